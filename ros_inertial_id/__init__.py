@@ -1,0 +1,3 @@
+"""Identification of the inertial parameters of live robots (ROS 2)."""
+
+__version__ = '0.1.0'

@@ -1,0 +1,56 @@
+"""
+Errors that a person at the robot can act on.
+
+One base class.  A message says what was expected, what was found, what exists and what to do,
+in one line: the command line prints it as it is and exits with status 2, a service returns it.
+"""
+
+
+class InertialIdError(Exception):
+    """
+    Base of all errors this package raises for bad input.
+
+    Parameters
+    ----------
+    what : the thing that is wrong, in a few words
+    expected, found, exists : what was needed, what was there, what could be chosen instead
+    do : what the user can do about it
+    """
+
+    def __init__(self, what, *, expected=None, found=None, exists=None, do=None):
+        parts = [str(what)]
+        if expected is not None:
+            parts.append(f'expected {_words(expected)}')
+        if found is not None:
+            parts.append(f'found {_words(found)}')
+        if exists is not None:
+            parts.append(f'there is: {_words(exists)}')
+        if do is not None:
+            parts.append(str(do))
+        super().__init__('; '.join(part.rstrip('.;') for part in parts))
+
+
+class ConfigError(InertialIdError):
+    """A configuration file, option or command line argument is wrong."""
+
+
+class RecordingError(InertialIdError):
+    """A bag, log or channel cannot be used as it is."""
+
+
+class RobotModelError(InertialIdError):
+    """The robot description and what is asked of it do not fit."""
+
+
+class EstimationError(InertialIdError):
+    """The data do not allow the estimate that is asked for."""
+
+
+class MotionError(InertialIdError):
+    """A motion breaks a limit, cannot be designed or cannot be played."""
+
+
+def _words(value):
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return ', '.join(str(item) for item in value) or 'nothing'
+    return str(value)

@@ -1,0 +1,96 @@
+"""
+Recording: named channels with their own stamps, and what they were taken from.
+
+Nothing here is resampled, filtered or dropped: a Recording is what the sensors said.
+"""
+
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Mapping
+
+import numpy as np
+
+from ..errors import RecordingError
+
+
+@dataclass(frozen=True)
+class Channel:
+    """
+    The samples of one topic.
+
+    topic : name as recorded, with its leading slash
+    type : ROS type, for example ``sensor_msgs/msg/JointState``
+    stamp_ns : (n,) int64, time of measurement (header stamp; receive time without a header)
+    received_ns : (n,) int64, time of reception (the bag's own clock)
+    fields : name -> array with leading axis n (see measurement/messages.py for each type);
+        a value that a message did not carry is NaN
+    names : labels of axis 1 of the fields (joints, markers); empty where there is none
+    frame_id : frame of the header, '' where there is none
+    """
+
+    topic: str
+    type: str
+    stamp_ns: np.ndarray
+    received_ns: np.ndarray
+    fields: Mapping[str, np.ndarray]
+    names: tuple = ()
+    frame_id: str = ''
+
+    def __post_init__(self):
+        for array in (self.stamp_ns, self.received_ns, *self.fields.values()):
+            array.setflags(write=False)
+        object.__setattr__(self, 'fields', MappingProxyType(dict(self.fields)))
+
+    def __len__(self):
+        return len(self.stamp_ns)
+
+    def rows(self, selection):
+        """Return the Channel of the samples chosen by a slice or a boolean mask."""
+        return replace(self, stamp_ns=self.stamp_ns[selection],
+                       received_ns=self.received_ns[selection],
+                       fields={k: v[selection] for k, v in self.fields.items()})
+
+
+@dataclass(frozen=True)
+class Recording:
+    """
+    Channels by topic, with the robot description and mounting they were taken with.
+
+    robot_description : URDF text, '' where the recording has none
+    mounting : YAML text as in the options of dynamics/robot_model.py, '' where unknown
+    provenance : where it came from: path, sha256, start_s, end_s (of the window), duration_s
+    """
+
+    channels: Mapping[str, Channel]
+    robot_description: str = ''
+    mounting: str = ''
+    provenance: Mapping = field(default_factory=dict)
+
+    def origin_ns(self):
+        """Return the first stamp of all channels [ns]; the zero of START and END."""
+        stamps = [c.stamp_ns.min() for c in self.channels.values() if len(c)]
+        if not stamps:
+            raise RecordingError(f"{self.provenance.get('path', 'recording')} holds no samples",
+                                 exists=tuple(self.channels))
+        return int(min(stamps))
+
+    def window(self, start_s=None, end_s=None):
+        """Return the Recording from ``start_s`` to ``end_s`` [s] after the first stamp."""
+        origin = self.origin_ns()
+        low = -np.inf if start_s is None else round(start_s * 1e9)
+        high = np.inf if end_s is None else round(end_s * 1e9)
+        channels = {}
+        for topic, channel in self.channels.items():
+            since = channel.stamp_ns - origin
+            channels[topic] = channel.rows((since >= low) & (since <= high))
+        if not any(len(c) for c in channels.values()):
+            ends = [c.stamp_ns.max() for c in self.channels.values() if len(c)]
+            raise RecordingError(
+                f'the window {start_s} to {end_s} s holds no samples',
+                exists=f'0 to {(max(ends) - origin) * 1e-9:.3f} s')
+        provenance = dict(self.provenance, start_s=start_s, end_s=end_s)
+        return replace(self, channels=channels, provenance=provenance)
+
+    def of_type(self, type_name):
+        """Return the channels of a ROS type, by topic."""
+        return {t: c for t, c in self.channels.items() if c.type == type_name}
