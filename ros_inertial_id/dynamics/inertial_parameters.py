@@ -1,0 +1,82 @@
+"""
+The ten standard inertial parameters of a rigid body: their order, names, units and meaning.
+
+Order (pinocchio's): ``m, mcx, mcy, mcz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz``: mass [kg], first moment
+[kg m], inertia tensor elements [kg m^2] about the origin of the body's joint frame, in that frame.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+SYMBOLS = ('m', 'mcx', 'mcy', 'mcz', 'Ixx', 'Ixy', 'Iyy', 'Ixz', 'Iyz', 'Izz')
+UNITS = ('kg',) + ('kg m',) * 3 + ('kg m^2',) * 6
+# One kilogram at a tenth of a metre: columns scaled by these are comparable numbers, so that a
+# rank can be read off their singular values (scaling by the columns' own norms would promote
+# rounding noise to full rank).
+SCALES = (1.0,) + (0.1,) * 3 + (0.01,) * 6
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """
+    One column of a regressor.
+
+    name : symbol with the number of its body or joint, for example ``Ixx2`` or ``fv3``
+    unit : of the value
+    scale : physical size that makes columns comparable (same unit)
+    nominal : value believed before any data (URDF) (same unit)
+    spread : standard deviation of that belief (same unit)
+    owner : link or joint it belongs to
+    law : name of the friction law, '' for a parameter of a body
+    shape : value of the nonlinear constant inside the column (a friction width), else None
+    """
+
+    name: str
+    unit: str
+    scale: float
+    nominal: float = 0.0
+    spread: float = 1.0
+    owner: str = ''
+    law: str = ''
+    shape: float = None
+
+
+def body_parameters(number, link, nominal, reach):
+    """
+    Return the ten Parameters of body ``number`` (counted from 1).
+
+    nominal : (10,) from the URDF; reach : size of the robot [m], bounds where mass can be.
+    The spread is the body's own mass placed anywhere within a third of the reach: a belief that
+    hardly resists data, yet keeps what the data do not determine near the URDF.
+    """
+    mass = max(abs(nominal[0]), 0.1)
+    arm = max(reach / 3.0, 0.05)
+    spread = (mass,) + (mass * arm,) * 3 + (mass * arm ** 2,) * 6
+    return [Parameter(f'{s}{number}', u, c, float(p), d, link)
+            for s, u, c, p, d in zip(SYMBOLS, UNITS, SCALES, nominal, spread)]
+
+
+def pseudo_inertia(parameters):
+    """
+    Return the pseudo-inertia matrix (..., 4, 4) of ten parameters (..., 10).
+
+    Positive definite exactly when a mass distribution with these moments exists (Wensing, Kim,
+    Slotine 2018, Eq. 8): [[Sigma, m c], [m c', m]] with Sigma = tr(I)/2 - I.
+    """
+    pi = np.asarray(parameters, dtype=float)
+    inertia = inertia_tensor(pi)
+    half_trace = 0.5 * np.trace(inertia, axis1=-2, axis2=-1)
+    out = np.zeros(pi.shape[:-1] + (4, 4))
+    out[..., :3, :3] = half_trace[..., None, None] * np.eye(3) - inertia
+    out[..., :3, 3] = out[..., 3, :3] = pi[..., 1:4]
+    out[..., 3, 3] = pi[..., 0]
+    return out
+
+
+def inertia_tensor(parameters):
+    """Return the inertia tensors (..., 3, 3) about the frame origin of (..., 10) parameters."""
+    pi = np.asarray(parameters, dtype=float)
+    xx, xy, yy, xz, yz, zz = np.moveaxis(pi[..., 4:10], -1, 0)
+    rows = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
+    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)

@@ -1,0 +1,268 @@
+"""
+RobotModel: what mechanics needs to know of a robot, read from a URDF text by pinocchio.
+
+Meshes are never loaded.  Bodies and joints are numbered from 0 in pinocchio's order (a parent
+comes before its children); links fixed to one another are one body.
+"""
+
+from dataclasses import dataclass, field
+import hashlib
+
+import numpy as np
+import pinocchio as pin
+
+from ..errors import ConfigError, RobotModelError
+from ..options import option
+
+STANDARD_GRAVITY = 9.81  # [m/s^2], the value of the papers
+
+
+@dataclass(frozen=True)
+class RobotOptions:
+    """Which joints of the robot description move, and how the robot is mounted."""
+
+    joints: tuple = option((), 'joints that move; empty: all moving joints of the URDF')
+    locked_joints: tuple = option((), 'moving joints of the URDF that are held still')
+    locked_positions: tuple = option((), 'where they are held, one each; empty: 0',
+                                     unit='rad or m')
+    mounting: str = option(
+        '', 'how the base is mounted: upright, rpy R P Y, gravity X Y Z, rho_phi RHO PHI, imu; '
+        'empty: as the recording says, else upright')
+
+
+@dataclass(frozen=True)
+class RobotModel:
+    """
+    A tree of n bodies, each moved by one joint.
+
+    name : of the robot; urdf : its text; base_link : root, frame of gravity
+    joint_names, link_names : (n,), link i is what joint i carries
+    parents : (n,) index of the body that carries joint i, -1 for the base
+    rotations (n, 3, 3), translations (n, 3) : joint frame i in its parent's frame at q = 0 [m]
+    axes : (n, 3) unit vectors in the joint frame; prismatic : (n,) bool
+    inertias : (n, 10) nominal standard parameters from the URDF
+    lower, upper [rad], velocity [rad/s], effort [N m] : (n,) limits, nan where not given
+    gravity_base : (3,) gravity in the base frame [m/s^2]
+    pin_model : the pinocchio model, gravity set
+    """
+
+    name: str
+    urdf: str
+    base_link: str
+    joint_names: tuple
+    link_names: tuple
+    parents: tuple
+    rotations: np.ndarray
+    translations: np.ndarray
+    axes: np.ndarray
+    prismatic: tuple
+    inertias: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    velocity: np.ndarray
+    effort: np.ndarray
+    gravity_base: np.ndarray
+    pin_model: object = field(repr=False, compare=False)
+
+    def __len__(self):
+        return len(self.joint_names)
+
+    def subtree(self, joint):
+        """Return the bodies that move with ``joint``, itself first."""
+        moved = [joint]
+        for body in range(joint + 1, len(self)):
+            if self.parents[body] in moved:
+                moved.append(body)
+        return tuple(moved)
+
+    def ancestors(self, body):
+        """Return the joints that move ``body``, from the base to itself."""
+        chain = []
+        while body >= 0:
+            chain.append(body)
+            body = self.parents[body]
+        return tuple(reversed(chain))
+
+    def reach(self):
+        """Return the longest distance from the base along the chain [m]; sliders fully out."""
+        lengths = np.zeros(len(self))
+        slide = np.where(np.isfinite(self.upper), np.abs(self.upper), 0.0)
+        for i, parent in enumerate(self.parents):
+            before = lengths[parent] if parent >= 0 else 0.0
+            own = slide[i] if self.prismatic[i] else 0.0
+            lengths[i] = before + np.linalg.norm(self.translations[i]) + own
+        return max(float(lengths.max()), 0.1)
+
+    def pin_q(self, q):
+        """Return pinocchio's configuration (nq,) of joint positions (n,)."""
+        out = np.empty(self.pin_model.nq)
+        for i, joint in enumerate(self.pin_model.joints[1:]):
+            if joint.nq == 1:
+                out[joint.idx_q] = q[i]
+            else:  # a continuous joint is (cos, sin) to pinocchio
+                out[joint.idx_q:joint.idx_q + 2] = np.cos(q[i]), np.sin(q[i])
+        return out
+
+    def kinematics_sha256(self):
+        """Return a hash of joint names and kinematics: two robots with it move alike."""
+        digest = hashlib.sha256(repr((self.joint_names, self.parents, self.prismatic)).encode())
+        for array in (self.rotations, self.translations, self.axes):
+            digest.update((np.round(array, 6) + 0.0).tobytes())
+        return digest.hexdigest()
+
+
+def robot_from_options(urdf, options, gravity_base):
+    """Return the RobotModel that RobotOptions ask for."""
+    positions = options.locked_positions or (0.0,) * len(options.locked_joints)
+    if len(positions) != len(options.locked_joints):
+        raise ConfigError('option locked_positions',
+                          expected=f'{len(options.locked_joints)} values, one per locked joint',
+                          found=f'{len(positions)} values')
+    return load_robot_model(urdf, options.joints, gravity_base=gravity_base,
+                            locked=dict(zip(options.locked_joints, positions)))
+
+
+def load_robot_model(urdf, joint_names=(), *, gravity_base=(0.0, 0.0, -STANDARD_GRAVITY),
+                     locked=None):
+    """
+    Return the RobotModel of a URDF text.
+
+    joint_names : joints that move; empty means every moving joint of the URDF
+    locked : {joint name: position [rad or m]} held fixed; their links join the one before
+    gravity_base : (3,) [m/s^2], in the frame of the root link
+    """
+    locked = dict(locked or {})
+    full = _parse(urdf)
+    moving = tuple(full.names[1:])
+    for name in (*joint_names, *locked):
+        if name not in moving:
+            raise RobotModelError(f'joint {name!r} is not a moving joint of robot {full.name!r}',
+                                  exists=moving, do='correct joints: or locked_joints:')
+    wanted = set(joint_names) or set(moving) - set(locked)
+    left = [n for n in moving if n not in wanted and n not in locked]
+    if left:
+        raise RobotModelError(f'robot {full.name!r} has joints that are neither measured nor '
+                              'locked', found=left,
+                              do='list them in locked_joints: (held at locked_positions:)')
+    model = _lock(full, locked, wanted)
+    model.gravity.linear = np.asarray(gravity_base, dtype=float)
+    return _describe(model, urdf, np.asarray(gravity_base, dtype=float))
+
+
+def _parse(urdf):
+    if '<robot' not in urdf:
+        raise RobotModelError('the robot description is not a URDF', expected='<robot ...>',
+                              found=repr(urdf[:40]))
+    try:
+        model = pin.buildModelFromXML(urdf)
+    except (ValueError, RuntimeError) as error:
+        raise RobotModelError('the URDF cannot be read', found=str(error).split('\n')[0]) from None
+    if model.njoints < 2:
+        raise RobotModelError(f'robot {model.name!r} has no moving joint', expected='at least one')
+    return model
+
+
+def _lock(full, locked, wanted):
+    fixed = [n for n in full.names[1:] if n not in wanted]
+    if not fixed:
+        return full
+    q = pin.neutral(full)
+    for name, value in locked.items():
+        joint = full.joints[full.getJointId(name)]
+        q[joint.idx_q:joint.idx_q + joint.nq] = (
+            [value] if joint.nq == 1 else [np.cos(value), np.sin(value)])
+    return pin.buildReducedModel(full, [full.getJointId(n) for n in fixed], q)
+
+
+def _describe(model, urdf, gravity_base):
+    kinds = [joint.shortname() for joint in model.joints[1:]]
+    for name, kind, joint in zip(model.names[1:], kinds, model.joints[1:]):
+        if joint.nv != 1 or not kind.startswith(('JointModelR', 'JointModelP')):
+            raise RobotModelError(f'joint {name!r} is of a kind that is not supported',
+                                  expected='revolute, continuous or prismatic', found=kind)
+    count = model.njoints - 1
+    axes = np.array([_axis(joint) for joint in model.joints[1:]])
+    limits = [_limits(model, joint) for joint in model.joints[1:]]
+    lower, upper, velocity, effort = np.array(limits).T
+    placements = [model.jointPlacements[i + 1] for i in range(count)]
+    arrays = {
+        'rotations': np.array([p.rotation for p in placements]),
+        'translations': np.array([p.translation for p in placements]),
+        'axes': axes, 'lower': lower, 'upper': upper, 'velocity': velocity, 'effort': effort,
+        'inertias': np.array([model.inertias[i + 1].toDynamicParameters()
+                              for i in range(count)]),
+        'gravity_base': gravity_base}
+    for array in arrays.values():
+        array.setflags(write=False)
+    bodies = [f for f in model.frames if f.type == pin.FrameType.BODY]
+    first = {}
+    for frame in bodies:
+        first.setdefault(frame.parentJoint, frame.name)
+    return RobotModel(
+        name=model.name, urdf=urdf, base_link=bodies[0].name,
+        joint_names=tuple(model.names[1:]),
+        link_names=tuple(first.get(i + 1, model.names[i + 1]) for i in range(count)),
+        parents=tuple(int(model.parents[i + 1]) - 1 for i in range(count)),
+        prismatic=tuple(k.startswith('JointModelP') for k in kinds),
+        pin_model=model, **arrays)
+
+
+def _axis(joint):
+    """Return the joint's axis in its own frame: its motion subspace, revolute or prismatic."""
+    data = joint.createData()
+    joint.calc(data, pin.neutral(_single(joint)))
+    column = np.asarray(data.S).ravel()
+    return column[:3] if np.any(column[:3]) else column[3:]
+
+
+def _single(joint):
+    model = pin.Model()
+    model.addJoint(0, joint, pin.SE3.Identity(), 'joint')
+    return model
+
+
+def _limits(model, joint):
+    """Return lower, upper, velocity and effort limit of a joint, nan where the URDF has none."""
+    lower, upper = np.nan, np.nan
+    if joint.nq == 1:
+        lower = model.lowerPositionLimit[joint.idx_q]
+        upper = model.upperPositionLimit[joint.idx_q]
+    values = (lower, upper, model.upperVelocityLimit[joint.idx_v],
+              model.upperEffortLimit[joint.idx_v])
+    return [x if np.isfinite(x) and abs(x) < 1e30 else np.nan for x in values]
+
+
+def gravity_from_mounting(mounting, imu_gravity=None):
+    """
+    Return gravity in the base frame (3,) [m/s^2] for a mounting in the user's words.
+
+    ``upright``; ``rpy R P Y`` of the base in the world [rad]; ``gravity X Y Z`` [m/s^2];
+    ``rho_phi RHO PHI`` [rad] (Troebinger et al., Eq. 3: upright is rho = pi); ``imu``: the
+    direction that a base IMU at rest measured (``imu_gravity``), of standard magnitude.
+    """
+    words = str(mounting).replace(',', ' ').split()
+    kind, numbers = (words[0] if words else ''), words[1:]
+    expected = {'upright': 0, 'rpy': 3, 'gravity': 3, 'rho_phi': 2, 'imu': 0}
+    try:
+        numbers = [float(x) for x in numbers]
+        good = expected[kind] == len(numbers) and bool(np.all(np.isfinite(numbers)))
+    except (KeyError, ValueError):
+        good = False
+    if not good:
+        raise ConfigError('mounting', found=repr(mounting), exists=(
+            'upright', 'rpy R P Y', 'gravity X Y Z', 'rho_phi RHO PHI', 'imu'))
+    if kind == 'rpy':
+        return pin.rpy.rpyToMatrix(*numbers).T @ [0.0, 0.0, -STANDARD_GRAVITY]
+    if kind == 'gravity':
+        return np.array(numbers)
+    if kind == 'rho_phi':
+        rho, phi = numbers
+        return STANDARD_GRAVITY * np.array([np.sin(rho) * np.cos(phi), np.sin(rho) * np.sin(phi),
+                                            np.cos(rho)])
+    if kind == 'imu':
+        if imu_gravity is None:
+            raise ConfigError('mounting imu needs an IMU on the base',
+                              found='no sensor_msgs/msg/Imu in the recording',
+                              do='record it, or give the mounting as rpy or gravity')
+        return STANDARD_GRAVITY * np.asarray(imu_gravity) / np.linalg.norm(imu_gravity)
+    return np.array([0.0, 0.0, -STANDARD_GRAVITY])

@@ -1,0 +1,331 @@
+"""
+Kinematic states: what the joints did, on a uniform clock, ready for the equations of motion.
+
+A JointSpaceObservation holds a recording's joint channels and knows how to turn them into
+JointSpaceStates, piece by piece: memory stays that of one piece however long the recording is.
+"""
+
+from dataclasses import dataclass, field
+from typing import Mapping
+
+import numpy as np
+
+from ..errors import ConfigError, RecordingError
+from ..options import option
+from . import signals
+
+PIECE = 8192  # samples of one state
+JOINT_STATE = 'sensor_msgs/msg/JointState'
+STILL = 1e-3  # [rad or m]: a recording in which no joint moves more excites nothing
+
+
+@dataclass(frozen=True)
+class SignalOptions:
+    """How joint signals are read and prepared."""
+
+    joint_states_topic: str = option(
+        '', 'topic of the joint states; empty: the one that carries the joints')
+    effort_topic: str = option(
+        '', 'JointState topic of the efforts, where they are not in the joint states')
+    effort_kind: str = option(
+        'link', 'what effort is: torque on the link side, on the motor side, or current',
+        choices=('link', 'motor', 'current'))
+    gear_ratio: tuple = option((), 'motor turns per joint turn, one per joint; empty: 1')
+    drive_gain: tuple = option((), 'motor torque per current, one per joint; empty: 1',
+                               unit='N m/A')
+    coupling: tuple = option(
+        (), 'matrix C (row by row) of a coupled drive: motor angles = C joint angles; empty: none')
+    velocity: str = option(
+        'auto', 'use measured velocities, differentiated positions, or decide by agreement',
+        choices=('auto', 'measured', 'differentiated'))
+    cutoff: float = option(0.0, 'low-pass cutoff; 0: chosen from the data', unit='Hz',
+                           at_least=0.0)
+    average_period: float = option(
+        0.0, 'period of a periodic motion to average over; 0: not periodic', unit='s',
+        at_least=0.0)
+
+
+@dataclass(frozen=True)
+class JointSpaceState:
+    """
+    Consecutive samples of n joints on a uniform clock.
+
+    t : (N,) [s] after the first stamp of the recording; segment : number of the stretch
+    q, v, a : (N, n) position, velocity, acceleration [rad, m, s]
+    tau, tau_raw : (N, n) joint torque [N m] (force [N]) filtered like q, and as recorded
+    """
+
+    t: np.ndarray
+    segment: int
+    q: np.ndarray
+    v: np.ndarray
+    a: np.ndarray
+    tau: np.ndarray
+    tau_raw: np.ndarray
+
+
+@dataclass(frozen=True)
+class JointSpaceObservation:
+    """
+    The joint motion of one recording; ``states()`` computes it piece by piece, each time anew.
+
+    position, velocity, effort : {joint: (stamps [s], values)}; velocity may be empty
+    clock : uniform; cutoff [Hz]; kernel : of the filter; measured_velocity : whether it is used
+    summary : what was understood, in words and numbers, for logs and the model file
+    """
+
+    joints: tuple
+    position: Mapping
+    velocity: Mapping
+    effort: Mapping
+    clock: signals.Clock
+    kernel: np.ndarray
+    measured_velocity: bool
+    effort_map: np.ndarray
+    summary: Mapping = field(default_factory=dict)
+
+    def states(self, *, trim=0.0, decimate=1):
+        """
+        Yield JointSpaceStates in order of time.
+
+        trim : [s] dropped at both ends of every segment; decimate : keep every that many sample
+        """
+        period, half = self.clock.period, len(self.kernel) // 2 + 1
+        for number, (start, count) in enumerate(self.clock.segments):
+            edge = int(round(trim / period))
+            if count <= max(half + 2, 2 * edge + 2):
+                continue
+            for low in range(edge, count - edge, PIECE):
+                high = min(low + PIECE, count - edge)
+                first = max(0, low - half) if low - half > half else 0
+                last = min(count, high + half) if count - high > 2 * half else count
+                state = self._piece(start + np.arange(first, last) * period, number)
+                keep = slice(low - first + (edge - low) % decimate, high - first, decimate)
+                yield JointSpaceState(state.t[keep], number, *(
+                    getattr(state, name)[keep] for name in ('q', 'v', 'a', 'tau', 'tau_raw')))
+
+    def _piece(self, t, segment):
+        period = self.clock.period
+        q = signals.smooth(_on_clock(self.position, self.joints, t), self.kernel)
+        if self.measured_velocity:
+            v = signals.smooth(_on_clock(self.velocity, self.joints, t), self.kernel)
+        else:
+            v = signals.differentiate(q, period)
+        tau_raw = _on_clock(self.effort, self.joints, t) @ self.effort_map.T
+        tau = signals.smooth(tau_raw, self.kernel)
+        return JointSpaceState(t, segment, q, v, signals.differentiate(v, period), tau, tau_raw)
+
+
+def _on_clock(series, joints, t):
+    """Return (N, n) values of the joints at times t by linear interpolation."""
+    return np.stack([np.interp(t, *series[joint]) for joint in joints], axis=1)
+
+
+def observe_joints(recording, joints, options=None):
+    """
+    Return the JointSpaceObservation of ``joints`` in a Recording.
+
+    Refuses, each with its reason: joints or efforts that are missing, NaN, effort that is zero
+    throughout, time running backwards, two clocks, a recording that is too short or at rest.
+    """
+    options = options or SignalOptions()
+    origin = recording.origin_ns()
+    motion = _find_channel(recording, joints, options.joint_states_topic, 'position')
+    force = _find_channel(recording, joints, options.effort_topic or motion.topic, 'effort')
+    position = _series(motion, 'position', joints, origin)
+    velocity = (_series(motion, 'velocity', joints, origin)
+                if _carries(motion, 'velocity', joints) else {})
+    effort = _series(force, 'effort', joints, origin)
+    _check_effort(effort, force.topic)
+    clock = _common_clock(motion, force, joints, origin)
+    probe = JointSpaceObservation(joints, position, velocity, effort, clock, np.ones(1),
+                                  False, effort_map(options, len(joints)))
+    measured, agreement = _choose_velocity(probe, options.velocity)
+    cutoff, valley = options.cutoff, None
+    if not cutoff:
+        cutoff, valley = signals.choose_cutoff(_velocities(probe, measured), clock.period)
+    kernel = signals.zero_phase_kernel(clock.period, cutoff)
+    clock = _usable(clock, len(kernel) // 2, motion.topic)
+    summary = {
+        'topic': motion.topic, 'effort_topic': force.topic, 'rate': 1.0 / clock.period,
+        'samples': clock.samples, 'missing': clock.missing, 'gaps': clock.gaps,
+        'segments': len(clock.segments), 'duration': sum(c for _, c in clock.segments)
+        * clock.period, 'cutoff': cutoff, 'cutoff_chosen': not options.cutoff,
+        'motion_ends_at': valley, 'velocity': 'measured' if measured else 'differentiated',
+        'velocity_disagreement': agreement, 'effort_kind': options.effort_kind}
+    return JointSpaceObservation(joints, position, velocity, effort, clock, kernel, measured,
+                                 probe.effort_map, summary)
+
+
+def effort_map(options, count):
+    """
+    Return the matrix (n, n) that turns recorded efforts into joint torques.
+
+    Motor angles = C G joint angles (G gear ratios, C coupling), so by virtual work joint torque
+    = G C' motor torque; a current first becomes a motor torque by the drive gain.
+    """
+    def per_joint(values, name):
+        if len(values) not in (0, count):
+            raise ConfigError(f'option {name}', expected=f'{count} values, one per joint',
+                              found=f'{len(values)} values')
+        return np.asarray(values, dtype=float) if len(values) else np.ones(count)
+
+    if len(options.coupling) not in (0, count * count):
+        raise ConfigError('option coupling', expected=f'{count * count} values, row by row',
+                          found=f'{len(options.coupling)} values')
+    if options.effort_kind == 'link':
+        if options.gear_ratio or options.drive_gain or options.coupling:
+            raise ConfigError('gear_ratio, drive_gain or coupling are given',
+                              expected='effort_kind: motor or current', found='link')
+        return np.eye(count)
+    coupling = np.eye(count)
+    if len(options.coupling):
+        coupling = np.asarray(options.coupling, dtype=float).reshape(count, count)
+    gains = np.ones(count)
+    if options.effort_kind == 'current':
+        if not len(options.drive_gain):
+            raise ConfigError('effort_kind: current needs drive_gain', expected=f'{count} values')
+        gains = per_joint(options.drive_gain, 'drive_gain')
+    return np.diag(per_joint(options.gear_ratio, 'gear_ratio')) @ coupling.T @ np.diag(gains)
+
+
+def _find_channel(recording, joints, topic, what):
+    """Return the JointState channel that carries ``what`` of all the joints."""
+    channels = recording.of_type(JOINT_STATE)
+    if topic:
+        if topic.lstrip('/') not in {name.lstrip('/') for name in channels}:
+            raise RecordingError(f'topic {topic} is not in the recording',
+                                 exists=tuple(channels) or tuple(recording.channels))
+        channels = {n: c for n, c in channels.items() if n.lstrip('/') == topic.lstrip('/')}
+    if not channels:
+        raise RecordingError('the recording has no joint states', expected=JOINT_STATE,
+                             found=[f'{n} ({c.type})' for n, c in recording.channels.items()])
+    for channel in channels.values():
+        if set(joints) <= set(channel.names) and _carries(channel, what, joints):
+            return channel
+    best = max(channels.values(), key=lambda c: len(set(joints) & set(c.names)))
+    missing = [j for j in joints if j not in best.names]
+    if missing:
+        raise RecordingError(f'{best.topic} lacks joints', expected=missing, exists=best.names,
+                             do='give joints: and locked_joints: in the configuration, or the '
+                                'URDF of this robot')
+    without = [j for j in joints if not _carries(best, what, [j])]
+    raise RecordingError(f'{best.topic} has no {what}', found=f'none for {", ".join(without)}',
+                         do='record a topic with it and name it in effort_topic:'
+                         if what == 'effort' else None)
+
+
+def _carries(channel, what, joints):
+    if what not in channel.fields:
+        return False
+    columns = [channel.names.index(j) for j in joints if j in channel.names]
+    return bool(columns) and bool(np.isfinite(channel.fields[what][:, columns]).any(0).all())
+
+
+def _series(channel, what, joints, origin):
+    """Return {joint: (stamps [s], values)} of the messages that carry the joint; refuse NaN."""
+    t = (channel.stamp_ns - origin) * 1e-9
+    out = {}
+    for joint in joints:
+        column = channel.names.index(joint)
+        values = channel.fields[what][:, column]
+        good = np.isfinite(values)
+        if not good.all():
+            lacking = np.ones(len(t), dtype=bool)
+            for other in channel.fields.values():
+                lacking &= np.isnan(other[:, column])
+            broken = ~good & ~lacking
+            if broken.any():
+                k = int(np.flatnonzero(broken)[0])
+                raise RecordingError(
+                    f'{what} of {joint} in {channel.topic} is not finite in '
+                    f'{int(broken.sum())} of {len(t)} messages',
+                    found=f'{values[k]} at {t[k]:.3f} s (sample {k})',
+                    do='cut the recording with @START:END or mend its source')
+            out[joint] = (t[good], np.ascontiguousarray(values[good]))
+        else:
+            out[joint] = (t, np.ascontiguousarray(values))
+    return out
+
+
+def _check_effort(effort, topic):
+    silent = [joint for joint, (_, values) in effort.items() if not np.any(values)]
+    if silent:
+        raise RecordingError(f'the effort in {topic} is zero in every message',
+                             found=f'for {", ".join(silent)}',
+                             do='the driver does not report efforts: enable them, or name '
+                                'another topic in effort_topic:')
+
+
+def _common_clock(motion, force, joints, origin):
+    """Return the clock of the messages that carry joints, where motion and force overlap."""
+    columns = [motion.names.index(j) for j in joints]
+    rows = np.isfinite(motion.fields['position'][:, columns]).any(axis=1)
+    stamps = motion.stamp_ns[rows]
+    clock = signals.uniform_clock(stamps, origin, motion.topic)
+    if force is not motion:
+        signals.uniform_clock(force.stamp_ns, origin, force.topic)
+        overlap = (min(stamps[-1], force.stamp_ns[-1]) - max(stamps[0], force.stamp_ns[0])) * 1e-9
+        if overlap < 0.5 * (stamps[-1] - stamps[0]) * 1e-9:
+            raise RecordingError(
+                f'{motion.topic} and {force.topic} are on two clocks',
+                found=f'{overlap:.3f} s in common of {(stamps[-1] - stamps[0]) * 1e-9:.3f} s',
+                do='stamp both with the same clock')
+        inside = (stamps >= force.stamp_ns[0]) & (stamps <= force.stamp_ns[-1])
+        clock = signals.uniform_clock(stamps[inside], origin, motion.topic)
+    return clock
+
+
+def _velocities(probe, measured):
+    """Return the unfiltered velocities on the clock, a list of (N, n), a minute at the most."""
+    source = probe.velocity if measured else probe.position
+    budget, out = int(60.0 / probe.clock.period), []
+    for start, count in probe.clock.segments:
+        t = start + np.arange(min(count, budget)) * probe.clock.period
+        values = _on_clock(source, probe.joints, t)
+        out.append(values if measured else signals.differentiate(values, probe.clock.period))
+        budget -= len(t)
+        if budget < 64:
+            break
+    return out
+
+
+def _choose_velocity(probe, wish):
+    """Return (use the measured velocity?, largest relative disagreement over the joints)."""
+    if not probe.velocity:
+        if wish == 'measured':
+            raise RecordingError('velocity: measured is asked for', found='no velocities')
+        return False, None
+    _check_moving(probe)
+    kernel = signals.zero_phase_kernel(probe.clock.period, min(5.0, 0.1 / probe.clock.period))
+    square, differ = 0.0, 0.0
+    for by_sensor, by_position in zip(_velocities(probe, True), _velocities(probe, False)):
+        if len(by_sensor) <= len(kernel):
+            continue
+        by_sensor, by_position = (signals.smooth(x, kernel) for x in (by_sensor, by_position))
+        square = square + (by_position ** 2).sum(0)
+        differ = differ + ((by_sensor - by_position) ** 2).sum(0)
+    with np.errstate(invalid='ignore', divide='ignore'):
+        worst = float(np.nanmax(np.sqrt(differ / square))) if np.any(square) else np.inf
+    return (worst < 0.1 if wish == 'auto' else wish == 'measured'), worst
+
+
+def _check_moving(probe):
+    span = {joint: float(np.ptp(values)) for joint, (_, values) in probe.position.items()}
+    if max(span.values()) < STILL:
+        raise RecordingError('the motion excites nothing',
+                             found=f'no joint moves more than {max(span.values()):.2g} rad',
+                             do='play a designed motion: inertial-id design')
+
+
+def _usable(clock, half, topic):
+    """Return the clock without the segments too short to filter; refuse when none is left."""
+    kept = tuple(s for s in clock.segments if s[1] > 2 * half + 3)
+    if not kept:
+        longest = max(count for _, count in clock.segments) * clock.period
+        raise RecordingError(
+            f'{topic} is too short', found=f'longest stretch without a gap {longest:.3f} s',
+            expected=f'at least {(2 * half + 4) * clock.period:.3f} s to filter it',
+            do='record longer, or raise cutoff:')
+    return signals.Clock(clock.period, clock.origin_ns, kept, clock.samples, clock.missing,
+                         clock.gaps)

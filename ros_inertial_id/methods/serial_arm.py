@@ -1,0 +1,98 @@
+"""
+serial_arm: joint torques of a tree robot under any mounting.
+
+Rows ``W(q, v, a; gravity_base) [standard parameters, friction] = tau``, one group per joint.
+Sources: Troebinger et al. (generalized base inertial parameter set), Khalil and Dombre 2002.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..dynamics.friction import check_laws, friction_column, friction_parameters
+from ..dynamics.inertial_parameters import body_parameters
+from ..dynamics.regressor import BLOCK, RegressorBlock, RowGroup, tree_rows
+from ..dynamics.robot_model import RobotOptions
+from ..errors import ConfigError
+from ..measurement.kinematic_state import JointSpaceState, SignalOptions, observe_joints
+from ..options import option
+
+NAME = 'serial_arm'
+UNIT = 'N m'
+
+
+@dataclass(frozen=True)
+class FrictionOptions:
+    """Which friction the joints have."""
+
+    friction: tuple = option(('viscous', 'coulomb', 'offset', 'armature'),
+                             'friction laws of every joint, see dynamics/friction.py')
+    coulomb_width: float = option(
+        -1.0, 'speed over which Coulomb friction changes sign; 0: a step, below 0: found from '
+        'the data for every joint', unit='rad/s')
+
+
+@dataclass(frozen=True)
+class Options(RobotOptions, SignalOptions, FrictionOptions):
+    """All options of the method; the recorder and nodes declare them as parameters."""
+
+
+def parameters(robot, options):
+    """Return the Parameters of all columns: ten per body, then friction joint by joint."""
+    check_laws(options.friction)
+    if options.coulomb_width > 10.0:
+        raise ConfigError('option coulomb_width', expected='at most 10 rad/s',
+                          found=options.coulomb_width)
+    shapes = {'coulomb': options.coulomb_width} if options.coulomb_width >= 0 else None
+    out = []
+    for i, link in enumerate(robot.link_names):
+        out += body_parameters(i + 1, link, robot.inertias[i], robot.reach())
+    for j, joint in enumerate(robot.joint_names):
+        limit = robot.effort[j] if robot.effort[j] > 0 else 100.0
+        out += friction_parameters(j + 1, joint, options.friction, limit, shapes)
+    return tuple(out)
+
+
+def observe(recording, robot, options):
+    """Return the JointSpaceObservation of the robot's joints in a Recording."""
+    return observe_joints(recording, robot.joint_names, options)
+
+
+def row_names(robot):
+    """Return the names of the row groups, one per joint."""
+    return robot.joint_names
+
+
+def regress(state, robot, parameters):
+    """Yield the RegressorBlocks of a JointSpaceState; columns as ``parameters``."""
+    bodies = 10 * len(robot)
+    friction = [[k for k, p in enumerate(parameters) if k >= bodies and p.owner == joint]
+                for joint in robot.joint_names]
+    columns = [np.concatenate([_body_columns(robot.subtree(j)), friction[j]]).astype(int)
+               for j in range(len(robot))]
+    for low in range(0, len(state.t), BLOCK):
+        part = slice(low, low + BLOCK)
+        q, v, a = state.q[part], state.v[part], state.a[part]
+        rows = tree_rows(robot, q, v, a)
+        groups = []
+        for j, joint in enumerate(robot.joint_names):
+            own = [friction_column(parameters[k], q[:, j], v[:, j], a[:, j])
+                   for k in friction[j]]
+            W = np.concatenate([rows[j], np.array(own).reshape(len(own), len(q))])
+            groups.append(RowGroup(joint, 'N' if robot.prismatic[j] else UNIT, columns[j], W.T,
+                                   state.tau[part, j], state.tau_raw[part, j]))
+        yield RegressorBlock(state.t[part], state.segment, tuple(groups))
+
+
+def _body_columns(bodies):
+    return np.concatenate([np.arange(10 * b, 10 * b + 10) for b in bodies])
+
+
+def random_state(robot, samples, rng):
+    """Return a JointSpaceState of random motion: what the structure alone can show."""
+    size = (samples, len(robot))
+    prismatic = np.asarray(robot.prismatic)
+    q = np.where(prismatic, rng.uniform(-1.0, 1.0, size), rng.uniform(-np.pi, np.pi, size))
+    v, a = rng.uniform(-3.0, 3.0, size), rng.uniform(-10.0, 10.0, size)
+    none = np.zeros(size)
+    return JointSpaceState(np.arange(samples, dtype=float), 0, q, v, a, none, none)

@@ -1,0 +1,116 @@
+"""
+Paths through joint space as a joint_trajectory_controller runs them.
+
+Between two points each joint follows the polynomial fixed by what the points carry: quintic
+(position, velocity, acceleration) or cubic (position, velocity).  After the last point the path
+rests there.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import MotionError
+
+AT_REST = 1e-6  # [rad/s] velocity of a last point below which the arm can hold it
+
+
+@dataclass(frozen=True)
+class JointPath:
+    """
+    Piecewise polynomial q(t); call it with times.
+
+    knots : (m + 1,) times of the points [s], increasing
+    coefficients : (m, 6, n) of each piece, in powers of the time since its first knot
+    """
+
+    knots: np.ndarray
+    coefficients: np.ndarray
+
+    def __call__(self, times):
+        """Return (q, v, a), each (k, n), at ``times`` (k,) [s]."""
+        times = np.asarray(times, dtype=float)
+        piece = np.searchsorted(self.knots, times, side='right') - 1
+        piece = np.clip(piece, 0, len(self.coefficients) - 1)
+        s = (np.minimum(times, self.knots[-1]) - self.knots[piece])[:, None]
+        c0, c1, c2, c3, c4, c5 = self.coefficients[piece].swapaxes(0, 1)
+        q = c0 + s * (c1 + s * (c2 + s * (c3 + s * (c4 + s * c5))))
+        v = c1 + s * (2 * c2 + s * (3 * c3 + s * (4 * c4 + s * 5 * c5)))
+        a = 2 * c2 + s * (6 * c3 + s * (12 * c4 + s * 20 * c5))
+        resting = times >= self.knots[-1]
+        v[resting] = a[resting] = 0
+        return q, v, a
+
+
+def rest_at(q):
+    """Return the JointPath that stays at ``q`` (n,) [rad or m]."""
+    coefficients = np.zeros((1, 6, len(q)))
+    coefficients[0, 0] = q
+    return JointPath(np.array([-1.0, 0.0]), coefficients)
+
+
+def path_through(start_time, start, times, positions, velocities=None, accelerations=None):
+    """
+    Return the JointPath from a state through points to rest.
+
+    start_time : time of the state [s]
+    start : (q, v, a) of the state, each (n,)
+    times : (m,) times of the points [s], later than ``start_time`` and increasing
+    positions, velocities, accelerations : (m, n); without velocities they are the central
+        differences of the positions, with rest at the end
+    Raises MotionError for points that cannot be followed.
+    """
+    times = np.asarray(times, dtype=float)
+    knots = np.append(start_time, times)
+    q = np.vstack([start[0], _points('positions', positions, times, len(start[0]))])
+    if velocities is None:
+        _check_knots(knots)
+        v = np.gradient(q, knots, axis=0)
+        v[0], v[-1] = start[1], 0
+        accelerations = None
+    else:
+        v = np.vstack([start[1], _points('velocities', velocities, times, len(start[0]))])
+    _check_knots(knots)
+    if abs(v[-1]).max() > AT_REST:
+        raise MotionError('the last point of the trajectory moves', expected='velocities 0',
+                          found=v[-1].tolist(), do='end the trajectory at rest')
+    span = np.diff(knots)[:, None]
+    if accelerations is None:
+        return JointPath(knots, _cubic(q, v, span))
+    a = np.vstack([start[2], _points('accelerations', accelerations, times, len(start[0]))])
+    return JointPath(knots, _quintic(q, v, a, span))
+
+
+def _points(what, values, times, joints):
+    values = np.asarray(values, dtype=float)
+    if values.shape != (len(times), joints):
+        raise MotionError(f'{what} of the trajectory', found=f'shape {values.shape}',
+                          expected=f'{len(times)} points of {joints} joints')
+    if not np.isfinite(values).all():
+        raise MotionError(f'{what} of the trajectory', expected='finite numbers',
+                          found=f'{np.count_nonzero(~np.isfinite(values))} that are not')
+    return values
+
+
+def _check_knots(knots):
+    if len(knots) < 2:
+        raise MotionError('the trajectory has no point ahead of now', do='send at least one')
+    if not np.isfinite(knots).all() or (np.diff(knots) <= 0).any():
+        raise MotionError('times of the trajectory', expected='later than now and increasing',
+                          found=f'{np.diff(knots).min():g} s between two of them')
+
+
+def _cubic(q, v, span):
+    step, v0, v1 = np.diff(q, axis=0), v[:-1], v[1:]
+    zero = np.zeros_like(v0)
+    return np.stack([q[:-1], v0, (3 * step / span - 2 * v0 - v1) / span,
+                     (v0 + v1 - 2 * step / span) / span**2, zero, zero], axis=1)
+
+
+def _quintic(q, v, a, span):
+    step, v0, v1 = np.diff(q, axis=0) / span, v[:-1], v[1:]
+    a0, a1 = a[:-1] * span, a[1:] * span  # [rad/s]
+    c3 = (20 * step - 8 * v1 - 12 * v0 - 3 * a0 + a1) / (2 * span**2)
+    c4 = (-30 * step + 14 * v1 + 16 * v0 + 3 * a0 - 2 * a1) / (2 * span**3)
+    c5 = (12 * step - 6 * v1 - 6 * v0 - a0 + a1) / (2 * span**4)
+    return np.stack([q[:-1], v0, a[:-1] / 2, c3, c4, c5], axis=1)

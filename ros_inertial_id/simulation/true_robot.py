@@ -1,0 +1,157 @@
+"""
+What the simulated robot really is: near its description, but not the same.
+
+The inertials of the description are the nominal guess that an identification starts from.  The
+truth moves, turns and stretches the mass of every link at random: the affine map x -> (1 + E) x
++ t of its mass distribution and a scale s of its density,
+
+    m' = s m,   c' = c + t,   Sigma' = s (1 + E) Sigma (1 + E)^T,   I' = tr(Sigma') 1 - Sigma'
+
+with Sigma the second moments of mass about the centre of mass.  A mass distribution stays one,
+so the truth is physically consistent whenever the description is (Wensing, Kim and Slotine,
+Linear matrix inequalities for physically consistent inertial parameter identification, 2018).
+"""
+
+import xml.etree.ElementTree as ET
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..errors import RobotModelError
+
+MOVABLE = ('revolute', 'continuous', 'prismatic')
+TENSOR = (('ixx', 0, 0), ('ixy', 0, 1), ('ixz', 0, 2),
+          ('iyy', 1, 1), ('iyz', 1, 2), ('izz', 2, 2))
+
+
+@dataclass(frozen=True)
+class JointLimits:
+    """Limits of n joints: lower, upper [rad or m], effort [N m or N], velocity [rad/s, m/s]."""
+
+    lower: np.ndarray
+    upper: np.ndarray
+    effort: np.ndarray
+    velocity: np.ndarray
+
+    def reach(self):
+        """Return (lower, upper) with one turn, -pi to pi, for a joint without end stops."""
+        free = np.isinf(self.lower)
+        return np.where(free, -np.pi, self.lower), np.where(free, np.pi, self.upper)
+
+
+@dataclass(frozen=True)
+class JointFriction:
+    """
+    Friction torque ``viscous v + coulomb tanh(v / velocity_scale)`` of n joints.
+
+    viscous : (n,) [N m s/rad or N s/m];  coulomb : (n,) [N m or N]
+    velocity_scale : speed at which Coulomb friction has set in [rad/s or m/s]; tanh(100 v) as
+        in Eq. 2 of Troebinger et al., generalized base inertial parameter set
+    """
+
+    viscous: np.ndarray
+    coulomb: np.ndarray
+    velocity_scale: float = 0.01
+
+    law = 'tau = viscous * v + coulomb * tanh(v / velocity_scale)'
+
+    def torque(self, v):
+        """Return the torque (..., n) that the motors need against friction at speeds v."""
+        return self.viscous * v + self.coulomb * np.tanh(v / self.velocity_scale)
+
+    def slope(self, v):
+        """Return d torque / d v (..., n)."""
+        s = self.velocity_scale
+        return self.viscous + self.coulomb / s * (1 - np.tanh(v / s) ** 2)
+
+    def scaled(self, factor):
+        """Return ``factor`` times this friction."""
+        return replace(self, viscous=factor * self.viscous, coulomb=factor * self.coulomb)
+
+
+def parse(urdf):
+    """Return the root element of a URDF text, comments kept; RobotModelError if it is none."""
+    parser = ET.XMLParser(target=ET.TreeBuilder(insert_comments=True))
+    try:
+        robot = ET.fromstring(urdf, parser=parser)
+    except ET.ParseError as error:
+        raise RobotModelError('the robot description is not XML', found=error) from error
+    if robot.tag != 'robot':
+        raise RobotModelError('the robot description', expected='<robot>', found=f'<{robot.tag}>')
+    return robot
+
+
+def movable_joints(robot):
+    """Return the names of the joints that a motor moves, in the order of the description."""
+    return tuple(joint.get('name') for joint in robot.findall('joint')
+                 if joint.get('type') in MOVABLE and joint.find('mimic') is None)
+
+
+def joint_limits(robot, joint_names):
+    """Return the JointLimits of ``joint_names``; RobotModelError names what is missing."""
+    joints = {joint.get('name'): joint for joint in robot.findall('joint')}
+    rows = []
+    for name in joint_names:
+        if name not in movable_joints(robot):
+            raise RobotModelError(f'no movable joint {name!r}', exists=movable_joints(robot))
+        limit = joints[name].find('limit')
+        values = {} if limit is None else limit.attrib
+        free = joints[name].get('type') == 'continuous'
+        row = [-np.inf if free else float(values.get('lower', 0)),
+               np.inf if free else float(values.get('upper', 0)),
+               float(values.get('effort', 0)), float(values.get('velocity', 0))]
+        if row[2] <= 0 or row[3] <= 0 or row[0] >= row[1]:
+            raise RobotModelError(f'limits of joint {name!r} of the robot description',
+                                  expected='lower < upper, effort > 0, velocity > 0',
+                                  found=dict(values) or 'no <limit>')
+        rows.append(row)
+    return JointLimits(*np.array(rows).T)
+
+
+def perturbed_urdf(robot, rng, mass_change, center_shift, shape_change):
+    """
+    Return the description as text with other inertials; nothing else differs.
+
+    robot : root element of the nominal description (not changed)
+    mass_change : relative change of each mass, at most
+    center_shift : shift of each centre of mass along each axis [m], at most
+    shape_change : stretch and shear of each mass distribution, at most
+    """
+    robot = ET.fromstring(ET.tostring(robot), ET.XMLParser(
+        target=ET.TreeBuilder(insert_comments=True)))
+    for inertial in robot.findall('link/inertial'):
+        scale = 1 + mass_change * rng.uniform(-1, 1)
+        shift = center_shift * rng.uniform(-1, 1, 3)
+        stretch = np.eye(3) + shape_change * rng.uniform(-1, 1, (3, 3))
+        _change_inertial(inertial, scale, shift, stretch)
+    return ET.tostring(robot, encoding='unicode')
+
+
+def typical_friction(limits):
+    """Return the friction of a good drive: Coulomb 1 %, viscous at full speed 2 % of effort."""
+    return JointFriction(0.02 * limits.effort / limits.velocity, 0.01 * limits.effort)
+
+
+def random_friction(limits, rng):
+    """Return a friction that differs from the typical one by up to half, per coefficient."""
+    typical, n = typical_friction(limits), len(limits.effort)
+    return JointFriction(typical.viscous * rng.uniform(0.5, 1.5, n),
+                         typical.coulomb * rng.uniform(0.5, 1.5, n))
+
+
+def _change_inertial(inertial, scale, shift, stretch):
+    mass, tensor = inertial.find('mass'), inertial.find('inertia')
+    origin = inertial.find('origin')
+    if origin is None:
+        origin = ET.SubElement(inertial, 'origin', rpy='0 0 0')
+    center = np.array(origin.get('xyz', '0 0 0').split(), dtype=float)
+    inertia = np.zeros((3, 3))
+    for name, row, column in TENSOR:
+        inertia[row, column] = inertia[column, row] = float(tensor.get(name, 0))
+    moments = np.trace(inertia) / 2 * np.eye(3) - inertia
+    moments = scale * stretch @ moments @ stretch.T
+    inertia = np.trace(moments) * np.eye(3) - moments
+    mass.set('value', repr(float(scale * float(mass.get('value')))))
+    origin.set('xyz', ' '.join(repr(float(x)) for x in center + shift))
+    for name, row, column in TENSOR:
+        tensor.set(name, repr(float(inertia[row, column])))
