@@ -1,0 +1,151 @@
+"""
+Base parameters: which combinations of the standard parameters rows can show at all.
+
+The rank is decided first, by the widest gap in the singular values of physically scaled columns;
+then the first independent columns from the left are kept (so a parameter is grouped into those of
+the bodies before it, as Khalil's rules do) and every other column is written in terms of them:
+beta = pi_independent + X pi_dependent (Gautier and Khalil 1990; Gautier 1991).
+"""
+
+from dataclasses import dataclass
+import re
+
+import numpy as np
+
+from ..errors import EstimationError
+
+LARGEST_NOISE = 1e-6  # relative singular values above it are structure, whatever gap follows
+
+
+@dataclass(frozen=True)
+class BaseParameters:
+    """
+    b groupings of p standard parameters.
+
+    parameters : the p Parameters; independent (b,), dependent (p - b,) column indices
+    X : (b, p - b) grouping, beta = pi[independent] + X @ pi[dependent]
+    singular_values : (p,) of the scaled columns; gap : ratio across the rank
+    """
+
+    parameters: tuple
+    independent: np.ndarray
+    dependent: np.ndarray
+    X: np.ndarray
+    singular_values: np.ndarray
+    gap: float
+
+    def __len__(self):
+        return len(self.independent)
+
+    def reduce(self, pi):
+        """Return beta (b,) of standard parameters pi (p,)."""
+        pi = np.asarray(pi)
+        return pi[self.independent] + self.X @ pi[self.dependent]
+
+    def expand(self, beta, pi):
+        """Return standard parameters (p,) with base parameters beta, the dependent ones as pi."""
+        out = np.array(pi, dtype=float)
+        out[self.independent] = beta - self.X @ out[self.dependent]
+        return out
+
+    def nominal(self):
+        """Return the base parameters (b,) of the nominal standard parameters."""
+        return self.reduce([p.nominal for p in self.parameters])
+
+    def spread(self):
+        """Return the covariance (b, b) of the base parameters before any data."""
+        square = np.array([p.spread for p in self.parameters]) ** 2
+        X = self.X
+        return np.diag(square[self.independent]) + (X * square[self.dependent]) @ X.T
+
+    def scales(self):
+        """Return the physical scale (b,) of the independent columns."""
+        return np.array([self.parameters[k].scale for k in self.independent])
+
+    def units(self):
+        """Return the units, one per base parameter."""
+        return [self.parameters[k].unit for k in self.independent]
+
+    def names(self):
+        """Return the names: the independent parameter's, with R where others are grouped in."""
+        out = []
+        for row, k in zip(self.X, self.independent):
+            name = self.parameters[k].name
+            out.append(re.sub(r'(\d+)$', r'R\1', name) if np.any(row) else name)
+        return out
+
+    def expressions(self):
+        """Return each base parameter as a readable sum of standard parameters."""
+        return [_expression(self.parameters, k, row, self.dependent)
+                for row, k in zip(self.X, self.independent)]
+
+
+def _expression(parameters, lead, row, dependent):
+    terms = [parameters[lead].name]
+    for coefficient, k in zip(row, dependent):
+        if coefficient == 0.0:
+            continue
+        size = '' if abs(abs(coefficient) - 1.0) < 1e-9 else f'{abs(coefficient):.6g} '
+        terms.append(f"{'-' if coefficient < 0 else '+'} {size}{parameters[k].name}")
+    return ' '.join(terms)
+
+
+def find_base_parameters(rows, parameters):
+    """
+    Return the BaseParameters of rows (m, p), exact rows of random states (or their triangle).
+
+    rows must show every direction that the structure allows: a few times p random samples.
+    """
+    scales = np.array([p.scale for p in parameters])
+    A = np.asarray(rows) * scales
+    singular = np.linalg.svd(A, compute_uv=False)
+    rank, gap = decide_rank(singular)
+    if rank == 0:
+        raise EstimationError('no parameter has any effect on the measured rows',
+                              do='check mounting: and the joints of the robot description')
+    independent = _first_independent(A, rank, singular)
+    dependent = np.setdiff1d(np.arange(A.shape[1]), independent)
+    X, *_ = np.linalg.lstsq(A[:, independent], A[:, dependent], rcond=None)
+    X[np.abs(X) < 1e-9] = 0.0  # still in comparable (scaled) columns
+    X = X * scales[independent][:, None] / scales[dependent]
+    X = np.where(np.abs(X - np.round(X)) < 1e-9, np.round(X), X)  # rounding noise of the solve
+    return BaseParameters(tuple(parameters), independent, dependent, X, singular, gap)
+
+
+def decide_rank(singular):
+    """Return (rank, gap) at the widest ratio of successive singular values, noise clamped."""
+    relative = np.maximum(np.asarray(singular) / max(singular[0], 1e-300), 1e-17)
+    if len(relative) == 1:
+        return (1 if singular[0] > 0 else 0), np.inf
+    if singular[0] == 0.0:
+        return 0, np.inf
+    ratios = relative[:-1] / relative[1:]
+    candidates = np.flatnonzero(relative[1:] < LARGEST_NOISE)
+    if not candidates.size:
+        return len(singular), np.inf
+    k = candidates[int(np.argmax(ratios[candidates]))]
+    return int(k) + 1, float(ratios[k])
+
+
+def _first_independent(A, rank, singular):
+    """Return the first ``rank`` independent columns of A from the left."""
+    noise = singular[rank] if rank < len(singular) else 0.0
+    tolerance = np.sqrt(max(noise, 1e-14 * singular[0]) * singular[rank - 1])
+    basis, chosen = np.zeros((A.shape[0], 0)), []
+    rests = []
+    for k in range(A.shape[1]):
+        column = A[:, k]
+        for _ in range(2):  # twice is enough (Kahan): orthogonal to working precision
+            column = column - basis @ (basis.T @ column)
+        rest = np.linalg.norm(column)
+        rests.append(rest)
+        if rest > tolerance:
+            chosen.append(k)
+            basis = np.column_stack([basis, column / rest])
+    if len(chosen) != rank:
+        raise EstimationError(
+            f'the singular values show rank {rank}, the columns {len(chosen)}',
+            found=f'singular values around the rank: {singular[max(0, rank - 2):rank + 2]}',
+            do='the kinematics hold nearly dependent directions: round the placements of the '
+               'robot description')
+    return np.array(chosen)

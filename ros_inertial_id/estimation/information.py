@@ -1,0 +1,131 @@
+"""
+Information: all that least squares will ever ask of the data, in a few small triangles.
+
+The rows of each group (joint) are folded, block by block, into the upper triangle R of a QR
+factorisation of ``[W, y, y_raw]`` (sequential TSQR; Golub and Van Loan 2013, 6.5): R'R is the sum
+of outer products, at the accuracy of QR and not of the normal equations.  From the triangles come
+ordinary and weighted solutions, residuals of any candidate, covariance and condition number;
+triangles of other bags, segments or processes merge by one more QR.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.linalg import lapack
+from threadpoolctl import ThreadpoolController
+
+_THREADS = ThreadpoolController()
+
+
+def one_thread():
+    """Return a context in which BLAS uses one thread: tall-skinny products lose with more."""
+    return _THREADS.limit(limits=1, user_api='blas')
+
+
+def triangle(rows):
+    """Return the upper triangle (k, k) of the QR factorisation of a Fortran-ordered (m, k)."""
+    m, k = rows.shape
+    if m < k:
+        rows = np.asfortranarray(np.vstack([rows, np.zeros((k - m, k))]))
+    factor, _, _, status = lapack.dgeqrf(rows, lwork=64 * k, overwrite_a=True)
+    if status:
+        raise np.linalg.LinAlgError(f'dgeqrf: {status}')
+    return np.triu(factor[:k])
+
+
+@dataclass
+class GroupInformation:
+    """columns (k,) of one row group; R (k + 2, k + 2) of [W, y, y_raw]; number of rows folded."""
+
+    unit: str
+    columns: np.ndarray
+    R: np.ndarray
+    rows: int = 0
+
+    def residual(self, x, raw=False):
+        """Return the norm of y - W x over all rows folded (y_raw instead of y with ``raw``)."""
+        target = self.R[:, -1 if raw else -2]
+        return float(np.linalg.norm(target - self.R[:, :-2] @ x[self.columns]))
+
+    def target(self, raw=False):
+        """Return the norm of y (or y_raw) over all rows folded."""
+        return float(np.linalg.norm(self.R[:, -1 if raw else -2]))
+
+
+@dataclass
+class Information:
+    """
+    The information of many rows about p columns.
+
+    size : p; groups : name -> GroupInformation, whose ``columns`` index the p columns
+    """
+
+    size: int
+    groups: dict = field(default_factory=dict)
+
+    def fold(self, block, keep):
+        """
+        Fold a RegressorBlock in.
+
+        keep : (columns of the block's parameters,) -> index among the p columns, -1 to leave out
+        """
+        for group in block.groups:
+            place = keep[group.columns]
+            chosen = np.flatnonzero(place >= 0)
+            old = self.groups.get(group.name)
+            if old is None:
+                k = len(chosen) + 2
+                old = GroupInformation(group.unit, place[chosen], np.zeros((k, k)))
+                self.groups[group.name] = old
+            k, rows = len(old.R), len(group.y)
+            # The transpose of a C-ordered (k, rows) is what LAPACK wants, without a copy.
+            stacked = np.empty((k, k + rows))
+            stacked[:, :k] = old.R.T
+            stacked[:-2, k:] = group.W.T[chosen]
+            stacked[-2, k:], stacked[-1, k:] = group.y, group.y_raw
+            old.R = triangle(stacked.T)
+            old.rows += rows
+
+    def merge(self, other):
+        """Return the Information of both, neither changed."""
+        merged = Information(self.size, dict(self.groups))
+        for name, theirs in other.groups.items():
+            ours = merged.groups.get(name)
+            if ours is None:
+                merged.groups[name] = theirs
+                continue
+            R = triangle(np.asfortranarray(np.vstack([ours.R, theirs.R])))
+            merged.groups[name] = GroupInformation(ours.unit, ours.columns, R,
+                                                   ours.rows + theirs.rows)
+        return merged
+
+    def select(self, keep):
+        """Return the Information about the columns ``keep`` (indices) alone, in that order."""
+        place = np.full(self.size, -1)
+        place[np.asarray(keep, dtype=int)] = np.arange(len(keep))
+        out = Information(len(keep))
+        for name, group in self.groups.items():
+            new = place[group.columns]
+            chosen = np.flatnonzero(new >= 0)
+            R = triangle(np.asfortranarray(group.R[:, np.r_[chosen, -2, -1]]))
+            out.groups[name] = GroupInformation(group.unit, new[chosen], R, group.rows)
+        return out
+
+    def system(self, deviation=None):
+        """
+        Return (A (p, p) upper triangular, b (p,), |residual outside A|) of the weighted rows.
+
+        deviation : name -> standard deviation of the group's rows; ones by default
+        """
+        stack = []
+        for name, group in self.groups.items():
+            rows = np.zeros((len(group.R), self.size + 1))
+            rows[:, group.columns] = group.R[:, :-2]
+            rows[:, -1] = group.R[:, -2]
+            stack.append(rows / (deviation[name] if deviation else 1.0))
+        R = triangle(np.asfortranarray(np.vstack(stack)))
+        return R[:-1, :-1], R[:-1, -1], abs(R[-1, -1])
+
+    def rows(self):
+        """Return the number of rows folded, over all groups."""
+        return sum(group.rows for group in self.groups.values())

@@ -1,0 +1,86 @@
+"""
+Residuals: what a model leaves unexplained, collected block by block.
+
+From the residuals of successive samples comes their correlation: rows of a filtered signal are
+not independent, so they carry less than their number (integrated autocorrelation time; Geyer
+1992, initial positive sequence).
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+
+@dataclass
+class Fit:
+    """Sums of squares of residual and target per row group, against one target."""
+
+    samples: int = 0
+    residual: dict = field(default_factory=dict)
+    target: dict = field(default_factory=dict)
+
+    def add(self, name, error, y):
+        """Add the residuals and targets (N,) of one group."""
+        self.residual[name] = self.residual.get(name, 0.0) + float(error @ error)
+        self.target[name] = self.target.get(name, 0.0) + float(y @ y)
+
+    def summary(self):
+        """Return samples, rms per joint, rms over all, and relative residual [%]."""
+        names = list(self.residual)
+        count = max(1, self.samples)
+        error, target = sum(self.residual.values()), sum(self.target.values())
+        return {'samples': self.samples,
+                'rms': {n: float(np.sqrt(self.residual[n] / count)) for n in names},
+                'rms_all': float(np.sqrt(error / (count * max(1, len(names))))),
+                'relative_percent': float(100.0 * np.sqrt(error / target)) if target else None}
+
+
+@dataclass
+class Residuals:
+    """Running statistics of predicted against measured: filtered and raw, and correlation."""
+
+    filtered: Fit = field(default_factory=Fit)
+    raw: Fit = field(default_factory=Fit)
+    covariances: dict = field(default_factory=dict)
+
+    def add(self, block, predicted):
+        """Add a RegressorBlock and its prediction (group name -> (B,))."""
+        for fit in (self.filtered, self.raw):
+            fit.samples += len(block.t)
+        for group in block.groups:
+            error = group.y - predicted[group.name]
+            self.filtered.add(group.name, error, group.y)
+            self.raw.add(group.name, group.y_raw - predicted[group.name], group.y_raw)
+            self._correlate(group.name, error)
+
+    def _correlate(self, name, error):
+        size = len(error)
+        spectrum = np.abs(np.fft.rfft(error, 2 * size)) ** 2
+        lags = np.fft.irfft(spectrum)[:size]
+        total, count = self.covariances.get(name, (np.zeros(0), np.zeros(0)))
+        longer = max(len(total), size)
+        pairs = np.arange(size, 0, -1)
+        self.covariances[name] = (np.pad(total, (0, longer - len(total)))
+                                  + np.pad(lags, (0, longer - size)),
+                                  np.pad(count, (0, longer - len(count)))
+                                  + np.pad(pairs, (0, longer - size)))
+
+    def correlation(self):
+        """Return group -> integrated autocorrelation time of its residual [samples], >= 1."""
+        out = {}
+        for name, (total, pairs) in self.covariances.items():
+            covariance = total / pairs
+            if covariance[0] <= 0.0:
+                out[name] = 1.0
+                continue
+            rho = covariance / covariance[0]
+            even = len(rho) // 2 * 2
+            sums = rho[0:even:2] + rho[1:even:2]
+            stop = np.flatnonzero(sums <= 0.0)
+            sums = sums[:stop[0]] if stop.size else sums
+            out[name] = float(max(1.0, 2.0 * sums.sum() - 1.0))
+        return out
+
+    def summary(self):
+        """Return both fits as the command line and the model file give them."""
+        return {'filtered': self.filtered.summary(), 'raw': self.raw.summary()}

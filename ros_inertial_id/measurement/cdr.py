@@ -1,0 +1,212 @@
+"""
+Where the numbers lie in a serialised ROS message: one walk, then millions of equal messages.
+
+CDR (OMG "Common Data Representation", version 1 as ROS 2 uses it) aligns every primitive to its
+own size after a four-byte header.  Messages of one type whose sequences and strings are alike
+therefore hold each number at the same byte.  ``walk`` follows the message definition of rosbags'
+type store through one message and notes these bytes and everything that fixed them (lengths,
+strings: the guards); ``Layout.fits`` then finds the messages with the same guards and
+``Layout.gather`` copies their numbers out at about 10 ns per message.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from rosbags.interfaces import Nodetype
+from rosbags.typesys import get_typestore, Stores
+
+_DTYPES = {'bool': 'u1', 'byte': 'u1', 'char': 'u1', 'uint8': 'u1', 'int8': 'i1',
+           'uint16': 'u2', 'int16': 'i2', 'uint32': 'u4', 'int32': 'i4',
+           'uint64': 'u8', 'int64': 'i8', 'float32': 'f4', 'float64': 'f8'}
+_HEADER = 4  # bytes: two for the encoding, two for options
+
+
+class CdrError(ValueError):
+    """Bytes that are not a message of the type they are said to be."""
+
+
+@lru_cache(maxsize=1)
+def typestore():
+    """Return rosbags' message definitions of Jazzy (0.1 s the first time)."""
+    return get_typestore(Stores.ROS2_JAZZY)
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Numbers of one dtype and the bytes they begin at: ``offsets`` of any shape."""
+
+    dtype: np.dtype
+    offsets: np.ndarray
+
+
+@dataclass(frozen=True)
+class Block:
+    """
+    The same Numbers of many messages, as one strided view where the offsets are regular.
+
+    ``rows`` holds the Blocks of the first axis where they are not (structs with strings between).
+    """
+
+    dtype: np.dtype
+    shape: tuple
+    first: int = 0
+    steps: tuple = ()
+    rows: tuple = ()
+
+    def read(self, data):
+        """Return the numbers of all rows of ``data`` (n, length) uint8: (n, *shape), native."""
+        if self.rows:
+            return np.stack([row.read(data) for row in self.rows], axis=1)
+        return self._view(data).astype(self.dtype.newbyteorder('='))
+
+    def write(self, data, values):
+        """Set the numbers of all rows of ``data`` from ``values`` (n, *shape)."""
+        self._view(data)[...] = values
+
+    def _view(self, data):
+        if 0 in self.shape:
+            return np.empty((len(data), *self.shape), self.dtype)
+        return np.ndarray((len(data), *self.shape), self.dtype, data, self.first,
+                          (data.strides[0], *self.steps))
+
+
+@dataclass(frozen=True)
+class Layout:
+    """
+    What all messages of one shape share.
+
+    length : bytes of the whole message
+    tree : the message as nested dict (struct), list (sequence), Numbers and slice (string)
+    guarded : (g,) positions of the bytes that fix the layout
+    guards : (g,) uint8, the bytes there
+    """
+
+    length: int
+    tree: dict
+    guarded: np.ndarray
+    guards: np.ndarray
+
+    def fits(self, data):
+        """Return which rows of ``data`` (n, length) uint8 have this layout, (n,) bool."""
+        return (data[:, self.guarded] == self.guards).all(axis=1)
+
+    def find(self, path):
+        """Return the node at a dotted path; through a sequence, the list of its elements'."""
+        return _find(self.tree, path.split('.'))
+
+    def block(self, path):
+        """Return the Block of all numbers below a path, in the order of the definition."""
+        return _block(_stack(self.find(path)))
+
+
+def walk(type_name, message, free=()):
+    """
+    Return the Layout of one message.
+
+    message : bytes, with the four-byte header
+    free : names of string fields whose content may differ within a layout
+    """
+    encoding = bytes(message[:2])
+    if len(message) < _HEADER or encoding not in (b'\x00\x00', b'\x00\x01'):
+        raise CdrError('no CDR header 00 00 or 00 01')
+    walker = _Walker(message, '<' if encoding[1] else '>', free)
+    tree = walker.struct(type_name)
+    if len(message) - walker.position > 3:  # writers may pad to four bytes
+        raise CdrError(f'{len(message) - walker.position} bytes too long')
+    return walker.layout(tree)
+
+
+class _Walker:
+    """A position in a message, moving forward field by field."""
+
+    def __init__(self, message, order, free):
+        self.message, self.order, self.free = message, order, free
+        self.position = _HEADER
+        self.guards = [(0, 2)]
+
+    def layout(self, tree):
+        guarded = np.concatenate([np.arange(*span) for span in self.guards])
+        everything = np.frombuffer(self.message, np.uint8)
+        return Layout(len(self.message), tree, guarded, everything[guarded])
+
+    def struct(self, type_name):
+        fields = typestore().fielddefs[type_name][1]
+        return {name: self.field(name, kind) for name, kind in fields}
+
+    def field(self, name, kind):
+        node, what = kind
+        if node == Nodetype.NAME:
+            return self.struct(what)
+        if node == Nodetype.BASE:
+            return self.text(name) if what[0] == 'string' else self.base(what[0], ())
+        element, count = what
+        if node == Nodetype.SEQUENCE:
+            count = self.count()
+        if element[0] == Nodetype.BASE and element[1][0] != 'string':
+            return self.base(element[1][0], (count,))
+        return [self.field(name, element) for _ in range(count)]
+
+    def base(self, name, shape):
+        if name not in _DTYPES:
+            raise CdrError(f'numbers of type {name} are not supported')
+        dtype = np.dtype(self.order + _DTYPES[name])
+        count = shape[0] if shape else 1
+        if count:  # an empty sequence is not padded
+            self.position += -(self.position - _HEADER) % dtype.itemsize
+        start = self.position
+        self.forward(count * dtype.itemsize)
+        return Numbers(dtype, start + dtype.itemsize * np.arange(count).reshape(shape))
+
+    def text(self, name):
+        count = self.count()
+        start = self.position
+        self.forward(count)
+        if name not in self.free:
+            self.guards.append((start, self.position))
+        return slice(start, max(start, self.position - 1))  # without the closing zero
+
+    def count(self):
+        """Read a length, which every message of this layout shares."""
+        start = int(self.base('uint32', ()).offsets)
+        self.guards.append((start, start + 4))
+        count = int(np.frombuffer(self.message, self.order + 'u4', 1, start)[0])
+        if count > len(self.message) - self.position:  # every element takes a byte at least
+            raise CdrError(f'a length of {count} at byte {start} of {len(self.message)}')
+        return count
+
+    def forward(self, size):
+        if self.position + size > len(self.message):
+            raise CdrError(f'ends at byte {len(self.message)}, expected '
+                           f'{self.position + size} or more')
+        self.position += size
+
+
+def _find(node, path):
+    if isinstance(node, list):
+        return [_find(element, path) for element in node]
+    return _find(node[path[0]], path[1:]) if path else node
+
+
+def _stack(node):
+    if isinstance(node, Numbers):
+        return node
+    children = [_stack(child) for child in
+                (node.values() if isinstance(node, dict) else node)]
+    if not children:
+        return Numbers(np.dtype('f8'), np.empty(0, int))
+    return Numbers(children[0].dtype, np.stack([child.offsets for child in children]))
+
+
+def _block(numbers):
+    dtype, offsets = numbers.dtype, numbers.offsets
+    if not offsets.size:
+        return Block(dtype, offsets.shape)
+    first = int(offsets.flat[0])
+    steps = tuple(int(offsets[(0,) * axis + (min(1, size - 1),)].flat[0]) - first
+                  for axis, size in enumerate(offsets.shape))
+    regular = first + sum(step * index for step, index in zip(steps, np.indices(offsets.shape)))
+    if np.array_equal(regular, offsets):
+        return Block(dtype, offsets.shape, first, steps)
+    rows = tuple(_block(Numbers(dtype, row)) for row in offsets)
+    return Block(dtype, offsets.shape, rows=rows)
