@@ -46,6 +46,12 @@ class RegressorBlock:
     segment: int
     groups: tuple
 
+    def rows(self, chosen):
+        """Return the block of the samples chosen by a slice or an index array."""
+        groups = tuple(RowGroup(g.name, g.unit, g.columns, g.W[chosen], g.y[chosen],
+                                g.y_raw[chosen]) for g in self.groups)
+        return RegressorBlock(self.t[chosen], self.segment, groups)
+
 
 def cross(a, b):
     """Return the cross products of vectors (..., 3, B)."""

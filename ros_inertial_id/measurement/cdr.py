@@ -95,22 +95,28 @@ class Layout:
         """Return the node at a dotted path; through a sequence, the list of its elements'."""
         return _find(self.tree, path.split('.'))
 
+    def values(self, path, message):
+        """Return the strings or integers at a path of one message, as a list."""
+        nodes = self.find(path)
+        return [_value(node, message) for node in (nodes if isinstance(nodes, list) else [nodes])]
+
     def block(self, path):
         """Return the Block of all numbers below a path, in the order of the definition."""
         return _block(_stack(self.find(path)))
 
 
-def walk(type_name, message, free=()):
+def walk(type_name, message, free=(), fixed=()):
     """
     Return the Layout of one message.
 
     message : bytes, with the four-byte header
     free : names of string fields whose content may differ within a layout
+    fixed : names of number fields whose value may not
     """
     encoding = bytes(message[:2])
     if len(message) < _HEADER or encoding not in (b'\x00\x00', b'\x00\x01'):
         raise CdrError('no CDR header 00 00 or 00 01')
-    walker = _Walker(message, '<' if encoding[1] else '>', free)
+    walker = _Walker(message, '<' if encoding[1] else '>', free, fixed)
     tree = walker.struct(type_name)
     if len(message) - walker.position > 3:  # writers may pad to four bytes
         raise CdrError(f'{len(message) - walker.position} bytes too long')
@@ -120,8 +126,9 @@ def walk(type_name, message, free=()):
 class _Walker:
     """A position in a message, moving forward field by field."""
 
-    def __init__(self, message, order, free):
-        self.message, self.order, self.free = message, order, free
+    def __init__(self, message, order, free, fixed):
+        self.message, self.order = message, order
+        self.free, self.fixed = free, fixed
         self.position = _HEADER
         self.guards = [(0, 2)]
 
@@ -138,8 +145,13 @@ class _Walker:
         node, what = kind
         if node == Nodetype.NAME:
             return self.struct(what)
+        if node == Nodetype.BASE and what[0] == 'string':
+            return self.text(name)
         if node == Nodetype.BASE:
-            return self.text(name) if what[0] == 'string' else self.base(what[0], ())
+            number = self.base(what[0], ())
+            if name in self.fixed:
+                self.guards.append((int(number.offsets), self.position))
+            return number
         element, count = what
         if node == Nodetype.SEQUENCE:
             count = self.count()
@@ -186,6 +198,12 @@ def _find(node, path):
     if isinstance(node, list):
         return [_find(element, path) for element in node]
     return _find(node[path[0]], path[1:]) if path else node
+
+
+def _value(node, message):
+    if isinstance(node, slice):
+        return bytes(message[node]).decode()
+    return np.frombuffer(message, node.dtype, 1, int(node.offsets))[0].item()
 
 
 def _stack(node):

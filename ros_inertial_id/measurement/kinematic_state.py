@@ -40,9 +40,8 @@ class SignalOptions:
         choices=('auto', 'measured', 'differentiated'))
     cutoff: float = option(0.0, 'low-pass cutoff; 0: chosen from the data', unit='Hz',
                            at_least=0.0)
-    average_period: float = option(
-        0.0, 'period of a periodic motion to average over; 0: not periodic', unit='s',
-        at_least=0.0)
+    decimate: int = option(0, 'learn from every that many sample; 0: twenty per period of the '
+                           'cutoff, more carry no news', at_least=0)
 
 
 @dataclass(frozen=True)
@@ -82,14 +81,23 @@ class JointSpaceObservation:
     kernel: np.ndarray
     measured_velocity: bool
     effort_map: np.ndarray
+    trim: float = 0.0
+    decimate: int = 1
     summary: Mapping = field(default_factory=dict)
 
-    def states(self, *, trim=0.0, decimate=1):
-        """
-        Yield JointSpaceStates in order of time.
+    def samples(self, training=False):
+        """Return about how many samples ``states`` will yield."""
+        count = sum(count for _, count in self.clock.segments)
+        return -(-count // self.decimate) if training else count
 
-        trim : [s] dropped at both ends of every segment; decimate : keep every that many sample
+    def states(self, training=False):
         """
+        Yield JointSpaceStates in order of time, all samples of the clock.
+
+        training : leave out the ends of every segment, where the filter had to guess (``trim``
+        [s]), and keep only every ``decimate``-th sample.
+        """
+        trim, decimate = (self.trim, self.decimate) if training else (0.0, 1)
         period, half = self.clock.period, len(self.kernel) // 2 + 1
         for number, (start, count) in enumerate(self.clock.segments):
             edge = int(round(trim / period))
@@ -153,8 +161,10 @@ def observe_joints(recording, joints, options=None):
         * clock.period, 'cutoff': cutoff, 'cutoff_chosen': not options.cutoff,
         'motion_ends_at': valley, 'velocity': 'measured' if measured else 'differentiated',
         'velocity_disagreement': agreement, 'effort_kind': options.effort_kind}
+    decimate = options.decimate or max(1, int(1.0 / (20.0 * cutoff * clock.period)))
+    summary['decimate'] = decimate
     return JointSpaceObservation(joints, position, velocity, effort, clock, kernel, measured,
-                                 probe.effort_map, summary)
+                                 probe.effort_map, 1.0 / cutoff, decimate, summary)
 
 
 def effort_map(options, count):

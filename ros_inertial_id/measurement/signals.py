@@ -114,9 +114,10 @@ def choose_cutoff(pieces, period):
     Return (cutoff [Hz], valley [Hz]) for velocities ``pieces``: list of arrays (N_i, n).
 
     The spectrum of the acceleration falls with the motion and rises again with the noise (white
-    noise in v grows with f^2).  The motion ends in the valley between them; the cutoff is set
-    at twice its median over the joints (Gautier's rule: filter above twice the robot's own
-    frequencies), never above a quarter of the sampling rate.
+    noise in v grows with f^2).  The motion ends where the valley between them begins (median over
+    the joints).  The torque goes on: centrifugal terms double the motion's frequencies, friction
+    at reversals trebles them; so the cutoff is three times that, never above a quarter of the
+    sampling rate.
     """
     length = max(len(piece) for piece in pieces)
     window = int(min(length, max(64, 4.0 / period)))
@@ -138,7 +139,7 @@ def choose_cutoff(pieces, period):
         quiet = np.flatnonzero(np.array(levels) <= 3.0 * min(levels))
         valleys.append(centres[int(quiet[0])])
     valley = float(np.median(valleys)) if valleys else top / 2
-    return float(np.clip(2.0 * valley, 1.0, top)), valley
+    return float(np.clip(3.0 * valley, 1.0, top)), valley
 
 
 def _octave_levels(frequency, power, top):

@@ -13,7 +13,7 @@ Linear matrix inequalities for physically consistent inertial parameter identifi
 """
 
 import xml.etree.ElementTree as ET
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -59,15 +59,6 @@ class JointFriction:
         """Return the torque (..., n) that the motors need against friction at speeds v."""
         return self.viscous * v + self.coulomb * np.tanh(v / self.velocity_scale)
 
-    def slope(self, v):
-        """Return d torque / d v (..., n)."""
-        s = self.velocity_scale
-        return self.viscous + self.coulomb / s * (1 - np.tanh(v / s) ** 2)
-
-    def scaled(self, factor):
-        """Return ``factor`` times this friction."""
-        return replace(self, viscous=factor * self.viscous, coulomb=factor * self.coulomb)
-
 
 def parse(urdf):
     """Return the root element of a URDF text, comments kept; RobotModelError if it is none."""
@@ -110,48 +101,72 @@ def joint_limits(robot, joint_names):
 
 def perturbed_urdf(robot, rng, mass_change, center_shift, shape_change):
     """
-    Return the description as text with other inertials; nothing else differs.
+    Return the description as text with other inertials, and the weakest ratio to the old ones.
 
     robot : root element of the nominal description (not changed)
     mass_change : relative change of each mass, at most
-    center_shift : shift of each centre of mass along each axis [m], at most
+    center_shift : shift of each centre of mass along each axis, at most, in radii of gyration
     shape_change : stretch and shear of each mass distribution, at most
+    The ratio r is the largest with P_new - r P_old positive semidefinite for the pseudo-inertia
+    P of every link; then M_new(q) - r M_old(q) is so, too, for the arm's inertia matrix.
     """
-    robot = ET.fromstring(ET.tostring(robot), ET.XMLParser(
-        target=ET.TreeBuilder(insert_comments=True)))
-    for inertial in robot.findall('link/inertial'):
+    robot, ratio = parse(ET.tostring(robot, encoding='unicode')), 1.0
+    for link in robot.findall('link'):
+        inertial = link.find('inertial')
+        if inertial is None:
+            continue
+        mass, center, moments = _read_inertial(link.get('name'), inertial)
         scale = 1 + mass_change * rng.uniform(-1, 1)
-        shift = center_shift * rng.uniform(-1, 1, 3)
         stretch = np.eye(3) + shape_change * rng.uniform(-1, 1, (3, 3))
-        _change_inertial(inertial, scale, shift, stretch)
-    return ET.tostring(robot, encoding='unicode')
+        radius = np.sqrt(np.trace(moments) / mass)  # [m]
+        shift = center_shift * radius * rng.uniform(-1, 1, 3)
+        affine = np.block([[stretch, shift[:, None]], [np.zeros(3), 1]])
+        old = np.diag([0.0, 0, 0, mass])
+        old[:3, :3] = moments
+        new = scale * affine @ old @ affine.T
+        ratio = min(ratio, np.linalg.eigvals(np.linalg.solve(old, new)).real.min())
+        _write_inertial(inertial, scale * mass, center + shift,
+                        scale * stretch @ moments @ stretch.T)
+    return ET.tostring(robot, encoding='unicode'), ratio
 
 
-def typical_friction(limits):
-    """Return the friction of a good drive: Coulomb 1 %, viscous at full speed 2 % of effort."""
-    return JointFriction(0.02 * limits.effort / limits.velocity, 0.01 * limits.effort)
+def random_friction(limits, rng, factor=1.0):
+    """
+    Return ``factor`` times a friction that good drives have.
+
+    Coulomb 0.5 to 1.5 % of the effort limit, viscous 1 to 3 % of it at full speed.
+    """
+    n = len(limits.effort)
+    return JointFriction(factor * rng.uniform(0.01, 0.03, n) * limits.effort / limits.velocity,
+                         factor * rng.uniform(0.005, 0.015, n) * limits.effort)
 
 
-def random_friction(limits, rng):
-    """Return a friction that differs from the typical one by up to half, per coefficient."""
-    typical, n = typical_friction(limits), len(limits.effort)
-    return JointFriction(typical.viscous * rng.uniform(0.5, 1.5, n),
-                         typical.coulomb * rng.uniform(0.5, 1.5, n))
-
-
-def _change_inertial(inertial, scale, shift, stretch):
-    mass, tensor = inertial.find('mass'), inertial.find('inertia')
-    origin = inertial.find('origin')
-    if origin is None:
-        origin = ET.SubElement(inertial, 'origin', rpy='0 0 0')
-    center = np.array(origin.get('xyz', '0 0 0').split(), dtype=float)
+def _read_inertial(link, inertial):
+    """Return mass [kg], centre (3,) [m] and second moments (3, 3) [kg m^2] about the centre."""
+    origin, tensor = inertial.find('origin'), inertial.find('inertia')
+    center = np.zeros(3) if origin is None else np.array(
+        origin.get('xyz', '0 0 0').split(), dtype=float)
     inertia = np.zeros((3, 3))
     for name, row, column in TENSOR:
         inertia[row, column] = inertia[column, row] = float(tensor.get(name, 0))
-    moments = np.trace(inertia) / 2 * np.eye(3) - inertia
-    moments = scale * stretch @ moments @ stretch.T
+    mass, moments = float(inertial.find('mass').get('value')), _moments(inertia)
+    if mass <= 0 or np.linalg.eigvalsh(moments)[0] <= 0:
+        raise RobotModelError(
+            f'inertial of link {link!r}', found='none that a body can have',
+            expected='mass > 0 and principal inertias with each < the sum of the others')
+    return mass, center, moments
+
+
+def _write_inertial(inertial, mass, center, moments):
+    origin, tensor = inertial.find('origin'), inertial.find('inertia')
+    if origin is None:
+        origin = ET.SubElement(inertial, 'origin', rpy='0 0 0')
+    inertial.find('mass').set('value', repr(float(mass)))
+    origin.set('xyz', ' '.join(repr(float(x)) for x in center))
     inertia = np.trace(moments) * np.eye(3) - moments
-    mass.set('value', repr(float(scale * float(mass.get('value')))))
-    origin.set('xyz', ' '.join(repr(float(x)) for x in center + shift))
     for name, row, column in TENSOR:
         tensor.set(name, repr(float(inertia[row, column])))
+
+
+def _moments(inertia):
+    return np.trace(inertia) / 2 * np.eye(3) - inertia

@@ -1,0 +1,230 @@
+"""
+Node ``simulated_robot``: a robot to try everything on, moved by MuJoCo.
+
+Publishes ``joint_states`` (uniform stamps, effort = motor torque on the link side) and the
+latched ``robot_description`` (the nominal one), follows
+``joint_trajectory_controller/joint_trajectory`` as that controller would.
+"""
+
+import sys
+import time
+from array import array
+from dataclasses import asdict, fields
+from pathlib import Path
+
+import numpy as np
+import yaml
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from rcl_interfaces.msg import (FloatingPointRange, IntegerRange, ParameterDescriptor,
+                                SetParametersResult)
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from rclpy.time import Time
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
+from trajectory_msgs.msg import JointTrajectory
+
+from ..errors import ConfigError, InertialIdError
+from ..simulation.arm import ArmOptions, SimulatedArm
+from .running import run
+
+FAULTS = ('', 'joint_states_stop', 'joint_stuck', 'effort_offset', 'drop_trajectory')
+BURST = 0.02   # [s] of samples published at once when late, so that other callbacks get a turn
+FAULTY = 0     # index of the joint that joint_stuck and effort_offset strike
+
+
+class SimulatedRobot(Node):
+    """Publishes one joint state for every tick of its clock; late ticks are made up for."""
+
+    def __init__(self, **node_options):
+        super().__init__('simulated_robot', **node_options)
+        options = self._declare_parameters()
+        urdf, gravity_base = self._description(), self.get_parameter('gravity_base').value
+        self._arm = SimulatedArm(urdf, options=options, gravity_base=gravity_base)
+        self._fault = ''
+        self._set_fault(self.get_parameter('fault').value)
+        self._write_truth(gravity_base)
+        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        self._description_publisher = self.create_publisher(String, 'robot_description', latched)
+        self._description_publisher.publish(String(data=urdf))
+        self._joint_states = self.create_publisher(JointState, 'joint_states', 1000)
+        self._diagnostics = self.create_publisher(DiagnosticArray, 'diagnostics', 10)
+        self.create_subscription(
+            JointTrajectory, 'joint_trajectory_controller/joint_trajectory', self._follow, 10)
+        self.create_service(Trigger, '~/published', self._answer_published)
+        self.add_on_set_parameters_callback(self._on_parameters)
+        self._message = JointState(name=list(self._arm.joint_names))
+        self._ticks = self._published = self._late = 0
+        self._origin_ns = self.get_clock().now().nanoseconds
+        self._started_ns = time.monotonic_ns()
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self.create_timer(1 / options.rate, self._tick, clock=steady)
+        self.create_timer(1.0, self._diagnose, clock=steady)
+        self.get_logger().info(f'simulating {", ".join(self._arm.joint_names)} '
+                               f'at {options.rate:g} Hz, gravity {list(gravity_base)} m/s^2')
+
+    def _tick(self):
+        """Publish the samples that are due by now, at most BURST of them."""
+        rate = self._arm.options.rate
+        due = int((time.monotonic_ns() - self._started_ns) * rate / 1e9) + 1 - self._ticks
+        self._late += due > 1
+        for _ in range(min(due, max(1, int(BURST * rate)))):
+            sample = self._arm.step()
+            stamp_ns = self._stamp_ns(self._ticks)
+            self._ticks += 1
+            if self._fault != 'joint_states_stop':
+                self._publish(sample, stamp_ns)
+
+    def _publish(self, sample, stamp_ns):
+        message, effort = self._message, sample.measured_tau
+        if self._fault == 'effort_offset':  # whatever the torque was: at the limit or beyond
+            effort[FAULTY] += 2 * self._arm.limits.effort[FAULTY]
+        message.header.stamp.sec, message.header.stamp.nanosec = divmod(stamp_ns, 10**9)
+        message.position = array('d', sample.measured_q.tobytes())
+        message.velocity = array('d', sample.measured_v.tobytes())
+        message.effort = array('d', effort.tobytes())
+        self._joint_states.publish(message)
+        self._published += 1
+
+    def _stamp_ns(self, tick):
+        return self._origin_ns + round(tick * 1e9 / self._arm.options.rate)
+
+    def _follow(self, trajectory):
+        if self._fault == 'drop_trajectory':
+            return
+        try:
+            self._arm.follow(*self._points(trajectory))
+        except InertialIdError as error:
+            self.get_logger().error(f'trajectory refused: {error}')
+
+    def _points(self, trajectory):
+        """Return times from now [s], positions, velocities, accelerations (None: not given)."""
+        names, points = list(trajectory.joint_names), trajectory.points
+        if sorted(names) != sorted(self._arm.joint_names):
+            raise ConfigError('joint names of the trajectory', found=names,
+                              expected=self._arm.joint_names)
+        order = [names.index(name) for name in self._arm.joint_names]
+        times = np.array([p.time_from_start.sec + p.time_from_start.nanosec * 1e-9
+                          for p in points])
+        start_ns = Time.from_msg(trajectory.header.stamp).nanoseconds
+        if start_ns:  # 0 means now
+            times += (start_ns - self._stamp_ns(self._ticks)) * 1e-9
+        ahead = times > 0
+        columns = [_column(kind, points, order) for kind in
+                   ('positions', 'velocities', 'accelerations')]
+        return times[ahead], *(None if x is None else x[ahead] for x in columns)
+
+    def _answer_published(self, _, response):
+        response.success, response.message = True, str(self._published)
+        return response
+
+    def _on_parameters(self, parameters):
+        for parameter in parameters:
+            if parameter.name == 'fault':
+                try:
+                    self._set_fault(parameter.value)
+                except ConfigError as error:
+                    return SetParametersResult(successful=False, reason=str(error))
+        return SetParametersResult(successful=True)
+
+    def _set_fault(self, fault):
+        if fault not in FAULTS:
+            raise ConfigError('parameter fault', found=repr(fault), exists=map(repr, FAULTS))
+        self._arm.jam(FAULTY if fault == 'joint_stuck' else None)
+        if fault == 'drop_trajectory':
+            self._arm.hold()
+        if fault != self._fault:
+            self.get_logger().warning(f'fault: {fault or "none"}')
+        self._fault = fault
+
+    def _diagnose(self):
+        lag = (time.monotonic_ns() - self._started_ns) / 1e9 - self._arm.time
+        behind = lag > 10 * BURST
+        status = DiagnosticStatus(
+            level=DiagnosticStatus.WARN if behind else DiagnosticStatus.OK,
+            name=f'{self.get_name()}: joint_states', hardware_id='simulation',
+            message='the computer is too slow for this rate' if behind else 'publishing',
+            values=[KeyValue(key=key, value=str(value)) for key, value in
+                    (('published', self._published), ('late_ticks', self._late),
+                     ('lag_s', round(lag, 4)), ('fault', self._fault))])
+        array_message = DiagnosticArray(status=[status])
+        array_message.header.stamp = self.get_clock().now().to_msg()
+        self._diagnostics.publish(array_message)
+
+    def _declare_parameters(self):
+        """Declare all parameters; return the ArmOptions among them."""
+        def declare(name, default, description, read_only=True, **limits):
+            return self.declare_parameter(name, default, ParameterDescriptor(
+                description=description, read_only=read_only, **limits)).value
+
+        declare('robot_description', '', 'URDF text of the robot; or give urdf_file')
+        declare('urdf_file', '', 'path of the URDF file; or give robot_description')
+        declare('gravity_base', [0.0, 0.0, -9.81],
+                'gravitational acceleration in the base frame [m/s^2]; sets the mounting')
+        declare('truth_file', '', 'YAML file to write the true parameters to; empty: none')
+        declare('fault', '', f'fault to play, one of {FAULTS}', read_only=False)
+        return ArmOptions(**{spec.name: declare(spec.name, spec.default, **_documentation(spec))
+                             for spec in fields(ArmOptions)})
+
+    def _description(self):
+        """Return the URDF text."""
+        text = self.get_parameter('robot_description').value
+        path = self.get_parameter('urdf_file').value
+        if bool(text) == bool(path):
+            raise ConfigError('robot to simulate', expected='one of the parameters '
+                              'robot_description and urdf_file', found='both' if text else 'none')
+        try:
+            return text or Path(path).read_text(encoding='utf-8')
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f'urdf_file {path}', found=error) from error
+
+    def _write_truth(self, gravity_base):
+        path, arm = self.get_parameter('truth_file').value, self._arm
+        if not path:
+            return
+        friction = arm.true_friction
+        truth = {'joint_names': list(arm.joint_names), 'gravity_base': list(gravity_base),
+                 'friction': {'law': friction.law, 'velocity_scale': friction.velocity_scale,
+                              'viscous': friction.viscous.tolist(),
+                              'coulomb': friction.coulomb.tolist()},
+                 'options': asdict(arm.options), 'true_urdf': arm.true_urdf}
+        try:
+            Path(path).write_text(yaml.safe_dump(truth, sort_keys=False), encoding='utf-8')
+        except OSError as error:
+            raise ConfigError(f'truth_file {path}', found=error) from error
+
+
+def _documentation(spec):
+    """Return the keywords of a parameter's descriptor from an option's dataclass field."""
+    meta, integer = spec.metadata, isinstance(spec.default, int)
+    low, high = meta['at_least'], meta['at_most']
+    largest = 2**63 - 1 if integer else sys.float_info.max
+    limits = (IntegerRange if integer else FloatingPointRange)(
+        from_value=-largest if low is None else low,
+        to_value=largest if high is None else high)
+    unit = f" [{meta['unit']}]" if meta['unit'] else ''
+    return {'description': meta['description'] + unit,
+            'integer_range' if integer else 'floating_point_range': [limits]}
+
+
+def _column(kind, points, order):
+    """Return one kind of numbers of all points (m, n) in our joint order, None when absent."""
+    rows = [getattr(point, kind) for point in points]
+    lengths = {len(row) for row in rows}
+    if lengths == {0} and kind != 'positions':
+        return None
+    if rows and lengths != {len(order)}:
+        raise ConfigError(f'{kind} of the trajectory', expected=f'{len(order)} in every point',
+                          found=f'points with {sorted(lengths)}')
+    return np.array(rows).reshape(len(rows), len(order))[:, order]
+
+
+def main(args=None):
+    """Run the node."""
+    return run(SimulatedRobot, args)
+
+
+if __name__ == '__main__':
+    sys.exit(main())
