@@ -11,7 +11,7 @@ import platform
 import numpy as np
 
 from . import __version__
-from .dynamics.robot_model import gravity_from_mounting, robot_from_options
+from .dynamics.robot_model import gravity_from_mounting
 from .errors import ConfigError, RecordingError, RobotModelError
 from .estimation.base_parameters import find_base_parameters
 from .estimation.estimators import ESTIMATORS, Problem
@@ -54,7 +54,7 @@ def identify(recordings, options, *, method='serial_arm', urdf='', validate=(), 
     """
     check_ranges(options)
     rows = _method(method)
-    robots = [robot_of(recording, options, urdf) for recording in recordings]
+    robots = [robot_of(recording, options, urdf, method) for recording in recordings]
     _check_nominal(robots[0], options)
     columns = rows.parameters(robots[0], options)
     observations = [rows.observe(r, robot, options) for r, robot in zip(recordings, robots)]
@@ -94,7 +94,7 @@ def validation(model, recordings, *, progress=None):
     """
     rows = _method(model.method)
     options = prediction_options(model)
-    robots = [robot_of(r, options, model.robot['urdf']) for r in recordings]
+    robots = [robot_of(r, options, model.robot['urdf'], model.method) for r in recordings]
     for robot in robots:
         check_robot(model, robot)
     observations = [rows.observe(r, robot, options) for r, robot in zip(recordings, robots)]
@@ -138,16 +138,17 @@ def check_robot(model, robot):
             do='identify under this mounting too')
 
 
-def robot_of(recording, options, urdf=''):
+def robot_of(recording, options, urdf='', method='serial_arm'):
     """Return the RobotModel of a Recording, mounted as the options or the recording say."""
     text = urdf or recording.robot_description
     if not text:
         raise RecordingError('no robot description', found='none in the recording',
                              do='give --urdf, or record robot_description')
     mounting = options.mounting or recording.mounting or 'upright'
-    upright = robot_from_options(text, options, gravity_from_mounting('upright'))
+    build = _method(method).build
+    upright = build(text, options, gravity_from_mounting('upright'))
     imu = _imu_gravity(recording, upright) if mounting.strip() == 'imu' else None
-    return robot_from_options(text, options, gravity_from_mounting(mounting, imu))
+    return build(text, options, gravity_from_mounting(mounting, imu))
 
 
 def _imu_gravity(recording, robot):
@@ -272,7 +273,7 @@ def _judge(rows, robots, observations, parameters, values, training, progress):
     stride, done = max(1, whole // CURVE), 0
     for robot, observation in zip(robots, observations):
         for state in observation.states(training):
-            _widen(region, robot, state)
+            _widen(region, rows.region(state, robot))
             for block in rows.regress(state, robot, parameters):
                 residuals.add(block, {g.name: g.W @ values[g.columns] for g in block.groups})
                 curves.append(block.rows(np.arange((-done) % stride, len(block.t), stride)))
@@ -284,12 +285,11 @@ def _judge(rows, robots, observations, parameters, values, training, progress):
     return residuals, tuple(curves), region
 
 
-def _widen(region, robot, state):
-    """Widen joint -> {q, v, a: [smallest, largest]} by a state."""
-    for j, joint in enumerate(robot.joint_names):
-        entry = region.setdefault(joint, {})
-        for name in ('q', 'v', 'a'):
-            column = getattr(state, name)[:, j]
+def _widen(region, seen):
+    """Widen joint -> {q, v, a: [smallest, largest]} by what a state holds."""
+    for where, quantities in seen.items():
+        entry = region.setdefault(where, {})
+        for name, column in quantities.items():
             low, high = entry.get(name, (np.inf, -np.inf))
             entry[name] = [min(low, float(column.min())), max(high, float(column.max()))]
 

@@ -52,7 +52,7 @@ def read_storage(path, wanted, damage, progress):
     with _plain(path) as (plain, suffix):
         read = _read_mcap if suffix == '.mcap' else _read_sqlite3
         for topic, type_name, messages, received in read(plain, wanted, damage, progress):
-            if any(message[:4] == _ZSTD_MAGIC for message in messages):
+            if messages and messages[0][:4] == _ZSTD_MAGIC:  # message compression
                 messages = [_decompress(message) for message in messages]
             yield topic, type_name, messages, received
 
@@ -74,9 +74,6 @@ def _plain(path):
 
 
 def _decompress(message):
-    """Undo message compression; a message that is not compressed comes back as it is."""
-    if message[:4] != _ZSTD_MAGIC:
-        return message
     return zstandard.ZstdDecompressor().decompressobj().decompress(message)
 
 

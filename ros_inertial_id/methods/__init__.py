@@ -1,9 +1,17 @@
 """
 Methods: peers that turn what was measured into linear equations.
 
-A method is a module with ``NAME``, ``Options`` and the functions ``parameters(robot, options)``,
-``observe(recording, robot, options)``, ``regress(state, robot, parameters)``,
-``row_names(robot)`` and ``random_state(robot, samples, rng)``; one line here makes it known.
+A method is a module with ``NAME``, ``Options`` and six functions; one line here makes it known.
+
+build(urdf, options, gravity_base) -> robot : what mechanics knows of it, with ``name, urdf,
+    base_link, joint_names, link_names, inertias, gravity_base, kinematics_sha256()``
+parameters(robot, options) -> tuple of Parameter : one per column
+observe(recording, robot, options) -> observation : with ``samples(training)``,
+    ``states(training)`` (an iterator of states, each call anew, memory of one piece) and
+    ``summary`` (what was understood; ``cutoff`` and ``velocity`` as chosen)
+regress(state, robot, parameters) -> iterator of RegressorBlock
+random_state(robot, samples, rng) -> state : what the structure alone can show
+region(state, robot) -> {where: {quantity: (N,)}} : what bounds the validity of a model
 """
 
 from . import serial_arm

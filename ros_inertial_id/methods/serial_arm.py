@@ -12,7 +12,7 @@ import numpy as np
 from ..dynamics.friction import check_laws, friction_column, friction_parameters
 from ..dynamics.inertial_parameters import body_parameters
 from ..dynamics.regressor import BLOCK, RegressorBlock, RowGroup, tree_rows
-from ..dynamics.robot_model import RobotOptions
+from ..dynamics.robot_model import RobotOptions, robot_from_options
 from ..errors import ConfigError
 from ..measurement.kinematic_state import JointSpaceState, SignalOptions, observe_joints
 from ..options import option
@@ -37,6 +37,11 @@ class Options(RobotOptions, SignalOptions, FrictionOptions):
     """All options of the method; the recorder and nodes declare them as parameters."""
 
 
+def build(urdf, options, gravity_base):
+    """Return the RobotModel of a URDF text under gravity (3,) in the base frame [m/s^2]."""
+    return robot_from_options(urdf, options, gravity_base)
+
+
 def parameters(robot, options):
     """Return the Parameters of all columns: ten per body, then friction joint by joint."""
     check_laws(options.friction)
@@ -56,11 +61,6 @@ def parameters(robot, options):
 def observe(recording, robot, options):
     """Return the JointSpaceObservation of the robot's joints in a Recording."""
     return observe_joints(recording, robot.joint_names, options)
-
-
-def row_names(robot):
-    """Return the names of the row groups, one per joint."""
-    return robot.joint_names
 
 
 def regress(state, robot, parameters):
@@ -96,3 +96,9 @@ def random_state(robot, samples, rng):
     v, a = rng.uniform(-3.0, 3.0, size), rng.uniform(-10.0, 10.0, size)
     none = np.zeros(size)
     return JointSpaceState(np.arange(samples, dtype=float), 0, q, v, a, none, none)
+
+
+def region(state, robot):
+    """Return joint -> {q, v, a: (N,)}: the quantities whose range bounds where a model holds."""
+    return {joint: {name: getattr(state, name)[:, j] for name in ('q', 'v', 'a')}
+            for j, joint in enumerate(robot.joint_names)}
