@@ -7,6 +7,7 @@ message, file and chunk compression, and what is left of a bag whose recorder wa
 """
 
 import hashlib
+import heapq
 import logging
 import re
 import sqlite3
@@ -28,8 +29,9 @@ from .storage import is_storage, read_storage
 from .. import __version__
 from ..errors import RecordingError
 
-ROBOT_DESCRIPTION, MOUNTING = 'robot_description', 'mounting'  # last name of their topics
+_TEXTS = ('robot_description', 'mounting')  # last names of topics that are no channels
 _FLUSH_NS = 500_000_000  # what a killed recorder loses at most
+_FOREVER = QosTime(9223372036, 854775807)
 _logger = logging.getLogger(__name__)
 
 
@@ -38,40 +40,240 @@ def read_bag(path, topics=None, progress=None):
     Return the Recording of a bag.
 
     path : folder of a rosbag2, or one .mcap or .db3 file
-    topics : names of the topics to read; all whose type has a decoder if None
+    topics : names of the topics to read; None for all whose type has a decoder
     progress : function of the fraction that was read
 
-    Messages stay in the order of the file.  Topics named ``robot_description`` and ``mounting``
-    (in any namespace) become those of the Recording.  ``provenance`` also lists topics ``skipped``
-    for their type, and ``damage``: what could not be read of a bag that was cut off.
+    Messages stay in the order of the file.  The last message of a topic ``robot_description`` or
+    ``mounting`` (in any namespace) becomes that of the Recording.  Its provenance also lists the
+    topics ``skipped`` for their type and the ``damage``: what a bag that was cut off has lost.
     Raises RecordingError for a path without a bag, a topic that is not in it and malformed
     messages.
     """
     path = Path(path)
     files, damage = _storage_files(path)
-    reader = _BagReader(topics)
-    total = sum(file.stat().st_size for file in files) or 1
-    done = 0
-    for file in files:
-        size = file.stat().st_size
-
-        def tell(fraction, done=done, size=size):
+    sizes = [file.stat().st_size for file in files]
+    contents = _Contents(topics)
+    for i, file in enumerate(files):
+        def tell(fraction, before=sum(sizes[:i]), size=sizes[i]):
             if progress:
-                progress((done + fraction * size) / total)
-
-        for batch in read_storage(file, reader.wanted, damage, tell):
-            reader.add(*batch)
-        done += size
-        tell(1.0, done - size, size)
-    recording = reader.recording(path)
+                progress((before + fraction * size) / (sum(sizes) or 1))
+        for batch in read_storage(file, contents.wanted, damage, tell):
+            contents.add(*batch)
+        tell(1.0)
     for line in damage:
         _logger.warning('%s: %s', path, line)
+    channels, texts = contents.channels(path)
+    edges = [edge for channel in channels.values() if len(channel)
+             for edge in (int(channel.stamp_ns.min()), int(channel.stamp_ns.max()))]
+    duration = (max(edges) - min(edges)) * 1e-9 if edges else 0.0
     versions = {'ros_inertial_id': __version__, 'numpy': np.__version__,
                 'rosbags': version('rosbags'), 'mcap': version('mcap')}
-    stamps = [edge for c in recording.channels.values() if len(c)
-              for edge in (int(c.stamp_ns.min()), int(c.stamp_ns.max()))]
-    duration = (max(stamps) - min(stamps)) * 1e-9 if stamps else 0.0
-    provenance = {'path': str(path), 'sha256': _sha256(files), 'duration_s': duration,
-                  'versions': versions, 'skipped': reader.skipped, 'damage': damage}
-    return Recording(recording.channels, recording.robot_description, recording.mounting,
-                     provenance)
+    return Recording(channels, *texts, provenance={
+        'path': str(path), 'sha256': _sha256(files), 'duration_s': duration,
+        'skipped': contents.skipped, 'damage': tuple(damage), 'versions': versions})
+
+
+def _storage_files(path):
+    """Return the storage files of a bag in their order, and what is wrong with its metadata."""
+    if not path.exists():
+        raise RecordingError(f'{path} does not exist', expected='a rosbag2 folder or file')
+    if path.is_file():
+        if not is_storage(path):
+            raise RecordingError(f'{path} is no rosbag2', expected='.mcap, .db3 or a folder',
+                                 do='convert a ROS 1 bag with rosbags-convert')
+        return [path], []
+    present = sorted(filter(is_storage, path.iterdir()), key=_natural)
+    damage = []
+    try:
+        text = (path / 'metadata.yaml').read_text()
+        names = yaml.safe_load(text)['rosbag2_bagfile_information']['relative_file_paths']
+        files = [path / Path(name).name for name in names]
+    except (OSError, ValueError, yaml.YAMLError, KeyError, TypeError):
+        damage, files = ['no usable metadata.yaml: the recorder was killed'], present
+    if not files or not set(files) <= set(present):
+        raise RecordingError(f'{path} is no complete rosbag2',
+                             expected=[file.name for file in files] or '.mcap or .db3 files',
+                             found=sorted(file.name for file in path.iterdir()),
+                             do='give one storage file to read it alone')
+    return files, damage
+
+
+def _natural(path):
+    return [int(word) if word.isdigit() else word for word in re.split(r'(\d+)', path.name)]
+
+
+def _sha256(files):
+    digest = hashlib.sha256()
+    for file in files:
+        with file.open('rb') as stream:
+            while block := stream.read(1 << 20):
+                digest.update(block)
+    return digest.hexdigest()
+
+
+class _Contents:
+    """What is read of a bag, topic by topic."""
+
+    def __init__(self, topics):
+        self.topics, self.found = topics, {}
+        self.builders = {}
+
+    @property
+    def skipped(self):
+        return {topic: kind for topic, kind in self.found.items()
+                if full_name(kind) not in DECODERS}
+
+    def wanted(self, topic, type_name):
+        self.found[topic] = type_name
+        if full_name(type_name) not in DECODERS:
+            return False
+        return self.topics is None or topic in self.topics or _is_text(topic, type_name)
+
+    def add(self, topic, type_name, messages, received_ns):
+        if topic not in self.builders:
+            self.builders[topic] = channel_builder(type_name, topic)
+        if self.builders[topic].type != full_name(type_name):
+            raise RecordingError(f'topic {topic} has messages of two types',
+                                 found=(self.builders[topic].type, type_name))
+        self.builders[topic].add(messages, received_ns)
+
+    def channels(self, path):
+        """Return the channels by topic, and the texts: robot description, mounting."""
+        missing = set(self.topics or ()) - set(self.found)
+        undecoded = set(self.topics or ()) & set(self.skipped)
+        if missing or undecoded:
+            raise RecordingError(f'{path} cannot give topic', found=sorted(missing | undecoded),
+                                 exists=[f'{t} ({k})' for t, k in sorted(self.found.items())])
+        channels = {topic: builder.channel() for topic, builder in self.builders.items()}
+        texts = {name: {} for name in _TEXTS}
+        for topic in [t for t, c in channels.items() if _is_text(t, c.type) and len(c)]:
+            texts[topic.rpartition('/')[2]][topic] = channels.pop(topic).fields['data'][-1]
+        return channels, [_one_text(path, found) for found in texts.values()]
+
+
+def _is_text(topic, type_name):
+    return topic.rpartition('/')[2] in _TEXTS and full_name(type_name) == STRING
+
+
+def _one_text(path, found):
+    if len(set(found.values())) > 1:
+        _logger.warning('%s holds different texts in %s: the first is used', path,
+                        ', '.join(found))
+    return next(iter(found.values()), '')
+
+
+class BagWriter:
+    """
+    A bag being written; also a context manager.
+
+    path : the new folder; refused if it exists
+    storage : 'mcap' or 'sqlite3'
+    compress : zstd, of the chunks of an mcap, of the whole file of sqlite3
+
+    Written messages reach the file every half second of reception time, so that a killed process
+    loses no more.  ``counts`` holds the number of messages by topic.
+    """
+
+    def __init__(self, path, storage='mcap', compress=False):
+        self.path, self.counts = Path(path), {}
+        self._connections, self._flushed_ns = {}, None
+        self._ended = 'is closed'
+        plugins = {plugin.name.lower(): plugin for plugin in StoragePlugin}
+        if storage not in plugins:
+            raise RecordingError('storage of a bag', found=storage, exists=plugins)
+        try:
+            self._writer = Writer(self.path, version=9, storage_plugin=plugins[storage])
+            if compress:
+                mode = CompressionMode.STORAGE if storage == 'mcap' else CompressionMode.FILE
+                self._writer.set_compression(mode, CompressionFormat.ZSTD)
+            self._writer.open()
+            if storage == 'sqlite3':  # as rosbag2: survives a killed process, not a power cut
+                self._writer.storage.conn.execute('PRAGMA synchronous = OFF')
+        except (WriterError, OSError, sqlite3.Error) as error:
+            raise RecordingError(f'cannot make the bag {path}', found=error) from error
+
+    def add_topic(self, topic, type_name, latched=False):
+        """Declare a topic; ``latched`` for transient local durability."""
+        if full_name(type_name) not in typestore().fielddefs:
+            raise RecordingError(f'topic {topic}: unknown type {type_name}')
+        durability = QosDurability.TRANSIENT_LOCAL if latched else QosDurability.VOLATILE
+        qos = Qos(QosHistory.KEEP_LAST, 1 if latched else 10, QosReliability.RELIABLE, durability,
+                  _FOREVER, _FOREVER, QosLiveliness.AUTOMATIC, _FOREVER, False)
+        self._connections[topic] = self._do(lambda writer: writer.add_connection(
+            topic, full_name(type_name), typestore=typestore(), offered_qos_profiles=[qos]))
+        self.counts[topic] = 0
+
+    def write(self, topic, message, received_ns):
+        """Append a serialised message (CDR bytes) of a declared topic."""
+        if topic not in self._connections:
+            raise RecordingError(f'topic {topic} was not declared', exists=self.counts)
+        connection = self._connections[topic]
+        self._do(lambda writer: writer.write(connection, received_ns, message))
+        self.counts[topic] += 1
+        if self._flushed_ns is None or abs(received_ns - self._flushed_ns) >= _FLUSH_NS:
+            self._flushed_ns = received_ns
+            self.flush()
+
+    def flush(self):
+        """Hand everything written so far to the operating system."""
+        self._do(_flush)
+
+    def close(self):
+        """Finish the bag with its index and metadata.yaml; a second call does nothing."""
+        if self._writer is not None:
+            self._do(Writer.close)
+            self._writer = None
+
+    def _do(self, action):
+        """Return ``action(writer)``; after a failure the bag is left as it is and refuses more."""
+        if self._writer is None:
+            raise RecordingError(f'the bag {self.path} {self._ended}')
+        try:
+            return action(self._writer)
+        except (WriterError, OSError, sqlite3.Error) as error:
+            with suppress(Exception):
+                self._writer.abort()
+            self._writer = None
+            self._ended = f'cannot be written ({error}); what was written before can be read'
+            raise RecordingError(f'the bag {self.path} {self._ended}',
+                                 do='check the space on the disk') from error
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+def _flush(writer):
+    """Write out what rosbags' writer holds back: the open chunk or transaction."""
+    storage = writer.storage
+    if writer.storage_plugin == StoragePlugin.SQLITE3:
+        storage.conn.commit()
+    elif storage.chunk.msgs:
+        storage.close_chunk()
+        storage.bio.flush()
+
+
+def write_recording(path, recording, storage='mcap', compress=False):
+    """
+    Write the JointState channels, robot description and mounting of a Recording to a new bag.
+
+    Raises RecordingError if it has channels of other types (their bytes are gone).
+    """
+    others = [topic for topic, c in recording.channels.items() if c.type != JOINT_STATE]
+    if others:
+        raise RecordingError(f'only {JOINT_STATE} can be written back', found=others)
+    start = min((int(c.received_ns[0]) for c in recording.channels.values() if len(c)), default=0)
+    texts = {'robot_description': recording.robot_description, 'mounting': recording.mounting}
+    with BagWriter(path, storage, compress) as bag:
+        for name, text in texts.items():
+            if text:
+                bag.add_topic(f'/{name}', STRING, latched=True)
+                bag.write(f'/{name}', encode_string(text), start)
+        for topic in recording.channels:
+            bag.add_topic(topic, JOINT_STATE)
+        streams = [zip(c.received_ns.tolist(), [topic] * len(c), encode_joint_states(c))
+                   for topic, c in recording.channels.items()]
+        for received_ns, topic, message in heapq.merge(*streams, key=lambda item: item[0]):
+            bag.write(topic, message, received_ns)

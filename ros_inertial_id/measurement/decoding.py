@@ -15,6 +15,7 @@ from .recording import Channel
 
 _BATCH = 4096          # messages decoded at once
 _BATCH_BYTES = 8 << 20
+_MERGE = 64            # parts merged at once, so that small arrays do not litter the memory
 _SUBROWS = 1 << 20     # more than the transforms of one message
 
 
@@ -46,7 +47,7 @@ class ChannelBuilder:
         self.type, self.topic = type_name, topic
         self._decoder = decoder
         self._messages, self._received, self._bytes = [], [], 0
-        self._parts, self._count = [], 0
+        self._parts, self._merged, self._count = [], [], 0
 
     def add(self, messages, received_ns):
         """Take more messages (list of bytes) and their times of reception [ns]."""
@@ -59,8 +60,11 @@ class ChannelBuilder:
     def channel(self):
         """Return the Channel; the builder is empty afterwards."""
         self._decode()
-        parts, self._parts, self._count = self._parts, [], 0
-        return _join(self.topic, self.type, parts)
+        part = _merge(self._merged + self._parts)
+        self._parts, self._merged, self._count = [], [], 0
+        stamp = part.stamp if part.stamp.any() else part.received.copy()
+        return Channel(self.topic, self.type, stamp, part.received, part.fields, part.names,
+                       part.frame)
 
     def _decode(self):
         for start in range(0, len(self._messages), _BATCH):
@@ -71,6 +75,9 @@ class ChannelBuilder:
             while rest.size:
                 rest = self._decode_alike(messages, lengths, rest, received)
             self._count += len(messages)
+            if len(self._parts) >= _MERGE:
+                self._merged.append(_merge(self._parts))
+                self._parts = []
         self._messages, self._received, self._bytes = [], [], 0
 
     def _decode_alike(self, messages, lengths, rest, received):
@@ -202,53 +209,49 @@ def _new_shape(type_name, decoder, message):
                   keep, single)
 
 
-def _join(topic, type_name, parts):
-    """Return the Channel of all parts; empties them as it goes, to hold every number once."""
-    frame = next((part.frame for part in parts if part.frame), '')
-    names = tuple(dict.fromkeys(name for part in parts for name in part.names))
+def _merge(parts):
+    """Return all parts as one; empties them as it goes, to hold every number once."""
     if len(parts) == 1:
-        stamp, received, fields = parts[0].stamp, parts[0].received, parts[0].fields
-    else:
-        order = _concatenate([part.order for part in parts])
+        return parts[0]
+    if not parts:
+        return _Part(*np.empty((3, 0), np.int64), (), '', {})
+    sizes = [len(part.order) for part in parts]
+    order, stamp, received = (np.concatenate([vars(part).pop(name) for part in parts])
+                              for name in ('order', 'stamp', 'received'))
+    ends = np.cumsum([0] + sizes)
+    rows = [slice(start, end) for start, end in zip(ends, ends[1:])]
+    if (order[1:] < order[:-1]).any():  # messages of several layouts take turns
+        sort = np.argsort(order, kind='stable')
+        order, stamp, received = order[sort], stamp[sort], received[sort]
         rank = np.empty(len(order), int)
-        rank[np.argsort(order, kind='stable')] = np.arange(len(order))
-        rows = np.split(rank, np.cumsum([len(part.order) for part in parts])[:-1])
-        stamp, received = np.empty((2, len(order)), np.int64)
-        for part, row in zip(parts, rows):
-            stamp[row], received[row] = part.stamp, part.received
-        fields = {name: _join_field(name, parts, [_span(row) for row in rows], names, len(order))
-                  for name in dict.fromkeys(name for part in parts for name in part.fields)}
-    if not stamp.any():
-        stamp = received.copy()
-    return Channel(topic, type_name, stamp, received, fields, names, frame)
+        rank[sort] = np.arange(len(order))
+        rows = [_span(rank[row]) for row in rows]
+    names = tuple(dict.fromkeys(name for part in parts for name in part.names))
+    frame = next((part.frame for part in parts if part.frame), '')
+    fields = {name: _merge_field(name, parts, rows, names, len(order))
+              for name in dict.fromkeys(name for part in parts for name in part.fields)}
+    return _Part(order, stamp, received, names, frame, fields)
 
 
-def _join_field(name, parts, rows, names, n):
-    column = {label: i for i, label in enumerate(names)}
+def _merge_field(name, parts, rows, names, n):
     blocks = [part.fields.pop(name, None) for part in parts]
-    first = next(block for block in blocks if block is not None)
-    shape = first.shape[1:]
+    present = [block for block in blocks if block is not None]
+    shape = present[0].shape[1:]
     if shape:
-        widest = max(block.shape[1] for block in blocks if block is not None)
-        shape = (len(names) or widest, *shape[1:])
-    values = np.full((n, *shape), np.nan, first.dtype)
+        shape = (len(names) or max(block.shape[1] for block in present), *shape[1:])
+    values = np.full((n, *shape), np.nan, present[0].dtype)
+    del present
     for i, (part, row) in enumerate(zip(parts, rows)):
         block, blocks[i] = blocks[i], None
-        if block is None:
-            continue
-        if block.ndim == 1:
+        if block is not None and shape:
+            columns = _span(np.array([names.index(label) for label in part.names]
+                                     or range(block.shape[1]), int))
+            if not isinstance(row, slice) and not isinstance(columns, slice):
+                row = row[:, None]
+            values[row, columns] = block
+        elif block is not None:
             values[row] = block
-            continue
-        columns = _span(np.array([column[label] for label in part.names], int)
-                        if part.names else np.arange(block.shape[1]))
-        if not isinstance(row, slice) and not isinstance(columns, slice):
-            row = row[:, None]
-        values[row, columns] = block
     return values
-
-
-def _concatenate(arrays):
-    return np.concatenate(arrays) if arrays else np.empty(0, int)
 
 
 def _span(index):

@@ -18,6 +18,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rcl_interfaces.msg import (FloatingPointRange, IntegerRange, ParameterDescriptor,
                                 SetParametersResult)
 from rclpy.clock import Clock, ClockType
+from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.time import Time
@@ -74,8 +75,14 @@ class SimulatedRobot(Node):
             sample = self._arm.step()
             stamp_ns = self._stamp_ns(self._ticks)
             self._ticks += 1
-            if self._fault != 'joint_states_stop':
+            if self._fault == 'joint_states_stop':
+                continue
+            try:
                 self._publish(sample, stamp_ns)
+            except rclpy_implementation.RCLError:
+                if self.context.ok():
+                    raise
+                return  # shut down between two samples
 
     def _publish(self, sample, stamp_ns):
         message, effort = self._message, sample.measured_tau
@@ -131,7 +138,7 @@ class SimulatedRobot(Node):
 
     def _set_fault(self, fault):
         if fault not in FAULTS:
-            raise ConfigError('parameter fault', found=repr(fault), exists=map(repr, FAULTS))
+            raise ConfigError('parameter fault', found=repr(fault), exists=[repr(name) for name in FAULTS])
         self._arm.jam(FAULTY if fault == 'joint_stuck' else None)
         if fault == 'drop_trajectory':
             self._arm.hold()

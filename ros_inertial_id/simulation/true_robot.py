@@ -81,20 +81,22 @@ def movable_joints(robot):
 def joint_limits(robot, joint_names):
     """Return the JointLimits of ``joint_names``; RobotModelError names what is missing."""
     joints = {joint.get('name'): joint for joint in robot.findall('joint')}
+    if not joint_names:
+        raise RobotModelError('the robot description has no movable joint')
     rows = []
     for name in joint_names:
         if name not in movable_joints(robot):
             raise RobotModelError(f'no movable joint {name!r}', exists=movable_joints(robot))
         limit = joints[name].find('limit')
-        values = {} if limit is None else limit.attrib
-        free = joints[name].get('type') == 'continuous'
-        row = [-np.inf if free else float(values.get('lower', 0)),
-               np.inf if free else float(values.get('upper', 0)),
-               float(values.get('effort', 0)), float(values.get('velocity', 0))]
-        if row[2] <= 0 or row[3] <= 0 or row[0] >= row[1]:
+        values = {} if limit is None else dict(limit.attrib)
+        if joints[name].get('type') == 'continuous':
+            values.update(lower='-inf', upper='inf')
+        row = [_number(values.get(key, '0'))
+               for key in ('lower', 'upper', 'effort', 'velocity')]
+        if not (row[0] < row[1] and row[2] > 0 and row[3] > 0):
             raise RobotModelError(f'limits of joint {name!r} of the robot description',
                                   expected='lower < upper, effort > 0, velocity > 0',
-                                  found=dict(values) or 'no <limit>')
+                                  found=values or 'no <limit>')
         rows.append(row)
     return JointLimits(*np.array(rows).T)
 
@@ -143,14 +145,17 @@ def random_friction(limits, rng, factor=1.0):
 
 def _read_inertial(link, inertial):
     """Return mass [kg], centre (3,) [m] and second moments (3, 3) [kg m^2] about the centre."""
-    origin, tensor = inertial.find('origin'), inertial.find('inertia')
-    center = np.zeros(3) if origin is None else np.array(
-        origin.get('xyz', '0 0 0').split(), dtype=float)
+    found = {child.tag: child.attrib for child in inertial}
+    tensor, center = found.get('inertia', {}), found.get('origin', {}).get('xyz', '0 0 0')
     inertia = np.zeros((3, 3))
     for name, row, column in TENSOR:
-        inertia[row, column] = inertia[column, row] = float(tensor.get(name, 0))
-    mass, moments = float(inertial.find('mass').get('value')), _moments(inertia)
-    if mass <= 0 or np.linalg.eigvalsh(moments)[0] <= 0:
+        inertia[row, column] = inertia[column, row] = _number(tensor.get(name, '0'))
+    mass = _number(found.get('mass', {}).get('value', '0'))
+    center = np.array([_number(x) for x in center.split()])
+    moments = np.trace(inertia) / 2 * np.eye(3) - inertia
+    numbers = np.hstack([mass, center, moments.ravel()])
+    if not (len(center) == 3 and np.isfinite(numbers).all() and mass > 0
+            and np.linalg.eigvalsh(moments)[0] > 0):
         raise RobotModelError(
             f'inertial of link {link!r}', found='none that a body can have',
             expected='mass > 0 and principal inertias with each < the sum of the others')
@@ -168,5 +173,9 @@ def _write_inertial(inertial, mass, center, moments):
         tensor.set(name, repr(float(inertia[row, column])))
 
 
-def _moments(inertia):
-    return np.trace(inertia) / 2 * np.eye(3) - inertia
+def _number(text):
+    """Return the float in ``text``, NaN where there is none; NaN fails every check above."""
+    try:
+        return float(text)
+    except ValueError:
+        return np.nan

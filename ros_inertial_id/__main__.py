@@ -1,0 +1,7 @@
+"""python -m ros_inertial_id: the command line."""
+
+import sys
+
+from .cli import main
+
+sys.exit(main())

@@ -1,0 +1,181 @@
+"""
+Motions as finite Fourier series (Swevers et al. 1997; Troebinger et al., Eq. 12).
+
+    q(t) = q0 + sum_k  a_k sin(k w t) + b_k cos(k w t),   w = 2 pi / period,  k = 1..K
+
+At rest at the start, and so at the end of every period, means sum k a_k = 0 (velocity; Eq. 13 of
+Troebinger et al. prints sum a_k) and sum k^2 b_k = 0 (acceleration).  All motions at rest are an
+affine space; the search moves inside it by coordinates x of its own.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import yaml
+
+from ..errors import MotionError
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """A motion as samples: t (N,) [s]; q, v, a (N, n) [rad or m and their derivatives]."""
+
+    t: np.ndarray
+    q: np.ndarray
+    v: np.ndarray
+    a: np.ndarray
+
+
+@dataclass(frozen=True)
+class FourierMotion:
+    """
+    A periodic motion of n joints.
+
+    joint_names : (n,); period : [s]
+    offset : (n,) mean position [rad or m]
+    sine, cosine : (n, K) coefficients of the harmonics [rad or m]
+    """
+
+    joint_names: tuple
+    period: float
+    offset: np.ndarray
+    sine: np.ndarray
+    cosine: np.ndarray
+
+    def __post_init__(self):
+        for name in ('offset', 'sine', 'cosine'):
+            array = np.array(getattr(self, name), dtype=float)
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+
+    @property
+    def harmonics(self):
+        """Return the number K of harmonics."""
+        return self.sine.shape[1]
+
+    @property
+    def start(self):
+        """Return the position (n,) at the start and end of every period."""
+        return self.offset + self.cosine.sum(1)
+
+    def at(self, times):
+        """Return (q, v, a), each (N, n), at times (N,) [s]."""
+        phases = basis(self.harmonics, self.period, times)
+        coefficients = np.column_stack([self.offset, self.sine, self.cosine])
+        return tuple(phase @ coefficients.T for phase in phases)
+
+    def sampled(self, rate, periods=1):
+        """Return the motion Sampled at ``rate`` [1/s], both ends included."""
+        steps = max(int(round(self.period * rate)), 1)
+        t = np.linspace(0.0, periods * self.period, periods * steps + 1)
+        return Sampled(t, *self.at(t))
+
+    def scaled_about(self, center, factor):
+        """Return the motion with all distances from ``center`` (n,) times ``factor``."""
+        return FourierMotion(self.joint_names, self.period,
+                             center + factor * (self.offset - center),
+                             factor * self.sine, factor * self.cosine)
+
+    def to_dict(self):
+        """Return the motion as plain lists, coefficients by joint name."""
+        return {'period': float(self.period), 'joints': {
+            name: {'offset': float(o), 'sine': [float(x) for x in s],
+                   'cosine': [float(x) for x in c]}
+            for name, o, s, c in zip(self.joint_names, self.offset, self.sine, self.cosine)}}
+
+
+def motion_from_dict(content, source='motion'):
+    """Return the FourierMotion of ``to_dict``; ``source`` names it in errors."""
+    try:
+        joints = content['joints']
+        parts = [np.array([joints[n][key] for n in joints], dtype=float)
+                 for key in ('offset', 'sine', 'cosine')]
+        motion = FourierMotion(tuple(joints), float(content['period']), *parts)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise MotionError(f'{source} is not a motion',
+                          expected='period, joints: {name: {offset, sine, cosine}}',
+                          found=f'{type(error).__name__}: {error}') from None
+    shapes = motion.offset.ndim, motion.sine.ndim, motion.sine.shape == motion.cosine.shape
+    numbers = np.concatenate([motion.offset, motion.sine.ravel(), motion.cosine.ravel()])
+    if shapes != (1, 2, True) or not np.isfinite(numbers).all() or not motion.period > 0:
+        raise MotionError(f'{source} has unequal or non-finite coefficients',
+                          expected='a period above 0 and as many sines as cosines everywhere')
+    return motion
+
+
+def read_motion(path):
+    """Return the FourierMotion in a design's YAML file."""
+    try:
+        with open(path, encoding='utf-8') as file:
+            content = yaml.safe_load(file)
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise MotionError(f'{path} cannot be read', found=str(error).split('\n')[0]) from None
+    content = content.get('motion', content) if isinstance(content, dict) else content
+    return motion_from_dict(content, str(path))
+
+
+def basis(harmonics, period, times):
+    """Return (N, 1 + 2 K) values and first two derivatives of 1, sines, cosines at ``times``."""
+    w = 2.0 * np.pi / period * np.arange(1, harmonics + 1)
+    angle = np.asarray(times, dtype=float)[:, None] * w
+    sin, cos, one = np.sin(angle), np.cos(angle), np.ones((len(angle), 1))
+    return (np.hstack([one, sin, cos]), np.hstack([0 * one, w * cos, -w * sin]),
+            np.hstack([0 * one, -w * w * sin, -w * w * cos]))
+
+
+def rest_space(harmonics, start_at_offset=False, start_given=False):
+    """
+    Return the motions at rest of one joint: c = direction * start + space @ x.
+
+    c : (1 + 2 K) offset, sines, cosines; space : (1 + 2 K, m) orthonormal; direction (1 + 2 K)
+    start_at_offset : q(0) = offset as published, sum b_k = 0
+    start_given : q(0) = ``start``; otherwise it is free and ``direction`` is zero
+    """
+    k = np.arange(1, harmonics + 1, dtype=float)
+    zero, one = np.zeros(harmonics), np.ones(harmonics)
+    rows = [np.r_[0.0, k, zero], np.r_[0.0, zero, k * k]]
+    right = [0.0, 0.0]
+    if start_at_offset:
+        rows.append(np.r_[0.0, zero, one])
+        right.append(0.0)
+    if start_given:
+        rows.append(np.r_[1.0, zero, one])
+        right.append(1.0)
+    conditions = np.array(rows)
+    values, right_vectors = np.linalg.svd(conditions)[1:]
+    rank = int((values > 1e-12 * values[0]).sum())
+    if rank >= conditions.shape[1]:
+        raise MotionError(f'{harmonics} harmonics leave no motion that starts at rest',
+                          do='give more harmonics')
+    direction = np.r_[1.0, np.zeros(2 * harmonics)] * float(start_given)
+    return direction, right_vectors[rank:].T
+
+
+def random_motion(joint_names, lower, upper, velocity, rng, *, period=10.0, harmonics=5,
+                  acceleration=None, effort=0.9):
+    """
+    Return a random motion at rest at its ends within position, velocity, acceleration limits.
+
+    lower, upper, velocity, acceleration : (n,), inf or nan where there is no limit
+    effort : share of the nearest limit that every joint uses
+    """
+    names = tuple(joint_names)
+    count = len(names)
+    space = rest_space(harmonics)[1]
+    coefficients = rng.standard_normal((count, space.shape[1])) @ space.T
+    coefficients[:, 0] = 0.0
+    phases = basis(harmonics, period, np.linspace(0.0, period, 40 * harmonics + 1))
+    q, v, a = (np.asarray(phase @ coefficients.T) for phase in phases)
+    low, high, speed, acc = (
+        np.where(np.isfinite(x), x, default) for x, default in zip(
+            (np.asarray(lower, float), np.asarray(upper, float), np.asarray(velocity, float),
+             np.full(count, np.nan) if acceleration is None else np.asarray(acceleration, float)),
+            (-np.pi, np.pi, 2.0, np.inf)))
+    scale = effort * np.minimum(np.minimum(speed / abs(v).max(0), acc / abs(a).max(0)),
+                                (high - low) / np.ptp(q, axis=0))
+    coefficients *= scale[:, None]
+    lowest, highest = low - scale * q.min(0), high - scale * q.max(0)
+    coefficients[:, 0] = rng.uniform(lowest, highest)
+    K = harmonics
+    return FourierMotion(names, period, coefficients[:, 0], coefficients[:, 1:K + 1],
+                         coefficients[:, K + 1:])

@@ -1,0 +1,232 @@
+"""
+The number that the search makes small, with its gradient: criterion plus broken limits.
+
+Everything here is plain arrays, so that a worker process needs neither pinocchio nor the URDF.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..dynamics.friction import LAWS
+from .criteria import reported_value, search_value
+from .fourier import basis
+from .regressor_adjoint import Chain, TreePass, dot
+
+FRICTION_STEP = 1e-6  # [rad/s, rad/s^2] for the slope of a friction law
+
+
+@dataclass(frozen=True)
+class Limits:
+    """
+    What the motion must keep, for n joints; inf where there is no limit.
+
+    lower, upper [rad or m], velocity, acceleration, effort : (n,)
+    box : (2, 3) lowest and highest position of the end effector [m]
+    sphere : the least distance of the end effector from the base [m], 0 for none
+    """
+
+    lower: np.ndarray
+    upper: np.ndarray
+    velocity: np.ndarray
+    acceleration: np.ndarray
+    effort: np.ndarray
+    box: np.ndarray
+    sphere: float
+
+
+@dataclass(frozen=True)
+class MotionProblem:
+    """
+    A motion to design, as arrays.
+
+    chain : kinematics; gravities : (m, 3) one per mounting [m/s^2]; weights : (n,) 1 / sigma
+    columns : (b,) base columns among the 10 n inertial ones, then friction
+    friction : per joint a tuple of (place among the base columns, law, shape)
+    nominal : (b,) base parameters for the torque limits
+    known : (b, b) information from earlier recordings; share : samples the motion will give
+    limits : Limits; tool : (body, offset (3,)) of the end effector
+    criterion : name; period [s]; space, direction, start : coordinates, see rest_space
+    """
+
+    chain: Chain
+    gravities: np.ndarray
+    weights: np.ndarray
+    columns: np.ndarray
+    friction: tuple
+    nominal: np.ndarray
+    known: np.ndarray
+    share: float
+    limits: Limits
+    tool: tuple
+    criterion: str
+    period: float
+    harmonics: int
+    direction: np.ndarray
+    space: np.ndarray
+    start: np.ndarray
+
+    def coefficients(self, x):
+        """Return the coefficients (n, 1 + 2 K) at the coordinates x (n m,)."""
+        count = len(self.start)
+        return np.outer(self.start, self.direction) + x.reshape(count, -1) @ self.space.T
+
+
+class Objective:
+    """Criterion and broken limits on a grid of ``samples`` over one period."""
+
+    def __init__(self, problem, samples, margin=1.0):
+        self.problem, self.samples, self.margin = problem, samples, margin
+        times = np.arange(samples) * (problem.period / samples)
+        self.phases = [phase.T.copy() for phase in
+                       basis(problem.harmonics, problem.period, times)]
+        mountings = len(problem.gravities)
+        self.gravity = np.repeat(problem.gravities.T, samples, axis=1)
+        self.tiles = (1, mountings)
+        count = len(problem.start)
+        inertial = problem.columns[problem.columns < 10 * count]
+        self.body, self.parameter = inertial // 10, inertial % 10
+        self.rows = [self._columns_of(j) for j in range(count)]
+
+    def _columns_of(self, j):
+        """Return (slice of inertial base columns, all base columns) of the row of joint j."""
+        moved = np.flatnonzero(self.problem.chain.moves[:, j][self.body])
+        own = slice(moved[0], moved[-1] + 1) if len(moved) else slice(0, 0)
+        friction = [place for place, _, _ in self.problem.friction[j]]
+        return own, np.r_[own, friction].astype(int)
+
+    def motion(self, x):
+        """Return q, v, a (n, B) on the grid."""
+        c = self.problem.coefficients(x)
+        return [c @ phase for phase in self.phases]
+
+    def evaluate(self, q, v, a):
+        """Return the TreePass, the weighted rows per joint and the torques (n, m B)."""
+        motion = [np.tile(x, self.tiles) for x in (q, v, a)]
+        tree = TreePass(self.problem.chain, *motion, self.gravity)
+        Y = tree.Y[:, self.parameter, self.body]
+        rows, tau = [], []
+        for j, (own, columns) in enumerate(self.rows):
+            W = np.einsum('xcb,xb->cb', Y[:, own], tree.s[:, j])
+            if self.problem.friction[j]:
+                W = np.vstack([W, [LAWS[law].column(*(x[j] for x in motion), shape)
+                                   for _, law, shape in self.problem.friction[j]]])
+            rows.append(W)
+            tau.append(self.problem.nominal[columns] @ W)
+        return tree, Y, rows, np.array(tau)
+
+    def information(self, rows):
+        """Return G (b, b): of the motion's samples and of what was known before."""
+        size = len(self.problem.columns)
+        G = np.zeros((size, size))
+        for (own, columns), W, weight in zip(self.rows, rows, self.problem.weights):
+            part = W @ W.T
+            part *= weight ** 2 * self.problem.share / W.shape[1]
+            if len(columns) == own.stop - own.start:
+                G[own, own] += part
+            else:
+                G[np.ix_(columns, columns)] += part
+        return G if self.problem.known is None else G + self.problem.known
+
+    def __call__(self, x, sharpness, strength):
+        """Return (value, gradient) at coordinates x (n m,)."""
+        q, v, a = self.motion(x)
+        tree, Y, rows, tau = self.evaluate(q, v, a)
+        value, slope = search_value(self.problem.criterion, self.information(rows), sharpness)
+        broken, bars, tau_bar, tool_bar = self._broken(q, v, a, tau, tree, strength)
+        q_bar, v_bar, a_bar = self._back(tree, Y, rows, slope, tau_bar, tool_bar)
+        shape = (len(q), self.tiles[1], self.samples)
+        gradient = sum((bar + x_bar.reshape(shape).sum(1)) @ phase.T for bar, x_bar, phase in
+                       zip(bars, (q_bar, v_bar, a_bar), self.phases))
+        return value + broken, (gradient @ self.problem.space).ravel()
+
+    def _back(self, tree, Y, rows, slope, tau_bar, tool_bar):
+        """Return the derivatives (n, m B) by q, v, a through the rows."""
+        Y_bar, s_bar = np.zeros_like(Y), np.zeros_like(tree.s)
+        friction = []
+        for j, ((own, columns), W) in enumerate(zip(self.rows, rows)):
+            factor = 2.0 * self.problem.weights[j] ** 2 * self.problem.share / W.shape[1]
+            W_bar = (factor * slope[np.ix_(columns, columns)]) @ W
+            if tau_bar is not None:
+                W_bar += np.outer(self.problem.nominal[columns], tau_bar[j])
+            count = own.stop - own.start
+            Y_bar[:, own] += tree.s[:, j, None] * W_bar[None, :count]
+            s_bar[:, j] = np.einsum('xcb,cb->xb', Y[:, own], W_bar[:count])
+            friction.append(W_bar[count:])
+        full = np.zeros_like(tree.Y)
+        full[:, self.parameter, self.body] = Y_bar
+        p_bar, R_turn = 0.0, 0.0
+        if tool_bar is not None:
+            body, offset = self.problem.tool
+            p_bar, R_turn = np.zeros_like(tree.p), np.zeros_like(tree.p)
+            p_bar[:, body] = tool_bar
+            R_turn[:, body] = np.cross(np.einsum('xkb,k->xb', tree.R[:, :, body], offset),
+                                       tool_bar, axis=0)
+        bars = tree.back(full, s_bar, p_bar, R_turn)
+        return self._back_friction(tree, friction, bars)
+
+    def _back_friction(self, tree, W_bars, bars):
+        bars = list(bars)
+        for j, (W_bar, laws) in enumerate(zip(W_bars, self.problem.friction)):
+            motion = [tree.q[j], tree.v[j], tree.a[j]]
+            for row, (_, law, shape) in zip(W_bar, laws):
+                for k in range(3):
+                    up, down = list(motion), list(motion)
+                    up[k], down[k] = motion[k] + FRICTION_STEP, motion[k] - FRICTION_STEP
+                    slope = (LAWS[law].column(*up, shape) - LAWS[law].column(*down, shape))
+                    bars[k][j] += row * slope / (2.0 * FRICTION_STEP)
+        return bars
+
+    def tool_position(self, tree):
+        """Return the end effector (3, m B) in the base frame [m]."""
+        body, offset = self.problem.tool
+        return tree.p[:, body] + np.einsum('xkb,k->xb', tree.R[:, :, body], offset)
+
+    def _broken(self, q, v, a, tau, tree, strength):
+        """Return the penalty, its derivatives by (q, v, a), by tau and by the end effector."""
+        limits, margin = self.problem.limits, self.margin
+        scale = strength / self.samples
+        middle = _middle(limits)
+        reach = np.where(np.isfinite(limits.upper), limits.upper - middle, np.inf)
+        total, bars = 0.0, []
+        for x, center, limit in ((q, middle, reach), (v, 0.0, limits.velocity),
+                                 (a, 0.0, limits.acceleration)):
+            value, bar = _beyond(x, center, margin * limit, scale)
+            total += value
+            bars.append(bar)
+        value, tau_bar = _beyond(tau, 0.0, margin * limits.effort, scale / self.tiles[1])
+        total += value
+        tool_bar = None
+        if limits.sphere > 0.0 or np.isfinite(limits.box).any():
+            value, tool_bar = self._tool_broken(tree, scale / self.tiles[1])
+            total += value
+        return total, bars, tau_bar, tool_bar
+
+    def _tool_broken(self, tree, scale):
+        """Return penalty and derivative by the end effector for box and sphere."""
+        limits, spare = self.problem.limits, 1.0 - self.margin
+        e = self.tool_position(tree)
+        unit = 0.3  # [m] what counts like the whole range of a joint
+        low, high = limits.box[:, :, None] + np.array([spare, -spare])[:, None, None] * unit
+        out = np.maximum(e - high, 0.0) - np.maximum(low - e, 0.0)
+        distance = np.sqrt(dot(e, e))
+        inside = np.maximum(limits.sphere + spare * unit - distance, 0.0)
+        if not limits.sphere:
+            inside = np.zeros_like(inside)
+        value = scale * ((out ** 2).sum() + (inside ** 2).sum()) / unit ** 2
+        bar = 2.0 * scale / unit ** 2 * (out - inside * e / np.maximum(distance, 1e-9))
+        return value, bar
+
+
+def _middle(limits):
+    both = np.isfinite(limits.lower) & np.isfinite(limits.upper)
+    return np.where(both, 0.5 * (np.where(both, limits.lower, 0.0)
+                                 + np.where(both, limits.upper, 0.0)), 0.0)[:, None]
+
+
+def _beyond(x, center, limit, scale):
+    """Return scale * sum(max(|x - center| / limit - 1, 0)^2) and its derivative by x."""
+    limit = np.asarray(limit).reshape(-1, 1)
+    away = (x - center) / limit
+    excess = np.maximum(np.abs(away) - 1.0, 0.0)
+    return scale * float((excess ** 2).sum()), 2.0 * scale * np.sign(away) * excess / limit

@@ -1,0 +1,52 @@
+"""Build ros_inertial_id with colcon (ament_python) or pip."""
+
+from glob import glob
+
+from setuptools import find_packages, setup
+
+NAME = 'ros_inertial_id'
+NODES = ('recorder', 'identification', 'torque_prediction', 'excitation', 'simulated_robot',
+         'demo')
+MESSAGES = ('std-msgs', 'std-srvs', 'sensor-msgs', 'geometry-msgs', 'trajectory-msgs',
+            'diagnostic-msgs', 'visualization-msgs')
+
+
+def ros(distribution):
+    """Return the wheels of a ROS 2 distribution, by the names that pin it."""
+    return [f'ros-{distribution}-rclpy[fastrtps]'] + [f'ros-{distribution}-{m}' for m in MESSAGES]
+
+
+setup(
+    name=NAME,
+    version='0.1.0',
+    description='Identify the inertial parameters of live robots (ROS 2)',
+    license='Apache-2.0',
+    maintainer='ros_inertial_id maintainers',
+    maintainer_email='maintainers@ros-inertial-id.org',
+    python_requires='>=3.10',
+    packages=find_packages(include=[NAME, f'{NAME}.*']),
+    package_data={f'{NAME}.report': ['*.html', '*.css', '*.js'],
+                  f'{NAME}.excitation': ['*.html', '*.js']},
+    data_files=[
+        ('share/ament_index/resource_index/packages', [f'resource/{NAME}']),
+        (f'share/{NAME}', ['package.xml']),
+        (f'share/{NAME}/launch', glob('launch/*.launch.py')),
+        (f'share/{NAME}/config', glob('config/*.yaml')),
+        (f'share/{NAME}/urdf', glob('urdf/*.urdf')),
+        # ros2 run looks here; colcon puts its console scripts of the same names over these.
+        (f'lib/{NAME}', glob('scripts/*')),
+    ],
+    install_requires=['setuptools', 'numpy>=1.26', 'scipy>=1.11', 'pin>=3.4', 'pyyaml',
+                      'rosbags>=0.11', 'mcap', 'threadpoolctl', 'tqdm', 'jinja2', 'matplotlib'],
+    extras_require={
+        'ros': ros('jazzy'),
+        'ros-kilted': ros('kilted'),
+        'sim': ['mujoco>=3.2'],
+        'test': ['pytest>=7', 'pytest-timeout', 'mujoco>=3.2', 'flake8', 'pep8-naming'],
+    },
+    entry_points={'console_scripts': [
+        'inertial-id = ros_inertial_id.cli:main',
+        *(f'{node} = {NAME}.nodes.{node}:main' for node in NODES),
+    ]},
+    zip_safe=True,
+)
