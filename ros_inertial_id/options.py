@@ -10,12 +10,16 @@ from dataclasses import field
 from .errors import ConfigError
 
 
-def option(default, description, *, unit='', at_least=None, at_most=None, choices=None):
-    """Return a dataclass field that carries its own documentation and range."""
+def option(default, description, *, unit='', at_least=None, at_most=None, choices=None,
+           item=str):
+    """
+    Return a dataclass field that carries its own documentation and range.
+
+    item : type of the elements where the default is a tuple (str or float)
+    """
     metadata = {'description': description, 'unit': unit, 'at_least': at_least,
-                'at_most': at_most, 'choices': choices}
-    if isinstance(default, dict):
-        return field(default_factory=lambda: dict(default), metadata=metadata)
+                'at_most': at_most, 'choices': choices,
+                'item': item}
     return field(default=default, metadata=metadata)
 
 

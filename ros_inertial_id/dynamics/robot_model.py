@@ -24,7 +24,7 @@ class RobotOptions:
     joints: tuple = option((), 'joints that move; empty: all moving joints of the URDF')
     locked_joints: tuple = option((), 'moving joints of the URDF that are held still')
     locked_positions: tuple = option((), 'where they are held, one each; empty: 0',
-                                     unit='rad or m')
+                                     unit='rad or m', item=float)
     mounting: str = option(
         '', 'how the base is mounted: upright, rpy R P Y, gravity X Y Z, rho_phi RHO PHI, imu; '
         'empty: as the recording says, else upright')

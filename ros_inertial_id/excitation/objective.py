@@ -19,10 +19,10 @@ FRICTION_STEP = 1e-6  # [rad/s, rad/s^2] for the slope of a friction law
 @dataclass(frozen=True)
 class Limits:
     """
-    What the motion must keep, for n joints; inf where there is no limit.
+    What the motion must keep, for n joints.
 
-    lower, upper [rad or m], velocity, acceleration, effort : (n,)
-    box : (2, 3) lowest and highest position of the end effector [m]
+    lower, upper [rad or m], velocity, acceleration, effort : (n,); the last two may be inf
+    box : (2, 3) lowest and highest position of the end effector [m], may be infinite
     sphere : the least distance of the end effector from the base [m], 0 for none
     """
 
@@ -186,10 +186,10 @@ class Objective:
         """Return the penalty, its derivatives by (q, v, a), by tau and by the end effector."""
         limits, margin = self.problem.limits, self.margin
         scale = strength / self.samples
-        middle = _middle(limits)
-        reach = np.where(np.isfinite(limits.upper), limits.upper - middle, np.inf)
+        middle = 0.5 * (limits.lower + limits.upper)[:, None]
         total, bars = 0.0, []
-        for x, center, limit in ((q, middle, reach), (v, 0.0, limits.velocity),
+        for x, center, limit in ((q, middle, limits.upper - middle[:, 0]),
+                                 (v, 0.0, limits.velocity),
                                  (a, 0.0, limits.acceleration)):
             value, bar = _beyond(x, center, margin * limit, scale)
             total += value
@@ -218,15 +218,9 @@ class Objective:
         return value, bar
 
 
-def _middle(limits):
-    both = np.isfinite(limits.lower) & np.isfinite(limits.upper)
-    return np.where(both, 0.5 * (np.where(both, limits.lower, 0.0)
-                                 + np.where(both, limits.upper, 0.0)), 0.0)[:, None]
-
-
 def _beyond(x, center, limit, scale):
     """Return scale * sum(max(|x - center| / limit - 1, 0)^2) and its derivative by x."""
-    limit = np.asarray(limit).reshape(-1, 1)
+    limit = limit[:, None]
     away = (x - center) / limit
     excess = np.maximum(np.abs(away) - 1.0, 0.0)
     return scale * float((excess ** 2).sum()), 2.0 * scale * np.sign(away) * excess / limit

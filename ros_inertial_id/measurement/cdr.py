@@ -118,7 +118,7 @@ def walk(type_name, message, free=(), fixed=()):
         raise CdrError('no CDR header 00 00 or 00 01')
     walker = _Walker(message, '<' if encoding[1] else '>', free, fixed)
     tree = walker.struct(type_name)
-    if len(message) - walker.position > 3:  # writers may pad to four bytes
+    if len(message) - walker.position > walker.slack:
         raise CdrError(f'{len(message) - walker.position} bytes too long')
     return walker.layout(tree)
 
@@ -130,6 +130,7 @@ class _Walker:
         self.message, self.order = message, order
         self.free, self.fixed = free, fixed
         self.position = _HEADER
+        self.slack = 3  # bytes that may follow: writers pad to four
         self.guards = [(0, 2)]
 
     def layout(self, tree):
@@ -164,8 +165,10 @@ class _Walker:
             raise CdrError(f'numbers of type {name} are not supported')
         dtype = np.dtype(self.order + _DTYPES[name])
         count = shape[0] if shape else 1
-        if count:  # an empty sequence is not padded
+        if count:
             self.position += -(self.position - _HEADER) % dtype.itemsize
+        else:  # not padded, but rmw_fastrtps' serialize reserves the padding at the end
+            self.slack += dtype.itemsize
         start = self.position
         self.forward(count * dtype.itemsize)
         return Numbers(dtype, start + dtype.itemsize * np.arange(count).reshape(shape))
@@ -174,6 +177,8 @@ class _Walker:
         count = self.count()
         start = self.position
         self.forward(count)
+        if count and self.message[self.position - 1]:
+            raise CdrError(f'the string {name} does not end at byte {self.position}')
         if name not in self.free:
             self.guards.append((start, self.position))
         return slice(start, max(start, self.position - 1))  # without the closing zero

@@ -216,8 +216,11 @@ def _merge(parts):
     if not parts:
         return _Part(*np.empty((3, 0), np.int64), (), '', {})
     sizes = [len(part.order) for part in parts]
-    order, stamp, received = (np.concatenate([vars(part).pop(name) for part in parts])
-                              for name in ('order', 'stamp', 'received'))
+    order = np.concatenate([part.order for part in parts])
+    stamp = np.concatenate([part.stamp for part in parts])
+    received = np.concatenate([part.received for part in parts])
+    for part in parts:
+        part.order = part.stamp = part.received = None
     ends = np.cumsum([0] + sizes)
     rows = [slice(start, end) for start, end in zip(ends, ends[1:])]
     if (order[1:] < order[:-1]).any():  # messages of several layouts take turns

@@ -30,11 +30,13 @@ class SignalOptions:
     effort_kind: str = option(
         'link', 'what effort is: torque on the link side, on the motor side, or current',
         choices=('link', 'motor', 'current'))
-    gear_ratio: tuple = option((), 'motor turns per joint turn, one per joint; empty: 1')
+    gear_ratio: tuple = option((), 'motor turns per joint turn, one per joint; empty: 1',
+                               item=float)
     drive_gain: tuple = option((), 'motor torque per current, one per joint; empty: 1',
-                               unit='N m/A')
+                               unit='N m/A', item=float)
     coupling: tuple = option(
-        (), 'matrix C (row by row) of a coupled drive: motor angles = C joint angles; empty: none')
+        (), 'matrix C (row by row) of a coupled drive: motor angles = C joint angles; empty: none',
+        item=float)
     velocity: str = option(
         'auto', 'use measured velocities, differentiated positions, or decide by agreement',
         choices=('auto', 'measured', 'differentiated'))

@@ -101,7 +101,12 @@ def smooth(x, kernel):
     if half == 0:
         return x
     extended = np.concatenate([2 * x[0] - x[half:0:-1], x, 2 * x[-1] - x[-2:-half - 2:-1]])
-    return signal.oaconvolve(extended, kernel[:, None], mode='valid', axes=0)
+    return smooth_inside(extended, kernel)
+
+
+def smooth_inside(x, kernel):
+    """Return x (N, k) filtered where the kernel lies wholly inside: (N - 2 h, k)."""
+    return signal.oaconvolve(x, kernel[:, None], mode='valid', axes=0)
 
 
 def differentiate(x, period):

@@ -21,9 +21,9 @@ from . import true_robot
 from .joint_path import path_through, rest_at
 from .rigid_bodies import RigidBodies
 
-STEP_LIMIT = 0.6       # step times fastest decay; RK4 is stable up to 2.8, 1e-7 accurate here
-MOTOR_SHARE = 0.95     # of the effort limit; the rest is left for friction
-HOLD_TIME = 0.2        # [s] from full speed to rest: 10 rad/s^2 at 2 rad/s
+STEP_LIMIT = 0.3    # step times fastest decay; accelerations are right to 1e-6 of full scale
+MOTOR_SHARE = 0.95  # of the effort limit; the rest is left for friction
+HOLD_TIME = 0.2     # [s] from full speed to rest: 10 rad/s^2 at 2 rad/s
 
 
 @dataclass(frozen=True)
@@ -101,6 +101,8 @@ class SimulatedArm:
         self._rng = rng
         self._noise = np.array([[options.position_noise], [options.velocity_noise],
                                 [options.torque_noise]])
+        self._strongest = MOTOR_SHARE * self.limits.effort
+        self._gains = np.array([options.bandwidth**2, 2 * options.bandwidth])  # [1/s^2, 1/s]
         # M_true >= weakest M_nominal, so the control loop decays at most this fast [1/s].
         decay = 2 * options.bandwidth / weakest
         self._steps = int(np.ceil(decay / options.rate / STEP_LIMIT))
@@ -185,14 +187,13 @@ class SimulatedArm:
     def _command(self, times):
         """Return a + kp q + kd v of the reference (k, n) [rad/s^2]."""
         q, v, a = self._reference(times)
-        return a + self.options.bandwidth * (self.options.bandwidth * q + 2 * v)
+        return a + self._gains[0] * q + self._gains[1] * v
 
     def _dynamics(self, state, command):
         """Return the motor torque less friction (n,) and d state / dt (2, n)."""
         q, v = state
-        wanted = command - self.options.bandwidth * (self.options.bandwidth * q + 2 * v)
-        tau, limit = self._expected.inverse(q, v, wanted), MOTOR_SHARE * self.limits.effort
-        tau = np.minimum(np.maximum(tau, -limit), limit)
+        tau = self._expected.inverse(q, v, command - self._gains @ state)
+        tau = np.minimum(np.maximum(tau, -self._strongest), self._strongest)
         return tau, np.array([v, self.bodies.accelerate(q, v, tau)])
 
 

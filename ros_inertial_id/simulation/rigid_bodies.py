@@ -38,34 +38,31 @@ class RigidBodies:
         disable = mujoco.mjtDisableBit
         self.model.opt.disableflags |= int(disable.mjDSBL_CONSTRAINT | disable.mjDSBL_CONTACT)
         self.model.dof_armature[:] = self._armature = armature
-        self.data = mujoco.MjData(self.model)
-        self.dof = np.array([self.model.joint(name).dofadr[0] for name in joint_names])
+        self._data = data = mujoco.MjData(self.model)
+        self._dof = np.array([self.model.joint(name).dofadr[0] for name in joint_names])
+        # Views: looking an array up in MjData costs as much as filling it.
+        self._q, self._v, self._a = data.qpos, data.qvel, data.qacc
+        self._applied, self._inverse = data.qfrc_applied, data.qfrc_inverse
 
     def inverse(self, q, v, a):
         """Return the joint torques (n,) [N m or N] of the motion (q, v, a)."""
-        data, dof = self.data, self.dof
-        data.qpos[dof], data.qvel[dof], data.qacc[dof] = q, v, a
-        self._mujoco.mj_inverse(self.model, data)
-        return data.qfrc_inverse[dof]
+        dof = self._dof
+        self._q[dof], self._v[dof], self._a[dof] = q, v, a
+        self._mujoco.mj_inverse(self.model, self._data)
+        return self._inverse[dof]
 
     def accelerate(self, q, v, tau):
         """Return the joint accelerations (n,) [rad/s^2 or m/s^2] under the torques tau."""
-        data, dof = self.data, self.dof
-        data.qpos[dof], data.qvel[dof], data.qfrc_applied[dof] = q, v, tau
-        self._mujoco.mj_forward(self.model, data)
-        return data.qacc[dof]
-
-    def inertia(self, q):
-        """Return the joint space inertia matrix (n, n) at q."""
-        zero = np.zeros(len(q))
-        rest = self.inverse(q, zero, zero)
-        return np.array([self.inverse(q, zero, unit) - rest for unit in np.eye(len(q))])
+        dof = self._dof
+        self._q[dof], self._v[dof], self._applied[dof] = q, v, tau
+        self._mujoco.mj_forward(self.model, self._data)
+        return self._a[dof]
 
     def lock(self, joint):
         """Make the joint of this index immovable, None: none."""
         self.model.dof_armature[:] = self._armature
         if joint is not None:
-            self.model.dof_armature[self.dof[joint]] = LOCKED
+            self.model.dof_armature[self._dof[joint]] = LOCKED
 
 
 def _mujoco():

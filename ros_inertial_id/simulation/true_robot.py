@@ -117,7 +117,7 @@ def perturbed_urdf(robot, rng, mass_change, center_shift, shape_change):
         inertial = link.find('inertial')
         if inertial is None:
             continue
-        mass, center, moments = _read_inertial(link.get('name'), inertial)
+        mass, center, axes, moments = _read_inertial(link.get('name'), inertial)
         scale = 1 + mass_change * rng.uniform(-1, 1)
         stretch = np.eye(3) + shape_change * rng.uniform(-1, 1, (3, 3))
         radius = np.sqrt(np.trace(moments) / mass)  # [m]
@@ -127,7 +127,7 @@ def perturbed_urdf(robot, rng, mass_change, center_shift, shape_change):
         old[:3, :3] = moments
         new = scale * affine @ old @ affine.T
         ratio = min(ratio, np.linalg.eigvals(np.linalg.solve(old, new)).real.min())
-        _write_inertial(inertial, scale * mass, center + shift,
+        _write_inertial(inertial, scale * mass, center + axes @ shift,
                         scale * stretch @ moments @ stretch.T)
     return ET.tostring(robot, encoding='unicode'), ratio
 
@@ -144,22 +144,35 @@ def random_friction(limits, rng, factor=1.0):
 
 
 def _read_inertial(link, inertial):
-    """Return mass [kg], centre (3,) [m] and second moments (3, 3) [kg m^2] about the centre."""
+    """
+    Return mass [kg], centre (3,) [m], axes (3, 3) and second moments (3, 3) [kg m^2].
+
+    The moments are about the centre and along the axes, columns in the link frame.
+    """
     found = {child.tag: child.attrib for child in inertial}
-    tensor, center = found.get('inertia', {}), found.get('origin', {}).get('xyz', '0 0 0')
+    tensor, origin = found.get('inertia', {}), found.get('origin', {})
     inertia = np.zeros((3, 3))
     for name, row, column in TENSOR:
         inertia[row, column] = inertia[column, row] = _number(tensor.get(name, '0'))
     mass = _number(found.get('mass', {}).get('value', '0'))
-    center = np.array([_number(x) for x in center.split()])
+    center, rpy = (np.array([_number(x) for x in origin.get(key, '0 0 0').split()])
+                   for key in ('xyz', 'rpy'))
     moments = np.trace(inertia) / 2 * np.eye(3) - inertia
-    numbers = np.hstack([mass, center, moments.ravel()])
-    if not (len(center) == 3 and np.isfinite(numbers).all() and mass > 0
+    numbers = np.hstack([mass, center, rpy, moments.ravel()])
+    if not (len(numbers) == 16 and np.isfinite(numbers).all() and mass > 0
             and np.linalg.eigvalsh(moments)[0] > 0):
         raise RobotModelError(
             f'inertial of link {link!r}', found='none that a body can have',
             expected='mass > 0 and principal inertias with each < the sum of the others')
-    return mass, center, moments
+    return mass, center, _rotation(*rpy), moments
+
+
+def _rotation(roll, pitch, yaw):
+    """Return the rotation matrix (3, 3) of URDF's roll, pitch, yaw [rad]: Rz Ry Rx."""
+    (cr, cp, cy), (sr, sp, sy) = np.cos([roll, pitch, yaw]), np.sin([roll, pitch, yaw])
+    return (np.array([[cy, -sy, 0], [sy, cy, 0], [0, 0, 1]])
+            @ np.array([[cp, 0, sp], [0, 1, 0], [-sp, 0, cp]])
+            @ np.array([[1, 0, 0], [0, cr, -sr], [0, sr, cr]]))
 
 
 def _write_inertial(inertial, mass, center, moments):

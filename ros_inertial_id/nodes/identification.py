@@ -1,0 +1,150 @@
+"""
+Node ``identification``: from the last recording to a model that every controller can read.
+
+``~/identify`` works on the parameter ``recording`` or, when that is empty, on the bag that the
+recorder finished last; the answer comes when the model is published.
+"""
+
+from dataclasses import dataclass
+import pathlib
+import sys
+import threading
+
+from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.node import Node
+from rclpy.task import Future
+from std_msgs.msg import Float64MultiArray, String
+from std_srvs.srv import Trigger
+
+from ..config import load_options
+from ..errors import ConfigError, InertialIdError, RecordingError
+from ..identify import identify, options_class
+from ..measurement.bag import read_bag
+from ..methods import METHODS
+from ..options import check_ranges, option
+from ..report import summary, write_report
+from .conversions import (declare_options, diagnostics, latched, read_options, table)
+from .running import run
+
+
+@dataclass(frozen=True)
+class NodeOptions:
+    """Where the data are and where the results go."""
+
+    method: str = option('serial_arm', 'method of identification', choices=tuple(METHODS))
+    config: str = option('', 'YAML with a block of the method\'s name; its values are defaults')
+    recording: str = option('', 'bag to learn from; empty: the one the recorder finished last')
+    validation: str = option('', 'bag to judge by; empty: none')
+    urdf_file: str = option('', 'robot description; empty: the one in the bag')
+    out: str = option('', 'folder for model.yaml and report.html; empty: not written')
+
+
+class Identification(Node):
+    """Identifies in a thread of its own, so that other calls are answered meanwhile."""
+
+    def __init__(self, **node_options):
+        super().__init__('identification', **node_options)
+        own = declare_options(self, NodeOptions)
+        check_ranges(own)
+        _, defaults = load_options(own.config, own.method)
+        self._kind = options_class(own.method)
+        check_ranges(declare_options(self, self._kind, defaults))
+        self._last = ''
+        self._worker = None
+        self._state = ('ok', 'no model yet', {})
+        self._model = self.create_publisher(String, '~/identified_model', latched())
+        self._table = self.create_publisher(Float64MultiArray, '~/base_parameters', latched())
+        self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
+        self.create_subscription(String, 'recorder/recording', self._remember, latched())
+        self.create_service(Trigger, '~/identify', self._answer)
+        self.create_timer(1.0, lambda: self._diagnostics.publish(
+            diagnostics(self, *self._state)))
+        self.get_logger().info(f'method {own.method}; call ~/identify')
+
+    def _remember(self, message):
+        self._last = message.data
+
+    async def _answer(self, _, response):
+        if self._worker is not None and self._worker.is_alive():
+            response.success = False
+            response.message = 'an identification is under way; wait for its answer'
+            return response
+        done = Future(executor=self.executor)
+        self._worker = threading.Thread(target=self._work, args=(done,))
+        self._worker.start()
+        response.success, response.message = await done
+        return response
+
+    def _work(self, done):
+        """Identify, publish and answer; every failure becomes an answer, never an end of spin."""
+        self._state = ('ok', 'identifying', {})
+        try:
+            answer = True, self._identify()
+        except InertialIdError as error:
+            answer = False, str(error)
+        except Exception as error:  # a fault of ours: say so and stay alive
+            self.get_logger().error(f'{type(error).__name__}: {error}')
+            answer = False, f'internal error, please report: {type(error).__name__}: {error}'
+        if not answer[0]:
+            self._state = ('error', answer[1], {})
+            self.get_logger().error(answer[1])
+        done.set_result(answer)
+
+    def _identify(self):
+        own = read_options(self, NodeOptions)
+        options = read_options(self, self._kind)
+        path = own.recording or self._last
+        if not path:
+            raise RecordingError('no recording to identify from',
+                                 do='record one, or set the parameter recording')
+        urdf = _text(own.urdf_file) if own.urdf_file else ''
+        judges = [read_bag(own.validation)] if own.validation else []
+        self.get_logger().info(f'identifying from {path}')
+        result = identify([read_bag(path)], options, method=own.method, urdf=urdf,
+                          validate=judges)
+        model = result.model
+        if own.out:
+            folder = pathlib.Path(own.out)
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / 'model.yaml').write_text(model.to_yaml())
+            write_report(result, folder / 'report.html')
+        self._publish(model)
+        return summary(model)
+
+    def _publish(self, model):
+        self._model.publish(String(data=model.to_yaml()))
+        self._table.publish(table(
+            [b['name'] for b in model.base],
+            {'value': [b['value'] for b in model.base],
+             'standard_error': [b['standard_error'] for b in model.base]}))
+        statistics = model.statistics
+        fit = statistics['training']['filtered']
+        self._state = ('ok', 'model published', {
+            'base parameters': statistics['rank'],
+            'determined': sum(b['determined'] for b in model.base),
+            'condition number': f"{statistics['condition_number']:.4g}",
+            'training residual [%]': f"{fit['relative_percent']:.3f}"})
+        for line in summary(model).split('\n'):
+            self.get_logger().info(line)
+
+    def destroy_node(self):
+        """Wait for the worker: a thread must not outlive the middleware."""
+        if self._worker is not None:
+            self._worker.join()
+        super().destroy_node()
+
+
+def _text(path):
+    try:
+        return pathlib.Path(path).read_text()
+    except OSError as error:
+        raise ConfigError(f'{path} cannot be read', found=error.strerror) from None
+
+
+def main(args=None):
+    """Run the node."""
+    return run(Identification, args)
+
+
+if __name__ == '__main__':
+    sys.exit(main())
