@@ -14,6 +14,7 @@ from . import __version__
 from .dynamics.robot_model import gravity_from_mounting
 from .errors import ConfigError, RecordingError, RobotModelError
 from .estimation.base_parameters import find_base_parameters
+from .estimation.consistency import consistent
 from .estimation.estimators import ESTIMATORS, Problem
 from .estimation.identified_model import IdentifiedModel, plain
 from .estimation.information import Information, one_thread
@@ -33,6 +34,12 @@ class EstimationOptions:
 
     estimator: str = option('ridge', 'estimator, see estimation/estimators.py',
                             choices=tuple(ESTIMATORS))
+    consistent: bool = option(False, 'bodies that can exist and friction that brakes: full '
+                              'parameters, from which a URDF can be written')
+    total_mass: float = option(0.0, 'known mass of all moving links, used with consistent; 0: '
+                               'unknown', unit='kg', at_least=0.0)
+    weighed_links: tuple = option((), 'links whose mass is known, used with consistent')
+    weighed_masses: tuple = option((), 'their masses, one each', unit='kg')
 
 
 @dataclass(frozen=True)
@@ -74,9 +81,12 @@ def identify(recordings, options, *, method='serial_arm', urdf='', validate=(), 
         'rank_gap': base.gap, 'condition_number': estimate.condition_number,
         'deviation': estimate.deviation, 'correlation_samples': estimate.correlation,
         'training': _fits(total, estimate.params), 'left_out_relative_percent': left_out}
+    values = _standard(base, estimate)
+    if options.consistent:
+        values, statistics['consistent'] = _consistent(total, base, estimate, options)
     model = IdentifiedModel(
         method, asdict(options), _robot_entry(robots[0]), _mounting_entry(robots, recordings),
-        base.parameters, _standard(base, estimate), _base_entries(base, estimate),
+        base.parameters, values, _base_entries(base, estimate),
         estimate.cov_params, statistics, region, [o.summary for o in observations],
         _provenance(recordings))
     judged = ()
@@ -264,6 +274,23 @@ def _merge(folds):
 def _standard(base, estimate):
     """Return standard parameters with the estimate's base parameters, the others nominal."""
     return base.expand(estimate.params, [p.nominal for p in base.parameters])
+
+
+def _consistent(information, base, estimate, options):
+    """Return consistent standard parameters, and what is told of them beside the free ones."""
+    if len(options.weighed_links) != len(options.weighed_masses):
+        raise ConfigError('option weighed_masses', found=f'{len(options.weighed_masses)} values',
+                          expected=f'{len(options.weighed_links)}, one per weighed link')
+    masses = dict(zip(options.weighed_links, options.weighed_masses))
+    with one_thread():
+        found = consistent(Problem(information, base, estimate.correlation), estimate,
+                           masses=masses, total_mass=options.total_mass or None)
+    return found.values, {
+        'training': _fits(information, found.params), 'loss_percent': found.loss_percent,
+        'smallest_pseudo_inertia_eigenvalue': found.smallest_eigenvalue,
+        'base': dict(zip(base.names(), found.params.tolist())),
+        'standard_error': dict(zip(base.names(), np.sqrt(np.diag(found.cov_params)).tolist())),
+        'unconstrained_values': _standard(base, estimate).tolist()}
 
 
 def _judge(rows, robots, observations, parameters, values, training, progress):

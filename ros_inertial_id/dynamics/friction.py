@@ -1,9 +1,14 @@
 """
-Friction laws as columns of the regressor: tau_friction = sum coefficient * column(v, a).
+Friction laws as columns of the regressor: tau_friction = sum coefficient * column(q, v, a).
 
 A law is one function and one line of ``LAWS``.  A law may hold one shape constant that is not
-linear (the width of Coulomb's step); the constants tried for it become columns of their own, of
-which the estimation keeps one per joint (variable projection, Golub and Pereyra 1973).
+linear (the width of Coulomb's step, the speed of Stribeck's); the constants tried for it become
+columns of their own, of which the estimation keeps one per joint and may then refine it
+(variable projection, Golub and Pereyra 1973; see estimation/shapes.py).
+
+Sources: the static model with stiction, Stribeck (atan) and viscous friction of
+static_friction_3dof; Armstrong-Helouvry, Dupont and Canudas de Wit 1994 for the exponential;
+Palmgren 1957 for the drag of lubricants.
 """
 
 from dataclasses import dataclass
@@ -14,16 +19,27 @@ import numpy as np
 from ..errors import ConfigError
 from .inertial_parameters import Parameter
 
+STEP = 0.01  # [rad/s] over which S(v), the sign of the speed, changes within Stribeck's laws
+
 
 @dataclass(frozen=True)
 class Law:
-    """column(q, v, a, shape) -> (...,) for one joint; unit of the coefficient; shapes tried."""
+    """
+    column(q, v, a, shape) -> (...,) for one joint.
+
+    symbol, unit, scale : of the coefficient; shapes : constants tried, in ``shape_unit``
+    signed : the coefficient may be negative; others are >= 0 in a passive joint
+    brakes : part of the friction curve, which as a whole never drives a passive joint
+    """
 
     symbol: str
     unit: str
     scale: float
     column: Callable
     shapes: tuple = (None,)
+    shape_unit: str = ''
+    signed: bool = False
+    brakes: bool = True
 
 
 def viscous(q, v, a, shape):
@@ -36,6 +52,46 @@ def coulomb(q, v, a, shape):
     return np.tanh(v / shape) if shape else np.sign(v)
 
 
+def coulomb_atan(q, v, a, shape):
+    """Return the column of fca [N m]: (2 / pi) atan(v / width)."""
+    return 2.0 / np.pi * np.arctan(v / shape) if shape else np.sign(v)
+
+
+def asymmetric(q, v, a, shape):
+    """
+    Return the column of fd [N m]: |tanh(v / width)|.
+
+    Coulomb friction is fc + fd forwards, fc - fd backwards.  But for the reversals it is the
+    column of ``offset``: ask for one of the two.
+    """
+    return np.abs(coulomb(q, v, a, shape))
+
+
+def stiction(q, v, a, shape):
+    """Return the column of fs [N m]: S(v) = (2 / pi) atan(v / STEP)."""
+    return coulomb_atan(q, v, a, STEP)
+
+
+def stribeck_atan(q, v, a, shape):
+    """Return the column of Coulomb minus stiction [N m]: (2 / pi) atan(delta |v|) S(v)."""
+    return 2.0 / np.pi * np.arctan(shape * np.abs(v)) * stiction(q, v, a, None)
+
+
+def stribeck(q, v, a, shape):
+    """Return the column of stiction minus Coulomb [N m]: exp(-(v / vs)^2) tanh(v / STEP)."""
+    return np.exp(-(v / shape) ** 2) * np.tanh(v / STEP)
+
+
+def power(q, v, a, shape):
+    """
+    Return the column of fp [N m (s/rad)^n]: sign(v) |v|^n, n between a step and a line.
+
+    Bends the curve between Coulomb's step and the viscous line: upwards like the drag of a
+    lubricant (n = 2/3, Palmgren 1957), downwards (fp < 0) like Stribeck's.
+    """
+    return np.sign(v) * np.abs(v) ** shape
+
+
 def offset(q, v, a, shape):
     """Return the column of a constant torque or sensor offset [N m]: 1."""
     return np.ones_like(v)
@@ -46,15 +102,32 @@ def armature(q, v, a, shape):
     return a
 
 
+def spring(q, v, a, shape):
+    """Return the column of ks [N m/rad]: q; with ``offset`` a spring of any rest position."""
+    return q
+
+
 # Widths [rad/s] from "a step" to "slower than most motions": a torque that was filtered by the
 # robot shows a wider step than the friction itself has.
 COULOMB_WIDTHS = (0.001, 0.005, 0.01, 0.02, 0.03, 0.05, 0.08)
+ATAN_WIDTHS = (0.001, 0.003, 0.01, 0.03, 0.1)
+STRIBECK_DELTAS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
+STRIBECK_SPEEDS = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8)
+
+SPEEDS = tuple(10.0 ** (k / 4) for k in range(-8, 5))  # [rad/s] where the curve is watched
 
 LAWS = {
     'viscous': Law('fv', 'N m s/rad', 1.0, viscous),
-    'coulomb': Law('fc', 'N m', 1.0, coulomb, COULOMB_WIDTHS),
-    'offset': Law('off', 'N m', 1.0, offset),
-    'armature': Law('Ia', 'kg m^2', 0.01, armature),
+    'coulomb': Law('fc', 'N m', 1.0, coulomb, COULOMB_WIDTHS, 'rad/s'),
+    'coulomb_atan': Law('fca', 'N m', 1.0, coulomb_atan, ATAN_WIDTHS, 'rad/s'),
+    'asymmetric': Law('fd', 'N m', 1.0, asymmetric, (0.01,), 'rad/s', signed=True),
+    'stiction': Law('fs', 'N m', 1.0, stiction),
+    'stribeck_atan': Law('fcs', 'N m', 1.0, stribeck_atan, STRIBECK_DELTAS, 's/rad', signed=True),
+    'stribeck': Law('fsc', 'N m', 1.0, stribeck, STRIBECK_SPEEDS, 'rad/s', signed=True),
+    'power': Law('fp', 'N m (s/rad)^n', 1.0, power, (2.0 / 3.0,), signed=True),
+    'offset': Law('off', 'N m', 1.0, offset, signed=True, brakes=False),
+    'armature': Law('Ia', 'kg m^2', 0.01, armature, brakes=False),
+    'spring': Law('ks', 'N m/rad', 1.0, spring, signed=True, brakes=False),
 }
 
 
@@ -87,3 +160,24 @@ def friction_parameters(number, joint, laws, effort_limit, shapes=None):
 def friction_column(parameter, q, v, a):
     """Return the column (N,) of a friction Parameter for the samples (N,) of its joint."""
     return LAWS[parameter.law].column(q, v, a, parameter.shape)
+
+
+def passive_rows(parameters):
+    """
+    Return C (m, p) with C x >= 0 for passive joints.
+
+    Coefficients that cannot be negative, and, where a joint has others, its friction against the
+    motion at SPEEDS forwards and backwards.
+    """
+    laws = [LAWS.get(p.law) for p in parameters]
+    rows = [row for row, law in zip(np.eye(len(parameters)), laws) if law and not law.signed]
+    bent = {p.owner for p, law in zip(parameters, laws) if law and law.brakes and law.signed}
+    speeds = np.concatenate([SPEEDS, -np.array(SPEEDS)])
+    for joint in sorted(bent):
+        curve = np.zeros((len(speeds), len(parameters)))
+        for k, (parameter, law) in enumerate(zip(parameters, laws)):
+            if law and law.brakes and parameter.owner == joint:
+                none = np.zeros_like(speeds)
+                curve[:, k] = np.sign(speeds) * friction_column(parameter, none, speeds, none)
+        rows.extend(curve)
+    return np.array(rows).reshape(len(rows), len(parameters))

@@ -80,3 +80,20 @@ def inertia_tensor(parameters):
     xx, xy, yy, xz, yz, zz = np.moveaxis(pi[..., 4:10], -1, 0)
     rows = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
     return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+
+
+def parameters_of(pseudo):
+    """Return the ten parameters (..., 10) of pseudo-inertia matrices (..., 4, 4)."""
+    P = np.asarray(pseudo, dtype=float)
+    second = P[..., :3, :3]
+    inertia = np.trace(second, axis1=-2, axis2=-1)[..., None, None] * np.eye(3) - second
+    return np.stack([P[..., 3, 3], P[..., 0, 3], P[..., 1, 3], P[..., 2, 3], inertia[..., 0, 0],
+                     inertia[..., 0, 1], inertia[..., 1, 1], inertia[..., 0, 2],
+                     inertia[..., 1, 2], inertia[..., 2, 2]], axis=-1)
+
+
+def bodies(parameters):
+    """Return {link: first of its ten columns} of the bodies among Parameters."""
+    return {p.owner: k for k, p in enumerate(parameters)
+            if p.unit == 'kg' and not p.law and len(parameters) >= k + 10
+            and all(q.owner == p.owner and not q.law for q in parameters[k:k + 10])}

@@ -10,7 +10,8 @@ ch. 9; Newton-Euler of the body, projected):
 
 with a the acceleration of the origin minus gravity.  Everything is computed for a block of
 samples at once, component by component: arrays (..., 3, B), samples last, so that NumPy works
-on long contiguous runs.  Nothing of the size of the recording is ever formed.
+on long contiguous runs (einsum multiplies and adds in one pass over them, without temporaries).
+Nothing of the size of the recording is ever formed.
 """
 
 from dataclasses import dataclass
@@ -18,6 +19,11 @@ from dataclasses import dataclass
 import numpy as np
 
 BLOCK = 1024  # samples: long enough to hide NumPy's call overhead, short enough for the cache
+
+# glibc gives freed blocks above 128 kB back to the system and has them zeroed page by page when it
+# gets them again, which costs more than computing rows.  Once it has seen a larger block freed it
+# keeps all below that size (mallopt(3), M_MMAP_THRESHOLD); other allocators do not mind.
+np.empty(16 << 20, dtype=np.uint8)
 
 
 @dataclass(frozen=True)
@@ -28,6 +34,7 @@ class RowGroup:
     name : of the group; unit : of y
     columns : (k,) indices into the list of Parameters
     W : (B, k); y : (B,) measured side, filtered like the positions; y_raw : (B,) as recorded
+    known : (B,) share of known parameters, already taken off y and y_raw; 0: none
     """
 
     name: str
@@ -36,6 +43,7 @@ class RowGroup:
     W: np.ndarray
     y: np.ndarray
     y_raw: np.ndarray
+    known: np.ndarray = 0.0
 
 
 @dataclass(frozen=True)
@@ -49,24 +57,26 @@ class RegressorBlock:
     def rows(self, chosen):
         """Return the block of the samples chosen by a slice or an index array."""
         groups = tuple(RowGroup(g.name, g.unit, g.columns, g.W[chosen], g.y[chosen],
-                                g.y_raw[chosen]) for g in self.groups)
+                                g.y_raw[chosen], g.known[chosen] if np.ndim(g.known) else g.known)
+                       for g in self.groups)
         return RegressorBlock(self.t[chosen], self.segment, groups)
 
 
 def cross(a, b):
     """Return the cross products of vectors (..., 3, B)."""
-    ax, ay, az = a[..., 0, :], a[..., 1, :], a[..., 2, :]
-    bx, by, bz = b[..., 0, :], b[..., 1, :], b[..., 2, :]
-    return np.stack([ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx], axis=-2)
+    out = np.empty(np.broadcast_shapes(a.shape, b.shape))
+    for x, y, z in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+        np.multiply(a[..., y, :], b[..., z, :], out=out[..., x, :])
+        out[..., x, :] -= a[..., z, :] * b[..., y, :]
+    return out
 
 
-def rotate(R, x):
+def rotate(R, x, out=None):
     """Return R' x for rotations R (3, 3, B) and vectors (..., 3, B): into the child's frame."""
-    return np.stack([R[0, k] * x[..., 0, :] + R[1, k] * x[..., 1, :] + R[2, k] * x[..., 2, :]
-                     for k in range(3)], axis=-2)
+    return np.einsum('kib,...kb->...ib', R, x, out=out)
 
 
-def body_rows(u, w, a, alpha, omega, out=None):
+def body_rows(u, w, a, alpha, omega):
     """
     Return the rows (..., 10, B) of a body's standard parameters for unit twists (u, w).
 
@@ -74,33 +84,47 @@ def body_rows(u, w, a, alpha, omega, out=None):
     a, alpha, omega : (3, B) acceleration of the origin minus gravity [m/s^2], angular
         acceleration [rad/s^2] and velocity [rad/s]; all in the body's frame.
     """
-    if out is None:
-        out = np.empty(np.broadcast_shapes(u.shape, w.shape)[:-2] + (10, a.shape[-1]))
-    p = cross(w, omega)
-    out[..., 0, :] = (u * a).sum(-2)
-    out[..., 1:4, :] = (cross(a, w) + cross(u, alpha) + omega * (u * omega).sum(-2)[..., None, :]
-                        - u * (omega * omega).sum(-2))
-    wx, wy, wz = w[..., 0, :], w[..., 1, :], w[..., 2, :]
-    px, py, pz = p[..., 0, :], p[..., 1, :], p[..., 2, :]
-    (ax, ay, az), (ox, oy, oz) = alpha, omega
-    out[..., 4, :] = wx * ax + px * ox
-    out[..., 5, :] = wx * ay + wy * ax + px * oy + py * ox
-    out[..., 6, :] = wy * ay + py * oy
-    out[..., 7, :] = wx * az + wz * ax + px * oz + pz * ox
-    out[..., 8, :] = wy * az + wz * ay + py * oz + pz * oy
-    out[..., 9, :] = wz * az + pz * oz
+    return _project(u, w, a, *_wrench(a, alpha, omega))
+
+
+def _project(u, w, a, force, moment):
+    """Return u.f + w.n by parameter (..., 10, B); force (3, 3, B), moment (3, 9, B): _wrench."""
+    out = np.empty(np.broadcast_shapes(u.shape, w.shape)[:-2] + (10, a.shape[-1]))
+    np.einsum('...rb,rb->...b', u, a, out=out[..., 0, :])
+    np.einsum('...rb,rcb->...cb', w, moment, out=out[..., 1:, :])
+    out[..., 1:4, :] += np.einsum('...rb,rcb->...cb', u, force)
     return out
 
 
-@dataclass
-class _Motion:
-    """Motion of one body's frame, in that frame: arrays (3, B), twists of its joints (k, 3, B)."""
+def _wrench(a, alpha, omega):
+    """
+    Return what each parameter adds to the wrench of a body, or of n: (3, n, B) for (3, B).
 
-    omega: np.ndarray
-    alpha: np.ndarray
-    a: np.ndarray
-    u: np.ndarray
-    w: np.ndarray
+    force : (3, 3, B), f by mc; moment : (3, 9, B), n by mc and the six elements of I.
+    (The others are plain: f by m is a, n by m and f by I are zero.)
+    """
+    ax, ay, az = alpha
+    x, y, z = omega
+    xx, yy, zz, xy, xz, yz = x * x, y * y, z * z, x * y, x * z, y * z
+    force = np.empty((3, 3) + x.shape)
+    for k, (p, r) in enumerate(((yy, zz), (xx, zz), (xx, yy))):
+        np.add(p, r, out=force[k, k])
+        np.negative(force[k, k], out=force[k, k])
+    for k, m, product, swing in ((1, 0, xy, az), (0, 2, xz, ay), (2, 1, yz, ax)):
+        np.add(product, swing, out=force[k, m])
+        np.subtract(product, swing, out=force[m, k])
+    moment = np.zeros((3, 9) + x.shape)
+    for k, m, n in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):  # mc x a
+        moment[k, m] = a[n]
+        np.negative(a[n], out=moment[m, k])
+    # I alpha + omega x I omega by Ixx, Ixy, Iyy, Ixz, Iyz, Izz; force holds some of the sums.
+    table = ((ax, -force[2, 0], -yz, force[1, 0], yy - zz, yz),
+             (xz, force[2, 1], ay, zz - xx, -force[0, 1], -xz),
+             (-xy, xx - yy, xy, -force[1, 2], force[0, 2], az))
+    for row, terms in zip(moment, table):
+        for k, term in enumerate(terms):
+            row[3 + k] = term
+    return force, moment
 
 
 def tree_rows(robot, q, v, a, gravity_base=None):
@@ -115,56 +139,72 @@ def tree_rows(robot, q, v, a, gravity_base=None):
     gravity = robot.gravity_base if gravity_base is None else np.asarray(gravity_base)
     count, size = len(robot), len(q)
     q, v, a = (np.ascontiguousarray(x.T) for x in (q, v, a))
-    out = [np.empty((len(robot.subtree(j)), 10, size)) for j in range(count)]
-    place = [{body: k for k, body in enumerate(robot.subtree(j))} for j in range(count)]
-    zero = np.zeros((3, size))
-    none = np.zeros((0, 3, size))
-    motions = []
-    base = _Motion(zero, zero, zero - gravity[:, None], none, none)
-    for i in range(count):
-        before = motions[robot.parents[i]] if robot.parents[i] >= 0 else base
-        motion = _step(robot, i, before, q[i], v[i], a[i])
-        motions.append(motion)
-        rows = body_rows(motion.u, motion.w, motion.a, motion.alpha, motion.omega)
+    base = np.zeros((3, 3, size))
+    base[2] = -gravity[:, None]
+    # omega, alpha and acceleration minus gravity of every body, and unit twists of its joints
+    motion, twists = np.empty((3, 3, count, size)), []
+    for i, parent in enumerate(robot.parents):
+        before = motion[:, :, parent] if parent >= 0 else base
+        twist = twists[parent] if parent >= 0 else np.empty((2, 0, 3, size))
+        twists.append(_step(robot, i, before, twist, q[i], v[i], a[i], motion[:, :, i]))
+    omega, alpha, acc = motion
+    force, moment = _wrench(acc, alpha, omega)
+    bodies = [robot.subtree(j) for j in range(count)]
+    out = [np.empty((len(moved), 10, size)) for moved in bodies]
+    for i, (u, w) in enumerate(twists):
+        rows = _project(u, w, acc[:, i], force[:, :, i], moment[:, :, i])
         for row, j in zip(rows, robot.ancestors(i)):
-            out[j][place[j][i]] = row
+            out[j][bodies[j].index(i)] = row
     return [rows.reshape(-1, size) for rows in out]
 
 
-def _step(robot, i, before, q, v, a):
-    """Return the motion of body i from that of the body before it (its twists' joints added)."""
-    axis = robot.axes[i][:, None]
-    fixed, position = robot.rotations[i], robot.translations[i][:, None]
+def _step(robot, i, before, twist, q, v, a, motion):
+    """
+    Write the motion (3, 3, B) of body i, return the unit twists (2, k + 1, 3, B) of its joints.
+
+    before, twist : the same of the body before it, k joints
+    """
+    arm, turn = _crossed_with(robot.translations[i]), _crossed_with(robot.axes[i])
+    linear, angular = twist
+    acc = before[2]
+    if np.any(arm):
+        acc = acc + arm @ before[1] + cross(before[0], arm @ before[0])
+        linear = linear + arm @ angular
+    R = _rotation(robot, i, q)
+    moved = np.zeros((2, twist.shape[1] + 1, 3, len(q)))
+    rotate(R, before[:2], out=motion[:2])
+    rotate(R, acc, out=motion[2])
+    rotate(R, linear, out=moved[0, :-1])
+    rotate(R, angular, out=moved[1, :-1])
+    omega, alpha, acc = motion
+    axis, spin = robot.axes[i][:, None], turn @ omega
     if robot.prismatic[i]:
-        R = np.broadcast_to(fixed[:, :, None], (3, 3, q.size))
-        position = position + (fixed @ axis) * q
+        acc += q * (turn @ alpha) + cross(omega, q * spin) + 2.0 * v * spin + axis * a
+        moved[0] += q * (turn @ moved[1])
+        moved[0, -1] = axis
     else:
-        R = np.einsum('ij,jkb->ikb', fixed, _about(robot.axes[i], q))
-    omega = rotate(R, before.omega)
-    swing = cross(before.omega, np.broadcast_to(position, omega.shape))
-    acc = rotate(R, before.a + cross(before.alpha, np.broadcast_to(position, omega.shape))
-                 + cross(before.omega, swing))
-    alpha = rotate(R, before.alpha)
-    u = rotate(R, before.u + cross(before.w, np.broadcast_to(position, before.w.shape)))
-    w = rotate(R, before.w)
-    unit = np.broadcast_to(axis, (3, q.size))
-    zero = np.zeros((3, q.size))
-    if robot.prismatic[i]:
-        acc = acc + 2.0 * cross(omega, axis * v) + axis * a
-        own_u, own_w = unit, zero
-    else:
-        alpha = alpha + cross(omega, axis * v) + axis * a
-        omega = omega + axis * v
-        own_u, own_w = zero, unit
-    return _Motion(omega, alpha, acc, np.concatenate([u, own_u[None]]),
-                   np.concatenate([w, own_w[None]]))
+        alpha += v * spin + axis * a
+        omega += axis * v
+        moved[1, -1] = axis
+    return moved
 
 
-def _about(axis, q):
+def _crossed_with(p):
+    """Return the matrix (3, 3) that turns x into x cross p."""
+    x, y, z = p
+    return np.array([[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]])
+
+
+def _rotation(robot, i, q):
+    """Return the rotations (3, 3, B) of body i in the one before."""
+    fixed = robot.rotations[i]
+    if robot.prismatic[i]:
+        return np.broadcast_to(fixed[:, :, None], (3, 3, len(q)))
+    return (fixed @ rotation_about(robot.axes[i], q).reshape(3, -1)).reshape(3, 3, -1)
+
+
+def rotation_about(axis, q):
     """Return the rotations (3, 3, B) by angles q (B,) about a unit axis (Rodrigues)."""
-    cos, sin = np.cos(q), np.sin(q)
-    x, y, z = axis
-    skew = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
     outer = np.outer(axis, axis)
-    eye = np.eye(3)
-    return ((eye - outer)[..., None] * cos + skew[..., None] * sin + outer[..., None])
+    parts = np.array([outer, np.eye(3) - outer, -_crossed_with(axis)]).reshape(3, 9)
+    return (parts.T @ [np.ones_like(q), np.cos(q), np.sin(q)]).reshape(3, 3, -1)

@@ -266,3 +266,9 @@ def gravity_from_mounting(mounting, imu_gravity=None):
                               do='record it, or give the mounting as rpy or gravity')
         return STANDARD_GRAVITY * np.asarray(imu_gravity) / np.linalg.norm(imu_gravity)
     return np.array([0.0, 0.0, -STANDARD_GRAVITY])
+
+
+def link_placements(robot):
+    """Return {link: (body, (4, 4) placement in the body's joint frame)}, body -1 for the base."""
+    return {frame.name: (frame.parentJoint - 1, frame.placement.homogeneous.copy())
+            for frame in robot.pin_model.frames if frame.type == pin.FrameType.BODY}

@@ -48,6 +48,13 @@ class BaseParameters:
         out[self.independent] = beta - self.X @ out[self.dependent]
         return out
 
+    def matrix(self):
+        """Return K (b, p) with beta = K @ pi."""
+        K = np.zeros((len(self), len(self.parameters)))
+        K[np.arange(len(self)), self.independent] = 1.0
+        K[:, self.dependent] = self.X
+        return K
+
     def nominal(self):
         """Return the base parameters (b,) of the nominal standard parameters."""
         return self.reduce([p.nominal for p in self.parameters])

@@ -1,31 +1,38 @@
 """
 Physically consistent parameters: full standard parameters that a robot of matter can have.
 
-    minimise  1/2 |A K x - b|^2  +  sum over bodies of D(P(x), P0)  +  1/2 friction belief
-    where every pseudo-inertia P is positive definite and friction does no work on the robot
+    minimise  1/2 |A K x - b|^2  +  BELIEF sum over bodies of D(P, P0)  +  1/2 friction belief
+    where every pseudo-inertia P is positive definite and no friction drives the robot
 
 A, b are the weighted rows of the data about the base parameters K x; D is the log-det Bregman
-divergence from the nominal body, tr(P0^-1 P) - log det(P0^-1 P) - 4: an entropy, independent of
-frames and units (Lee, Wensing and Park, Geometric robot dynamic identification, 2020, Eq. 24).
-It decides what the data leave open and, growing beyond all bounds where P ceases to be positive
-definite, it is the barrier that keeps P so (Wensing, Kim and Slotine 2018: P > 0 exactly when a
-body with these moments exists).  All terms are convex and self-concordant, so Newton's method
-needs no solver and cannot end in a wrong valley (Nesterov and Nemirovskii 1994).
+divergence from the nominal body, tr(P0^-1 P) - log det(P0^-1 P) - 4: an entropy, the same in all
+frames and units (Lee, Wensing and Park, Geometric robot dynamic identification, 2020).  It
+decides what the data leave open and, as it grows beyond all bounds where P ceases to be positive
+definite, it is the barrier that keeps P so (P > 0 exactly when a body with these moments exists:
+Wensing, Kim and Slotine 2018).  All terms are convex and the barriers self-concordant, so
+Newton's method with a line search needs no solver and cannot end in a wrong valley (Nesterov and
+Nemirovskii 1994).
 """
 
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import cho_factor, cho_solve, null_space
 
-from ..dynamics.friction import LAWS
-from ..dynamics.inertial_parameters import pseudo_inertia
+from ..dynamics.friction import passive_rows
+from ..dynamics.inertial_parameters import bodies, parameters_of, pseudo_inertia
 from ..errors import EstimationError
+from .estimators import effective_deviation
 
-DISSIPATION = 0.1  # weight of -log(coefficient): a tenth of a standard error at one from zero
+BELIEF = 0.1       # of D: a body may well weigh 2.6 times its nominal mass (one standard deviation)
+DISSIPATION = 0.1  # weight of -log(friction): shifts by 0.1 standard errors at one from zero
 NEWTON_STEPS = 200
-DECREMENT = 1e-9   # squared Newton decrement: the objective is this close to its minimum
-SMALLEST = 1e-3    # a nominal body is no thinner than this share of its radius of gyration
+DECREMENT = 1e-10  # squared Newton decrement left: twice the distance of the objective from best
+THINNEST = 1e-3    # m of a nominal body without extent: its belief must have an inverse
+LIGHTEST = 0.1     # kg, likewise without mass
+ARMIJO = 0.1
+
+_UNIT = np.array([pseudo_inertia(row) for row in np.eye(10)])  # (10, 4, 4)
 
 
 @dataclass(frozen=True)
@@ -34,38 +41,193 @@ class ConsistentEstimate:
     Standard parameters with positive definite pseudo-inertias.
 
     values : (p,) standard parameters; params : (b,) the base parameters they imply
-    cov_params : (b, b) covariance of params (the objective's curvature; constraints that bind
-        make it smaller)
-    deviation : group -> standard deviation of the residual [unit of the group]
-    smallest_eigenvalue : link -> of its pseudo-inertia about the centre of mass [kg, kg m^2]
+    cov_params : (b, b) covariance of params by the curvature of the objective at its minimum
+    smallest_eigenvalue : link -> of its pseudo-inertia at the joint frame [kg or kg m^2]
     loss_percent : increase of the weighted residual over the unconstrained estimate
+    steps : Newton steps taken
     """
 
     values: np.ndarray
     params: np.ndarray
     cov_params: np.ndarray
-    deviation: dict
     smallest_eigenvalue: dict
     loss_percent: float
+    steps: int
 
 
 def consistent(problem, estimate, *, masses=None, total_mass=None):
     """
-    Return the ConsistentEstimate to an Estimate of the same Problem.
+    Return the ConsistentEstimate of a Problem, weighted as its unconstrained Estimate was.
 
-    masses : {link: known mass [kg]}; total_mass : known sum over all moving links [kg]
+    masses : {link: known mass [kg]}; total_mass : known sum of the masses of all moving links
+    EstimationError when the known masses contradict one another or the links.
     """
     base = problem.base
-    cost = _Cost(problem, estimate)
-    fixed, values = _known_masses(base.parameters, dict(masses or {}), total_mass)
-    x, curvature = _minimise(cost, cost.start(masses or {}, total_mass), fixed, values)
+    cost = _cost(problem, estimate)
+    x, free = _start(cost, base.parameters, dict(masses or {}), total_mass)
+    x, hessian, steps = _minimise(cost, x, free)
     K = base.matrix()
-    params = K @ x
-    half = K @ _null_space(fixed, len(x))
-    reduced = _null_space(fixed, len(x))
-    covariance = half @ cho_solve(cho_factor(reduced.T @ curvature @ reduced), half.T)
-    deviation = {name: float(g.residual(params) / np.sqrt(max(g.rows, 1)))
-                 for name, g in problem.information.groups.items()}
-    loss = 100.0 * (_misfit(problem, estimate, params)
-                    / max(_misfit(problem, estimate, estimate.params), 1e-300) - 1.0)
-    return ConsistentEstimate(x, params, covariance, deviation, cost.smallest(x), float(loss))
+    half = K @ free
+    covariance = half @ np.linalg.solve(free.T @ hessian @ free, half.T)
+    eigenvalues = np.linalg.eigvalsh(cost.pseudo(x))[:, 0]
+    before, after = (cost.misfit(beta) for beta in (estimate.params, K @ x))
+    return ConsistentEstimate(
+        x, K @ x, (covariance + covariance.T) / 2,
+        {link: float(w) for link, w in zip(bodies(base.parameters), eigenvalues)},
+        float(100.0 * (after / before - 1.0)) if before > 0 else 0.0, steps)
+
+
+@dataclass(frozen=True)
+class _Cost:
+    """
+    The objective about x (p,).
+
+    A (b, b), b (b,), rest : weighted rows, |rest| what no parameters explain; M = A K
+    body : (n, 10) columns of the bodies; nominal (n, 4, 4) their P0, inverse (n, 4, 4)
+    other : columns of no body; center, weight : their belief; C x >= 0 : passive friction
+    """
+
+    A: np.ndarray
+    b: np.ndarray
+    rest: float
+    M: np.ndarray
+    body: np.ndarray
+    nominal: np.ndarray
+    inverse: np.ndarray
+    other: np.ndarray
+    center: np.ndarray
+    weight: np.ndarray
+    C: np.ndarray
+
+    def pseudo(self, x):
+        """Return the pseudo-inertias (n, 4, 4) of the bodies."""
+        return pseudo_inertia(x[self.body])
+
+    def misfit(self, beta):
+        """Return the norm of the weighted residual of base parameters."""
+        return float(np.hypot(np.linalg.norm(self.A @ beta - self.b), self.rest))
+
+    def value(self, x):
+        """Return the objective, inf outside its domain."""
+        slack = self.C @ x
+        if slack.size and slack.min() <= 0.0:
+            return np.inf
+        P = self.pseudo(x)
+        try:
+            factor = np.linalg.cholesky(P)
+        except np.linalg.LinAlgError:
+            return np.inf
+        logdet = 2.0 * np.log(np.diagonal(factor, axis1=1, axis2=2)).sum()
+        residual = self.M @ x - self.b
+        away = (x[self.other] - self.center) * self.weight
+        return (0.5 * residual @ residual + 0.5 * away @ away
+                + BELIEF * (np.einsum('nij,nji->', self.inverse, P) - logdet)
+                - DISSIPATION * np.log(slack).sum())
+
+    def derivatives(self, x):
+        """Return gradient (p,) and Hessian (p, p)."""
+        gradient = self.M.T @ (self.M @ x - self.b)
+        hessian = self.M.T @ self.M
+        G = np.einsum('nij,kjl->nkil', np.linalg.inv(self.pseudo(x)), _UNIT)
+        slope = np.einsum('nij,kji->nk', self.inverse, _UNIT) - np.einsum('nkii->nk', G)
+        bend = np.einsum('nkij,nlji->nkl', G, G)
+        for columns, first, second in zip(self.body, slope, bend):
+            gradient[columns] += BELIEF * first
+            hessian[np.ix_(columns, columns)] += BELIEF * second
+        gradient[self.other] += (x[self.other] - self.center) * self.weight ** 2
+        hessian[self.other, self.other] += self.weight ** 2
+        slack = self.C @ x
+        gradient -= self.C.T @ (DISSIPATION / slack)
+        hessian += (self.C.T * (DISSIPATION / slack ** 2)) @ self.C
+        return gradient, hessian
+
+
+def _cost(problem, estimate):
+    parameters = problem.base.parameters
+    A, b, rest = problem.information.system(effective_deviation(problem, estimate.deviation))
+    first = np.array(list(bodies(parameters).values()), dtype=int)
+    body = first[:, None] + np.arange(10)
+    nominal = np.array([p.nominal for p in parameters])
+    other = np.setdiff1d(np.arange(len(parameters)), body)
+    weight = 1.0 / np.array([p.spread for p in parameters])[other]
+    P0 = solid(nominal[body])
+    return _Cost(A, b, rest, A @ problem.base.matrix(), body, P0, np.linalg.inv(P0), other,
+                 nominal[other], weight, passive_rows(parameters))
+
+
+def solid(parameters):
+    """Return pseudo-inertias (n, 4, 4) of bodies (n, 10), mended where they are of no solid."""
+    P = pseudo_inertia(parameters)
+    mass = P[:, 3, 3]
+    light = ~(mass > 0.0)
+    P[light] = LIGHTEST * np.diag([0.05 ** 2] * 3 + [1.0])  # 0.1 kg, 5 cm: a small unknown part
+    for k, p in enumerate(P):
+        centre = p[:3, 3] / p[3, 3]
+        w, V = np.linalg.eigh(p[:3, :3] - p[3, 3] * np.outer(centre, centre))
+        if w[0] < p[3, 3] * THINNEST ** 2:
+            second = (V * np.maximum(w, p[3, 3] * THINNEST ** 2)) @ V.T
+            P[k, :3, :3] = second + p[3, 3] * np.outer(centre, centre)
+    return P
+
+
+def _start(cost, parameters, masses, total_mass):
+    """Return x inside the domain and the directions (p, f) that keep the known masses."""
+    x = np.array([p.nominal for p in parameters])
+    links = bodies(parameters)
+    unknown = sorted(set(masses) - set(links))
+    if unknown:
+        raise EstimationError('known mass of links that do not move', found=unknown,
+                              exists=tuple(links))
+    scale, rows = _mass_scales(cost, links, masses, total_mass), []
+    x[cost.body] = parameters_of(cost.nominal * scale[:, None, None])
+    for link in masses:
+        rows.append(np.eye(len(x))[links[link]])
+    if total_mass is not None:
+        rows.append(np.isin(np.arange(len(x)), list(links.values())).astype(float))
+    for row in cost.C:  # coefficients that are positive start at their physical scale
+        if np.count_nonzero(row) == 1:
+            k = int(np.flatnonzero(row)[0])
+            x[k] = max(x[k], parameters[k].scale)
+    free = null_space(np.array(rows)) if rows else np.eye(len(x))
+    return x, free
+
+
+def _mass_scales(cost, links, masses, total_mass):
+    """Return the factors (n,) of the nominal bodies that bring them to the known masses."""
+    nominal, scale = cost.nominal[:, 3, 3], np.ones(len(links))
+    held = np.array([link in masses for link in links])
+    scale[held] = [masses[link] for link in links if link in masses] / nominal[held]
+    if scale.size and scale.min() <= 0.0:
+        raise EstimationError('known masses', expected='above 0 kg', found=masses)
+    if total_mass is not None:
+        rest = total_mass - sum(masses.values())
+        if rest <= 0.0 or held.all():
+            raise EstimationError('the known total mass', found=f'{total_mass} kg',
+                                  expected='more than the known masses of links, and a link '
+                                  'left whose mass is not known')
+        scale[~held] = rest / nominal[~held].sum()
+    return scale
+
+
+def _minimise(cost, x, free):
+    """Return (minimum, Hessian there, Newton steps) over x + free z."""
+    value = cost.value(x)
+    for step in range(NEWTON_STEPS):
+        gradient, hessian = cost.derivatives(x)
+        reduced, slope = free.T @ hessian @ free, free.T @ gradient
+        size = 1.0 / np.sqrt(np.diag(reduced))  # unit diagonal: kg and kg m^2 meet as equals
+        factor = cho_factor(reduced * size * size[:, None])
+        move = -size * cho_solve(factor, size * slope)
+        decrement = -float(slope @ move)
+        # Below rounding of the objective itself there is nothing left to gain.
+        if decrement <= max(DECREMENT, 1e-13 * abs(value)):
+            return x, hessian, step
+        direction, length = free @ move, 1.0
+        while not (new := cost.value(x + length * direction)) <= (
+                value - ARMIJO * length * decrement):
+            length *= 0.5
+            if length < 1e-10:
+                return x, hessian, step
+        x, value = x + length * direction, new
+    raise EstimationError('the physically consistent estimate did not settle',
+                          found=f'a Newton decrement of {decrement:.1e} after {NEWTON_STEPS} steps')

@@ -88,7 +88,7 @@ def ridge(problem):
     prior = _prior_rows(problem.base)
     beta = None
     for _ in range(2):  # the weights once more from the residuals of the final kind
-        A, b, _ = problem.information.system(_effective(problem, deviation))
+        A, b, _ = problem.information.system(effective_deviation(problem, deviation))
         beta = _least_squares(np.vstack([A, prior[0]]), np.concatenate([b, prior[1]]))
         deviation = _deviation(problem, beta)
     return _finish(problem, beta, deviation, prior)
@@ -122,7 +122,8 @@ def _deviation(problem, beta):
     return out
 
 
-def _effective(problem, deviation):
+def effective_deviation(problem, deviation):
+    """Return group -> deviation of its rows as if they were independent: fewer, or noisier."""
     return {name: d * np.sqrt(problem.correlation.get(name, 1.0)) for name, d in deviation.items()}
 
 
@@ -148,7 +149,7 @@ def _prior_rows(base):
 
 
 def _finish(problem, beta, deviation, prior):
-    A, _, _ = problem.information.system(_effective(problem, deviation))
+    A, _, _ = problem.information.system(effective_deviation(problem, deviation))
     factor = np.linalg.cholesky(problem.base.spread())
     # Columns whitened by the belief: a singular value s is a direction known to 1/s of it.
     _, s, Vt = np.linalg.svd(A @ factor)

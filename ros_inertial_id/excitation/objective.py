@@ -9,30 +9,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..dynamics.friction import LAWS
-from .criteria import reported_value, search_value
+from .capsules import Capsules
+from .criteria import search_value
 from .fourier import basis
-from .regressor_adjoint import Chain, TreePass, dot
+from .limits import Limits
+from .regressor_adjoint import Chain, TreePass, cross, dot
 
-FRICTION_STEP = 1e-6  # [rad/s, rad/s^2] for the slope of a friction law
-
-
-@dataclass(frozen=True)
-class Limits:
-    """
-    What the motion must keep, for n joints.
-
-    lower, upper [rad or m], velocity, acceleration, effort : (n,); the last two may be inf
-    box : (2, 3) lowest and highest position of the end effector [m], may be infinite
-    sphere : the least distance of the end effector from the base [m], 0 for none
-    """
-
-    lower: np.ndarray
-    upper: np.ndarray
-    velocity: np.ndarray
-    acceleration: np.ndarray
-    effort: np.ndarray
-    box: np.ndarray
-    sphere: float
+FRICTION_STEP = 1e-6  # [rad, rad/s, rad/s^2] for the slope of a friction law
+TOOL_UNIT = 0.3  # [m] what counts like the whole range of a joint
+GAP_UNIT = 0.1  # [m] depth of a collision that counts like the whole range of a joint
+CLEARANCE = 0.02  # [m] kept between capsules on the coarse grid
 
 
 @dataclass(frozen=True)
@@ -45,7 +31,7 @@ class MotionProblem:
     friction : per joint a tuple of (place among the base columns, law, shape)
     nominal : (b,) base parameters for the torque limits
     known : (b, b) information from earlier recordings; share : samples the motion will give
-    limits : Limits; tool : (body, offset (3,)) of the end effector
+    limits : Limits; tool : (body, offset (3,)) of the end effector; capsules or None
     criterion : name; period [s]; space, direction, start : coordinates, see rest_space
     """
 
@@ -59,6 +45,7 @@ class MotionProblem:
     share: float
     limits: Limits
     tool: tuple
+    capsules: Capsules
     criterion: str
     period: float
     harmonics: int
@@ -73,15 +60,18 @@ class MotionProblem:
 
 
 class Objective:
-    """Criterion and broken limits on a grid of ``samples`` over one period."""
+    """
+    Criterion and broken limits at ``times`` (B,) within one period [s].
 
-    def __init__(self, problem, samples, margin=1.0):
-        self.problem, self.samples, self.margin = problem, samples, margin
-        times = np.arange(samples) * (problem.period / samples)
+    margin : share of the limits that the search may use
+    """
+
+    def __init__(self, problem, times, margin=1.0):
+        self.problem, self.samples, self.margin = problem, len(times), margin
         self.phases = [phase.T.copy() for phase in
                        basis(problem.harmonics, problem.period, times)]
         mountings = len(problem.gravities)
-        self.gravity = np.repeat(problem.gravities.T, samples, axis=1)
+        self.gravity = np.repeat(problem.gravities.T, self.samples, axis=1)
         self.tiles = (1, mountings)
         count = len(problem.start)
         inertial = problem.columns[problem.columns < 10 * count]
@@ -133,21 +123,21 @@ class Objective:
         q, v, a = self.motion(x)
         tree, Y, rows, tau = self.evaluate(q, v, a)
         value, slope = search_value(self.problem.criterion, self.information(rows), sharpness)
-        broken, bars, tau_bar, tool_bar = self._broken(q, v, a, tau, tree, strength)
-        q_bar, v_bar, a_bar = self._back(tree, Y, rows, slope, tau_bar, tool_bar)
+        broken, bars, tau_bar, body_bars = self._broken(q, v, a, tau, tree, strength)
+        q_bar, v_bar, a_bar = self._back(tree, Y, rows, slope, tau_bar, body_bars)
         shape = (len(q), self.tiles[1], self.samples)
         gradient = sum((bar + x_bar.reshape(shape).sum(1)) @ phase.T for bar, x_bar, phase in
                        zip(bars, (q_bar, v_bar, a_bar), self.phases))
         return value + broken, (gradient @ self.problem.space).ravel()
 
-    def _back(self, tree, Y, rows, slope, tau_bar, tool_bar):
+    def _back(self, tree, Y, rows, slope, tau_bar, body_bars):
         """Return the derivatives (n, m B) by q, v, a through the rows."""
         Y_bar, s_bar = np.zeros_like(Y), np.zeros_like(tree.s)
         friction = []
         for j, ((own, columns), W) in enumerate(zip(self.rows, rows)):
             factor = 2.0 * self.problem.weights[j] ** 2 * self.problem.share / W.shape[1]
             W_bar = (factor * slope[np.ix_(columns, columns)]) @ W
-            if tau_bar is not None:
+            if tau_bar[j].any():
                 W_bar += np.outer(self.problem.nominal[columns], tau_bar[j])
             count = own.stop - own.start
             Y_bar[:, own] += tree.s[:, j, None] * W_bar[None, :count]
@@ -155,15 +145,7 @@ class Objective:
             friction.append(W_bar[count:])
         full = np.zeros_like(tree.Y)
         full[:, self.parameter, self.body] = Y_bar
-        p_bar, R_turn = 0.0, 0.0
-        if tool_bar is not None:
-            body, offset = self.problem.tool
-            p_bar, R_turn = np.zeros_like(tree.p), np.zeros_like(tree.p)
-            p_bar[:, body] = tool_bar
-            R_turn[:, body] = np.cross(np.einsum('xkb,k->xb', tree.R[:, :, body], offset),
-                                       tool_bar, axis=0)
-        bars = tree.back(full, s_bar, p_bar, R_turn)
-        return self._back_friction(tree, friction, bars)
+        return self._back_friction(tree, friction, tree.back(full, s_bar, *body_bars))
 
     def _back_friction(self, tree, W_bars, bars):
         bars = list(bars)
@@ -183,44 +165,53 @@ class Objective:
         return tree.p[:, body] + np.einsum('xkb,k->xb', tree.R[:, :, body], offset)
 
     def _broken(self, q, v, a, tau, tree, strength):
-        """Return the penalty, its derivatives by (q, v, a), by tau and by the end effector."""
-        limits, margin = self.problem.limits, self.margin
-        scale = strength / self.samples
-        middle = 0.5 * (limits.lower + limits.upper)[:, None]
+        """Return the penalty and its derivatives: by q, v, a; by tau; by the bodies' places."""
+        limits, scale = self.problem.limits, strength / self.samples
         total, bars = 0.0, []
-        for x, center, limit in ((q, middle, limits.upper - middle[:, 0]),
-                                 (v, 0.0, limits.velocity),
+        for x, center, limit in ((q, limits.middle, limits.half), (v, 0.0, limits.velocity),
                                  (a, 0.0, limits.acceleration)):
-            value, bar = _beyond(x, center, margin * limit, scale)
+            value, bar = _beyond(x, center, self.margin * limit, scale)
             total += value
             bars.append(bar)
-        value, tau_bar = _beyond(tau, 0.0, margin * limits.effort, scale / self.tiles[1])
+        scale /= self.tiles[1]
+        value, tau_bar = _beyond(tau, 0.0, self.margin * limits.effort, scale)
         total += value
-        tool_bar = None
-        if limits.sphere > 0.0 or np.isfinite(limits.box).any():
-            value, tool_bar = self._tool_broken(tree, scale / self.tiles[1])
-            total += value
-        return total, bars, tau_bar, tool_bar
+        places = []
+        if limits.bounds_tool:
+            places.append(self._tool_broken(tree, scale))
+        if self.problem.capsules is not None:
+            places.append(self._gaps_broken(tree, scale))
+        total += sum(value for value, _, _ in places)
+        p_bar, R_turn = (sum(part) for part in list(zip(*places))[1:]) if places else (0.0, 0.0)
+        return total, bars, tau_bar, (p_bar, R_turn)
 
     def _tool_broken(self, tree, scale):
-        """Return penalty and derivative by the end effector for box and sphere."""
-        limits, spare = self.problem.limits, 1.0 - self.margin
+        """Return penalty, p_bar and R_turn (see TreePass.back) for box and sphere."""
+        limits, spare = self.problem.limits, (1.0 - self.margin) * TOOL_UNIT
         e = self.tool_position(tree)
-        unit = 0.3  # [m] what counts like the whole range of a joint
-        low, high = limits.box[:, :, None] + np.array([spare, -spare])[:, None, None] * unit
-        out = np.maximum(e - high, 0.0) - np.maximum(low - e, 0.0)
+        low, high = limits.box[:, :, None]
+        out = np.maximum(e - high + spare, 0.0) - np.maximum(low + spare - e, 0.0)
         distance = np.sqrt(dot(e, e))
-        inside = np.maximum(limits.sphere + spare * unit - distance, 0.0)
-        if not limits.sphere:
-            inside = np.zeros_like(inside)
-        value = scale * ((out ** 2).sum() + (inside ** 2).sum()) / unit ** 2
-        bar = 2.0 * scale / unit ** 2 * (out - inside * e / np.maximum(distance, 1e-9))
-        return value, bar
+        inside = np.maximum(limits.sphere + spare - distance, 0.0) * (limits.sphere > 0.0)
+        value = scale * ((out ** 2).sum() + (inside ** 2).sum()) / TOOL_UNIT ** 2
+        bar = 2.0 * scale / TOOL_UNIT ** 2 * (out - inside * e / np.maximum(distance, 1e-9))
+        body = self.problem.tool[0]
+        p_bar, R_turn = np.zeros_like(tree.p), np.zeros_like(tree.p)
+        p_bar[:, body] = bar
+        R_turn[:, body] = cross(e - tree.p[:, body], bar)
+        return value, p_bar, R_turn
+
+    def _gaps_broken(self, tree, scale):
+        """Return penalty, p_bar and R_turn (see TreePass.back) for the capsules."""
+        gap, *where = self.problem.capsules.gaps(tree)
+        short = np.maximum(CLEARANCE - gap, 0.0) / GAP_UNIT
+        value = scale * float((short ** 2).sum())
+        return value, *self.problem.capsules.back(tree, -2.0 * scale / GAP_UNIT * short, *where)
 
 
 def _beyond(x, center, limit, scale):
     """Return scale * sum(max(|x - center| / limit - 1, 0)^2) and its derivative by x."""
     limit = limit[:, None]
-    away = (x - center) / limit
+    away = (x - np.reshape(center, (-1, 1))) / limit
     excess = np.maximum(np.abs(away) - 1.0, 0.0)
     return scale * float((excess ** 2).sum()), 2.0 * scale * np.sign(away) * excess / limit

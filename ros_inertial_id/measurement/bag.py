@@ -6,17 +6,14 @@ message, file and chunk compression, and what is left of a bag whose recorder wa
 ``BagWriter`` writes bags that every rosbag tool opens, through rosbags' writer.
 """
 
-import hashlib
 import heapq
 import logging
-import re
 import sqlite3
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
-import yaml
 from rosbags.interfaces import (Qos, QosDurability, QosHistory, QosLiveliness, QosReliability,
                                 QosTime)
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer, WriterError
@@ -25,7 +22,7 @@ from .cdr import typestore
 from .messages import (channel_builder, DECODERS, encode_joint_states, encode_string, full_name,
                        JOINT_STATE, STRING)
 from .recording import Recording
-from .storage import is_storage, read_storage
+from .storage import read_storage, sha256, storage_files
 from .. import __version__
 from ..errors import RecordingError
 
@@ -50,7 +47,7 @@ def read_bag(path, topics=None, progress=None):
     messages.
     """
     path = Path(path)
-    files, damage = _storage_files(path)
+    files, damage = storage_files(path)
     sizes = [file.stat().st_size for file in files]
     contents = _Contents(topics)
     for i, file in enumerate(files):
@@ -69,46 +66,8 @@ def read_bag(path, topics=None, progress=None):
     versions = {'ros_inertial_id': __version__, 'numpy': np.__version__,
                 'rosbags': version('rosbags'), 'mcap': version('mcap')}
     return Recording(channels, *texts, provenance={
-        'path': str(path), 'sha256': _sha256(files), 'duration_s': duration,
+        'path': str(path), 'sha256': sha256(files), 'duration_s': duration,
         'skipped': contents.skipped, 'damage': tuple(damage), 'versions': versions})
-
-
-def _storage_files(path):
-    """Return the storage files of a bag in their order, and what is wrong with its metadata."""
-    if not path.exists():
-        raise RecordingError(f'{path} does not exist', expected='a rosbag2 folder or file')
-    if path.is_file():
-        if not is_storage(path):
-            raise RecordingError(f'{path} is no rosbag2', expected='.mcap, .db3 or a folder',
-                                 do='convert a ROS 1 bag with rosbags-convert')
-        return [path], []
-    present = sorted(filter(is_storage, path.iterdir()), key=_natural)
-    damage = []
-    try:
-        text = (path / 'metadata.yaml').read_text()
-        names = yaml.safe_load(text)['rosbag2_bagfile_information']['relative_file_paths']
-        files = [path / Path(name).name for name in names]
-    except (OSError, ValueError, yaml.YAMLError, KeyError, TypeError):
-        damage, files = ['no usable metadata.yaml: the recorder was killed'], present
-    if not files or not set(files) <= set(present):
-        raise RecordingError(f'{path} is no complete rosbag2',
-                             expected=[file.name for file in files] or '.mcap or .db3 files',
-                             found=sorted(file.name for file in path.iterdir()),
-                             do='give one storage file to read it alone')
-    return files, damage
-
-
-def _natural(path):
-    return [int(word) if word.isdigit() else word for word in re.split(r'(\d+)', path.name)]
-
-
-def _sha256(files):
-    digest = hashlib.sha256()
-    for file in files:
-        with file.open('rb') as stream:
-            while block := stream.read(1 << 20):
-                digest.update(block)
-    return digest.hexdigest()
 
 
 class _Contents:
@@ -180,7 +139,7 @@ class BagWriter:
         self._ended = 'is closed'
         plugins = {plugin.name.lower(): plugin for plugin in StoragePlugin}
         if storage not in plugins:
-            raise RecordingError('storage of a bag', found=storage, exists=plugins)
+            raise RecordingError('storage of a bag', found=storage, exists=tuple(plugins))
         try:
             self._writer = Writer(self.path, version=9, storage_plugin=plugins[storage])
             if compress:
@@ -206,7 +165,8 @@ class BagWriter:
     def write(self, topic, message, received_ns):
         """Append a serialised message (CDR bytes) of a declared topic."""
         if topic not in self._connections:
-            raise RecordingError(f'topic {topic} was not declared', exists=self.counts)
+            raise RecordingError(f'topic {topic} was not declared',
+                                 exists=tuple(self.counts))
         connection = self._connections[topic]
         self._do(lambda writer: writer.write(connection, received_ns, message))
         self.counts[topic] += 1

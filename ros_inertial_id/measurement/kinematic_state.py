@@ -54,6 +54,7 @@ class JointSpaceState:
     t : (N,) [s] after the first stamp of the recording; segment : number of the stretch
     q, v, a : (N, n) position, velocity, acceleration [rad, m, s]
     tau, tau_raw : (N, n) joint torque [N m] (force [N]) filtered like q, and as recorded
+    around : what lies around these samples, so that a column can be filtered as tau was
     """
 
     t: np.ndarray
@@ -63,6 +64,31 @@ class JointSpaceState:
     a: np.ndarray
     tau: np.ndarray
     tau_raw: np.ndarray
+    around: 'Surroundings' = None
+
+    def filtered(self, columns):
+        """
+        Return columns(q, v, a) -> (N, k), filtered by the filter that tau went through.
+
+        A function with corners (friction at reversals) of filtered velocities is sharper than
+        the filtered torque it explains; filtered alike, they match (parallel filtering, Gautier
+        1997).  Where the surroundings are unknown (live) the columns come as they are.
+        """
+        if self.around is None:
+            return columns(self.q, self.v, self.a)
+        wide = columns(self.around.q, self.around.v, self.around.a)
+        return signals.smooth(wide, self.around.kernel)[self.around.keep]
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """A wider stretch of q, v, a (M, n), the filter's kernel, and which rows are the state's."""
+
+    q: np.ndarray
+    v: np.ndarray
+    a: np.ndarray
+    kernel: np.ndarray
+    keep: slice
 
 
 @dataclass(frozen=True)
@@ -100,10 +126,11 @@ class JointSpaceObservation:
         [s]), and keep only every ``decimate``-th sample.
         """
         trim, decimate = (self.trim, self.decimate) if training else (0.0, 1)
-        period, half = self.clock.period, len(self.kernel) // 2 + 1
+        # Half a kernel to filter the signals, half a kernel more to filter columns of them.
+        period, half = self.clock.period, len(self.kernel) + 1
         for number, (start, count) in enumerate(self.clock.segments):
             edge = int(round(trim / period))
-            if count <= max(half + 2, 2 * edge + 2):
+            if count <= 2 * edge + 2:
                 continue
             for low in range(edge, count - edge, PIECE):
                 high = min(low + PIECE, count - edge)
@@ -111,8 +138,10 @@ class JointSpaceObservation:
                 last = min(count, high + half) if count - high > 2 * half else count
                 state = self._piece(start + np.arange(first, last) * period, number)
                 keep = slice(low - first + (edge - low) % decimate, high - first, decimate)
+                around = Surroundings(state.q, state.v, state.a, self.kernel, keep)
                 yield JointSpaceState(state.t[keep], number, *(
-                    getattr(state, name)[keep] for name in ('q', 'v', 'a', 'tau', 'tau_raw')))
+                    getattr(state, name)[keep] for name in ('q', 'v', 'a', 'tau', 'tau_raw')),
+                    around)
 
     def _piece(self, t, segment):
         period = self.clock.period
@@ -121,7 +150,7 @@ class JointSpaceObservation:
             v = signals.smooth(_on_clock(self.velocity, self.joints, t), self.kernel)
         else:
             v = signals.differentiate(q, period)
-        tau_raw = _on_clock(self.effort, self.joints, t) @ self.effort_map.T
+        tau_raw = _on_clock(self.effort, tuple(self.effort), t) @ self.effort_map.T
         tau = signals.smooth(tau_raw, self.kernel)
         return JointSpaceState(t, segment, q, v, signals.differentiate(v, period), tau, tau_raw)
 
@@ -131,25 +160,27 @@ def _on_clock(series, joints, t):
     return np.stack([np.interp(t, *series[joint]) for joint in joints], axis=1)
 
 
-def observe_joints(recording, joints, options=None):
+def observe_joints(recording, joints, options=None, actuated=None):
     """
     Return the JointSpaceObservation of ``joints`` in a Recording.
+
+    actuated : joints whose effort counts, where they are not ``joints`` themselves
 
     Refuses, each with its reason: joints or efforts that are missing, NaN, effort that is zero
     throughout, time running backwards, two clocks, a recording that is too short or at rest.
     """
-    options = options or SignalOptions()
+    options, actuated = options or SignalOptions(), tuple(actuated or joints)
     origin = recording.origin_ns()
     motion = _find_channel(recording, joints, options.joint_states_topic, 'position')
-    force = _find_channel(recording, joints, options.effort_topic or motion.topic, 'effort')
+    force = _find_channel(recording, actuated, options.effort_topic or motion.topic, 'effort')
     position = _series(motion, 'position', joints, origin)
     velocity = (_series(motion, 'velocity', joints, origin)
                 if _carries(motion, 'velocity', joints) else {})
-    effort = _series(force, 'effort', joints, origin)
+    effort = _series(force, 'effort', actuated, origin)
     _check_effort(effort, force.topic)
     clock = _common_clock(motion, force, joints, origin)
     probe = JointSpaceObservation(joints, position, velocity, effort, clock, np.ones(1),
-                                  False, effort_map(options, len(joints)))
+                                  False, effort_map(options, len(actuated)))
     measured, agreement = _choose_velocity(probe, options.velocity)
     cutoff, valley = options.cutoff, None
     if not cutoff:

@@ -6,6 +6,8 @@ no metadata.yaml.  Files are therefore read in the order in which they were writ
 asked of an index: a damaged file and a sound one take the same way.
 """
 
+import hashlib
+import re
 import shutil
 import sqlite3
 import struct
@@ -14,16 +16,18 @@ from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import yaml
 import zstandard
 from mcap.data_stream import ReadDataStream
 from mcap.exceptions import McapError
 from mcap.opcode import Opcode
 from mcap.records import Channel, Chunk, Message, Schema
 from mcap.stream_reader import get_chunk_data_stream, StreamReader
+from mcap.writer import MCAP0_MAGIC
 
 from ..errors import RecordingError
 
-SUFFIXES = ('.mcap', '.db3')
+_SUFFIXES = ('.mcap', '.db3')
 _ZSTD_SUFFIXES = ('.zstd', '.zst')
 _ZSTD_MAGIC = b'\x28\xb5\x2f\xfd'
 _ROWS = 4096
@@ -32,12 +36,55 @@ _MESSAGE = struct.Struct('<HIQQ')    # channel, sequence, log time, publish time
 _BROKEN = (McapError, struct.error, zstandard.ZstdError, ValueError, RuntimeError)
 
 
-def is_storage(path):
+def storage_files(path):
+    """Return the storage files of a bag in their order, and what is wrong with its metadata."""
+    if not path.exists():
+        raise RecordingError(f'{path} does not exist', expected='a rosbag2 folder or file')
+    if path.is_file():
+        if not _is_storage(path):
+            raise RecordingError(f'{path} is no rosbag2', expected='.mcap, .db3 or a folder',
+                                 do='convert a ROS 1 bag with rosbags-convert')
+        return [path], []
+    present = sorted(filter(_is_storage, path.iterdir()), key=_natural)
+    damage = []
+    try:
+        text = (path / 'metadata.yaml').read_text(encoding='utf-8')
+        names = yaml.safe_load(text)['rosbag2_bagfile_information']['relative_file_paths']
+        files = [path / Path(name).name for name in names]
+    except (OSError, ValueError, yaml.YAMLError, KeyError, TypeError):
+        damage, files = ['no usable metadata.yaml: the recording was not finished'], present
+    if not files or not set(files) <= set(present):
+        raise RecordingError(f'{path} is no complete rosbag2',
+                             expected=[file.name for file in files] or '.mcap or .db3 files',
+                             found=sorted(file.name for file in path.iterdir()),
+                             do='give one storage file to read it alone')
+    unlisted = [file for file in present if file not in files]
+    if unlisted:  # a recorder that splits lists a file when it is full
+        damage.append('not in metadata.yaml, read nevertheless: '
+                      + ', '.join(file.name for file in unlisted))
+    return files + unlisted, damage
+
+
+def _natural(path):
+    return [int(word) if word.isdigit() else word for word in re.split(r'(\d+)', path.name)]
+
+
+def sha256(files):
+    """Return the hash of the contents of all files, one after the other."""
+    digest = hashlib.sha256()
+    for file in files:
+        with file.open('rb') as stream:
+            while block := stream.read(1 << 20):
+                digest.update(block)
+    return digest.hexdigest()
+
+
+def _is_storage(path):
     """Return whether the name of ``path`` is that of a storage file, compressed or not."""
     name = path.name
     for suffix in _ZSTD_SUFFIXES:
         name = name.removesuffix(suffix)
-    return name.endswith(SUFFIXES)
+    return name.endswith(_SUFFIXES)
 
 
 def read_storage(path, wanted, damage, progress):
@@ -81,6 +128,9 @@ def _read_mcap(path, wanted, damage, progress):
     topics = _McapTopics(wanted)
     size = path.stat().st_size
     with path.open('rb') as stream:
+        if not MCAP0_MAGIC.startswith(stream.read(len(MCAP0_MAGIC))):
+            raise RecordingError(f'{path} is no mcap file')
+        stream.seek(0)
         try:
             for record in StreamReader(stream, emit_chunks=True, record_size_limit=size).records:
                 if isinstance(record, Chunk):
@@ -126,6 +176,8 @@ class _McapTopics:
         batches, position = {}, 0
         while position < len(data):
             opcode, size = _RECORD.unpack_from(data, position)
+            if not opcode:  # never written: a power cut
+                raise ValueError('zeros')
             start = position + _RECORD.size
             position = start + size
             if opcode == Opcode.MESSAGE:

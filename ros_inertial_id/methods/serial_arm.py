@@ -70,18 +70,33 @@ def regress(state, robot, parameters):
                 for joint in robot.joint_names]
     columns = [np.concatenate([_body_columns(robot.subtree(j)), friction[j]]).astype(int)
                for j in range(len(robot))]
+    dissipation = [_friction(state, j, [parameters[k] for k in friction[j]])
+                   for j in range(len(robot))]
     for low in range(0, len(state.t), BLOCK):
         part = slice(low, low + BLOCK)
-        q, v, a = state.q[part], state.v[part], state.a[part]
-        rows = tree_rows(robot, q, v, a)
+        rows = tree_rows(robot, state.q[part], state.v[part], state.a[part])
         groups = []
         for j, joint in enumerate(robot.joint_names):
-            own = [friction_column(parameters[k], q[:, j], v[:, j], a[:, j])
-                   for k in friction[j]]
-            W = np.concatenate([rows[j], np.array(own).reshape(len(own), len(q))])
+            W = np.concatenate([rows[j], dissipation[j][:, part]])
             groups.append(RowGroup(joint, 'N' if robot.prismatic[j] else UNIT, columns[j], W.T,
                                    state.tau[part, j], state.tau_raw[part, j]))
         yield RegressorBlock(state.t[part], state.segment, tuple(groups))
+
+
+def _friction(state, joint, parameters):
+    """Return the friction columns (k, N) of a joint, those with corners filtered as tau was."""
+    def columns(chosen):
+        return lambda q, v, a: np.stack([friction_column(p, q[:, joint], v[:, joint], a[:, joint])
+                                         for p in chosen], axis=1)
+
+    out = np.empty((len(parameters), len(state.t)))
+    sharp = [k for k, p in enumerate(parameters) if p.shape is not None]
+    plain = [k for k in range(len(parameters)) if k not in sharp]
+    if plain:
+        out[plain] = columns([parameters[k] for k in plain])(state.q, state.v, state.a).T
+    if sharp:
+        out[sharp] = state.filtered(columns([parameters[k] for k in sharp])).T
+    return out
 
 
 def _body_columns(bodies):

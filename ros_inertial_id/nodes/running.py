@@ -1,11 +1,13 @@
 """How every node of this package starts, spins and ends."""
 
+import signal
 import sys
 
 import rclpy
 from rclpy.exceptions import ParameterException
 from rclpy.executors import ExternalShutdownException
 from rclpy.impl.implementation_singleton import rclpy_implementation
+from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
 
 from ..errors import InertialIdError
@@ -15,17 +17,23 @@ try:  # a third of the CPU time of the SingleThreadedExecutor at 1 kHz
 except ImportError:  # pragma: no cover (depends on the distribution)
     from rclpy.executors import SingleThreadedExecutor as Executor
 
-WAKE = 0.2  # [s] the EventsExecutor burns a core when it spins without a time limit
+WAKE = 0.05  # [s] the EventsExecutor burns a core when it spins without a time limit
 
 
-def run(node_class, args=None):
+def run(node_class, args=None, own_signals=False):
     """
     Run a node until Ctrl-C, SIGTERM or shutdown; return the exit status of its process.
+
+    own_signals : leave the middleware alive on a signal until the node is destroyed, so that it
+    can still command and call: a node that moves a robot must be able to stop it.
 
     Bad parameters or files (InertialIdError, a parameter outside its range) end it with status 2
     and one line on standard error.
     """
-    rclpy.init(args=args)
+    rclpy.init(args=args, signal_handler_options=(
+        SignalHandlerOptions.NO if own_signals else SignalHandlerOptions.ALL))
+    if own_signals:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
     node = None
     try:
         node = node_class()

@@ -14,13 +14,11 @@ from pathlib import Path
 
 import numpy as np
 import yaml
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
-from rcl_interfaces.msg import (FloatingPointRange, IntegerRange, ParameterDescriptor,
-                                SetParametersResult)
+from diagnostic_msgs.msg import DiagnosticArray
+from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
 from rclpy.clock import Clock, ClockType
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.time import Time
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
@@ -29,6 +27,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from ..errors import ConfigError, InertialIdError
 from ..simulation.arm import ArmOptions, SimulatedArm
+from .conversions import declare_options, diagnostics, latched
 from .running import run
 
 FAULTS = ('', 'joint_states_stop', 'joint_stuck', 'effort_offset', 'drop_trajectory')
@@ -42,13 +41,15 @@ class SimulatedRobot(Node):
     def __init__(self, **node_options):
         super().__init__('simulated_robot', **node_options)
         options = self._declare_parameters()
+        self._fixed = {'robot_description', 'urdf_file', 'gravity_base', 'truth_file',
+                       *(spec.name for spec in fields(ArmOptions))}
         urdf, gravity_base = self._description(), self.get_parameter('gravity_base').value
         self._arm = SimulatedArm(urdf, options=options, gravity_base=gravity_base)
         self._fault = ''
         self._set_fault(self.get_parameter('fault').value)
         self._write_truth(gravity_base)
-        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-        self._description_publisher = self.create_publisher(String, 'robot_description', latched)
+        self._description_publisher = self.create_publisher(
+            String, 'robot_description', latched())
         self._description_publisher.publish(String(data=urdf))
         self._joint_states = self.create_publisher(JointState, 'joint_states', 1000)
         self._diagnostics = self.create_publisher(DiagnosticArray, 'diagnostics', 10)
@@ -128,7 +129,11 @@ class SimulatedRobot(Node):
         return response
 
     def _on_parameters(self, parameters):
+        """Take a new fault; refuse to change what is fixed at the start."""
         for parameter in parameters:
+            if parameter.name in self._fixed:
+                return SetParametersResult(
+                    successful=False, reason=f'{parameter.name} is fixed when the node starts')
             if parameter.name == 'fault':
                 try:
                     self._set_fault(parameter.value)
@@ -138,7 +143,8 @@ class SimulatedRobot(Node):
 
     def _set_fault(self, fault):
         if fault not in FAULTS:
-            raise ConfigError('parameter fault', found=repr(fault), exists=[repr(name) for name in FAULTS])
+            raise ConfigError('parameter fault', found=repr(fault),
+                              exists=[repr(name) for name in FAULTS])
         self._arm.jam(FAULTY if fault == 'joint_stuck' else None)
         if fault == 'drop_trajectory':
             self._arm.hold()
@@ -148,32 +154,23 @@ class SimulatedRobot(Node):
 
     def _diagnose(self):
         lag = (time.monotonic_ns() - self._started_ns) / 1e9 - self._arm.time
-        behind = lag > 10 * BURST
-        status = DiagnosticStatus(
-            level=DiagnosticStatus.WARN if behind else DiagnosticStatus.OK,
-            name=f'{self.get_name()}: joint_states', hardware_id='simulation',
-            message='the computer is too slow for this rate' if behind else 'publishing',
-            values=[KeyValue(key=key, value=str(value)) for key, value in
-                    (('published', self._published), ('late_ticks', self._late),
-                     ('lag_s', round(lag, 4)), ('fault', self._fault))])
-        array_message = DiagnosticArray(status=[status])
-        array_message.header.stamp = self.get_clock().now().to_msg()
-        self._diagnostics.publish(array_message)
+        level, words = (('warn', 'the computer is too slow for this rate') if lag > 10 * BURST
+                        else ('ok', 'publishing'))
+        self._diagnostics.publish(diagnostics(self, level, words, {
+            'published': self._published, 'late_ticks': self._late, 'lag_s': round(lag, 4),
+            'fault': self._fault}))
 
     def _declare_parameters(self):
         """Declare all parameters; return the ArmOptions among them."""
-        def declare(name, default, description, read_only=True, **limits):
-            return self.declare_parameter(name, default, ParameterDescriptor(
-                description=description, read_only=read_only, **limits)).value
-
-        declare('robot_description', '', 'URDF text of the robot; or give urdf_file')
-        declare('urdf_file', '', 'path of the URDF file; or give robot_description')
-        declare('gravity_base', [0.0, 0.0, -9.81],
-                'gravitational acceleration in the base frame [m/s^2]; sets the mounting')
-        declare('truth_file', '', 'YAML file to write the true parameters to; empty: none')
-        declare('fault', '', f'fault to play, one of {FAULTS}', read_only=False)
-        return ArmOptions(**{spec.name: declare(spec.name, spec.default, **_documentation(spec))
-                             for spec in fields(ArmOptions)})
+        for name, default, description in (
+                ('robot_description', '', 'URDF text of the robot; or give urdf_file'),
+                ('urdf_file', '', 'path of the URDF file; or give robot_description'),
+                ('gravity_base', [0.0, 0.0, -9.81],
+                 'gravitational acceleration in the base frame [m/s^2]: the mounting'),
+                ('truth_file', '', 'YAML file to write the true parameters to; empty: none'),
+                ('fault', '', f'fault to play, one of {FAULTS}; may be set at any time')):
+            self.declare_parameter(name, default, ParameterDescriptor(description=description))
+        return declare_options(self, ArmOptions)
 
     def _description(self):
         """Return the URDF text."""
@@ -201,19 +198,6 @@ class SimulatedRobot(Node):
             Path(path).write_text(yaml.safe_dump(truth, sort_keys=False), encoding='utf-8')
         except OSError as error:
             raise ConfigError(f'truth_file {path}', found=error) from error
-
-
-def _documentation(spec):
-    """Return the keywords of a parameter's descriptor from an option's dataclass field."""
-    meta, integer = spec.metadata, isinstance(spec.default, int)
-    low, high = meta['at_least'], meta['at_most']
-    largest = 2**63 - 1 if integer else sys.float_info.max
-    limits = (IntegerRange if integer else FloatingPointRange)(
-        from_value=-largest if low is None else low,
-        to_value=largest if high is None else high)
-    unit = f" [{meta['unit']}]" if meta['unit'] else ''
-    return {'description': meta['description'] + unit,
-            'integer_range' if integer else 'floating_point_range': [limits]}
 
 
 def _column(kind, points, order):

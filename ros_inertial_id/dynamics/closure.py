@@ -1,0 +1,161 @@
+"""
+Loop closures: what the cut joints demand, C(q) = 0, its Jacobian and its bias, for a block.
+
+A closure is one line of words; frames are links of the robot description:
+
+    point A B              the origins coincide                                     3 rows
+    planar_point A B       they coincide in the x and y of A (a planar mechanism)   2 rows
+    axis A B               they coincide and so do the z axes (a revolute cut)      5 rows
+    weld A B               the frames coincide                                      6 rows
+    coupling J K RATIO [OFFSET]   q_J = RATIO q_K + OFFSET (belt, gear, parallelogram)  1 row
+
+Positions are compared in the frame A (so its motion is accounted for), directions e of A and f of
+B by e.f = 0.  Sources: Garcia de Jalon and Bayo 1994, ch. 3 and 5; Wehage and Haug 1982.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import ConfigError, RobotModelError
+from .body_motion import apply, body_motions, cross, frame_of, twists
+
+POSITION_ROWS = {'point': (0, 1, 2), 'planar_point': (0, 1), 'axis': (0, 1, 2),
+                 'weld': (0, 1, 2)}
+# Pairs (axis of A, axis of B) that must stay perpendicular.
+DIRECTION_ROWS = {'point': (), 'planar_point': (), 'axis': ((0, 2), (1, 2)),
+                  'weld': ((0, 2), (1, 2), (0, 1))}
+
+
+@dataclass(frozen=True)
+class FrameClosure:
+    """A closure between two Frames; kind: key of POSITION_ROWS."""
+
+    text: str
+    kind: str
+    first: object
+    second: object
+
+    def rows(self):
+        """Return the number of rows."""
+        return len(POSITION_ROWS[self.kind]) + len(DIRECTION_ROWS[self.kind])
+
+
+@dataclass(frozen=True)
+class Coupling:
+    """q[first] = ratio q[second] + offset [rad or m]; joints by index."""
+
+    text: str
+    first: int
+    second: int
+    ratio: float
+    offset: float
+
+    def rows(self):
+        """Return the number of rows."""
+        return 1
+
+
+def parse_closure(text, robot):
+    """Return the FrameClosure or Coupling of one line; ConfigError says what is wrong."""
+    words = str(text).split()
+    kind = words[0] if words else ''
+    if kind in POSITION_ROWS and len(words) == 3:
+        first, second = (frame_of(robot, name) for name in words[1:])
+        if first.body == second.body:
+            raise RobotModelError(f'closure {text!r} joins two frames of one body',
+                                  found=words[1:], do='name frames of different bodies')
+        return FrameClosure(text, kind, first, second)
+    if kind == 'coupling' and len(words) in (4, 5):
+        joints = words[1:3]
+        for joint in joints:
+            if joint not in robot.joint_names:
+                raise RobotModelError(f'closure {text!r}', found=f'joint {joint!r}',
+                                      exists=robot.joint_names)
+        try:
+            numbers = [float(x) for x in words[3:]] + [0.0]
+        except ValueError:
+            raise ConfigError(f'closure {text!r}', expected='numbers after the joints') from None
+        return Coupling(text, *(robot.joint_names.index(j) for j in joints), *numbers[:2])
+    raise ConfigError('closure', found=repr(text), exists=(
+        'point A B', 'planar_point A B', 'axis A B', 'weld A B', 'coupling J K RATIO [OFFSET]'))
+
+
+def constraint(robot, closures, q, v=None):
+    """
+    Return (C (B, m), J (B, m, n), bias (B, m)) of closures at q, v (B, n).
+
+    d^2 C / dt^2 = J a + bias on the closed mechanism; rows in m, or 1 for directions.
+    """
+    count = sum(c.rows() for c in closures)
+    size = len(q)
+    C, bias = np.zeros((count, size)), np.zeros((count, size))
+    J = np.zeros((count, len(robot), size))
+    motions = body_motions(robot, q, v)
+    row = 0
+    for closure in closures:
+        part = slice(row, row + closure.rows())
+        if isinstance(closure, Coupling):
+            C[row] = q[:, closure.first] - closure.ratio * q[:, closure.second] - closure.offset
+            J[row, closure.first], J[row, closure.second] = 1.0, -closure.ratio
+        else:
+            _frame_rows(robot, motions, closure, C[part], J[part], bias[part])
+        row = part.stop
+    return C.T, np.moveaxis(J, -1, 0), bias.T
+
+
+def _frame_rows(robot, motions, closure, C, J, bias):
+    """Fill in C (r, B), J (r, n, B) and bias (r, B) of one FrameClosure."""
+    A = motions[closure.first.body + 1].at(closure.first)
+    B = motions[closure.second.body + 1].at(closure.second)
+    rows = POSITION_ROWS[closure.kind]
+    d, rate = B.p - A.p, B.v - A.v
+    drag = rate - cross(A.omega, d)
+    accel = (B.a - A.a - cross(A.alpha, d) - cross(A.omega, rate) - cross(A.omega, drag))
+    for k, axis in enumerate(rows):
+        e = A.R[:, axis]
+        C[k], bias[k] = _dot(e, d), _dot(e, accel)
+    pairs = DIRECTION_ROWS[closure.kind]
+    normals = []
+    for k, (i, j) in enumerate(pairs, len(rows)):
+        e, f = A.R[:, i], B.R[:, j]
+        normal = cross(f, e)
+        turn = cross(cross(B.omega, f), e) + cross(f, cross(A.omega, e))
+        C[k] = _dot(e, f)
+        bias[k] = _dot(B.alpha - A.alpha, normal) + _dot(B.omega - A.omega, turn)
+        normals.append(normal)
+    # The point of A that coincides with the origin of B moves with A: relative velocity in A.
+    for sign, body in ((-1.0, closure.first.body), (1.0, closure.second.body)):
+        for j, u, w in twists(robot, motions, body, B.p):
+            for k, axis in enumerate(rows):
+                J[k, j] += sign * _dot(A.R[:, axis], u)
+            for k, normal in enumerate(normals, len(rows)):
+                if w is not None:
+                    J[k, j] += sign * _dot(w, normal)
+
+
+def _dot(x, y):
+    return x[0] * y[0] + x[1] * y[1] + x[2] * y[2]
+
+
+def frame_position(robot, frame, q):
+    """Return the position (B, 3) of a Frame in the base frame [m] at q (B, n)."""
+    return body_motions(robot, q)[frame.body + 1].at(frame).p.T
+
+
+def frame_jacobians(robot, frame, q):
+    """Return the Jacobians (B, 3, n) of velocity and angular velocity of a Frame, base frame."""
+    motions = body_motions(robot, q)
+    at = motions[frame.body + 1].at(frame)
+    linear = np.zeros((len(q), 3, len(robot)))
+    angular = np.zeros_like(linear)
+    for j, u, w in twists(robot, motions, frame.body, at.p):
+        linear[:, :, j] = u.T
+        if w is not None:
+            angular[:, :, j] = w.T
+    return linear, angular
+
+
+def to_frame(R, x):
+    """Return R' x (3, B): a base vector in the frame with rotations R (3, 3, B)."""
+    return apply(np.swapaxes(R, 0, 1), x)

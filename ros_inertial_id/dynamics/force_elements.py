@@ -1,0 +1,134 @@
+"""
+Springs, dampers and friction of a mechanism as columns of its projected rows.
+
+Any joint can have them, dependent ones too (the slider): by virtual work a force on joint j acts
+on coordinate i as R_ji times itself.  Lines of the options:
+
+    friction: JOINT LAW ...        laws of dynamics/friction.py
+    springs:  joint JOINT [REST]   k (q - rest); without REST a constant force is estimated too
+              between A B [LENGTH] k (l - length) along the line between two links
+    dampers:  between A B          d dl/dt along that line (of a joint: friction viscous)
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import ConfigError
+from ..options import option
+from .body_motion import body_motions, frame_of, twists
+from .friction import LAWS, check_laws, friction_column, friction_parameters
+from .inertial_parameters import Parameter
+
+
+@dataclass(frozen=True)
+class ForceOptions:
+    """Which springs, dampers and friction the mechanism has."""
+
+    friction: tuple = option((), 'friction of joints, dependent ones too: "JOINT LAW ..."')
+    coulomb_width: float = option(
+        0.0, 'speed over which Coulomb friction changes sign; 0: a step', unit='rad/s or m/s',
+        at_least=0.0)
+    springs: tuple = option((), 'springs: "joint JOINT [REST]", "between LINK LINK [LENGTH]"')
+    dampers: tuple = option((), 'dampers: "between LINK LINK"')
+
+
+@dataclass(frozen=True)
+class JointForce:
+    """One column: a force on joint ``joint`` that is ``column(q, v, a)`` of it."""
+
+    parameter: Parameter
+    joint: int
+    rest: float = 0.0
+
+    def column(self, robot, state):
+        """Return the column (B, k) of a state with q, v, a (B, n) and R (B, n, k)."""
+        q, v, a = (x[:, self.joint] for x in (state.q, state.v, state.a))
+        if self.parameter.law == 'spring':
+            force = q - self.rest
+        elif self.parameter.law == 'preload':
+            force = np.ones(len(q))
+        else:
+            force = friction_column(self.parameter, q, v, a)
+        return state.R[:, self.joint] * force[:, None]
+
+
+@dataclass(frozen=True)
+class LineForce:
+    """One column: a force along the line between two Frames."""
+
+    parameter: Parameter
+    first: object
+    second: object
+    rest: float = 0.0
+
+    def column(self, robot, state):
+        """Return the column (B, k) of a state with q, v (B, n) and R (B, n, k)."""
+        motions = body_motions(robot, state.q)
+        A, B = (motions[f.body + 1].at(f).p for f in (self.first, self.second))
+        length = np.sqrt(((B - A) ** 2).sum(0))
+        along = (B - A) / length
+        slope = np.zeros(state.q.shape)
+        for sign, frame, point in ((-1.0, self.first, A), (1.0, self.second, B)):
+            for j, u, _ in twists(robot, motions, frame.body, point):
+                slope[:, j] += sign * (along * u).sum(0)
+        law = self.parameter.law
+        force = {'spring': length - self.rest, 'preload': np.ones(len(length)),
+                 'damper': (slope * state.v).sum(1)}[law]
+        return np.einsum('bn,bnk->bk', slope * force[:, None], state.R)
+
+
+def force_elements(robot, options):
+    """Return the force elements, one per column, that ForceOptions ask for."""
+    out = []
+    for line in options.friction:
+        words = line.split()
+        joint = _joint(robot, words[0] if words else '', line)
+        check_laws(words[1:])
+        out += [JointForce(p, joint) for p in friction_parameters(
+            joint + 1, robot.joint_names[joint], words[1:], _limit(robot, joint),
+            {name: options.coulomb_width for name in LAWS if name == 'coulomb'})]
+    lines = [('spring', line) for line in options.springs]
+    lines += [('damper', line) for line in options.dampers]
+    for number, (law, line) in enumerate(lines, 1):
+        out += _element(robot, law, line, number)
+    return tuple(out)
+
+
+def _element(robot, law, line, number):
+    """Return the columns of one spring or damper."""
+    words = line.split()
+    kind, count = (words[0] if words else ''), len(words)
+    try:
+        if kind == 'joint' and law == 'spring' and count in (2, 3):
+            joint = _joint(robot, words[1], line)
+            ends, rest = (joint,), float(words[2]) if count == 3 else None
+            unit = 'N' if robot.prismatic[joint] else 'N m'
+            per = '/m' if robot.prismatic[joint] else '/rad'
+            make, owner = JointForce, words[1]
+        elif kind == 'between' and count in (3, 4):
+            ends = tuple(frame_of(robot, name) for name in words[1:3])
+            rest = float(words[3]) if count == 4 else None
+            unit, per, make, owner = 'N', '/m', LineForce, ' '.join(words[1:3])
+        else:
+            raise ValueError
+    except ValueError:
+        raise ConfigError(f'{law} {line!r}', exists=(
+            'joint JOINT [REST]', 'between LINK LINK [LENGTH]')) from None
+    if law == 'damper':
+        return [make(Parameter(f'd{number}', 'N s/m', 1.0, 0.0, 1e4, owner, 'damper'), *ends)]
+    stiffness = Parameter(f'k{number}', unit + per, 1.0, 0.0, 1e5, owner, 'spring')
+    if rest is not None:
+        return [make(stiffness, *ends, rest)]
+    constant = Parameter(f'fs{number}', unit, 1.0, 0.0, 1e4, owner, 'preload')
+    return [make(stiffness, *ends), make(constant, *ends)]
+
+
+def _joint(robot, name, line):
+    if name not in robot.joint_names:
+        raise ConfigError(f'{line!r}', found=f'joint {name!r}', exists=robot.joint_names)
+    return robot.joint_names.index(name)
+
+
+def _limit(robot, joint):
+    return robot.effort[joint] if robot.effort[joint] > 0 else 100.0

@@ -1,0 +1,86 @@
+"""A motion looked at closely: every limit at a thousand samples per second, and its information."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .objective import Objective
+from .search import clearances, finest_grid
+
+CHUNK = 1000  # samples at once
+POSTURES = 1000  # of one period, for the collision check
+
+
+@dataclass(frozen=True)
+class Use:
+    """
+    How much of each limit a motion uses, 1 at the limit.
+
+    joints : {position, velocity, acceleration, effort: (n,)}
+    tool_outside : how far the end effector leaves box and sphere [m], -inf without them
+    gap : least distance of the capsules around the collision shapes [m], inf without them
+    """
+
+    joints: dict
+    tool_outside: float
+    gap: float
+
+    def largest(self):
+        """Return the largest use; a broken box, sphere or clearance counts as infinite."""
+        broken = self.tool_outside > 0.0 or self.gap < 0.0
+        return np.inf if broken else max(float(use.max()) for use in self.joints.values())
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """use : Use; information : (b, b) of all its samples; postures (k, n) along one period."""
+
+    use: Use
+    information: np.ndarray
+    postures: np.ndarray
+
+
+def assess(problem, x):
+    """Return the Assessment of the motion at coordinates x of a MotionProblem."""
+    times = finest_grid(problem)
+    count = len(times)
+    joints, outside, gap, information, postures = {}, -np.inf, np.inf, 0.0, []
+    for low in range(0, count, CHUNK):
+        part = Objective(problem, times[low:low + CHUNK])
+        q, v, a = part.motion(x)
+        tree, _, rows, tau = part.evaluate(q, v, a)
+        for kind, use in problem.limits.use_of_joints(q, v, a, tau).items():
+            joints[kind] = np.maximum(joints.get(kind, 0.0), use)
+        left, nearest = clearances(part, tree)
+        outside, gap = max(outside, left.max()), min(gap, nearest.min())
+        share = part.samples / count
+        information = information + share * part.information(rows)
+        postures.append(q.T)
+    postures = np.concatenate(postures)[::max(count // POSTURES, 1)]
+    return Assessment(Use(joints, float(outside), float(gap)), information, postures)
+
+
+def describe(design):
+    """Return a Design in numbers, as plain Python values; use of the limits in percent."""
+    use, names = design.use, design.motion.joint_names
+    percent = {kind: round(100.0 * float(values.max()), 3) for kind, values in use.joints.items()}
+    out = {
+        'condition_number': design.condition_number,
+        'criterion': design.criterion,
+        'value': design.value,
+        'feasible': bool(use.largest() <= 1.0),
+        'seconds': round(design.seconds, 3),
+        'cpu_seconds': round(design.cpu_seconds, 3),
+        'base_parameters': len(design.base_names),
+        'use_of_limits_percent': percent,
+        'use_of_limits_percent_by_joint': {
+            kind: {n: round(100.0 * float(u), 3) for n, u in zip(names, values)}
+            for kind, values in use.joints.items()},
+        'motions_found': design.found,
+        'motions_rejected': design.rejected,
+        'notices': list(design.notices)}
+    if np.isfinite(use.tool_outside):
+        out['end_effector_inside_by_m'] = round(-use.tool_outside, 6)
+    if np.isfinite(use.gap):
+        out['collision_clearance_at_least_m'] = round(use.gap, 6)
+    return out

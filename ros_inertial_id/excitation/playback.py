@@ -1,0 +1,161 @@
+"""
+Playback: a motion cut into short pieces, each of which ends at rest.
+
+A Course leads slowly from where the robot is to the start of the motion and then through its
+periods.  The controller never gets more than a moment of it: every Piece goes on for HORIZON and
+then brakes along the course, so a player that is killed leaves the robot at rest, on the path
+that was checked.  Stopping is the same piece without the horizon.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import MotionError
+
+HORIZON = 0.2  # [s] of motion in a piece
+BRAKE = 0.25  # [s] from full speed to rest; with the horizon less than half a second
+STEP = 0.02  # [s] between the points of a piece
+_PEAK = 1.875  # peak speed of a quintic over its mean speed
+
+
+@dataclass(frozen=True)
+class Course:
+    """
+    Where the robot is to be at every time.
+
+    motion : FourierMotion; start : (n,) where the robot is; periods : how often
+    speed : share of the designed speed; approach : [s] to the start of the motion
+    """
+
+    motion: object
+    start: np.ndarray
+    periods: int
+    speed: float
+    approach: float
+
+    @property
+    def duration(self):
+        """Return the length of the course [s]."""
+        return self.approach + self.periods * self.motion.period / self.speed
+
+    def at(self, times):
+        """Return (q, v, a), each (N, n), at times (N,) [s] since the start of the course."""
+        times = np.clip(np.asarray(times, dtype=float), 0.0, self.duration)
+        x = np.clip(times / self.approach, 0.0, 1.0)[:, None]
+        way = self.motion.start - self.start
+        q = self.start + way * x ** 3 * (10 - 15 * x + 6 * x ** 2)
+        v = way / self.approach * 30 * x ** 2 * (1 - x) ** 2
+        a = way / self.approach ** 2 * 60 * x * (1 - x) * (1 - 2 * x)
+        playing = times > self.approach
+        if playing.any():
+            mq, mv, ma = self.motion.at((times[playing] - self.approach) * self.speed)
+            q[playing], v[playing], a[playing] = mq, self.speed * mv, self.speed ** 2 * ma
+        return q, v, a
+
+    def piece(self, now, horizon=HORIZON):
+        """
+        Return (times (N,), q, v, a (N, n)) from ``now`` [s]: ``horizon`` ahead, then to rest.
+
+        times are seconds of the course clock; the last point is at rest.
+        """
+        ahead = np.arange(STEP, horizon + STEP / 2, STEP)
+        x = np.arange(STEP, BRAKE + STEP / 2, STEP) / BRAKE
+        x = np.minimum(np.append(x, 1.0) if x[-1] < 1.0 else x, 1.0)
+        # The clock of the course slows from 1 to 0 by a quintic: no jump in acceleration.
+        rate = 1 - x ** 3 * (10 - 15 * x + 6 * x ** 2)
+        slowing = -30 * x ** 2 * (1 - x) ** 2 / BRAKE
+        held = now + horizon + BRAKE * (x - 2.5 * x ** 4 + 3 * x ** 5 - x ** 6)
+        q, v, a = self.at(np.concatenate([now + ahead, held]))
+        rate = np.concatenate([np.ones(len(ahead)), rate])[:, None]
+        slowing = np.concatenate([np.zeros(len(ahead)), slowing])[:, None]
+        times = now + np.concatenate([ahead, horizon + BRAKE * x])
+        return times, q, rate * v, rate ** 2 * a + slowing * v
+
+    def period_starts(self):
+        """Return the times [s] of the course at which a period of the motion begins or ends."""
+        return self.approach + np.arange(self.periods + 1) * self.motion.period / self.speed
+
+
+def plan_course(motion, start, robot, *, periods=1, speed=1.0, approach_speed=0.2):
+    """
+    Return the Course of a motion from ``start`` (n,), at a share ``speed`` of its own.
+
+    robot : RobotModel; every joint approaches at ``approach_speed`` of its speed limit
+    Raises MotionError when joints differ or start or course leave the limits.
+    """
+    if tuple(motion.joint_names) != tuple(robot.joint_names):
+        raise MotionError('the motion is of another robot', expected=robot.joint_names,
+                          found=motion.joint_names)
+    start = np.asarray(start, dtype=float)
+    _check_start(start, robot)
+    limit = np.where(np.isfinite(robot.velocity) & (robot.velocity > 0), robot.velocity, 1.0)
+    needed = _PEAK * np.abs(motion.start - start) / (approach_speed * limit)
+    course = Course(motion, start, periods, speed, max(1.0, float(needed.max())))
+    check_course(course, robot)
+    return course
+
+
+def check_course(course, robot, step=0.005):
+    """Return {limit: share used} along the course; raise MotionError where one is exceeded."""
+    once = Course(course.motion, course.start, 1, course.speed, course.approach)
+    q, v, _ = once.at(np.arange(0.0, once.duration, step))
+    worst = {}
+    for j, name in enumerate(robot.joint_names):
+        low, high, speed = robot.lower[j], robot.upper[j], robot.velocity[j]
+        if q[:, j].min() < low - 1e-9 or q[:, j].max() > high + 1e-9:
+            raise MotionError(f'the course leaves the position limits of {name}',
+                              expected=f'{low:g} to {high:g}',
+                              found=f'{q[:, j].min():.4g} to {q[:, j].max():.4g}')
+        fastest = float(np.abs(v[:, j]).max())
+        if fastest > speed * (1 + 1e-9):
+            raise MotionError(f'the course exceeds the speed limit of {name}',
+                              expected=f'at most {speed:g}', found=f'{fastest:.4g}')
+        if high > low:
+            middle, half = 0.5 * (high + low), 0.5 * (high - low)
+            share = float(np.abs(q[:, j] - middle).max() / half)
+            worst['position'] = max(worst.get('position', 0.0), share)
+        if speed > 0:
+            worst['velocity'] = max(worst.get('velocity', 0.0), fastest / speed)
+    return worst
+
+
+def _check_start(start, robot):
+    for name, q, low, high in zip(robot.joint_names, start, robot.lower, robot.upper):
+        if q < low - 1e-3 or q > high + 1e-3:
+            raise MotionError(f'{name} is outside its position limits', found=f'{q:.4g}',
+                              expected=f'{low:g} to {high:g}', do='move it back by hand first')
+
+
+@dataclass(frozen=True)
+class Guard:
+    """
+    What makes a player stop.
+
+    tracking [rad or m], stale [s], effort : share of the URDF's effort limit
+    """
+
+    tracking: float
+    stale: float
+    effort: float
+
+    def objection(self, robot, expected, q, v, tau):
+        """
+        Return why the robot must stop, '' when all is well.
+
+        expected : (n,) of the course at the sample's own time; q, v, tau : (n,) measured
+        """
+        for j, name in enumerate(robot.joint_names):
+            if not np.isfinite(q[j]):
+                return f'{name}: position is not finite'
+            if abs(q[j] - expected[j]) > self.tracking:
+                return (f'{name} is {abs(q[j] - expected[j]):.3f} from where it should be '
+                        f'(allowed {self.tracking:g})')
+            if q[j] < robot.lower[j] - 0.01 or q[j] > robot.upper[j] + 0.01:
+                return f'{name} at {q[j]:.4g} is beyond its position limits'
+            if np.isfinite(v[j]) and abs(v[j]) > 1.2 * robot.velocity[j]:
+                return f'{name} at {v[j]:.4g} per second is beyond its speed limit'
+            if np.isfinite(tau[j]) and abs(tau[j]) > self.effort * robot.effort[j]:
+                return (f'{name}: effort {tau[j]:.4g} is above {self.effort:g} of its limit '
+                        f'{robot.effort[j]:g}')
+        return ''

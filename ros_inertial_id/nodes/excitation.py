@@ -1,0 +1,270 @@
+"""
+Node ``excitation``: plays a designed motion through the controller that is already there.
+
+Off until asked.  ``~/check`` says what would happen, ``~/play`` starts the recorder, moves slowly
+to the start of the motion and plays it, ``~/stop`` brakes.  Joint states are watched all the
+time; any doubt brakes the robot along its own path, closes the bag and says why.
+"""
+
+from dataclasses import dataclass
+import sys
+import time
+
+from builtin_interfaces.msg import Duration, Time
+from diagnostic_msgs.msg import DiagnosticArray
+import numpy as np
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+import yaml
+
+from ..dynamics.robot_model import load_robot_model
+from ..errors import InertialIdError, MotionError
+from ..excitation.fourier import read_motion
+from ..excitation.playback import Guard, check_course, plan_course
+from ..options import check_ranges, option
+from .conversions import declare_options, diagnostics, joint_rows, latched, read_options, stream
+from .running import run
+
+PIECE = 0.1  # [s] between pieces; each covers more than two of them
+PATIENCE = 5.0  # [s] for the recorder to answer
+
+
+@dataclass(frozen=True)
+class PlaybackOptions:
+    """What is played, how fast, and what stops it."""
+
+    motion_file: str = option('', 'YAML of a designed motion (inertial-id design)')
+    controller: str = option('joint_trajectory_controller/joint_trajectory',
+                             'JointTrajectory topic of the controller')
+    joint_states_topic: str = option('joint_states', 'topic of the joint states')
+    periods: int = option(1, 'how often the motion is played', at_least=1, at_most=1000)
+    speed: float = option(1.0, 'share of the designed speed; begin with 0.1', at_least=0.01,
+                          at_most=1.0)
+    approach_speed: float = option(0.2, 'share of the speed limits on the way to the start',
+                                   at_least=0.01, at_most=0.5)
+    tracking: float = option(0.1, 'largest distance from the course', unit='rad', at_least=0.001)
+    stale: float = option(0.1, 'longest silence of the joint states', unit='s', at_least=0.01)
+    effort: float = option(0.95, 'largest share of the effort limits', at_least=0.01, at_most=1.0)
+    recorder: str = option('recorder', 'recorder node to start and stop; empty: none')
+
+
+class Excitation(Node):
+    """One course at a time, sent in pieces that end at rest."""
+
+    def __init__(self, **node_options):
+        super().__init__('excitation', **node_options)
+        check_ranges(declare_options(self, PlaybackOptions))
+        self._robot = self._course = self._measured = self._reader = None
+        self._waiting = self._asked = None
+        self._status, self._heard, self._recording = 'idle', 0.0, False
+        self._commands = self.create_publisher(
+            JointTrajectory, self._options().controller, 10)
+        self._status_topic = self.create_publisher(String, '~/status', latched())
+        self._periods = self.create_publisher(String, '~/periods', latched())
+        self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
+        self.create_subscription(String, 'robot_description', self._take_description, latched())
+        self.create_service(Trigger, '~/check', self._answering(self._check))
+        self.create_service(Trigger, '~/play', self._answering(self._play))
+        self.create_service(Trigger, '~/stop', self._answering(self._stop_on_request))
+        self._recorder = {
+            verb: self.create_client(Trigger, f'{self._options().recorder or "recorder"}/{verb}')
+            for verb in ('start', 'stop')}
+        self.create_timer(PIECE, self._send)
+        self.create_timer(0.02, self._watch_silence)
+        self.create_timer(0.05, self._start_recorder)
+        self.create_timer(0.2, self._look_for_publisher)
+        self.create_timer(1.0, lambda: self._diagnostics.publish(diagnostics(
+            self, 'error' if self._status.startswith('stopped') else 'ok', self._status, {})))
+        self._say('idle')
+        self.get_logger().info('off until asked: call ~/check, then ~/play')
+
+    def _options(self):
+        return read_options(self, PlaybackOptions)
+
+    def _take_description(self, message):
+        try:
+            self._robot = load_robot_model(message.data)
+        except InertialIdError as error:
+            self.get_logger().error(str(error))
+
+    def _look_for_publisher(self):
+        topic = self._options().joint_states_topic
+        if self._reader is None and self.count_publishers(topic):
+            self._reader = self.create_subscription(JointState, topic, self._take_joints,
+                                                    stream(self, topic))
+
+    def _take_joints(self, message):
+        if self._robot is None:
+            return
+        try:
+            row = joint_rows(message, self._robot.joint_names)
+        except InertialIdError as error:
+            if self._course is not None:
+                self._brake(str(error))
+            return
+        if row is None:
+            return
+        stamp, *numbers = row
+        self._measured, self._heard = tuple(np.array(x) for x in numbers), time.monotonic()
+        if self._course is None:
+            return
+        expected = self._course.at([(stamp - self._began) * 1e-9])[0][0]
+        reason = self._guard.objection(self._robot, expected, *self._measured)
+        if reason:
+            self._brake(reason)
+
+    def _watch_silence(self):
+        if self._course is not None:
+            silence = time.monotonic() - self._heard
+            if silence > self._guard.stale:
+                self._brake(f'no joint states for {silence:.2f} s')
+
+    def _plan(self):
+        """Return the Course and its limits' use, or refuse."""
+        options = self._options()
+        if not options.motion_file:
+            raise MotionError('no motion', do='set motion_file: to the YAML of a design')
+        motion = read_motion(options.motion_file)
+        if self._robot is None:
+            raise MotionError('no robot_description was published')
+        if self._measured is None or time.monotonic() - self._heard > options.stale:
+            raise MotionError('no joint states', expected=options.joint_states_topic,
+                              do='start the robot driver')
+        if not self.count_subscribers(options.controller):
+            raise MotionError(f'nobody listens to {options.controller}',
+                              do='start the joint_trajectory_controller, or correct controller:')
+        course = plan_course(motion, self._measured[0], self._robot, periods=options.periods,
+                             speed=options.speed, approach_speed=options.approach_speed)
+        return course, check_course(course, self._robot)
+
+    def _check(self):
+        course, use = self._plan()
+        return (f'{course.approach:.1f} s to the start, then {course.periods} times '
+                f'{course.motion.period / course.speed:.1f} s; '
+                + ', '.join(f'{name} {100 * share:.0f} % of its limits'
+                            for name, share in use.items()))
+
+    def _play(self):
+        if self._course is not None or self._waiting is not None:
+            raise MotionError('a motion is being played', do='call ~/stop first')
+        course, _ = self._plan()
+        options = self._options()
+        self._guard = Guard(options.tracking, options.stale, options.effort)
+        if options.recorder:
+            self._say('starting')
+            self._waiting = course, time.monotonic() + PATIENCE
+        else:
+            self._begin(course, None)
+        return f'playing for {course.duration:.1f} s'
+
+    def _start_recorder(self):
+        """Call the recorder as soon as it is there; give up after PATIENCE."""
+        if self._waiting is None:
+            return
+        course, deadline = self._waiting
+        if self._asked is None and self._recorder['start'].service_is_ready():
+            self._asked = self._recorder['start'].call_async(Trigger.Request())
+        if self._asked is not None and self._asked.done():
+            answer, self._waiting, self._asked = self._asked.result(), None, None
+            self._begin(course, answer)
+        elif time.monotonic() > deadline:
+            self._waiting = self._asked = None
+            self._say(f'stopped: the recorder {self._options().recorder} does not answer; '
+                      'start it, or set recorder: to nothing')
+
+    def _begin(self, course, answer):
+        if answer is not None and not answer.success:
+            self._say(f'stopped: the recorder refused: {answer.message}')
+            return
+        self._recording = answer is not None
+        self._began = self.get_clock().now().nanoseconds + int(0.05e9)
+        self._course = course
+        starts = (self._began + np.round(course.period_starts() * 1e9)).astype(np.int64)
+        self._periods.publish(String(data=yaml.safe_dump(
+            {'period_s': course.motion.period / course.speed, 'bounds_ns': starts.tolist()})))
+        self._say('playing')
+        self._send()
+
+    def _send(self):
+        """Send the next piece; at the end of the course finish."""
+        if self._course is None:
+            return
+        now = (self.get_clock().now().nanoseconds - self._began) * 1e-9
+        if now >= self._course.duration + PIECE:
+            self._end('finished')
+            return
+        self._command(self._course.piece(max(now, 0.0)))
+
+    def _command(self, piece):
+        message = JointTrajectory(joint_names=list(self._robot.joint_names))
+        message.header.stamp = Time(sec=self._began // 10 ** 9, nanosec=self._began % 10 ** 9)
+        for t, q, v, a in zip(*piece):
+            nanoseconds = round(t * 1e9)
+            message.points.append(JointTrajectoryPoint(
+                positions=q.tolist(), velocities=v.tolist(), accelerations=a.tolist(),
+                time_from_start=Duration(sec=nanoseconds // 10 ** 9,
+                                         nanosec=nanoseconds % 10 ** 9)))
+        self._commands.publish(message)
+
+    def _brake(self, reason):
+        """Command the robot to rest along its path, now; close the bag; say why."""
+        now = (self.get_clock().now().nanoseconds - self._began) * 1e-9
+        self._command(self._course.piece(max(now, 0.0), horizon=0.0))
+        self.get_logger().error(f'stopped: {reason}')
+        self._end(f'stopped: {reason}')
+
+    def _end(self, status):
+        self._course = None
+        if self._recording:
+            self._recording = False
+            future = self._recorder['stop'].call_async(Trigger.Request())
+            future.add_done_callback(lambda f: self._say(f'{status}; {f.result().message}'))
+        else:
+            self._say(status)
+
+    def _stop_on_request(self):
+        if self._course is None:
+            raise MotionError('no motion is being played')
+        self._brake('asked to')
+        return 'braking'
+
+    def _say(self, status):
+        self._status = status
+        self._status_topic.publish(String(data=status))
+        self.get_logger().info(status)
+
+    def _answering(self, action):
+        """Return a service callback that answers with the words or the refusal of ``action``."""
+        def answer(_, response):
+            try:
+                response.message, response.success = action(), True
+            except InertialIdError as error:
+                response.message, response.success = str(error), False
+                self.get_logger().error(response.message)
+            return response
+        return answer
+
+    def destroy_node(self):
+        """Leave the robot at rest and the bag closed, also after Ctrl-C."""
+        if self._course is not None:
+            self._brake('the player was shut down')
+            self._wait_for_recorder()
+        super().destroy_node()
+
+    def _wait_for_recorder(self):
+        import rclpy
+        deadline = time.monotonic() + 2.0
+        while ';' not in self._status and time.monotonic() < deadline and self._status != 'idle':
+            rclpy.spin_once(self, timeout_sec=0.05)
+
+
+def main(args=None):
+    """Run the node."""
+    return run(Excitation, args, own_signals=True)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,112 @@
+"""
+Knowledge: what the numbers of a model are worth, parameter by parameter.
+
+Everything is read from the model's base entries and their covariance.  The inflation of a
+variance (Marquardt 1970) tells a parameter that the motion hardly excites (inflation near 1) from
+one that it excites, but only together with others (large inflation).
+"""
+
+from dataclasses import dataclass
+import re
+
+import numpy as np
+
+WELL, ROUGH, ZERO, NOT = 'known well', 'known roughly', 'not told from zero', 'not determined'
+WELL_PERCENT = 10.0  # standard error over value: two digits are right
+ROUGH_PERCENT = 50.0  # two standard errors from zero
+MIXED = 10.0  # inflation of the variance above which a parameter counts as mixed with others
+SURE = 3.0  # standard errors: of fifty true statements few are contradicted by chance
+# Laws whose coefficient cannot be below zero in a passive drive.
+PASSIVE = ('viscous', 'coulomb', 'armature')
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """
+    One base parameter, judged.
+
+    entry : as in ``model.base``; lead : Parameter that stands first in its expression
+    grade : WELL, ROUGH, ZERO or NOT; inflation : of its variance by the others (>= 1)
+    partner, correlation : the parameter whose estimate goes with this one most
+    never_negative : whether it is a sum of masses, moments of inertia, friction
+    """
+
+    entry: dict
+    lead: object
+    grade: str
+    inflation: float
+    partner: str
+    correlation: float
+    never_negative: bool
+
+    @property
+    def name(self):
+        """Return the name of the base parameter."""
+        return self.entry['name']
+
+    @property
+    def kind(self):
+        """Return what excites it: 'gravity' (masses, moments), 'inertia' or 'friction'."""
+        if self.lead.law not in ('', 'armature'):
+            return 'friction'
+        return 'inertia' if 'm^2' in self.entry['unit'] else 'gravity'
+
+    @property
+    def impossible(self):
+        """Return whether it is surely below zero although a sum of what cannot be."""
+        entry = self.entry
+        return bool(self.never_negative and entry['determined']
+                    and entry['value'] + SURE * entry['standard_error'] < 0.0)
+
+    @property
+    def surprise(self):
+        """Return how many standard errors the value lies from the robot description's."""
+        entry = self.entry
+        if not entry['determined'] or not entry['standard_error']:
+            return 0.0
+        return abs(entry['value'] - entry['nominal']) / entry['standard_error']
+
+
+def judge(model):
+    """Return the Knowledge of every base parameter of an IdentifiedModel, in its order."""
+    leads = {p.name: p for p in model.parameters}
+    inflation, partner, correlation = _dependence(np.asarray(model.covariance))
+    names = [entry['name'] for entry in model.base]
+    return [Knowledge(entry, leads[entry['expression'].split()[0]], _grade(entry),
+                      float(inflation[k]), names[partner[k]], float(correlation[k]),
+                      _never_negative(entry, leads))
+            for k, entry in enumerate(model.base)]
+
+
+def visible(model):
+    """Return the names of all standard parameters that take part in some base parameter."""
+    return {word for entry in model.base for word in entry['expression'].split()}
+
+
+def _never_negative(entry, parameters):
+    """Return whether the expression adds up only what is positive in every body and drive."""
+    terms = [parameters[word] for word in entry['expression'].split() if word in parameters]
+    return ' - ' not in entry['expression'] and all(
+        p.law in PASSIVE if p.law else re.fullmatch(r'(m|Ixx|Iyy|Izz)\d+', p.name)
+        for p in terms)
+
+
+def _grade(entry):
+    if not entry['determined']:
+        return NOT
+    relative = entry['relative_percent']
+    if relative is None or relative > ROUGH_PERCENT:
+        return ZERO
+    return WELL if relative <= WELL_PERCENT else ROUGH
+
+
+def _dependence(covariance):
+    """Return inflation (b,), index of the closest other parameter (b,), correlation to it (b,)."""
+    size = np.sqrt(np.diag(covariance))
+    size = np.where(size > 0.0, size, 1.0)
+    R = covariance / np.outer(size, size)
+    # Directions without any data may leave R singular to working precision.
+    inflation = np.maximum(1.0, np.diag(np.linalg.pinv(R, hermitian=True)))
+    others = R - np.diag(np.diag(R))
+    partner = np.argmax(np.abs(others), axis=1)
+    return inflation, partner, others[np.arange(len(R)), partner]

@@ -1,0 +1,150 @@
+"""The page: everything of an identification in one HTML file that needs nothing else."""
+
+from itertools import zip_longest
+
+from jinja2 import Environment, PackageLoader, select_autoescape, StrictUndefined
+import numpy as np
+
+from .curves import curves, friction_curves
+from .digits import percent, significant, typeset, with_error
+from .knowledge import judge, MIXED
+from .pictures import friction_picture, parameter_picture, torque_picture
+from .reach import force_unit, robot_of_model
+from .words import chapters
+
+SIGNALS = (  # key of an observation's summary, words, unit, digits
+    ('topic', 'topic', '', 0), ('effort_topic', 'effort from', '', 0),
+    ('effort_kind', 'kind of effort', '', 0),
+    ('rate', 'rate', 'Hz', 4), ('duration', 'duration', 's', 4), ('samples', 'samples', '', 0),
+    ('missing', 'missing samples', '', 0), ('gaps', 'gaps that split it', '', 0),
+    ('segments', 'segments', '', 0), ('velocity', 'velocity', '', 0),
+    ('velocity_disagreement', 'relative difference of measured and differentiated velocity', '', 2),
+    ('motion_ends_at', 'motion ends at', 'Hz', 3), ('cutoff', 'low-pass cutoff', 'Hz', 3),
+    ('cutoff_chosen', 'cutoff chosen from the data', '', 0),
+    ('decimate', 'learnt from every so many samples', '', 0))
+
+
+def render(identification):
+    """Return the HTML text of an Identification."""
+    model = identification.model
+    environment = Environment(
+        loader=PackageLoader('ros_inertial_id.report', ''), undefined=StrictUndefined,
+        autoescape=select_autoescape(default=True), trim_blocks=True, lstrip_blocks=True)
+    environment.filters.update(significant=significant, typeset=typeset)
+    known = judge(model)
+    return environment.get_template('report.html').render(
+        model=model, s=model.statistics, verdict=chapters(model), unit=force_unit(
+            robot_of_model(model)), signals=_signals(model), fits=_fits(model),
+        correlation=_correlation(model), torque=_torque(model, identification),
+        parameters=[_parameter_row(item) for item in known],
+        parameter_picture=parameter_picture(known), bodies=_bodies(model),
+        friction=_friction(model, identification), region=_region(model),
+        options={k: v for k, v in model.options.items() if v not in ('', (), [])},
+        recordings=_recordings(model))
+
+
+def _signals(model):
+    """Return rows (words, one text per recording) of what was understood of the signals."""
+    known = {key for key, *_ in SIGNALS}
+    rows = list(SIGNALS)
+    rows += [(key, key, '', 0) for key in model.preprocessing[0] if key not in known]
+    out = []
+    for key, words, unit, digits in rows:
+        values = [summary.get(key) for summary in model.preprocessing]
+        if all(value is None for value in values):
+            continue
+        texts = [_text(value, digits) for value in values]
+        out.append((words, [f'{text} {unit}'.strip() for text in texts]))
+    return out
+
+
+def _text(value, digits):
+    if isinstance(value, bool) or value is None:
+        return {True: 'yes', False: 'no', None: '-'}[value]
+    return significant(value, digits) if digits else str(value)
+
+
+def _fits(model):
+    """Return (part, kind, fit) of every residual statistics there is."""
+    return [(part, kind, model.statistics[part][kind])
+            for part in ('training', 'validation') if part in model.statistics
+            for kind in ('filtered', 'raw')]
+
+
+def _correlation(model):
+    """Return {group: (samples, seconds or None)} over which its residual is correlated."""
+    first = model.preprocessing[0]
+    period = first.get('decimate', 1) / first['rate'] if first.get('rate') else None
+    return {name: (n, n * period if period else None)
+            for name, n in model.statistics['correlation_samples'].items()}
+
+
+def _torque(model, identification):
+    """Return (group, picture) with validation and training side by side."""
+    parts = {'validation': curves(model, identification.validation),
+             'training': curves(model, identification.training)}
+    parts = {what: drawn for what, drawn in parts.items() if drawn}
+    out = []
+    for name in next(iter(parts.values()), {}):
+        titled = [(_title(what, drawn[name], model.statistics[what]['filtered']['rms'][name]),
+                   drawn[name]) for what, drawn in parts.items()]
+        out.append((name, torque_picture(titled)))
+    return out
+
+
+def _title(what, curve, error):
+    size = np.sqrt(np.nanmean(curve.y ** 2))
+    share = f' ({significant(100 * error / size)} %)' if size else ''
+    return (f'{what}: residual {significant(error)} of {significant(size)} {curve.unit} '
+            f'RMS{share}')
+
+
+def _parameter_row(item):
+    entry = item.entry
+    row = {'name': item.name, 'expression': entry['expression'], 'unit': typeset(entry['unit']),
+           'owner': item.lead.owner, 'determined': entry['determined'], 'grade': item.grade,
+           'nominal': '' if item.lead.law else f"{entry['nominal']:.4g}",
+           'impossible': item.impossible, 'mixed': '', 'surprise': None}
+    if entry['determined']:
+        row['value'], row['error'] = with_error(entry['value'], entry['standard_error'])
+        row['relative'] = percent(entry['relative_percent'])
+        row['surprise'] = None if item.lead.law else item.surprise
+    if item.inflation > MIXED:
+        row['mixed'] = f'{item.partner} ({item.correlation:+.2f})'
+    return row
+
+
+def _bodies(model):
+    """Return (number, link, joint): the numbers at the end of parameter names."""
+    return [(k + 1, link, joint) for k, (joint, link) in enumerate(
+        zip_longest(model.robot['joints'], model.robot['links'], fillvalue=''))]
+
+
+def _friction(model, identification):
+    """Return None, or the picture and a table of laws and coefficients per joint."""
+    drawn = friction_curves(model, identification.training)
+    laws, rows = {}, {}
+    for item in judge(model):
+        law, row = item.lead.law, _parameter_row(item)
+        if law:
+            laws[law] = row['unit']
+            rows.setdefault(item.lead.owner, {})[law] = row
+    if not laws:
+        return None
+    shapes = {p.owner: p.shape for p in model.parameters if p.law and p.shape is not None}
+    return {'picture': friction_picture(drawn) if drawn else '', 'laws': laws, 'rows': rows,
+            'shapes': shapes}
+
+
+def _region(model):
+    """Return (joint, {quantity: (smallest, largest) as texts}) of the training data."""
+    return [(joint, {name: tuple(significant(x) for x in ends) for name, ends in seen.items()})
+            for joint, seen in model.region.items()]
+
+
+def _recordings(model):
+    """Return (part, provenance) of every recording that was used."""
+    provenance = model.provenance
+    return [(part, entry) for part, key in (('training', 'recordings'),
+                                            ('validation', 'validation'))
+            for entry in provenance.get(key, ())]

@@ -1,0 +1,58 @@
+"""Reach: how far the joints went in the training data, and of what limit."""
+
+import numpy as np
+
+from ..dynamics.robot_model import RobotModel
+from ..identify import prediction_options
+from ..methods import METHODS
+
+HALF = 0.5  # share of a limit below which a motion is called small
+WORDS = {'q': ('the joints spanned', 'rad'), 'v': ('the joints reached', 'rad/s'),
+         'a': ('and', 'rad/s^2')}
+
+
+def robot_of_model(model, gravity=None):
+    """Return the method's robot of an IdentifiedModel under gravity (3,), its own by default."""
+    gravity = model.mounting['gravity_base'][0] if gravity is None else gravity
+    return METHODS[model.method].build(model.robot['urdf'], prediction_options(model),
+                                       np.asarray(gravity, dtype=float))
+
+
+def force_unit(robot):
+    """Return the unit of what a method measures, over all row groups."""
+    turning = isinstance(robot, RobotModel) and not any(robot.prismatic)
+    return 'N m' if turning else 'N m or N'
+
+
+def reached(model, *quantities):
+    """Return in words how far the joints went: spans of q, largest v and a; '' if unknown."""
+    robot = robot_of_model(model)
+    texts = [_reached(model, robot, name) for name in quantities]
+    return ' '.join(text for text in texts if text)
+
+
+def _reached(model, robot, name):
+    spans = {joint: seen[name][1] - seen[name][0] if name == 'q' else max(map(abs, seen[name]))
+             for joint, seen in model.region.items() if name in seen}
+    if not spans:
+        return ''
+    words, unit = WORDS[name]
+    if any(getattr(robot, 'prismatic', ())):
+        unit += f" or {unit.replace('rad', 'm')}"
+    text = f'{words} {min(spans.values()):.2g} to {max(spans.values()):.2g} {unit}'
+    limits = _limits(robot, name)
+    shares = {j: span / limits[j] for j, span in spans.items() if limits.get(j, 0.0) > 0.0}
+    if not shares:
+        return text
+    small = [j for j in sorted(shares, key=shares.get) if shares[j] < HALF]
+    text += f', {100 * min(shares.values()):.0f} to {100 * max(shares.values()):.0f} % of limits'
+    if small:
+        text += f" (below half: {'all' if len(small) == len(spans) else ', '.join(small)})"
+    return text
+
+
+def _limits(robot, name):
+    if not isinstance(robot, RobotModel) or name == 'a':
+        return {}
+    values = robot.upper - robot.lower if name == 'q' else robot.velocity
+    return dict(zip(robot.joint_names, values))

@@ -1,0 +1,64 @@
+"""The summary of an identification as plain text, for terminals and logs."""
+
+from textwrap import wrap
+
+from .digits import significant
+from .knowledge import judge, NOT
+from .reach import force_unit, robot_of_model
+from .words import verdict
+
+WIDTH = 98
+LISTED = 4  # names in a sentence
+
+
+def summary(model):
+    """Return an IdentifiedModel as a short text table with the verdict below it."""
+    lines = [*_head(model), '', *_table(model), '']
+    for text in verdict(model, LISTED):
+        lines += wrap(text, WIDTH, initial_indent='- ', subsequent_indent='  ')
+    return '\n'.join(lines)
+
+
+def _head(model):
+    s, first = model.statistics, model.preprocessing[0]
+    gravity = '; '.join(' '.join(f'{x:.3g}' for x in g) for g in model.mounting['gravity_base'])
+    bags = len(model.preprocessing)
+    signal = [f'{first["rate"]:.4g} Hz'] if first.get('rate') else []
+    signal += [f'low-pass {first["cutoff"]:.3g} Hz', f'{first["velocity"]} velocity']
+    return [f"{model.robot['name']}: {model.method}, gravity [{gravity}] m/s^2 in "
+            f"{model.robot['base_link']}",
+            f"{s['samples']} samples of {bags} recording{'s' if bags > 1 else ''}, "
+            f"{', '.join(signal)}; rank {s['rank_in_data']} of {s['rank']}, condition number "
+            f"{s['condition_number']:.4g}"]
+
+
+def _table(model):
+    """Return rows of a table per joint: residual RMS, friction; then over all and relative."""
+    s = model.statistics
+    fits = {(part, kind): s[part][kind] for part in ('training', 'validation') if part in s
+            for kind in ('filtered', 'raw')}
+    laws, coefficients = _friction(model)
+    unit = force_unit(robot_of_model(model))
+    joints = list(fits['training', 'filtered']['rms'])
+    rows = [[f'RMS [{unit}]', *(f'{part[:5]}.' for part, _ in fits), *laws],
+            ['', *(kind for _, kind in fits), *(f'[{unit}]' for unit in laws.values())]]
+    rows += [[joint, *(significant(fit['rms'][joint]) for fit in fits.values()),
+              *(coefficients.get((joint, law), '') for law in laws)] for joint in joints]
+    rows.append(['all', *(significant(fit['rms_all']) for fit in fits.values())])
+    rows.append(['relative [%]', *(significant(fit['relative_percent']) for fit in fits.values())])
+    wide = [max(len(row[k]) for row in rows if k < len(row)) for k in range(len(rows[0]))]
+    return [(f'{row[0]:<{wide[0]}}' + ''.join(f'  {cell:>{w}}' for cell, w in
+                                             zip(row[1:], wide[1:]))).rstrip() for row in rows]
+
+
+def _friction(model):
+    """Return {law: unit} and {(joint, law): coefficient with its standard error}."""
+    laws, coefficients = {}, {}
+    for item in judge(model):
+        entry, law = item.entry, item.lead.law
+        if law:
+            laws[law] = entry['unit']
+            coefficients[item.lead.owner, law] = (
+                NOT if item.grade == NOT
+                else f"{entry['value']:.2g} +- {entry['standard_error']:.1g}")
+    return laws, coefficients

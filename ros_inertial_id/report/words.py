@@ -1,0 +1,211 @@
+"""
+Words: what a model knows, what it does not know and what would help, as sentences.
+
+Every sentence is computed from the model's statistics, base entries and region; where there is
+nothing to say, nothing is said.
+"""
+
+import numpy as np
+
+from .digits import significant
+from .knowledge import (judge, MIXED, NOT, ROUGH, ROUGH_PERCENT, SURE, visible, WELL,
+                        WELL_PERCENT, ZERO)
+from .reach import reached, robot_of_model
+from ..methods import METHODS
+
+CARRIES_OVER, MUCH_WORSE = 1.3, 2.0  # other data over training, relative residuals
+EXACT_PERCENT = 1e-6  # below it a residual is rounding
+SYSTEMATIC = 4.0  # correlation of residuals over that of white noise behind the same filter
+MANY = 1 / 3  # share of the parameters of a kind that makes advice worth giving
+
+
+def verdict(model, listed=10):
+    """Return the verdict on an IdentifiedModel, one item per finding; names listed at the most."""
+    return [text for texts in chapters(model, listed).values() for text in texts]
+
+
+def chapters(model, listed=10):
+    """Return {heading: items} of the verdict."""
+    known = judge(model)
+
+    def few(names):
+        names = list(names)
+        more = len(names) - listed
+        return ', '.join(names[:listed]) + (f' and {more} more' if more > 0 else '')
+
+    return {'How well it predicts': [*_fit(model), *_left_out(model), *_residual(model, few)],
+            'What is known': [*_known(known, few), *_nominal(known, few)],
+            'What is not known': [*_unknown(known, few), *_impossible(known, few), *_rank(model)],
+            'What would help': [*_motion(model, known), *_mounting(model, few)]}
+
+
+def _fit(model):
+    s = model.statistics
+    training = s['training']['filtered']['relative_percent']
+    if 'validation' in s:
+        fit, raw = s['validation']['filtered'], s['validation']['raw']
+        other = fit['relative_percent']
+        yield (f'Validation: {_percent(other)} of the measured side is unexplained (RMS '
+               f"{significant(fit['rms_all'])}; raw {_percent(raw['relative_percent'])}), in training "
+               f'{_percent(training)}: {_compared(other, training)}.')
+    elif s.get('left_out_relative_percent') is not None:
+        left = s['left_out_relative_percent']
+        yield (f'No validation recording. Each fifth of the training data, predicted from the '
+               f'others, leaves {_percent(left)} unexplained, all together '
+               f'{_percent(training)}: {_compared(left, training)}.')
+    else:
+        yield (f'No validation recording: {_percent(training)} unexplained in training says '
+               'nothing about other motions.')
+
+
+def _percent(value):
+    return 'an unknown share' if value is None else f'{significant(value)} %'
+
+
+def _compared(other, training):
+    if other is None or not training:
+        return 'they cannot be compared'
+    ratio = other / training
+    if ratio <= CARRIES_OVER or other < EXACT_PERCENT:
+        return 'the model carries over to data it has not seen'
+    if ratio <= MUCH_WORSE:
+        return f'somewhat worse than in training ({ratio:.1f} times)'
+    return (f'{ratio:.1f} times worse than in training, so the model is fitted to one motion or '
+            'the other data move where it did not')
+
+
+def _left_out(model):
+    s = model.statistics
+    left, training = s.get('left_out_relative_percent'), s['training']['filtered'][
+        'relative_percent']
+    if ('validation' in s and left and training and left > MUCH_WORSE * training
+            and left > EXACT_PERCENT):
+        yield (f'Leaving out each fifth of the training in turn gives {_percent(left)}, '
+               f'{left / training:.1f} times the training residual: the fifths do not show the '
+               'same things, and all of them are needed.')
+
+
+def _residual(model, few):
+    """Say whether the residual is noise, by its correlation against that of the filter."""
+    s, first = model.statistics, model.preprocessing[0]
+    if not first.get('rate') or not first.get('cutoff'):
+        return
+    period = first.get('decimate', 1) / first['rate']
+    noise = max(period, 0.5 / first['cutoff'])
+    seconds = {name: n * period for name, n in s['correlation_samples'].items()}
+    bad = [n for n in sorted(seconds, key=seconds.get, reverse=True)
+           if seconds[n] > SYSTEMATIC * noise]
+    if not bad:
+        yield (f'The residuals look like noise behind the filter (correlated over at most '
+               f'{max(seconds.values()):.2g} s).')
+        return
+    fewest = min(s['samples'] / n for n in s['correlation_samples'].values())
+    where = 'every joint' if len(bad) == len(seconds) else few(bad)
+    yield (f'The residuals are not noise but correlated for up to {seconds[bad[0]]:.2g} s (noise '
+           f'behind the filter: {noise:.2g} s): something in {where} is not in the model, such as '
+           'friction beyond these laws, elasticity or sensor drift. The standard errors allow '
+           f"for it: {s['samples']} samples count as few as {fewest:.0f}.")
+
+
+def _known(known, few):
+    well, rough = (sorted((k for k in known if k.grade == grade),
+                          key=lambda k: k.entry['relative_percent']) for grade in (WELL, ROUGH))
+    yield (f'Known well, standard error up to {WELL_PERCENT:.0f} %: {len(well)} of {len(known)} '
+           f'base parameters{_colon(few(k.name for k in well))}.')
+    if rough:
+        yield (f'Known roughly, {WELL_PERCENT:.0f} to {ROUGH_PERCENT:.0f} %: {len(rough)}'
+               f'{_colon(few(k.name for k in rough))}.')
+
+
+def _colon(text):
+    return f': {text}' if text else ''
+
+
+def _nominal(known, few):
+    bodies = [k for k in known if not k.lead.law and k.grade != NOT]
+    if not any(k.entry['nominal'] for k in bodies):
+        return
+    far = sorted((k for k in bodies if k.surprise > SURE), key=lambda k: -k.surprise)
+    if far:
+        yield (f'Against the robot description by more than {SURE:.0f} standard errors: '
+               f'{len(far)} of {len(bodies)} inertial parameters'
+               f'{_colon(few(f"{k.name} ({k.surprise:.0f})" for k in far))}.')
+    else:
+        yield (f'No inertial parameter contradicts the robot description by more than '
+               f'{SURE:.0f} standard errors.')
+
+
+def _unknown(known, few):
+    zero = [k for k in known if k.grade == ZERO]
+    small = [k for k in zero if k.inflation <= MIXED]
+    mixed = sorted((k for k in zero if k.inflation > MIXED), key=lambda k: -abs(k.correlation))
+    missing = [k for k in known if k.grade == NOT]
+    if small:
+        yield (f'Too small in this motion to be told from zero: {len(small)}'
+               f'{_colon(few(k.name for k in small))}.')
+    if mixed:
+        yield (f'Not told from zero because the motion shows them only together with others: '
+               f'{len(mixed)}{_colon(few(k.name for k in mixed))}. Closest pair: {mixed[0].name} '
+               f'with {mixed[0].partner}, correlation {mixed[0].correlation:+.2f}.')
+    if missing:
+        yield (f'Not determined by the data, no number is given: {len(missing)}'
+               f'{_colon(few(k.name for k in missing))}.')
+
+
+def _impossible(known, few):
+    wrong = [f"{k.name} = {k.entry['value']:.2g}" for k in known if k.impossible]
+    if wrong:
+        yield (f'Below zero, which is physically impossible: {few(wrong)}. They absorb something that is not in the model: predict with '
+               'them, but do not read them one by one.')
+
+
+def _rank(model):
+    s = model.statistics
+    if s['rank_in_data'] < s['rank']:
+        yield (f"The data show {s['rank_in_data']} of the {s['rank']} directions that the "
+               'structure allows.')
+
+
+def _motion(model, known):
+    """Say which motion would show what is not known, by how far the joints moved."""
+    poor = [k for k in known if k.grade in (ZERO, NOT)]
+    if not poor:
+        yield 'Nothing is left unknown that motion under this mounting can show.'
+        return
+    lacking = {}
+    for kind in ('inertia', 'friction', 'gravity'):
+        few, every = (sum(k.kind == kind for k in some) for some in (poor, known))
+        if few > MANY * every:
+            lacking[kind] = f'{few} of {every} {kind}'
+    fast = [lacking[kind] for kind in ('inertia', 'friction') if kind in lacking]
+    if fast:
+        yield (f'Faster motion would help {" and ".join(fast)} parameters'
+               f"{_colon(reached(model, 'v', 'a'))}.")
+    if 'gravity' in lacking:
+        yield (f"Wider motion would help {lacking['gravity']} parameters"
+               f"{_colon(reached(model, 'q'))}.")
+    mixed = sum(k.inflation > MIXED for k in poor)
+    if mixed > MANY * len(poor):
+        yield (f'A motion designed for it would separate the {mixed} that are shown only together '
+               f"(condition number now {model.statistics['condition_number']:.0f}).")
+
+
+def _mounting(model, few):
+    """Name the parameters that gravity from another side would show, none of the recorded did."""
+    strength = np.linalg.norm(model.mounting['gravity_base'][0])
+    rows = METHODS[model.method]
+    # A direction along no axis of a usual robot: what gravity can show at all, it shows here.
+    robot = robot_of_model(model, strength * np.array([0.48, -0.60, 0.64]))
+    state = rows.random_state(robot, 16, np.random.default_rng(0))
+    size = np.zeros(len(model.parameters))
+    for block in rows.regress(state, robot, model.parameters):
+        for group in block.groups:
+            size[group.columns] += np.linalg.norm(group.W, axis=0)
+    size *= [p.scale for p in model.parameters]
+    seen = visible(model)
+    hidden = [p.name for p, s in zip(model.parameters, size)
+              if s > 1e-9 * size.max() and p.name not in seen]
+    if hidden:
+        yield (f'No motion under the recorded mounting shows {few(hidden)}. They make no '
+               'difference there, but a tilted or wall mounting needs them: record a motion with '
+               'the base tilted to know them too.')
