@@ -13,7 +13,6 @@ import numpy as np
 from . import __version__
 from .dynamics.robot_model import gravity_from_mounting
 from .errors import ConfigError, RecordingError, RobotModelError
-from .estimation.base_parameters import find_base_parameters
 from .estimation.consistency import consistent
 from .estimation.estimators import ESTIMATORS, Problem
 from .estimation.identified_model import IdentifiedModel, plain
@@ -21,6 +20,7 @@ from .estimation.information import Information, one_thread
 from .estimation.residuals import Fit, Residuals
 from .estimation.shapes import alternatives, choose_shapes
 from .methods import METHODS
+from .mounting import check_mounting, mounting_parameters, structural_base
 from .options import check_ranges, option
 
 FOLDS = 5
@@ -39,7 +39,7 @@ class EstimationOptions:
     total_mass: float = option(0.0, 'known mass of all moving links, used with consistent; 0: '
                                'unknown', unit='kg', at_least=0.0)
     weighed_links: tuple = option((), 'links whose mass is known, used with consistent')
-    weighed_masses: tuple = option((), 'their masses, one each', unit='kg')
+    weighed_masses: tuple = option((), 'their masses, one each', unit='kg', item=float)
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def identify(recordings, options, *, method='serial_arm', urdf='', validate=(), 
     if options.consistent:
         values, statistics['consistent'] = _consistent(total, base, estimate, options)
     model = IdentifiedModel(
-        method, asdict(options), _robot_entry(robots[0]), _mounting_entry(robots, recordings),
+        method, asdict(options), _robot_entry(robots[0]), _mounting_entry(rows, robots, recordings, options, base),
         base.parameters, values, _base_entries(base, estimate),
         estimate.cov_params, statistics, region, [o.summary for o in observations],
         _provenance(recordings))
@@ -131,7 +131,7 @@ def options_class(method):
 
 
 def check_robot(model, robot):
-    """Raise RobotModelError when ``robot`` moves or is mounted unlike the identified one."""
+    """Raise RobotModelError when the model knows too little of ``robot``, as it is mounted."""
     if tuple(model.robot['joints']) != robot.joint_names:
         raise RobotModelError('the model is of another robot', do='use its own model file',
                               expected=model.robot['joints'], found=robot.joint_names)
@@ -139,13 +139,7 @@ def check_robot(model, robot):
         raise RobotModelError(
             f"the model is of robot {model.robot['name']!r} with other kinematics",
             found=f'robot {robot.name!r}, same joint names but other axes or placements')
-    known = [np.array(g) for g in model.mounting['gravity_base']]
-    if not any(np.allclose(robot.gravity_base, g, atol=0.02) for g in known):
-        raise RobotModelError(
-            'the model was identified under another mounting',
-            expected=f"gravity_base {model.mounting['gravity_base']}",
-            found=np.round(robot.gravity_base, 4).tolist(),
-            do='identify under this mounting too')
+    check_mounting(_method(model.method), model, prediction_options(model), robot)
 
 
 def robot_of(recording, options, urdf='', method='serial_arm'):
@@ -204,16 +198,8 @@ def _structure(rows, robots, columns):
     later = {k for ks in twins.values() for k in ks[1:]}
     primary = [k for k in range(len(columns)) if k not in later]
     parameters = [columns[k] for k in primary]
+    base = structural_base(rows, robots, parameters)
     keep = np.full(len(columns), -1)
-    keep[primary] = np.arange(len(primary))
-    rng = np.random.default_rng(0)
-    information = Information(len(primary))
-    for robot in robots:
-        state = rows.random_state(robot, 3 * len(primary), rng)
-        for block in rows.regress(state, robot, columns):
-            information.fold(block, keep)
-    base = find_base_parameters(information.system()[0], parameters)
-    keep[:] = -1
     keep[np.array(primary)[base.independent]] = np.arange(len(base))
     choices, size = {}, len(base)
     for name, ks in twins.items():
@@ -353,25 +339,27 @@ def _robot_entry(robot):
             'kinematics_sha256': robot.kinematics_sha256(), 'urdf': robot.urdf}
 
 
-def _mounting_entry(robots, recordings):
+def _mounting_entry(rows, robots, recordings, options, base):
     gravity = []
     for robot in robots:
         if not any(np.allclose(robot.gravity_base, g) for g in gravity):
             gravity.append([float(x) for x in robot.gravity_base])
-    return {'text': [r.mounting for r in recordings], 'gravity_base': gravity}
+    with one_thread():
+        told = mounting_parameters(rows, robots[0].urdf, options, base)
+    return {'text': [r.mounting for r in recordings], 'gravity_base': gravity, **told}
 
 
 def _base_entries(base, estimate):
     out = []
     rows = zip(base.names(), base.expressions(), base.units(), estimate.params, estimate.bse,
-               estimate.data_bse, estimate.determined, base.nominal())
-    for name, expression, unit, value, error, data_error, determined, nominal in rows:
+               estimate.data_bse, estimate.determined, base.nominal(), base.groupings())
+    for name, expression, unit, value, error, data_error, determined, nominal, grouping in rows:
         known = bool(determined)
         out.append({'name': name, 'expression': expression, 'unit': unit, 'determined': known,
                     'value': float(value) if known else None,
                     'standard_error': float(error) if known else None,
                     'relative_percent': float(100 * error / abs(value)) if known and value
-                    else None, 'nominal': float(nominal)})
+                    else None, 'nominal': float(nominal), 'grouping': grouping})
     return out
 
 

@@ -399,3 +399,18 @@ def test_empty_bags_are_read(tmp_path):
         recording = read_bag(tmp_path / storage)
         assert not any(map(len, recording.channels.values()))
         assert recording.provenance['duration_s'] == 0.0
+
+
+def test_reading_holds_little_more_than_the_arrays(tmp_path):
+    channel = joint_states(60_000)
+    write_recording(tmp_path / 'bag', Recording({'/joint_states': channel}))
+    tracemalloc.start()
+    try:
+        got = read_bag(tmp_path / 'bag').channels['/joint_states']
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    sizes = [array.nbytes for array in (got.stamp_ns, got.received_ns, *got.fields.values())]
+    # one field in two copies while its parts are joined, and a batch of messages
+    assert peak < sum(sizes) + max(sizes) + 5_000_000
+    assert len(got) == 60_000

@@ -15,8 +15,10 @@ rclpy = pytest.importorskip('rclpy', reason='node tests need rclpy')
 
 from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue  # noqa: E402
 from rcl_interfaces.srv import SetParameters  # noqa: E402
+from rclpy.duration import Duration  # noqa: E402
 from rclpy.executors import SingleThreadedExecutor  # noqa: E402
 from rclpy.qos import DurabilityPolicy, QoSProfile  # noqa: E402
+from rclpy.time import Time  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
 from std_msgs.msg import String  # noqa: E402
 from std_srvs.srv import Trigger  # noqa: E402
@@ -90,13 +92,22 @@ class Operator:
         assert response.success
         return int(response.message)
 
-    def send(self, positions, seconds, names=('joint1', 'joint2')):
-        """Send one point to reach at rest ``seconds`` from now."""
-        point = JointTrajectoryPoint(positions=positions, velocities=[0.0] * len(positions),
-                                     accelerations=[0.0] * len(positions))
-        point.time_from_start.sec = seconds
+    def send(self, *targets, names=('joint1', 'joint2'), start_ns=0):
+        """Send points to pass at rest: (positions, whole seconds from the start or from now)."""
+        message = JointTrajectory(joint_names=names)
+        message.header.stamp = Time(nanoseconds=start_ns).to_msg()
+        for positions, seconds in targets:
+            still = [0.0] * len(positions)
+            message.points.append(JointTrajectoryPoint(
+                positions=positions, velocities=still, accelerations=still,
+                time_from_start=Duration(seconds=seconds).to_msg()))
         self.until(self.trajectory.get_subscription_count, 'the controller')
-        self.trajectory.publish(JointTrajectory(joint_names=names, points=[point]))
+        self.trajectory.publish(message)
+
+    def reach(self, positions):
+        """Spin until the arm is where it should be, within a tracking error of 10 mrad."""
+        self.until(lambda: self.states[-1].position == pytest.approx(positions, abs=0.01),
+                   f'the arm to reach {positions}')
 
     def see(self, count):
         """Return the newest joint state after ``count`` new ones."""
@@ -140,12 +151,16 @@ def no_fault_afterwards(request):
         request.getfixturevalue('robot')[0].set_fault('')
 
 
+def stamp_ns(message):
+    """Return the header stamp [ns]."""
+    return message.header.stamp.sec * 10**9 + message.header.stamp.nanosec
+
+
 def test_every_published_joint_state_arrives_with_uniform_stamps(robot):
     operator, _, _ = robot
 
     def since_the_silence():
-        stamps = np.array([s.header.stamp.sec * 10**9 + s.header.stamp.nanosec
-                           for s in operator.states])
+        stamps = np.array([stamp_ns(state) for state in operator.states])
         return len(stamps) - 1 - np.flatnonzero(np.diff(stamps) != 2_000_000)
 
     assert operator.set_fault('joint_states_stop').successful
@@ -166,14 +181,28 @@ def test_every_published_joint_state_arrives_with_uniform_stamps(robot):
 
 def test_trajectory_is_followed_and_wrong_joint_names_are_refused(robot):
     operator, log, _ = robot
-    operator.send([0.4, -0.3], 1)
-    operator.send([9.0, 9.0], 1, names=('shoulder', 'joint2'))
+    operator.send(([0.4, -0.3], 1))
+    operator.reach([0.4, -0.3])
+    operator.send(([1.0, 1.0], 1), names=('shoulder', 'joint2'))
     operator.until(lambda: 'trajectory refused' in log.read_text(), 'the refusal')
     assert 'found shoulder, joint2' in log.read_text()
-    final = operator.see(800).position
-    assert final == pytest.approx([0.4, -0.3], abs=0.01)  # tracking error of milliradians
-    operator.send([0.0, 0.2], 1, names=('joint2', 'joint1'))  # another order
-    assert operator.see(800).position == pytest.approx([0.2, 0.0], abs=0.01)
+    assert operator.see(800).position == pytest.approx([0.4, -0.3], abs=0.01)
+    operator.send(([0.0, 0.2], 1), names=('joint2', 'joint1'))  # another order
+    operator.reach([0.2, 0.0])
+
+
+def test_trajectory_with_a_start_time_keeps_it_and_points_of_the_past_are_dropped(robot):
+    operator, _, _ = robot
+    operator.send(([0.0, 0.0], 1))
+    operator.reach([0.0, 0.0])
+    start_ns = stamp_ns(operator.see(500)) - 3 * 10**9  # at rest by now
+    operator.send(([2.0, 2.0], 1), ([0.5, 0.5], 8), start_ns=start_ns)
+    operator.until(lambda: stamp_ns(operator.states[-1]) > start_ns + 8.5e9, 'the end')
+    position = {stamp_ns(s) - start_ns: np.array(s.position) for s in operator.states}
+    late = [x for t, x in position.items() if t >= 8e9]
+    assert np.abs(np.array(late) - 0.5).max() < 0.01
+    early = [x for t, x in position.items() if 3e9 <= t <= 7e9]
+    assert np.max(early) < 0.45
 
 
 def test_description_is_latched_and_the_truth_file_tells_another_robot(robot):
@@ -189,23 +218,32 @@ def test_description_is_latched_and_the_truth_file_tells_another_robot(robot):
 
 def test_faults_strike_until_they_are_taken_back(robot):
     operator, _, _ = robot
-    operator.send([0.0, 0.0], 1)
-    start_position = operator.see(800).position[0]
+    operator.send(([0.0, 0.0], 1))
+    operator.reach([0.0, 0.0])
     refused = operator.set_fault('explosion')
     assert not refused.successful and 'joint_stuck' in refused.reason
 
     operator.set_fault('effort_offset')
-    assert operator.see(50).effort[0] > 80.0  # the limit of the description
+    operator.until(lambda: operator.states[-1].effort[0] > 80.0, 'more than the effort limit')
     operator.set_fault('joint_stuck')
-    operator.send([0.5, 0.5], 1)
-    assert operator.see(800).position[0] == pytest.approx(start_position, abs=1e-3)
+    stuck = operator.see(500).position[0]
+    operator.send(([0.5, 0.5], 1))
+    assert operator.see(800).position[0] == pytest.approx(stuck, abs=1e-6)
     operator.set_fault('drop_trajectory')
-    held = operator.see(400).position
-    operator.send([-0.5, -0.5], 1)
+    held = operator.see(500).position
+    operator.send(([-0.5, -0.5], 1))
     assert operator.see(800).position == pytest.approx(held, abs=0.01)
     operator.set_fault('')
-    operator.send([-0.5, -0.5], 1)
-    assert operator.see(800).position == pytest.approx([-0.5, -0.5], abs=0.01)
+    operator.send(([-0.5, -0.5], 1))
+    operator.reach([-0.5, -0.5])
+
+
+def test_what_is_fixed_at_the_start_cannot_be_set_later(robot):
+    operator, _, _ = robot
+    value = ParameterValue(type=ParameterType.PARAMETER_DOUBLE, double_value=100.0)
+    request = SetParameters.Request(parameters=[Parameter(name='rate', value=value)])
+    result = operator.call(operator.parameters, request).results[0]
+    assert not result.successful and 'rate is fixed' in result.reason
 
 
 @pytest.mark.parametrize('parameters, message', [

@@ -14,34 +14,39 @@ import numpy as np
 from ..errors import RobotModelError
 from .mechanism import CLOSED, SINGULAR, coupled, describe
 
-STEP = 0.1      # cell size: [rad], or this share of the mechanism's reach [m]
+STEP = 0.2      # cell size: [rad], or this share of the mechanism's reach [m]
 ROUNDS = 12     # Newton steps; quadratic convergence needs four
 JUMP = 0.2      # largest departure from the motion along R, per unit of the motion
 
 
 class Continuation:
     """
-    Follows one motion of a Mechanism; the memory of its cells lasts from piece to piece.
+    Follows motions of a Mechanism, in order of time; ``restart`` begins another one.
 
-    One life: made at the start of a recording, ``follow`` in order of time.
+    The memory of its cells lasts: for z, on the branch of ``start``, there is one configuration.
     """
 
     def __init__(self, mechanism):
         self._mechanism = mechanism
-        robot = mechanism.robot
-        index = list(mechanism.independent)
+        robot, index = mechanism.robot, list(mechanism.independent)
         slide = np.asarray(robot.prismatic)[index]
         self._size = STEP * np.where(slide, robot.reach(), 1.0)
         # A turn of the crank brings back the same figure, unless a coupling counts the turns.
-        period = np.where(slide | coupled(mechanism), np.inf, 2 * np.pi)
-        self._period = period
+        self._turn = np.where(slide | coupled(mechanism), np.inf, 2 * np.pi)
         self._cells = {}
-        self._last = (mechanism.start[index], np.array(mechanism.start))
-        self._remember(mechanism.start[index][None], mechanism.start[None])
+        start = np.array(mechanism.start)[None]
+        R, _ = mechanism.transformation(start)
+        self._cells[self._keys(start[:, index])[0]] = (start[0, index], start[0], R[0])
+        self.restart()
+
+    def restart(self):
+        """Begin another motion, near ``start``."""
+        start = np.array(self._mechanism.start)
+        self._last = (start[list(self._mechanism.independent)], start)
 
     def follow(self, z, t=None):
         """
-        Return the closed configurations q (N, n) of a motion z (N, k) [rad, m].
+        Return the closed configurations q (N, n) of a motion z (N, k) [rad, m], and R (N, n, k).
 
         t : (N,) [s], for what errors say.  Raises RobotModelError where the mechanism cannot be
         closed, is singular or jumps to another branch.
@@ -49,74 +54,68 @@ class Continuation:
         mechanism = self._mechanism
         t = np.arange(len(z), dtype=float) if t is None else t
         if not mechanism.dependent:
-            q = np.zeros((len(z), len(mechanism.robot)))
+            q = np.empty((len(z), len(mechanism.robot)))
             q[:, list(mechanism.independent)] = z
-            return q
+            return q, mechanism.transformation(q)[0]
         keys = self._keys(z)
         self._explore(z, keys, t)
-        known = [self._cells[key] for key in keys]
-        q, closed = _newton(mechanism, np.array([c[1] for c in known]),
-                            self._near(z, np.array([c[0] for c in known])), z)
+        near = [self._cells[key] for key in keys]
+        here, q, R = (np.array(column) for column in zip(*near))
+        q, closed = newton(mechanism, q, R, self._near(z, here), z)
         _check(mechanism, closed, q, t, z)
         q = self._unwind(q)
-        self._guard(q, z, t)
+        R, dexterity = mechanism.transformation(q)
+        _guard(mechanism, q, R, dexterity, t)
         self._last = (z[-1].copy(), q[-1].copy())
-        return q
+        return q, R
 
     def _keys(self, z):
-        wrapped = self._wrap(z)
+        finite = np.isfinite(self._turn)
+        wrapped = np.where(finite, np.mod(z, np.where(finite, self._turn, 1.0)), z)
         return list(map(tuple, np.floor(wrapped / self._size).astype(int).tolist()))
-
-    def _wrap(self, z):
-        finite = np.isfinite(self._period)
-        return np.where(finite, np.mod(z, np.where(finite, self._period, 1.0)), z)
 
     def _near(self, z, around):
         """Return z moved by whole turns next to ``around``."""
-        finite = np.isfinite(self._period)
-        turn = np.where(finite, self._period, 1.0)
+        finite = np.isfinite(self._turn)
+        turn = np.where(finite, self._turn, 1.0)
         return np.where(finite, z - turn * np.round((z - around) / turn), z)
-
-    def _remember(self, z, q):
-        for key, one, full in zip(self._keys(z), z, q):
-            self._cells.setdefault(key, (one.copy(), full.copy()))
 
     def _explore(self, z, keys, t):
         """Solve the cells met for the first time, each from the one the motion came from."""
         first = {}
         for k, key in enumerate(keys):
-            if key not in self._cells and key not in first:
-                first[key] = k
+            if key not in self._cells:
+                first.setdefault(key, k)
+        if not first:
+            return
         before = self._keys(self._last[0][None])[0]
-        links = dict.fromkeys(zip([before, *keys[:-1]], keys))
         neighbours = {}
-        for a, b in links:
+        for a, b in dict.fromkeys(zip([before, *keys[:-1]], keys)):
             neighbours.setdefault(a, []).append(b)
             neighbours.setdefault(b, []).append(a)
         frontier = [key for key in neighbours if key in self._cells]
         while frontier:
-            pairs = {}
+            origin = {}
             for key in frontier:
                 for other in neighbours[key]:
                     if other in first and other not in self._cells:
-                        pairs.setdefault(other, key)
-            frontier = list(pairs)
+                        origin.setdefault(other, key)
+            frontier = list(origin)
             if frontier:
-                self._solve_cells(frontier, [pairs[key] for key in frontier],
-                                  z[[first[key] for key in frontier]],
-                                  t[[first[key] for key in frontier]])
+                samples = [first[key] for key in frontier]
+                self._solve_cells(frontier, origin.values(), z[samples], t[samples])
 
     def _solve_cells(self, keys, origins, z, t):
-        known = [self._cells[key] for key in origins]
-        here, q = np.array([c[0] for c in known]), np.array([c[1] for c in known])
+        here, q, R = (np.array(column) for column in zip(*[self._cells[k] for k in origins]))
         target = self._near(z, here)
-        pieces = int(np.ceil(np.max(np.abs(target - here) / self._size)))
-        for part in range(1, max(1, pieces) + 1):
-            goal = here + (target - here) * (part / max(1, pieces))
-            q, closed = _newton(self._mechanism, q, goal, goal)
+        pieces = max(1, int(np.ceil(np.max(np.abs(target - here) / self._size))))
+        for part in range(1, pieces + 1):
+            goal = here + (target - here) * (part / pieces)
+            q, closed = newton(self._mechanism, q, R, goal, goal)
             _check(self._mechanism, closed, q, t, z)
-        for key, one, full in zip(keys, target, q):
-            self._cells[key] = (one, full)
+            R, dexterity = self._mechanism.transformation(q)
+            _check_regular(self._mechanism, q, dexterity, t)
+        self._cells.update(zip(keys, zip(target, q, R)))
 
     def _unwind(self, q):
         """Return q with dependent angles continued from the last sample, no jumps by turns."""
@@ -126,49 +125,22 @@ class Continuation:
         whole[:, turning] = np.unwrap(whole[:, turning], axis=0)
         return whole[1:]
 
-    def _guard(self, q, z, t):
-        """Raise where two successive samples are not joined by the motion along R."""
-        mechanism = self._mechanism
-        bad = mechanism.dexterity(q) < SINGULAR
-        if bad.any():
-            _singular(mechanism, q, t, bad)
-        dz = np.diff(z, axis=0)
-        if not len(dz):
-            return
-        R = mechanism.transformation(q)
-        along = 0.5 * np.einsum('bnk,bk->bn', R[1:] + R[:-1], dz)
-        step = np.diff(q, axis=0)
-        scale = mechanism.lengths
-        off = (np.abs(step - along) * scale).max(1)
-        allowed = JUMP * (np.abs(step) * scale).max(1) + 0.02 * scale.max()
-        jump = np.flatnonzero(off > allowed)
-        if jump.size:
-            k = int(jump[0]) + 1
-            raise RobotModelError(
-                f'the mechanism jumps to another branch at {t[k]:.4f} s',
-                found=f'{describe(mechanism.robot, q[k - 1])} then '
-                f'{describe(mechanism.robot, q[k])}',
-                do='record faster or move slower there: the independent coordinates skip too far')
 
-
-def _newton(mechanism, q, predict, z):
+def newton(mechanism, q, R, predict, z):
     """
     Return (q (N, n) closed at the independent coordinates z, closed (N,) bool).
 
-    q : (N, n) solutions nearby; predict : (N, k) where z is, turns as in q; z : as wanted
+    q (N, n), R (N, n, k) : solutions nearby; predict : (N, k) z with the turns of q; z : as wanted
     """
     independent, dependent = list(mechanism.independent), list(mechanism.dependent)
-    q = np.array(q)
-    R = mechanism.transformation(q)
-    q += np.einsum('bnk,bk->bn', R, predict - q[:, independent])
+    q = q + np.einsum('bnk,bk->bn', R, predict - q[:, independent])
     q[:, independent] = z
     active = np.arange(len(q))
     settled = np.zeros(len(q), dtype=bool)
     for _ in range(ROUNDS):
         C, J, _ = mechanism.constraint(q[active])
         step = mechanism.solve_dependent(J, C[:, :, None])[:, :, 0]
-        error = np.abs(C).max(1)
-        good = error < CLOSED
+        good = np.abs(C).max(1) < CLOSED
         q[np.ix_(active, dependent)] -= step  # the last step of a good one brings full precision
         settled[active[good]] = True
         active = active[~good & np.isfinite(step).all(1)]
@@ -188,16 +160,35 @@ def _check(mechanism, closed, q, t, z):
                'centre choose other independent: coordinates')
 
 
-def _singular(mechanism, q, t, bad):
-    k = int(np.flatnonzero(bad)[0])
-    raise RobotModelError(
-        f'the mechanism is at a dead centre at {t[k]:.4f} s ({int(bad.sum())} samples)',
-        found=describe(mechanism.robot, q[k]),
-        expected='dependent coordinates that follow from '
-        + ', '.join(mechanism.coordinates), do='choose other independent: coordinates')
+def _check_regular(mechanism, q, dexterity, t):
+    bad = np.flatnonzero(dexterity < SINGULAR)
+    if bad.size:
+        k = int(bad[0])
+        raise RobotModelError(
+            f'the mechanism is at a dead centre at {t[k]:.4f} s ({bad.size} samples)',
+            found=describe(mechanism.robot, q[k]), expected='dependent joints that follow from '
+            + ', '.join(mechanism.coordinates), do='choose other independent: coordinates')
 
 
-def random_walk(mechanism, samples, rng, steps=12):
+def _guard(mechanism, q, R, dexterity, t):
+    """Raise where samples are singular or two successive ones are not joined by R."""
+    _check_regular(mechanism, q, dexterity, t)
+    step = np.diff(q, axis=0)
+    along = 0.5 * np.einsum('bnk,bk->bn', R[1:] + R[:-1], step[:, list(mechanism.independent)])
+    scale = mechanism.lengths
+    off = np.abs((step - along) * scale)
+    allowed = JUMP * np.abs(step * scale).max(1, initial=0.0) + 0.02 * scale.max()
+    jump = np.flatnonzero(off.max(1, initial=0.0) > allowed)
+    if jump.size:
+        k = int(jump[0]) + 1
+        raise RobotModelError(
+            f'the mechanism jumps to another branch at {t[k]:.4f} s',
+            found=f'{describe(mechanism.robot, q[k - 1])} then '
+            f'{describe(mechanism.robot, q[k])}',
+            do='record faster or move slower there: the independent coordinates skip too far')
+
+
+def random_walk(mechanism, samples, rng, steps=8):
     """
     Return closed configurations (samples, n): random walkers from the start (paper, Sec. 2.1).
 
@@ -208,13 +199,16 @@ def random_walk(mechanism, samples, rng, steps=12):
         spread = np.where(mechanism.robot.prismatic, 1.0, np.pi)
         return q + rng.uniform(-spread, spread, q.shape)
     slide = np.asarray(mechanism.robot.prismatic)[list(mechanism.independent)]
-    size = np.where(slide, STEP * mechanism.robot.reach(), 5.0 * STEP)
+    size = np.where(slide, STEP * mechanism.robot.reach(), 4.0 * STEP)
+    R, _ = mechanism.transformation(q)
     for _ in range(steps):
         goal = q[:, list(mechanism.independent)] + rng.uniform(-size, size,
                                                                (samples, len(mechanism)))
-        moved, closed = _newton(mechanism, q, goal, goal)
-        near = (np.abs(moved - q) * mechanism.lengths).max(1) < 1.0 * mechanism.lengths.max()
-        good = closed & near
-        good[good] &= mechanism.dexterity(moved[good]) > 5 * SINGULAR
-        q[good] = moved[good]
+        moved, closed = newton(mechanism, q, R, goal, goal)
+        moved_R, dexterity = mechanism.transformation(moved)
+        along = 0.5 * np.einsum('bnk,bk->bn', R + moved_R,
+                                goal - q[:, list(mechanism.independent)])
+        off = (np.abs(moved - q - along) * mechanism.lengths).max(1)
+        good = closed & (dexterity > 5 * SINGULAR) & (off < JUMP * mechanism.lengths.max())
+        q[good], R[good] = moved[good], moved_R[good]
     return q

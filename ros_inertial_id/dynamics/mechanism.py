@@ -84,21 +84,21 @@ class Mechanism:
         return constraint(self.robot, self.closures, q, v)
 
     def transformation(self, q):
-        """Return R (B, n, k) with v = R zdot at closed configurations q (B, n)."""
+        """Return (R (B, n, k) with v = R zdot, dexterity (B,)) at closed configurations q."""
         _, J, _ = self.constraint(q)
         R = np.zeros((len(q), len(self.robot), len(self)))
         R[:, list(self.independent), np.arange(len(self))] = 1.0
         R[:, list(self.dependent)] = -self.solve_dependent(J, J[:, :, list(self.independent)])
-        return R
+        return R, self._dexterity(J)
 
-    def motion(self, q, zdot, zddot):
-        """Return R (B, n, k), v (B, n), a (B, n) of the closed mechanism at q (B, n)."""
-        R = self.transformation(q)
+    def motion(self, q, R, zdot, zddot):
+        """Return v, a (B, n) of the closed mechanism at q (B, n) with R (B, n, k)."""
         v = np.einsum('bnk,bk->bn', R, zdot)
-        _, J, bias = self.constraint(q, v)
         a = np.einsum('bnk,bk->bn', R, zddot)
-        a[:, list(self.dependent)] -= self.solve_dependent(J, bias[:, :, None])[:, :, 0]
-        return R, v, a
+        if self.dependent:
+            _, J, bias = self.constraint(q, v)
+            a[:, list(self.dependent)] -= self.solve_dependent(J, bias[:, :, None])[:, :, 0]
+        return v, a
 
     def solve_dependent(self, J, right):
         """Return x (B, n - k, r) with J_dependent x = right (B, m, r) by least squares."""
@@ -114,9 +114,10 @@ class Mechanism:
         x = x + inverse @ (transposed @ (right - A @ x))  # refined: the normal matrix squares
         return x / scale[:, None]
 
-    def dexterity(self, q):
+    def _dexterity(self, J):
         """Return the ratio (B,) of singular values of the dependent Jacobian; 0: dead centre."""
-        _, J, _ = self.constraint(q)
+        if not self.dependent:
+            return np.ones(len(J))
         A = J[:, :, list(self.dependent)] / self.lengths[list(self.dependent)]
         values = np.linalg.eigvalsh(np.swapaxes(A, 1, 2) @ A)
         return np.sqrt(np.clip(values[:, 0], 0.0, None) / np.maximum(values[:, -1], 1e-300))
@@ -139,7 +140,7 @@ def mechanism_from_options(urdf, options, gravity_base):
     dependent = tuple(i for i in range(len(robot)) if i not in independent)
     q.setflags(write=False)
     mechanism = Mechanism(robot, closures, tuple(independent), dependent, q, lengths)
-    if dependent and mechanism.dexterity(q[None])[0] < SINGULAR:
+    if dependent and mechanism.transformation(q[None])[1][0] < SINGULAR:
         raise RobotModelError(
             'the mechanism is singular where it is assembled', expected='another start: or other '
             'independent: coordinates', found=describe(robot, q))

@@ -170,8 +170,12 @@ def _step(robot, i, before, twist, q, v, a, motion):
     if np.any(arm):
         acc = acc + arm @ before[1] + cross(before[0], arm @ before[0])
         linear = linear + arm @ angular
-    R = _rotation(robot, i, q)
-    moved = np.zeros((2, twist.shape[1] + 1, 3, len(q)))
+    if robot.prismatic[i]:
+        R = np.broadcast_to(robot.rotations[i][:, :, None], (3, 3, len(q)))
+    else:
+        R = rotation_about(robot.axes[i], q, robot.rotations[i])
+    moved = np.empty((2, twist.shape[1] + 1, 3, len(q)))
+    moved[:, -1] = 0.0
     rotate(R, before[:2], out=motion[:2])
     rotate(R, acc, out=motion[2])
     rotate(R, linear, out=moved[0, :-1])
@@ -195,16 +199,11 @@ def _crossed_with(p):
     return np.array([[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]])
 
 
-def _rotation(robot, i, q):
-    """Return the rotations (3, 3, B) of body i in the one before."""
-    fixed = robot.rotations[i]
-    if robot.prismatic[i]:
-        return np.broadcast_to(fixed[:, :, None], (3, 3, len(q)))
-    return (fixed @ rotation_about(robot.axes[i], q).reshape(3, -1)).reshape(3, 3, -1)
-
-
-def rotation_about(axis, q):
-    """Return the rotations (3, 3, B) by angles q (B,) about a unit axis (Rodrigues)."""
+def rotation_about(axis, q, before=np.eye(3)):
+    """Return the rotations (3, 3, B) by angles q (B,) about a unit axis (Rodrigues), before @."""
     outer = np.outer(axis, axis)
-    parts = np.array([outer, np.eye(3) - outer, -_crossed_with(axis)]).reshape(3, 9)
-    return (parts.T @ [np.ones_like(q), np.cos(q), np.sin(q)]).reshape(3, 3, -1)
+    parts = before @ [outer, np.eye(3) - outer, -_crossed_with(axis)]
+    turn = np.ones((3, len(q)))
+    np.cos(q, out=turn[1])
+    np.sin(q, out=turn[2])
+    return (parts.reshape(3, 9).T @ turn).reshape(3, 3, -1)

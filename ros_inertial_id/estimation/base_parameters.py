@@ -81,6 +81,12 @@ class BaseParameters:
             out.append(re.sub(r'(\d+)$', r'R\1', name) if np.any(row) else name)
         return out
 
+    def groupings(self):
+        """Return each base parameter as {standard parameter: coefficient}."""
+        return [{self.parameters[lead].name: 1.0,
+                 **{self.parameters[k].name: float(c) for c, k in zip(row, self.dependent) if c}}
+                for row, lead in zip(self.X, self.independent)]
+
     def expressions(self):
         """Return each base parameter as a readable sum of standard parameters."""
         return [_expression(self.parameters, k, row, self.dependent)

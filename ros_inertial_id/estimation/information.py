@@ -14,6 +14,7 @@ import numpy as np
 from scipy.linalg import lapack
 from threadpoolctl import ThreadpoolController
 
+PANEL = 8  # columns that dtpqrt reduces at once: fastest from 4 to 16 for triangles of 20 to 100
 _THREADS = ThreadpoolController()
 
 
@@ -22,15 +23,19 @@ def one_thread():
     return _THREADS.limit(limits=1, user_api='blas')
 
 
-def triangle(rows):
-    """Return the upper triangle (k, k) of the QR factorisation of a Fortran-ordered (m, k)."""
-    m, k = rows.shape
-    if m < k:
-        rows = np.asfortranarray(np.vstack([rows, np.zeros((k - m, k))]))
-    factor, _, _, status = lapack.dgeqrf(rows, lwork=64 * k, overwrite_a=True)
+def triangle(rows, R=None):
+    """
+    Return the upper triangle (k, k) of the QR factorisation of [R; rows].
+
+    rows : (m, k) Fortran-ordered, destroyed; R : (k, k) upper triangle, kept; none by default
+    """
+    k = rows.shape[1]
+    R = np.zeros((k, k), order='F') if R is None else R
+    # LAPACK's dtpqrt skips the zeros of R, and takes half the time of dgeqrf of the stack.
+    R, _, _, status = lapack.dtpqrt(0, min(PANEL, k), R, rows, overwrite_b=True)
     if status:
-        raise np.linalg.LinAlgError(f'dgeqrf: {status}')
-    return np.triu(factor[:k])
+        raise np.linalg.LinAlgError(f'dtpqrt: {status}')
+    return R
 
 
 @dataclass
@@ -77,14 +82,12 @@ class Information:
                 k = len(chosen) + 2
                 old = GroupInformation(group.unit, place[chosen], np.zeros((k, k)))
                 self.groups[group.name] = old
-            k, rows = len(old.R), len(group.y)
             # The transpose of a C-ordered (k, rows) is what LAPACK wants, without a copy.
-            stacked = np.empty((k, k + rows))
-            stacked[:, :k] = old.R.T
-            stacked[:-2, k:] = group.W.T[chosen]
-            stacked[-2, k:], stacked[-1, k:] = group.y, group.y_raw
-            old.R = triangle(stacked.T)
-            old.rows += rows
+            rows = np.empty((len(old.R), len(group.y)))
+            rows[:-2] = group.W.T[chosen]
+            rows[-2], rows[-1] = group.y, group.y_raw
+            old.R = triangle(rows.T, old.R)
+            old.rows += len(group.y)
 
     def merge(self, other):
         """Return the Information of both, neither changed."""
@@ -94,7 +97,7 @@ class Information:
             if ours is None:
                 merged.groups[name] = theirs
                 continue
-            R = triangle(np.asfortranarray(np.vstack([ours.R, theirs.R])))
+            R = triangle(theirs.R.copy(order='F'), ours.R)
             merged.groups[name] = GroupInformation(ours.unit, ours.columns, R,
                                                    ours.rows + theirs.rows)
         return merged

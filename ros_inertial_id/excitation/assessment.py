@@ -1,4 +1,4 @@
-"""A motion looked at closely: every limit at a thousand samples per second, and its information."""
+"""A motion looked at closely: limits at a thousand samples per second, and information."""
 
 from dataclasses import dataclass
 

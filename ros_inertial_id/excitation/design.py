@@ -38,7 +38,7 @@ class DesignOptions(RobotOptions):
     harmonics: int = option(5, 'harmonics of the Fourier series', at_least=2, at_most=30)
     samples: int = option(50, 'samples per period that the search looks at; the result is checked '
                           'on more', at_least=20, at_most=2000)
-    rate: float = option(1000.0, 'samples per second of the files written', unit='Hz',
+    rate: float = option(100.0, 'samples per second of the files written', unit='Hz',
                          at_least=1.0, at_most=10000.0)
     periods: int = option(1, 'how often the motion is repeated', at_least=1, at_most=1000)
     seconds: float = option(40.0, 'time the search may take; it ends earlier when all restarts '
@@ -91,7 +91,8 @@ class Design:
     motion : FourierMotion; criterion, value : what was made small
     condition_number, singular_values (b,), base_names : of the weighted base regressor at the
         motion's own samples (rate, periods), with what was known before
-    use : Use of the limits; limits : Limits; gravities : (m, 3)
+    use : Use of the limits; limits : Limits; gravities : (m, 3) [m/s^2]
+    tool : (body, offset (3,) [m]) of the end effector
     seconds, cpu_seconds : it took; found, rejected : feasible motions met, and how many of them
         were refused by the last check; notices : what was not checked
     """
@@ -107,6 +108,7 @@ class Design:
     use: Use
     limits: Limits
     gravities: np.ndarray
+    tool: tuple
     seconds: float
     cpu_seconds: float
     found: int
@@ -153,7 +155,7 @@ def design(robot, options, progress=None, stop=None, known=None):
         candidates.close()
     if best is None:
         raise MotionError('no motion that keeps all limits was found',
-                          found=f'{found} candidates, {rejected} of them refused by the last check',
+                          found=f'{found} candidates, {rejected} refused by the last check',
                           do='widen box:, lower sphere: or the limits, or give more seconds:')
     cpu = sum(os.times()[:4]) - cpu_began
     return _finished(robot, options, problem, base, shapes, best.x,
@@ -168,7 +170,7 @@ def _finished(robot, options, problem, base, shapes, x, effort):
     return Design(robot, options, motion, options.criterion,
                   float(CRITERIA[options.criterion].report(singular)),
                   float(singular[0] / singular[-1]), singular, tuple(base.names()), result.use,
-                  problem.limits, problem.gravities, seconds, cpu_seconds, found, rejected,
+                  problem.limits, problem.gravities, problem.tool, seconds, cpu_seconds, found, rejected,
                   shapes.notices)
 
 
@@ -179,7 +181,7 @@ def motion_at(robot, problem, x):
 
 
 def _refused(robot, problem, shapes, candidate):
-    """Return whether the shapes themselves collide, or a limit is exceeded at the finest grid."""
+    """Return whether shapes collide or a limit is exceeded on the finest grid."""
     result = assess(problem, candidate.x)
     if result.use.largest() > 1.0:
         return True

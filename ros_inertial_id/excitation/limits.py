@@ -48,11 +48,11 @@ class Limits:
                 'effort': np.abs(tau).max(1) / self.effort}
 
     def tool_outside(self, tool):
-        """Return how far the end effector (3, N) is outside box and sphere (N,) [m]."""
+        """Return how far the end effector (3, N) is outside box and sphere (N,) [m], or inside."""
         low, high = self.box[:, :, None]
-        outside = np.maximum(np.maximum(tool - high, low - tool).max(0), 0.0)
+        outside = np.maximum(tool - high, low - tool).max(0)
         distance = np.sqrt((tool ** 2).sum(0))
-        return np.maximum(outside, self.sphere - distance)
+        return np.maximum(outside, self.sphere - distance) if self.sphere else outside
 
 
 def find_limits(robot, options):

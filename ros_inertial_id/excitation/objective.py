@@ -18,7 +18,7 @@ from .regressor_adjoint import Chain, TreePass, cross, dot
 FRICTION_STEP = 1e-6  # [rad, rad/s, rad/s^2] for the slope of a friction law
 TOOL_UNIT = 0.3  # [m] what counts like the whole range of a joint
 GAP_UNIT = 0.1  # [m] depth of a collision that counts like the whole range of a joint
-CLEARANCE = 0.02  # [m] kept between capsules on the coarse grid
+SPARE = 0.005  # [m] kept from box, sphere and other bodies, see Objective.spare
 
 
 @dataclass(frozen=True)
@@ -63,13 +63,17 @@ class Objective:
     """
     Criterion and broken limits at ``times`` (B,) within one period [s].
 
+    joint_times : (J,) where position, velocity and acceleration are looked at; as ``times``
     margin : share of the limits that the search may use
+    spare : room kept from box, sphere and other bodies [m], since the samples lie apart
     """
 
-    def __init__(self, problem, times, margin=1.0):
+    def __init__(self, problem, times, joint_times=None, margin=1.0):
         self.problem, self.samples, self.margin = problem, len(times), margin
-        self.phases = [phase.T.copy() for phase in
-                       basis(problem.harmonics, problem.period, times)]
+        self.spare = SPARE
+        self.phases, self.joint_phases = (
+            [phase.T.copy() for phase in basis(problem.harmonics, problem.period, grid)]
+            for grid in (times, times if joint_times is None else joint_times))
         mountings = len(problem.gravities)
         self.gravity = np.repeat(problem.gravities.T, self.samples, axis=1)
         self.tiles = (1, mountings)
@@ -123,12 +127,13 @@ class Objective:
         q, v, a = self.motion(x)
         tree, Y, rows, tau = self.evaluate(q, v, a)
         value, slope = search_value(self.problem.criterion, self.information(rows), sharpness)
-        broken, bars, tau_bar, body_bars = self._broken(q, v, a, tau, tree, strength)
-        q_bar, v_bar, a_bar = self._back(tree, Y, rows, slope, tau_bar, body_bars)
+        too_far, gradient = self._joints_broken(x, strength)
+        broken, tau_bar, body_bars = self._places_broken(tau, tree, strength)
         shape = (len(q), self.tiles[1], self.samples)
-        gradient = sum((bar + x_bar.reshape(shape).sum(1)) @ phase.T for bar, x_bar, phase in
-                       zip(bars, (q_bar, v_bar, a_bar), self.phases))
-        return value + broken, (gradient @ self.problem.space).ravel()
+        for x_bar, phase in zip(self._back(tree, Y, rows, slope, tau_bar, body_bars),
+                                self.phases):
+            gradient += x_bar.reshape(shape).sum(1) @ phase.T
+        return value + too_far + broken, (gradient @ self.problem.space).ravel()
 
     def _back(self, tree, Y, rows, slope, tau_bar, body_bars):
         """Return the derivatives (n, m B) by q, v, a through the rows."""
@@ -164,16 +169,23 @@ class Objective:
         body, offset = self.problem.tool
         return tree.p[:, body] + np.einsum('xkb,k->xb', tree.R[:, :, body], offset)
 
-    def _broken(self, q, v, a, tau, tree, strength):
-        """Return the penalty and its derivatives: by q, v, a; by tau; by the bodies' places."""
-        limits, scale = self.problem.limits, strength / self.samples
-        total, bars = 0.0, []
-        for x, center, limit in ((q, limits.middle, limits.half), (v, 0.0, limits.velocity),
-                                 (a, 0.0, limits.acceleration)):
-            value, bar = _beyond(x, center, self.margin * limit, scale)
+    def _joints_broken(self, x, strength):
+        """Return the penalty of position, velocity, acceleration; derivative (n, 1 + 2 K)."""
+        limits, c = self.problem.limits, self.problem.coefficients(x)
+        scale = strength / self.joint_phases[0].shape[1]
+        total, gradient = 0.0, np.zeros_like(c)
+        for phase, center, limit in zip(
+                self.joint_phases, (limits.middle, 0.0, 0.0),
+                (limits.half, limits.velocity, limits.acceleration)):
+            value, bar = _beyond(c @ phase, center, self.margin * limit, scale)
             total += value
-            bars.append(bar)
-        scale /= self.tiles[1]
+            gradient += bar @ phase.T
+        return total, gradient
+
+    def _places_broken(self, tau, tree, strength):
+        """Return the penalty of torques and places, tau_bar, and (p_bar, R_turn)."""
+        limits, total = self.problem.limits, 0.0
+        scale = strength / (self.samples * self.tiles[1])
         value, tau_bar = _beyond(tau, 0.0, self.margin * limits.effort, scale)
         total += value
         places = []
@@ -183,11 +195,11 @@ class Objective:
             places.append(self._gaps_broken(tree, scale))
         total += sum(value for value, _, _ in places)
         p_bar, R_turn = (sum(part) for part in list(zip(*places))[1:]) if places else (0.0, 0.0)
-        return total, bars, tau_bar, (p_bar, R_turn)
+        return total, tau_bar, (p_bar, R_turn)
 
     def _tool_broken(self, tree, scale):
         """Return penalty, p_bar and R_turn (see TreePass.back) for box and sphere."""
-        limits, spare = self.problem.limits, (1.0 - self.margin) * TOOL_UNIT
+        limits, spare = self.problem.limits, self.spare
         e = self.tool_position(tree)
         low, high = limits.box[:, :, None]
         out = np.maximum(e - high + spare, 0.0) - np.maximum(low + spare - e, 0.0)
@@ -204,7 +216,7 @@ class Objective:
     def _gaps_broken(self, tree, scale):
         """Return penalty, p_bar and R_turn (see TreePass.back) for the capsules."""
         gap, *where = self.problem.capsules.gaps(tree)
-        short = np.maximum(CLEARANCE - gap, 0.0) / GAP_UNIT
+        short = np.maximum(self.spare - gap, 0.0) / GAP_UNIT
         value = scale * float((short ** 2).sum())
         return value, *self.problem.capsules.back(tree, -2.0 * scale / GAP_UNIT * short, *where)
 

@@ -20,11 +20,14 @@ from .criteria import reported_value
 from .fourier import basis, random_motion
 from .objective import Objective
 
-MARGIN = 0.995  # share of the limits the coarse grid may use: peaks lie between its samples
+MARGIN = 0.998  # share of the limits the search may use: peaks lie between its samples
+DENSER = 4  # times as many samples for position, velocity, acceleration: they cost little
 # (sharpness of the p-norms, price of broken limits, iterations): the first runs shape the
 # motion, the later ones settle on the true criterion and the limits
 RUNS = ((2.0, 10.0, 150), (4.0, 30.0, 150), (8.0, 100.0, 300), (16.0, 300.0, 300),
         (32.0, 1e3, 300), (100.0, 3e3, 300), (400.0, 1e4, 300))
+REPEATS = 5  # of the last run while no motion keeps all limits
+TIGHTEN = 100.0  # price from which on broken bounds are blamed on the coarse grid
 FINER = 10  # times the coarse grid
 RATE = 1000.0  # [1/s] of the finest grid
 RESERVE = 1e-5  # relative; peaks between samples of the finest grid
@@ -59,19 +62,29 @@ def keep_pages():
 
 def restart(problem, samples, number, seed, deadline):
     """Yield the Candidates of restart ``number`` until ``deadline`` (time.time())."""
-    coarse = Objective(problem, _grid(problem, samples), MARGIN)
+    coarse = Objective(problem, _grid(problem, samples), _grid(problem, DENSER * samples), MARGIN)
     fine = Objective(problem, _grid(problem, FINER * samples))
-    x = _random_start(problem, np.random.default_rng([seed, number]))
     dense = [phase.T for phase in
              basis(problem.harmonics, problem.period, finest_grid(problem))]
-    for sharpness, strength, iterations in RUNS:
+    x = _random_start(problem, np.random.default_rng([seed, number]))
+    for run, (sharpness, strength, iterations) in enumerate(RUNS + REPEATS * RUNS[-1:]):
         x = _descend(coarse, x, sharpness, strength, iterations, deadline)
         feasible = shrink(problem, fine, dense, x)
         if feasible is not None:
             G = fine.information(fine.evaluate(*fine.motion(feasible))[2])
             yield Candidate(number, feasible, reported_value(problem.criterion, G))
-        if time.time() > deadline:
+        done = run >= len(RUNS) - 1 and feasible is not None
+        if done or time.time() > deadline:
             return
+        if strength >= TIGHTEN:
+            coarse.spare += _missing(fine, x)
+
+
+def _missing(fine, x):
+    """Return how much room the motion lacks between the samples of the coarse grid [m]."""
+    outside, closest = clearances(fine, fine.evaluate(*fine.motion(x))[0])
+    lacking = max(outside.max(), -closest.min()) + PLACE_RESERVE
+    return max(float(lacking), 0.0)
 
 
 def _grid(problem, samples):

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import RecordingError
 from . import signals
-from .body_state import BodyState, continuous, on_clock, smoothed_derivatives
+from .body_state import continuous, on_clock, smoothed_derivatives
 from .marker_cluster import register_cluster
 
 PIECE = 8192  # samples of one state
@@ -52,6 +52,7 @@ class BodiesState:
 
     t : (N,) [s]; segment : number of the stretch; bodies : tuple of BodyState
     wrench, wrench_raw : (N, 6 s) measured forces [N] and torques [N m], filtered and not
+    sign : 1 where sensors show the wrench on a body, -1 where they show its reaction
     """
 
     t: np.ndarray
@@ -59,6 +60,13 @@ class BodiesState:
     bodies: tuple
     wrench: np.ndarray
     wrench_raw: np.ndarray
+    sign: float = 1.0
+
+    def rows(self, chosen):
+        """Return the BodiesState of the samples chosen by a slice."""
+        return BodiesState(self.t[chosen], self.segment,
+                           tuple(body.rows(chosen) for body in self.bodies),
+                           self.wrench[chosen], self.wrench_raw[chosen], self.sign)
 
 
 @dataclass(frozen=True)
@@ -67,8 +75,7 @@ class BodiesObservation:
     The motion of bodies in one recording, as the spine wants it.
 
     motion(t) : -> tuple of BodyState on a uniform stretch t (N,)
-    wrenches : Series of every measured wrench (6 columns)
-    turned(state) : -> state as the equations want it (sign, gravity); default as it is
+    wrenches : Series of every measured wrench (6 columns); sign : see BodiesState
     """
 
     clock: signals.Clock
@@ -78,6 +85,7 @@ class BodiesObservation:
     trim: float
     decimate: int
     summary: Mapping
+    sign: float = 1.0
 
     def samples(self, training=False):
         """Return about how many samples ``states`` will yield."""
@@ -90,24 +98,18 @@ class BodiesObservation:
         edge = int(round(self.trim / period)) if training else 0
         stride = self.decimate if training else 1
         for number, (start, count) in enumerate(self.clock.segments):
-            if count <= max(self.clock_half() + 2, 2 * edge + 2):
+            if count <= max(half_width(self.kernel) + 2, 2 * edge + 2):
                 continue
             state = self._stretch(start + np.arange(count) * period, number)
             for low in range(edge, count - edge, PIECE * stride):
                 keep = slice(low, min(low + PIECE * stride, count - edge), stride)
-                yield BodiesState(state.t[keep], number,
-                                  tuple(body.rows(keep) for body in state.bodies),
-                                  state.wrench[keep], state.wrench_raw[keep])
-
-    def clock_half(self):
-        """Return how many samples on either side the filter looks at."""
-        return half_width(self.kernel)
+                yield state.rows(keep)
 
     def _stretch(self, t, number):
         raw = [on_clock(series.t, series.values, t) for series in self.wrenches]
         raw = np.concatenate(raw, axis=1) if raw else np.zeros((len(t), 0))
         smooth = smoothed_derivatives(raw, self.kernel, self.clock.period)[0] if raw.size else raw
-        return BodiesState(t, number, self.motion(t), smooth, raw)
+        return BodiesState(t, number, self.motion(t), smooth, raw, self.sign)
 
 
 def half_width(kernel):

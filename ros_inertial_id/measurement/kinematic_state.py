@@ -243,7 +243,7 @@ def _find_channel(recording, joints, topic, what):
     if not channels:
         raise RecordingError('the recording has no joint states', expected=JOINT_STATE,
                              found=[f'{n} ({c.type})' for n, c in recording.channels.items()])
-    for channel in channels.values():
+    for channel in sorted(channels.values(), key=lambda c: len(c.topic)):
         if set(joints) <= set(channel.names) and _carries(channel, what, joints):
             return channel
     best = max(channels.values(), key=lambda c: len(set(joints) & set(c.names)))

@@ -158,7 +158,7 @@ def read_source(name, entry):
 def _read_wrench(topic, entry, names):
     entry = _mapping(entry, f'wrench {topic}')
     on, reaction, axes = (str(entry.get(key, default)) for key, default in
-                          (('on', ''), ('from', ''), ('axes', 'body')))
+                          (('acts_on', ''), ('from', ''), ('axes', 'body')))
     for body in (on, *([reaction] if reaction else [])):
         if body not in names:
             raise ConfigError(f'wrench {topic}', found=repr(body), exists=names)

@@ -63,6 +63,7 @@ class Observation:
 
     robot: object
     joints: object
+    continuation: object
     summary: Mapping
 
     def samples(self, training=False):
@@ -71,9 +72,9 @@ class Observation:
 
     def states(self, training=False):
         """Yield MechanismStates in order of time."""
-        continuation = Continuation(self.robot)
+        self.continuation.restart()
         for state in self.joints.states(training):
-            yield close(self.robot, state, continuation)
+            yield close(self.robot, state, self.continuation)
 
 
 def build(urdf, options, gravity_base):
@@ -100,7 +101,7 @@ def observe(recording, robot, options):
                             tuple(robot.joint_names[j] for j in robot.actuated))
     summary = dict(joints.summary, independent=list(robot.coordinates),
                    closures=[c.text for c in robot.closures])
-    return Observation(robot, joints, summary)
+    return Observation(robot, joints, Continuation(robot), summary)
 
 
 def close(robot, state, continuation=None):
@@ -109,8 +110,8 @@ def close(robot, state, continuation=None):
 
     continuation : of the samples before; None: the motion begins near ``start:``
     """
-    q = (continuation or Continuation(robot)).follow(state.q, state.t)
-    R, v, a = robot.motion(q, state.v, state.a)
+    q, R = (continuation or Continuation(robot)).follow(state.q, state.t)
+    v, a = robot.motion(q, R, state.v, state.a)
     return MechanismState(state.t, state.segment, q, v, a, R, state.tau, state.tau_raw)
 
 
@@ -154,7 +155,8 @@ def random_state(robot, samples, rng):
     """Return a MechanismState of random closed configurations and rates."""
     q = random_walk(robot, samples, rng)
     size = (samples, len(robot))
-    R, v, a = robot.motion(q, rng.uniform(-3.0, 3.0, size), rng.uniform(-10.0, 10.0, size))
+    R, _ = robot.transformation(q)
+    v, a = robot.motion(q, R, rng.uniform(-3.0, 3.0, size), rng.uniform(-10.0, 10.0, size))
     none = np.zeros((samples, len(robot.actuated)))
     return MechanismState(np.arange(samples, dtype=float), 0, q, v, a, R, none, none)
 

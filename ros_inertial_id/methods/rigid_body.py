@@ -104,9 +104,7 @@ def regress(state, robot, parameters):
     biased = any(p.law == 'sensor_bias' for p in parameters)
     for low in range(0, len(state.t), BLOCK):
         part = slice(low, low + BLOCK)
-        piece = BodiesState(state.t[part], state.segment,
-                            tuple(body.rows(part) for body in state.bodies),
-                            state.wrench[part], state.wrench_raw[part])
+        piece = state.rows(part)
         groups = []
         for group in robot.groups:
             groups += _group_rows(piece, robot, group, bodies, biased)
@@ -126,7 +124,7 @@ def _group_rows(state, robot, group, per_body, biased):
     columns = np.concatenate([np.arange(per_body * k, per_body * (k + 1)) for k in group])
     y, y_raw, extra, places = 0.0, 0.0, [], []
     for k, wrench in enumerate(robot.wrenches):
-        sign = _sign(robot, wrench, group)
+        sign = state.sign * _sign(robot, wrench, group)
         if not sign:
             continue
         T = sign * _wrench_map(state, robot, wrench, group[0], where, principal)

@@ -2,8 +2,6 @@
 Observation of bodies and wrenches: which signals, which clock, which cutoff, which sign.
 """
 
-from dataclasses import replace
-
 import numpy as np
 from scipy.spatial.transform import Rotation
 
@@ -42,9 +40,8 @@ def observe_wrenches(recording, robot, options):
     gravity = np.asarray(robot.gravity_base)
 
     def observation(gravity, sign=1.0):
-        series = tuple(replace(w, values=sign * w.values) for w in wrenches)
-        return BodiesObservation(clock, kernel, lambda t: states(t, kernel, gravity), series,
-                                 1.0 / cutoff, decimate, summary)
+        return BodiesObservation(clock, kernel, lambda t: states(t, kernel, gravity),
+                                 tuple(wrenches), 1.0 / cutoff, decimate, summary, sign)
 
     sign = {'on_body': 1.0, 'by_body': -1.0}.get(options.wrench_of)
     if options.gravity == 'identified':

@@ -143,7 +143,7 @@ def _text(path):
 
 def main(args=None):
     """Run the node."""
-    return run(Identification, args)
+    return run(Identification, args, coroutines=True)
 
 
 if __name__ == '__main__':

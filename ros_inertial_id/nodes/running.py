@@ -5,7 +5,7 @@ import sys
 
 import rclpy
 from rclpy.exceptions import ParameterException
-from rclpy.executors import ExternalShutdownException
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
@@ -15,17 +15,18 @@ from ..errors import InertialIdError
 try:  # a third of the CPU time of the SingleThreadedExecutor at 1 kHz
     from rclpy.experimental.events_executor import EventsExecutor as Executor
 except ImportError:  # pragma: no cover (depends on the distribution)
-    from rclpy.executors import SingleThreadedExecutor as Executor
+    Executor = SingleThreadedExecutor
 
 WAKE = 0.05  # [s] the EventsExecutor burns a core when it spins without a time limit
 
 
-def run(node_class, args=None, own_signals=False):
+def run(node_class, args=None, own_signals=False, coroutines=False):
     """
     Run a node until Ctrl-C, SIGTERM or shutdown; return the exit status of its process.
 
     own_signals : leave the middleware alive on a signal until the node is destroyed, so that it
     can still command and call: a node that moves a robot must be able to stop it.
+    coroutines : the node has async callbacks, which the EventsExecutor does not run
 
     Bad parameters or files (InertialIdError, a parameter outside its range) end it with status 2
     and one line on standard error.
@@ -37,7 +38,7 @@ def run(node_class, args=None, own_signals=False):
     node = None
     try:
         node = node_class()
-        spin(node)
+        spin(node, SingleThreadedExecutor if coroutines else Executor)
     except (KeyboardInterrupt, ExternalShutdownException):
         pass
     except (InertialIdError, ParameterException) as error:
@@ -56,9 +57,9 @@ def run(node_class, args=None, own_signals=False):
     return 0
 
 
-def spin(node):
+def spin(node, executor_class=Executor):
     """Serve the callbacks of ``node``, one at a time, until its context shuts down."""
-    executor = Executor(context=node.context)
+    executor = executor_class(context=node.context)
     executor.add_node(node)
     try:
         while node.context.ok():

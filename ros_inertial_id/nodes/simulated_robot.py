@@ -1,7 +1,8 @@
 """
 Node ``simulated_robot``: a robot to try everything on, moved by MuJoCo.
 
-Publishes ``joint_states`` (uniform stamps, effort = motor torque on the link side) and the
+Publishes ``joint_states`` (uniform stamps, effort = motor torque on the link side), to whom it
+interests the same without noise as ``~/true_joint_states``, and the
 latched ``robot_description`` (the nominal one), follows
 ``joint_trajectory_controller/joint_trajectory`` as that controller would.
 """
@@ -52,6 +53,7 @@ class SimulatedRobot(Node):
             String, 'robot_description', latched())
         self._description_publisher.publish(String(data=urdf))
         self._joint_states = self.create_publisher(JointState, 'joint_states', 1000)
+        self._truth = self.create_publisher(JointState, '~/true_joint_states', 1000)
         self._diagnostics = self.create_publisher(DiagnosticArray, 'diagnostics', 10)
         self.create_subscription(
             JointTrajectory, 'joint_trajectory_controller/joint_trajectory', self._follow, 10)
@@ -86,15 +88,21 @@ class SimulatedRobot(Node):
                 return  # shut down between two samples
 
     def _publish(self, sample, stamp_ns):
-        message, effort = self._message, sample.measured_tau
+        effort = sample.measured_tau
+        if self._truth.get_subscription_count():
+            self._send(self._truth, stamp_ns, sample.q, sample.v, sample.tau)
         if self._fault == 'effort_offset':  # whatever the torque was: at the limit or beyond
             effort[FAULTY] += 2 * self._arm.limits.effort[FAULTY]
-        message.header.stamp.sec, message.header.stamp.nanosec = divmod(stamp_ns, 10**9)
-        message.position = array('d', sample.measured_q.tobytes())
-        message.velocity = array('d', sample.measured_v.tobytes())
-        message.effort = array('d', effort.tobytes())
-        self._joint_states.publish(message)
+        self._send(self._joint_states, stamp_ns, sample.measured_q, sample.measured_v, effort)
         self._published += 1
+
+    def _send(self, publisher, stamp_ns, q, v, tau):
+        message = self._message
+        message.header.stamp.sec, message.header.stamp.nanosec = divmod(stamp_ns, 10**9)
+        message.position = array('d', q.tobytes())
+        message.velocity = array('d', v.tobytes())
+        message.effort = array('d', tau.tobytes())
+        publisher.publish(message)
 
     def _stamp_ns(self, tick):
         return self._origin_ns + round(tick * 1e9 / self._arm.options.rate)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..dynamics.friction import friction_column
+from ..dynamics.friction import friction_column, LAWS
 
 GAP = 3.0  # usual steps of time: a longer one is a gap
 APART = 0.03  # space between recordings, as a share of the time so far
@@ -101,7 +101,7 @@ def friction_curves(model, blocks):
     blocks = [block for block in blocks if len(block.t)]
     out = []
     for k, group in enumerate(blocks[0].groups if blocks else ()):
-        own = [c for c in group.columns if model.parameters[c].law
+        own = [c for c in group.columns if model.parameters[c].law in LAWS
                and model.parameters[c].owner == group.name]
         top = max(map(abs, model.region.get(group.name, {}).get('v', (0.0,))))
         speed = top * np.linspace(-1.0, 1.0, SPEEDS)

@@ -11,13 +11,13 @@ import re
 
 import numpy as np
 
+from ..dynamics.friction import LAWS
+
 WELL, ROUGH, ZERO, NOT = 'known well', 'known roughly', 'not told from zero', 'not determined'
 WELL_PERCENT = 10.0  # standard error over value: two digits are right
 ROUGH_PERCENT = 50.0  # two standard errors from zero
 MIXED = 10.0  # inflation of the variance above which a parameter counts as mixed with others
 SURE = 3.0  # standard errors: of fifty true statements few are contradicted by chance
-# Laws whose coefficient cannot be below zero in a passive drive.
-PASSIVE = ('viscous', 'coulomb', 'armature')
 
 
 @dataclass(frozen=True)
@@ -46,10 +46,11 @@ class Knowledge:
 
     @property
     def kind(self):
-        """Return what excites it: 'gravity' (masses, moments), 'inertia' or 'friction'."""
-        if self.lead.law not in ('', 'armature'):
-            return 'friction'
-        return 'inertia' if 'm^2' in self.entry['unit'] else 'gravity'
+        """Return what shows it: 'gravity' (masses, moments), 'inertia', 'friction', 'offset'."""
+        law = self.lead.law
+        if law in ('', 'armature'):
+            return 'inertia' if 'm^2' in self.entry['unit'] else 'gravity'
+        return 'friction' if law == 'damper' or law in LAWS and LAWS[law].brakes else 'offset'
 
     @property
     def impossible(self):
@@ -84,10 +85,10 @@ def visible(model):
 
 
 def _never_negative(entry, parameters):
-    """Return whether the expression adds up only what is positive in every body and drive."""
+    """Return whether the expression adds up only what no body and no drive has below zero."""
     terms = [parameters[word] for word in entry['expression'].split() if word in parameters]
     return ' - ' not in entry['expression'] and all(
-        p.law in PASSIVE if p.law else re.fullmatch(r'(m|Ixx|Iyy|Izz)\d+', p.name)
+        p.law in LAWS and not LAWS[p.law].signed if p.law else re.fullmatch(r'(m|Ixx|Iyy|Izz)\d+', p.name)
         for p in terms)
 
 

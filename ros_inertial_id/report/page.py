@@ -9,8 +9,9 @@ from .curves import curves, friction_curves
 from .digits import percent, significant, typeset, with_error
 from .knowledge import judge, MIXED
 from .pictures import friction_picture, parameter_picture, torque_picture
-from .reach import force_unit, robot_of_model
+from .reach import force_unit, robot_of_model, unit_of
 from .words import chapters
+from ..dynamics.friction import LAWS
 
 SIGNALS = (  # key of an observation's summary, words, unit, digits
     ('topic', 'topic', '', 0), ('effort_topic', 'effort from', '', 0),
@@ -31,14 +32,15 @@ def render(identification):
         loader=PackageLoader('ros_inertial_id.report', ''), undefined=StrictUndefined,
         autoescape=select_autoescape(default=True), trim_blocks=True, lstrip_blocks=True)
     environment.filters.update(significant=significant, typeset=typeset)
-    known = judge(model)
+    known, robot = judge(model), robot_of_model(model)
     return environment.get_template('report.html').render(
-        model=model, s=model.statistics, verdict=chapters(model), unit=force_unit(
-            robot_of_model(model)), signals=_signals(model), fits=_fits(model),
+        model=model, s=model.statistics, verdict=chapters(model), unit=force_unit(robot),
+        signals=_signals(model), fits=_fits(model),
         correlation=_correlation(model), torque=_torque(model, identification),
         parameters=[_parameter_row(item) for item in known],
-        parameter_picture=parameter_picture(known), bodies=_bodies(model),
-        friction=_friction(model, identification), region=_region(model),
+        consistent=_consistent(model), parameter_picture=parameter_picture(known),
+        bodies=_bodies(model), friction=_friction(model, identification),
+        region=_region(model, robot),
         options={k: v for k, v in model.options.items() if v not in ('', (), [])},
         recordings=_recordings(model))
 
@@ -61,14 +63,22 @@ def _signals(model):
 def _text(value, digits):
     if isinstance(value, bool) or value is None:
         return {True: 'yes', False: 'no', None: '-'}[value]
+    if isinstance(value, dict):
+        return '; '.join(f'{k}: {_text(v, digits)}' for k, v in value.items())
+    if isinstance(value, (list, tuple)):
+        return ', '.join(_text(v, digits) for v in value)
     return significant(value, digits) if digits else str(value)
 
 
 def _fits(model):
     """Return (part, kind, fit) of every residual statistics there is."""
-    return [(part, kind, model.statistics[part][kind])
-            for part in ('training', 'validation') if part in model.statistics
-            for kind in ('filtered', 'raw')]
+    s = model.statistics
+    fits = {'training': s['training']}
+    if 'consistent' in s:
+        fits['training, consistent'] = s['consistent']['training']
+    if 'validation' in s:
+        fits['validation'] = s['validation']
+    return [(part, kind, fit[kind]) for part, fit in fits.items() for kind in ('filtered', 'raw')]
 
 
 def _correlation(model):
@@ -84,10 +94,12 @@ def _torque(model, identification):
     parts = {'validation': curves(model, identification.validation),
              'training': curves(model, identification.training)}
     parts = {what: drawn for what, drawn in parts.items() if drawn}
+    fits = dict(model.statistics)
+    fits['training'] = fits.get('consistent', fits)['training']  # what the model predicts with
     out = []
     for name in next(iter(parts.values()), {}):
-        titled = [(_title(what, drawn[name], model.statistics[what]['filtered']['rms'][name]),
-                   drawn[name]) for what, drawn in parts.items()]
+        titled = [(_title(what, drawn[name], fits[what]['filtered']['rms'][name]), drawn[name])
+                  for what, drawn in parts.items()]
         out.append((name, torque_picture(titled)))
     return out
 
@@ -131,15 +143,32 @@ def _friction(model, identification):
             rows.setdefault(item.lead.owner, {})[law] = row
     if not laws:
         return None
-    shapes = {p.owner: p.shape for p in model.parameters if p.law and p.shape is not None}
+    shapes, units = {}, {}
+    for p in model.parameters:
+        if p.law in LAWS and p.shape is not None:
+            shapes[p.owner, p.law], units[p.law] = f'{p.shape:g}', LAWS[p.law].shape_unit
     return {'picture': friction_picture(drawn) if drawn else '', 'laws': laws, 'rows': rows,
-            'shapes': shapes}
+            'shapes': shapes, 'shape_units': units}
 
 
-def _region(model):
-    """Return (joint, {quantity: (smallest, largest) as texts}) of the training data."""
-    return [(joint, {name: tuple(significant(x) for x in ends) for name, ends in seen.items()})
-            for joint, seen in model.region.items()]
+def _consistent(model):
+    """Return None, or base name -> (value, error) texts and link -> smallest eigenvalue."""
+    found = model.statistics.get('consistent')
+    if not found:
+        return None
+    return {'base': {name: with_error(value, found['standard_error'][name])
+                     for name, value in found['base'].items()},
+            'eigenvalues': found['smallest_pseudo_inertia_eigenvalue'],
+            'loss': found['loss_percent']}
+
+
+def _region(model, robot):
+    """Return {quantity: unit} and (where, {quantity: text of its range}) of the training data."""
+    units = {name: typeset(unit_of(robot, name))
+             for seen in model.region.values() for name in seen}
+    return units, [(where, {name: f'{significant(low)} to {significant(high)}'
+                            for name, (low, high) in seen.items()})
+                   for where, seen in model.region.items()]
 
 
 def _recordings(model):

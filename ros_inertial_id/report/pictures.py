@@ -8,17 +8,17 @@ from matplotlib.figure import Figure
 import numpy as np
 
 from .digits import typeset
-from .knowledge import NOT, WELL
+from .knowledge import NOT, ROUGH, WELL, ZERO
 
 MEASURED, PREDICTED, RESIDUAL, RAW = '#222222', '#d55e00', '#0072b2', '#c8c8c8'
-GRADES = {'known well': '#009e73', 'known roughly': '#0072b2', 'not told from zero': '#999999'}
+GRADES = {WELL: '#009e73', ROUGH: '#0072b2', ZERO: '#999999'}
 STYLE = {'svg.fonttype': 'none', 'svg.hashsalt': 'ros_inertial_id', 'font.size': 8,
          'font.family': 'sans-serif', 'axes.spines.top': False, 'axes.spines.right': False,
          'axes.grid': True, 'grid.color': '#e6e6e6', 'grid.linewidth': 0.6,
          'axes.axisbelow': True, 'axes.titlesize': 8.5, 'axes.titlelocation': 'left',
          'axes.linewidth': 0.6, 'xtick.major.width': 0.6, 'ytick.major.width': 0.6}
 WIDTH = 10.2  # [in]
-WIDE = 10.0  # usual errors in half a panel, beyond which a linear axis hides too much
+WIDE = 20.0  # usual errors in half a panel, beyond which a linear axis hides too much
 DPI = 170  # of lines with thousands of points, which are pixels inside the drawing
 
 

@@ -7,8 +7,11 @@ from ..identify import prediction_options
 from ..methods import METHODS
 
 HALF = 0.5  # share of a limit below which a motion is called small
-WORDS = {'q': ('the joints spanned', 'rad'), 'v': ('the joints reached', 'rad/s'),
-         'a': ('and', 'rad/s^2')}
+SPEEDS, RANGES = ('v', 'a', 'omega', 'alpha'), ('q',)
+WORDS = {'q': 'the joints spanned', 'v': 'the joints reached', 'a': 'and',
+         'omega': 'the bodies reached', 'alpha': 'and'}
+UNITS = {'q': 'rad', 'v': 'rad/s', 'a': 'rad/s^2', 'omega': 'rad/s', 'alpha': 'rad/s^2',
+         'acc': 'm/s^2'}
 
 
 def robot_of_model(model, gravity=None):
@@ -24,8 +27,15 @@ def force_unit(robot):
     return 'N m' if turning else 'N m or N'
 
 
-def reached(model, *quantities):
-    """Return in words how far the joints went: spans of q, largest v and a; '' if unknown."""
+def unit_of(robot, name):
+    """Return the unit of a quantity of the region."""
+    unit = UNITS.get(name, '')
+    sliding = isinstance(robot, RobotModel) and any(robot.prismatic) and name in 'qva'
+    return f"{unit} or {unit.replace('rad', 'm')}" if sliding else unit
+
+
+def reached(model, quantities):
+    """Return in words how far the motion went: spans of q, else the largest; '' if unknown."""
     robot = robot_of_model(model)
     texts = [_reached(model, robot, name) for name in quantities]
     return ' '.join(text for text in texts if text)
@@ -36,10 +46,7 @@ def _reached(model, robot, name):
              for joint, seen in model.region.items() if name in seen}
     if not spans:
         return ''
-    words, unit = WORDS[name]
-    if any(getattr(robot, 'prismatic', ())):
-        unit += f" or {unit.replace('rad', 'm')}"
-    text = f'{words} {min(spans.values()):.2g} to {max(spans.values()):.2g} {unit}'
+    text = f'{WORDS[name]} {min(spans.values()):.2g} to {max(spans.values()):.2g} {unit_of(robot, name)}'
     limits = _limits(robot, name)
     shares = {j: span / limits[j] for j, span in spans.items() if limits.get(j, 0.0) > 0.0}
     if not shares:
@@ -52,7 +59,7 @@ def _reached(model, robot, name):
 
 
 def _limits(robot, name):
-    if not isinstance(robot, RobotModel) or name == 'a':
+    if not isinstance(robot, RobotModel) or name not in 'qv':
         return {}
     values = robot.upper - robot.lower if name == 'q' else robot.velocity
     return dict(zip(robot.joint_names, values))

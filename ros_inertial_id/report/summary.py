@@ -13,7 +13,7 @@ LISTED = 4  # names in a sentence
 
 def summary(model):
     """Return an IdentifiedModel as a short text table with the verdict below it."""
-    lines = [*_head(model), '', *_table(model), '']
+    lines = [*_head(model), '', *(line.rstrip() for line in _table(model)), '']
     for text in verdict(model, LISTED):
         lines += wrap(text, WIDTH, initial_indent='- ', subsequent_indent='  ')
     return '\n'.join(lines)
@@ -47,8 +47,8 @@ def _table(model):
     rows.append(['all', *(significant(fit['rms_all']) for fit in fits.values())])
     rows.append(['relative [%]', *(significant(fit['relative_percent']) for fit in fits.values())])
     wide = [max(len(row[k]) for row in rows if k < len(row)) for k in range(len(rows[0]))]
-    return [(f'{row[0]:<{wide[0]}}' + ''.join(f'  {cell:>{w}}' for cell, w in
-                                             zip(row[1:], wide[1:]))).rstrip() for row in rows]
+    return [f'{row[0]:<{wide[0]}}' + ''.join(f'  {cell:>{w}}' for cell, w in zip(row[1:], wide[1:]))
+            for row in rows]
 
 
 def _friction(model):

@@ -10,7 +10,7 @@ import numpy as np
 from .digits import significant
 from .knowledge import (judge, MIXED, NOT, ROUGH, ROUGH_PERCENT, SURE, visible, WELL,
                         WELL_PERCENT, ZERO)
-from .reach import reached, robot_of_model
+from .reach import RANGES, reached, SPEEDS, robot_of_model
 from ..methods import METHODS
 
 CARRIES_OVER, MUCH_WORSE = 1.3, 2.0  # other data over training, relative residuals
@@ -33,9 +33,12 @@ def chapters(model, listed=10):
         more = len(names) - listed
         return ', '.join(names[:listed]) + (f' and {more} more' if more > 0 else '')
 
-    return {'How well it predicts': [*_fit(model), *_left_out(model), *_residual(model, few)],
+    return {'How well it predicts': [*_fit(model), *_left_out(model), *_consistent(model),
+                                     *_residual(model, few)],
             'What is known': [*_known(known, few), *_nominal(known, few)],
-            'What is not known': [*_unknown(known, few), *_impossible(known, few), *_rank(model)],
+            'What is not known': [*_unknown(known, few),
+                                  *_impossible(model, known, few),
+                                  *_rank(model)],
             'What would help': [*_motion(model, known), *_mounting(model, few)]}
 
 
@@ -85,6 +88,14 @@ def _left_out(model):
                'same things, and all of them are needed.')
 
 
+def _consistent(model):
+    found = model.statistics.get('consistent')
+    if found:
+        yield (f"The model predicts with physically consistent parameters: "
+               f"{significant(found['loss_percent'], 2)} % more weighted residual in training "
+               'than the free ones.')
+
+
 def _residual(model, few):
     """Say whether the residual is noise, by its correlation against that of the filter."""
     s, first = model.statistics, model.preprocessing[0]
@@ -100,9 +111,9 @@ def _residual(model, few):
                f'{max(seconds.values()):.2g} s).')
         return
     fewest = min(s['samples'] / n for n in s['correlation_samples'].values())
-    where = 'every joint' if len(bad) == len(seconds) else few(bad)
+    where = 'everywhere' if len(bad) == len(seconds) else f'in {few(bad)}'
     yield (f'The residuals are not noise but correlated for up to {seconds[bad[0]]:.2g} s (noise '
-           f'behind the filter: {noise:.2g} s): something in {where} is not in the model, such as '
+           f'behind the filter: {noise:.2g} s): {where} something is not in the model, such as '
            'friction beyond these laws, elasticity or sensor drift. The standard errors allow '
            f"for it: {s['samples']} samples count as few as {fewest:.0f}.")
 
@@ -152,11 +163,13 @@ def _unknown(known, few):
                f'{_colon(few(k.name for k in missing))}.')
 
 
-def _impossible(known, few):
+def _impossible(model, known, few):
     wrong = [f"{k.name} = {k.entry['value']:.2g}" for k in known if k.impossible]
     if wrong:
-        yield (f'Below zero, which is physically impossible: {few(wrong)}. They absorb something that is not in the model: predict with '
-               'them, but do not read them one by one.')
+        advice = ('the consistent values do not' if 'consistent' in model.statistics else
+                  'predict with them, but do not read them one by one')
+        yield (f'Below zero, which is physically impossible: {few(wrong)}. They absorb something '
+               f'that is not in the model: {advice}.')
 
 
 def _rank(model):
@@ -172,18 +185,16 @@ def _motion(model, known):
     if not poor:
         yield 'Nothing is left unknown that motion under this mounting can show.'
         return
-    lacking = {}
-    for kind in ('inertia', 'friction', 'gravity'):
-        few, every = (sum(k.kind == kind for k in some) for some in (poor, known))
-        if few > MANY * every:
-            lacking[kind] = f'{few} of {every} {kind}'
-    fast = [lacking[kind] for kind in ('inertia', 'friction') if kind in lacking]
-    if fast:
-        yield (f'Faster motion would help {" and ".join(fast)} parameters'
-               f"{_colon(reached(model, 'v', 'a'))}.")
-    if 'gravity' in lacking:
-        yield (f"Wider motion would help {lacking['gravity']} parameters"
-               f"{_colon(reached(model, 'q'))}.")
+    for better, kinds, quantities in (('Faster', ('inertia', 'friction'), SPEEDS),
+                                      ('Wider', ('gravity', 'offset'), RANGES)):
+        lacking = []
+        for kind in kinds:
+            few, every = (sum(k.kind == kind for k in some) for some in (poor, known))
+            if few > MANY * every:
+                lacking.append(f'{few} of {every} {kind}')
+        if lacking:
+            yield (f'{better} motion would help {" and ".join(lacking)} parameters'
+                   f'{_colon(reached(model, quantities))}.')
     mixed = sum(k.inflation > MIXED for k in poor)
     if mixed > MANY * len(poor):
         yield (f'A motion designed for it would separate the {mixed} that are shown only together '

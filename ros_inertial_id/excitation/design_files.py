@@ -1,0 +1,82 @@
+"""A Design as files: YAML to keep, CSV and a JointTrajectory to run, a page to look at."""
+
+import csv
+from dataclasses import asdict
+import json
+from pathlib import Path
+
+import numpy as np
+import yaml
+
+from ..errors import MotionError
+from .page import page
+
+FILES = ('motion.yaml', 'motion.csv', 'joint_trajectory.json', 'motion.html')
+
+
+def write_design(design, out_dir):
+    """
+    Write a Design into the directory ``out_dir`` (made when missing); return the paths.
+
+    motion.yaml holds the motion (``fourier.read_motion``), how it was designed and how close
+    each limit is; motion.csv and joint_trajectory.json are sampled at ``rate`` for ``periods``;
+    motion.html needs no network.
+    """
+    out = Path(out_dir)
+    sampled = design.motion.sampled(design.options.rate, design.options.periods)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with open(out / FILES[0], 'w', encoding='utf-8') as file:
+            yaml.safe_dump(content(design), file, sort_keys=False, allow_unicode=True)
+        _write_csv(out / FILES[1], design.motion.joint_names, sampled)
+        with open(out / FILES[2], 'w', encoding='utf-8') as file:
+            json.dump(joint_trajectory(design.motion.joint_names, sampled), file)
+        (out / FILES[3]).write_text(page(design), encoding='utf-8')
+    except OSError as error:
+        raise MotionError(f'the design cannot be written to {out}', found=error.strerror) from None
+    return tuple(out / name for name in FILES)
+
+
+def content(design):
+    """Return what motion.yaml holds, as plain Python values."""
+    limits, names = design.limits, design.motion.joint_names
+    by_joint = {kind: {n: _number(x) for n, x in zip(names, getattr(limits, kind))}
+                for kind in ('lower', 'upper', 'velocity', 'acceleration', 'effort')}
+    return {
+        'robot': design.robot.name,
+        'kinematics_sha256': design.robot.kinematics_sha256(),
+        'motion': design.motion.to_dict(),
+        'start': {n: float(x) for n, x in zip(names, design.motion.start)},
+        'result': design.summary(),
+        'singular_values': [float(s) for s in design.singular_values],
+        'base_parameters': list(design.base_names),
+        'gravities_base': design.gravities.tolist(),
+        'limits': by_joint,
+        'options': {key: list(value) if isinstance(value, tuple) else value
+                    for key, value in asdict(design.options).items()}}
+
+
+def _number(value):
+    """Return a float, or None where there is no limit."""
+    return float(value) if np.isfinite(value) else None
+
+
+def joint_trajectory(joint_names, sampled):
+    """Return a Sampled motion as the fields of a trajectory_msgs/JointTrajectory."""
+    points = []
+    for t, q, v, a in zip(sampled.t, sampled.q, sampled.v, sampled.a):
+        nanoseconds = int(round(t * 1e9))
+        points.append({
+            'positions': q.tolist(), 'velocities': v.tolist(), 'accelerations': a.tolist(),
+            'effort': [], 'time_from_start': {'sec': nanoseconds // 10 ** 9,
+                                              'nanosec': nanoseconds % 10 ** 9}})
+    return {'header': {'stamp': {'sec': 0, 'nanosec': 0}, 'frame_id': ''},
+            'joint_names': list(joint_names), 'points': points}
+
+
+def _write_csv(path, joint_names, sampled):
+    with open(path, 'w', newline='', encoding='utf-8') as file:
+        writer = csv.writer(file)
+        writer.writerow(['time'] + [f'{symbol}_{n}' for symbol in 'qva' for n in joint_names])
+        rows = np.column_stack([sampled.t, sampled.q, sampled.v, sampled.a])
+        writer.writerows([f'{x:.9g}' for x in row] for row in rows)

@@ -1,0 +1,84 @@
+"""The page that shows a Design: curves against limits, singular values and the moving arm."""
+
+import html
+import json
+
+import numpy as np
+
+from .page_template import TEMPLATE
+from .regressor_adjoint import Chain, TreePass
+
+FRAMES = 401  # of one period
+
+
+def page(design):
+    """Return a self-contained HTML document about a Design."""
+    data = json.dumps(page_data(design), separators=(',', ':')).replace('<', '\\u003c')
+    title = html.escape(f'Excitation of {design.robot.name}')
+    return (TEMPLATE.replace('@TITLE@', title).replace('@TABLE@', _table(design))
+            .replace('@NOTICES@', _notices(design)).replace('@DATA@', data))
+
+
+def page_data(design):
+    """Return what the page draws, as plain values; lengths [m], times [s]."""
+    motion, limits, robot = design.motion, design.limits, design.robot
+    t = np.linspace(0.0, motion.period, FRAMES)
+    q, v, a = motion.at(t)
+    tree = TreePass(Chain.of(robot), q.T, v.T, a.T, design.gravities[0])
+    plots = [
+        _plot('position [rad, m]', q, limits.lower, limits.upper),
+        _plot('velocity [rad/s, m/s]', v, -limits.velocity, limits.velocity),
+        _plot('acceleration [rad/s², m/s²]', a, -limits.acceleration, limits.acceleration)]
+    for k, gravity in enumerate(design.gravities):
+        name = f'mounting {k + 1}, ' if len(design.gravities) > 1 else ''
+        plots.append(_plot(f'{name}torque of the nominal model without friction [N m, N]',
+                           _torques(robot, q, v, a, gravity), -limits.effort, limits.effort))
+    body, offset = design.tool
+    tool = tree.p[:, body] + np.einsum('xkb,k->xb', tree.R[:, :, body], offset)
+    points = np.concatenate([np.zeros((3, 1, FRAMES)), tree.p, tool[:, None]], axis=1)
+    links = [[parent + 1, i + 1] for i, parent in enumerate(robot.parents)]
+    box = limits.box.tolist() if np.isfinite(limits.box).all() else None
+    return {'t': _short(t), 'joints': list(robot.joint_names), 'plots': plots,
+            'points': _short(points.transpose(2, 1, 0)),
+            'links': links + [[body + 1, len(robot) + 1]],
+            'gravity': _short(design.gravities[0]), 'box': box, 'sphere': limits.sphere,
+            'singular': [float(f'{s:.5g}') for s in design.singular_values]}
+
+
+def _plot(title, values, lower, upper):
+    share = [[float(x) if np.isfinite(x) else None for x in limit] for limit in (lower, upper)]
+    return {'title': title, 'y': _short(values.T), 'lower': share[0], 'upper': share[1]}
+
+
+def _torques(robot, q, v, a, gravity):
+    """Return the torques (N, n) of the nominal inertias: s_j' Y_i pi_i over the bodies moved."""
+    chain = Chain.of(robot)
+    tree = TreePass(chain, q.T, v.T, a.T, gravity)
+    wrenches = np.einsum('xcnb,nc->xnb', tree.Y, robot.inertias)
+    return np.einsum('xjb,xjb->bj', tree.s, chain.moves.T @ wrenches)
+
+
+def _short(array):
+    return np.round(np.asarray(array, dtype=float), 4).tolist()
+
+
+def _table(design):
+    use, names = design.use, design.motion.joint_names
+    head = ''.join(f'<th>{html.escape(kind)}</th>' for kind in use.joints)
+    rows = [f'<tr><th>{html.escape(name)}</th>' + ''.join(
+        f'<td>{100.0 * values[j]:.1f} %</td>' for values in use.joints.values()) + '</tr>'
+        for j, name in enumerate(names)]
+    facts = [f'condition number <b>{design.condition_number:.4g}</b>',
+             f'{html.escape(design.criterion)} {design.value:.6g}',
+             f'{len(design.base_names)} base parameters',
+             f'period {design.motion.period:g} s, {design.motion.harmonics} harmonics']
+    if np.isfinite(use.tool_outside):
+        facts.append(f'end effector inside its bounds by {-1000.0 * use.tool_outside:.1f} mm')
+    if np.isfinite(use.gap):
+        facts.append(f'links at least {1000.0 * use.gap:.1f} mm apart')
+    return (f"<p>{' · '.join(facts)}</p><table><caption>share of each limit used</caption>"
+            f"<tr><th></th>{head}</tr>{''.join(rows)}</table>")
+
+
+def _notices(design):
+    return ''.join(f'<p class="notice">{html.escape(text)}</p>' for text in design.notices)
