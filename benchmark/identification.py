@@ -14,7 +14,6 @@ import argparse
 from dataclasses import replace
 import json
 from pathlib import Path
-import resource
 import subprocess
 import sys
 import tempfile
@@ -81,20 +80,29 @@ def plain(robot, q, v, a, tau):
     return keep, beta, np.linalg.inv(W.T @ W)
 
 
-def from_samples(robot, q, v, a, tau):
-    """Return our weighted Estimate from the samples that ``plain`` gets."""
+def base_of(robot):
+    """Return the Parameters, their BaseParameters, and where each column goes (-1: nowhere)."""
     columns = serial_arm.parameters(robot, PLAIN_OPTIONS)
-    every = np.arange(len(columns))
-    random = Information(len(columns))
-    for block in serial_arm.regress(
-            serial_arm.random_state(robot, 300, np.random.default_rng(0)), robot, columns):
-        random.fold(block, every)
-    base = find_base_parameters(random.system()[0], columns)
+    information = Information(len(columns))
+    random = serial_arm.random_state(robot, 3 * len(columns), np.random.default_rng(0))
+    for block in serial_arm.regress(random, robot, columns):
+        information.fold(block, np.arange(len(columns)))
+    base = find_base_parameters(information.system()[0], columns)
     keep = np.full(len(columns), -1)
     keep[base.independent] = np.arange(len(base))
+    return columns, base, keep
+
+
+def state_of(q, v, a, tau):
+    """Return the samples as a JointSpaceState."""
+    return JointSpaceState(np.arange(len(q)) / RATE, 0, q, v, a, tau, tau)
+
+
+def from_samples(robot, q, v, a, tau):
+    """Return our weighted Estimate from the samples that ``plain`` gets."""
+    columns, base, keep = base_of(robot)
     information = Information(len(base))
-    state = JointSpaceState(np.arange(len(q)) / RATE, 0, q, v, a, tau, tau)
-    for block in serial_arm.regress(state, robot, columns):
+    for block in serial_arm.regress(state_of(q, v, a, tau), robot, columns):
         information.fold(block, keep)
     return ESTIMATORS['weighted'](Problem(information, base, {}))
 
@@ -115,15 +123,11 @@ def rows_alone(robot, q, v, a, tau):
 
 
 def fold_alone(robot, q, v, a, tau):
-    """Fold one block of base columns as often as the samples fill it."""
-    columns = serial_arm.parameters(robot, PLAIN_OPTIONS)
-    part = slice(0, BLOCK)
-    state = JointSpaceState(np.arange(BLOCK) / RATE, 0, q[part], v[part], a[part], tau[part],
-                            tau[part])
+    """Fold one block as often as the samples would fill it."""
+    columns, base, keep = base_of(robot)
+    state = state_of(*(x[:BLOCK] for x in (q, v, a, tau)))
     block, = serial_arm.regress(state, robot, columns)
-    keep = np.full(len(columns), -1)
-    keep[1::2] = np.arange(len(columns) // 2)  # about as many as there are base parameters
-    information = Information(len(columns))
+    information = Information(len(base))
     for _ in range(0, len(q), BLOCK):
         information.fold(block, keep)
 
@@ -136,13 +140,19 @@ def child(task, folder):
     """Print the CPU time [s] and growth of the peak memory [MB] of a task as JSON."""
     arrays = [np.load(folder / f'{name}.npy') for name in ('q', 'v', 'a', 'tau')]
     robot = load_robot_model(URDF)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = peak_memory()
     with threadpool_limits(1):
         start = time.process_time()
         TASKS[task](robot, *arrays)
         used = time.process_time() - start
-    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    print(json.dumps({'cpu': used, 'memory': grown / 1024.0}))
+    print(json.dumps({'cpu': used, 'memory': peak_memory() - before}))
+
+
+def peak_memory():
+    """Return the largest resident size of this process so far [MB] (Linux)."""
+    # Not ru_maxrss: a child inherits that of the process that started it.
+    status = Path('/proc/self/status').read_text()
+    return int(status.split('VmHWM:')[1].split()[0]) / 1024.0
 
 
 def measured(task, folder, times=1):

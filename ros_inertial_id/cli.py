@@ -15,9 +15,12 @@ import sys
 
 from tqdm import tqdm
 
-from .config import load_options
+from .config import load_design, load_options
+from .dynamics.robot_model import gravity_from_mounting, robot_from_options
 from .errors import ConfigError, InertialIdError
 from .estimation.identified_model import IdentifiedModel, plain
+from .excitation.design import design
+from .excitation.design_files import write_design
 from .identify import identify, validation
 from .measurement.bag import read_bag
 from .measurement.log import import_log
@@ -69,6 +72,14 @@ def _parser():
     verb = _verb(verbs, 'validate', _validate, 'judge a model on a bag')
     verb.add_argument('model', help='model.yaml')
     verb.add_argument('bag', help='bag to judge by')
+
+    verb = _verb(verbs, 'design', _design, 'design a motion that reveals the parameters')
+    verb.add_argument('urdf', help='robot description')
+    verb.add_argument('--config', default='', help='YAML with a design block')
+    verb.add_argument('--mounting', help='as for identify')
+    verb.add_argument('--seconds', type=float, help='how long the search may take')
+    verb.add_argument('--seed', type=int, help='of the random motions it starts from')
+    verb.add_argument('--out', required=True, help='folder for motion.yaml, .csv, .html')
 
     verb = _verb(verbs, 'demo', _demo, 'run the whole chain on a simulated arm (needs ROS 2)')
     verb.add_argument('--out', default='demo', help='folder for bags, model and report')
@@ -124,6 +135,28 @@ def _validate(options):
         lines.append(f"{kind}: {numbers['relative_percent']:.3f} % of the torque, rms "
                      f"{numbers['rms_all']:.4g} over {numbers['samples']} samples ({joints})")
     _print(options, {'model': options.model, 'validation': fit}, '\n'.join(lines))
+
+
+def _design(options):
+    changes = {name: getattr(options, name) for name in ('mounting', 'seconds', 'seed')
+               if getattr(options, name) is not None}
+    settings = load_design(options.config, changes)
+    gravity = gravity_from_mounting(settings.mounting or 'upright')
+    robot = robot_from_options(_text(options.urdf), settings, gravity)
+    with tqdm(total=round(settings.seconds, 1), disable=None, leave=False, unit='s',
+              file=sys.stderr, bar_format='{l_bar}{bar}| {n:.0f}/{total:.0f} s{postfix}') as bar:
+        def progress(now):
+            bar.update(min(now.seconds, now.budget) - bar.n)
+            bar.set_postfix_str(f' best {now.best:.4g}' if now.best else ' searching')
+
+        result = design(robot, settings, progress)
+    paths = write_design(result, options.out)
+    use = result.summary()['use_of_limits_percent']
+    _print(options, dict(result.summary(), files=[str(p) for p in paths]), '\n'.join((
+        f'{result.criterion} {result.value:.4g}, condition number {result.condition_number:.4g} '
+        f'of {len(result.base_names)} base parameters, in {result.seconds:.0f} s',
+        'largest use of limits: ' + ', '.join(f'{k} {v:.1f} %' for k, v in use.items()),
+        *result.notices, *map(str, paths))))
 
 
 def _demo(options):

@@ -4,6 +4,8 @@ Configuration: a YAML file's block of the method's name becomes the method's opt
     serial_arm:
       mounting: rpy 0 1.5708 0
       friction: [viscous, coulomb]
+    design:
+      acceleration: [15.0, 7.5, 10.0, 12.5, 15.0, 20.0, 20.0]
 
 Unknown keys are refused with the nearest one named.
 """
@@ -15,12 +17,16 @@ import pathlib
 import yaml
 
 from .errors import ConfigError
+from .excitation.design import DesignOptions
 from .identify import options_class
 from .methods import METHODS
 from .options import check_ranges
 
 
-def load_options(path='', method='', changes=None):
+DESIGN = 'design'
+
+
+def load_options(path='''', method='', changes=None):
     """
     Return (method, options) of a configuration file with single options changed.
 
@@ -28,18 +34,22 @@ def load_options(path='', method='', changes=None):
     changes : {option: value}, for example from the command line
     """
     blocks = _read(path) if path else {}
-    unknown = [name for name in blocks if name not in METHODS]
-    if unknown:
-        raise ConfigError(f'{path} has a block {unknown[0]!r}', exists=tuple(METHODS),
-                          do=_nearest(unknown[0], METHODS))
+    present = [name for name in blocks if name != DESIGN]
     if not method:
-        if len(blocks) > 1:
-            raise ConfigError(f'{path} has blocks for several methods', found=tuple(blocks),
+        if len(present) > 1:
+            raise ConfigError(f'{path} has blocks for several methods', found=present,
                               do='choose one with --method')
-        method = next(iter(blocks), 'serial_arm')
+        method = next(iter(present), 'serial_arm')
     kind = options_class(method)
     values = dict(blocks.get(method) or {}, **(changes or {}))
     return method, options_from(kind, values, path or 'the options')
+
+
+def load_design(path='', changes=None):
+    """Return the DesignOptions of a configuration file's design block, single ones changed."""
+    blocks = _read(path) if path else {}
+    values = dict(blocks.get(DESIGN) or {}, **(changes or {}))
+    return options_from(DesignOptions, values, path or 'the options')
 
 
 def options_from(kind, values, source):
@@ -85,7 +95,11 @@ def _read(path):
     if not isinstance(data, dict) or not all(isinstance(v, (dict, type(None)))
                                              for v in data.values()):
         raise ConfigError(f'configuration {path}', expected='a block named by the method',
-                          exists=tuple(METHODS))
+                          exists=(*METHODS, DESIGN))
+    for name in data:
+        if name not in METHODS and name != DESIGN:
+            raise ConfigError(f'{path} has a block {name!r}', exists=(*METHODS, DESIGN),
+                              do=_nearest(name, (*METHODS, DESIGN)))
     return data
 
 

@@ -201,8 +201,8 @@ def test_trajectory_with_a_start_time_keeps_it_and_points_of_the_past_are_droppe
     position = {stamp_ns(s) - start_ns: np.array(s.position) for s in operator.states}
     late = [x for t, x in position.items() if t >= 8e9]
     assert np.abs(np.array(late) - 0.5).max() < 0.01
-    early = [x for t, x in position.items() if 3e9 <= t <= 7e9]
-    assert np.max(early) < 0.45
+    early = [x for t, x in position.items() if 3e9 <= t <= 6e9]
+    assert np.max(early) < 0.4
 
 
 def test_description_is_latched_and_the_truth_file_tells_another_robot(robot):

@@ -85,7 +85,7 @@ def ridge(problem):
     where the data speak it yields, where they are silent it keeps predictions sane.
     """
     _, deviation = _two_step(problem)
-    prior = _prior_rows(problem.base)
+    prior = prior_rows(problem.base)
     beta = None
     for _ in range(2):  # the weights once more from the residuals of the final kind
         A, b, _ = problem.information.system(effective_deviation(problem, deviation))
@@ -141,7 +141,7 @@ def _least_squares(A, b):
     return solve_triangular(R[:-1, :-1], R[:-1, -1])
 
 
-def _prior_rows(base):
+def prior_rows(base):
     """Return (A, b) of the rows L^-1 (beta - nominal) = 0, with L L' = spread."""
     factor = np.linalg.cholesky(base.spread())
     inverse = solve_triangular(factor, np.eye(len(base)), lower=True)

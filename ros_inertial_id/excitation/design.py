@@ -166,12 +166,10 @@ def _finished(robot, options, problem, base, shapes, x, effort):
     motion = motion_at(robot, problem, x)
     result = assess(problem, x)
     singular = np.sqrt(np.maximum(np.linalg.eigvalsh(result.information)[::-1], 0.0))
-    seconds, cpu_seconds, found, rejected = effort
     return Design(robot, options, motion, options.criterion,
                   float(CRITERIA[options.criterion].report(singular)),
                   float(singular[0] / singular[-1]), singular, tuple(base.names()), result.use,
-                  problem.limits, problem.gravities, problem.tool, seconds, cpu_seconds, found, rejected,
-                  shapes.notices)
+                  problem.limits, problem.gravities, problem.tool, *effort, shapes.notices)
 
 
 def motion_at(robot, problem, x):

@@ -81,6 +81,7 @@ class Objective:
         inertial = problem.columns[problem.columns < 10 * count]
         self.body, self.parameter = inertial // 10, inertial % 10
         self.rows = [self._columns_of(j) for j in range(count)]
+        self.blocks = [np.ix_(columns, columns) for _, columns in self.rows]
 
     def _columns_of(self, j):
         """Return (slice of inertial base columns, all base columns) of the row of joint j."""
@@ -113,13 +114,8 @@ class Objective:
         """Return G (b, b): of the motion's samples and of what was known before."""
         size = len(self.problem.columns)
         G = np.zeros((size, size))
-        for (own, columns), W, weight in zip(self.rows, rows, self.problem.weights):
-            part = W @ W.T
-            part *= weight ** 2 * self.problem.share / W.shape[1]
-            if len(columns) == own.stop - own.start:
-                G[own, own] += part
-            else:
-                G[np.ix_(columns, columns)] += part
+        for block, W, weight in zip(self.blocks, rows, self.problem.weights):
+            G[block] += (weight ** 2 * self.problem.share / W.shape[1]) * (W @ W.T)
         return G if self.problem.known is None else G + self.problem.known
 
     def __call__(self, x, sharpness, strength):
@@ -141,12 +137,12 @@ class Objective:
         friction = []
         for j, ((own, columns), W) in enumerate(zip(self.rows, rows)):
             factor = 2.0 * self.problem.weights[j] ** 2 * self.problem.share / W.shape[1]
-            W_bar = (factor * slope[np.ix_(columns, columns)]) @ W
+            W_bar = (factor * slope[self.blocks[j]]) @ W
             if tau_bar[j].any():
                 W_bar += np.outer(self.problem.nominal[columns], tau_bar[j])
             count = own.stop - own.start
             Y_bar[:, own] += tree.s[:, j, None] * W_bar[None, :count]
-            s_bar[:, j] = np.einsum('xcb,cb->xb', Y[:, own], W_bar[:count])
+            np.einsum('xcb,cb->xb', Y[:, own], W_bar[:count], out=s_bar[:, j])
             friction.append(W_bar[count:])
         full = np.zeros_like(tree.Y)
         full[:, self.parameter, self.body] = Y_bar

@@ -25,14 +25,13 @@ import numpy as np
 _TENSOR = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
 # where element (k, l) of the tensor stands among the ten standard parameters
 _PLACE = np.array([[4, 5, 7], [5, 6, 8], [7, 8, 9]])
+_NEXT, _LAST = np.array([1, 2, 0]), np.array([2, 0, 1])
 
 
 def cross(a, b):
     """Return the cross products of vectors (3, ...)."""
-    out = np.empty(np.broadcast_shapes(a.shape, b.shape))
-    for x, y, z in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
-        np.multiply(a[y], b[z], out=out[x])
-        out[x] -= a[z] * b[y]
+    out = a.take(_NEXT, 0) * b.take(_LAST, 0)
+    out -= a.take(_LAST, 0) * b.take(_NEXT, 0)
     return out
 
 

@@ -32,8 +32,7 @@ FINER = 10  # times the coarse grid
 RATE = 1000.0  # [1/s] of the finest grid
 RESERVE = 1e-5  # relative; peaks between samples of the finest grid
 PLACE_RESERVE = 0.002  # [m] and, relative, of torques: they are checked on a coarser grid
-SHRINK = 0.995
-SHRINKINGS = 60
+SHRINKINGS = (1.0, 0.99, 0.98, 0.95, 0.9, 0.8, 0.65, 0.5)
 POLL = 0.1  # [s]
 
 
@@ -174,11 +173,10 @@ def shrink(problem, fine, dense, x):
     fixed = np.outer(problem.start, problem.direction)
     c = _shrink_joints(problem, dense, c, fixed)
     center = fixed if problem.direction.any() else c * (np.arange(c.shape[1]) == 0)
-    for _ in range(SHRINKINGS):
-        x = ((c - fixed) @ problem.space).ravel()
+    for factor in SHRINKINGS:
+        x = ((center + factor * (c - center) - fixed) @ problem.space).ravel()
         if _allowed(problem, fine, x):
             return x
-        c = center + SHRINK * (c - center)
     return None
 
 

@@ -7,18 +7,19 @@ the closed-loop slider-crank paper (coordinate partitioning), Garcia de Jalon an
 """
 
 from dataclasses import dataclass, replace
-from typing import Mapping
 
 import numpy as np
 
-from ..dynamics.continuation import Continuation, random_walk
+from ..dynamics.continuation import random_walk
 from ..dynamics.force_elements import ForceOptions, force_elements
-from ..dynamics.inertial_parameters import body_parameters
 from ..dynamics.mechanism import MechanismOptions, mechanism_from_options
-from ..dynamics.regressor import BLOCK, RegressorBlock, RowGroup, tree_rows
+from ..dynamics.regressor import BLOCK, RegressorBlock, RowGroup
 from ..errors import ConfigError
-from ..measurement.kinematic_state import SignalOptions, observe_joints
+from ..measurement.kinematic_state import SignalOptions
 from ..options import option
+from .closed_loop_motion import MotionOptions, reconstruct
+from .closed_loop_state import MechanismState, all_parameters, projected_rows, split
+from .closed_loop_tuning import Trial
 
 NAME = 'closed_loop'
 
@@ -33,48 +34,8 @@ class PriorOptions:
 
 
 @dataclass(frozen=True)
-class Options(MechanismOptions, SignalOptions, ForceOptions, PriorOptions):
+class Options(MechanismOptions, SignalOptions, ForceOptions, PriorOptions, MotionOptions):
     """All options of the method; the recorder and nodes declare them as parameters."""
-
-
-@dataclass(frozen=True)
-class MechanismState:
-    """
-    Consecutive samples of a closed mechanism of n joints and k independent coordinates.
-
-    t : (N,) [s]; segment : number of the stretch
-    q, v, a : (N, n) all joints [rad, m, s]; R : (N, n, k) with v = R zdot
-    tau, tau_raw : (N, m) of the actuated joints [N m] ([N]), filtered and as recorded
-    """
-
-    t: np.ndarray
-    segment: int
-    q: np.ndarray
-    v: np.ndarray
-    a: np.ndarray
-    R: np.ndarray
-    tau: np.ndarray
-    tau_raw: np.ndarray
-
-
-@dataclass(frozen=True)
-class Observation:
-    """The motion of one recording, closed piece by piece; ``joints`` observes z and tau."""
-
-    robot: object
-    joints: object
-    continuation: object
-    summary: Mapping
-
-    def samples(self, training=False):
-        """Return about how many samples ``states`` will yield."""
-        return self.joints.samples(training)
-
-    def states(self, training=False):
-        """Yield MechanismStates in order of time."""
-        self.continuation.restart()
-        for state in self.joints.states(training):
-            yield close(self.robot, state, self.continuation)
 
 
 def build(urdf, options, gravity_base):
@@ -87,68 +48,57 @@ def build(urdf, options, gravity_base):
     actuated = tuple(names.index(n) for n in options.actuated) or mechanism.independent
     mechanism = replace(mechanism, forces=force_elements(mechanism.robot, options),
                         actuated=actuated)
-    return replace(mechanism, known=_known(options.known, _all_parameters(mechanism)))
+    return replace(mechanism, known=_known(options.known, all_parameters(mechanism)))
 
 
 def parameters(robot, options):
     """Return the Parameters of all columns that are not known: bodies, then force elements."""
-    return tuple(p for p in _all_parameters(robot) if p.name not in robot.known)
+    return tuple(p for p in all_parameters(robot) if p.name not in robot.known)
 
 
 def observe(recording, robot, options):
-    """Return the Observation of the independent coordinates and motor torques of a Recording."""
-    joints = observe_joints(recording, robot.coordinates, options,
-                            tuple(robot.joint_names[j] for j in robot.actuated))
-    summary = dict(joints.summary, independent=list(robot.coordinates),
-                   closures=[c.text for c in robot.closures])
-    return Observation(robot, joints, Continuation(robot), summary)
-
-
-def close(robot, state, continuation=None):
     """
-    Return the MechanismState of a JointSpaceState of the independent coordinates.
+    Return the Observation of the independent coordinates and motor torques of a Recording.
 
-    continuation : of the samples before; None: the motion begins near ``start:``
+    With ``cutoff`` 0 the cutoff is that of the smallest torque error; a torque on another topic
+    than the motion gets its clock offset.  Both are reported in the summary.
     """
-    q, R = (continuation or Continuation(robot)).follow(state.q, state.t)
-    v, a = robot.motion(q, R, state.v, state.a)
-    return MechanismState(state.t, state.segment, q, v, a, R, state.tau, state.tau_raw)
+    recording, notes = reconstruct(recording, robot, options)
+    trial, cutoff = Trial(recording, robot, options), options.cutoff
+    align = options.largest_clock_offset > 0 and notes['motion'] != notes['torque']
+    for _ in range(2 if align else 1):  # an offset blurs the curve, a cutoff blurs the offset
+        if not options.cutoff:
+            cutoff, notes['cutoff_curve'] = trial.choose_cutoff()
+        if align:
+            trial.shift, gain = trial.torque_offset(cutoff, options.largest_clock_offset,
+                                                    notes['torque'])
+            notes['torque_clock_offset'] = trial.shift
+            notes.setdefault('torque_clock_gain', gain)
+    observation = trial.at(cutoff)
+    trial.check_torque_sign(observation)
+    summary = dict(observation.summary, cutoff_chosen=not options.cutoff,
+                   independent=list(robot.coordinates),
+                   closures=[c.text for c in robot.closures], **notes)
+    return replace(observation, summary=summary)
 
 
 def regress(state, robot, parameters):
     """Yield the RegressorBlocks of a MechanismState; columns as ``parameters``."""
-    everything = [p.name for p in _all_parameters(robot)]
+    everything = [p.name for p in all_parameters(robot)]
     chosen = np.array([everything.index(p.name) for p in parameters])
-    fixed = [everything.index(name) for name in robot.known]
-    values = np.array(list(robot.known.values()))
+    _, fixed, values = split(robot)
     for low in range(0, len(state.t), BLOCK):
-        part = _rows(state, slice(low, low + BLOCK))
+        part = state.rows(slice(low, low + BLOCK))
         W = projected_rows(robot, part)
+        force = part.force(robot.actuated)
         groups = []
         for i, name in enumerate(robot.coordinates):
-            lever = part.R[:, list(robot.actuated), i]
-            known = values @ W[i, fixed] if fixed else np.zeros(len(part.t))
-            y, raw = ((lever * tau).sum(1) - known for tau in (part.tau, part.tau_raw))
+            known = values @ W[i, fixed]
             unit = 'N' if robot.prismatic[robot.independent[i]] else 'N m'
-            groups.append(RowGroup(name, unit, np.arange(len(chosen)), W[i, chosen].T, y, raw,
+            y = force[:, i] - known
+            groups.append(RowGroup(name, unit, np.arange(len(chosen)), W[i, chosen].T, y, y,
                                    known))
         yield RegressorBlock(part.t, state.segment, tuple(groups))
-
-
-def projected_rows(robot, state):
-    """Return R' Y (k, p, B) of all parameters, known ones too, for a MechanismState."""
-    bodies = 10 * len(robot.robot)
-    W = np.zeros((len(robot), bodies + len(robot.forces), len(state.q)))
-    for j, rows in enumerate(tree_rows(robot.robot, state.q, state.v, state.a)):
-        columns = np.concatenate([np.arange(10 * b, 10 * b + 10)
-                                  for b in robot.robot.subtree(j)])
-        for i in range(len(robot)):
-            lever = state.R[:, j, i]
-            if np.any(lever):
-                W[i, columns] += rows * lever
-    for k, element in enumerate(robot.forces, bodies):
-        W[:, k] = element.column(robot.robot, state).T
-    return W
 
 
 def random_state(robot, samples, rng):
@@ -158,20 +108,13 @@ def random_state(robot, samples, rng):
     R, _ = robot.transformation(q)
     v, a = robot.motion(q, R, rng.uniform(-3.0, 3.0, size), rng.uniform(-10.0, 10.0, size))
     none = np.zeros((samples, len(robot.actuated)))
-    return MechanismState(np.arange(samples, dtype=float), 0, q, v, a, R, none, none)
+    return MechanismState(np.arange(samples, dtype=float), 0, q, v, a, R, none)
 
 
 def region(state, robot):
     """Return joint -> {q, v, a: (N,)} of the independent joints: where a model holds."""
     return {robot.joint_names[j]: {name: getattr(state, name)[:, j] for name in ('q', 'v', 'a')}
             for j in robot.independent}
-
-
-def _all_parameters(robot):
-    out = []
-    for i, link in enumerate(robot.link_names):
-        out += body_parameters(i + 1, link, robot.inertias[i], robot.reach())
-    return out + [element.parameter for element in robot.forces]
 
 
 def _known(lines, parameters):
@@ -186,8 +129,3 @@ def _known(lines, parameters):
         if words[0] not in names:
             raise ConfigError('option known', found=words[0], exists=names)
     return out
-
-
-def _rows(state, part):
-    return replace(state, **{name: getattr(state, name)[part]
-                             for name in ('t', 'q', 'v', 'a', 'R', 'tau', 'tau_raw')})

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from ..dynamics.body_motion import apply, body_motions, cross, frame_of, twists
-from ..errors import ConfigError, EstimationError
+from ..errors import ConfigError, EstimationError, RecordingError
 from ..measurement import signals
 from ..measurement.body_sources import (BodiesObservation, common_clock, gaps_between, read_imu,
                                         read_pose, read_wrench, usable)
@@ -14,6 +14,7 @@ from ..measurement.body_state import (BodyState, on_clock, smoothed_derivatives,
                                       state_of_pose, turning)
 from ..measurement.joint_motion import read_joint_motion
 
+STILL = 0.02  # [rad/s]: slower turning is drift and noise, not a motion
 SURE = 5.0  # standard errors of the mass beyond which its sign is taken for known
 
 
@@ -43,6 +44,7 @@ def observe_wrenches(recording, robot, options):
         return BodiesObservation(clock, kernel, lambda t: states(t, kernel, gravity),
                                  tuple(wrenches), 1.0 / cutoff, decimate, summary, sign)
 
+    _check_moving(observation(gravity), sources[0].topic)
     sign = {'on_body': 1.0, 'by_body': -1.0}.get(options.wrench_of)
     if options.gravity == 'identified':
         if robot.arm is None:
@@ -54,6 +56,18 @@ def observe_wrenches(recording, robot, options):
         sign = 1.0 if len(robot.wrenches) > 1 else _find_sign(observation(gravity))
     summary['wrench_of'] = 'on_body' if sign > 0 else 'by_body'
     return observation(gravity, sign)
+
+
+def _check_moving(observation, topic):
+    square, count = 0.0, 0
+    for state in observation.states(training=True):
+        square = square + sum((body.omega ** 2).sum(0) for body in state.bodies)
+        count += len(state.t)
+    turning_rate = float(np.sqrt(np.max(square) / max(count, 1)))
+    if turning_rate < STILL:
+        raise RecordingError('the motion excites nothing', do='turn the body about several axes',
+                             expected=f'a turning rate of {STILL} rad/s',
+                             found=f'{turning_rate:.2g} rad/s in {topic}')
 
 
 def _motion(recording, robot, options, wrenches, origin):

@@ -154,6 +154,9 @@ class SimulatedRobot(Node):
             raise ConfigError('parameter fault', found=repr(fault),
                               exists=[repr(name) for name in FAULTS])
         self._arm.jam(FAULTY if fault == 'joint_stuck' else None)
+        self._offset = np.zeros(len(self._arm.joint_names))
+        if fault == 'effort_offset':  # whatever the torque was: at the limit or beyond
+            self._offset[FAULTY] = 2 * self._arm.limits.effort[FAULTY]
         if fault == 'drop_trajectory':
             self._arm.hold()
         if fault != self._fault:

@@ -79,6 +79,15 @@ def judge(model):
             for k, entry in enumerate(model.base)]
 
 
+def fits(model):
+    """Return {training, validation: {filtered, raw}} of the parameters the model predicts with."""
+    s = model.statistics
+    out = {'training': s.get('consistent', s)['training']}
+    if 'validation' in s:
+        out['validation'] = s['validation']
+    return out
+
+
 def visible(model):
     """Return the names of all standard parameters that take part in some base parameter."""
     return {word for entry in model.base for word in entry['expression'].split()}
@@ -86,10 +95,11 @@ def visible(model):
 
 def _never_negative(entry, parameters):
     """Return whether the expression adds up only what no body and no drive has below zero."""
+    if ' - ' in entry['expression']:
+        return False
     terms = [parameters[word] for word in entry['expression'].split() if word in parameters]
-    return ' - ' not in entry['expression'] and all(
-        p.law in LAWS and not LAWS[p.law].signed if p.law else re.fullmatch(r'(m|Ixx|Iyy|Izz)\d+', p.name)
-        for p in terms)
+    return all(p.law in LAWS and not LAWS[p.law].signed if p.law
+               else re.fullmatch(r'(m|Ixx|Iyy|Izz)\d+', p.name) for p in terms)
 
 
 def _grade(entry):

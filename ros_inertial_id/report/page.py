@@ -7,7 +7,7 @@ import numpy as np
 
 from .curves import curves, friction_curves
 from .digits import percent, significant, typeset, with_error
-from .knowledge import judge, MIXED
+from .knowledge import fits, judge, MIXED
 from .pictures import friction_picture, parameter_picture, torque_picture
 from .reach import force_unit, robot_of_model, unit_of
 from .words import chapters
@@ -19,7 +19,8 @@ SIGNALS = (  # key of an observation's summary, words, unit, digits
     ('rate', 'rate', 'Hz', 4), ('duration', 'duration', 's', 4), ('samples', 'samples', '', 0),
     ('missing', 'missing samples', '', 0), ('gaps', 'gaps that split it', '', 0),
     ('segments', 'segments', '', 0), ('velocity', 'velocity', '', 0),
-    ('velocity_disagreement', 'relative difference of measured and differentiated velocity', '', 2),
+    ('velocity_disagreement', 'measured against differentiated velocity, relative',
+     '', 2),
     ('motion_ends_at', 'motion ends at', 'Hz', 3), ('cutoff', 'low-pass cutoff', 'Hz', 3),
     ('cutoff_chosen', 'cutoff chosen from the data', '', 0),
     ('decimate', 'learnt from every so many samples', '', 0))
@@ -34,13 +35,13 @@ def render(identification):
     environment.filters.update(significant=significant, typeset=typeset)
     known, robot = judge(model), robot_of_model(model)
     return environment.get_template('report.html').render(
-        model=model, s=model.statistics, verdict=chapters(model), unit=force_unit(robot),
-        signals=_signals(model), fits=_fits(model),
-        correlation=_correlation(model), torque=_torque(model, identification),
+        model=model, s=model.statistics, training=fits(model)['training'],
+        verdict=chapters(model), unit=force_unit(robot),
+        signals=_signals(model), bodies=_bodies(model), region=_region(model, robot),
+        fits=_columns(model), correlation=_correlation(model),
+        torque=_torque(model, identification), friction=_friction(model, identification),
+        parameter_picture=parameter_picture(known), consistent=_consistent(model),
         parameters=[_parameter_row(item) for item in known],
-        consistent=_consistent(model), parameter_picture=parameter_picture(known),
-        bodies=_bodies(model), friction=_friction(model, identification),
-        region=_region(model, robot),
         options={k: v for k, v in model.options.items() if v not in ('', (), [])},
         recordings=_recordings(model))
 
@@ -67,18 +68,19 @@ def _text(value, digits):
         return '; '.join(f'{k}: {_text(v, digits)}' for k, v in value.items())
     if isinstance(value, (list, tuple)):
         return ', '.join(_text(v, digits) for v in value)
-    return significant(value, digits) if digits else str(value)
+    if isinstance(value, float):
+        return significant(value, digits or 6)
+    return str(value)
 
 
-def _fits(model):
+def _columns(model):
     """Return (part, kind, fit) of every residual statistics there is."""
     s = model.statistics
-    fits = {'training': s['training']}
+    parts = fits(model)
     if 'consistent' in s:
-        fits['training, consistent'] = s['consistent']['training']
-    if 'validation' in s:
-        fits['validation'] = s['validation']
-    return [(part, kind, fit[kind]) for part, fit in fits.items() for kind in ('filtered', 'raw')]
+        parts = {'training, free': s['training'], 'training, consistent': parts.pop('training'),
+                 **parts}
+    return [(part, kind, fit[kind]) for part, fit in parts.items() for kind in ('filtered', 'raw')]
 
 
 def _correlation(model):
@@ -94,11 +96,10 @@ def _torque(model, identification):
     parts = {'validation': curves(model, identification.validation),
              'training': curves(model, identification.training)}
     parts = {what: drawn for what, drawn in parts.items() if drawn}
-    fits = dict(model.statistics)
-    fits['training'] = fits.get('consistent', fits)['training']  # what the model predicts with
+    errors = fits(model)
     out = []
     for name in next(iter(parts.values()), {}):
-        titled = [(_title(what, drawn[name], fits[what]['filtered']['rms'][name]), drawn[name])
+        titled = [(_title(what, drawn[name], errors[what]['filtered']['rms'][name]), drawn[name])
                   for what, drawn in parts.items()]
         out.append((name, torque_picture(titled)))
     return out
@@ -135,9 +136,11 @@ def _bodies(model):
 def _friction(model, identification):
     """Return None, or the picture and a table of laws and coefficients per joint."""
     drawn = friction_curves(model, identification.training)
-    laws, rows = {}, {}
+    laws, rows, consistent = {}, {}, _consistent(model)
     for item in judge(model):
         law, row = item.lead.law, _parameter_row(item)
+        if law and row['determined'] and consistent:
+            row['value'], row['error'] = consistent['base'][item.name]
         if law:
             laws[law] = row['unit']
             rows.setdefault(item.lead.owner, {})[law] = row

@@ -109,6 +109,7 @@ def _two_columns(panels):
 def _panel(axis, panel):
     unit = panel[0].entry['unit']
     rows = np.arange(len(panel))[::-1]
+    axis.margins(x=0.03)
     for row, item in zip(rows, panel):
         entry = item.entry
         if not item.lead.law:
@@ -132,6 +133,11 @@ def _scale(axis, panel):
     largest = max(map(abs, axis.get_xlim()))
     if usual > 0.0 and largest > WIDE * usual:
         axis.set_xscale('symlog', linthresh=usual, linscale=1.0)
+        decades = 10.0 ** np.arange(np.ceil(np.log10(usual)), np.floor(np.log10(largest)) + 1)
+        inside = np.array([d for d in (*-decades[::-1], 0.0, *decades)
+                           if axis.get_xlim()[0] <= d <= axis.get_xlim()[1]])
+        axis.set_xticks(inside, [f'{tick:g}' for tick in inside])
+        axis.set_xticks([], minor=True)
 
 
 def _svg(figure):

@@ -3,7 +3,7 @@
 from textwrap import wrap
 
 from .digits import significant
-from .knowledge import judge, NOT
+from .knowledge import fits, judge, NOT
 from .reach import force_unit, robot_of_model
 from .words import verdict
 
@@ -34,20 +34,19 @@ def _head(model):
 
 def _table(model):
     """Return rows of a table per joint: residual RMS, friction; then over all and relative."""
-    s = model.statistics
-    fits = {(part, kind): s[part][kind] for part in ('training', 'validation') if part in s
-            for kind in ('filtered', 'raw')}
+    columns = {(part, kind): fit[kind] for part, fit in fits(model).items()
+               for kind in ('filtered', 'raw')}
     laws, coefficients = _friction(model)
     unit = force_unit(robot_of_model(model))
-    joints = list(fits['training', 'filtered']['rms'])
-    rows = [[f'RMS [{unit}]', *(f'{part[:5]}.' for part, _ in fits), *laws],
-            ['', *(kind for _, kind in fits), *(f'[{unit}]' for unit in laws.values())]]
-    rows += [[joint, *(significant(fit['rms'][joint]) for fit in fits.values()),
+    joints = list(columns['training', 'filtered']['rms'])
+    rows = [[f'RMS [{unit}]', *(f'{part[:5]}.' for part, _ in columns), *laws],
+            ['', *(kind for _, kind in columns), *(f'[{unit}]' for unit in laws.values())]]
+    rows += [[joint, *(significant(fit['rms'][joint]) for fit in columns.values()),
               *(coefficients.get((joint, law), '') for law in laws)] for joint in joints]
-    rows.append(['all', *(significant(fit['rms_all']) for fit in fits.values())])
-    rows.append(['relative [%]', *(significant(fit['relative_percent']) for fit in fits.values())])
+    rows.append(['all', *(significant(fit['rms_all']) for fit in columns.values())])
+    rows.append(['relative [%]', *(significant(fit['relative_percent']) for fit in columns.values())])
     wide = [max(len(row[k]) for row in rows if k < len(row)) for k in range(len(rows[0]))]
-    return [f'{row[0]:<{wide[0]}}' + ''.join(f'  {cell:>{w}}' for cell, w in zip(row[1:], wide[1:]))
+    return ['  '.join([row[0].ljust(wide[0]), *map(str.rjust, row[1:], wide[1:])])
             for row in rows]
 
 

@@ -8,7 +8,7 @@ nothing to say, nothing is said.
 import numpy as np
 
 from .digits import significant
-from .knowledge import (judge, MIXED, NOT, ROUGH, ROUGH_PERCENT, SURE, visible, WELL,
+from .knowledge import (fits, judge, MIXED, NOT, ROUGH, ROUGH_PERCENT, SURE, visible, WELL,
                         WELL_PERCENT, ZERO)
 from .reach import RANGES, reached, SPEEDS, robot_of_model
 from ..methods import METHODS
@@ -43,16 +43,16 @@ def chapters(model, listed=10):
 
 
 def _fit(model):
-    s = model.statistics
-    training = s['training']['filtered']['relative_percent']
-    if 'validation' in s:
-        fit, raw = s['validation']['filtered'], s['validation']['raw']
+    found = fits(model)
+    training = found['training']['filtered']['relative_percent']
+    if 'validation' in found:
+        fit, raw = found['validation']['filtered'], found['validation']['raw']
         other = fit['relative_percent']
         yield (f'Validation: {_percent(other)} of the measured side is unexplained (RMS '
-               f"{significant(fit['rms_all'])}; raw {_percent(raw['relative_percent'])}), in training "
-               f'{_percent(training)}: {_compared(other, training)}.')
-    elif s.get('left_out_relative_percent') is not None:
-        left = s['left_out_relative_percent']
+               f"{significant(fit['rms_all'])}; raw {_percent(raw['relative_percent'])}), in "
+               f'training {_percent(training)}: {_compared(other, training)}.')
+    elif model.statistics.get('left_out_relative_percent') is not None:
+        left = model.statistics['left_out_relative_percent']
         yield (f'No validation recording. Each fifth of the training data, predicted from the '
                f'others, leaves {_percent(left)} unexplained, all together '
                f'{_percent(training)}: {_compared(left, training)}.')

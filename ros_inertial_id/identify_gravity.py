@@ -1,0 +1,313 @@
+"""
+identify_gravity: the direction of gravity in the base frame, from joint motion and torques alone.
+
+The rows are affine in gravity, W(g) = W0 + gx Gx + gy Gy + gz Gz, so the columns of all four are
+folded in one pass and every direction is then judged without the data: two angles are searched
+around a linear problem (variable projection, Golub and Pereyra 1973; Gauss-Newton of Kaufman's
+kind, which also gives the covariance with all inertial parameters free).
+
+Never a magnitude: it is confounded with mass.  The sign is nearly confounded with the sign of the
+masses: g and -g explain the weights alike, only the inertial coupling tells them apart.  So the
+sign wants a prior (an IMU, a half-space, the description's nominal inertias), and its strength is
+reported.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import chi2
+
+from .dynamics.regressor import RegressorBlock, RowGroup
+from .dynamics.robot_model import STANDARD_GRAVITY
+from .errors import ConfigError, EstimationError
+from .estimation.estimators import prior_rows
+from .estimation.information import Information, one_thread
+from .estimation.residuals import Residuals
+from .estimation.shapes import alternatives
+from .identify import robot_of
+from .methods import METHODS
+from .mounting import any_mounting, structural_base
+
+DIRECTIONS = 60       # of the first search: 15 degrees apart
+STEPS = 30
+SMALL = 1e-9          # rad, the last step
+CERTAIN = 3.0         # nats: odds of 20 to 1
+
+
+@dataclass(frozen=True)
+class GravityEstimate:
+    """
+    Where gravity points in the base frame.
+
+    direction : (3,) unit vector; gravity_base : (3,) of standard magnitude [m/s^2]
+    tangent : (3, 2) orthonormal, across direction; covariance : (2, 2) of the angles [rad^2]
+    standard_error_deg : of the less certain angle [deg]
+    antipode : (3,) the best direction of the opposite half-space
+    relative_percent : residual with direction, and with the antipode [%]
+    sign : decided_by ('data', 'nominal', 'given'); evidence_nats {data, nominal}, the logarithm
+        of the odds for this sign by the residuals, of unknown variance, and by the distance of
+        the parameters from nominal; ambiguous (bool)
+    """
+
+    direction: np.ndarray
+    gravity_base: np.ndarray
+    tangent: np.ndarray
+    covariance: np.ndarray
+    standard_error_deg: float
+    antipode: np.ndarray
+    relative_percent: tuple
+    sign: dict
+
+    def contains(self, direction, confidence=0.95):
+        """Return whether the confidence region holds a direction (3,)."""
+        unit = np.asarray(direction) / np.linalg.norm(direction)
+        along = unit @ self.direction
+        angles = self.tangent.T @ unit
+        angles *= np.arctan2(np.linalg.norm(angles), along) / max(np.linalg.norm(angles), 1e-300)
+        return bool(angles @ np.linalg.solve(self.covariance, angles)
+                    <= chi2.ppf(confidence, 2))
+
+
+def identify_gravity(recordings, options, *, method='serial_arm', urdf='', prior='nominal'):
+    """
+    Return the GravityEstimate of Recordings that share one mounting.
+
+    options : of the method; their mounting is not used
+    prior : decides the sign: 'nominal' inertias of the description, 'none', or a direction (3,)
+        in whose half-space gravity lies, as a base IMU or a person gives it
+    """
+    rows = METHODS[method]
+    given = None if isinstance(prior, str) else np.asarray(prior, dtype=float)
+    if isinstance(prior, str) and prior not in ('nominal', 'none'):
+        raise ConfigError('gravity prior', found=repr(prior),
+                          exists=('nominal', 'none', 'a direction X Y Z'))
+    robot = robot_of(recordings[0], _upright(options), urdf, method)
+    parameters = _one_shape(rows.parameters(robot, options))
+    with one_thread():
+        base = structural_base(rows, any_mounting(rows, robot.urdf, options), parameters)
+        observations = [rows.observe(r, robot, options) for r in recordings]
+        search = _Search(base, _fold(rows, robot.urdf, options, observations, base))
+        free, antipode = search.minima(None)
+        if free.relative > 0.9:
+            raise EstimationError('no direction of gravity explains the torques',
+                                  found=f'a residual of {100 * free.relative:.0f} %')
+        correlation = _correlation(rows, robot.urdf, options, observations, base, free)
+        search = _Search(base, search.information, correlation, free.deviation)
+        return _decide(search, free, antipode, given, prior)
+
+
+def _decide(search, free, antipode, given, prior):
+    """Return the GravityEstimate: sign by the prior, evidence by data and nominal inertias."""
+    belief = prior_rows(search.base)
+    pair = [search.refine(m.direction, None) for m in (free, antipode)]
+    leaning = [search.refine(m.direction, belief) for m in pair]
+    data = search.evidence(*pair)
+    far, near = (np.linalg.norm(belief[1] - belief[0] @ m.params) ** 2 for m in leaning[::-1])
+    nominal = (far - near) / 2
+    if given is not None:
+        first = int(pair[0].direction @ given < 0.0)
+    else:
+        first = int((data if prior == 'none' else data + nominal) < 0.0)
+    towards = 1.0 if first == 0 else -1.0
+    strength = {'data': float(towards * data), 'nominal': float(towards * nominal)}
+    kind = 'given' if given is not None else 'data' if prior == 'none' else 'nominal'
+    # Model errors, not noise, tell g from -g in the data alone: their word is no decision.
+    ambiguous = kind == 'data' or (kind == 'nominal' and strength['nominal'] < CERTAIN)
+    chosen, other = pair[first], pair[1 - first]
+    return GravityEstimate(
+        chosen.direction, STANDARD_GRAVITY * chosen.direction, _tangent(chosen.direction),
+        chosen.covariance, float(np.degrees(np.sqrt(np.linalg.eigvalsh(chosen.covariance)[-1]))),
+        other.direction, (100 * chosen.relative, 100 * other.relative),
+        {'decided_by': kind, 'evidence_nats': strength, 'ambiguous': ambiguous})
+
+
+@dataclass(frozen=True)
+class _Minimum:
+    """A local minimum: direction, weighted cost, covariance of the angles, base parameters."""
+
+    direction: np.ndarray
+    cost: float
+    covariance: np.ndarray
+    params: np.ndarray
+    deviation: dict
+    relative: float
+
+
+@dataclass(frozen=True)
+class _Search:
+    """Information about [W0, Gx, Gy, Gz] of the base columns, and weights per group."""
+
+    base: object
+    information: Information
+    correlation: dict = None
+    deviation: dict = None
+
+    def system(self, gravity, deviation):
+        """Return the stacked weighted rows (m, b), targets (m,) and slopes (3, m, b)."""
+        size, heavy = len(self.base), _heavy(self.base)
+        A, y, G = [], [], []
+        for name, group in self.information.groups.items():
+            full = np.zeros((len(group.R), self.information.size))
+            full[:, group.columns] = group.R[:, :-2]
+            slope = np.zeros((3, len(full), size))
+            for k in range(3):
+                slope[k][:, heavy] = full[:, size + k * len(heavy):][:, :len(heavy)]
+            scale = 1.0 / deviation[name] if deviation else 1.0
+            if self.correlation:
+                scale /= np.sqrt(self.correlation.get(name, 1.0))
+            A.append(scale * (full[:, :size] + np.tensordot(gravity, slope, 1)))
+            y.append(scale * group.R[:, -2])
+            G.append(scale * slope)
+        return np.vstack(A), np.concatenate(y), np.concatenate(G, axis=1)
+
+    def minima(self, belief):
+        """Return the best _Minimum over all directions, and that of the opposite half-space."""
+        found = sorted((self._profile(d, belief), tuple(d)) for d in _sphere(DIRECTIONS))
+        best = min((self.refine(np.array(d), belief) for _, d in found[:3]),
+                   key=lambda m: m.cost)
+        weighed = _Search(self.base, self.information, self.correlation, best.deviation)
+        best = weighed.refine(best.direction, belief)
+        return best, weighed.refine(-best.direction, belief)
+
+    def _profile(self, direction, belief):
+        A, y, _ = self.system(STANDARD_GRAVITY * direction, self.deviation)
+        return np.linalg.norm(y - A @ self._solve(A, y, belief))
+
+    def _solve(self, A, y, belief):
+        if belief is not None:
+            A, y = np.vstack([A, belief[0]]), np.concatenate([y, belief[1]])
+        scale = np.sqrt(np.diag(self.base.spread()))
+        change, *_ = np.linalg.lstsq(A * scale, y, rcond=1e-10)
+        return scale * change
+
+    def refine(self, direction, belief):
+        """Return the _Minimum that Gauss-Newton reaches from a direction (3,)."""
+        length = 1.0
+        for _ in range(STEPS):
+            A, y, G = self.system(STANDARD_GRAVITY * direction, self.deviation)
+            beta = self._solve(A, y, belief)
+            T = _tangent(direction)
+            J = STANDARD_GRAVITY * np.einsum('kmb,b,kj->mj', G, beta, T)
+            rest, whole = y - A @ beta, A
+            if belief is not None:
+                rest = np.concatenate([rest, belief[1] - belief[0] @ beta])
+                whole, J = np.vstack([A, belief[0]]), np.vstack([J, np.zeros((len(beta), 2))])
+            scale = np.sqrt(np.diag(self.base.spread()))
+            basis = _orthonormal(whole * scale)
+            J = J - basis @ (basis.T @ J)
+            step, *_ = np.linalg.lstsq(J, rest - basis @ (basis.T @ rest), rcond=None)
+            length = min(1.0, 0.3 / max(np.linalg.norm(step), 1e-300))
+            if np.linalg.norm(step) < SMALL:
+                break
+            direction = direction + T @ (length * step)
+            direction = direction / np.linalg.norm(direction)
+        deviation, relative = self._residual(direction, beta)
+        return _Minimum(direction, float(rest @ rest), np.linalg.pinv(J.T @ J), beta, deviation,
+                        relative)
+
+    def evidence(self, one, other):
+        """Return the log likelihood ratio of two _Minimum, each with its own variances."""
+        out = 0.0
+        for name, group in self.information.groups.items():
+            news = group.rows / (self.correlation or {}).get(name, 1.0)
+            out += news * np.log(other.deviation[name] / one.deviation[name])
+        return float(out)
+
+    def _residual(self, direction, beta):
+        bare = _Search(self.base, self.information)
+        A, y, _ = bare.system(STANDARD_GRAVITY * direction, None)
+        error, out, low = y - A @ beta, {}, 0
+        for name, group in self.information.groups.items():
+            high = low + len(group.R)
+            free = max(1.0, group.rows - (len(beta) + 2) / len(self.information.groups))
+            floor = 1e-12 * np.linalg.norm(y[low:high])
+            out[name] = max(np.linalg.norm(error[low:high]), floor, 1e-300) / np.sqrt(free)
+            low = high
+        return out, float(np.linalg.norm(error) / np.linalg.norm(y))
+
+
+def _orthonormal(A):
+    """Return a basis of the columns of A."""
+    U, s, _ = np.linalg.svd(A, full_matrices=False)
+    return U[:, s > 1e-10 * s[0]]
+
+
+def _upright(options):
+    from dataclasses import replace
+    return replace(options, mounting='upright')
+
+
+def _one_shape(columns):
+    """Return the Parameters with the middle one of every set of alternatives."""
+    drop = set()
+    for ks in alternatives(columns).values():
+        drop |= set(ks) - {ks[len(ks) // 2]}
+    return tuple(p for k, p in enumerate(columns) if k not in drop)
+
+
+def _heavy(base):
+    """Return which of the base columns gravity acts on: masses and first moments."""
+    return np.array([i for i, k in enumerate(base.independent)
+                     if not base.parameters[k].law and base.parameters[k].unit in ('kg', 'kg m')])
+
+
+def _fold(rows, urdf, options, observations, base):
+    """Return the Information about the columns [W0, Gx, Gy, Gz] of the base parameters."""
+    robots = [rows.build(urdf, options, STANDARD_GRAVITY * g)
+              for g in (np.zeros(3), *np.eye(3))]
+    heavy = _heavy(base)
+    size = len(base) + 3 * len(heavy)
+    information, identity = Information(size), np.arange(size)
+    place = np.full(len(base.parameters), -1)
+    place[base.independent] = np.arange(len(base))
+    rank = np.full(len(base), -1)
+    rank[heavy] = np.arange(len(heavy))
+    for observation in observations:
+        for state in observation.states(training=True):
+            for blocks in zip(*(rows.regress(state, r, base.parameters) for r in robots)):
+                groups = tuple(_affine(four, place, rank, len(heavy))
+                               for four in zip(*(b.groups for b in blocks)))
+                information.fold(RegressorBlock(blocks[0].t, blocks[0].segment, groups), identity)
+    if not information.groups:
+        raise EstimationError('the recording is too short to see gravity')
+    return information
+
+
+def _affine(four, place, rank, count):
+    """Return the RowGroup [W0, Gx, Gy, Gz] of one group under no, x, y and z gravity."""
+    still = four[0]
+    own = place[still.columns]
+    chosen = np.flatnonzero(own >= 0)
+    heavy = chosen[rank[own[chosen]] >= 0]
+    W, columns = [still.W[:, chosen]], [own[chosen]]
+    for k, pulled in enumerate(four[1:]):
+        W.append((pulled.W[:, heavy] - still.W[:, heavy]) / STANDARD_GRAVITY)
+        columns.append(len(rank) + k * count + rank[own[heavy]])
+    return RowGroup(still.name, still.unit, np.concatenate(columns),
+                    np.ascontiguousarray(np.hstack(W).T).T, still.y, still.y_raw)
+
+
+def _correlation(rows, urdf, options, observations, base, found):
+    """Return group -> autocorrelation time of the residual under a _Minimum [samples]."""
+    robot = rows.build(urdf, options, STANDARD_GRAVITY * found.direction)
+    values = base.expand(found.params, np.zeros(len(base.parameters)))
+    residuals = Residuals()
+    for observation in observations:
+        for state in observation.states(training=True):
+            for block in rows.regress(state, robot, base.parameters):
+                residuals.add(block, {g.name: g.W @ values[g.columns] for g in block.groups})
+    return residuals.correlation()
+
+
+def _tangent(direction):
+    """Return two orthonormal vectors (3, 2) across a unit vector."""
+    Q, _ = np.linalg.qr(np.column_stack([direction, np.eye(3)[:, np.argsort(np.abs(direction))]]))
+    return Q[:, 1:3]
+
+
+def _sphere(count):
+    """Return directions (count, 3) evenly spread (Fibonacci spiral)."""
+    k = np.arange(count) + 0.5
+    z, turn = 1.0 - 2.0 * k / count, np.pi * (1.0 + 5 ** 0.5) * k
+    across = np.sqrt(1.0 - z ** 2)
+    return np.column_stack([across * np.cos(turn), across * np.sin(turn), z])

@@ -1,0 +1,207 @@
+"""
+A platform on springs with a chain of links on it, simulated by MuJoCo and seen by a camera system.
+
+The springs put ``preload - K x - D dx`` on the platform (x: displacement and rotation vector from
+the rest pose, about the platform's origin, along the world's axes); the first link is bolted to
+it.  Other links are held in a posture, or released to swing in their joints under gravity.
+"""
+
+from dataclasses import dataclass, field
+from typing import Mapping
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from ..measurement.recording import Channel, Recording
+from ..options import check_ranges, option
+from .rigid_bodies import _mujoco
+
+SUBSTEPS = 8  # of Runge and Kutta between samples: 1 ms at 120 Hz, errors far below the noise
+
+
+@dataclass(frozen=True)
+class PlatformOptions:
+    """How the platform rig is seen."""
+
+    rate: float = option(120.0, 'samples per second', unit='Hz', at_least=10.0, at_most=2000.0)
+    seed: int = option(0, 'seed of everything random', at_least=0)
+    marker_noise: float = option(3e-4, 'standard deviation of a marker', unit='m', at_least=0.0)
+    displacement: float = option(0.015, 'how far the platform is pushed at the start', unit='m',
+                                 at_least=0.0)
+    turn: float = option(0.05, 'how far it is turned at the start', unit='rad', at_least=0.0)
+
+
+@dataclass(frozen=True)
+class SimulatedLink:
+    """
+    One link: mass [kg], center (3,) [m], inertia (3, 3) about the centre, in the link's frame.
+
+    kind : fixed, spherical or revolute (axis in the link's frame); position (3,) of its frame, at
+    the joint, in the parent's; rotation (3, 3) when fixed; layout : marker -> (3,)
+    """
+
+    name: str
+    mass: float
+    center: np.ndarray
+    inertia: np.ndarray
+    kind: str = 'fixed'
+    position: np.ndarray = field(default_factory=lambda: np.zeros(3))
+    rotation: np.ndarray = field(default_factory=lambda: np.eye(3))
+    axis: np.ndarray = field(default_factory=lambda: np.array([0.0, 0.0, 1.0]))
+    layout: Mapping = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Springs:
+    """K and D (6, 6), preload (6,) at the rest pose: x forward, y left, z up, origin."""
+
+    stiffness: np.ndarray
+    damping: np.ndarray
+    preload: np.ndarray
+
+
+class PlatformRig:
+    """
+    Links of which the first is the platform; each is carried by the one before.
+
+    posture : rotation (3, 3) of every further link in its parent (None for fixed ones)
+    held : whether the joints are locked there; else they start from there at rest
+    stop : height [m] below which the platform touches a stop, None for none
+    """
+
+    def __init__(self, links, springs, posture, held=True, options=None, stop=None):
+        self.options = options = options or PlatformOptions()
+        check_ranges(options)
+        self.links, self.springs, self.stop = tuple(links), springs, stop
+        self._mujoco = _mujoco()
+        self._rng = np.random.default_rng(options.seed)
+        self.model = self._compile(posture, held)
+        self.data = self._mujoco.MjData(self.model)
+        self._start(posture, held)
+        self._count = 0
+
+    def _compile(self, posture, held):
+        spec = self._mujoco.MjSpec()
+        body = spec.worldbody
+        for k, (link, turn) in enumerate(zip(self.links, (np.eye(3), *posture))):
+            fixed = link.kind == 'fixed' and k > 0
+            R = link.rotation if fixed else turn
+            place = R if k and (held or fixed) else np.eye(3)
+            I = link.inertia
+            body = body.add_body(
+                name=link.name, pos=link.position, quat=_wxyz(place), mass=link.mass,
+                ipos=link.center, explicitinertial=True,
+                fullinertia=[I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2]])
+            if k == 0:
+                body.add_freejoint()
+            elif not held and link.kind == 'spherical':
+                body.add_joint(type=self._mujoco.mjtJoint.mjJNT_BALL)
+            elif not held and link.kind == 'revolute':
+                body.add_joint(type=self._mujoco.mjtJoint.mjJNT_HINGE, axis=link.axis)
+        model = spec.compile()
+        model.opt.gravity[:] = 0.0, 0.0, -9.81
+        return model
+
+    def _start(self, posture, held):
+        q, options, at = self.data.qpos, self.options, 7
+        for link, turn in zip(self.links[1:], posture):
+            if held or link.kind == 'fixed':
+                continue
+            if link.kind == 'spherical':
+                q[at:at + 4] = _wxyz(turn)
+                at += 4
+            else:
+                q[at] = Rotation.from_matrix(turn).as_rotvec() @ link.axis
+                at += 1
+        self._settle()
+        push = self._rng.standard_normal((2, 3))
+        push /= np.linalg.norm(push, axis=1, keepdims=True)
+        q[:3] += options.displacement * push[0]
+        q[3:7] = _wxyz(Rotation.from_rotvec(options.turn * push[1]).as_matrix() @ _matrix(q[3:7]))
+
+    def _settle(self):
+        """Put the platform where springs and weight balance, as the links now are."""
+        K = self.springs.stiffness
+        for _ in range(50):
+            self.data.qvel[:] = 0.0
+            self._mujoco.mj_forward(self.model, self.data)
+            load = self._wrench() - _from_body(self.data, self.data.qfrc_bias[:6])
+            x = np.linalg.solve(K, load)
+            self.data.qpos[:3] += x[:3]
+            self.data.qpos[3:7] = _wxyz(Rotation.from_rotvec(x[3:]).as_matrix()
+                                        @ _matrix(self.data.qpos[3:7]))
+
+    def _wrench(self):
+        """Return the springs' force and torque (6,) about the platform's origin, in the world."""
+        R = _matrix(self.data.qpos[3:7])
+        x = np.concatenate([self.data.qpos[:3], Rotation.from_matrix(R).as_rotvec()])
+        dx = np.concatenate([self.data.qvel[:3], R @ self.data.qvel[3:6]])
+        out = self.springs.preload - self.springs.stiffness @ x - self.springs.damping @ dx
+        if self.stop is not None:
+            out[2] += 2e5 * max(0.0, self.stop - self.data.qpos[2])  # a hard rubber stop
+        return out
+
+    def _accelerate(self):
+        wrench = self._wrench()
+        self.data.qfrc_applied[:3] = wrench[:3]
+        self.data.qfrc_applied[3:6] = _matrix(self.data.qpos[3:7]).T @ wrench[3:]
+        self._mujoco.mj_forward(self.model, self.data)
+        return self.data.qacc.copy()
+
+    def _advance(self, h):
+        """Make one Runge-Kutta step of h [s]; positions move on the group."""
+        data, mujoco, model = self.data, self._mujoco, self.model
+        q, v = data.qpos.copy(), data.qvel.copy()
+        rates, slopes = [v], [self._accelerate()]
+        for share in (0.5, 0.5, 1.0):
+            data.qpos[:] = q
+            mujoco.mj_integratePos(model, data.qpos, rates[-1], share * h)
+            data.qvel[:] = v + share * h * slopes[-1]
+            rates.append(data.qvel.copy())
+            slopes.append(self._accelerate())
+        data.qpos[:] = q
+        weight = np.array([1.0, 2.0, 2.0, 1.0]) / 6.0
+        mujoco.mj_integratePos(model, data.qpos, weight @ np.array(rates), h)
+        data.qvel[:] = v + h * weight @ np.array(slopes)
+
+    def step(self):
+        """Return (time [s], {marker: (3,) as seen}) of this instant and move on to the next."""
+        self._mujoco.mj_kinematics(self.model, self.data)
+        seen = {}
+        for link in self.links:
+            body = self.data.body(link.name)
+            R = body.xmat.reshape(3, 3)
+            for label, place in link.layout.items():
+                noise = self.options.marker_noise * self._rng.standard_normal(3)
+                seen[label] = body.xpos + R @ place + noise
+        time = self._count / self.options.rate
+        for _ in range(SUBSTEPS):
+            self._advance(1.0 / (SUBSTEPS * self.options.rate))
+        self._count += 1
+        return time, seen
+
+    def record(self, duration, description=''):
+        """Return the Recording of ``duration`` [s] with the topic /markers."""
+        samples = [self.step() for _ in range(round(duration * self.options.rate))]
+        labels = tuple(samples[0][1])
+        stamp = np.array([round(t * 1e9) for t, _ in samples], dtype=np.int64) + 10 ** 18
+        position = np.array([[seen[label] for label in labels] for _, seen in samples])
+        orientation = np.broadcast_to([0.0, 0.0, 0.0, 1.0], (*position.shape[:2], 4)).copy()
+        channel = Channel('/markers', 'visualization_msgs/msg/MarkerArray', stamp, stamp.copy(),
+                          {'position': position, 'orientation_xyzw': orientation}, names=labels)
+        return Recording({'/markers': channel}, description, 'upright',
+                         {'path': 'simulated platform', 'duration_s': duration})
+
+
+def _matrix(wxyz):
+    return Rotation.from_quat([wxyz[1], wxyz[2], wxyz[3], wxyz[0]]).as_matrix()
+
+
+def _wxyz(R):
+    x, y, z, w = Rotation.from_matrix(R).as_quat()
+    return np.array([w, x, y, z])
+
+
+def _from_body(data, wrench):
+    """Return (6,) with the torque of a free joint's generalised force turned into the world."""
+    return np.concatenate([wrench[:3], _matrix(data.qpos[3:7]) @ wrench[3:]])
