@@ -5,8 +5,6 @@ from glob import glob
 from setuptools import find_packages, setup
 
 NAME = 'ros_inertial_id'
-NODES = ('recorder', 'identification', 'torque_prediction', 'excitation', 'simulated_robot',
-         'demo')
 MESSAGES = ('std-msgs', 'std-srvs', 'sensor-msgs', 'geometry-msgs', 'trajectory-msgs',
             'diagnostic-msgs', 'visualization-msgs')
 
@@ -33,7 +31,7 @@ setup(
         (f'share/{NAME}/launch', glob('launch/*.launch.py')),
         (f'share/{NAME}/config', glob('config/*.yaml')),
         (f'share/{NAME}/urdf', glob('urdf/*.urdf')),
-        # ros2 run looks here; colcon puts its console scripts of the same names over these.
+        # ros2 run and launch look here, after colcon and after pip alike.
         (f'lib/{NAME}', glob('scripts/*')),
     ],
     install_requires=['setuptools', 'numpy>=1.26', 'scipy>=1.11', 'pin>=3.4', 'pyyaml',
@@ -44,9 +42,6 @@ setup(
         'sim': ['mujoco>=3.2'],
         'test': ['pytest>=7', 'pytest-timeout', 'mujoco>=3.2', 'flake8', 'pep8-naming'],
     },
-    entry_points={'console_scripts': [
-        'inertial-id = ros_inertial_id.cli:main',
-        *(f'{node} = {NAME}.nodes.{node}:main' for node in NODES),
-    ]},
+    entry_points={'console_scripts': ['inertial-id = ros_inertial_id.cli:main']},
     zip_safe=True,
 )

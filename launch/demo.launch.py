@@ -3,7 +3,7 @@
 from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription
 from launch.launch_description_sources import PythonLaunchDescriptionSource
-from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
+from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.substitutions import FindPackageShare
@@ -12,7 +12,7 @@ from launch_ros.substitutions import FindPackageShare
 def generate_launch_description():
     """Return the simulated robot and all parts."""
     share = FindPackageShare('ros_inertial_id')
-    urdf = PathJoinSubstitution([share, 'urdf', [LaunchConfiguration('arm'), '.urdf']])
+    urdf = [share, '/urdf/', LaunchConfiguration('arm'), '.urdf']
     return LaunchDescription([
         DeclareLaunchArgument('arm', default_value='franka', choices=['franka', 'arm2', 'arm3'],
                               description='simulated arm'),
@@ -25,8 +25,7 @@ def generate_launch_description():
         Node(package='ros_inertial_id', executable='simulated_robot', name='simulated_robot',
              output='screen', parameters=[{'urdf_file': ParameterValue(urdf, value_type=str)}]),
         IncludeLaunchDescription(
-            PythonLaunchDescriptionSource(
-                PathJoinSubstitution([share, 'launch', 'robot.launch.py'])),
+            PythonLaunchDescriptionSource([share, '/launch/robot.launch.py']),
             launch_arguments={name: LaunchConfiguration(name)
                               for name in ('motion', 'speed', 'out')}.items()),
     ])

@@ -2,7 +2,7 @@
 
 from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument
-from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
+from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.substitutions import FindPackageShare
@@ -10,8 +10,7 @@ from launch_ros.substitutions import FindPackageShare
 
 def generate_launch_description():
     """Return the identification with its arguments in the user's words."""
-    config = PathJoinSubstitution([FindPackageShare('ros_inertial_id'), 'config',
-                                   [LaunchConfiguration('robot'), '.yaml']])
+    config = [FindPackageShare('ros_inertial_id'), '/config/', LaunchConfiguration('robot'), '.yaml']
     return LaunchDescription([
         DeclareLaunchArgument('robot', default_value='generic_arm',
                               description='configuration: a name in config/ of this package'),

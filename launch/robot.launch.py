@@ -3,7 +3,7 @@
 from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription
 from launch.launch_description_sources import PythonLaunchDescriptionSource
-from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
+from launch.substitutions import LaunchConfiguration
 from launch_ros.substitutions import FindPackageShare
 
 PARTS = {
@@ -36,8 +36,8 @@ def generate_launch_description():
         DeclareLaunchArgument('namespace', default_value='', description='of the nodes'),
     ]
     parts = [IncludeLaunchDescription(
-        PythonLaunchDescriptionSource(PathJoinSubstitution(
-            [FindPackageShare('ros_inertial_id'), 'launch', f'{part}.launch.py'])),
+        PythonLaunchDescriptionSource(
+            [FindPackageShare('ros_inertial_id'), f'/launch/{part}.launch.py']),
         launch_arguments={name: LaunchConfiguration(name) for name in names}.items())
         for part, names in PARTS.items()]
     return LaunchDescription(arguments + parts)

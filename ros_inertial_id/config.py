@@ -22,11 +22,10 @@ from .identify import options_class
 from .methods import METHODS
 from .options import check_ranges
 
-
 DESIGN = 'design'
 
 
-def load_options(path='''', method='', changes=None):
+def load_options(path='', method='', changes=None):
     """
     Return (method, options) of a configuration file with single options changed.
 

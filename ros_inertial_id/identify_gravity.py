@@ -12,7 +12,7 @@ sign wants a prior (an IMU, a half-space, the description's nominal inertias), a
 reported.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.stats import chi2
@@ -81,7 +81,7 @@ def identify_gravity(recordings, options, *, method='serial_arm', urdf='', prior
     if isinstance(prior, str) and prior not in ('nominal', 'none'):
         raise ConfigError('gravity prior', found=repr(prior),
                           exists=('nominal', 'none', 'a direction X Y Z'))
-    robot = robot_of(recordings[0], _upright(options), urdf, method)
+    robot = robot_of(recordings[0], replace(options, mounting='upright'), urdf, method)
     parameters = _one_shape(rows.parameters(robot, options))
     with one_thread():
         base = structural_base(rows, any_mounting(rows, robot.urdf, options), parameters)
@@ -230,11 +230,6 @@ def _orthonormal(A):
     """Return a basis of the columns of A."""
     U, s, _ = np.linalg.svd(A, full_matrices=False)
     return U[:, s > 1e-10 * s[0]]
-
-
-def _upright(options):
-    from dataclasses import replace
-    return replace(options, mounting='upright')
 
 
 def _one_shape(columns):

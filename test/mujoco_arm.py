@@ -72,3 +72,40 @@ def real(path, names):
     channel = Channel('/joint_states', JOINT_STATE, stamps, stamps,
                       {'position': data['q'], 'velocity': data['v'], 'effort': data['tau']}, names)
     return Recording({'/joint_states': channel}, provenance={'path': path})
+
+
+def problem(urdf, options, t, q, v, a, tau, folds=1):
+    """
+    Return (Problem with ``read``, list of Informations of ``folds`` stretches) of exact motion.
+
+    Columns are those of serial_arm with ``options``; of alternatives the first.
+    """
+    from ros_inertial_id.dynamics.robot_model import load_robot_model
+    from ros_inertial_id.estimation.estimators import Problem
+    from ros_inertial_id.estimation.information import Information
+    from ros_inertial_id.estimation.shapes import alternatives
+    from ros_inertial_id.measurement.kinematic_state import JointSpaceState
+    from ros_inertial_id.methods import serial_arm
+    from ros_inertial_id.mounting import structural_base
+    robot = load_robot_model(urdf)
+    columns = serial_arm.parameters(robot, options)
+    later = {k for ks in alternatives(columns).values() for k in ks[1:]}
+    base = structural_base(serial_arm, [robot],
+                           tuple(p for k, p in enumerate(columns) if k not in later))
+
+    def read(parameters, part=slice(None)):
+        state = JointSpaceState(t[part], 0, q[part], v[part], a[part], tau[part], tau[part])
+        return serial_arm.regress(state, robot, parameters)
+
+    keep = np.full(len(base.parameters), -1)
+    keep[base.independent] = np.arange(len(base))
+    bounds = np.linspace(0, len(t), folds + 1).astype(int)
+    parts = []
+    for low, high in zip(bounds[:-1], bounds[1:]):
+        parts.append(Information(len(base)))
+        for block in read(base.parameters, slice(low, high)):
+            parts[-1].fold(block, keep)
+    total = parts[0]
+    for part in parts[1:]:
+        total = total.merge(part)
+    return Problem(total, base, {}, read), parts

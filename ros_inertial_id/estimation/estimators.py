@@ -5,6 +5,7 @@ An estimator is one function of ``Problem`` and one line of ``ESTIMATORS``.
 """
 
 from dataclasses import dataclass
+from typing import Callable
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -20,11 +21,17 @@ class Problem:
 
     information : about the b base columns; base : BaseParameters
     correlation : group -> how many successive rows carry one row's worth of news (>= 1)
+    read : read(parameters) -> the RegressorBlocks of the training data once more, their columns
+        ``parameters``; for estimators that reweigh samples
+    instruments : instruments(parameters) -> pairs of such a block and one of the same samples
+        whose motion is free of the noise of the first
     """
 
     information: object
     base: object
     correlation: dict
+    read: Callable = None
+    instruments: Callable = None
 
 
 @dataclass(frozen=True)

@@ -3,14 +3,22 @@ Shapes: the constants inside a friction law that are not linear, one per joint.
 
 Columns for every constant tried are folded together with the others, so a choice needs no second
 look at the data: separable least squares over a grid (Golub and Pereyra 1973), joint by joint and
-repeated until nothing changes.
+repeated until nothing changes.  ``refine_shapes`` then leaves the grid and says how sure it is,
+for which it reads the data again.
 """
+
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .estimators import Problem, ridge
+from .estimators import effective_deviation, Problem, ridge
+from .information import Information
 
 SWEEPS = 10
+PASSES = 8       # over the data, while refining
+STEP = 0.01      # of the logarithm of a shape, for its derivative
+SETTLED = 1e-3   # of the logarithm: a thousandth of the shape
+REACH = 2.3      # of the logarithm: a factor of ten from the grid's choice
 
 
 def alternatives(parameters):
@@ -64,3 +72,107 @@ def _best(information, beta, columns, choice, parameters):
         solution, *_ = np.linalg.lstsq(A, rest, rcond=None)
         left.append(np.linalg.norm(rest - A @ solution))
     return int(np.argmin(left))
+
+
+@dataclass(frozen=True)
+class RefinedShapes:
+    """
+    Shape constants off the grid.
+
+    base, information : with the refined columns
+    shapes : name of the coefficient -> {value, standard_error}; the error is None where the data
+        do not bound the constant (its column is collinear with others)
+    cov_params : (b, b) covariance of the base parameters with the shapes unknown, too
+    passes : how often the data were read
+    """
+
+    base: object
+    information: object
+    shapes: dict
+    cov_params: np.ndarray
+    passes: int
+
+
+def refine_shapes(problem, deviation, laws=None):
+    """
+    Return the RefinedShapes near those of ``problem.base``, by Gauss-Newton over all at once.
+
+    Every pass reads the data again for the columns at the shapes and a step beside them; the
+    derivative by the logarithm of a shape is one more column (Kaufman 1975), so standard errors
+    are of shapes and coefficients together.
+
+    problem : with ``read``; deviation : group -> standard deviation of its rows
+    laws : names of those to refine, default all that have a shape
+    """
+    base = problem.base
+    places = [i for i, k in enumerate(base.independent) if base.parameters[k].shape
+              and (laws is None or base.parameters[k].law in laws)]
+    start = np.log([base.parameters[base.independent[i]].shape for i in places])
+    current = start.copy()
+    for passes in range(1, PASSES + 1):
+        information, A, b = _with_slopes(problem, places, current)
+        beta, move, covariance = _gauss_newton(base, A, b, deviation, problem, places)
+        if not places or np.abs(move).max() < SETTLED or passes == PASSES:
+            break
+        # A shape that the data do not bound would run away: stay within reach of the grid.
+        current = np.clip(current + np.clip(move, -0.7, 0.7), start - REACH, start + REACH)
+    size, shapes = len(base), {}
+    for n, i in enumerate(places):
+        error = float(np.sqrt(covariance[size + n, size + n]))
+        bounded = error < 1.0 and abs(current[n] - start[n]) < REACH
+        value = float(np.exp(current[n]))
+        shapes[base.parameters[base.independent[i]].name] = {
+            'value': value, 'standard_error': value * error if bounded else None}
+    return RefinedShapes(_reshaped(base, places, current), information.select(np.arange(size)),
+                         shapes, covariance[:size, :size], passes)
+
+
+def _reshaped(base, places, logarithms):
+    """Return the BaseParameters with other shape constants."""
+    parameters = list(base.parameters)
+    for i, value in zip(places, logarithms):
+        k = base.independent[i]
+        parameters[k] = replace(parameters[k], shape=float(np.exp(value)))
+    return replace(base, parameters=tuple(parameters))
+
+
+def _with_slopes(problem, places, logarithms):
+    """Return Information about [base, column at shape + STEP, - STEP], and its groups' A, b."""
+    base = _reshaped(problem.base, places, logarithms)
+    size, columns = len(base), list(base.parameters)
+    for i, value in zip(places, logarithms):
+        chosen = base.parameters[base.independent[i]]
+        columns += [replace(chosen, shape=float(np.exp(value + s))) for s in (STEP, -STEP)]
+    keep = np.full(len(columns), -1)
+    keep[base.independent] = np.arange(size)
+    keep[len(base.parameters):] = size + np.arange(2 * len(places))
+    information = Information(size + 2 * len(places))
+    for block in problem.read(tuple(columns)):
+        information.fold(block, keep)
+    A, b = {}, {}
+    for name, group in information.groups.items():
+        full = np.zeros((len(group.R), information.size))
+        full[:, group.columns] = group.R[:, :-2]
+        slopes = (full[:, size::2] - full[:, size + 1::2]) / (2 * STEP)
+        A[name], b[name] = np.hstack([full[:, :size], slopes]), group.R[:, -2]
+    return information, A, b
+
+
+def _gauss_newton(base, A, b, deviation, problem, places):
+    """Return coefficients (b,), step of the logarithms (s,) and the covariance (b + s, b + s)."""
+    sigma = effective_deviation(problem, deviation)
+    rows = np.vstack([A[name] / sigma[name] for name in A])
+    target = np.concatenate([b[name] / sigma[name] for name in b])
+    size = len(base)
+    scale = np.sqrt(np.diag(base.spread()))
+    solution, *_ = np.linalg.lstsq(rows[:, :size] * scale, target, rcond=1e-12)
+    beta = scale * solution
+    rows[:, size:] *= beta[places]
+    whole = rows * np.concatenate([scale, np.ones(len(places))])
+    U, s, Vt = np.linalg.svd(whole, full_matrices=False)
+    inverse = np.where(s > 1e-9 * s[0], 1.0 / np.maximum(s, 1e-300), 0.0)
+    move = (Vt.T * inverse) @ (U.T @ (target - rows[:, :size] @ beta))
+    # Directions without data keep the width of the belief, or of a shape known to a factor e.
+    half = Vt.T * np.minimum(np.where(inverse > 0.0, inverse, np.inf), 1e3)
+    half = half * np.concatenate([scale, np.ones(len(places))])[:, None]
+    return beta, move[size:], half @ half.T

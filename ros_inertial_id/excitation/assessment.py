@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .feasible import clearances, finest_grid
 from .objective import Objective
-from .search import clearances, finest_grid
 
 CHUNK = 1000  # samples at once
 POSTURES = 1000  # of one period, for the collision check
@@ -29,6 +29,16 @@ class Use:
         """Return the largest use; a broken box, sphere or clearance counts as infinite."""
         broken = self.tool_outside > 0.0 or self.gap < 0.0
         return np.inf if broken else max(float(use.max()) for use in self.joints.values())
+
+    def broken(self, joint_names):
+        """Return the limits that are broken, in words."""
+        out = [f'{kind} of {name} at {100.0 * use:.1f} %' for kind, uses in self.joints.items()
+               for name, use in zip(joint_names, uses) if use > 1.0]
+        if self.tool_outside > 0.0:
+            out.append(f'end effector {self.tool_outside:.3f} m outside box or inside sphere')
+        if self.gap < 0.0:
+            out.append(f'capsules around two links {-self.gap:.3f} m into each other')
+        return out
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,10 @@ import numpy as np
 from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits
 
+from ..errors import MotionError
 from .criteria import reported_value
+from .feasible import (clearances, finest_grid, grid, PLACE_RESERVE, postures_allowed,
+                       random_postures, shrink)
 from .fourier import basis, random_motion
 from .objective import Objective
 
@@ -24,21 +27,21 @@ MARGIN = 0.998  # share of the limits the search may use: peaks lie between its 
 DENSER = 4  # times as many samples for position, velocity, acceleration: they cost little
 # (sharpness of the p-norms, price of broken limits, iterations): the first runs shape the
 # motion, the later ones settle on the true criterion and the limits
-RUNS = ((2.0, 10.0, 150), (4.0, 30.0, 150), (8.0, 100.0, 300), (16.0, 300.0, 300),
-        (32.0, 1e3, 300), (100.0, 3e3, 300), (400.0, 1e4, 300))
+RUNS = ((2.0, 10.0, 60), (4.0, 100.0, 100), (16.0, 300.0, 150), (64.0, 3e3, 200),
+        (400.0, 1e4, 200))
 REPEATS = 5  # of the last run while no motion keeps all limits
 TIGHTEN = 100.0  # price from which on broken bounds are blamed on the coarse grid
 FINER = 10  # times the coarse grid
-RATE = 1000.0  # [1/s] of the finest grid
-RESERVE = 1e-5  # relative; peaks between samples of the finest grid
-PLACE_RESERVE = 0.002  # [m] and, relative, of torques: they are checked on a coarser grid
-SHRINKINGS = (1.0, 0.99, 0.98, 0.95, 0.9, 0.8, 0.65, 0.5)
 POLL = 0.1  # [s]
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A feasible motion: restart it comes from, coordinates x, value of the criterion."""
+    """
+    A motion: restart it comes from, coordinates x, value of the criterion.
+
+    The value is inf for the last motion of a restart that kept not all limits.
+    """
 
     restart: int
     x: np.ndarray
@@ -60,23 +63,33 @@ def keep_pages():
 
 
 def restart(problem, samples, number, seed, deadline):
-    """Yield the Candidates of restart ``number`` until ``deadline`` (time.time())."""
-    coarse = Objective(problem, _grid(problem, samples), _grid(problem, DENSER * samples), MARGIN)
-    fine = Objective(problem, _grid(problem, FINER * samples))
+    """Yield the Candidates of restart ``number`` until ``deadline`` (time.monotonic())."""
+    coarse = Objective(problem, grid(problem, samples), grid(problem, DENSER * samples), MARGIN)
+    fine = Objective(problem, grid(problem, FINER * samples))
     dense = [phase.T for phase in
              basis(problem.harmonics, problem.period, finest_grid(problem))]
     x = _random_start(problem, np.random.default_rng([seed, number]))
+    found = _candidates(problem, fine, dense, number, x)
+    yield from found
     for run, (sharpness, strength, iterations) in enumerate(RUNS + REPEATS * RUNS[-1:]):
+        if time.monotonic() > deadline or (found and run >= len(RUNS)):
+            break
         x = _descend(coarse, x, sharpness, strength, iterations, deadline)
-        feasible = shrink(problem, fine, dense, x)
-        if feasible is not None:
-            G = fine.information(fine.evaluate(*fine.motion(feasible))[2])
-            yield Candidate(number, feasible, reported_value(problem.criterion, G))
-        done = run >= len(RUNS) - 1 and feasible is not None
-        if done or time.time() > deadline:
-            return
+        found = _candidates(problem, fine, dense, number, x)
+        yield from found
         if strength >= TIGHTEN:
             coarse.spare += _missing(fine, x)
+    if not found:
+        yield Candidate(number, x, np.inf)
+
+
+def _candidates(problem, fine, dense, number, x):
+    """Return the Candidate at x, made small enough, in a list; empty when it cannot be."""
+    x = shrink(problem, fine, dense, x)
+    if x is None:
+        return []
+    G = fine.information(fine.evaluate(*fine.motion(x))[2])
+    return [Candidate(number, x, reported_value(problem.criterion, G))]
 
 
 def _missing(fine, x):
@@ -86,21 +99,12 @@ def _missing(fine, x):
     return max(float(lacking), 0.0)
 
 
-def _grid(problem, samples):
-    return np.arange(samples) * (problem.period / samples)
-
-
-def finest_grid(problem):
-    """Return the times (N,) of one period at which the limits of the joints are kept [s]."""
-    return _grid(problem, max(int(round(RATE * problem.period)), 1000))
-
-
 def _descend(objective, x, sharpness, strength, iterations, deadline):
     """Return the best coordinates of one L-BFGS run."""
     best = [np.inf, x]
 
     def value(x):
-        if time.time() > deadline:
+        if time.monotonic() > deadline:
             raise _OutOfTime
         number, gradient = objective(x, sharpness, strength)
         if number < best[0]:
@@ -135,89 +139,18 @@ def _good_posture(problem, rng, default):
     return q[good[0]] if len(good) else default
 
 
-def random_postures(problem, rng, count):
-    """Return random postures (count, n) in the inner part of the position ranges."""
-    limits = problem.limits
-    return limits.middle + 0.8 * limits.half * rng.uniform(-1.0, 1.0, (count, len(limits.half)))
-
-
-def postures_allowed(problem, q):
-    """Return which postures (N, n) keep box, sphere and clearance (N,)."""
-    still = Objective(problem, np.zeros(len(q)))
-    zero = np.zeros_like(q.T)
-    tree = still.evaluate(q.T, zero, zero)[0]
-    outside, closest = clearances(still, tree)
-    return ((outside <= 0.0) & (closest > 0.0)).reshape(still.tiles[1], -1).all(0)
-
-
-def clearances(objective, tree):
-    """Return how far the tool is outside its bounds and the least gap of capsules, (N,) [m]."""
-    problem, size = objective.problem, tree.q.shape[1]
-    outside, closest = np.full(size, -np.inf), np.full(size, np.inf)
-    if problem.limits.bounds_tool:
-        outside = problem.limits.tool_outside(objective.tool_position(tree))
-    if problem.capsules is not None:
-        closest = problem.capsules.gaps(tree)[0].min(0)
-    return outside, closest
-
-
-def shrink(problem, fine, dense, x):
-    """
-    Return coordinates of the motion made small enough to keep every limit, or None.
-
-    dense : q, v, a of the harmonics, each (1 + 2 K, N), on the finest grid; fine : Objective
-    Joint by joint for position, velocity and acceleration; then as a whole for the rest, about
-    its start where that is given, else about its mean.
-    """
-    c = problem.coefficients(x)
-    fixed = np.outer(problem.start, problem.direction)
-    c = _shrink_joints(problem, dense, c, fixed)
-    center = fixed if problem.direction.any() else c * (np.arange(c.shape[1]) == 0)
-    for factor in SHRINKINGS:
-        x = ((center + factor * (c - center) - fixed) @ problem.space).ravel()
-        if _allowed(problem, fine, x):
-            return x
-    return None
-
-
-def _shrink_joints(problem, dense, c, fixed):
-    limits, room = problem.limits, 1.0 - RESERVE
-    q, v, a = (c @ phase for phase in dense)
-    scale = np.minimum(limits.velocity / np.abs(v).max(1), limits.acceleration / np.abs(a).max(1))
-    if problem.direction.any():
-        up = (limits.upper - problem.start) / np.maximum(q.max(1) - problem.start, 1e-12)
-        down = (problem.start - limits.lower) / np.maximum(problem.start - q.min(1), 1e-12)
-        scale = room * np.minimum(scale, np.minimum(up, down))
-        return fixed + np.minimum(scale, 1.0)[:, None] * (c - fixed)
-    scale = np.minimum(room * np.minimum(scale, 2.0 * limits.half / np.ptp(q, axis=1)), 1.0)
-    c = np.column_stack([c[:, :1], scale[:, None] * c[:, 1:]])
-    q = c @ dense[0]
-    low, high = limits.middle - room * limits.half, limits.middle + room * limits.half
-    c[:, 0] += np.maximum(low - q.min(1), 0.0) - np.maximum(q.max(1) - high, 0.0)
-    return c
-
-
-def _allowed(problem, fine, x):
-    q, v, a = fine.motion(x)
-    tree, _, _, tau = fine.evaluate(q, v, a)
-    if (problem.limits.use_of_joints(q, v, a, tau)['effort'] > 1.0 - PLACE_RESERVE).any():
-        return False
-    outside, closest = clearances(fine, tree)
-    return bool((outside <= -PLACE_RESERVE).all() and (closest >= PLACE_RESERVE).all())
-
-
 def search(problem, samples, restarts, seed, seconds, processes):
     """
     Yield Candidates as they are found, and None about every ``POLL`` s; ends by itself.
 
     processes : 1 searches in this process, more in new ones.  Closing the generator stops them.
     """
-    deadline = time.time() + seconds
+    deadline = time.monotonic() + seconds
     if processes == 1:
         with threadpool_limits(1, user_api='blas'):
             keep_pages()
             for number in range(restarts):
-                if time.time() < deadline:
+                if time.monotonic() < deadline:
                     yield from restart(problem, samples, number, seed, deadline)
         return
     context = multiprocessing.get_context('spawn')  # a fork would copy the threads of a node
@@ -232,10 +165,22 @@ def search(problem, samples, restarts, seed, seconds, processes):
             workers.append(worker)
             pipes.append(ours)
         yield from _collect(pipes)
+        _check_ends(workers)
     finally:
         for worker in workers:
             worker.terminate()
             worker.join()
+
+
+def _check_ends(workers):
+    """Raise MotionError when every worker died."""
+    for worker in workers:
+        worker.join()
+    codes = [worker.exitcode for worker in workers]
+    if all(codes):
+        raise MotionError('the processes that search ended by themselves',
+                          found=f'exit codes {codes}',
+                          do="give processes: 1; a script needs if __name__ == '__main__':")
 
 
 def _collect(pipes):
@@ -256,7 +201,7 @@ def _work(pipe, problem, samples, numbers, seed, deadline):
     keep_pages()
     with threadpool_limits(1, user_api='blas'):
         for number in numbers:
-            if time.time() >= deadline:
+            if time.monotonic() >= deadline:
                 break
             for candidate in restart(problem, samples, number, seed, deadline):
                 pipe.send(candidate)

@@ -27,6 +27,7 @@ class BodyState:
     omega, alpha : (N, 3) angular velocity and acceleration [rad/s, rad/s^2], in the body's frame
     acc : (N, 3) acceleration of the origin minus gravity [m/s^2], in the body's frame: what an
         accelerometer there reads
+    velocity : (N, 3) of the origin in the world [m/s], None where nobody asks for it
     """
 
     position: np.ndarray
@@ -34,6 +35,7 @@ class BodyState:
     omega: np.ndarray
     alpha: np.ndarray
     acc: np.ndarray
+    velocity: np.ndarray = None
 
     def rotation(self):
         """Return the rotations (N, 3, 3), body to world."""
@@ -42,7 +44,8 @@ class BodyState:
     def rows(self, chosen):
         """Return the BodyState of the samples chosen by a slice or index array."""
         return BodyState(self.position[chosen], self.quaternion_xyzw[chosen], self.omega[chosen],
-                         self.alpha[chosen], self.acc[chosen])
+                         self.alpha[chosen], self.acc[chosen],
+                         None if self.velocity is None else self.velocity[chosen])
 
 
 def continuous(quaternion_xyzw, topic='orientation'):
@@ -107,7 +110,7 @@ def state_of_pose(position, quaternion_xyzw, kernel, period, gravity_world):
 
     kernel : symmetric (signals.zero_phase_kernel); gravity_world : (3,) [m/s^2]
     """
-    p, _, acc = smoothed_derivatives(position, kernel, period)
+    p, v, acc = smoothed_derivatives(position, kernel, period)
     Q, dQ, ddQ = smoothed_derivatives(continuous(quaternion_xyzw), kernel, period)
     n = np.linalg.norm(Q, axis=1, keepdims=True)
     # Q = n q with q unit: the rates of q from those of Q (conj(q) dq/dt = omega / 2).
@@ -116,7 +119,7 @@ def state_of_pose(position, quaternion_xyzw, kernel, period, gravity_world):
     alpha = 2.0 * vector_of_product(Q, ddQ) / n ** 2 - 2.0 * growth * omega
     q = Q / n
     body = Rotation.from_quat(q).inv()
-    return BodyState(p, q, omega, alpha, body.apply(acc - np.asarray(gravity_world)))
+    return BodyState(p, q, omega, alpha, body.apply(acc - np.asarray(gravity_world)), v)
 
 
 def state_of_imu(omega, force, kernel, period, position=(0.0, 0.0, 0.0), rotation=None):

@@ -157,7 +157,13 @@ class JointSpaceObservation:
 
 def _on_clock(series, joints, t):
     """Return (N, n) values of the joints at times t by linear interpolation."""
-    return np.stack([np.interp(t, *series[joint]) for joint in joints], axis=1)
+    out = np.empty((len(t), len(joints)))
+    for k, joint in enumerate(joints):
+        stamps, values = series[joint]
+        first, last = np.searchsorted(stamps, t[[0, -1]])
+        near = slice(max(0, first - 1), last + 1)  # interp would copy the whole column
+        out[:, k] = np.interp(t, stamps[near], values[near])
+    return out
 
 
 def observe_joints(recording, joints, options=None, actuated=None):
@@ -262,7 +268,7 @@ def _carries(channel, what, joints):
     if what not in channel.fields:
         return False
     columns = [channel.names.index(j) for j in joints if j in channel.names]
-    return bool(columns) and bool(np.isfinite(channel.fields[what][:, columns]).any(0).all())
+    return bool(columns) and bool(np.isfinite(channel.fields[what])[:, columns].any(0).all())
 
 
 def _series(channel, what, joints, origin):
@@ -285,9 +291,9 @@ def _series(channel, what, joints, origin):
                     f'{int(broken.sum())} of {len(t)} messages',
                     found=f'{values[k]} at {t[k]:.3f} s (sample {k})',
                     do='cut the recording with @START:END or mend its source')
-            out[joint] = (t[good], np.ascontiguousarray(values[good]))
+            out[joint] = (t[good], values[good])
         else:
-            out[joint] = (t, np.ascontiguousarray(values))
+            out[joint] = (t, values)
     return out
 
 
@@ -303,7 +309,7 @@ def _check_effort(effort, topic):
 def _common_clock(motion, force, joints, origin):
     """Return the clock of the messages that carry joints, where motion and force overlap."""
     columns = [motion.names.index(j) for j in joints]
-    rows = np.isfinite(motion.fields['position'][:, columns]).any(axis=1)
+    rows = np.isfinite(motion.fields['position'])[:, columns].any(axis=1)
     stamps = motion.stamp_ns[rows]
     clock = signals.uniform_clock(stamps, origin, motion.topic)
     if force is not motion:

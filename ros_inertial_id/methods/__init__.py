@@ -14,6 +14,7 @@ random_state(robot, samples, rng) -> state : what the structure alone can show
 region(state, robot) -> {where: {quantity: (N,)}} : what bounds the validity of a model
 """
 
-from . import closed_loop, rigid_body, serial_arm
+from . import closed_loop, rigid_body, serial_arm, suspended_platform
 
-METHODS = {module.NAME: module for module in (serial_arm, closed_loop, rigid_body)}
+METHODS = {module.NAME: module for module in (serial_arm, closed_loop, rigid_body,
+                                            suspended_platform)}

@@ -108,7 +108,7 @@ def random_bodies(joints, samples, rng, gravity_world, held=False):
         alpha_c = alpha + speeding + np.cross(omega, spin)
         acc_c = acc + _swing(omega, alpha, r) - _swing(omega_c, alpha_c, s)
         frames.append((p + r - s, Rc, omega_c, alpha_c, acc_c))
-    return tuple(_state(frame, gravity_world) for frame in frames)
+    return tuple(_state(frame, gravity_world, rng) for frame in frames)
 
 
 def _relative(joint, samples, rng, rate):
@@ -135,8 +135,9 @@ def _swing(omega, alpha, r):
     return np.cross(alpha, r) + np.cross(omega, np.cross(omega, r))
 
 
-def _state(frame, gravity_world):
+def _state(frame, gravity_world, rng):
     p, R, omega, alpha, acc = frame
     into = R.transpose(0, 2, 1)
     return BodyState(p, Rotation.from_matrix(R).as_quat(), _apply(into, omega),
-                     _apply(into, alpha), _apply(into, acc - np.asarray(gravity_world)))
+                     _apply(into, alpha), _apply(into, acc - np.asarray(gravity_world)),
+                     rng.standard_normal(p.shape))

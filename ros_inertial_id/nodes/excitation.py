@@ -263,7 +263,7 @@ class Excitation(Node):
 
 def main(args=None):
     """Run the node."""
-    return run(Excitation, args, own_signals=True)
+    return run(Excitation, args)
 
 
 if __name__ == '__main__':

@@ -20,49 +20,49 @@ except ImportError:  # pragma: no cover (depends on the distribution)
 WAKE = 0.05  # [s] the EventsExecutor burns a core when it spins without a time limit
 
 
-def run(node_class, args=None, own_signals=False, coroutines=False):
+def run(node_class, args=None, coroutines=False):
     """
     Run a node until Ctrl-C, SIGTERM or shutdown; return the exit status of its process.
 
-    own_signals : leave the middleware alive on a signal until the node is destroyed, so that it
-    can still command and call: a node that moves a robot must be able to stop it.
     coroutines : the node has async callbacks, which the EventsExecutor does not run
 
-    Bad parameters or files (InertialIdError, a parameter outside its range) end it with status 2
-    and one line on standard error.
+    A signal never breaks into a callback: the one that runs is finished, then ``destroy_node``
+    tidies up while the middleware still lives, so that a node can stop a robot or close a bag.
+    Bad arguments, parameters or files (InertialIdError, a parameter outside its range) end it
+    with status 2 and one line on standard error.
     """
-    rclpy.init(args=args, signal_handler_options=(
-        SignalHandlerOptions.NO if own_signals else SignalHandlerOptions.ALL))
-    if own_signals:
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
+    signals = []
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: signals.append(number))
     node = None
     try:
+        rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
         node = node_class()
-        spin(node, SingleThreadedExecutor if coroutines else Executor)
-    except (KeyboardInterrupt, ExternalShutdownException):
+        spin(node, SingleThreadedExecutor if coroutines else Executor, lambda: signals)
+    except ExternalShutdownException:
         pass
     except (InertialIdError, ParameterException) as error:
         print(f'{node_class.__name__}: {error}', file=sys.stderr)
         return 2
-    except rclpy_implementation.RCLError:
+    except rclpy_implementation.RCLError as error:
+        if node is None:  # arguments that are none of ROS's
+            print(f"{node_class.__name__}: {str(error).split(', at /')[0]}", file=sys.stderr)
+            return 2
         if rclpy.ok():
             raise
     finally:
-        try:
-            if node is not None:
-                node.destroy_node()
-            rclpy.try_shutdown()
-        except KeyboardInterrupt:
-            pass
+        if node is not None:
+            node.destroy_node()
+        rclpy.try_shutdown()
     return 0
 
 
-def spin(node, executor_class=Executor):
-    """Serve the callbacks of ``node``, one at a time, until its context shuts down."""
+def spin(node, executor_class=Executor, ended=lambda: False):
+    """Serve the callbacks of ``node``, one at a time, until ``ended()`` or its context is."""
     executor = executor_class(context=node.context)
     executor.add_node(node)
     try:
-        while node.context.ok():
+        while node.context.ok() and not ended():
             executor.spin_until_future_complete(Future(), WAKE)
     finally:
         executor.remove_node(node)

@@ -1,9 +1,9 @@
 """
 Node ``simulated_robot``: a robot to try everything on, moved by MuJoCo.
 
-Publishes ``joint_states`` (uniform stamps, effort = motor torque on the link side), to whom it
-interests the same without noise as ``~/true_joint_states``, and the
-latched ``robot_description`` (the nominal one), follows
+Publishes ``joint_states`` (uniform stamps, effort = motor torque on the link side), the same
+without noise and faults as ``~/true_joint_states`` while somebody listens, and the latched
+``robot_description`` (the nominal one).  Follows
 ``joint_trajectory_controller/joint_trajectory`` as that controller would.
 """
 
@@ -88,12 +88,10 @@ class SimulatedRobot(Node):
                 return  # shut down between two samples
 
     def _publish(self, sample, stamp_ns):
-        effort = sample.measured_tau
         if self._truth.get_subscription_count():
             self._send(self._truth, stamp_ns, sample.q, sample.v, sample.tau)
-        if self._fault == 'effort_offset':  # whatever the torque was: at the limit or beyond
-            effort[FAULTY] += 2 * self._arm.limits.effort[FAULTY]
-        self._send(self._joint_states, stamp_ns, sample.measured_q, sample.measured_v, effort)
+        self._send(self._joint_states, stamp_ns, sample.measured_q, sample.measured_v,
+                   sample.measured_tau + self._offset)
         self._published += 1
 
     def _send(self, publisher, stamp_ns, q, v, tau):

@@ -70,12 +70,12 @@ class Knowledge:
 
 def judge(model):
     """Return the Knowledge of every base parameter of an IdentifiedModel, in its order."""
-    leads = {p.name: p for p in model.parameters}
+    known = {p.name: p for p in model.parameters}
     inflation, partner, correlation = _dependence(np.asarray(model.covariance))
     names = [entry['name'] for entry in model.base]
-    return [Knowledge(entry, leads[entry['expression'].split()[0]], _grade(entry),
+    return [Knowledge(entry, known[next(iter(entry['grouping']))], _grade(entry),
                       float(inflation[k]), names[partner[k]], float(correlation[k]),
-                      _never_negative(entry, leads))
+                      _never_negative(entry['grouping'], known))
             for k, entry in enumerate(model.base)]
 
 
@@ -88,18 +88,16 @@ def fits(model):
     return out
 
 
-def visible(model):
-    """Return the names of all standard parameters that take part in some base parameter."""
-    return {word for entry in model.base for word in entry['expression'].split()}
+def _never_negative(grouping, parameters):
+    """Return whether a sum adds up only what no body and no drive has below zero."""
+    return all(coefficient > 0.0 and _positive(parameters[name])
+               for name, coefficient in grouping.items())
 
 
-def _never_negative(entry, parameters):
-    """Return whether the expression adds up only what no body and no drive has below zero."""
-    if ' - ' in entry['expression']:
-        return False
-    terms = [parameters[word] for word in entry['expression'].split() if word in parameters]
-    return all(p.law in LAWS and not LAWS[p.law].signed if p.law
-               else re.fullmatch(r'(m|Ixx|Iyy|Izz)\d+', p.name) for p in terms)
+def _positive(parameter):
+    if parameter.law:
+        return parameter.law in LAWS and not LAWS[parameter.law].signed
+    return re.fullmatch(r'(m|Ixx|Iyy|Izz)\d+', parameter.name) is not None
 
 
 def _grade(entry):

@@ -133,6 +133,7 @@ def _scale(axis, panel):
     largest = max(map(abs, axis.get_xlim()))
     if usual > 0.0 and largest > WIDE * usual:
         axis.set_xscale('symlog', linthresh=usual, linscale=1.0)
+        axis.autoscale_view()  # the margins were those of the linear axis
         decades = 10.0 ** np.arange(np.ceil(np.log10(usual)), np.floor(np.log10(largest)) + 1)
         inside = np.array([d for d in (*-decades[::-1], 0.0, *decades)
                            if axis.get_xlim()[0] <= d <= axis.get_xlim()[1]])

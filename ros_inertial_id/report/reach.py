@@ -14,11 +14,10 @@ UNITS = {'q': 'rad', 'v': 'rad/s', 'a': 'rad/s^2', 'omega': 'rad/s', 'alpha': 'r
          'acc': 'm/s^2'}
 
 
-def robot_of_model(model, gravity=None):
-    """Return the method's robot of an IdentifiedModel under gravity (3,), its own by default."""
-    gravity = model.mounting['gravity_base'][0] if gravity is None else gravity
+def robot_of_model(model):
+    """Return the method's robot of an IdentifiedModel, mounted as it was (first)."""
     return METHODS[model.method].build(model.robot['urdf'], prediction_options(model),
-                                       np.asarray(gravity, dtype=float))
+                                       np.array(model.mounting['gravity_base'][0]))
 
 
 def force_unit(robot):

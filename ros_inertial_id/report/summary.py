@@ -44,7 +44,8 @@ def _table(model):
     rows += [[joint, *(significant(fit['rms'][joint]) for fit in columns.values()),
               *(coefficients.get((joint, law), '') for law in laws)] for joint in joints]
     rows.append(['all', *(significant(fit['rms_all']) for fit in columns.values())])
-    rows.append(['relative [%]', *(significant(fit['relative_percent']) for fit in columns.values())])
+    rows.append(['relative [%]', *(significant(fit['relative_percent'])
+                                   for fit in columns.values())])
     wide = [max(len(row[k]) for row in rows if k < len(row)) for k in range(len(rows[0]))]
     return ['  '.join([row[0].ljust(wide[0]), *map(str.rjust, row[1:], wide[1:])])
             for row in rows]

@@ -5,13 +5,10 @@ Every sentence is computed from the model's statistics, base entries and region;
 nothing to say, nothing is said.
 """
 
-import numpy as np
-
 from .digits import significant
-from .knowledge import (fits, judge, MIXED, NOT, ROUGH, ROUGH_PERCENT, SURE, visible, WELL,
+from .knowledge import (fits, judge, MIXED, NOT, ROUGH, ROUGH_PERCENT, SURE, WELL,
                         WELL_PERCENT, ZERO)
-from .reach import RANGES, reached, SPEEDS, robot_of_model
-from ..methods import METHODS
+from .reach import RANGES, reached, SPEEDS
 
 CARRIES_OVER, MUCH_WORSE = 1.3, 2.0  # other data over training, relative residuals
 EXACT_PERCENT = 1e-6  # below it a residual is rounding
@@ -202,21 +199,9 @@ def _motion(model, known):
 
 
 def _mounting(model, few):
-    """Name the parameters that gravity from another side would show, none of the recorded did."""
-    strength = np.linalg.norm(model.mounting['gravity_base'][0])
-    rows = METHODS[model.method]
-    # A direction along no axis of a usual robot: what gravity can show at all, it shows here.
-    robot = robot_of_model(model, strength * np.array([0.48, -0.60, 0.64]))
-    state = rows.random_state(robot, 16, np.random.default_rng(0))
-    size = np.zeros(len(model.parameters))
-    for block in rows.regress(state, robot, model.parameters):
-        for group in block.groups:
-            size[group.columns] += np.linalg.norm(group.W, axis=0)
-    size *= [p.scale for p in model.parameters]
-    seen = visible(model)
-    hidden = [p.name for p, s in zip(model.parameters, size)
-              if s > 1e-9 * size.max() and p.name not in seen]
-    if hidden:
-        yield (f'No motion under the recorded mounting shows {few(hidden)}. They make no '
+    """Name the parameters that other mountings need and the recorded ones do not show."""
+    missing = model.mounting.get('missing')
+    if missing:
+        yield (f'No motion under the recorded mounting shows {few(missing)}. They make no '
                'difference there, but a tilted or wall mounting needs them: record a motion with '
                'the base tilted to know them too.')

@@ -16,7 +16,7 @@ from ..measurement.recording import Channel, Recording
 from ..options import check_ranges, option
 from .rigid_bodies import _mujoco
 
-SUBSTEPS = 8  # of Runge and Kutta between samples: 1 ms at 120 Hz, errors far below the noise
+SUBSTEPS = 3  # of Runge and Kutta between samples: 3 ms at 120 Hz, 1e-6 of modes at 3 Hz
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,7 @@ class PlatformRig:
         self._rng = np.random.default_rng(options.seed)
         self.model = self._compile(posture, held)
         self.data = self._mujoco.MjData(self.model)
+        self._x, self._dx, self._back, self._torque = (np.zeros(k) for k in (6, 6, 4, 3))
         self._start(posture, held)
         self._count = 0
 
@@ -133,18 +134,22 @@ class PlatformRig:
 
     def _wrench(self):
         """Return the springs' force and torque (6,) about the platform's origin, in the world."""
-        R = _matrix(self.data.qpos[3:7])
-        x = np.concatenate([self.data.qpos[:3], Rotation.from_matrix(R).as_rotvec()])
-        dx = np.concatenate([self.data.qvel[:3], R @ self.data.qvel[3:6]])
+        q, v = self.data.qpos, self.data.qvel
+        x, dx = self._x, self._dx
+        x[:3], dx[:3] = q[:3], v[:3]
+        self._mujoco.mju_quat2Vel(x[3:], q[3:7], 1.0)
+        self._mujoco.mju_rotVecQuat(dx[3:], v[3:6], q[3:7])
         out = self.springs.preload - self.springs.stiffness @ x - self.springs.damping @ dx
         if self.stop is not None:
-            out[2] += 2e5 * max(0.0, self.stop - self.data.qpos[2])  # a hard rubber stop
+            out[2] += 2e5 * max(0.0, self.stop - q[2])  # a hard rubber stop
         return out
 
     def _accelerate(self):
         wrench = self._wrench()
         self.data.qfrc_applied[:3] = wrench[:3]
-        self.data.qfrc_applied[3:6] = _matrix(self.data.qpos[3:7]).T @ wrench[3:]
+        self._mujoco.mju_negQuat(self._back, self.data.qpos[3:7])
+        self._mujoco.mju_rotVecQuat(self._torque, wrench[3:], self._back)
+        self.data.qfrc_applied[3:6] = self._torque
         self._mujoco.mj_forward(self.model, self.data)
         return self.data.qacc.copy()
 
@@ -160,9 +165,9 @@ class PlatformRig:
             rates.append(data.qvel.copy())
             slopes.append(self._accelerate())
         data.qpos[:] = q
-        weight = np.array([1.0, 2.0, 2.0, 1.0]) / 6.0
-        mujoco.mj_integratePos(model, data.qpos, weight @ np.array(rates), h)
-        data.qvel[:] = v + h * weight @ np.array(slopes)
+        mean = np.array([1.0, 2.0, 2.0, 1.0]) / 6.0
+        mujoco.mj_integratePos(model, data.qpos, mean @ np.array(rates), h)
+        data.qvel[:] = v + h * (mean @ np.array(slopes))
 
     def step(self):
         """Return (time [s], {marker: (3,) as seen}) of this instant and move on to the next."""

@@ -1,0 +1,106 @@
+"""
+The choice of friction laws, joint by joint, by an information criterion.
+
+All laws asked for take part at first.  A law whose coefficient adds less to the likelihood than
+its place costs by the Bayesian information criterion (Schwarz 1978), z^2 < ln N with N the
+independent rows of its joint, is left out, the least telling first, and all others are fitted
+anew.  At last the smaller set has to stand on segments of the data that it did not see.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .base_parameters import BaseParameters
+from .estimators import Problem
+
+WORSE = 1.01  # the chosen laws may leave this much more in unseen segments than all of them
+
+
+@dataclass(frozen=True)
+class FrictionChoice:
+    """
+    base : BaseParameters without the laws left out; selection : (b',) of its former columns
+    reasons : joint -> list of {law, kept (bool), z_square, threshold}
+    left_out_percent : residual on unseen segments with all laws and with those chosen [%]
+    """
+
+    base: BaseParameters
+    selection: np.ndarray
+    reasons: dict
+    left_out_percent: tuple
+
+
+def choose_laws(folds, base, estimator, correlation, laws):
+    """
+    Return the FrictionChoice among ``laws`` (names), every other column staying.
+
+    folds : Informations of the b base columns, of successive stretches of the data
+    correlation : group -> autocorrelation time of the residual [samples]
+    """
+    total = _merge(folds)
+    selection, reasons = np.arange(len(base)), {}
+    small = base
+    while True:
+        problem = Problem(total.select(selection), small, correlation)
+        estimate = estimator(problem)
+        z_square = (estimate.params / estimate.bse) ** 2
+        weakest, margin = None, 0.0
+        for i, parameter in _optional(small, laws):
+            group = total.groups[parameter.owner]
+            threshold = np.log(group.rows / correlation.get(parameter.owner, 1.0))
+            reasons[parameter.owner, parameter.law] = (True, z_square[i], threshold)
+            if z_square[i] - threshold < margin:
+                weakest, margin = i, z_square[i] - threshold
+        if weakest is None:
+            break
+        gone = small.parameters[small.independent[weakest]]
+        reasons[gone.owner, gone.law] = (False, *reasons[gone.owner, gone.law][1:])
+        selection, small = np.delete(selection, weakest), without(small, weakest)
+    whole = _unseen(folds, np.arange(len(base)), base, estimator, correlation)
+    part = _unseen(folds, selection, small, estimator, correlation)
+    if part > WORSE * whole:
+        small, selection = base, np.arange(len(base))
+        reasons = {key: (True, *value[1:]) for key, value in reasons.items()}
+    told = {}
+    for (joint, law), (kept, z, threshold) in reasons.items():
+        told.setdefault(joint, []).append({'law': law, 'kept': kept, 'z_square': float(z),
+                                           'threshold': float(threshold)})
+    return FrictionChoice(small, selection, told, (whole, part))
+
+
+def without(base, place):
+    """Return the BaseParameters without the base parameter ``place``, grouped with no other."""
+    k = base.independent[place]
+    independent = np.delete(base.independent, place)
+    return replace(
+        base, parameters=base.parameters[:k] + base.parameters[k + 1:],
+        independent=independent - (independent > k),
+        dependent=base.dependent - (base.dependent > k), X=np.delete(base.X, place, axis=0))
+
+
+def _optional(base, laws):
+    """Yield (place, Parameter) of the base parameters of ``laws`` that stand alone."""
+    for i, (k, row) in enumerate(zip(base.independent, base.X)):
+        if base.parameters[k].law in laws and not np.any(row):
+            yield i, base.parameters[k]
+
+
+def _merge(folds):
+    total = folds[0]
+    for fold in folds[1:]:
+        total = total.merge(fold)
+    return total
+
+
+def _unseen(folds, selection, base, estimator, correlation):
+    """Return the relative residual [%] of every fold under the estimate of the others."""
+    if len(folds) < 2:
+        return 0.0
+    folds, square, target = [f.select(selection) for f in folds], 0.0, 0.0
+    for k, fold in enumerate(folds):
+        others = _merge(folds[:k] + folds[k + 1:])
+        beta = estimator(Problem(others, base, correlation)).params
+        square += sum(g.residual(beta) ** 2 for g in fold.groups.values())
+        target += sum(g.target() ** 2 for g in fold.groups.values())
+    return float(100.0 * np.sqrt(square / target))

@@ -1,0 +1,91 @@
+"""Keeping limits exactly: what is allowed, and motions made small enough to be."""
+
+import numpy as np
+
+from .objective import Objective
+
+RATE = 1000.0  # [1/s] of the finest grid
+RESERVE = 1e-5  # relative; peaks between samples of the finest grid
+PLACE_RESERVE = 0.002  # [m] and, relative, of torques: they are checked on a coarser grid
+SHRINKINGS = (1.0, 0.99, 0.98, 0.95, 0.9, 0.8, 0.65, 0.5)
+
+
+def grid(problem, samples):
+    """Return times (samples,) spread evenly over one period [s]."""
+    return np.arange(samples) * (problem.period / samples)
+
+
+def finest_grid(problem):
+    """Return the times (N,) of one period at which the limits of the joints are kept [s]."""
+    return grid(problem, max(int(round(RATE * problem.period)), 1000))
+
+
+def random_postures(problem, rng, count):
+    """Return random postures (count, n) in the inner part of the position ranges."""
+    limits = problem.limits
+    return limits.middle + 0.8 * limits.half * rng.uniform(-1.0, 1.0, (count, len(limits.half)))
+
+
+def postures_allowed(problem, q):
+    """Return which postures (N, n) keep box, sphere and clearance (N,)."""
+    still = Objective(problem, np.zeros(len(q)))
+    zero = np.zeros_like(q.T)
+    tree = still.evaluate(q.T, zero, zero)[0]
+    outside, closest = clearances(still, tree)
+    return ((outside <= 0.0) & (closest > 0.0)).reshape(still.tiles[1], -1).all(0)
+
+
+def clearances(objective, tree):
+    """Return how far the tool is outside its bounds and the least gap of capsules, (N,) [m]."""
+    problem, size = objective.problem, tree.q.shape[1]
+    outside, closest = np.full(size, -np.inf), np.full(size, np.inf)
+    if problem.limits.bounds_tool:
+        outside = problem.limits.tool_outside(objective.tool_position(tree))
+    if problem.capsules is not None:
+        closest = problem.capsules.gaps(tree)[0].min(0)
+    return outside, closest
+
+
+def shrink(problem, fine, dense, x):
+    """
+    Return coordinates of the motion made small enough to keep every limit, or None.
+
+    dense : q, v, a of the harmonics, each (1 + 2 K, N), on the finest grid; fine : Objective
+    Joint by joint for position, velocity and acceleration; then as a whole for the rest, about
+    its start where that is given, else about its mean.
+    """
+    c = problem.coefficients(x)
+    fixed = np.outer(problem.start, problem.direction)
+    c = _shrink_joints(problem, dense, c, fixed)
+    center = fixed if problem.direction.any() else c * (np.arange(c.shape[1]) == 0)
+    for factor in SHRINKINGS:
+        x = ((center + factor * (c - center) - fixed) @ problem.space).ravel()
+        if _allowed(problem, fine, x):
+            return x
+    return None
+
+
+def _shrink_joints(problem, dense, c, fixed):
+    limits, room = problem.limits, 1.0 - RESERVE
+    q, v, a = (c @ phase for phase in dense)
+    scale = np.minimum(limits.velocity / np.abs(v).max(1), limits.acceleration / np.abs(a).max(1))
+    if problem.direction.any():
+        up = (limits.upper - problem.start) / np.maximum(q.max(1) - problem.start, 1e-12)
+        down = (problem.start - limits.lower) / np.maximum(problem.start - q.min(1), 1e-12)
+        scale = room * np.minimum(scale, np.minimum(up, down))
+        return fixed + np.minimum(scale, 1.0)[:, None] * (c - fixed)
+    scale = np.minimum(room * np.minimum(scale, 2.0 * limits.half / np.ptp(q, axis=1)), 1.0)
+    c = np.column_stack([c[:, :1], scale[:, None] * c[:, 1:]])
+    q = c @ dense[0]
+    low, high = limits.middle - room * limits.half, limits.middle + room * limits.half
+    c[:, 0] += np.maximum(low - q.min(1), 0.0) - np.maximum(q.max(1) - high, 0.0)
+    return c
+
+
+def _allowed(problem, fine, x):
+    q, v, a = fine.motion(x)
+    tree, _, _, tau = fine.evaluate(q, v, a)
+    if (problem.limits.use_of_joints(q, v, a, tau)['effort'] > 1.0 - PLACE_RESERVE).any():
+        return False
+    outside, closest = clearances(fine, tree)
+    return bool((outside <= -PLACE_RESERVE).all() and (closest >= PLACE_RESERVE).all())

@@ -1,0 +1,182 @@
+"""
+Observation of a suspended platform: poses from markers, joints that are held or move.
+
+A held link moves with its parent, so its own markers only say where it is; taking its motion from
+the platform's keeps their noise out of the accelerations.  A link that moves takes its attitude
+from its markers and its place from the joint.
+"""
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from ..errors import RecordingError
+from ..measurement import signals
+from ..measurement.body_sources import (BodiesObservation, common_clock, gaps_between, half_width,
+                                        read_pose, usable)
+from ..measurement.body_state import BodyState, on_clock, state_of_pose, turning
+
+HELD = 0.005  # [rad] rms: a joint that turns less is held; noise of markers makes a tenth of it
+MOVING = 0.1  # [rad] rms: one that turns less than this, yet is not held, was meant to be
+STILL = 1e-4  # [m or rad] rms: a platform that swings less shows nothing
+STRUCK = 8.0  # times the usual jerk: something hit the platform
+
+
+def observe_platform(recording, robot, options):
+    """
+    Return the BodiesObservation of a PlatformRig in a Recording.
+
+    Refuses a platform that does not swing and, with ``posture: held``, links that move.  Its
+    summary says which links were held, which markers were lost, and where something struck.
+    """
+    origin = recording.origin_ns()
+    series = [read_pose(recording, source, origin) if source else None
+              for source in robot.sources]
+    seen = [s for s in series if s is not None]
+    clock = common_clock(seen, origin)
+    cutoff, valley = options.cutoff, None
+    if not cutoff:
+        cutoff, valley = signals.choose_cutoff(_velocities(seen, clock), clock.period)
+    kernel = signals.zero_phase_kernel(clock.period, cutoff)
+    clock = usable(clock, kernel, seen[0].topic)
+    motion = PlatformMotion(robot, series, kernel, clock.period)
+    postures = [motion.posture(start + np.arange(count) * clock.period)
+                for start, count in clock.segments]
+    not_still = _check_postures(robot, postures, clock, options)
+    summary = {
+        'topic': seen[0].topic, 'rate': 1.0 / clock.period, 'samples': clock.samples,
+        'missing': clock.missing, 'gaps': clock.gaps, 'gaps_at': gaps_between(clock),
+        'segments': len(clock.segments), 'cutoff': cutoff, 'cutoff_chosen': not options.cutoff,
+        'duration': sum(c for _, c in clock.segments) * clock.period, 'motion_ends_at': valley,
+        'velocity': 'differentiated', 'held': [_held_links(robot, p) for p in postures],
+        'not_still': not_still, 'struck': _struck(motion, clock),
+        'sources': {f'{name} {s.topic}': dict(s.note)
+                    for name, s in zip(('platform', *robot.link_names), series) if s}}
+    decimate = options.decimate or max(1, int(1.0 / (20.0 * cutoff * clock.period)))
+    summary['decimate'] = decimate
+    return BodiesObservation(clock, kernel, motion, (), 1.0 / cutoff, decimate, summary)
+
+
+class PlatformMotion:
+    """Poses of platform and links to the BodyStates of all bodies on a uniform stretch."""
+
+    def __init__(self, robot, series, kernel, period):
+        self.robot, self.series, self.kernel, self.period = robot, series, kernel, period
+
+    def posture(self, t):
+        """Return per link (mean rotation in its parent, rms of its turning [rad])."""
+        quats = [None if s is None else on_clock(s.t, s.values[:, 3:], t) for s in self.series]
+        out, frames = [], [Rotation.from_quat(quats[0])]
+        for joint, quat in zip(self.robot.joints[1:], quats[1:]):
+            parent = frames[joint.parent]
+            if quat is None:
+                frames.append(parent * Rotation.from_matrix(joint.rotation))
+                out.append((joint.rotation, 0.0))
+                continue
+            frames.append(Rotation.from_quat(quat))
+            relative = parent.inv() * frames[-1]
+            mean = relative.mean()
+            away = (mean.inv() * relative).as_rotvec()
+            half = min(half_width(self.kernel), len(t) // 4)
+            smooth = signals.smooth(away, np.full(2 * (half // 2) + 1, 1 / (2 * (half // 2) + 1)))
+            out.append((mean.as_matrix(), float(np.sqrt((smooth ** 2).sum(1).mean()))))
+        return out
+
+    def __call__(self, t):
+        gravity = self.robot.gravity_base
+        pose = on_clock(self.series[0].t, self.series[0].values, t)
+        bodies = [state_of_pose(pose[:, :3], pose[:, 3:], self.kernel, self.period, gravity)]
+        for joint, series, (mean, rms) in zip(self.robot.joints[1:], self.series[1:],
+                                              self.posture(t)):
+            parent = bodies[joint.parent]
+            if rms < HELD:
+                bodies.append(attached(parent, joint, mean))
+                continue
+            pose = on_clock(series.t, series.values, t)
+            own = state_of_pose(pose[:, :3], pose[:, 3:], self.kernel, self.period, gravity)
+            bodies.append(jointed(parent, joint, own))
+        return tuple(bodies)
+
+
+def attached(parent, joint, rotation):
+    """Return the BodyState of a body that a joint holds at ``rotation`` (3, 3) in its parent."""
+    R = np.asarray(rotation)
+    arm = joint.position - R @ joint.own_position
+    turn = Rotation.from_quat(parent.quaternion_xyzw)
+    acc = parent.acc + _swing(parent.omega, parent.alpha, arm)
+    return BodyState(parent.position + turn.apply(arm), (turn * Rotation.from_matrix(R)).as_quat(),
+                     parent.omega @ R, parent.alpha @ R, acc @ R)
+
+
+def jointed(parent, joint, own):
+    """Return the BodyState of a body with the attitude of ``own``, its place by the joint."""
+    turn, carrier = (Rotation.from_quat(b.quaternion_xyzw) for b in (own, parent))
+    position = (parent.position + carrier.apply(joint.position) - turn.apply(joint.own_position))
+    pivot = parent.acc + _swing(parent.omega, parent.alpha, joint.position)
+    acc = turn.inv().apply(carrier.apply(pivot)) - _swing(own.omega, own.alpha, joint.own_position)
+    return BodyState(position, own.quaternion_xyzw, own.omega, own.alpha, acc)
+
+
+def _swing(omega, alpha, arm):
+    return np.cross(alpha, arm) + np.cross(omega, np.cross(omega, arm))
+
+
+def _velocities(series, clock):
+    out = []
+    for start, count in clock.segments:
+        t = start + np.arange(count) * clock.period
+        columns = []
+        for s in series:
+            values = on_clock(s.t, s.values, t)
+            columns += [turning(values[:, 3:], clock.period)]
+        columns.append(np.gradient(on_clock(series[0].t, series[0].values[:, :3], t),
+                                   clock.period, axis=0))
+        out.append(np.concatenate(columns, axis=1))
+    return out
+
+
+def _held_links(robot, posture):
+    return [name for name, joint, (_, rms) in zip(robot.link_names, robot.joints[1:], posture)
+            if joint.kind != 'fixed' and rms < HELD]
+
+
+def _check_postures(robot, postures, clock, options):
+    """Return [{link, degrees, from, to}, ...] of joints that were neither held nor let loose."""
+    out = []
+    for (start, count), posture in zip(clock.segments, postures):
+        for name, (_, rms) in zip(robot.link_names, posture):
+            if rms < HELD:
+                continue
+            entry = {'link': name, 'degrees': round(float(np.degrees(rms)), 2),
+                     'from': round(start, 3), 'to': round(start + count * clock.period, 3)}
+            if options.posture == 'held':
+                raise RecordingError(
+                    f'link {name!r} was not still', expected=f'within {np.degrees(HELD):.2f} deg',
+                    found=f"{entry['degrees']} deg rms from {entry['from']} to {entry['to']} s",
+                    do='hold it and record again, or cut the recording')
+            if rms < MOVING:
+                out.append(entry)
+    return out
+
+
+def _struck(motion, clock):
+    """
+    Return [[from, to], ...] [s] where the platform's acceleration leaps as no spring makes it.
+
+    A free vibration holds no high frequencies but the markers' noise, which is the same at all
+    times; a stop or a slipping bolt adds bursts.
+    """
+    out = []
+    kernel, pose = motion.kernel, motion.series[0]
+    for start, count in clock.segments:
+        t = start + np.arange(count) * clock.period
+        values = on_clock(pose.t, pose.values[:, :3], t)
+        rest = values - signals.smooth(values, kernel)
+        level = np.sqrt(signals.smooth((rest ** 2).sum(1)[:, None], np.full(9, 1 / 9)))[:, 0]
+        edge = len(kernel) // 2
+        inside = np.zeros(count, dtype=bool)
+        inside[edge:count - edge] = True
+        bad = (level > STRUCK / 4.0 * np.median(level)) & inside
+        edges = np.flatnonzero(np.diff(np.concatenate([[0], bad.astype(int), [0]])))
+        out += [[round(float(t[a]), 3), round(float(t[min(b, count - 1)]), 3)]
+                for a, b in edges.reshape(-1, 2)]
+    return out

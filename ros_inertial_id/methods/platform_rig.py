@@ -1,0 +1,107 @@
+"""
+PlatformRig: a platform on springs, what is known of it, and the links that stand on it.
+
+Read from a YAML text; urdf/two_link_platform.yaml shows every key.
+"""
+
+from dataclasses import dataclass
+import hashlib
+
+import numpy as np
+import pinocchio as pin
+
+from ..errors import ConfigError
+from .body_rig import _mapping, read_description, read_source
+from .link_tree import Joint, free_joint, read_joint, rotation_of, vector
+
+KEYS = ('name', 'platform', 'links', 'mass')
+
+
+@dataclass(frozen=True)
+class PlatformRig:
+    """
+    What the spine calls the robot.
+
+    link_names (n,), sources (n + 1, platform first; None for links bolted to their parent),
+    joints (n + 1,) : Joint of every body, the platform's free
+    stiffness, damping (6, 6), preload (6,) : wrench = preload - K x - D dx about the platform's
+        origin along the world's axes, x displacement [m] and rotation vector [rad] from the rest
+        pose rest_position (3,), rest_rotation (3, 3)
+    platform : (10,) its standard parameters; mass : of all links together [kg], nan unknown
+    """
+
+    name: str
+    urdf: str
+    link_names: tuple
+    sources: tuple
+    joints: tuple
+    stiffness: np.ndarray
+    damping: np.ndarray
+    preload: np.ndarray
+    rest_position: np.ndarray
+    rest_rotation: np.ndarray
+    platform: np.ndarray
+    mass: float
+    gravity_base: np.ndarray
+    base_link: str = 'world'
+    joint_names: tuple = ()
+
+    @property
+    def inertias(self):
+        """Return nominal parameters (n, 10): none."""
+        return np.zeros((len(self.link_names), 10))
+
+    @property
+    def pin_model(self):
+        """Return an empty pinocchio model: the world is the only frame."""
+        return pin.Model()
+
+    def kinematics_sha256(self):
+        """Return a hash of the links' names and joints."""
+        return hashlib.sha256(repr((self.link_names, self.joints)).encode()).hexdigest()
+
+
+def platform_rig(text, gravity_base):
+    """Return the PlatformRig of a YAML text; ConfigError names what is wrong in it."""
+    data = read_description(text, KEYS)
+    entry = _mapping(data.get('platform'), 'platform')
+    names, joints, sources = ['platform'], [free_joint()], [read_source('platform', entry)]
+    for name, link in _mapping(data.get('links'), 'links').items():
+        link = _mapping(link, f'link {name!r}')
+        joints.append(read_joint(link, name, names, ('platform', 'fixed')))
+        fixed = joints[-1].kind == 'fixed'
+        sources.append(None if fixed else read_source(name, link))
+        names.append(name)
+    mass = data.get('mass')
+    return PlatformRig(
+        str(data.get('name', 'suspended platform')), text, tuple(names[1:]), tuple(sources),
+        tuple(joints), matrix(entry.get('stiffness'), 'stiffness', symmetric=True),
+        matrix(entry.get('damping', [0.0] * 6), 'damping'),
+        vector(entry.get('preload', [0.0] * 6), 'preload', 6),
+        vector(entry.get('rest_position', [0.0] * 3), 'rest_position'),
+        rotation_of(entry.get('rest_rpy', [0.0] * 3), 'rest_rpy'),
+        vector(entry.get('inertial'), 'inertial of the platform', 10),
+        float('nan') if mass is None else float(vector([mass], 'mass', 1)[0]),
+        np.asarray(gravity_base, dtype=float))
+
+
+def matrix(value, what, symmetric=False):
+    """Return a matrix (6, 6) from six diagonal numbers or six rows."""
+    try:
+        out = np.asarray(value, dtype=float)
+        if out.shape == (6,):
+            out = np.diag(out)
+        good = out.shape == (6, 6) and bool(np.isfinite(out).all())
+    except (TypeError, ValueError):
+        good = False
+    if not good:
+        raise ConfigError(what, expected='6 rows of 6 numbers, or the 6 of a diagonal',
+                          found=repr(value))
+    if symmetric and not np.allclose(out, out.T, rtol=1e-6, atol=1e-9 * np.abs(out).max()):
+        raise ConfigError(what, expected='a symmetric matrix', found=repr(value))
+    return out
+
+
+def bolted(joint):
+    """Return whether a Joint lets nothing move."""
+    return isinstance(joint, Joint) and joint.kind == 'fixed'

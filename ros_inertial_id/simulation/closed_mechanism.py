@@ -1,0 +1,126 @@
+"""
+A closed mechanism in MuJoCo: the tree of a URDF and its loops as equality constraints.
+
+The closures are read here anew, in MuJoCo's own terms (sites that are connected or welded, joints
+that are coupled), so an identification that agrees does not agree with itself.
+"""
+
+import xml.etree.ElementTree as ET
+
+import numpy as np
+
+from ..errors import InertialIdError, RobotModelError
+
+STIFF = (-1e7, -4e3)     # solref: stiffness [1/s^2] and damping [1/s] of closures, step 1e-4 s
+HARD = (0.9999, 0.9999, 0.001, 0.5, 2.0)  # solimp: hardly anything yields
+
+
+class ClosedMechanism:
+    """
+    The movable joints of a URDF text with ``closures`` (words as in the method's options).
+
+    Every link, also a fixed one, is a body of its name with a site of its name.
+    spring, damping, dry : {joint: stiffness, viscous or Coulomb coefficient}; rest {joint: q}
+    Raises RobotModelError when MuJoCo cannot read it, InertialIdError when it is not installed.
+    """
+
+    def __init__(self, urdf, closures, gravity=(0.0, 0.0, -9.81), step=1e-4, *, damping=None,
+                 dry=None, spring=None, rest=None):
+        try:
+            import mujoco
+        except ImportError as error:
+            raise InertialIdError('the simulated mechanism needs MuJoCo, which is not installed',
+                                  do='pip install mujoco') from error
+        self._mujoco = mujoco
+        try:
+            spec = mujoco.MjSpec.from_string(_bare(urdf))
+            for body in spec.bodies:
+                body.add_site(name=body.name)
+            for text in closures:
+                _add_closure(mujoco, spec, text)
+            self.model = spec.compile()
+        except (ValueError, KeyError) as error:
+            raise RobotModelError('MuJoCo cannot simulate the mechanism',
+                                  found=' '.join(str(error).split())) from error
+        model = self.model
+        model.opt.gravity[:] = gravity
+        model.opt.timestep = step
+        model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONTACT
+                                      | mujoco.mjtDisableBit.mjDSBL_LIMIT)
+        model.opt.tolerance, model.opt.iterations = 1e-14, 50
+        self.data = mujoco.MjData(model)
+        self.joint_names = tuple(model.joint(i).name for i in range(model.njnt))
+        for values, target in ((damping, model.dof_damping), (spring, model.jnt_stiffness),
+                               (rest, model.qpos_spring)):
+            for name, value in (values or {}).items():
+                target[self.joint_names.index(name)] = value
+        self._dry = {self.joint_names.index(n): f for n, f in (dry or {}).items()}
+
+    def place(self, positions):
+        """Put the joints at {joint: position} (assembled, at rest)."""
+        self._mujoco.mj_resetData(self.model, self.data)
+        for name, value in positions.items():
+            self.data.qpos[self.joint_names.index(name)] = value
+        self._mujoco.mj_forward(self.model, self.data)
+
+    def step(self, torque):
+        """
+        Apply {joint index: torque [N m]} for one step; dry friction is added against the motion.
+
+        The state afterwards is in ``data``; accelerations belong to the state before the step.
+        """
+        data = self.data
+        data.qfrc_applied[:] = 0.0
+        for index, value in torque.items():
+            data.qfrc_applied[index] += value
+        for index, force in self._dry.items():
+            data.qfrc_applied[index] -= force * np.tanh(data.qvel[index] / 1e-4)
+        self._mujoco.mj_step(self.model, data)
+
+    def refresh(self):
+        """Compute poses and accelerations of the present state."""
+        self._mujoco.mj_forward(self.model, self.data)
+
+    def pose(self, link):
+        """Return the position (3,) and rotation (3, 3) of a link's frame in the world."""
+        site = self.data.site(link)
+        return site.xpos.copy(), site.xmat.reshape(3, 3).copy()
+
+    def motion(self, link):
+        """Return the angular velocity [rad/s] and acceleration [m/s^2] of a link, (3,) in it."""
+        mujoco, index = self._mujoco, self.model.site(link).id
+        velocity, acceleration = np.zeros(6), np.zeros(6)
+        kind = mujoco.mjtObj.mjOBJ_SITE
+        mujoco.mj_rnePostConstraint(self.model, self.data)
+        mujoco.mj_objectVelocity(self.model, self.data, kind, index, velocity, 1)
+        mujoco.mj_objectAcceleration(self.model, self.data, kind, index, acceleration, 1)
+        return velocity[:3], acceleration[3:]
+
+
+def _bare(urdf):
+    """Return the URDF without shapes and dynamics, every link kept as a body."""
+    robot = ET.fromstring(urdf)
+    for link in robot.iter('link'):
+        for shape in link.findall('visual') + link.findall('collision'):
+            link.remove(shape)
+    for joint in robot.findall('joint'):
+        for extra in joint.findall('dynamics') + joint.findall('mimic') + joint.findall(
+                'safety_controller'):
+            joint.remove(extra)
+    settings = ET.SubElement(robot, 'mujoco')
+    ET.SubElement(settings, 'compiler', fusestatic='false', discardvisual='false')
+    return ET.tostring(robot, encoding='unicode')
+
+
+def _add_closure(mujoco, spec, text):
+    kind, first, second, *numbers = text.split()
+    equality = spec.add_equality()
+    if kind == 'coupling':
+        ratio, offset = ([float(x) for x in numbers] + [0.0])[:2]
+        equality.type = mujoco.mjtEq.mjEQ_JOINT
+        equality.data[:5] = [offset, ratio, 0.0, 0.0, 0.0]
+    else:
+        equality.type = (mujoco.mjtEq.mjEQ_WELD if kind == 'weld' else mujoco.mjtEq.mjEQ_CONNECT)
+        equality.objtype = mujoco.mjtObj.mjOBJ_SITE
+    equality.name1, equality.name2 = first, second
+    equality.solref[:], equality.solimp[:] = STIFF, HARD
