@@ -110,9 +110,9 @@ def _identify(options):
     method, settings = load_options(options.config, options.method, changes)
     urdf = _text(options.urdf) if options.urdf else ''
     out = pathlib.Path(options.out)
-    _make_folder(out)
     bags = [_read(bag) for bag in options.bags]
     judges = [_read(bag) for bag in options.validate]
+    _make_folder(out)
     with Progress() as progress:
         result = identify(bags, settings, method=method, urdf=urdf, validate=judges,
                           progress=progress)
@@ -212,17 +212,22 @@ def _print(options, data, text):
 
 
 class Progress:
-    """A bar on standard error, only where somebody watches."""
+    """A bar on standard error, one per stage, only where somebody watches."""
+
+    def __init__(self):
+        self._bar, self._stage = None, ''
 
     def __enter__(self):
-        self._bar = tqdm(total=0, disable=None, leave=False, unit='sample', file=sys.stderr)
         return self
 
     def __call__(self, stage, done, total):
-        if self._bar.desc != stage:
-            self._bar.set_description_str(stage, refresh=False)
-            self._bar.reset(total)
+        if stage != self._stage:
+            self.__exit__()
+            self._bar = tqdm(total=total, desc=stage, disable=None, leave=False, unit='sample',
+                             file=sys.stderr)
+            self._stage = stage
         self._bar.update(done - self._bar.n)
 
     def __exit__(self, *_):
-        self._bar.close()
+        if self._bar is not None:
+            self._bar.close()

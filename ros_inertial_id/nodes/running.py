@@ -10,7 +10,7 @@ from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
 
-from ..errors import InertialIdError
+from ..errors import ConfigError, InertialIdError
 
 try:  # a third of the CPU time of the SingleThreadedExecutor at 1 kHz
     from rclpy.experimental.events_executor import EventsExecutor as Executor
@@ -36,7 +36,7 @@ def run(node_class, args=None, coroutines=False):
         signal.signal(number, lambda *_: signals.append(number))
     node = None
     try:
-        rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+        _join(args)
         node = node_class()
         spin(node, SingleThreadedExecutor if coroutines else Executor, lambda: signals)
     except ExternalShutdownException:
@@ -44,10 +44,7 @@ def run(node_class, args=None, coroutines=False):
     except (InertialIdError, ParameterException) as error:
         print(f'{node_class.__name__}: {error}', file=sys.stderr)
         return 2
-    except rclpy_implementation.RCLError as error:
-        if node is None:  # arguments that are none of ROS's
-            print(f"{node_class.__name__}: {str(error).split(', at /')[0]}", file=sys.stderr)
-            return 2
+    except rclpy_implementation.RCLError:
         if rclpy.ok():
             raise
     finally:
@@ -55,6 +52,14 @@ def run(node_class, args=None, coroutines=False):
             node.destroy_node()
         rclpy.try_shutdown()
     return 0
+
+
+def _join(args):
+    """Start the middleware; raise ConfigError for arguments that it does not understand."""
+    try:
+        rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+    except (rclpy_implementation.RCLError, rclpy_implementation.UnknownROSArgsError) as error:
+        raise ConfigError('ROS arguments', found=str(error).split(', at /')[0]) from None
 
 
 def spin(node, executor_class=Executor, ended=lambda: False):

@@ -1,7 +1,5 @@
 """The page: everything of an identification in one HTML file that needs nothing else."""
 
-from itertools import zip_longest
-
 from jinja2 import Environment, PackageLoader, select_autoescape, StrictUndefined
 import numpy as np
 
@@ -12,6 +10,8 @@ from .pictures import friction_picture, parameter_picture, torque_picture
 from .reach import force_unit, robot_of_model, unit_of
 from .words import chapters
 from ..dynamics.friction import LAWS
+from ..estimation.identified_model import plain
+from ..identify import options_class
 
 SIGNALS = (  # key of an observation's summary, words, unit, digits
     ('topic', 'topic', '', 0), ('effort_topic', 'effort from', '', 0),
@@ -42,7 +42,7 @@ def render(identification):
         torque=_torque(model, identification), friction=_friction(model, identification),
         parameter_picture=parameter_picture(known), consistent=_consistent(model),
         parameters=[_parameter_row(item) for item in known],
-        options={k: v for k, v in model.options.items() if v not in ('', (), [])},
+        options=_changed_options(model),
         recordings=_recordings(model))
 
 
@@ -57,7 +57,8 @@ def _signals(model):
         if all(value is None for value in values):
             continue
         texts = [_text(value, digits) for value in values]
-        out.append((words, [f'{text} {unit}'.strip() for text in texts]))
+        if any(texts):
+            out.append((words, [f'{text} {unit}'.strip() for text in texts]))
     return out
 
 
@@ -65,7 +66,8 @@ def _text(value, digits):
     if isinstance(value, bool) or value is None:
         return {True: 'yes', False: 'no', None: '-'}[value]
     if isinstance(value, dict):
-        return '; '.join(f'{k}: {_text(v, digits)}' for k, v in value.items())
+        texts = {k: _text(v, digits) for k, v in value.items()}
+        return '; '.join(f'{k} {text}' for k, text in texts.items() if text)
     if isinstance(value, (list, tuple)):
         return ', '.join(_text(v, digits) for v in value)
     if isinstance(value, float):
@@ -128,9 +130,18 @@ def _parameter_row(item):
 
 
 def _bodies(model):
-    """Return (number, link, joint): the numbers at the end of parameter names."""
-    return [(k + 1, link, joint) for k, (joint, link) in enumerate(
-        zip_longest(model.robot['joints'], model.robot['links'], fillvalue=''))]
+    """Return (number, link, joint): what the numbers at the end of parameter names stand for."""
+    links, joints = model.robot['links'], model.robot['joints']
+    if len(joints) != len(links):  # bodies that no joint of their own carries
+        joints = [''] * len(links)
+    return [(k + 1, link, joint) for k, (link, joint) in enumerate(zip(links, joints))]
+
+
+def _changed_options(model):
+    """Return {option: text} of what is not as by default."""
+    usual = options_class(model.method)()
+    return {name: _text(value, 0) for name, value in model.options.items()
+            if plain(value) != plain(getattr(usual, name, None))}
 
 
 def _friction(model, identification):
@@ -139,11 +150,12 @@ def _friction(model, identification):
     laws, rows, consistent = {}, {}, _consistent(model)
     for item in judge(model):
         law, row = item.lead.law, _parameter_row(item)
-        if law and row['determined'] and consistent:
+        if law not in LAWS:
+            continue
+        if row['determined'] and consistent:
             row['value'], row['error'] = consistent['base'][item.name]
-        if law:
-            laws[law] = row['unit']
-            rows.setdefault(item.lead.owner, {})[law] = row
+        laws[law] = row['unit']
+        rows.setdefault(item.lead.owner, {})[law] = row
     if not laws:
         return None
     shapes, units = {}, {}

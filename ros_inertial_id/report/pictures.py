@@ -32,7 +32,7 @@ def torque_picture(parts):
         figure = Figure(figsize=(WIDTH, 2.6))
         axes = figure.subplots(2, len(parts), sharey='row', sharex='col', squeeze=False,
                                height_ratios=(2.4, 1))
-        figure.subplots_adjust(0.06, 0.165, 0.995, 0.915, 0.04, 0.12)
+        figure.subplots_adjust(0.075, 0.165, 0.985, 0.915, 0.04, 0.12)
         for (title, curve), (top, low) in zip(parts, axes.T):
             _torque(top, curve)
             top.set_title(title)

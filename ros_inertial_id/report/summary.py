@@ -6,6 +6,7 @@ from .digits import significant
 from .knowledge import fits, judge, NOT
 from .reach import force_unit, robot_of_model
 from .words import verdict
+from ..dynamics.friction import LAWS
 
 WIDTH = 98
 LISTED = 4  # names in a sentence
@@ -36,9 +37,9 @@ def _table(model):
     """Return rows of a table per joint: residual RMS, friction; then over all and relative."""
     columns = {(part, kind): fit[kind] for part, fit in fits(model).items()
                for kind in ('filtered', 'raw')}
-    laws, coefficients = _friction(model)
-    unit = force_unit(robot_of_model(model))
     joints = list(columns['training', 'filtered']['rms'])
+    laws, coefficients = _friction(model, joints)
+    unit = force_unit(robot_of_model(model))
     rows = [[f'RMS [{unit}]', *(f'{part[:5]}.' for part, _ in columns), *laws],
             ['', *(kind for _, kind in columns), *(f'[{unit}]' for unit in laws.values())]]
     rows += [[joint, *(significant(fit['rms'][joint]) for fit in columns.values()),
@@ -51,12 +52,12 @@ def _table(model):
             for row in rows]
 
 
-def _friction(model):
+def _friction(model, joints):
     """Return {law: unit} and {(joint, law): coefficient with its standard error}."""
     laws, coefficients = {}, {}
     for item in judge(model):
         entry, law = item.entry, item.lead.law
-        if law:
+        if item.lead.owner in joints and law in LAWS:
             laws[law] = entry['unit']
             coefficients[item.lead.owner, law] = (
                 NOT if item.grade == NOT

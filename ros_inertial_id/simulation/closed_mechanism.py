@@ -11,6 +11,7 @@ import numpy as np
 
 from ..errors import InertialIdError, RobotModelError
 
+DRY_WIDTH = 1e-3         # [m/s or rad/s] over which simulated dry friction changes sign
 STIFF = (-1e7, -4e3)     # solref: stiffness [1/s^2] and damping [1/s] of closures, step 1e-4 s
 HARD = (0.9999, 0.9999, 0.001, 0.5, 2.0)  # solimp: hardly anything yields
 
@@ -63,23 +64,23 @@ class ClosedMechanism:
             self.data.qpos[self.joint_names.index(name)] = value
         self._mujoco.mj_forward(self.model, self.data)
 
-    def step(self, torque):
+    def apply(self, torque):
         """
-        Apply {joint index: torque [N m]} for one step; dry friction is added against the motion.
+        Apply {joint index: torque [N m]} and compute poses and accelerations of this instant.
 
-        The state afterwards is in ``data``; accelerations belong to the state before the step.
+        Dry friction is added against the motion.
         """
         data = self.data
         data.qfrc_applied[:] = 0.0
         for index, value in torque.items():
             data.qfrc_applied[index] += value
         for index, force in self._dry.items():
-            data.qfrc_applied[index] -= force * np.tanh(data.qvel[index] / 1e-4)
-        self._mujoco.mj_step(self.model, data)
+            data.qfrc_applied[index] -= force * np.tanh(data.qvel[index] / DRY_WIDTH)
+        self._mujoco.mj_forward(self.model, data)
 
-    def refresh(self):
-        """Compute poses and accelerations of the present state."""
-        self._mujoco.mj_forward(self.model, self.data)
+    def step(self):
+        """Move on by one time step under what is applied (call ``apply`` before)."""
+        self._mujoco.mj_step2(self.model, self.data)
 
     def pose(self, link):
         """Return the position (3,) and rotation (3, 3) of a link's frame in the world."""

@@ -1,0 +1,133 @@
+"""
+The payload: ten parameters of what the last link carries, the identified arm held fixed.
+
+A load fixed to a link adds its parameters to the link's own, so its columns are the link's
+columns and its torque is what the model of the bare arm leaves over.  The uncertainty of the arm
+is not forgotten: cov = (A'A)^-1 + H cov_arm H', with H = (A'A)^-1 A'B, B the arm's rows.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..dynamics.inertial_parameters import inertia_tensor, SYMBOLS
+from ..errors import EstimationError
+
+# A load is taken to be within this of its link's frame: more uncertainty than m x SIZE (first
+# moments) or m x SIZE^2 (inertia) is no knowledge.
+SIZE = 0.3  # m
+
+
+@dataclass(frozen=True)
+class Payload:
+    """
+    What a link carries, in the frame it is asked for.
+
+    link : that carries it; frame : of the numbers
+    mass [kg]; center_of_mass (3,) [m]; inertia (3, 3) about the centre of mass [kg m^2]
+    mass_error, center_of_mass_error, inertia_error : standard errors of the same shapes
+    parameters (10,), cov_params (10, 10) : about the link's joint frame
+    determined : symbol -> whether the data bound the parameter at all
+    deviation : group -> standard deviation of the residual; relative_percent : of the torque
+        that the bare arm's model leaves, how much the load does not explain [%]
+    """
+
+    link: str
+    frame: str
+    mass: float
+    center_of_mass: np.ndarray
+    inertia: np.ndarray
+    mass_error: float
+    center_of_mass_error: np.ndarray
+    inertia_error: np.ndarray
+    parameters: np.ndarray
+    cov_params: np.ndarray
+    determined: dict
+    deviation: dict
+    relative_percent: float
+
+    def to_dict(self):
+        """Return plain values with their units, for JSON and YAML."""
+        return {'link': self.link, 'frame': self.frame,
+                'mass': {'value': self.mass, 'standard_error': self.mass_error, 'unit': 'kg'},
+                'center_of_mass': {'value': self.center_of_mass.tolist(), 'unit': 'm',
+                                   'standard_error': self.center_of_mass_error.tolist()},
+                'inertia': {'value': self.inertia.tolist(), 'unit': 'kg m^2',
+                            'standard_error': self.inertia_error.tolist()},
+                'determined': self.determined, 'relative_percent': self.relative_percent}
+
+
+def solve_payload(information, cov_arm, correlation):
+    """
+    Return (parameters (10,), covariance (10, 10), deviation, relative residual) of a load.
+
+    information : about [10 load columns, b arm columns], y what the bare arm's model leaves
+    cov_arm : (b, b) of the arm's base parameters; correlation : group -> autocorrelation time
+    """
+    deviation = dict.fromkeys(information.groups, 1.0)
+    scale = np.array([1.0] + [0.1] * 3 + [0.01] * 6)
+    for _ in range(4):  # two-step weights, settled
+        rows, target, arm = _stack(information, deviation, {})
+        A = rows * scale
+        U, s, Vt = np.linalg.svd(A, full_matrices=False)
+        good = s > 1e-10 * s[0]
+        inverse = np.where(good, 1.0 / np.where(good, s, 1.0), 0.0)
+        pi = scale * ((Vt.T * inverse) @ (U.T @ target))
+        padded = np.concatenate([pi, np.zeros(information.size - 10)])
+        deviation = {n: max(g.residual(padded) / np.sqrt(max(g.rows - 10 / len(
+            information.groups), 1.0)), 1e-12 * g.target(), 1e-300)
+            for n, g in information.groups.items()}
+    rows, target, arm = _stack(information, deviation, correlation)
+    U, s, Vt = np.linalg.svd(rows * scale, full_matrices=False)
+    inverse = np.where(s > 1e-10 * s[0], 1.0 / np.maximum(s, 1e-300), 1e6)
+    half = scale[:, None] * (Vt.T * inverse)
+    H = half @ (U.T @ arm)
+    groups = information.groups.values()
+    relative = np.sqrt(sum(g.residual(padded) ** 2 for g in groups)
+                       / max(sum(g.target() ** 2 for g in groups), 1e-300))
+    return pi, half @ half.T + H @ cov_arm @ H.T, deviation, float(100.0 * relative)
+
+
+def _stack(information, deviation, correlation):
+    """Return weighted load rows (m, 10), targets (m,) and arm rows (m, b)."""
+    rows, target = [], []
+    for name, group in information.groups.items():
+        full = np.zeros((len(group.R), information.size))
+        full[:, group.columns] = group.R[:, :-2]
+        sigma = deviation[name] * np.sqrt(correlation.get(name, 1.0))
+        rows.append(full / sigma)
+        target.append(group.R[:, -2] / sigma)
+    rows = np.vstack(rows)
+    return rows[:, :10], np.concatenate(target), rows[:, 10:]
+
+
+def describe_payload(link, frame, placement, pi, covariance, deviation, relative):
+    """
+    Return the Payload of ten parameters about a link's joint frame.
+
+    placement : (4, 4) of ``frame`` in the joint frame
+    """
+    if pi[0] <= 0.0 or pi[0] < 2.0 * np.sqrt(covariance[0, 0]):
+        raise EstimationError('no payload is seen',
+                              found=f'{pi[0]:.3f} +- {np.sqrt(covariance[0, 0]):.3f} kg',
+                              do='check that the model is of the bare arm, and the effort units')
+
+    def physical(parameters):
+        mass, mc = parameters[0], parameters[1:4]
+        c = mc / mass
+        inertia = inertia_tensor(parameters) - mass * (c @ c * np.eye(3) - np.outer(c, c))
+        R, p = placement[:3, :3], placement[:3, 3]
+        return np.concatenate([[mass], R.T @ (c - p), (R.T @ inertia @ R).ravel()])
+
+    value = physical(pi)
+    steps = 1e-6 * np.maximum(np.abs(pi), pi[0] * np.array([1.0] + [0.1] * 3 + [0.01] * 6))
+    J = np.array([(physical(pi + d) - physical(pi - d)) / (2 * s)
+                  for d, s in zip(np.diag(steps), steps)]).T
+    error = np.sqrt(np.diag(J @ covariance @ J.T))
+    limits = pi[0] * np.array([1.0] + [SIZE] * 3 + [SIZE ** 2] * 6)
+    bounded = np.sqrt(np.diag(covariance)) < limits
+    return Payload(link, frame, float(value[0]), value[1:4], value[4:].reshape(3, 3),
+                   float(error[0]), error[1:4], error[4:].reshape(3, 3), pi, covariance,
+                   dict(zip(SYMBOLS, bounded.tolist())), deviation, relative)
+
+
