@@ -14,11 +14,12 @@ from . import __version__
 from .dynamics.robot_model import gravity_from_mounting
 from .errors import ConfigError, RecordingError, RobotModelError
 from .estimation.consistency import consistent
-from .estimation.estimators import ESTIMATORS, Problem
+from .estimation.estimators import ESTIMATORS, Problem, weighted
 from .estimation.identified_model import IdentifiedModel, plain
 from .estimation.information import Information, one_thread
 from .estimation.residuals import Fit, Residuals
-from .estimation.shapes import alternatives, choose_shapes
+from .estimation.shapes import alternatives, choose_shapes, refine_shapes
+from .measurement.signals import zero_phase_kernel
 from .methods import METHODS
 from .mounting import check_mounting, mounting_parameters, structural_base
 from .options import check_ranges, option
@@ -36,6 +37,8 @@ class EstimationOptions:
                             choices=tuple(ESTIMATORS))
     consistent: bool = option(False, 'bodies that can exist and friction that brakes: full '
                               'parameters, from which a URDF can be written')
+    refine_shapes: tuple = option(('stribeck', 'stribeck_atan'), 'friction laws whose constant '
+                                  'is refined beyond the values tried, with its uncertainty')
     total_mass: float = option(0.0, 'known mass of all moving links, used with consistent; 0: '
                                'unknown', unit='kg', at_least=0.0)
     weighed_links: tuple = option((), 'links whose mass is known, used with consistent')
@@ -70,17 +73,28 @@ def identify(recordings, options, *, method='serial_arm', urdf='', validate=(), 
         base, keep, choices = _structure(rows, robots, columns)
         folds = _fold(rows, robots, observations, columns, keep, len(base), progress)
         base, folds = _settle_shapes(base, columns, keep, choices, folds)
+        read, instruments = _readers(rows, robots, observations)
+        refined = _refine(Problem(_merge(folds), base, {}, read), options)
+        if refined:
+            base = refined.base
+            folds = _fold(rows, robots, observations, base.parameters, _places(base), len(base),
+                          None)
         total = _merge(folds)
         draft = estimator(Problem(total, base, {}))
         residuals, curves, region = _judge(
             rows, robots, observations, base.parameters, _standard(base, draft), True, progress)
-        estimate = estimator(Problem(total, base, residuals.correlation()))
+        estimate = estimator(Problem(total, base, residuals.correlation(), read, instruments))
+        if refined:
+            refined = _refine(Problem(total, base, estimate.correlation, read), options)
+            estimate = refined.widen(estimate)
         left_out = _left_out(folds, base, estimator, estimate.correlation)
     statistics = {
         'samples': residuals.filtered.samples, 'rank': len(base), 'rank_in_data': estimate.rank,
         'rank_gap': base.gap, 'condition_number': estimate.condition_number,
         'deviation': estimate.deviation, 'correlation_samples': estimate.correlation,
         'training': _fits(total, estimate.params), 'left_out_relative_percent': left_out}
+    if refined:
+        statistics['shapes'] = refined.shapes
     values = _standard(base, estimate)
     if options.consistent:
         values, statistics['consistent'] = _consistent(total, base, estimate, options)
@@ -227,6 +241,35 @@ def _fold(rows, robots, observations, columns, keep, count, progress):
     return [f for f in folds if f.groups]
 
 
+def _readers(rows, robots, observations):
+    """Return ``read`` and ``instruments`` of Problem: the training data once more."""
+    def read(parameters):
+        for robot, observation in zip(robots, observations):
+            for state in observation.states(training=True):
+                yield from rows.regress(state, robot, parameters)
+
+    def instruments(parameters):
+        for robot, observation in zip(robots, observations):
+            pairs = zip(observation.states(training=True),
+                        _followed(observation).states(training=True))
+            for state, other in pairs:
+                yield from zip(rows.regress(state, robot, parameters),
+                               rows.regress(other, robot, parameters))
+
+    return read, instruments
+
+
+def _followed(observation):
+    """Return the observation of a motion that follows the measured one without its noise."""
+    if not hasattr(observation, 'kernel'):
+        raise ConfigError('estimator instrumental', expected='a method of joint motions',
+                          found='one without a low-pass to lower',
+                          exists=[n for n in ESTIMATORS if n != 'instrumental'])
+    # The cutoff is three times where the motion ends: a third of it leaves motion, no noise.
+    kernel = zero_phase_kernel(observation.clock.period, observation.summary['cutoff'] / 3.0)
+    return replace(observation, kernel=kernel, measured_velocity=False)
+
+
 def _cut(block, seen, own):
     """Yield (fold, part of the block) so that every recording falls into FOLDS equal stretches."""
     fold = np.minimum((seen + np.arange(len(block.t))) * FOLDS // own, FOLDS - 1)
@@ -248,6 +291,21 @@ def _settle_shapes(base, columns, keep, choices, folds):
         selection[place] = choices[name][k]
         final[base.independent[place]] = parameters[choices[name][k]]
     return replace(base, parameters=tuple(final)), [f.select(selection) for f in folds]
+
+
+def _refine(problem, options):
+    """Return RefinedShapes where friction asks for it, else None."""
+    own = [problem.base.parameters[k] for k in problem.base.independent]
+    if not any(p.law in options.refine_shapes and p.shape for p in own):
+        return None
+    return refine_shapes(problem, weighted(problem).deviation, options.refine_shapes)
+
+
+def _places(base):
+    """Return the column -> place in the information of base columns alone."""
+    keep = np.full(len(base.parameters), -1)
+    keep[base.independent] = np.arange(len(base))
+    return keep
 
 
 def _merge(folds):

@@ -20,7 +20,7 @@ from scipy.stats import chi2
 from .dynamics.regressor import RegressorBlock, RowGroup
 from .dynamics.robot_model import STANDARD_GRAVITY
 from .errors import ConfigError, EstimationError
-from .estimation.estimators import prior_rows
+from .estimation.problem import prior_rows
 from .estimation.information import Information, one_thread
 from .estimation.residuals import Residuals
 from .estimation.shapes import alternatives

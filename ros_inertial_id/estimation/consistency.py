@@ -22,7 +22,7 @@ from scipy.linalg import cho_factor, cho_solve, null_space
 from ..dynamics.friction import passive_rows
 from ..dynamics.inertial_parameters import bodies, parameters_of, pseudo_inertia
 from ..errors import EstimationError
-from .estimators import effective_deviation
+from .problem import effective_deviation
 
 BELIEF = 0.1       # of D: a body may well weigh 2.6 times its nominal mass (one standard deviation)
 DISSIPATION = 0.1  # weight of -log(friction): shifts by 0.1 standard errors at one from zero

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .base_parameters import BaseParameters
-from .estimators import Problem
+from .problem import Problem
 
 WORSE = 1.01  # the chosen laws may leave this much more in unseen segments than all of them
 

@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .estimators import effective_deviation, Problem, ridge
+from .estimators import ridge
 from .information import Information
+from .problem import effective_deviation, Problem
 
 SWEEPS = 10
 PASSES = 8       # over the data, while refining
@@ -82,15 +83,22 @@ class RefinedShapes:
     base, information : with the refined columns
     shapes : name of the coefficient -> {value, standard_error}; the error is None where the data
         do not bound the constant (its column is collinear with others)
-    cov_params : (b, b) covariance of the base parameters with the shapes unknown, too
+    widening : (b, b) what not knowing the shapes adds to the covariance of base parameters
     passes : how often the data were read
     """
 
     base: object
     information: object
     shapes: dict
-    cov_params: np.ndarray
+    widening: np.ndarray
     passes: int
+
+    def widen(self, estimate):
+        """Return an Estimate that knows the shapes no better than they are known."""
+        covariance = estimate.cov_params + self.widening
+        extra = np.diag(self.widening)
+        return replace(estimate, cov_params=covariance, bse=np.sqrt(np.diag(covariance)),
+                       data_bse=np.sqrt(estimate.data_bse ** 2 + extra))
 
 
 def refine_shapes(problem, deviation, laws=None):
@@ -123,8 +131,10 @@ def refine_shapes(problem, deviation, laws=None):
         value = float(np.exp(current[n]))
         shapes[base.parameters[base.independent[i]].name] = {
             'value': value, 'standard_error': value * error if bounded else None}
+    across = covariance[:size, size:]
+    widening = across @ np.linalg.pinv(covariance[size:, size:]) @ across.T
     return RefinedShapes(_reshaped(base, places, current), information.select(np.arange(size)),
-                         shapes, covariance[:size, :size], passes)
+                         shapes, (widening + widening.T) / 2, passes)
 
 
 def _reshaped(base, places, logarithms):

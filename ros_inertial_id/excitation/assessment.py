@@ -26,9 +26,8 @@ class Use:
     gap: float
 
     def largest(self):
-        """Return the largest use; a broken box, sphere or clearance counts as infinite."""
-        broken = self.tool_outside > 0.0 or self.gap < 0.0
-        return np.inf if broken else max(float(use.max()) for use in self.joints.values())
+        """Return the largest use of a limit of the joints."""
+        return max(float(use.max()) for use in self.joints.values())
 
     def broken(self, joint_names):
         """Return the limits that are broken, in words."""
@@ -78,7 +77,7 @@ def describe(design):
         'condition_number': design.condition_number,
         'criterion': design.criterion,
         'value': design.value,
-        'feasible': bool(use.largest() <= 1.0),
+        'feasible': not use.broken(names),
         'seconds': round(design.seconds, 3),
         'cpu_seconds': round(design.cpu_seconds, 3),
         'base_parameters': len(design.base_names),

@@ -34,15 +34,15 @@ class CollisionShapes:
     notices: tuple
 
     def colliding(self, robot, q):
-        """Return the (sample, pair index) of the first collision in postures q (N, n) or None."""
+        """Return the two links that touch first in postures q (N, n), or None."""
         if not self.pairs:
             return None
         data, shapes = robot.pin_model.createData(), self.geometry.createData()
-        for k, posture in enumerate(q):
+        for posture in q:
             if pin.computeCollisions(robot.pin_model, data, self.geometry, shapes,
                                      robot.pin_q(posture), True):
                 hits = [r.isCollision() for r in shapes.collisionResults]
-                return k, hits.index(True)
+                return self.pairs[hits.index(True)]
         return None
 
 

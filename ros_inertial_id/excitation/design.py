@@ -2,7 +2,7 @@
 design: a robot in, a motion out that reveals its parameters and keeps every limit.
 
 Base columns of the mounting(s) -> search -> check on a grid ten times finer -> Design.
-Sources: Swevers et al. 1997; Troebinger et al., section II-B; METHODS in the README.
+Sources: Swevers et al. 1997; Troebinger et al., section II-B.2.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from .criteria import CRITERIA
 from .fourier import FourierMotion
 from .limits import Limits
 from .problem import check_postures, design_parameters, DesignOptions, motion_problem
-from .search import search
+from .workers import search
 
 __all__ = ['design', 'design_parameters', 'Design', 'DesignOptions', 'Progress']
 
@@ -88,14 +88,14 @@ def design(robot, options, progress=None, stop=None, known=None):
     processes = options.processes or min(os.cpu_count() or 1, 4)
     candidates = search(problem, options.samples, options.restarts, options.seed,
                         options.seconds, min(processes, options.restarts))
-    best, found, rejected, last = None, 0, 0, None
+    best, found, rejected, last, refusal = None, 0, 0, None, []
     try:
         for candidate in candidates:
             last = candidate or last
             if candidate and candidate.value < (best.value if best else np.inf):
-                refused = _refused(robot, problem, shapes, candidate)
-                found, rejected = found + 1, rejected + refused
-                best = best if refused else candidate
+                refusal = _refusal(robot, problem, shapes, candidate)
+                found, rejected = found + 1, rejected + bool(refusal)
+                best = best if refusal else candidate
             if progress is not None:
                 progress(Progress(time.monotonic() - began, options.seconds,
                                   best.value if best else None, found, rejected))
@@ -106,18 +106,17 @@ def design(robot, options, progress=None, stop=None, known=None):
     finally:
         candidates.close()
     if best is None:
-        raise _nothing_found(robot, problem, last, rejected)
+        raise _nothing_found(robot, problem, last, refusal)
     cpu = sum(os.times()[:4]) - cpu_began
     return _finished(robot, options, problem, base, shapes, best.x,
                      (time.monotonic() - began, cpu, found, rejected))
 
 
-def _nothing_found(robot, problem, last, rejected):
+def _nothing_found(robot, problem, last, refusal):
     """Return the MotionError that says which limits were in the way."""
     broken = assess(problem, last.x).use.broken(robot.joint_names) if last else []
-    words = broken or ([f'{rejected} motions, all with colliding links'] if rejected
-                       else ['nothing yet: it was stopped early'])
-    return MotionError('no motion that keeps all limits was found', found=words,
+    return MotionError('no motion that keeps all limits was found',
+                       found=broken or refusal or 'nothing yet: it was stopped early',
                        do='widen the limits named, or give more seconds: or restarts:')
 
 
@@ -137,9 +136,11 @@ def motion_at(robot, problem, x):
     return FourierMotion(robot.joint_names, problem.period, c[:, 0], c[:, 1:K + 1], c[:, K + 1:])
 
 
-def _refused(robot, problem, shapes, candidate):
-    """Return whether shapes collide or a limit is exceeded on the finest grid."""
+def _refusal(robot, problem, shapes, candidate):
+    """Return, in words, what breaks on the finest grid: limits, or shapes that collide."""
     result = assess(problem, candidate.x)
-    if result.use.largest() > 1.0:
-        return True
-    return shapes.colliding(robot, result.postures) is not None
+    broken = result.use.broken(robot.joint_names)
+    if broken:
+        return broken
+    pair = shapes.colliding(robot, result.postures)
+    return [f'{pair[0]} touches {pair[1]}'] if pair else []

@@ -65,12 +65,13 @@ class Objective:
 
     joint_times : (J,) where position, velocity and acceleration are looked at; as ``times``
     margin : share of the limits that the search may use
-    spare : room kept from box, sphere and other bodies [m], since the samples lie apart
+    spare : room kept from box, sphere and other bodies [m], and effort (n,) : torques allowed;
+        the search tightens them for what happens between its samples
     """
 
     def __init__(self, problem, times, joint_times=None, margin=1.0):
         self.problem, self.samples, self.margin = problem, len(times), margin
-        self.spare = SPARE
+        self.spare, self.effort = SPARE, margin * problem.limits.effort
         self.phases, self.joint_phases = (
             [phase.T.copy() for phase in basis(problem.harmonics, problem.period, grid)]
             for grid in (times, times if joint_times is None else joint_times))
@@ -182,7 +183,7 @@ class Objective:
         """Return the penalty of torques and places, tau_bar, and (p_bar, R_turn)."""
         limits, total = self.problem.limits, 0.0
         scale = strength / (self.samples * self.tiles[1])
-        value, tau_bar = _beyond(tau, 0.0, self.margin * limits.effort, scale)
+        value, tau_bar = _beyond(tau, 0.0, self.effort, scale)
         total += value
         places = []
         if limits.bounds_tool:

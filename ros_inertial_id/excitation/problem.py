@@ -40,7 +40,7 @@ class DesignOptions(RobotOptions):
     periods: int = option(1, 'how often the motion is repeated', at_least=1, at_most=1000)
     seconds: float = option(40.0, 'time the search may take; it ends earlier when all restarts '
                             'have ended', unit='s', at_least=0.1, at_most=86400.0)
-    restarts: int = option(12, 'random motions the search starts from', at_least=1, at_most=10000)
+    restarts: int = option(8, 'random motions the search starts from', at_least=1, at_most=10000)
     processes: int = option(0, 'processes that search; 0: one per core, at most 4; 1: none '
                             'besides this', at_least=0, at_most=64)
     seed: int = option(0, 'of the random motions', at_least=0)
@@ -61,7 +61,7 @@ class DesignOptions(RobotOptions):
     acceleration: tuple = option((), 'acceleration limits; empty: none', unit='rad/s^2')
     effort: tuple = option((), 'torque limits for the nominal model, before the URDF',
                            unit='N m')
-    end_effector: str = option('', 'link that box and sphere bound; empty: the last of the URDF')
+    end_effector: str = option('', 'link that box and sphere bound; empty: the last that moves')
     box: tuple = option((), 'xmin ymin zmin xmax ymax zmax of the end effector in the base frame',
                         unit='m')
     sphere: float = option(0.0, 'least distance of the end effector from the base', unit='m',
@@ -148,11 +148,12 @@ def _known(known, base, size):
 def _tool(robot, options):
     """Return (body, offset in its frame (3,) [m]) of the end effector."""
     frames = {f.name: f for f in robot.pin_model.frames if f.type.name == 'BODY'}
-    name = options.end_effector or list(frames)[-1]
+    moving = [f.name for f in frames.values() if f.parentJoint > 0]
+    name = options.end_effector or moving[-1]
     if name not in frames:
         raise MotionError(f'end_effector {name!r} is not a link', exists=tuple(frames))
     if frames[name].parentJoint == 0:
-        raise MotionError(f'end_effector {name!r} does not move', exists=tuple(frames))
+        raise MotionError(f'end_effector {name!r} does not move', exists=moving)
     return frames[name].parentJoint - 1, frames[name].placement.translation.copy()
 
 
@@ -160,9 +161,11 @@ def check_postures(problem, options):
     """Raise MotionError when no posture, or not the start, keeps box, sphere and clearance."""
     if len(options.start) and not postures_allowed(problem, problem.start[None]).all():
         raise MotionError('the start is outside the box or sphere, or in collision',
-                          found=list(options.start), do='give another start:')
+                          found=list(options.start),
+                          do='give another start:, or collisions: false if the shapes of the '
+                          'URDF are too coarse')
     rng = np.random.default_rng(options.seed)
     if not postures_allowed(problem, random_postures(problem, rng, POSTURES)).any():
         raise MotionError(f'none of {POSTURES} postures within the position limits is allowed',
-                          do='widen box: or lower sphere: (base frame, metres), or switch '
-                          'collisions: off if the shapes of the URDF are too coarse')
+                          do='widen box: or lower sphere: (base frame, metres), or give '
+                          'collisions: false if the shapes of the URDF are too coarse')

@@ -3,20 +3,15 @@ The search for a good motion: restarts from random motions, each a chain of L-BF
 
 The criterion is smoothed first and sharpened run by run, while broken limits cost more and more.
 After each run the motion is shrunk until no limit is exceeded on a fine grid, and reported: the
-search can be stopped at any time.  Restarts are spread over processes.
+search can be stopped at any time.
 """
 
 from dataclasses import dataclass
-import multiprocessing
-from multiprocessing.connection import wait
-import signal
 import time
 
 import numpy as np
 from scipy.optimize import minimize
-from threadpoolctl import threadpool_limits
 
-from ..errors import MotionError
 from .criteria import reported_value
 from .feasible import (clearances, finest_grid, grid, PLACE_RESERVE, postures_allowed,
                        random_postures, shrink)
@@ -32,7 +27,6 @@ RUNS = ((2.0, 10.0, 60), (4.0, 100.0, 100), (16.0, 300.0, 150), (64.0, 3e3, 200)
 REPEATS = 5  # of the last run while no motion keeps all limits
 TIGHTEN = 100.0  # price from which on broken bounds are blamed on the coarse grid
 FINER = 10  # times the coarse grid
-POLL = 0.1  # [s]
 
 
 @dataclass(frozen=True)
@@ -78,7 +72,7 @@ def restart(problem, samples, number, seed, deadline):
         found = _candidates(problem, fine, dense, number, x)
         yield from found
         if strength >= TIGHTEN:
-            coarse.spare += _missing(fine, x)
+            _tighten(coarse, fine, x)
     if not found:
         yield Candidate(number, x, np.inf)
 
@@ -92,11 +86,15 @@ def _candidates(problem, fine, dense, number, x):
     return [Candidate(number, x, reported_value(problem.criterion, G))]
 
 
-def _missing(fine, x):
-    """Return how much room the motion lacks between the samples of the coarse grid [m]."""
-    outside, closest = clearances(fine, fine.evaluate(*fine.motion(x))[0])
-    lacking = max(outside.max(), -closest.min()) + PLACE_RESERVE
-    return max(float(lacking), 0.0)
+def _tighten(coarse, fine, x):
+    """Make the search keep the room that torques and places lack between its samples."""
+    q, v, a = fine.motion(x)
+    tree, _, _, tau = fine.evaluate(q, v, a)
+    use = fine.problem.limits.use_of_joints(q, v, a, tau)['effort']
+    coarse.effort = coarse.effort * np.minimum(
+        (1.0 - 2.0 * PLACE_RESERVE) / np.maximum(use, 1e-9), 1.0)
+    outside, closest = clearances(fine, tree)
+    coarse.spare += max(outside.max() + PLACE_RESERVE, PLACE_RESERVE - closest.min(), 0.0)
 
 
 def _descend(objective, x, sharpness, strength, iterations, deadline):
@@ -137,72 +135,3 @@ def _good_posture(problem, rng, default):
     q = random_postures(problem, rng, 2000)
     good = np.flatnonzero(postures_allowed(problem, q))
     return q[good[0]] if len(good) else default
-
-
-def search(problem, samples, restarts, seed, seconds, processes):
-    """
-    Yield Candidates as they are found, and None about every ``POLL`` s; ends by itself.
-
-    processes : 1 searches in this process, more in new ones.  Closing the generator stops them.
-    """
-    deadline = time.monotonic() + seconds
-    if processes == 1:
-        with threadpool_limits(1, user_api='blas'):
-            keep_pages()
-            for number in range(restarts):
-                if time.monotonic() < deadline:
-                    yield from restart(problem, samples, number, seed, deadline)
-        return
-    context = multiprocessing.get_context('spawn')  # a fork would copy the threads of a node
-    workers, pipes = [], []
-    try:
-        for k in range(processes):
-            ours, theirs = context.Pipe(duplex=False)
-            worker = context.Process(target=_work, daemon=True, args=(
-                theirs, problem, samples, range(k, restarts, processes), seed, deadline))
-            worker.start()
-            theirs.close()
-            workers.append(worker)
-            pipes.append(ours)
-        yield from _collect(pipes)
-        _check_ends(workers)
-    finally:
-        for worker in workers:
-            worker.terminate()
-            worker.join()
-
-
-def _check_ends(workers):
-    """Raise MotionError when every worker died."""
-    for worker in workers:
-        worker.join()
-    codes = [worker.exitcode for worker in workers]
-    if all(codes):
-        raise MotionError('the processes that search ended by themselves',
-                          found=f'exit codes {codes}',
-                          do="give processes: 1; a script needs if __name__ == '__main__':")
-
-
-def _collect(pipes):
-    while pipes:
-        ready = wait(pipes, timeout=POLL)
-        for pipe in ready:
-            try:
-                yield pipe.recv()
-            except EOFError:  # the worker has finished, or died
-                pipes.remove(pipe)
-        if not ready:
-            yield None
-
-
-def _work(pipe, problem, samples, numbers, seed, deadline):
-    """Run restarts in a process of their own."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
-    keep_pages()
-    with threadpool_limits(1, user_api='blas'):
-        for number in numbers:
-            if time.monotonic() >= deadline:
-                break
-            for candidate in restart(problem, samples, number, seed, deadline):
-                pipe.send(candidate)
-    pipe.close()

@@ -347,13 +347,14 @@ def _choose_velocity(probe, wish):
         return False, None
     _check_moving(probe)
     kernel = signals.zero_phase_kernel(probe.clock.period, min(5.0, 0.1 / probe.clock.period))
-    square, differ = 0.0, 0.0
+    square, differ = np.zeros((2, len(probe.joints)))
     for by_sensor, by_position in zip(_velocities(probe, True), _velocities(probe, False)):
         if len(by_sensor) <= len(kernel):
             continue
-        by_sensor, by_position = (signals.smooth(x, kernel) for x in (by_sensor, by_position))
-        square = square + (by_position ** 2).sum(0)
-        differ = differ + ((by_sensor - by_position) ** 2).sum(0)
+        for k in range(len(probe.joints)):  # one by one: filtering takes many times their memory
+            one, two = (signals.smooth(x[:, k:k + 1], kernel) for x in (by_sensor, by_position))
+            square[k] += (two ** 2).sum()
+            differ[k] += ((one - two) ** 2).sum()
     with np.errstate(invalid='ignore', divide='ignore'):
         worst = float(np.nanmax(np.sqrt(differ / square))) if np.any(square) else np.inf
     return (worst < 0.1 if wish == 'auto' else wish == 'measured'), worst

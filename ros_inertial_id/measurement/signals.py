@@ -56,7 +56,7 @@ def uniform_clock(stamp_ns, origin_ns, topic):
                'cut the recording there with @START:END')
     if not np.any(steps > 0):
         raise RecordingError(f'all stamps of {topic} are equal', expected='increasing stamps')
-    period = float(np.median(steps[steps > 0])) * 1e-9
+    period = float(np.median(steps[steps > 0], overwrite_input=True)) * 1e-9
     longest = max(LONGEST_GAP, 10 * period) * 1e9
     cuts = np.flatnonzero(steps > longest)
     bounds = np.concatenate([[0], cuts + 1, [len(stamp_ns)]])
@@ -90,6 +90,7 @@ def zero_phase_kernel(period, cutoff, half_width=None):
     middle = len(impulse) // 2
     impulse[middle] = 1.0
     kernel = signal.sosfiltfilt(sos, impulse, padlen=0)[middle - half:middle + half + 1]
+    kernel = 0.5 * (kernel + kernel[::-1])  # the ends of the impulse leave a little asymmetry
     if half_width is not None and half_width < natural:
         kernel = kernel * signal.windows.hann(2 * half + 3)[1:-1] ** 0.5
     return kernel / kernel.sum()

@@ -17,7 +17,7 @@ from ..dynamics.regressor import BLOCK, RegressorBlock, RowGroup
 from ..errors import ConfigError
 from ..measurement.kinematic_state import SignalOptions
 from ..options import option
-from .closed_loop_motion import MotionOptions, reconstruct
+from .closed_loop_motion import MotionOptions, reconstruct, topics
 from .closed_loop_state import MechanismState, all_parameters, projected_rows, split
 from .closed_loop_tuning import Trial
 
@@ -64,9 +64,12 @@ def observe(recording, robot, options):
     than the motion gets its clock offset.  Both are reported in the summary.
     """
     recording, notes = reconstruct(recording, robot, options)
-    trial, cutoff = Trial(recording, robot, options), options.cutoff
+    motion, effort = topics(options)
+    trial = Trial(recording, robot, replace(options, joint_states_topic=motion,
+                                            effort_topic=effort))
+    cutoff = options.cutoff
     align = options.largest_clock_offset > 0 and notes['motion'] != notes['torque']
-    for _ in range(2 if align else 1):  # an offset blurs the curve, a cutoff blurs the offset
+    for _ in range(3 if align else 1):  # an offset blurs the curve, a cutoff blurs the offset
         if not options.cutoff:
             cutoff, notes['cutoff_curve'] = trial.choose_cutoff()
         if align:

@@ -14,6 +14,7 @@ from scipy.optimize import minimize_scalar
 
 from ..dynamics.continuation import Continuation
 from ..errors import RecordingError
+from ..measurement import signals
 from ..measurement.kinematic_state import observe_joints
 from .closed_loop_state import (Observation, all_parameters, inertia_rows, projected_rows, split)
 
@@ -23,6 +24,8 @@ EDGE = 0.1         # share of the samples left out at both ends, where any filte
 RANK = 1e-8        # of the scaled columns below it are no direction at all
 UNFILTERED = 1e9  # [Hz] a cutoff that filters nothing
 SIGNIFICANT = 4.0  # of a chi-squared: two standard deviations
+SMOOTH = 0.1       # cutoff of the torque, share of its rate, while its clock is sought
+BROADER = 1.5      # a motion that is cut a little shifts the offset; noise in it does not
 CERTAIN = 6.0      # standard errors below zero of an inertia before the sign is called wrong
 
 
@@ -71,11 +74,14 @@ class Trial:
 
         limit : the largest offset believed [s]; topic : of the torque, for the message
         """
-        observation = self.at(cutoff)
+        observation = self.at(BROADER * cutoff)
         state = self._state(observation)
         Q = _range(self._equations(state)[0])
-        effort = [observation.joints.effort[self._robot.joint_names[j]]
-                  for j in self._robot.actuated]
+        # Interpolation halves white noise midway between samples: smooth it before, or the
+        # offset is drawn there.
+        kernel = signals.zero_phase_kernel(1.0, SMOOTH)
+        effort = [(t, signals.smooth(x[:, None], kernel)[:, 0]) for t, x in (
+            observation.joints.effort[self._robot.joint_names[j]] for j in self._robot.actuated)]
         turn = observation.joints.effort_map.T
 
         def error(offset):

@@ -66,11 +66,11 @@ def read_joint(entry, name, before, default):
                  axis / np.linalg.norm(axis))
 
 
-def vector(value, what, size=3):
+def vector(value, what, size=3, nan=False):
     """Return a vector (size,) from a description; ConfigError when it is none."""
     try:
         out = np.asarray(value, dtype=float)
-        good = out.shape == (size,) and bool(np.isfinite(out).all())
+        good = out.shape == (size,) and (nan or bool(np.isfinite(out).all()))
     except (TypeError, ValueError):
         good = False
     if not good:

@@ -13,12 +13,13 @@ from ..errors import RecordingError
 from ..measurement import signals
 from ..measurement.body_sources import (BodiesObservation, common_clock, gaps_between, half_width,
                                         read_pose, usable)
-from ..measurement.body_state import BodyState, on_clock, state_of_pose, turning
+from ..measurement.body_state import BodyState, choose_pose_cutoff, on_clock, state_of_pose
 
 HELD = 0.005  # [rad] rms: a joint that turns less is held; noise of markers makes a tenth of it
 MOVING = 0.1  # [rad] rms: one that turns less than this, yet is not held, was meant to be
 STILL = 1e-4  # [m or rad] rms: a platform that swings less shows nothing
-STRUCK = 8.0  # times the usual jerk: something hit the platform
+STRUCK = 2.5  # times the noise above the cutoff: something hit the platform ...
+VISIBLE = 0.01  # ... if it is also that share of the motion: without noise nothing else would be
 
 
 def observe_platform(recording, robot, options):
@@ -35,7 +36,7 @@ def observe_platform(recording, robot, options):
     clock = common_clock(seen, origin)
     cutoff, valley = options.cutoff, None
     if not cutoff:
-        cutoff, valley = signals.choose_cutoff(_velocities(seen, clock), clock.period)
+        cutoff, valley = choose_pose_cutoff(_poses(seen, clock), clock.period)
     kernel = signals.zero_phase_kernel(clock.period, cutoff)
     clock = usable(clock, kernel, seen[0].topic)
     motion = PlatformMotion(robot, series, kernel, clock.period)
@@ -120,18 +121,10 @@ def _swing(omega, alpha, arm):
     return np.cross(alpha, arm) + np.cross(omega, np.cross(omega, arm))
 
 
-def _velocities(series, clock):
-    out = []
-    for start, count in clock.segments:
-        t = start + np.arange(count) * clock.period
-        columns = []
-        for s in series:
-            values = on_clock(s.t, s.values, t)
-            columns += [turning(values[:, 3:], clock.period)]
-        columns.append(np.gradient(on_clock(series[0].t, series[0].values[:, :3], t),
-                                   clock.period, axis=0))
-        out.append(np.concatenate(columns, axis=1))
-    return out
+def _poses(series, clock):
+    """Return the unfiltered poses (N, 7 s) on the clock, one array per stretch."""
+    return [np.concatenate([on_clock(s.t, s.values, start + np.arange(count) * clock.period)
+                            for s in series], axis=1) for start, count in clock.segments]
 
 
 def _held_links(robot, posture):
@@ -171,11 +164,13 @@ def _struck(motion, clock):
         t = start + np.arange(count) * clock.period
         values = on_clock(pose.t, pose.values[:, :3], t)
         rest = values - signals.smooth(values, kernel)
-        level = np.sqrt(signals.smooth((rest ** 2).sum(1)[:, None], np.full(9, 1 / 9)))[:, 0]
+        power = signals.smooth((rest ** 2).sum(1)[:, None], np.full(9, 1 / 9))[:, 0]
+        level = np.sqrt(np.maximum(power, 0.0))
         edge = len(kernel) // 2
         inside = np.zeros(count, dtype=bool)
         inside[edge:count - edge] = True
-        bad = (level > STRUCK / 4.0 * np.median(level)) & inside
+        least = VISIBLE * np.sqrt(values.var(0).sum())
+        bad = (level > max(STRUCK * np.median(level), least)) & inside
         edges = np.flatnonzero(np.diff(np.concatenate([[0], bad.astype(int), [0]])))
         out += [[round(float(t[a]), 3), round(float(t[min(b, count - 1)]), 3)]
                 for a, b in edges.reshape(-1, 2)]

@@ -12,8 +12,9 @@ import pinocchio as pin
 
 from ..errors import ConfigError
 from .body_rig import _mapping, read_description, read_source
-from .link_tree import Joint, free_joint, read_joint, rotation_of, vector
+from .link_tree import free_joint, read_joint, rotation_of, vector
 
+UNKNOWN = object()  # what step zero has yet to find
 KEYS = ('name', 'platform', 'links', 'mass')
 
 
@@ -66,7 +67,7 @@ def platform_rig(text, gravity_base):
     data = read_description(text, KEYS)
     entry = _mapping(data.get('platform'), 'platform')
     names, joints, sources = ['platform'], [free_joint()], [read_source('platform', entry)]
-    for name, link in _mapping(data.get('links'), 'links').items():
+    for name, link in (data.get('links') or {}).items():
         link = _mapping(link, f'link {name!r}')
         joints.append(read_joint(link, name, names, ('platform', 'fixed')))
         fixed = joints[-1].kind == 'fixed'
@@ -75,18 +76,30 @@ def platform_rig(text, gravity_base):
     mass = data.get('mass')
     return PlatformRig(
         str(data.get('name', 'suspended platform')), text, tuple(names[1:]), tuple(sources),
-        tuple(joints), matrix(entry.get('stiffness'), 'stiffness', symmetric=True),
+        tuple(joints), matrix(entry.get('stiffness', UNKNOWN), 'stiffness', symmetric=True),
         matrix(entry.get('damping', [0.0] * 6), 'damping'),
         vector(entry.get('preload', [0.0] * 6), 'preload', 6),
         vector(entry.get('rest_position', [0.0] * 3), 'rest_position'),
         rotation_of(entry.get('rest_rpy', [0.0] * 3), 'rest_rpy'),
-        vector(entry.get('inertial'), 'inertial of the platform', 10),
+        vector(entry.get('inertial', [float('nan')] * 10), 'inertial of the platform', 10, True),
         float('nan') if mass is None else float(vector([mass], 'mass', 1)[0]),
         np.asarray(gravity_base, dtype=float))
 
 
+def check_calibrated(robot):
+    """Raise ConfigError when a PlatformRig lacks what only calibration can give, or links."""
+    if not np.isfinite(robot.stiffness).all() or not np.isfinite(robot.platform).all():
+        raise ConfigError('the springs or the platform are not known', expected='stiffness: and '
+                          'inertial: in the description',
+                          do='calibrate the platform with a known mass first')
+    if not robot.link_names:
+        raise ConfigError('links', expected='at least one link on the platform', found='none')
+
+
 def matrix(value, what, symmetric=False):
-    """Return a matrix (6, 6) from six diagonal numbers or six rows."""
+    """Return a matrix (6, 6) from six diagonal numbers or six rows; UNKNOWN becomes NaN."""
+    if value is UNKNOWN:
+        return np.full((6, 6), np.nan)
     try:
         out = np.asarray(value, dtype=float)
         if out.shape == (6,):
@@ -100,8 +113,3 @@ def matrix(value, what, symmetric=False):
     if symmetric and not np.allclose(out, out.T, rtol=1e-6, atol=1e-9 * np.abs(out).max()):
         raise ConfigError(what, expected='a symmetric matrix', found=repr(value))
     return out
-
-
-def bolted(joint):
-    """Return whether a Joint lets nothing move."""
-    return isinstance(joint, Joint) and joint.kind == 'fixed'

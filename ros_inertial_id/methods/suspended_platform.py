@@ -20,7 +20,7 @@ from ..measurement.body_sources import BodiesState
 from ..options import option
 from .link_tree import random_bodies
 from .platform_observation import observe_platform
-from .platform_rig import platform_rig
+from .platform_rig import check_calibrated, platform_rig
 from .rigid_body import AXES, ROW_UNITS
 
 NAME = 'suspended_platform'
@@ -52,7 +52,9 @@ class Options(RobotOptions):
 
 def build(text, options, gravity_base):
     """Return the PlatformRig of a YAML text under gravity (3,) in the world [m/s^2]."""
-    return platform_rig(text, gravity_base)
+    robot = platform_rig(text, gravity_base)
+    check_calibrated(robot)
+    return robot
 
 
 def parameters(robot, options):

@@ -10,8 +10,8 @@ from ..errors import ConfigError, EstimationError, RecordingError
 from ..measurement import signals
 from ..measurement.body_sources import (BodiesObservation, common_clock, gaps_between, read_imu,
                                         read_pose, read_wrench, usable)
-from ..measurement.body_state import (BodyState, on_clock, smoothed_derivatives, state_of_imu,
-                                      state_of_pose, turning)
+from ..measurement.body_state import (BodyState, choose_pose_cutoff, on_clock, smoothed_derivatives,
+                                      state_of_imu, state_of_pose)
 from ..measurement.joint_motion import read_joint_motion
 
 STILL = 0.02  # [rad/s]: slower turning is drift and noise, not a motion
@@ -22,11 +22,11 @@ def observe_wrenches(recording, robot, options):
     """Return the BodiesObservation of a BodyRig in a Recording."""
     origin = recording.origin_ns()
     wrenches = [read_wrench(recording, w.topic, origin) for w in robot.wrenches]
-    sources, velocities, states = _motion(recording, robot, options, wrenches, origin)
+    sources, raw, choose, states = _motion(recording, robot, options, wrenches, origin)
     clock = common_clock([*sources, *wrenches], origin)
     cutoff, valley = options.cutoff, None
     if not cutoff:
-        cutoff, valley = signals.choose_cutoff(velocities(clock), clock.period)
+        cutoff, valley = choose(raw(clock), clock.period)
     kernel = signals.zero_phase_kernel(clock.period, cutoff)
     clock = usable(clock, kernel, sources[0].topic)
     decimate = options.decimate or max(1, int(1.0 / (20.0 * cutoff * clock.period)))
@@ -72,9 +72,9 @@ def _check_moving(observation, topic):
 
 def _motion(recording, robot, options, wrenches, origin):
     """
-    Return (Series, velocities, states) of what moves.
+    Return (Series, raw, choose, states) of what moves.
 
-    velocities(clock) : unfiltered (N, k) per stretch, for the cutoff
+    raw(clock) : what shows the motion, unfiltered (N, k) per stretch; choose : cutoff of it
     states(t, kernel, gravity) : tuple of BodyState on a uniform stretch of time
     """
     if robot.arm is not None:
@@ -86,12 +86,10 @@ def _motion(recording, robot, options, wrenches, origin):
     read = read_imu if imu else read_pose
     series = [read(recording, source, origin) for source in robot.sources]
 
-    def velocities(clock):
-        out = []
-        for start, count in clock.segments:
-            t = start + np.arange(count) * clock.period
-            out.append(np.concatenate([_rates(s, t, clock.period, bool(imu)) for s in series], 1))
-        return out
+    def raw(clock):
+        return [np.concatenate([on_clock(s.t, s.values[:, :3] if imu else s.values,
+                                         start + np.arange(count) * clock.period)
+                                for s in series], axis=1) for start, count in clock.segments]
 
     def states(t, kernel, gravity):
         period = t[1] - t[0]
@@ -101,15 +99,8 @@ def _motion(recording, robot, options, wrenches, origin):
                                  imu[0].position, imu[0].rotation),)
         return tuple(state_of_pose(v[:, :3], v[:, 3:], kernel, period, gravity) for v in values)
 
-    return series, velocities, states
-
-
-def _rates(series, t, period, is_imu):
-    values = on_clock(series.t, series.values, t)
-    if is_imu:
-        return values[:, :3]
-    return np.concatenate([np.gradient(values[:, :3], period, axis=0),
-                           turning(values[:, 3:], period)], axis=1)
+    choose = signals.choose_cutoff if imu else choose_pose_cutoff
+    return series, raw, choose, states
 
 
 def _arm_motion(recording, robot, options, wrenches, origin):
@@ -118,7 +109,7 @@ def _arm_motion(recording, robot, options, wrenches, origin):
     position, velocity = read_joint_motion(recording, arm.joint_names,
                                            options.joint_states_topic, options.velocity, origin)
 
-    def velocities(clock):
+    def raw(clock):
         out = []
         for start, count in clock.segments:
             t = start + np.arange(count) * clock.period
@@ -138,7 +129,7 @@ def _arm_motion(recording, robot, options, wrenches, origin):
         return (state_of_frame(arm, frame, q, v, a, gravity),)
 
     states.velocity = 'measured' if velocity is not None else 'differentiated'
-    return [position], velocities, states
+    return [position], raw, signals.choose_cutoff, states
 
 
 def state_of_frame(robot, frame, q, v, a, gravity_base):

@@ -5,12 +5,14 @@ Messages are taken as the bytes they came in and written as such.  ``~/start`` o
 ``~/stop`` closes it and says what is in it; latched ``~/recording`` names the finished bag.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
 import datetime
 import importlib
 import pathlib
 import sys
 
+from rclpy.duration import Duration
 from rclpy.event_handler import SubscriptionEventCallbacks, UnsupportedEventTypeError
 from rclpy.node import Node
 from std_msgs.msg import String
@@ -24,6 +26,7 @@ from .conversions import declare_options, diagnostics, latched, stream
 from .running import run
 
 STRING = 'std_msgs/msg/String'
+FLUSH = 0.4  # [s] what a killed recorder loses at most, also of a topic that fell silent
 
 
 @dataclass(frozen=True)
@@ -48,18 +51,23 @@ class Recorder(Node):
         super().__init__('recorder', **node_options)
         self._options = declare_options(self, RecorderOptions)
         check_ranges(self._options)
-        self._topics = [self.resolve_topic_name(t) for t in self._options.topics]
+        topic = self.resolve_topic_name(self._options.robot_description_topic)
+        self._description_topic, self._description = topic, b''
+        self._topics = list(dict.fromkeys(
+            name for name in map(self.resolve_topic_name, self._options.topics) if name != topic))
         self._types, self._readers, self._lost = {}, {}, {}
+        self._undecoded = {}  # topic -> its type, which no decoder knows
+        self._lost_before = 0
         self._bag = self._problem = None
-        self._description, self._last_counts = b'', {}
+        self._last_counts, self._counted = {}, {}
         self._finished = self.create_publisher(String, '~/recording', latched())
         self._diagnostics = self.create_publisher(type(diagnostics(self, 'ok', '', {})),
                                                   '/diagnostics', 10)
-        self.create_subscription(String, self._options.robot_description_topic,
-                                 self._take_description, latched(), raw=True)
+        self.create_subscription(String, topic, self._take_description, latched(), raw=True)
         self.create_service(Trigger, '~/start', self._answer_start)
         self.create_service(Trigger, '~/stop', self._answer_stop)
         self.create_timer(0.2, self._look_for_publishers)
+        self.create_timer(FLUSH, self._flush)
         self.create_timer(1.0, self._diagnose)
         self.get_logger().info(
             f"ready to record {', '.join(self._topics)} to {self._options.out}, "
@@ -75,15 +83,15 @@ class Recorder(Node):
             types = graph.get(topic)
             if not types or not self.count_publishers(topic):
                 continue
-            if types[0] not in DECODERS:
-                self.get_logger().error(f'{topic} is of type {types[0]}, which has no decoder; '
-                                        f"there is: {', '.join(sorted(DECODERS))}", once=True)
-                continue
-            self._subscribe(topic, types[0])
+            kind = _message_class(types[0])
+            if kind is not None:
+                self._undecoded.pop(topic, None)
+                self._subscribe(topic, types[0], kind)
+            elif topic not in self._undecoded:
+                self._undecoded[topic] = types[0]
+                self.get_logger().error(str(_no_decoder(self._undecoded)))
 
-    def _subscribe(self, topic, type_name):
-        package, _, name = type_name.split('/')
-        kind = getattr(importlib.import_module(f'{package}.msg'), name)
+    def _subscribe(self, topic, type_name, kind):
         self._types[topic], self._lost[topic] = type_name, 0
 
         def take(message):
@@ -102,6 +110,16 @@ class Recorder(Node):
 
     def _take_description(self, message):
         self._description = bytes(message)
+        if self._bag is not None:
+            try:
+                self._write_text(self._bag, self._description_topic, self._description)
+            except RecordingError as error:
+                self._give_up(error)
+
+    def _write_text(self, bag, topic, text):
+        if topic not in bag.counts:
+            bag.add_topic(topic, STRING, latched=True)
+        bag.write(topic, text, self.get_clock().now().nanoseconds)
 
     def _write(self, topic, message):
         if self._bag is None:
@@ -109,9 +127,21 @@ class Recorder(Node):
         try:
             self._bag.write(topic, bytes(message), self.get_clock().now().nanoseconds)
         except RecordingError as error:
-            self._problem = str(error)
-            self._last_counts, self._bag = dict(self._bag.counts), None
-            self.get_logger().fatal(f'recording stopped: {error}')
+            self._give_up(error)
+
+    def _flush(self):
+        if self._bag is None:
+            return
+        try:
+            self._bag.flush()
+        except RecordingError as error:
+            self._give_up(error)
+
+    def _give_up(self, error):
+        """Leave the bag as it is; keep the reason for whoever asks."""
+        self._problem = str(error)
+        self._last_counts, self._bag = dict(self._bag.counts), None
+        self.get_logger().fatal(f'recording stopped: {error}')
 
     def _answer_start(self, _, response):
         try:
@@ -125,6 +155,9 @@ class Recorder(Node):
     def _start(self):
         if self._bag is not None:
             raise RecordingError(f'already recording to {self._bag.path}', do='call ~/stop first')
+        self._look_for_publishers()
+        if self._undecoded:
+            raise _no_decoder(self._undecoded)
         missing = [t for t in self._topics if t not in self._readers]
         if missing:
             raise RecordingError('nobody publishes', found=missing, exists=sorted(
@@ -139,21 +172,16 @@ class Recorder(Node):
             raise RecordingError(f'folder {folder} cannot be made',
                                  found=error.strerror) from None
         bag = BagWriter(folder / name, self._options.storage, self._options.compress)
-        now = self.get_clock().now().nanoseconds
-        texts = {'mounting': encode_string(self.get_parameter('mounting').value),
-                 self._options.robot_description_topic: self._description}
-        for topic, text in texts.items():
-            if text:
-                topic = self.resolve_topic_name(topic)
-                bag.add_topic(topic, STRING, latched=True)
-                bag.write(topic, text, now)
+        self._write_text(bag, self.resolve_topic_name('mounting'),
+                         encode_string(self.get_parameter('mounting').value))
+        if self._description:
+            self._write_text(bag, self._description_topic, self._description)
+        else:
+            self.get_logger().warning(
+                f'no {self._description_topic} was published yet: without it the bag needs --urdf')
         for topic in self._topics:
             bag.add_topic(topic, self._types[topic])
-        if not self._description:
-            self.get_logger().warning(
-                f'no {self._options.robot_description_topic} was published: the bag will need '
-                '--urdf')
-        self._problem, self._bag = None, bag
+        self._problem, self._bag, self._lost_before = None, bag, sum(self._lost.values())
         self.get_logger().info(f'recording to {bag.path}')
         return str(bag.path)
 
@@ -169,24 +197,29 @@ class Recorder(Node):
         if self._bag is None:
             raise RecordingError(self._problem or 'not recording',
                                  do='' if self._problem else 'call ~/start first')
-        bag, self._bag = self._bag, None
-        bag.close()
-        self._last_counts = dict(bag.counts)
+        bag = self._bag
+        try:
+            bag.close()
+        except RecordingError as error:
+            self._give_up(error)
+            raise
+        self._last_counts, self._bag = dict(bag.counts), None
         path = str(bag.path.resolve())
         self._finished.publish(String(data=path))
         counts = ', '.join(f'{n} {t}' for t, n in bag.counts.items())
-        lost = sum(self._lost.values())
+        lost = sum(self._lost.values()) - self._lost_before
         words = f'{path}: {counts}' + (f'; {lost} lost by the middleware' if lost else '')
         self.get_logger().info(words)
         return words
 
     def _diagnose(self):
+        self._flush()  # what is reported is on the disk
         counts = self._bag.counts if self._bag else self._last_counts
-        lost = sum(self._lost.values())
+        lost = sum(self._lost.values()) - self._lost_before
         state = ('recording to ' + str(self._bag.path) if self._bag
                  else self._problem or 'not recording')
         level = 'error' if self._problem else 'warn' if lost else 'ok'
-        before, self._counted = getattr(self, '_counted', {}), dict(counts)
+        before, self._counted = self._counted, dict(counts)
         values = {'lost': lost}
         for topic, count in counts.items():
             values[f'{topic} count'] = count
@@ -196,10 +229,28 @@ class Recorder(Node):
     def destroy_node(self):
         """Close an open bag before the node goes: Ctrl-C loses nothing."""
         if self._bag is not None:
-            bag, self._bag = self._bag, None
-            bag.close()
-            print(f'recorder: closed {bag.path}: {bag.counts}', file=sys.stderr)
+            with suppress(RecordingError):  # told by then
+                self._stop()
+                self._finished.wait_for_all_acked(Duration(seconds=1.0))
         super().destroy_node()
+
+
+def _message_class(type_name):
+    """Return the class of a type that can be recorded, None when there is no such."""
+    if type_name not in DECODERS:
+        return None
+    package, _, name = type_name.split('/')
+    try:
+        return getattr(importlib.import_module(f'{package}.msg'), name)
+    except ImportError:  # known to us, not installed here
+        return None
+
+
+def _no_decoder(types):
+    return RecordingError(
+        'topics cannot be recorded', exists=sorted(filter(_message_class, DECODERS)),
+        found=[f'{topic} of type {name}' for topic, name in types.items()],
+        do='leave them out of topics:')
 
 
 def main(args=None):

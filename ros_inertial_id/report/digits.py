@@ -13,6 +13,11 @@ def significant(value, digits=3):
     return f'{value:.{digits - 1}e}' if 'e' in text else text.rstrip('.')
 
 
+def ratio(value):
+    """Return a condition number or gap; None is how a model file writes infinity."""
+    return 'infinite' if value is None or math.isinf(value) else f'{value:.4g}'
+
+
 def percent(value):
     """Return a share in percent: two significant digits, no decimals from ten on."""
     return '-' if value is None else f'{value:.0f}' if value >= 10.0 else significant(value, 2)

@@ -27,7 +27,7 @@ class Knowledge:
 
     entry : as in ``model.base``; lead : Parameter that stands first in its expression
     grade : WELL, ROUGH, ZERO or NOT; inflation : of its variance by the others (>= 1)
-    partner, correlation : the parameter whose estimate goes with this one most
+    partner, correlation : the determined parameter whose estimate goes with this one most
     never_negative : whether it is a sum of masses, moments of inertia, friction
     """
 
@@ -70,13 +70,12 @@ class Knowledge:
 
 def judge(model):
     """Return the Knowledge of every base parameter of an IdentifiedModel, in its order."""
-    known = {p.name: p for p in model.parameters}
-    inflation, partner, correlation = _dependence(np.asarray(model.covariance))
-    names = [entry['name'] for entry in model.base]
-    return [Knowledge(entry, known[next(iter(entry['grouping']))], _grade(entry),
-                      float(inflation[k]), names[partner[k]], float(correlation[k]),
-                      _never_negative(entry['grouping'], known))
-            for k, entry in enumerate(model.base)]
+    parameters = {p.name: p for p in model.parameters}
+    dependence = _dependence(model)
+    return [Knowledge(entry, parameters[next(iter(entry['grouping']))], _grade(entry),
+                      *dependence.get(entry['name'], (1.0, '', 0.0)),
+                      _never_negative(entry['grouping'], parameters))
+            for entry in model.base]
 
 
 def fits(model):
@@ -109,13 +108,19 @@ def _grade(entry):
     return WELL if relative <= WELL_PERCENT else ROUGH
 
 
-def _dependence(covariance):
-    """Return inflation (b,), index of the closest other parameter (b,), correlation to it (b,)."""
+def _dependence(model):
+    """Return {name: (inflation, closest other, correlation to it)} of what is determined."""
+    where = [k for k, entry in enumerate(model.base) if entry['determined']]
+    names = [model.base[k]['name'] for k in where]
+    covariance = np.asarray(model.covariance)[np.ix_(where, where)]
     size = np.sqrt(np.diag(covariance))
     size = np.where(size > 0.0, size, 1.0)
     R = covariance / np.outer(size, size)
-    # Directions without any data may leave R singular to working precision.
+    if len(where) < 2:
+        return {}
+    # Nearly undetermined directions may leave R singular to working precision.
     inflation = np.maximum(1.0, np.diag(np.linalg.pinv(R, hermitian=True)))
     others = R - np.diag(np.diag(R))
-    partner = np.argmax(np.abs(others), axis=1)
-    return inflation, partner, others[np.arange(len(R)), partner]
+    closest = np.argmax(np.abs(others), axis=1)
+    return {name: (float(inflation[k]), names[closest[k]], float(others[k, closest[k]]))
+            for k, name in enumerate(names)}

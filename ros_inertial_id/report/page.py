@@ -4,7 +4,7 @@ from jinja2 import Environment, PackageLoader, select_autoescape, StrictUndefine
 import numpy as np
 
 from .curves import curves, friction_curves
-from .digits import percent, significant, typeset, with_error
+from .digits import percent, ratio, significant, typeset, with_error
 from .knowledge import fits, judge, MIXED
 from .pictures import friction_picture, parameter_picture, torque_picture
 from .reach import force_unit, robot_of_model, unit_of
@@ -32,7 +32,7 @@ def render(identification):
     environment = Environment(
         loader=PackageLoader('ros_inertial_id.report', ''), undefined=StrictUndefined,
         autoescape=select_autoescape(default=True), trim_blocks=True, lstrip_blocks=True)
-    environment.filters.update(significant=significant, typeset=typeset)
+    environment.filters.update(significant=significant, ratio=ratio, typeset=typeset)
     known, robot = judge(model), robot_of_model(model)
     return environment.get_template('report.html').render(
         model=model, s=model.statistics, training=fits(model)['training'],
@@ -147,7 +147,7 @@ def _changed_options(model):
 def _friction(model, identification):
     """Return None, or the picture and a table of laws and coefficients per joint."""
     drawn = friction_curves(model, identification.training)
-    laws, rows, consistent = {}, {}, _consistent(model)
+    laws, rows, shapes, units, consistent = {}, {}, {}, {}, _consistent(model)
     for item in judge(model):
         law, row = item.lead.law, _parameter_row(item)
         if law not in LAWS:
@@ -156,12 +156,11 @@ def _friction(model, identification):
             row['value'], row['error'] = consistent['base'][item.name]
         laws[law] = row['unit']
         rows.setdefault(item.lead.owner, {})[law] = row
+        if item.lead.shape is not None and row['determined']:
+            shapes[item.lead.owner, law] = f'{item.lead.shape:.3g}'
+            units[law] = LAWS[law].shape_unit
     if not laws:
         return None
-    shapes, units = {}, {}
-    for p in model.parameters:
-        if p.law in LAWS and p.shape is not None:
-            shapes[p.owner, p.law], units[p.law] = f'{p.shape:g}', LAWS[p.law].shape_unit
     return {'picture': friction_picture(drawn) if drawn else '', 'laws': laws, 'rows': rows,
             'shapes': shapes, 'shape_units': units}
 

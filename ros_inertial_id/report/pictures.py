@@ -135,6 +135,8 @@ def _scale(axis, panel):
         axis.set_xscale('symlog', linthresh=usual, linscale=1.0)
         axis.autoscale_view()  # the margins were those of the linear axis
         decades = 10.0 ** np.arange(np.ceil(np.log10(usual)), np.floor(np.log10(largest)) + 1)
+        if len(decades) <= 2:
+            decades = np.outer(decades, (1.0, 3.0)).ravel()
         inside = np.array([d for d in (*-decades[::-1], 0.0, *decades)
                            if axis.get_xlim()[0] <= d <= axis.get_xlim()[1]])
         axis.set_xticks(inside, [f'{tick:g}' for tick in inside])

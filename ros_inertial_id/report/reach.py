@@ -45,8 +45,8 @@ def _reached(model, robot, name):
              for joint, seen in model.region.items() if name in seen}
     if not spans:
         return ''
-    text = (f'{WORDS[name]} {min(spans.values()):.2g} to {max(spans.values()):.2g} '
-            f'{unit_of(robot, name)}')
+    low, high = (round(x, 6) for x in (min(spans.values()), max(spans.values())))
+    text = f'{WORDS[name]} {low:.2g} to {high:.2g} {unit_of(robot, name)}'
     limits = _limits(robot, name)
     shares = {j: span / limits[j] for j, span in spans.items() if limits.get(j, 0.0) > 0.0}
     if not shares:

@@ -2,7 +2,7 @@
 
 from textwrap import wrap
 
-from .digits import significant
+from .digits import ratio, significant
 from .knowledge import fits, judge, NOT
 from .reach import force_unit, robot_of_model
 from .words import verdict
@@ -30,7 +30,7 @@ def _head(model):
             f"{model.robot['base_link']}",
             f"{s['samples']} samples of {bags} recording{'s' if bags > 1 else ''}, "
             f"{', '.join(signal)}; rank {s['rank_in_data']} of {s['rank']}, condition number "
-            f"{s['condition_number']:.4g}"]
+            f"{ratio(s['condition_number'])}"]
 
 
 def _table(model):

@@ -5,10 +5,10 @@ Every sentence is computed from the model's statistics, base entries and region;
 nothing to say, nothing is said.
 """
 
-from .digits import significant
+from .digits import ratio, significant
 from .knowledge import (fits, judge, MIXED, NOT, ROUGH, ROUGH_PERCENT, SURE, WELL,
                         WELL_PERCENT, ZERO)
-from .reach import RANGES, reached, SPEEDS
+from .reach import force_unit, RANGES, reached, robot_of_model, SPEEDS
 
 CARRIES_OVER, MUCH_WORSE = 1.3, 2.0  # other data over training, relative residuals
 EXACT_PERCENT = 1e-6  # below it a residual is rounding
@@ -44,9 +44,10 @@ def _fit(model):
     training = found['training']['filtered']['relative_percent']
     if 'validation' in found:
         fit, raw = found['validation']['filtered'], found['validation']['raw']
-        other = fit['relative_percent']
-        yield (f'Validation: {_percent(other)} of the measured side is unexplained (RMS '
-               f"{significant(fit['rms_all'])}; raw {_percent(raw['relative_percent'])}), in "
+        other, unit = fit['relative_percent'], force_unit(robot_of_model(model))
+        rms = f"{significant(fit['rms_all'])} {unit}"
+        yield (f'Validation: {_percent(other)} of the measured side is unexplained (RMS {rms}; '
+               f"raw {_percent(raw['relative_percent'])}), in "
                f'training {_percent(training)}: {_compared(other, training)}.')
     elif model.statistics.get('left_out_relative_percent') is not None:
         left = model.statistics['left_out_relative_percent']
@@ -195,7 +196,7 @@ def _motion(model, known):
     mixed = sum(k.inflation > MIXED for k in poor)
     if mixed > MANY * len(poor):
         yield (f'A motion designed for it would separate the {mixed} that are shown only together '
-               f"(condition number now {model.statistics['condition_number']:.0f}).")
+               f"(condition number now {ratio(model.statistics['condition_number'])}).")
 
 
 def _mounting(model, few):

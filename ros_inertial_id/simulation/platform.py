@@ -37,7 +37,8 @@ class SimulatedLink:
     One link: mass [kg], center (3,) [m], inertia (3, 3) about the centre, in the link's frame.
 
     kind : fixed, spherical or revolute (axis in the link's frame); position (3,) of its frame, at
-    the joint, in the parent's; rotation (3, 3) when fixed; layout : marker -> (3,)
+    the joint, in the parent's; rotation (3, 3) when fixed; friction : viscous, of its joint
+    [N m s/rad]; layout : marker -> (3,)
     """
 
     name: str
@@ -48,6 +49,7 @@ class SimulatedLink:
     position: np.ndarray = field(default_factory=lambda: np.zeros(3))
     rotation: np.ndarray = field(default_factory=lambda: np.eye(3))
     axis: np.ndarray = field(default_factory=lambda: np.array([0.0, 0.0, 1.0]))
+    friction: float = 0.0
     layout: Mapping = field(default_factory=dict)
 
 
@@ -96,10 +98,15 @@ class PlatformRig:
             if k == 0:
                 body.add_freejoint()
             elif not held and link.kind == 'spherical':
-                body.add_joint(type=self._mujoco.mjtJoint.mjJNT_BALL)
+                body.add_joint(type=self._mujoco.mjtJoint.mjJNT_BALL, name=link.name)
             elif not held and link.kind == 'revolute':
-                body.add_joint(type=self._mujoco.mjtJoint.mjJNT_HINGE, axis=link.axis)
+                body.add_joint(type=self._mujoco.mjtJoint.mjJNT_HINGE, name=link.name,
+                               axis=link.axis)
         model = spec.compile()
+        for joint in range(1, model.njnt):
+            link = next(k for k in self.links if k.name == model.joint(joint).name)
+            first = model.jnt_dofadr[joint]
+            model.dof_damping[first:first + (3 if link.kind == 'spherical' else 1)] = link.friction
         model.opt.gravity[:] = 0.0, 0.0, -9.81
         return model
 

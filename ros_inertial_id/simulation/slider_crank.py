@@ -16,7 +16,7 @@ from ..options import check_ranges, option
 from . import true_robot
 from .closed_mechanism import ClosedMechanism
 
-STEP = 1e-4                    # [s] of the simulation
+STEP = 1.25e-4                 # [s] of the simulation: 800 Hz and 1 kHz are whole numbers of it
 RAMP = 0.5                     # [s] from rest to the full motion
 GAINS = 40.0, 0.8              # [N m/rad], [N m s/rad] of the crank's controller
 CLOSURES = ('point slider_pin rod_end',)

@@ -1,0 +1,152 @@
+"""
+Calibration of a suspended platform: recordings with known masses to a description that is known.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+import yaml
+
+from .errors import EstimationError, RecordingError
+from .estimation.base_parameters import find_base_parameters
+from .estimation.estimators import ESTIMATORS, Problem
+from .estimation.information import Information
+from .estimation.residuals import Residuals
+from .measurement.body_sources import BodiesState
+from .methods.link_tree import free_joint, random_bodies
+from .methods.platform_calibration import (PAIRS, calibration_blocks, calibration_parameters,
+                                           predicted_state)
+from .methods.platform_observation import observe_platform
+from .methods.platform_rig import platform_rig
+
+ROUNDS = 3  # of instruments from the last estimate: the second already changes little
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """
+    Springs and platform as found.
+
+    stiffness, stiffness_error (6, 6); damping (6, 6); preload (6,); platform (10,) and its
+    standard errors; rest_position (3,), rest_rpy (3,) : where displacements are zero
+    text : the description with all of it filled in
+    """
+
+    stiffness: np.ndarray
+    stiffness_error: np.ndarray
+    damping: np.ndarray
+    preload: np.ndarray
+    platform: np.ndarray
+    platform_error: np.ndarray
+    rest_position: np.ndarray
+    rest_rpy: np.ndarray
+    text: str
+
+
+def calibrate_platform(text, loaded, options, gravity=(0.0, 0.0, -9.81)):
+    """
+    Return the Calibration of the platform that a YAML text describes.
+
+    loaded : [(Recording, added (10,)), ...], zeros for the empty platform, at least one not
+    options : as for suspended_platform
+    """
+    if not any(np.any(added) for _, added in loaded):
+        raise RecordingError('the platform was recorded empty only', expected='recordings with a '
+                             'known mass on it too', do='empty vibrations fix ratios, not sizes')
+    rig = platform_rig(_platform_only(text), np.asarray(gravity))
+    observations = [observe_platform(recording, rig, options) for recording, _ in loaded]
+    rest = _rest([o for o, (_, added) in zip(observations, loaded) if not np.any(added)]
+                 or observations)
+    states = [(state, np.asarray(added, dtype=float)) for o, (_, added) in
+              zip(observations, loaded) for state in o.states(training=True)]
+    columns = calibration_parameters()
+    value, covariance = _draft(states, rest, columns, rig.gravity_base), None
+    for _ in range(ROUNDS):
+        value, covariance = _instrumental(states, rest, value)
+    error = np.sqrt(np.diag(covariance))
+    unknown = [p.name for p, e in zip(columns, error) if not e < p.spread]
+    if unknown:
+        raise EstimationError('the vibrations do not determine the platform', found=unknown,
+                              do='push and turn it in all directions, and add the mass at '
+                                 'several places')
+    return _result(value, error, rest, text)
+
+
+def _draft(states, rest, columns, gravity):
+    """Return the weighted least squares estimate (43,): biased by noise, good for a start."""
+    base = _structure(columns, gravity)
+    information = Information(len(base))
+    for state, added in states:
+        for block in calibration_blocks(state, rest, added):
+            information.fold(block, np.arange(len(base)))
+    return ESTIMATORS['weighted'](Problem(information, base, {})).params
+
+
+def _instrumental(states, rest, value):
+    """
+    Return (estimate (43,), covariance) with noise-free accelerations as instruments.
+
+    Least squares shrinks what multiplies noisy accelerations, here by percents as no term has a
+    known size in an empty vibration.  Accelerations that the last estimate predicts from poses
+    carry a hundredth of that noise (Soderstrom and Stoica 1989, refined instruments).
+    """
+    pairs, residuals = [], Residuals()
+    for state, added in states:
+        quiet = predicted_state(state, rest, value, added)
+        for block, other in zip(calibration_blocks(state, rest, added),
+                                calibration_blocks(quiet, rest, added)):
+            pairs.append((block, other))
+            residuals.add(block, {g.name: g.W @ value for g in block.groups})
+    count = sum(len(block.t) for block, _ in pairs)
+    spread, correlation = {}, residuals.correlation()
+    for name, square in residuals.filtered.residual.items():
+        spread[name] = max(np.sqrt(square / count), 1e-9) * np.sqrt(correlation[name])
+    ZW, ZZ, Zy = np.zeros((43, 43)), np.zeros((43, 43)), np.zeros(43)
+    for block, other in pairs:
+        for group, instrument in zip(block.groups, other.groups):
+            Z = instrument.W / spread[group.name] ** 2
+            ZW += Z.T @ group.W
+            ZZ += Z.T @ instrument.W
+            Zy += Z.T @ group.y
+    inverse = np.linalg.inv(ZW / (size := np.sqrt(np.diag(ZZ))) / size[:, None])
+    inverse = inverse / size / size[:, None]
+    return inverse @ Zy, inverse @ ZZ @ inverse.T
+
+
+def _platform_only(text):
+    data = yaml.safe_load(text)
+    return yaml.safe_dump({'platform': data['platform']}, sort_keys=False)
+
+
+def _rest(observations):
+    """Return (position, rotation) of the mean pose of the empty platform."""
+    poses = [state.bodies[0] for o in observations for state in o.states(training=True)]
+    position = np.concatenate([b.position for b in poses]).mean(0)
+    return position, Rotation.from_quat(
+        np.concatenate([b.quaternion_xyzw for b in poses])).mean().as_matrix()
+
+
+def _structure(columns, gravity):
+    bodies = random_bodies((free_joint(),), 4 * len(columns), np.random.default_rng(0), gravity)
+    state = BodiesState(np.arange(4.0 * len(columns)), 0, bodies, np.zeros((172, 0)),
+                        np.zeros((172, 0)))
+    rows = [g.W for block in calibration_blocks(state, (np.zeros(3), np.eye(3)), np.zeros(10))
+            for g in block.groups]
+    return find_base_parameters(np.concatenate(rows), columns)
+
+
+def _result(value, error, rest, text):
+    K, dK = np.zeros((6, 6)), np.zeros((6, 6))
+    for k, (i, j) in enumerate(PAIRS):
+        K[i, j] = K[j, i] = value[10 + k]
+        dK[i, j] = dK[j, i] = error[10 + k]
+    damping, preload = np.diag(value[31:37]), value[37:43]
+    rpy = Rotation.from_matrix(rest[1]).as_euler('xyz')
+    data = yaml.safe_load(text)
+    data['platform'] |= {
+        'stiffness': K.tolist(), 'damping': damping.tolist(), 'preload': preload.tolist(),
+        'rest_position': rest[0].tolist(), 'rest_rpy': rpy.tolist(),
+        'inertial': value[:10].tolist()}
+    return Calibration(K, dK, damping, preload, value[:10], error[:10], rest[0], rpy,
+                       yaml.safe_dump(data, sort_keys=False))

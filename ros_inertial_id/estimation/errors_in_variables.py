@@ -1,0 +1,102 @@
+"""
+Errors in variables: what to do when the regressor is noisy, too.
+
+Accelerations are differentiated positions; their noise biases least squares towards zero, by the
+share of noise in the column and however long the recording is (Soederstroem and Stoica 1989).
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..errors import EstimationError
+from .problem import effective_deviation, finish, group_deviation, two_step
+
+GENERIC = 0.95  # ratio of singular values from which total least squares has no solution
+
+
+def total(problem):
+    """
+    Return the total least squares Estimate, weighted per joint.
+
+    Assumes independent errors of one size in the torque and in all columns once these are scaled
+    to equal norms (Golub and Van Loan 1980; Van Huffel and Vandewalle 1991).  It wants a well
+    conditioned regressor: where a direction of it is no larger than the errors, it refuses.
+    Standard errors are those of weighted least squares at this solution.
+    """
+    _, deviation = two_step(problem)
+    A, b, rest = problem.information.system(deviation)
+    size = np.linalg.norm(A, axis=0)
+    if size.min() <= 0.0:
+        raise EstimationError('a parameter has no effect in the recording',
+                              found=problem.base.names()[int(np.argmin(size))],
+                              do='use estimator: ridge')
+    height = np.hypot(np.linalg.norm(b), rest)
+    rows = np.zeros((len(b) + 1, len(b) + 1))
+    rows[:-1, :-1], rows[:-1, -1], rows[-1, -1] = A / size, b / height, rest / height
+    _, s, Vt = np.linalg.svd(rows)
+    smallest = np.linalg.svd(A / size, compute_uv=False)[-1]
+    if s[-1] > GENERIC * smallest and s[-1] > 1e-10 * s[0]:
+        raise EstimationError('the recording is too poor for total least squares',
+                              found=f'weakest direction {smallest:.2e}, errors {s[-1]:.2e}',
+                              do='use estimator: instrumental, or a richer motion')
+    beta = -height * Vt[-1, :-1] / (size * Vt[-1, -1])
+    return finish(problem, beta, group_deviation(problem, beta), None)
+
+
+def instrumental(problem):
+    """
+    Return the instrumental variables Estimate, weighted per joint.
+
+    Instruments are the regressor of a motion that follows the measured one without its noise, so
+    they are independent of the errors in the columns: the estimate is consistent where least
+    squares is biased (Reiersol 1941; for robots Janot, Vandanjon and Gautier 2014, who simulate
+    that motion).  Of a Problem without ``instruments`` (segments left out) it returns the
+    weighted estimate.
+    """
+    beta, deviation = two_step(problem)
+    if problem.instruments is None:
+        return finish(problem, beta, deviation, None)
+    moments = _moments(problem)
+    scale = np.sqrt(np.diag(problem.base.spread()))
+    for _ in range(3):
+        ZW, Zy, _ = _weighted(moments, deviation)
+        beta = scale * np.linalg.lstsq(ZW * np.outer(scale, scale), scale * Zy, rcond=1e-13)[0]
+        deviation = group_deviation(problem, beta)
+    ZW, _, ZZ = _weighted(moments, effective_deviation(problem, deviation))
+    inverse = np.outer(scale, scale) * np.linalg.pinv(ZW * np.outer(scale, scale), rcond=1e-13)
+    covariance = inverse @ ZZ @ inverse.T
+    plain = finish(problem, beta, deviation, None)
+    error = np.sqrt(np.diag(covariance))
+    return replace(plain, cov_params=covariance, bse=error, data_bse=error,
+                   determined=error < scale)
+
+
+def _moments(problem):
+    """Return group -> (Z'W (b, b), Z'y (b,), Z'Z (b, b)) over all the data."""
+    base = problem.base
+    keep = np.full(len(base.parameters), -1)
+    keep[base.independent] = np.arange(len(base))
+    out = {}
+    for block, other in problem.instruments(base.parameters):
+        if not np.array_equal(block.t, other.t):
+            raise EstimationError('the instruments are of other samples than the data')
+        for g, h in zip(block.groups, other.groups):
+            place = keep[g.columns]
+            seen = np.flatnonzero(place >= 0)
+            where, W, Z = place[seen], g.W[:, seen], h.W[:, seen]
+            if g.name not in out:
+                b = len(base)
+                out[g.name] = np.zeros((b, b)), np.zeros(b), np.zeros((b, b))
+            ZW, Zy, ZZ = out[g.name]
+            square = np.ix_(where, where)
+            ZW[square] += Z.T @ W
+            Zy[where] += Z.T @ g.y
+            ZZ[square] += Z.T @ Z
+    return out
+
+
+def _weighted(moments, deviation):
+    """Return the three moments summed over the groups by their weights."""
+    return [sum(group[k] / deviation[name] ** 2 for name, group in moments.items())
+            for k in range(3)]

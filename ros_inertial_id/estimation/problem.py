@@ -1,0 +1,131 @@
+"""
+The problem every estimator is given, the estimate it returns, and what they all share.
+"""
+
+from dataclasses import dataclass
+from typing import Callable
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from ..errors import EstimationError
+from .information import triangle
+
+
+@dataclass(frozen=True)
+class Problem:
+    """
+    What every estimator gets.
+
+    information : about the b base columns; base : BaseParameters
+    correlation : group -> how many successive rows carry one row's worth of news (>= 1)
+    read : read(parameters) -> the RegressorBlocks of the training data once more, their columns
+        ``parameters``; for estimators that reweigh samples
+    instruments : instruments(parameters) -> pairs of such a block and one of the same samples
+        whose motion is free of the noise of the first
+    """
+
+    information: object
+    base: object
+    correlation: dict
+    read: Callable = None
+    instruments: Callable = None
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """
+    Base parameters as determined.
+
+    params : (b,); cov_params : (b, b) covariance; bse : (b,) standard errors
+    data_bse : (b,) standard errors of the data alone, inf where they say nothing
+    determined : (b,) bool, whether the data alone say more than the belief before them
+    deviation : group -> standard deviation of its residual [unit of the group]
+    correlation : as used; condition_number : of the weighted base regressor (unscaled columns)
+    rank : number of directions in which the data alone say more than the belief before them
+    """
+
+    params: np.ndarray
+    cov_params: np.ndarray
+    bse: np.ndarray
+    data_bse: np.ndarray
+    determined: np.ndarray
+    deviation: dict
+    correlation: dict
+    condition_number: float
+    rank: int
+
+
+def two_step(problem):
+    """Return (params (b,), deviation) of least squares weighted by its own residuals."""
+    beta = solve(problem.information.system(), problem.base)
+    deviation = group_deviation(problem, beta)
+    for _ in range(2):
+        beta = solve(problem.information.system(deviation), problem.base)
+        deviation = group_deviation(problem, beta)
+    return beta, deviation
+
+
+def group_deviation(problem, beta):
+    """Return the residual standard deviation per group; parameters shared out evenly."""
+    groups = problem.information.groups
+    share = len(beta) / len(groups)
+    out = {}
+    for name, group in groups.items():
+        if group.rows <= share:
+            raise EstimationError(f'the recording is too short: {name}',
+                                  expected=f'more than {share:.0f} samples', found=group.rows)
+        deviation = group.residual(beta) / np.sqrt(group.rows - share)
+        # Exact data (simulations, tests) have no residual: keep the weights finite.
+        floor = 1e-12 * group.target() / np.sqrt(group.rows)
+        out[name] = float(max(deviation, floor, 1e-300))
+    return out
+
+
+def effective_deviation(problem, deviation):
+    """Return group -> deviation of its rows as if they were independent: fewer, or noisier."""
+    return {name: d * np.sqrt(problem.correlation.get(name, 1.0)) for name, d in deviation.items()}
+
+
+def solve(system, base):
+    """Return the least squares solution, of minimum change from nominal where it is free."""
+    A, b, _ = system
+    scale = np.sqrt(np.diag(base.spread()))
+    nominal = base.nominal()
+    change, *_ = np.linalg.lstsq(A * scale, b - A @ nominal, rcond=1e-13)
+    return nominal + scale * change
+
+
+def least_squares(A, b):
+    """Return the least squares solution of rows of full rank."""
+    R = triangle(np.asfortranarray(np.column_stack([A, b])))
+    return solve_triangular(R[:-1, :-1], R[:-1, -1])
+
+
+def prior_rows(base):
+    """Return (A, b) of the rows L^-1 (beta - nominal) = 0, with L L' = spread."""
+    factor = np.linalg.cholesky(base.spread())
+    inverse = solve_triangular(factor, np.eye(len(base)), lower=True)
+    return inverse, inverse @ base.nominal()
+
+
+def finish(problem, beta, deviation, prior):
+    """Return the Estimate of params found with these weights, ``prior`` rows or None."""
+    A, _, _ = problem.information.system(effective_deviation(problem, deviation))
+    factor = np.linalg.cholesky(problem.base.spread())
+    # Columns whitened by the belief: a singular value s is a direction known to 1/s of it.
+    _, s, Vt = np.linalg.svd(A @ factor)
+    floor = s > 1e-12 * s[0]
+    inverse = np.where(floor, 1.0 / np.where(floor, s, 1.0), 1e12)
+    data_bse = np.sqrt((((factor @ Vt.T) * inverse) ** 2).sum(1))
+    if prior is None:
+        kept = inverse
+    else:
+        kept = 1.0 / np.sqrt(s ** 2 + 1.0)
+    half = (factor @ Vt.T) * kept
+    covariance = half @ half.T
+    spread = np.sqrt(np.diag(problem.base.spread()))
+    weighted_rows = problem.information.system(deviation)[0]
+    return Estimate(beta, covariance, np.sqrt(np.diag(covariance)), data_bse,
+                    data_bse < spread, deviation, dict(problem.correlation),
+                    float(np.linalg.cond(weighted_rows)), int((s > 1.0).sum()))

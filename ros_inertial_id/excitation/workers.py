@@ -1,0 +1,97 @@
+"""
+Restarts of the search, spread over processes.
+
+The processes are started as this module, not by ``multiprocessing``, whose children import the
+caller's main program first: a node or script with all it needs, for a search that needs arrays.
+"""
+
+from multiprocessing.connection import Connection, wait
+from multiprocessing import Pipe
+import os
+import pickle
+import subprocess
+import sys
+import time
+
+from threadpoolctl import threadpool_limits
+
+from ..errors import MotionError
+from .search import keep_pages, restart
+
+POLL = 0.1  # [s]
+
+
+def search(problem, samples, restarts, seed, seconds, processes):
+    """
+    Yield Candidates as they are found, and None about every ``POLL`` s; ends by itself.
+
+    processes : 1 searches in this process, more in new ones.  Closing the generator stops them.
+    """
+    deadline = time.monotonic() + seconds
+    if processes == 1:
+        yield from _restarts(problem, samples, range(restarts), seed, deadline)
+        return
+    workers = [_start((problem, samples, range(k, restarts, processes), seed, deadline))
+               for k in range(processes)]
+    try:
+        yield from _collect([pipe for _, pipe in workers])
+        codes = [process.wait() for process, _ in workers]
+        if all(codes):
+            raise MotionError('the processes that search ended by themselves',
+                              found=f'exit codes {codes}', do='give processes: 1')
+    finally:
+        for process, pipe in workers:
+            process.terminate()
+            process.wait()
+            pipe.close()
+
+
+def _restarts(problem, samples, numbers, seed, deadline):
+    keep_pages()
+    with threadpool_limits(1, user_api='blas'):
+        for number in numbers:
+            if time.monotonic() < deadline:
+                yield from restart(problem, samples, number, seed, deadline)
+
+
+def _start(task):
+    """Return a process at work on ``task``, and the pipe its Candidates come from."""
+    ours, theirs = Pipe(duplex=False)
+    # A session of its own: Ctrl-C is the parent's to answer.
+    process = subprocess.Popen(
+        [sys.executable, '-m', __name__, str(theirs.fileno())], stdin=subprocess.PIPE,
+        pass_fds=[theirs.fileno()], start_new_session=True,
+        env={**os.environ, 'PYTHONPATH': os.pathsep.join(path or '.' for path in sys.path)})
+    theirs.close()
+    try:
+        with process.stdin as stdin:
+            pickle.dump(task, stdin)
+    except BrokenPipeError:
+        pass  # it died at once: its exit code tells
+    return process, ours
+
+
+def _collect(pipes):
+    while pipes:
+        ready = wait(pipes, timeout=POLL)
+        for pipe in ready:
+            try:
+                yield pipe.recv()
+            except (EOFError, OSError):  # the worker has finished, or died
+                pipes.remove(pipe)
+        if not ready:
+            yield None
+
+
+def work(descriptor):
+    """Run the restarts that standard input holds; send the Candidates to a pipe."""
+    pipe = Connection(descriptor, readable=False)
+    try:
+        for candidate in _restarts(*pickle.load(sys.stdin.buffer)):
+            pipe.send(candidate)
+    except BrokenPipeError:
+        pass  # the parent is gone
+
+
+if __name__ == '__main__':
+    work(int(sys.argv[1]))

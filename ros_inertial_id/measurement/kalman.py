@@ -1,0 +1,71 @@
+"""
+Error-state Kalman filter and smoother of smooth motions: position, velocity, acceleration.
+
+A nominal motion is known; the states are small deviations from it, driven by white jerk, so the
+filter is linear whatever the sensors are.  Forward alone it is causal (live); with the backward
+pass of Rauch, Tung and Striebel (1965) it is the best estimate from all the data (offline).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """
+    States (N, 3 k): k positions, velocities, accelerations, and covariance (N, 3 k, 3 k).
+
+    log_likelihood : of the data under the model, to compare models
+    """
+
+    x: np.ndarray
+    covariance: np.ndarray
+    log_likelihood: float
+
+
+def white_jerk(count, period, intensity):
+    """Return transition F and noise Q (3 k, 3 k) of k coordinates over ``period`` [s]."""
+    h = period
+    F = np.array([[1, h, h * h / 2], [0, 1, h], [0, 0, 1]])
+    Q = np.array([[h ** 5 / 20, h ** 4 / 8, h ** 3 / 6], [h ** 4 / 8, h ** 3 / 3, h ** 2 / 2],
+                  [h ** 3 / 6, h ** 2 / 2, h]])
+    return np.kron(F, np.eye(count)), np.kron(Q, np.diag(np.broadcast_to(intensity, count)))
+
+
+def estimate(F, Q, nominal, H, residual, variance, start_deviation, smooth=True):
+    """
+    Return the Estimates of the motion ``nominal + deviation``.
+
+    F, Q : (s, s); nominal : (N, s) positions, velocities, accelerations
+    H : (N, m, s) of the sensors at the nominal; residual : (N, m) measured less predicted there,
+        NaN where nothing was measured; variance : (N, m) of the readings
+    start_deviation : (s,) standard deviation of the first deviation
+    smooth : False gives the causal filter
+    """
+    count, size = nominal.shape
+    forced = nominal[:-1] @ F.T - nominal[1:]  # the nominal does not follow F by itself
+    x, P = np.zeros(size), np.diag(np.square(start_deviation))
+    filtered, covariance = np.empty((count, size)), np.empty((count, size, size))
+    before, before_P, likelihood = filtered.copy(), covariance.copy(), 0.0
+    for k in range(count):
+        if k:
+            x, P = F @ x + forced[k - 1], F @ P @ F.T + Q
+        before[k], before_P[k] = x, P
+        seen = np.isfinite(residual[k])
+        if seen.any():
+            h = H[k, seen]
+            innovation = residual[k, seen] - h @ x
+            S = h @ P @ h.T + np.diag(variance[k, seen])
+            solved = np.linalg.solve(S, np.column_stack([h @ P, innovation]))
+            x = x + P @ h.T @ solved[:, -1]
+            P = P - P @ h.T @ solved[:, :-1]
+            P = 0.5 * (P + P.T)
+            likelihood -= 0.5 * (innovation @ solved[:, -1] + np.linalg.slogdet(S)[1])
+        filtered[k], covariance[k] = x, P
+    if smooth:
+        gains = np.swapaxes(np.linalg.solve(before_P[1:], F @ covariance[:-1]), 1, 2)
+        for k in range(count - 2, -1, -1):
+            filtered[k] += gains[k] @ (filtered[k + 1] - before[k + 1])
+            covariance[k] += gains[k] @ (covariance[k + 1] - before_P[k + 1]) @ gains[k].T
+    return Estimates(nominal + filtered, covariance, float(likelihood))

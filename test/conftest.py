@@ -1,0 +1,37 @@
+"""What all tests share: the recordings of real robots, and simulated ones made in memory."""
+
+import mujoco_arm
+import numpy as np
+import pytest
+
+
+@pytest.fixture(scope='session')
+def shared_data():
+    """Return the folder of the recordings of real robots; skip where it is absent."""
+    if not mujoco_arm.DATA.is_dir():
+        pytest.skip(f'no recordings of real robots: {mujoco_arm.DATA} does not exist')
+    return mujoco_arm.DATA
+
+
+@pytest.fixture(scope='session')
+def arm3():
+    """Return (URDF text, true URDF text) of the vertical 3R arm and of one a bit different."""
+    urdf = mujoco_arm.description('arm3')
+    return urdf, mujoco_arm.true_urdf(urdf, seed=1)
+
+
+@pytest.fixture(scope='session')
+def arm3_motion(arm3):
+    """Return names, t, q, v, a, tau of 40 s of the true 3R arm with friction, at 250 Hz."""
+    urdf, truth = arm3
+    names = mujoco_arm.joints_of(urdf)
+    t, q, v, a = mujoco_arm.motion(3, 40.0, 250.0, seed=2)
+    tau = mujoco_arm.torque(truth, q, v, a) + 0.8 * v + 0.5 * np.tanh(v / 0.01)
+    return names, t, q, v, a, tau
+
+
+@pytest.fixture
+def arm3_recording(arm3_motion):
+    """Return the Recording of ``arm3_motion`` without noise."""
+    names, t, q, v, _, tau = arm3_motion
+    return mujoco_arm.recording(names, t, q, v, tau)

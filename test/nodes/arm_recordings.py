@@ -1,0 +1,33 @@
+"""Recordings of the two-joint arm, moved by MuJoCo without any ROS."""
+
+from pathlib import Path
+
+import numpy as np
+
+from ros_inertial_id.excitation.fourier import random_motion
+from ros_inertial_id.measurement.messages import JOINT_STATE
+from ros_inertial_id.measurement.recording import Channel, Recording
+from ros_inertial_id.simulation.arm import ArmOptions, SimulatedArm
+
+ARM = Path(__file__).resolve().parents[2] / 'urdf' / 'arm2.urdf'
+RATE = 500.0  # [Hz]
+ORIGIN_NS = 1_700_000_000_000_000_000
+
+
+def random_arm_motion(seed, period=10.0, effort=0.8, acceleration=8.0):
+    """Return a FourierMotion inside ``effort`` of the arm's limits."""
+    limits = SimulatedArm(ARM.read_text()).limits
+    return random_motion(('joint1', 'joint2'), limits.lower, limits.upper, limits.velocity,
+                         np.random.default_rng(seed), period=period, effort=effort,
+                         acceleration=(acceleration, acceleration))
+
+
+def simulated(motion, seconds=10.0):
+    """Return (Recording, ArmState) of the arm following the motion; always the same true arm."""
+    arm = SimulatedArm(ARM.read_text(), options=ArmOptions(rate=RATE, seed=1))
+    state = arm.simulate(motion.at, seconds)
+    stamp_ns = ORIGIN_NS + np.round(state.time * 1e9).astype(np.int64)
+    channel = Channel('/joint_states', JOINT_STATE, stamp_ns, stamp_ns.copy(), {
+        'position': state.measured_q, 'velocity': state.measured_v,
+        'effort': state.measured_tau}, arm.joint_names)
+    return Recording({'/joint_states': channel}, ARM.read_text(), 'upright'), state

@@ -1,0 +1,52 @@
+"""
+Publishes the messages of a bag again, raw, with their stamps: bag_player.py BAG RATE [clock].
+
+Waits for a line on standard input first.  With ``clock`` every message is preceded by its time
+on /clock.  Stays until its standard input is closed.
+"""
+
+import importlib
+from pathlib import Path
+import sys
+import time
+
+import rclpy
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from rosbags.highlevel import AnyReader
+from rosgraph_msgs.msg import Clock
+
+
+def main(path, rate, clock=''):
+    """Publish ``rate`` messages a second, in the order of the bag."""
+    rclpy.init()
+    node = rclpy.create_node('player')
+    clocks = node.create_publisher(Clock, '/clock', 10) if clock else None
+    with AnyReader([Path(path)]) as reader:
+        publishers = {c.topic: _publisher(node, c) for c in reader.connections}
+        sys.stdin.readline()
+        began = time.monotonic()
+        for k, (connection, received_ns, data) in enumerate(reader.messages()):
+            while k > (time.monotonic() - began) * rate:
+                time.sleep(0.5 / rate)
+            if clocks:
+                message = Clock()
+                message.clock.sec, message.clock.nanosec = divmod(received_ns, 10 ** 9)
+                clocks.publish(message)
+            publishers[connection.topic].publish(bytes(data))
+    print('played', flush=True)
+    sys.stdin.read()
+    node.destroy_node()
+    rclpy.shutdown()
+
+
+def _publisher(node, connection):
+    package, _, name = connection.msgtype.split('/')
+    kind = getattr(importlib.import_module(f'{package}.msg'), name)
+    latched = connection.ext.offered_qos_profiles[0].durability.value == 1
+    return node.create_publisher(kind, connection.topic, QoSProfile(
+        depth=2000, durability=DurabilityPolicy.TRANSIENT_LOCAL if latched
+        else DurabilityPolicy.VOLATILE))
+
+
+if __name__ == '__main__':
+    main(sys.argv[1], float(sys.argv[2]), *sys.argv[3:])

@@ -1,0 +1,28 @@
+"""Nodes in processes of their own, over real DDS."""
+
+import pytest
+
+
+@pytest.fixture
+def graph(tmp_path):
+    """Yield a Graph with a domain of its own."""
+    from live_graph import Graph
+    folder = tmp_path / 'logs'
+    folder.mkdir()
+    with Graph(folder) as graph:
+        yield graph
+
+
+@pytest.fixture(scope='module')
+def shared_graph(tmp_path_factory):
+    """Yield a Graph for all tests of a module."""
+    from live_graph import Graph
+    with Graph(tmp_path_factory.mktemp('logs')) as graph:
+        yield graph
+
+
+@pytest.fixture(scope='session')
+def arm_recording():
+    """Return a Recording of the two-joint arm in random motion."""
+    from arm_recordings import random_arm_motion, simulated
+    return simulated(random_arm_motion(seed=0))[0]

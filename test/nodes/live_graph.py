@@ -1,0 +1,222 @@
+"""A ROS graph of its own: a domain on this host, nodes in processes, and one who watches."""
+
+import fcntl
+import os
+from pathlib import Path
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+from diagnostic_msgs.msg import DiagnosticArray
+from rcl_interfaces.msg import Parameter as ParameterMessage
+from rcl_interfaces.srv import GetParameters, SetParameters
+import rclpy
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.parameter import Parameter
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from std_srvs.srv import Trigger
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPTS = Path(__file__).resolve().parent
+PATIENCE = 90.0  # [s] for one thing to happen on a loaded machine; nothing waits this long
+SETTLE = 0.3  # [s] a server may know a client's request topic before its reply topic
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+DOMAINS = range(60, 100)  # above 101 the ports of DDS may be taken by other programs
+
+
+class Process:
+    """A child process with its output in a file."""
+
+    def __init__(self, command, log, environment, **arguments):
+        self.log, self.shared_memory, self.ends = log, set(), False
+        with log.open('w') as output:
+            self._process = subprocess.Popen(
+                command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=output,
+                stderr=subprocess.STDOUT, **arguments)
+
+    @property
+    def pid(self):
+        return self._process.pid
+
+    @property
+    def output(self):
+        return self.log.read_text(errors='replace')
+
+    def alive(self):
+        return self._process.poll() is None
+
+    def say(self, line):
+        """Give a line to its standard input."""
+        self._process.stdin.write(line.encode() + b'\n')
+        self._process.stdin.flush()
+
+    def send(self, number):
+        """Send a signal that will end the process."""
+        self._note_shared_memory()
+        self.ends = True
+        self._process.send_signal(number)
+
+    def wait(self):
+        """Return the status with which it ends by itself."""
+        self.ends = True
+        return self._process.wait(PATIENCE)
+
+    def end(self, number=signal.SIGINT):
+        """Return the status with which it ends after a signal."""
+        if self.alive():
+            self.send(number)
+        return self.wait()
+
+    def kill(self):
+        """End it, whatever it takes."""
+        if self.alive():
+            self.send(signal.SIGKILL)
+        self._process.wait()
+        self._process.stdin.close()
+
+    def _note_shared_memory(self):
+        """Remember the files of Fast DDS, which a killed process leaves behind."""
+        try:
+            maps = Path(f'/proc/{self.pid}/maps').read_text()
+        except OSError:
+            return
+        self.shared_memory.update(re.findall(r'/dev/shm/\S*fastdds_\S+', maps))
+
+
+class Graph:
+    """
+    Starts nodes and scripts, calls, sets, listens; ends everything and cleans up at the end.
+
+    folder : for logs; node : of the observer, in this process
+    """
+
+    def __init__(self, folder):
+        self.folder, self.processes = folder, []
+        self.domain, self._lock = _own_domain()
+        self._environment = dict(
+            os.environ, ROS_DOMAIN_ID=str(self.domain), ROS_LOG_DIR=str(folder),
+            ROS_AUTOMATIC_DISCOVERY_RANGE='LOCALHOST', OPENBLAS_NUM_THREADS='1')
+        os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
+        self.context = rclpy.Context()
+        rclpy.init(context=self.context, domain_id=self.domain)
+        self.node = rclpy.create_node('observer', context=self.context)
+        self.executor = SingleThreadedExecutor(context=self.context)
+        self.executor.add_node(self.node)
+        self._clients, self._health = {}, {}
+        self.node.create_subscription(DiagnosticArray, '/diagnostics', self._note_health, 100)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def start(self, kind, /, *arguments, limits=None, **parameters):
+        """Start a node of this package as a Process; ``limits`` runs in it before all else."""
+        command = [sys.executable, '-m', f'ros_inertial_id.nodes.{kind}', *arguments]
+        command += ['--ros-args'] * bool(parameters)
+        for key, value in parameters.items():
+            command += ['-p', f'{key}:={value}']
+        return self._begin(command, kind, preexec_fn=limits)
+
+    def run(self, script, *arguments):
+        """Start a script of this folder as a Process."""
+        return self._begin([sys.executable, str(SCRIPTS / script), *map(str, arguments)],
+                           script.removesuffix('.py'))
+
+    def _begin(self, command, name, **arguments):
+        log = self.folder / f'{len(self.processes)}_{name}.log'
+        process = Process(command, log, self._environment, **arguments)
+        self.processes.append(process)
+        return process
+
+    def until(self, condition, what):
+        """Spin until ``condition()``; fail when it never comes, or a process ends before."""
+        end = time.monotonic() + PATIENCE
+        while not condition():
+            for process in self.processes:
+                assert process.ends or process.alive(), process.output
+            assert time.monotonic() < end, f'waited {PATIENCE} s for {what}; ' + self.outputs()
+            self.executor.spin_once(timeout_sec=0.05)
+
+    def spin(self, seconds):
+        """Spin for a while: to give something that must not happen the time to happen."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            self.executor.spin_once(timeout_sec=0.02)
+
+    def outputs(self):
+        return '\n'.join(f'{p.log.name}:\n{p.output[-2000:]}' for p in self.processes)
+
+    def listen(self, kind, topic, qos=5000):
+        """Return a list that fills with the messages of a topic."""
+        heard = []
+        self.node.create_subscription(kind, topic, heard.append, qos)
+        return heard
+
+    def ask(self, kind, service, request):
+        """Return the future of a service's response."""
+        if service not in self._clients:
+            self._clients[service] = self.node.create_client(kind, service)
+            self.until(self._clients[service].service_is_ready, service)
+            self.spin(SETTLE)
+        return self._clients[service].call_async(request)
+
+    def call(self, service, kind=Trigger, request=None):
+        """Return the response of a service."""
+        future = self.ask(kind, service, request or kind.Request())
+        self.until(future.done, f'the answer of {service}')
+        return future.result()
+
+    def set(self, node, **values):
+        """Set parameters of a node; return '' or why it refused."""
+        messages = [Parameter(name, value=value).to_parameter_msg()
+                    for name, value in values.items()]
+        request = SetParameters.Request(parameters=[
+            ParameterMessage(name=m.name, value=m.value) for m in messages])
+        response = self.call(f'{node}/set_parameters', SetParameters, request)
+        return '; '.join(r.reason for r in response.results if not r.successful)
+
+    def get(self, node, name):
+        """Return the ParameterValue of a node's parameter."""
+        request = GetParameters.Request(names=[name])
+        return self.call(f'{node}/get_parameters', GetParameters, request).values[0]
+
+    def _note_health(self, message):
+        for status in message.status:
+            self._health[status.name] = status
+
+    def health(self, node):
+        """Return (level, message, {key: value}) that a node reported last in diagnostics."""
+        status = self._health.get(node)
+        if status is None:
+            return None, '', {}
+        level = {b'\0': 'ok', b'\1': 'warn', b'\2': 'error'}[status.level]
+        return level, status.message, {v.key: v.value for v in status.values}
+
+    def close(self):
+        """Leave nothing behind: no process, no shared memory."""
+        for process in self.processes:
+            process.kill()
+        self.executor.shutdown()
+        self.node.destroy_node()
+        self.context.try_shutdown()
+        for path in set().union(*(p.shared_memory for p in self.processes)):
+            Path(path).unlink(missing_ok=True)
+        self._lock.close()
+
+
+def _own_domain():
+    """Return a ROS domain that no other test on this machine uses, and the lock on it."""
+    first = os.getpid() % len(DOMAINS)
+    for domain in [*DOMAINS[first:], *DOMAINS[:first]]:
+        lock = open(Path(tempfile.gettempdir(), f'ros_inertial_id_domain_{domain}'), 'w')
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return domain, lock
+        except OSError:
+            lock.close()
+    raise AssertionError('all ROS domains for tests are taken')

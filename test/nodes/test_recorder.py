@@ -1,0 +1,225 @@
+"""The recorder in its own process: what was published is in the bag, whatever happens."""
+
+import os
+from pathlib import Path
+import resource
+import signal
+
+import numpy as np
+import pytest
+
+rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
+
+from geometry_msgs.msg import PoseStamped, WrenchStamped  # noqa: E402
+from live_graph import LATCHED, ROOT  # noqa: E402
+from sensor_msgs.msg import Imu, JointState  # noqa: E402
+from std_msgs.msg import Bool, Float64MultiArray, String  # noqa: E402
+
+from ros_inertial_id.measurement.bag import read_bag  # noqa: E402
+
+LONG = os.environ.get('INERTIAL_ID_LONG')
+COUNT = 60_000 if LONG else 8_000
+URDF = ROOT / 'urdf' / 'franka.urdf'
+
+
+def driver(graph, count, rate, reliability='reliable'):
+    """Start a publisher of joint states and wait for its topic."""
+    process = graph.run('joint_state_publisher.py', count, rate, reliability)
+    graph.until(lambda: graph.node.count_publishers('joint_states'), 'the driver')
+    return process
+
+
+def begin(graph, topic='joint_states', readers=1):
+    """Call ~/start once the recorder reads the topic; return the words of the answer."""
+    graph.until(lambda: graph.node.count_subscribers(topic) >= readers, 'the recorder')
+    response = graph.call('recorder/start')
+    assert response.success, response.message
+    return response.message
+
+
+def counted(graph, topic='/joint_states'):
+    """Return how many messages the recorder says are in the bag."""
+    return int(graph.health('recorder')[2].get(f'{topic} count', 0))
+
+
+def sequence(bag):
+    """Return what the driver counted in position[0]."""
+    return bag.channels['/joint_states'].fields['position'][:, 0].tolist()
+
+
+@pytest.mark.parametrize('count, rate, reliability', [
+    (COUNT, 1000, 'reliable'), (2000, 500, 'best_effort')])
+def test_every_joint_state_of_another_process_is_in_the_bag(
+        graph, tmp_path, count, rate, reliability):
+    process = driver(graph, count, rate, reliability)
+    graph.start('recorder', out=tmp_path)
+    path = begin(graph)
+    process.say('go')
+    graph.until(lambda: f'sent {count}' in process.output, 'the last message')
+    graph.until(lambda: counted(graph) == count, f'{count} counted')
+    response = graph.call('recorder/stop')
+    assert response.success
+    assert response.message == f'{path}: 1 /mounting, {count} /joint_states'
+    bag = read_bag(path)
+    assert sequence(bag) == list(range(count))
+    channel = bag.channels['/joint_states']
+    assert channel.names == tuple(f'joint{i + 1}' for i in range(7))
+    assert (np.diff(channel.stamp_ns) > 0).all()
+    assert bag.provenance['damage'] == ()
+
+
+def test_description_and_mounting_are_in_the_bag_and_its_path_reaches_a_late_joiner(
+        graph, tmp_path):
+    process = driver(graph, 300, 1000)
+    graph.start('recorder', out=tmp_path, name='first', mounting="'rpy 0 1.5 0'")
+    begin(graph)
+    graph.node.create_publisher(String, 'robot_description', LATCHED).publish(
+        String(data=URDF.read_text()))  # late, and in time all the same
+    graph.until(lambda: counted(graph, '/robot_description') == 1, 'the description')
+    process.say('go')
+    graph.until(lambda: counted(graph) == 300, '300 counted')
+    assert graph.call('recorder/stop').success
+    bag = read_bag(tmp_path / 'first')
+    assert bag.robot_description == URDF.read_text()
+    assert bag.mounting == 'rpy 0 1.5 0'
+    finished = graph.listen(String, 'recorder/recording', LATCHED)
+    graph.until(lambda: finished, 'the latched path')
+    assert finished[0].data == str(tmp_path / 'first')
+
+
+def test_topics_of_other_types_are_recorded_side_by_side(graph, tmp_path):
+    kinds = {'imu': Imu, 'wrench': WrenchStamped, 'pose': PoseStamped,
+             'numbers': Float64MultiArray, 'words': String, 'arm/joint_states': JointState}
+    publishers = {topic: graph.node.create_publisher(kind, topic, 100)
+                  for topic, kind in kinds.items()}
+    graph.start('recorder', out=tmp_path, name='all', topics=f"[{', '.join(kinds)}]")
+    for topic in kinds:
+        graph.until(lambda: publishers[topic].get_subscription_count(), topic)
+    begin(graph, 'words')
+    for i in range(20):
+        for n, topic in enumerate(kinds):
+            message = kinds[topic]()
+            if hasattr(message, 'header'):
+                message.header.stamp.sec = 100 + i
+            if topic == 'numbers':
+                message.data = [float(i), 2.0]
+            if topic == 'words':
+                message.data = f'word {i}'
+            if topic == 'arm/joint_states':
+                message.name, message.position = ['a'], [float(i)]
+            if i >= n:  # another count for each
+                publishers[topic].publish(message)
+    graph.until(lambda: all(counted(graph, f'/{t}') == 20 - n for n, t in enumerate(kinds)),
+                'all counts')
+    assert graph.call('recorder/stop').success
+    bag = read_bag(tmp_path / 'all')
+    assert {t: len(c) for t, c in bag.channels.items()} == {
+        f'/{t}': 20 - n for n, t in enumerate(kinds)}
+    assert bag.channels['/imu'].stamp_ns.tolist() == [(100 + i) * 10 ** 9 for i in range(20)]
+    assert bag.channels['/words'].fields['data'][-1] == 'word 19'
+    assert bag.channels['/numbers'].fields['data'][-1].tolist() == [19.0, 2.0]
+
+
+def test_what_cannot_be_done_is_refused_in_words(graph, tmp_path):
+    out = tmp_path / 'bags'
+    graph.start('recorder', out=out, topics='[joint_states, nowhere, flag]', name='one')
+    response = graph.call('recorder/stop')
+    assert not response.success and response.message == 'not recording; call ~/start first'
+    driver(graph, 1, 1)
+    graph.until(lambda: graph.node.count_subscribers('joint_states'), 'the recorder')
+    response = graph.call('recorder/start')
+    assert not response.success
+    assert 'nobody publishes; found /nowhere, /flag; there is: ' in response.message
+    assert '/joint_states' in response.message
+    graph.node.create_publisher(String, 'nowhere', 10)
+    graph.node.create_publisher(Bool, 'flag', 10)
+    graph.until(lambda: graph.node.count_subscribers('nowhere'), 'the recorder')
+    response = graph.call('recorder/start')
+    assert not response.success
+    assert '/flag' in response.message and 'std_msgs/msg/Bool' in response.message
+    assert 'sensor_msgs/msg/JointState' in response.message
+    assert not out.exists() or not list(out.iterdir())
+
+
+def test_a_second_start_is_refused_and_a_bag_is_never_overwritten(graph, tmp_path):
+    driver(graph, 1, 1)
+    graph.start('recorder', out=tmp_path, name='one')
+    path = begin(graph)
+    response = graph.call('recorder/start')
+    assert not response.success
+    assert response.message == f'already recording to {path}; call ~/stop first'
+    assert graph.call('recorder/stop').success
+    response = graph.call('recorder/start')
+    assert not response.success and 'one' in response.message
+    assert graph.set('recorder', name='two') == ''
+    assert begin(graph) == str(tmp_path / 'two')
+    assert graph.call('recorder/stop').success
+    assert not graph.call('recorder/stop').success
+    assert read_bag(tmp_path / 'one').provenance['damage'] == ()
+
+
+def test_of_a_killed_recorder_all_it_had_reported_is_readable(graph, tmp_path):
+    process = driver(graph, 100_000, 500)
+    recorder = graph.start('recorder', out=tmp_path)
+    path = begin(graph)
+    process.say('go')
+    graph.until(lambda: counted(graph) >= 1000, '1000 messages')
+    recorder.send(signal.SIGKILL)  # it reports once a second: what it reported is older than that
+    recorder.wait()
+    bag = read_bag(path)
+    assert len(sequence(bag)) >= counted(graph)
+    assert sequence(bag) == list(range(len(sequence(bag))))
+    assert 'not finished' in bag.provenance['damage'][0]
+
+
+def test_a_message_that_nothing_follows_is_on_the_disk_too(graph, tmp_path):
+    publisher = graph.node.create_publisher(JointState, 'joint_states', 10)
+    recorder = graph.start('recorder', out=tmp_path)
+    path = begin(graph)
+    for k in range(3):
+        publisher.publish(JointState(name=['a'], position=[float(k)]))
+    graph.until(lambda: counted(graph) == 3, 'the messages')
+    recorder.send(signal.SIGKILL)
+    recorder.wait()
+    assert sequence(read_bag(path)) == [0, 1, 2]
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_closes_the_bag_and_announces_it(graph, tmp_path, number):
+    process = driver(graph, 100_000, 500)
+    recorder = graph.start('recorder', out=tmp_path)
+    finished = graph.listen(String, 'recorder/recording', LATCHED)
+    path = begin(graph)
+    process.say('go')
+    graph.until(lambda: counted(graph) > 0, 'messages')
+    assert recorder.end(number) == 0
+    assert 'Traceback' not in recorder.output
+    assert path in recorder.output
+    bag = read_bag(path)
+    assert bag.provenance['damage'] == ()
+    assert sequence(bag) == list(range(len(sequence(bag))))
+    graph.until(lambda: finished, 'the path of the bag')
+    assert finished[0].data == path
+
+
+@pytest.mark.parametrize('storage', ['mcap', 'sqlite3'])
+def test_a_full_disk_is_told_and_what_was_written_can_be_read(graph, tmp_path, storage):
+    def full_at_a_megabyte():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+
+    process = driver(graph, 100_000, 1000)
+    graph.start('recorder', out=tmp_path, storage=storage, limits=full_at_a_megabyte)
+    path = begin(graph)
+    process.say('go')
+    graph.until(lambda: graph.health('recorder')[0] == 'error', 'the error')
+    assert 'cannot be written' in graph.health('recorder')[1]
+    response = graph.call('recorder/stop')
+    assert not response.success
+    assert 'cannot be written' in response.message and 'space on the disk' in response.message
+    bag = read_bag(path)
+    assert 0 < len(sequence(bag)) <= counted(graph)
+    assert sequence(bag) == list(range(len(sequence(bag))))
+    again = Path(begin(graph))  # there is space for another one, for a while
+    graph.until(lambda: counted(graph) and graph.health('recorder')[0] == 'ok', 'a new bag')
+    assert graph.call('recorder/stop').success
+    assert read_bag(again).provenance['damage'] == ()

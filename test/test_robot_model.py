@@ -1,0 +1,164 @@
+"""What is read from a robot description, and what is refused."""
+
+import mujoco_arm
+import numpy as np
+import pinocchio as pin
+import pytest
+from random_tree import BRANCHES, KINDS, tree_urdf
+from scipy.spatial.transform import Rotation
+
+from ros_inertial_id.dynamics.inertial_parameters import inertia_tensor, pseudo_inertia
+from ros_inertial_id.dynamics.robot_model import (gravity_from_mounting, load_robot_model,
+                                                  robot_from_options, RobotOptions,
+                                                  STANDARD_GRAVITY)
+from ros_inertial_id.errors import ConfigError, InertialIdError, RobotModelError
+
+ARM3 = mujoco_arm.description('arm3')
+
+
+def test_branches_know_what_they_move_and_what_moves_them():
+    robot = load_robot_model(tree_urdf(('revolute',) * len(BRANCHES), BRANCHES))
+    parent = {f'j{i}': p for i, p in enumerate(BRANCHES)}
+    for i, joint in enumerate(robot.joint_names):
+        chain, number = [joint], parent[joint]
+        while number >= 0:
+            chain.insert(0, f'j{number}')
+            number = parent[f'j{number}']
+        assert [robot.joint_names[k] for k in robot.ancestors(i)] == chain
+        assert robot.link_names[i] == f'l{joint[1:]}'
+    for j in range(len(robot)):
+        moved = [i for i in range(len(robot)) if j in robot.ancestors(i)]
+        assert list(robot.subtree(j)) == moved
+
+
+def test_limits_are_read_and_absent_ones_are_nan():
+    robot = load_robot_model(tree_urdf(('revolute', 'continuous')))
+    assert (robot.lower[0], robot.upper[0], robot.velocity[0], robot.effort[0]) == (-2, 2, 3, 50)
+    assert np.isnan(robot.lower[1]) and np.isnan(robot.upper[1])
+
+
+def test_fixed_links_join_the_body_that_carries_them():
+    payload = ('<link name="load"><inertial><origin xyz="0.1 0 0"/><mass value="2"/>'
+               '<inertia ixx="0" ixy="0" ixz="0" iyy="0" iyz="0" izz="0"/></inertial></link>'
+               '<joint name="grip" type="fixed"><parent link="link3"/><child link="load"/>'
+               '<origin xyz="0.3 0 0.05"/></joint></robot>')
+    before = load_robot_model(ARM3)
+    after = load_robot_model(ARM3.replace('</robot>', payload))
+    point = np.array([0.4, 0.0, 0.05])
+    expected = before.inertias[2].copy()
+    expected[:4] += [2.0, *(2.0 * point)]
+    added = 2.0 * ((point @ point) * np.eye(3) - np.outer(point, point))
+    np.testing.assert_allclose(after.inertias[2][:4], expected[:4], rtol=1e-12)
+    np.testing.assert_allclose(inertia_tensor(after.inertias[2]),
+                               inertia_tensor(before.inertias[2]) + added, atol=1e-12)
+    np.testing.assert_array_equal(after.inertias[:2], before.inertias[:2])
+
+
+def test_meshes_need_not_exist():
+    mesh = '<visual><geometry><mesh filename="package://nowhere/a.dae"/></geometry></visual>'
+    robot = load_robot_model(ARM3.replace('<link name="link1">', f'<link name="link1">{mesh}'))
+    assert len(robot) == 3
+
+
+def test_every_nominal_body_of_our_descriptions_can_exist():
+    for name in ('arm2', 'arm3', 'franka'):
+        robot = load_robot_model(mujoco_arm.description(name))
+        assert (np.linalg.eigvalsh(pseudo_inertia(robot.inertias))[:, 0] > 0).all()
+
+
+def test_configurations_of_pinocchio_place_continuous_joints_alike():
+    robot = load_robot_model(tree_urdf(KINDS['mixed']))
+    turning = load_robot_model(tree_urdf(KINDS['mixed']).replace('continuous', 'revolute'))
+    q = np.array([0.4, -0.3, 2.5, 0.2, -1.1])
+    ends = []
+    for model in (robot, turning):
+        data = model.pin_model.createData()
+        pin.forwardKinematics(model.pin_model, data, model.pin_q(q))
+        ends.append(data.oMi[-1].homogeneous)
+    np.testing.assert_allclose(*ends, atol=1e-14)
+
+
+def test_kinematics_decide_whether_robots_move_alike():
+    def digest(text):
+        return load_robot_model(text).kinematics_sha256()
+
+    assert digest(ARM3) == digest(ARM3.replace('mass value="3.5"', 'mass value="9"'))
+    assert digest(ARM3) == digest(ARM3.replace('xyz="0 0 0.4"', 'xyz="-0 0 0.4"'))
+    assert digest(ARM3) != digest(ARM3.replace('xyz="0 0 0.4"', 'xyz="0 0 0.41"'))
+    assert digest(ARM3) != digest(ARM3.replace('name="joint2"', 'name="elbow"'))
+
+
+@pytest.mark.parametrize('mounting, gravity', [
+    ('upright', (0, 0, -9.81)),
+    ('rpy 3.141592653589793 0 0', (0, 0, 9.81)),
+    ('rpy 0 1.5707963267948966 0', (9.81, 0, 0)),
+    ('gravity 1 -2 3', (1, -2, 3)),
+    ('gravity, 1, -2, 3', (1, -2, 3)),
+    ('rho_phi 3.141592653589793 0.7', (0, 0, -9.81)),
+    ('rho_phi 1.5707963267948966 1.5707963267948966', (0, 9.81, 0))])
+def test_mountings_in_words_give_gravity_in_the_base_frame(mounting, gravity):
+    np.testing.assert_allclose(gravity_from_mounting(mounting), gravity, atol=1e-14)
+
+
+def test_roll_pitch_yaw_turn_the_base_in_the_world():
+    # The base stands in the world as URDF's rpy says: extrinsic x, y, z.
+    base_in_world = Rotation.from_euler('xyz', [0.3, -0.5, 1.2])
+    expected = base_in_world.inv().apply([0, 0, -STANDARD_GRAVITY])
+    np.testing.assert_allclose(gravity_from_mounting('rpy 0.3 -0.5 1.2'), expected, atol=1e-14)
+
+
+def test_an_imu_gives_the_direction_and_not_the_magnitude():
+    found = gravity_from_mounting('imu', np.array([0.0, 5.0, -5.0]))
+    np.testing.assert_allclose(found, STANDARD_GRAVITY * np.array([0, 1, -1]) / np.sqrt(2))
+
+
+@pytest.mark.parametrize('mounting', ['sideways', 'rpy 1 2', 'gravity 0 0 x', 'rho_phi 1 nan',
+                                      'upright 3', ''])
+def test_mountings_that_mean_nothing_are_refused_with_those_that_do(mounting):
+    with pytest.raises(ConfigError, match='mounting.*there is: upright, rpy R P Y'):
+        gravity_from_mounting(mounting)
+
+
+def test_a_base_imu_must_have_been_recorded():
+    with pytest.raises(ConfigError, match='mounting imu needs an IMU'):
+        gravity_from_mounting('imu')
+
+
+@pytest.mark.parametrize('urdf, words', [
+    ('hello', "not a URDF.*found 'hello'"),
+    ('<robot name="x"><link name="a">', 'the URDF cannot be read'),
+    ('<robot name="x"><link name="a"/></robot>', 'no moving joint'),
+    (tree_urdf(('revolute', 'floating')), "'j1' is of a kind that is not supported"),
+    (tree_urdf(('planar',)), 'expected revolute, continuous or prismatic')])
+def test_descriptions_that_cannot_be_used_are_refused(urdf, words):
+    with pytest.raises(RobotModelError, match=words):
+        load_robot_model(urdf)
+
+
+def test_a_joint_that_does_not_exist_is_named_with_those_that_do():
+    with pytest.raises(RobotModelError, match="'joint9' is not a moving joint of robot 'arm3'; "
+                                              'there is: joint1, joint2, joint3'):
+        load_robot_model(ARM3, ('joint1', 'joint9'))
+
+
+def test_joints_neither_measured_nor_locked_are_named():
+    with pytest.raises(RobotModelError, match='neither measured nor locked; found joint2; .*'
+                                              'locked_joints:'):
+        load_robot_model(ARM3, ('joint1', 'joint3'))
+
+
+def test_locked_positions_come_one_each():
+    options = RobotOptions(locked_joints=('joint2', 'joint3'), locked_positions=(0.1,))
+    with pytest.raises(ConfigError, match='locked_positions; expected 2 values.*found 1'):
+        robot_from_options(ARM3, options, mujoco_arm.UPRIGHT)
+
+
+def test_arrays_of_a_robot_cannot_be_changed_by_accident():
+    robot = load_robot_model(ARM3)
+    with pytest.raises(ValueError, match='read-only'):
+        robot.inertias[0] = 0.0
+
+
+def test_all_refusals_have_one_base():
+    assert issubclass(RobotModelError, InertialIdError) and issubclass(ConfigError,
+                                                                       InertialIdError)

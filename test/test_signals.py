@@ -1,0 +1,133 @@
+"""One clock under jittering stamps, zero-phase filtering, and the cutoff chosen from data."""
+
+import numpy as np
+import pytest
+from scipy import signal
+
+from ros_inertial_id.errors import RecordingError
+from ros_inertial_id.measurement import signals
+
+PERIOD = 0.002
+
+
+def stamps(times):
+    """Return int64 nanoseconds of times [s]."""
+    return np.round(np.asarray(times) * 1e9).astype(np.int64)
+
+
+def clock_of(times):
+    """Return the clock under times [s]."""
+    ns = stamps(times)
+    return signals.uniform_clock(ns, int(ns[0]), '/joint_states')
+
+
+def test_the_period_of_jittering_stamps_is_their_median():
+    rng = np.random.default_rng(0)
+    clock = clock_of(np.arange(5000) * PERIOD + rng.uniform(0, 0.8 * PERIOD, 5000))
+    # Quartiles of the steps are 0.4 periods apart: the median of 5000 is good to a percent.
+    assert clock.period == pytest.approx(PERIOD, rel=0.01)
+    assert len(clock.segments) == 1 and clock.gaps == 0
+
+
+def test_lost_samples_are_counted_and_bridged():
+    t = np.delete(np.arange(1000) * PERIOD, [100, 101, 102, 500])
+    clock = clock_of(t)
+    assert clock.missing == 4 and clock.samples == 996
+    assert clock.segments == ((0.0, 1000),)
+
+
+def test_longer_gaps_cut_the_clock_into_segments():
+    t = np.concatenate([np.arange(300) * PERIOD, 7.0 + np.arange(200) * PERIOD])
+    clock = clock_of(t)
+    assert clock.gaps == 1
+    assert clock.segments == ((0.0, 300), (7.0, 200))
+
+
+def test_time_running_backwards_is_refused_with_the_place():
+    t = np.arange(100) * 0.01
+    t[60:] -= 0.3
+    with pytest.raises(RecordingError, match=r'stamps of /joint_states run backwards 1 times; '
+                                             r'found first by 0\.290000 s at 0\.590 s .sample 59'):
+        clock_of(t)
+
+
+def test_equal_stamps_are_refused():
+    with pytest.raises(RecordingError, match='all stamps of /joint_states are equal'):
+        clock_of(np.ones(10))
+
+
+def test_two_samples_are_too_short():
+    with pytest.raises(RecordingError, match='too short; expected at least 3 samples; found 2'):
+        clock_of([0.0, 0.1])
+
+
+def test_kernel_halves_the_amplitude_at_its_cutoff():
+    kernel = signals.zero_phase_kernel(PERIOD, 10.0)
+    frequency, response = signal.freqz(kernel, worN=[0.0, 1.0, 10.0, 40.0], fs=1 / PERIOD)
+    # Forward and backward each leave 1 / sqrt(2) there; the tail cut off is 1e-4 of the peak.
+    np.testing.assert_allclose(np.abs(response), [1.0, 1.0, 0.5, 0.0], atol=2e-4)
+    np.testing.assert_array_equal(kernel, kernel[::-1])
+
+
+def test_filter_is_butterworth_forwards_and_backwards():
+    x = np.random.default_rng(0).normal(size=(3000, 2)).cumsum(0)
+    ours = signals.smooth(x, signals.zero_phase_kernel(PERIOD, 8.0))
+    sos = signal.butter(signals.FILTER_ORDER, 2 * 8.0 * PERIOD, output='sos')
+    theirs = signal.sosfiltfilt(sos, x, axis=0)
+    inner = slice(300, -300)  # the ends are continued in another way
+    assert np.abs(ours - theirs)[inner].max() < 1e-3 * np.ptp(x)
+
+
+def test_filter_keeps_straight_lines_up_to_the_ends():
+    line = np.outer(np.arange(400.0), [1.0, -2.0]) + 5.0
+    kernel = signals.zero_phase_kernel(PERIOD, 20.0)
+    np.testing.assert_allclose(signals.smooth(line, kernel), line, atol=1e-8)
+
+
+def test_a_shorter_kernel_for_live_use_still_filters():
+    kernel = signals.zero_phase_kernel(PERIOD, 5.0, half_width=0.05)
+    assert len(kernel) == 2 * 25 + 1
+    response = np.abs(signal.freqz(kernel, worN=[0.0, 0.5, 60.0], fs=1 / PERIOD)[1])
+    assert response[0] == pytest.approx(1.0) and response[1] > 0.95 and response[2] < 0.05
+
+
+def test_a_cutoff_near_half_the_rate_filters_nothing():
+    x = np.random.default_rng(0).normal(size=(50, 1))
+    np.testing.assert_array_equal(signals.smooth(x, signals.zero_phase_kernel(0.01, 50.0)), x)
+
+
+def test_derivative_of_a_parabola_is_exact():
+    t = np.arange(20) * 0.1
+    v = signals.differentiate((3 * t ** 2 - t)[:, None], 0.1)
+    np.testing.assert_allclose(v[1:-1, 0], (6 * t - 1)[1:-1], atol=1e-12)
+
+
+@pytest.mark.parametrize('top', [0.5, 2.0])
+def test_cutoff_follows_the_motion_and_not_the_noise(top):
+    rng = np.random.default_rng(0)
+    t = np.arange(30000) * PERIOD
+    harmonics = top * np.arange(1, 6) / 5
+    v = np.stack([np.sin(2 * np.pi * np.outer(t, harmonics) + rng.uniform(0, 6, 5)).sum(1)
+                  for _ in range(3)], axis=1)
+    cutoff, valley = signals.choose_cutoff([v + 0.01 * rng.normal(size=v.shape)], PERIOD)
+    # Above the highest harmonic, and with the room of three that products of motions take;
+    # third-octave bands and a valley that is flat at its foot leave a factor.
+    assert top < valley < 5 * top
+    assert cutoff == pytest.approx(3 * valley)
+
+
+def test_cutoff_ignores_joints_that_stand_still():
+    t = np.arange(20000) * PERIOD
+    rng = np.random.default_rng(0)
+    v = np.sin(2 * np.pi * t)[:, None] + 0.005 * rng.normal(size=(len(t), 1))
+    alone = signals.choose_cutoff([v], PERIOD)
+    still = np.zeros_like(v)
+    assert signals.choose_cutoff([np.hstack([v, still, still])], PERIOD) == alone
+
+
+def test_cutoff_of_short_segments_uses_the_long_ones():
+    t = np.arange(20000) * PERIOD
+    rng = np.random.default_rng(0)
+    v = np.sin(2 * np.pi * t)[:, None] + 0.005 * rng.normal(size=(len(t), 1))
+    pieces = [v, rng.normal(size=(30, 1))]
+    assert signals.choose_cutoff(pieces, PERIOD) == signals.choose_cutoff([v], PERIOD)
