@@ -15,14 +15,16 @@ from .dynamics.robot_model import gravity_from_mounting
 from .errors import ConfigError, RecordingError, RobotModelError
 from .estimation.consistency import consistent
 from .estimation.estimators import ESTIMATORS, Problem, weighted
+from .estimation.friction_choice import choose_laws
 from .estimation.identified_model import IdentifiedModel, plain
 from .estimation.information import Information, one_thread
+from .estimation.known_parameters import is_known, with_known
 from .estimation.residuals import Fit, Residuals
 from .estimation.shapes import alternatives, choose_shapes, refine_shapes
-from .measurement.signals import zero_phase_kernel
 from .methods import METHODS
 from .mounting import check_mounting, mounting_parameters, structural_base
 from .options import check_ranges, option
+from .reading import readers
 
 FOLDS = 5
 CURVE = 2000  # points per curve kept for the report
@@ -37,12 +39,14 @@ class EstimationOptions:
                             choices=tuple(ESTIMATORS))
     consistent: bool = option(False, 'bodies that can exist and friction that brakes: full '
                               'parameters, from which a URDF can be written')
+    choose_friction: bool = option(False, 'leave out friction laws of a joint that explain too '
+                                   'little, by an information criterion')
     refine_shapes: tuple = option(('stribeck', 'stribeck_atan'), 'friction laws whose constant '
                                   'is refined beyond the values tried, with its uncertainty')
     total_mass: float = option(0.0, 'known mass of all moving links, used with consistent; 0: '
                                'unknown', unit='kg', at_least=0.0)
-    weighed_links: tuple = option((), 'links whose mass is known, used with consistent')
-    weighed_masses: tuple = option((), 'their masses, one each', unit='kg', item=float)
+    given: tuple = option((), 'what is known: NAME, NAME VALUE or NAME VALUE STANDARD_DEVIATION '
+                          'of a parameter; a link or joint as the URDF says')
 
 
 @dataclass(frozen=True)
@@ -66,14 +70,18 @@ def identify(recordings, options, *, method='serial_arm', urdf='', validate=(), 
     rows = _method(method)
     robots = [robot_of(recording, options, urdf, method) for recording in recordings]
     _check_nominal(robots[0], options)
-    columns = rows.parameters(robots[0], options)
+    columns = _with_known(rows.parameters(robots[0], options), options)
     observations = [rows.observe(r, robot, options) for r, robot in zip(recordings, robots)]
     estimator = ESTIMATORS[options.estimator]
     with one_thread():
         base, keep, choices = _structure(rows, robots, columns)
         folds = _fold(rows, robots, observations, columns, keep, len(base), progress)
         base, folds = _settle_shapes(base, columns, keep, choices, folds)
-        read, instruments = _readers(rows, robots, observations)
+        read, instruments = readers(rows, robots, observations)
+        told = {}
+        if options.choose_friction:
+            base, folds, told['friction_choice'] = _choose_friction(
+                rows, robots, observations, base, folds, estimator)
         refined = _refine(Problem(_merge(folds), base, {}, read), options)
         if refined:
             base = refined.base
@@ -86,20 +94,20 @@ def identify(recordings, options, *, method='serial_arm', urdf='', validate=(), 
         estimate = estimator(Problem(total, base, residuals.correlation(), read, instruments))
         if refined:
             refined = _refine(Problem(total, base, estimate.correlation, read), options)
-            estimate = refined.widen(estimate)
+            estimate, told['shapes'] = refined.widen(estimate), refined.shapes
         left_out = _left_out(folds, base, estimator, estimate.correlation)
     statistics = {
         'samples': residuals.filtered.samples, 'rank': len(base), 'rank_in_data': estimate.rank,
         'rank_gap': base.gap, 'condition_number': estimate.condition_number,
         'deviation': estimate.deviation, 'correlation_samples': estimate.correlation,
         'training': _fits(total, estimate.params), 'left_out_relative_percent': left_out}
-    if refined:
-        statistics['shapes'] = refined.shapes
+    statistics.update(told)
     values = _standard(base, estimate)
     if options.consistent:
         values, statistics['consistent'] = _consistent(total, base, estimate, options)
     model = IdentifiedModel(
-        method, asdict(options), _robot_entry(robots[0]), _mounting_entry(rows, robots, recordings, options, base),
+        method, asdict(options), _robot_entry(robots[0]),
+        _mounting_entry(rows, robots, recordings, options, base),
         base.parameters, values, _base_entries(base, estimate),
         estimate.cov_params, statistics, region, [o.summary for o in observations],
         _provenance(recordings))
@@ -107,6 +115,10 @@ def identify(recordings, options, *, method='serial_arm', urdf='', validate=(), 
     if validate:
         statistics['validation'], judged = validation(model, validate, progress=progress)
         model.provenance['validation'] = [dict(r.provenance) for r in validate]
+        if options.consistent:
+            told = statistics['consistent']
+            told['unconstrained_validation'], _ = validation(
+                replace(model, values=np.array(told['unconstrained_values'])), validate)
     return Identification(model, curves, judged)
 
 
@@ -200,6 +212,14 @@ def _check_nominal(robot, options):
                               do='add <inertial>, or use estimator: weighted')
 
 
+def _with_known(columns, options):
+    """Return the Parameters with what is given; refuse estimators that hear no beliefs."""
+    if options.given and options.estimator != 'ridge':
+        raise ConfigError('given parameters', expected='estimator: ridge, which keeps them',
+                          found=options.estimator)
+    return with_known(columns, options.given)
+
+
 def _structure(rows, robots, columns):
     """
     Return the BaseParameters of the structure, and where every column goes in the information.
@@ -241,35 +261,6 @@ def _fold(rows, robots, observations, columns, keep, count, progress):
     return [f for f in folds if f.groups]
 
 
-def _readers(rows, robots, observations):
-    """Return ``read`` and ``instruments`` of Problem: the training data once more."""
-    def read(parameters):
-        for robot, observation in zip(robots, observations):
-            for state in observation.states(training=True):
-                yield from rows.regress(state, robot, parameters)
-
-    def instruments(parameters):
-        for robot, observation in zip(robots, observations):
-            pairs = zip(observation.states(training=True),
-                        _followed(observation).states(training=True))
-            for state, other in pairs:
-                yield from zip(rows.regress(state, robot, parameters),
-                               rows.regress(other, robot, parameters))
-
-    return read, instruments
-
-
-def _followed(observation):
-    """Return the observation of a motion that follows the measured one without its noise."""
-    if not hasattr(observation, 'kernel'):
-        raise ConfigError('estimator instrumental', expected='a method of joint motions',
-                          found='one without a low-pass to lower',
-                          exists=[n for n in ESTIMATORS if n != 'instrumental'])
-    # The cutoff is three times where the motion ends: a third of it leaves motion, no noise.
-    kernel = zero_phase_kernel(observation.clock.period, observation.summary['cutoff'] / 3.0)
-    return replace(observation, kernel=kernel, measured_velocity=False)
-
-
 def _cut(block, seen, own):
     """Yield (fold, part of the block) so that every recording falls into FOLDS equal stretches."""
     fold = np.minimum((seen + np.arange(len(block.t))) * FOLDS // own, FOLDS - 1)
@@ -291,6 +282,17 @@ def _settle_shapes(base, columns, keep, choices, folds):
         selection[place] = choices[name][k]
         final[base.independent[place]] = parameters[choices[name][k]]
     return replace(base, parameters=tuple(final)), [f.select(selection) for f in folds]
+
+
+def _choose_friction(rows, robots, observations, base, folds, estimator):
+    """Return base and folds with the laws that the data ask for, and the reasons."""
+    draft = estimator(Problem(_merge(folds), base, {}))
+    residuals, _, _ = _judge(rows, robots, observations, base.parameters,
+                             _standard(base, draft), True, None)
+    laws = {p.law for p in base.parameters if p.law}
+    choice = choose_laws(folds, base, estimator, residuals.correlation(), laws)
+    return (choice.base, [f.select(choice.selection) for f in folds],
+            {'joints': choice.reasons, 'left_out_percent': list(choice.left_out_percent)})
 
 
 def _refine(problem, options):
@@ -322,13 +324,13 @@ def _standard(base, estimate):
 
 def _consistent(information, base, estimate, options):
     """Return consistent standard parameters, and what is told of them beside the free ones."""
-    if len(options.weighed_links) != len(options.weighed_masses):
-        raise ConfigError('option weighed_masses', found=f'{len(options.weighed_masses)} values',
-                          expected=f'{len(options.weighed_links)}, one per weighed link')
-    masses = dict(zip(options.weighed_links, options.weighed_masses))
+    given = [p for p in with_known(base.parameters, options.given)
+             if any(line.split()[0] in (p.name, p.owner) for line in options.given)]
+    masses = {p.owner: p.nominal for p in given if p.unit == 'kg' and is_known(p)}
     with one_thread():
         found = consistent(Problem(information, base, estimate.correlation), estimate,
-                           masses=masses, total_mass=options.total_mass or None)
+                           masses=masses, total_mass=options.total_mass or None,
+                           known=[p.name for p in given if p.unit != 'kg' or not is_known(p)])
     return found.values, {
         'training': _fits(information, found.params), 'loss_percent': found.loss_percent,
         'smallest_pseudo_inertia_eigenvalue': found.smallest_eigenvalue,
@@ -409,9 +411,11 @@ def _mounting_entry(rows, robots, recordings, options, base):
 
 def _base_entries(base, estimate):
     out = []
+    # A given value is a value, though no data showed it.
+    given = np.array([is_known(base.parameters[k]) for k in base.independent])
     rows = zip(base.names(), base.expressions(), base.units(), estimate.params, estimate.bse,
-               estimate.data_bse, estimate.determined, base.nominal(), base.groupings())
-    for name, expression, unit, value, error, data_error, determined, nominal, grouping in rows:
+               estimate.determined | given, base.nominal(), base.groupings())
+    for name, expression, unit, value, error, determined, nominal, grouping in rows:
         known = bool(determined)
         out.append({'name': name, 'expression': expression, 'unit': unit, 'determined': known,
                     'value': float(value) if known else None,

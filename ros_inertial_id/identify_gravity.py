@@ -21,6 +21,7 @@ from .dynamics.regressor import RegressorBlock, RowGroup
 from .dynamics.robot_model import STANDARD_GRAVITY
 from .errors import ConfigError, EstimationError
 from .estimation.problem import prior_rows
+from .estimation.gravity_search import GravitySearch, heavy_columns, tangent
 from .estimation.information import Information, one_thread
 from .estimation.residuals import Residuals
 from .estimation.shapes import alternatives
@@ -28,10 +29,7 @@ from .identify import robot_of
 from .methods import METHODS
 from .mounting import any_mounting, structural_base
 
-DIRECTIONS = 60       # of the first search: 15 degrees apart
-STEPS = 30
-SMALL = 1e-9          # rad, the last step
-CERTAIN = 3.0         # nats: odds of 20 to 1
+CERTAIN = 3.0  # nats: odds of 20 to 1
 
 
 @dataclass(frozen=True)
@@ -67,6 +65,13 @@ class GravityEstimate:
         return bool(angles @ np.linalg.solve(self.covariance, angles)
                     <= chi2.ppf(confidence, 2))
 
+    def to_dict(self):
+        """Return plain values for JSON: the direction and how sure it and its sign are."""
+        return {'direction': self.direction.tolist(), 'gravity_base': self.gravity_base.tolist(),
+                'standard_error_deg': self.standard_error_deg, 'antipode': self.antipode.tolist(),
+                'relative_percent': list(self.relative_percent),
+                'sign_evidence': dict(self.sign)}
+
 
 def identify_gravity(recordings, options, *, method='serial_arm', urdf='', prior='nominal'):
     """
@@ -86,13 +91,13 @@ def identify_gravity(recordings, options, *, method='serial_arm', urdf='', prior
     with one_thread():
         base = structural_base(rows, any_mounting(rows, robot.urdf, options), parameters)
         observations = [rows.observe(r, robot, options) for r in recordings]
-        search = _Search(base, _fold(rows, robot.urdf, options, observations, base))
+        search = GravitySearch(base, _fold(rows, robot.urdf, options, observations, base))
         free, antipode = search.minima(None)
         if free.relative > 0.9:
             raise EstimationError('no direction of gravity explains the torques',
                                   found=f'a residual of {100 * free.relative:.0f} %')
         correlation = _correlation(rows, robot.urdf, options, observations, base, free)
-        search = _Search(base, search.information, correlation, free.deviation)
+        search = GravitySearch(base, search.information, correlation, free.deviation)
         return _decide(search, free, antipode, given, prior)
 
 
@@ -115,121 +120,10 @@ def _decide(search, free, antipode, given, prior):
     ambiguous = kind == 'data' or (kind == 'nominal' and strength['nominal'] < CERTAIN)
     chosen, other = pair[first], pair[1 - first]
     return GravityEstimate(
-        chosen.direction, STANDARD_GRAVITY * chosen.direction, _tangent(chosen.direction),
+        chosen.direction, STANDARD_GRAVITY * chosen.direction, tangent(chosen.direction),
         chosen.covariance, float(np.degrees(np.sqrt(np.linalg.eigvalsh(chosen.covariance)[-1]))),
         other.direction, (100 * chosen.relative, 100 * other.relative),
         {'decided_by': kind, 'evidence_nats': strength, 'ambiguous': ambiguous})
-
-
-@dataclass(frozen=True)
-class _Minimum:
-    """A local minimum: direction, weighted cost, covariance of the angles, base parameters."""
-
-    direction: np.ndarray
-    cost: float
-    covariance: np.ndarray
-    params: np.ndarray
-    deviation: dict
-    relative: float
-
-
-@dataclass(frozen=True)
-class _Search:
-    """Information about [W0, Gx, Gy, Gz] of the base columns, and weights per group."""
-
-    base: object
-    information: Information
-    correlation: dict = None
-    deviation: dict = None
-
-    def system(self, gravity, deviation):
-        """Return the stacked weighted rows (m, b), targets (m,) and slopes (3, m, b)."""
-        size, heavy = len(self.base), _heavy(self.base)
-        A, y, G = [], [], []
-        for name, group in self.information.groups.items():
-            full = np.zeros((len(group.R), self.information.size))
-            full[:, group.columns] = group.R[:, :-2]
-            slope = np.zeros((3, len(full), size))
-            for k in range(3):
-                slope[k][:, heavy] = full[:, size + k * len(heavy):][:, :len(heavy)]
-            scale = 1.0 / deviation[name] if deviation else 1.0
-            if self.correlation:
-                scale /= np.sqrt(self.correlation.get(name, 1.0))
-            A.append(scale * (full[:, :size] + np.tensordot(gravity, slope, 1)))
-            y.append(scale * group.R[:, -2])
-            G.append(scale * slope)
-        return np.vstack(A), np.concatenate(y), np.concatenate(G, axis=1)
-
-    def minima(self, belief):
-        """Return the best _Minimum over all directions, and that of the opposite half-space."""
-        found = sorted((self._profile(d, belief), tuple(d)) for d in _sphere(DIRECTIONS))
-        best = min((self.refine(np.array(d), belief) for _, d in found[:3]),
-                   key=lambda m: m.cost)
-        weighed = _Search(self.base, self.information, self.correlation, best.deviation)
-        best = weighed.refine(best.direction, belief)
-        return best, weighed.refine(-best.direction, belief)
-
-    def _profile(self, direction, belief):
-        A, y, _ = self.system(STANDARD_GRAVITY * direction, self.deviation)
-        return np.linalg.norm(y - A @ self._solve(A, y, belief))
-
-    def _solve(self, A, y, belief):
-        if belief is not None:
-            A, y = np.vstack([A, belief[0]]), np.concatenate([y, belief[1]])
-        scale = np.sqrt(np.diag(self.base.spread()))
-        change, *_ = np.linalg.lstsq(A * scale, y, rcond=1e-10)
-        return scale * change
-
-    def refine(self, direction, belief):
-        """Return the _Minimum that Gauss-Newton reaches from a direction (3,)."""
-        length = 1.0
-        for _ in range(STEPS):
-            A, y, G = self.system(STANDARD_GRAVITY * direction, self.deviation)
-            beta = self._solve(A, y, belief)
-            T = _tangent(direction)
-            J = STANDARD_GRAVITY * np.einsum('kmb,b,kj->mj', G, beta, T)
-            rest, whole = y - A @ beta, A
-            if belief is not None:
-                rest = np.concatenate([rest, belief[1] - belief[0] @ beta])
-                whole, J = np.vstack([A, belief[0]]), np.vstack([J, np.zeros((len(beta), 2))])
-            scale = np.sqrt(np.diag(self.base.spread()))
-            basis = _orthonormal(whole * scale)
-            J = J - basis @ (basis.T @ J)
-            step, *_ = np.linalg.lstsq(J, rest - basis @ (basis.T @ rest), rcond=None)
-            length = min(1.0, 0.3 / max(np.linalg.norm(step), 1e-300))
-            if np.linalg.norm(step) < SMALL:
-                break
-            direction = direction + T @ (length * step)
-            direction = direction / np.linalg.norm(direction)
-        deviation, relative = self._residual(direction, beta)
-        return _Minimum(direction, float(rest @ rest), np.linalg.pinv(J.T @ J), beta, deviation,
-                        relative)
-
-    def evidence(self, one, other):
-        """Return the log likelihood ratio of two _Minimum, each with its own variances."""
-        out = 0.0
-        for name, group in self.information.groups.items():
-            news = group.rows / (self.correlation or {}).get(name, 1.0)
-            out += news * np.log(other.deviation[name] / one.deviation[name])
-        return float(out)
-
-    def _residual(self, direction, beta):
-        bare = _Search(self.base, self.information)
-        A, y, _ = bare.system(STANDARD_GRAVITY * direction, None)
-        error, out, low = y - A @ beta, {}, 0
-        for name, group in self.information.groups.items():
-            high = low + len(group.R)
-            free = max(1.0, group.rows - (len(beta) + 2) / len(self.information.groups))
-            floor = 1e-12 * np.linalg.norm(y[low:high])
-            out[name] = max(np.linalg.norm(error[low:high]), floor, 1e-300) / np.sqrt(free)
-            low = high
-        return out, float(np.linalg.norm(error) / np.linalg.norm(y))
-
-
-def _orthonormal(A):
-    """Return a basis of the columns of A."""
-    U, s, _ = np.linalg.svd(A, full_matrices=False)
-    return U[:, s > 1e-10 * s[0]]
 
 
 def _one_shape(columns):
@@ -240,17 +134,11 @@ def _one_shape(columns):
     return tuple(p for k, p in enumerate(columns) if k not in drop)
 
 
-def _heavy(base):
-    """Return which of the base columns gravity acts on: masses and first moments."""
-    return np.array([i for i, k in enumerate(base.independent)
-                     if not base.parameters[k].law and base.parameters[k].unit in ('kg', 'kg m')])
-
-
 def _fold(rows, urdf, options, observations, base):
     """Return the Information about the columns [W0, Gx, Gy, Gz] of the base parameters."""
     robots = [rows.build(urdf, options, STANDARD_GRAVITY * g)
               for g in (np.zeros(3), *np.eye(3))]
-    heavy = _heavy(base)
+    heavy = heavy_columns(base)
     size = len(base) + 3 * len(heavy)
     information, identity = Information(size), np.arange(size)
     place = np.full(len(base.parameters), -1)
@@ -283,7 +171,7 @@ def _affine(four, place, rank, count):
 
 
 def _correlation(rows, urdf, options, observations, base, found):
-    """Return group -> autocorrelation time of the residual under a _Minimum [samples]."""
+    """Return group -> autocorrelation time of the residual under a Minimum [samples]."""
     robot = rows.build(urdf, options, STANDARD_GRAVITY * found.direction)
     values = base.expand(found.params, np.zeros(len(base.parameters)))
     residuals = Residuals()
@@ -292,17 +180,3 @@ def _correlation(rows, urdf, options, observations, base, found):
             for block in rows.regress(state, robot, base.parameters):
                 residuals.add(block, {g.name: g.W @ values[g.columns] for g in block.groups})
     return residuals.correlation()
-
-
-def _tangent(direction):
-    """Return two orthonormal vectors (3, 2) across a unit vector."""
-    Q, _ = np.linalg.qr(np.column_stack([direction, np.eye(3)[:, np.argsort(np.abs(direction))]]))
-    return Q[:, 1:3]
-
-
-def _sphere(count):
-    """Return directions (count, 3) evenly spread (Fibonacci spiral)."""
-    k = np.arange(count) + 0.5
-    z, turn = 1.0 - 2.0 * k / count, np.pi * (1.0 + 5 ** 0.5) * k
-    across = np.sqrt(1.0 - z ** 2)
-    return np.column_stack([across * np.cos(turn), across * np.sin(turn), z])

@@ -1,5 +1,6 @@
 """The corrected URDF is the given one with other numbers, and moves like the identified model."""
 
+from dataclasses import replace
 import difflib
 import re
 
@@ -13,7 +14,9 @@ from ros_inertial_id.dynamics.friction import friction_parameters
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import EstimationError
 from ros_inertial_id.estimation.corrected_urdf import corrected_urdf, damping_and_friction
-from ros_inertial_id.simulation.true_robot import parse, perturbed_urdf
+from ros_inertial_id.identify import identify, options_class
+from ros_inertial_id.measurement.kinematic_state import JointSpaceState
+from ros_inertial_id.methods import serial_arm
 
 MERGED = """<?xml version='1.0'?>
 <!-- a comment with a > in it -->
@@ -88,6 +91,37 @@ def test_moves_in_mujoco_as_predicted():
     np.testing.assert_allclose(mujoco_arm.torque(text, q, v, a), wanted, atol=1e-8)
 
 
+def test_an_identified_urdf_reproduces_the_model_s_torques():
+    urdf = mujoco_arm.description('franka')
+    names = mujoco_arm.joints_of(urdf)
+    t, q, v, a = mujoco_arm.motion(7, 15, 100, speed=0.8)
+    tau = mujoco_arm.torque(mujoco_arm.true_urdf(urdf, 1), q, v, a) + 0.5 * v
+    tau += 0.6 * np.tanh(v / 0.02) + 0.1 * np.random.default_rng(0).normal(size=v.shape)
+    options = replace(options_class('serial_arm')(), consistent=True,
+                      friction=('viscous', 'coulomb', 'armature', 'offset'))
+    model = identify([mujoco_arm.recording(names, t, q, v, tau)], options, urdf=urdf).model
+    robot = load_robot_model(urdf)
+    text = corrected_urdf(robot, model.parameters, model.values, model.region)
+    again = pin.buildModelFromXML(text)
+    data, friction = again.createData(), {}
+    for parameter, value in zip(model.parameters, model.values):
+        friction[parameter.law, parameter.owner] = value, parameter.shape
+    rest = np.zeros_like(q)
+    for j, name in enumerate(names):
+        value, width = friction['coulomb', name]
+        step = np.tanh(v[:, j] / width) if width else np.sign(v[:, j])
+        rest[:, j] = (value * step + friction['viscous', name][0] * v[:, j]
+                      + friction['armature', name][0] * a[:, j] + friction['offset', name][0])
+    state = JointSpaceState(t, 0, q, v, a, tau, tau)
+    low = 0
+    for block in serial_arm.regress(state, robot, model.parameters):
+        predicted = np.stack(list(model.predict(block).values()), axis=1)
+        part = slice(low, low + len(predicted))
+        rigid = [pin.rnea(again, data, *x) for x in zip(q[part], v[part], a[part])]
+        np.testing.assert_allclose(predicted, rigid + rest[part], atol=1e-8)
+        low += len(predicted)
+
+
 def test_only_numbers_of_inertials_change():
     robot = load_robot_model(MERGED)
     text = corrected_urdf(robot, parameters_of(robot), other_bodies(robot))
@@ -101,7 +135,8 @@ def test_only_numbers_of_inertials_change():
         return urdf[urdf.index('<joint'):]
 
     assert joints(text) == joints(MERGED)
-    assert '<!-- a comment with a > in it -->' in text and "<link name='arm'> <!-- kept -->" in text
+    assert '<!-- a comment with a > in it -->' in text
+    assert "<link name='arm'> <!-- kept -->" in text
     assert '<mass   value = "' in text and 'rpy="0.3 -0.2 0.1"' in text
     changed = [line for line in difflib.ndiff(MERGED.splitlines(), text.splitlines())
                if line.startswith('- ')]
@@ -151,7 +186,8 @@ def test_impossible_bodies_are_refused():
 
 def test_friction_is_written_where_the_urdf_has_it():
     robot = load_robot_model(MERGED)
-    laws = friction_parameters(1, 'turn', ('viscous', 'coulomb', 'offset'), 10.0, {'coulomb': 0.01})
+    laws = friction_parameters(1, 'turn', ('viscous', 'coulomb', 'offset'), 10.0,
+                               {'coulomb': 0.01})
     parameters = parameters_of(robot) + laws
     text = corrected_urdf(robot, parameters, np.r_[robot.inertias.ravel(), 0.7, 0.3, 5.0])
     assert '<dynamics damping="0.7"/>' in text  # it has no friction attribute
@@ -169,7 +205,7 @@ def test_a_bent_friction_curve_becomes_the_closest_straight_one():
 
 def test_a_perturbed_robot_is_written_back_exactly():
     urdf = mujoco_arm.description('franka')
-    true, _ = perturbed_urdf(parse(urdf), np.random.default_rng(5), 0.2, 0.2, 0.1)
+    true = mujoco_arm.true_urdf(urdf, 5)
     robot, wanted = load_robot_model(urdf), load_robot_model(true)
     text = corrected_urdf(robot, parameters_of(robot), wanted.inertias.ravel())
     np.testing.assert_allclose(load_robot_model(text).inertias, wanted.inertias, atol=1e-14)

@@ -195,3 +195,19 @@ def test_coulomb_asymmetry_and_offset_are_one_where_the_step_is_sharp():
     j = problem.base.names().index('off1')
     correlation = estimate.cov_params[i, j] / (estimate.bse[i] * estimate.bse[j])
     assert correlation < -0.9
+
+
+def test_identification_chooses_laws_when_asked_and_tells_why():
+    urdf, t, q, v, a, _ = paper_data(5)
+    names = mujoco_arm.joints_of(urdf)
+    tau = mujoco_arm.torque(urdf, q, v, a) + 0.8 * np.tanh(v / 0.02) + 0.5 * v
+    tau[:, 2] += 0.6
+    tau += 0.1 * np.random.default_rng(5).normal(size=v.shape)
+    options = replace(options_class('serial_arm')(), choose_friction=True, coulomb_width=0.02,
+                      friction=('viscous', 'coulomb', 'offset', 'spring'))
+    model = identify([mujoco_arm.recording(names, t, q, v, tau)], options, urdf=urdf).model
+    left = {(p.law, p.owner) for p in model.parameters if p.law}
+    assert {('viscous', n) for n in names} | {('coulomb', n) for n in names} <= left
+    assert ('offset', 'joint3') in left and ('spring', 'joint1') not in left
+    reasons = model.statistics['friction_choice']['joints']
+    assert {r['law'] for r in reasons['joint3'] if r['kept']} >= {'viscous', 'coulomb', 'offset'}

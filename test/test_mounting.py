@@ -136,7 +136,7 @@ def _alone_in_distal_frames(urdf):
 
 
 def _moved(end, pi):
-    """Return parameters about the joint of parameters about ``end`` (Steiner, translation only)."""
+    """Return parameters about the joint of parameters about ``end`` (Steiner)."""
     m, mc, p = pi[0], pi[1:4], end.translation
     xx, xy, yy, xz, yz, zz = pi[4:]
     inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])

@@ -75,7 +75,8 @@ def parse_closure(text, robot):
         try:
             numbers = [float(x) for x in words[3:]] + [0.0]
         except ValueError:
-            raise ConfigError(f'closure {text!r}', expected='numbers after the joints') from None
+            raise ConfigError(f'closure {text!r}', expected='numbers after the joints',
+                              found=' '.join(words[3:])) from None
         return Coupling(text, *(robot.joint_names.index(j) for j in joints), *numbers[:2])
     raise ConfigError('closure', found=repr(text), exists=(
         'point A B', 'planar_point A B', 'axis A B', 'weld A B', 'coupling J K RATIO [OFFSET]'))

@@ -268,6 +268,11 @@ def gravity_from_mounting(mounting, imu_gravity=None):
     return np.array([0.0, 0.0, -STANDARD_GRAVITY])
 
 
+def world_alone():
+    """Return an empty pinocchio model: the world is the only frame."""
+    return pin.Model()
+
+
 def link_placements(robot):
     """Return {link: (body, (4, 4) placement in the body's joint frame)}, body -1 for the base."""
     return {frame.name: (frame.parentJoint - 1, frame.placement.homogeneous.copy())

@@ -24,7 +24,7 @@ from ..dynamics.inertial_parameters import bodies, parameters_of, pseudo_inertia
 from ..errors import EstimationError
 from .problem import effective_deviation
 
-BELIEF = 0.1       # of D: a body may well weigh 2.6 times its nominal mass (one standard deviation)
+BELIEF = 0.1       # of D: one standard deviation is 2.6 times the nominal mass
 DISSIPATION = 0.1  # weight of -log(friction): shifts by 0.1 standard errors at one from zero
 NEWTON_STEPS = 200
 DECREMENT = 1e-10  # squared Newton decrement left: twice the distance of the objective from best
@@ -55,15 +55,16 @@ class ConsistentEstimate:
     steps: int
 
 
-def consistent(problem, estimate, *, masses=None, total_mass=None):
+def consistent(problem, estimate, *, masses=None, total_mass=None, known=()):
     """
     Return the ConsistentEstimate of a Problem, weighted as its unconstrained Estimate was.
 
     masses : {link: known mass [kg]}; total_mass : known sum of the masses of all moving links
+    known : names of parameters to keep at nominal, give or take their spread
     EstimationError when the known masses contradict one another or the links.
     """
     base = problem.base
-    cost = _cost(problem, estimate)
+    cost = _cost(problem, estimate, known)
     x, free = _start(cost, base.parameters, dict(masses or {}), total_mass)
     x, hessian, steps = _minimise(cost, x, free)
     K = base.matrix()
@@ -82,7 +83,8 @@ class _Cost:
     """
     The objective about x (p,).
 
-    A (b, b), b (b,), rest : weighted rows, |rest| what no parameters explain; M = A K
+    A (b, b), b (b,), rest : weighted rows, |rest| what no parameters explain
+    M, target : A K and b, with a row for each known parameter
     body : (n, 10) columns of the bodies; nominal (n, 4, 4) their P0, inverse (n, 4, 4)
     other : columns of no body; center, weight : their belief; C x >= 0 : passive friction
     """
@@ -91,6 +93,7 @@ class _Cost:
     b: np.ndarray
     rest: float
     M: np.ndarray
+    target: np.ndarray
     body: np.ndarray
     nominal: np.ndarray
     inverse: np.ndarray
@@ -118,7 +121,7 @@ class _Cost:
         except np.linalg.LinAlgError:
             return np.inf
         logdet = 2.0 * np.log(np.diagonal(factor, axis1=1, axis2=2)).sum()
-        residual = self.M @ x - self.b
+        residual = self.M @ x - self.target
         away = (x[self.other] - self.center) * self.weight
         return (0.5 * residual @ residual + 0.5 * away @ away
                 + BELIEF * (np.einsum('nij,nji->', self.inverse, P) - logdet)
@@ -126,7 +129,7 @@ class _Cost:
 
     def derivatives(self, x):
         """Return gradient (p,) and Hessian (p, p)."""
-        gradient = self.M.T @ (self.M @ x - self.b)
+        gradient = self.M.T @ (self.M @ x - self.target)
         hessian = self.M.T @ self.M
         G = np.einsum('nij,kjl->nkil', np.linalg.inv(self.pseudo(x)), _UNIT)
         slope = np.einsum('nij,kji->nk', self.inverse, _UNIT) - np.einsum('nkii->nk', G)
@@ -142,7 +145,7 @@ class _Cost:
         return gradient, hessian
 
 
-def _cost(problem, estimate):
+def _cost(problem, estimate, known):
     parameters = problem.base.parameters
     A, b, rest = problem.information.system(effective_deviation(problem, estimate.deviation))
     first = np.array(list(bodies(parameters).values()), dtype=int)
@@ -151,7 +154,11 @@ def _cost(problem, estimate):
     other = np.setdiff1d(np.arange(len(parameters)), body)
     weight = 1.0 / np.array([p.spread for p in parameters])[other]
     P0 = solid(nominal[body])
-    return _Cost(A, b, rest, A @ problem.base.matrix(), body, P0, np.linalg.inv(P0), other,
+    kept = [k for k, p in enumerate(parameters) if p.name in known]
+    pins = np.eye(len(parameters))[kept] / np.array([[parameters[k].spread] for k in kept]
+                                                    ).reshape(-1, 1)
+    return _Cost(A, b, rest, np.vstack([A @ problem.base.matrix(), pins]),
+                 np.concatenate([b, pins @ nominal]), body, P0, np.linalg.inv(P0), other,
                  nominal[other], weight, passive_rows(parameters))
 
 
@@ -230,4 +237,4 @@ def _minimise(cost, x, free):
                 return x, hessian, step
         x, value = x + length * direction, new
     raise EstimationError('the physically consistent estimate did not settle',
-                          found=f'a Newton decrement of {decrement:.1e} after {NEWTON_STEPS} steps')
+                          found=f'a decrement of {decrement:.1e} after {NEWTON_STEPS} steps')

@@ -3,8 +3,10 @@ The corrected URDF: the given text with other numbers in <inertial> and <dynamic
 
 Tags are found by an XML parser, but only the attributes that change are replaced in the text, so
 comments, order and formatting stay.  A second <origin> (or other single part) of a joint, which
-ROS reads over but MuJoCo refuses, is put into a comment.  Links fixed to one another are one body to an identification;
-its pseudo-inertia P is shared out by the congruence T that turns their nominal sum P0 into it,
+ROS reads over but MuJoCo refuses, is put into a comment.
+
+Links fixed to one another are one body to an identification; its pseudo-inertia P is shared out
+by the congruence T that turns their nominal sum P0 into it,
 
     T P0 T = P,   T = P0^-1/2 (P0^1/2 P P0^1/2)^1/2 P0^-1/2,   P_link' = T P_link T,
 

@@ -35,6 +35,8 @@ def choose_laws(folds, base, estimator, correlation, laws):
     """
     Return the FrictionChoice among ``laws`` (names), every other column staying.
 
+    A law that is grouped with other parameters (a rotor inertia with a link's) stays, too.
+
     folds : Informations of the b base columns, of successive stretches of the data
     correlation : group -> autocorrelation time of the residual [samples]
     """
@@ -46,7 +48,7 @@ def choose_laws(folds, base, estimator, correlation, laws):
         estimate = estimator(problem)
         z_square = (estimate.params / estimate.bse) ** 2
         weakest, margin = None, 0.0
-        for i, parameter in _optional(small, laws):
+        for i, parameter in _optional(small, laws, total.groups):
             group = total.groups[parameter.owner]
             threshold = np.log(group.rows / correlation.get(parameter.owner, 1.0))
             reasons[parameter.owner, parameter.law] = (True, z_square[i], threshold)
@@ -79,10 +81,11 @@ def without(base, place):
         dependent=base.dependent - (base.dependent > k), X=np.delete(base.X, place, axis=0))
 
 
-def _optional(base, laws):
-    """Yield (place, Parameter) of the base parameters of ``laws`` that stand alone."""
+def _optional(base, laws, groups):
+    """Yield (place, Parameter) of the base parameters of ``laws`` in a joint that stand alone."""
     for i, (k, row) in enumerate(zip(base.independent, base.X)):
-        if base.parameters[k].law in laws and not np.any(row):
+        own = base.parameters[k]
+        if own.law in laws and own.owner in groups and not np.any(row):
             yield i, base.parameters[k]
 
 

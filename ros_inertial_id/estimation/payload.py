@@ -129,5 +129,3 @@ def describe_payload(link, frame, placement, pi, covariance, deviation, relative
     return Payload(link, frame, float(value[0]), value[1:4], value[4:].reshape(3, 3),
                    float(error[0]), error[1:4], error[4:].reshape(3, 3), pi, covariance,
                    dict(zip(SYMBOLS, bounded.tolist())), deviation, relative)
-
-

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..estimation.information import one_thread
 from .feasible import clearances, finest_grid
 from .objective import Objective
 
@@ -51,6 +52,11 @@ class Assessment:
 
 def assess(problem, x):
     """Return the Assessment of the motion at coordinates x of a MotionProblem."""
+    with one_thread():
+        return _assess(problem, x)
+
+
+def _assess(problem, x):
     times = finest_grid(problem)
     count = len(times)
     joints, outside, gap, information, postures = {}, -np.inf, np.inf, 0.0, []

@@ -41,11 +41,14 @@ class Limits:
         return self.sphere > 0.0 or bool(np.isfinite(self.box).any())
 
     def use_of_joints(self, q, v, a, tau):
-        """Return the largest use of each limit, {kind: (n,)}, 1 at the limit; arrays (n, N)."""
-        return {'position': (np.abs(q - self.middle[:, None]).max(1) / self.half),
-                'velocity': np.abs(v).max(1) / self.velocity,
-                'acceleration': np.abs(a).max(1) / self.acceleration,
-                'effort': np.abs(tau).max(1) / self.effort}
+        """Return the largest use of each limit there is, {kind: (n,)}, 1 at it; arrays (n, N)."""
+        use = {'position': np.abs(q - self.middle[:, None]).max(1) / self.half,
+               'velocity': np.abs(v).max(1) / self.velocity,
+               'acceleration': np.abs(a).max(1) / self.acceleration,
+               'effort': np.abs(tau).max(1) / self.effort}
+        if np.isinf(self.acceleration).all():
+            del use['acceleration']
+        return use
 
     def tool_outside(self, tool):
         """Return how far the end effector (3, N) is outside box and sphere (N,) [m], or inside."""

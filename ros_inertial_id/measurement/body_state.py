@@ -155,16 +155,17 @@ def choose_pose_cutoff(pieces, period):
     Return (cutoff [Hz], end of the motion [Hz]) for poses ``pieces``: list of arrays (N_i, k).
 
     Markers are white: above the motion the spectrum of a pose is flat.  The motion ends where
-    the highest band stands out of that floor tenfold; half an octave more keeps what the filter
-    would bend, never above a quarter of the sampling rate.
+    the highest band stands out of that floor tenfold, and the cutoff is there: beyond it noise
+    of the accelerations, which biases, grows with the fifth power of the cutoff.
     """
     length = max(len(piece) for piece in pieces)
     window = int(min(length, max(64, 4.0 / period)))
     total, weight = 0.0, 0
     for piece in pieces:
         if len(piece) >= window:
-            frequency, power = signal.welch(piece, 1.0 / period, nperseg=window, axis=0,
-                                            detrend='linear')
+            # A window without side lobes: a slow swing must not leak above the noise.
+            frequency, power = signal.welch(piece, 1.0 / period, 'blackmanharris', window,
+                                            axis=0, detrend='linear')
             total, weight = total + len(piece) * power, weight + len(piece)
     power, top = total / weight, 0.25 / period
     floor = np.median(power[frequency > top], axis=0)
@@ -173,4 +174,4 @@ def choose_pose_cutoff(pieces, period):
     inside[1:] &= inside[:-1]
     ends = frequency[np.flatnonzero(inside.any(1))]
     end = float(ends[-1]) if ends.size else float(frequency[1])
-    return float(np.clip(1.5 * end, 1.0, top)), end
+    return float(np.clip(end, 1.0, top)), end

@@ -185,6 +185,12 @@ def observe_joints(recording, joints, options=None, actuated=None):
     effort = _series(force, 'effort', actuated, origin)
     _check_effort(effort, force.topic)
     clock = _common_clock(motion, force, joints, origin)
+    series = (*position.values(), *velocity.values(), *effort.values())
+    for t in {id(t): t for t, _ in series}.values():
+        clock = signals.covered(clock, t)
+    if not clock.segments:
+        raise RecordingError('the joints are never recorded together', found={
+            joint: f'{t[0]:.3f} to {t[-1]:.3f} s' for joint, (t, _) in position.items()})
     probe = JointSpaceObservation(joints, position, velocity, effort, clock, np.ones(1),
                                   False, effort_map(options, len(actuated)))
     measured, agreement = _choose_velocity(probe, options.velocity)

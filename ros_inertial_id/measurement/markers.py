@@ -16,6 +16,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from ..errors import ConfigError, RecordingError
+from . import signals
 
 LINE = re.compile(r'^(\S+?)(?:\[([^\]]+)\])?\s+(\S+)(?:\s+(pose|position))?$')
 SAME_FRAME = 0.25  # of the frame period: stamps closer than that are one camera frame
@@ -154,6 +155,10 @@ def clock_offset(t, reference, measured_t, measured, limit):
     if inside.sum() < 10:
         raise RecordingError('the sensors have too little time in common',
                              found=f'{int(inside.sum())} samples')
+
+    # Interpolation halves white noise midway between samples: smooth it before, or the offset
+    # is drawn there.
+    measured = signals.smooth(measured, signals.zero_phase_kernel(1.0, 0.1))
 
     def correlation(offset):
         other = np.stack([np.interp(t[inside] + offset, measured_t, x) for x in measured.T], 1)

@@ -9,7 +9,7 @@ at the lag that the user accepts.  So live and offline are the same code, and a 
 be filtered piece by piece with the same result as in one.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import signal
@@ -69,6 +69,27 @@ def uniform_clock(stamp_ns, origin_ns, topic):
     missing = sum(c for _, c in segments) - len(stamp_ns)
     return Clock(period, int(origin_ns), tuple(segments), len(stamp_ns), max(0, missing),
                  len(cuts))
+
+
+def covered(clock, stamps):
+    """
+    Return the Clock without the stretches in which a series with ``stamps`` (n,) [s] is silent.
+
+    A series at a rate of its own is silent for longer than a few of its own periods.
+    """
+    steps, period = np.diff(stamps), clock.period
+    longest = max(LONGEST_GAP, 10 * float(np.median(steps))) if len(steps) else 0.0
+    cuts = np.flatnonzero(steps > longest)
+    segments = []
+    for start, count in clock.segments:
+        for low, high in zip(stamps[np.r_[0, cuts + 1]], stamps[np.r_[cuts, len(stamps) - 1]]):
+            # As above, half a period of tolerance.
+            first = max(0, int(np.ceil((low - start) / period - 0.5)))
+            last = min(count - 1, int(np.floor((high - start) / period + 0.5)))
+            if last > first:
+                segments.append((start + first * period, last - first + 1))
+    more = len(segments) - len(clock.segments)
+    return replace(clock, segments=tuple(segments), gaps=clock.gaps + max(0, more))
 
 
 def zero_phase_kernel(period, cutoff, half_width=None):

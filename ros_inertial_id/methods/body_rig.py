@@ -9,11 +9,10 @@ from dataclasses import dataclass
 import hashlib
 
 import numpy as np
-import pinocchio as pin
 import yaml
 
 from ..dynamics.body_motion import frame_of
-from ..dynamics.robot_model import RobotModel, robot_from_options
+from ..dynamics.robot_model import RobotModel, robot_from_options, world_alone
 from ..errors import ConfigError, RobotModelError
 from ..measurement.body_sources import BodySource
 from .link_tree import free_joint, read_joint, rotation_of, vector
@@ -67,7 +66,7 @@ class BodyRig:
     @property
     def pin_model(self):
         """Return the pinocchio model of the arm; an empty one where bodies are measured."""
-        return self.arm.pin_model if self.arm else pin.Model()
+        return self.arm.pin_model if self.arm else world_alone()
 
     def kinematics_sha256(self):
         """Return a hash of what the bodies are called, where and how they are joined."""

@@ -13,7 +13,8 @@ from ..errors import RecordingError
 from ..measurement import signals
 from ..measurement.body_sources import (BodiesObservation, common_clock, gaps_between, half_width,
                                         read_pose, usable)
-from ..measurement.body_state import BodyState, choose_pose_cutoff, on_clock, state_of_pose
+from ..measurement.body_state import (BodyState, choose_pose_cutoff, on_clock, smoothed_derivatives,
+                                      state_of_pose)
 
 HELD = 0.005  # [rad] rms: a joint that turns less is held; noise of markers makes a tenth of it
 MOVING = 0.1  # [rad] rms: one that turns less than this, yet is not held, was meant to be
@@ -65,22 +66,28 @@ class PlatformMotion:
 
     def posture(self, t):
         """Return per link (mean rotation in its parent, rms of its turning [rad])."""
-        quats = [None if s is None else on_clock(s.t, s.values[:, 3:], t) for s in self.series]
-        out, frames = [], [Rotation.from_quat(quats[0])]
-        for joint, quat in zip(self.robot.joints[1:], quats[1:]):
-            parent = frames[joint.parent]
-            if quat is None:
-                frames.append(parent * Rotation.from_matrix(joint.rotation))
+        frames = [Rotation.from_quat(self.raw(k, t)) for k in range(len(self.series))]
+        out = []
+        for joint, series, own in zip(self.robot.joints[1:], self.series[1:], frames[1:]):
+            if series is None:
                 out.append((joint.rotation, 0.0))
                 continue
-            frames.append(Rotation.from_quat(quat))
-            relative = parent.inv() * frames[-1]
+            relative = frames[joint.parent].inv() * own
             mean = relative.mean()
             away = (mean.inv() * relative).as_rotvec()
             half = min(half_width(self.kernel), len(t) // 4)
             smooth = signals.smooth(away, np.full(2 * (half // 2) + 1, 1 / (2 * (half // 2) + 1)))
             out.append((mean.as_matrix(), float(np.sqrt((smooth ** 2).sum(1).mean()))))
         return out
+
+    def raw(self, body, t):
+        """Return the unfiltered attitude of a body (N, 4), that of its carrier where bolted."""
+        series = self.series[body]
+        if series is not None:
+            return on_clock(series.t, series.values[:, 3:], t)
+        joint = self.robot.joints[body]
+        turn = Rotation.from_quat(self.raw(joint.parent, t))
+        return (turn * Rotation.from_matrix(joint.rotation)).as_quat()
 
     def __call__(self, t):
         gravity = self.robot.gravity_base
@@ -93,6 +100,11 @@ class PlatformMotion:
                 bodies.append(attached(parent, joint, mean))
                 continue
             pose = on_clock(series.t, series.values, t)
+            if joint.kind == 'revolute':
+                angle = hinge_angle(self.raw(joint.parent, t), pose[:, 3:], joint)
+                bodies.append(hinged(parent, joint, *smoothed_derivatives(
+                    angle[:, None], self.kernel, self.period)))
+                continue
             own = state_of_pose(pose[:, :3], pose[:, 3:], self.kernel, self.period, gravity)
             bodies.append(jointed(parent, joint, own))
         return tuple(bodies)
@@ -115,6 +127,29 @@ def jointed(parent, joint, own):
     pivot = parent.acc + _swing(parent.omega, parent.alpha, joint.position)
     acc = turn.inv().apply(carrier.apply(pivot)) - _swing(own.omega, own.alpha, joint.own_position)
     return BodyState(position, own.quaternion_xyzw, own.omega, own.alpha, acc)
+
+
+def hinge_angle(parent, own, joint):
+    """
+    Return the angle (N,) [rad] of a revolute Joint between attitudes (N, 4), without jumps.
+
+    What its markers show across the axis is noise, for the hinge does not turn there.
+    """
+    relative = (Rotation.from_matrix(joint.rotation).inv() * Rotation.from_quat(parent).inv()
+                * Rotation.from_quat(own)).as_quat()
+    return np.unwrap(2.0 * np.arctan2(relative[:, :3] @ joint.axis, relative[:, 3]))
+
+
+def hinged(parent, joint, angle, rate, acceleration):
+    """Return the BodyState of a body on a hinge of its parent; angle and rates (N, 1)."""
+    turn = Rotation.from_matrix(joint.rotation) * Rotation.from_rotvec(angle * joint.axis)
+    omega_p, alpha_p = turn.inv().apply(parent.omega), turn.inv().apply(parent.alpha)
+    spin = rate * joint.axis
+    own = BodyState(parent.position,
+                    (Rotation.from_quat(parent.quaternion_xyzw) * turn).as_quat(),
+                    omega_p + spin, alpha_p + acceleration * joint.axis
+                    + np.cross(omega_p, spin), parent.acc)
+    return jointed(parent, joint, own)
 
 
 def _swing(omega, alpha, arm):

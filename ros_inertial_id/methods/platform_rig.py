@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import hashlib
 
 import numpy as np
-import pinocchio as pin
 
+from ..dynamics.robot_model import world_alone
 from ..errors import ConfigError
 from .body_rig import _mapping, read_description, read_source
 from .link_tree import free_joint, read_joint, rotation_of, vector
@@ -55,7 +55,7 @@ class PlatformRig:
     @property
     def pin_model(self):
         """Return an empty pinocchio model: the world is the only frame."""
-        return pin.Model()
+        return world_alone()
 
     def kinematics_sha256(self):
         """Return a hash of the links' names and joints."""

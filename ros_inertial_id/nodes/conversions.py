@@ -5,6 +5,7 @@ from dataclasses import fields
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rcl_interfaces.msg import (FloatingPointRange, IntegerRange, ParameterDescriptor,
                                 ParameterType)
+from rclpy.clock import Clock, ClockType
 from rclpy.exceptions import ParameterUninitializedException
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
@@ -39,6 +40,11 @@ def stream(node, topic, wish='auto'):
     return QoSProfile(
         history=HistoryPolicy.KEEP_LAST, depth=DEPTH,
         reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT)
+
+
+def every(node, period, callback):
+    """Call back every ``period`` [s] of real time: a simulated clock may stand still."""
+    node.create_timer(period, callback, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
 
 def declare_options(node, kind, defaults=None):

@@ -25,7 +25,8 @@ from ..errors import InertialIdError, MotionError
 from ..excitation.fourier import read_motion
 from ..excitation.playback import Guard, check_course, plan_course
 from ..options import check_ranges, option
-from .conversions import declare_options, diagnostics, joint_rows, latched, read_options, stream
+from .conversions import (declare_options, diagnostics, every, joint_rows, latched, read_options,
+                          stream)
 from .running import run
 
 PIECE = 0.1  # [s] between pieces; each covers more than two of them
@@ -73,10 +74,10 @@ class Excitation(Node):
             verb: self.create_client(Trigger, f'{self._options().recorder or "recorder"}/{verb}')
             for verb in ('start', 'stop')}
         self.create_timer(PIECE, self._send)
-        self.create_timer(0.02, self._watch_silence)
-        self.create_timer(0.05, self._start_recorder)
-        self.create_timer(0.2, self._look_for_publisher)
-        self.create_timer(1.0, lambda: self._diagnostics.publish(diagnostics(
+        every(self, 0.02, self._watch_silence)
+        every(self, 0.05, self._start_recorder)
+        every(self, 0.2, self._look_for_publisher)
+        every(self, 1.0, lambda: self._diagnostics.publish(diagnostics(
             self, 'error' if self._status.startswith('stopped') else 'ok', self._status, {})))
         self._say('idle')
         self.get_logger().info('off until asked: call ~/check, then ~/play')

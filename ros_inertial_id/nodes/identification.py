@@ -5,12 +5,14 @@ Node ``identification``: from the last recording to a model that every controlle
 recorder finished last; the answer comes when the model is published.
 """
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 import pathlib
 import sys
 import threading
 
 from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 from rclpy.task import Future
 from std_msgs.msg import Float64MultiArray, String
@@ -23,7 +25,7 @@ from ..measurement.bag import read_bag
 from ..methods import METHODS
 from ..options import check_ranges, option
 from ..report import summary, write_report
-from .conversions import (declare_options, diagnostics, latched, read_options, table)
+from .conversions import declare_options, diagnostics, every, latched, read_options, table
 from .running import run
 
 
@@ -50,15 +52,16 @@ class Identification(Node):
         self._kind = options_class(own.method)
         check_ranges(declare_options(self, self._kind, defaults))
         self._last = ''
-        self._worker = None
+        self._worker, self._ended = None, False
         self._state = ('ok', 'no model yet', {})
         self._model = self.create_publisher(String, '~/identified_model', latched())
         self._table = self.create_publisher(Float64MultiArray, '~/base_parameters', latched())
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
         self.create_subscription(String, 'recorder/recording', self._remember, latched())
-        self.create_service(Trigger, '~/identify', self._answer)
-        self.create_timer(1.0, lambda: self._diagnostics.publish(
-            diagnostics(self, *self._state)))
+        # A group of its own: an unfinished answer blocks all other callbacks of its group.
+        self.create_service(Trigger, '~/identify', self._answer,
+                            callback_group=ReentrantCallbackGroup())
+        every(self, 1.0, lambda: self._diagnostics.publish(diagnostics(self, *self._state)))
         self.get_logger().info(f'method {own.method}; call ~/identify')
 
     def _remember(self, message):
@@ -98,18 +101,23 @@ class Identification(Node):
             raise RecordingError('no recording to identify from',
                                  do='record one, or set the parameter recording')
         urdf = _text(own.urdf_file) if own.urdf_file else ''
-        judges = [read_bag(own.validation)] if own.validation else []
+        with _writing(own.out):
+            pathlib.Path(own.out).mkdir(parents=True, exist_ok=True)
         self.get_logger().info(f'identifying from {path}')
-        result = identify([read_bag(path)], options, method=own.method, urdf=urdf,
-                          validate=judges)
-        model = result.model
-        if own.out:
-            folder = pathlib.Path(own.out)
-            folder.mkdir(parents=True, exist_ok=True)
-            (folder / 'model.yaml').write_text(model.to_yaml())
-            write_report(result, folder / 'report.html')
-        self._publish(model)
-        return summary(model)
+        bags = [read_bag(bag, progress=self._go_on) for bag in (path, own.validation) if bag]
+        result = identify(bags[:1], options, method=own.method, urdf=urdf, validate=bags[1:],
+                          progress=self._go_on)
+        self._publish(result.model)
+        with _writing(own.out):
+            if own.out:
+                pathlib.Path(own.out, 'model.yaml').write_text(result.model.to_yaml())
+                write_report(result, pathlib.Path(own.out, 'report.html'))
+        return summary(result.model)
+
+    def _go_on(self, *_):
+        """Leave a long computation when the node is asked to end."""
+        if self._ended:
+            raise RecordingError('the node was shut down while it identified')
 
     def _publish(self, model):
         self._model.publish(String(data=model.to_yaml()))
@@ -129,6 +137,7 @@ class Identification(Node):
 
     def destroy_node(self):
         """Wait for the worker: a thread must not outlive the middleware."""
+        self._ended = True
         if self._worker is not None:
             self._worker.join()
         super().destroy_node()
@@ -139,6 +148,14 @@ def _text(path):
         return pathlib.Path(path).read_text()
     except OSError as error:
         raise ConfigError(f'{path} cannot be read', found=error.strerror) from None
+
+
+@contextmanager
+def _writing(folder):
+    try:
+        yield
+    except OSError as error:
+        raise ConfigError(f'out: {folder} cannot be written', found=error.strerror) from None
 
 
 def main(args=None):

@@ -22,7 +22,7 @@ from ..errors import InertialIdError, RecordingError
 from ..measurement.bag import BagWriter
 from ..measurement.messages import DECODERS, encode_string
 from ..options import check_ranges, option
-from .conversions import declare_options, diagnostics, latched, stream
+from .conversions import declare_options, diagnostics, every, latched, stream
 from .running import run
 
 STRING = 'std_msgs/msg/String'
@@ -60,15 +60,16 @@ class Recorder(Node):
         self._lost_before = 0
         self._bag = self._problem = None
         self._last_counts, self._counted = {}, {}
+        self._texts = {}  # topic -> latched text that is not yet in the bag
         self._finished = self.create_publisher(String, '~/recording', latched())
         self._diagnostics = self.create_publisher(type(diagnostics(self, 'ok', '', {})),
                                                   '/diagnostics', 10)
         self.create_subscription(String, topic, self._take_description, latched(), raw=True)
         self.create_service(Trigger, '~/start', self._answer_start)
         self.create_service(Trigger, '~/stop', self._answer_stop)
-        self.create_timer(0.2, self._look_for_publishers)
-        self.create_timer(FLUSH, self._flush)
-        self.create_timer(1.0, self._diagnose)
+        every(self, 0.2, self._look_for_publishers)
+        every(self, FLUSH, self._flush)
+        every(self, 1.0, self._diagnose)
         self.get_logger().info(
             f"ready to record {', '.join(self._topics)} to {self._options.out}, "
             f'mounting {self._options.mounting!r}; call ~/start')
@@ -101,30 +102,32 @@ class Recorder(Node):
             self._lost[topic] = event.total_count
 
         arguments = (kind, topic, take, stream(self, topic, self._options.reliability))
+        events = SubscriptionEventCallbacks(message_lost=lose)
         try:
-            reader = self.create_subscription(
-                *arguments, raw=True, event_callbacks=SubscriptionEventCallbacks(message_lost=lose))
+            reader = self.create_subscription(*arguments, raw=True, event_callbacks=events)
         except UnsupportedEventTypeError:
             reader = self.create_subscription(*arguments, raw=True)
         self._readers[topic] = reader
 
     def _take_description(self, message):
-        self._description = bytes(message)
-        if self._bag is not None:
-            try:
-                self._write_text(self._bag, self._description_topic, self._description)
-            except RecordingError as error:
-                self._give_up(error)
+        self._description = self._texts[self._description_topic] = bytes(message)
+        self._flush()
 
-    def _write_text(self, bag, topic, text):
-        if topic not in bag.counts:
-            bag.add_topic(topic, STRING, latched=True)
-        bag.write(topic, text, self.get_clock().now().nanoseconds)
+    def _write_texts(self):
+        """Write the latched texts that wait to be, unless a simulated clock has not begun."""
+        now = self.get_clock().now().nanoseconds
+        while self._texts and now:
+            topic, text = self._texts.popitem()
+            if topic not in self._bag.counts:
+                self._bag.add_topic(topic, STRING, latched=True)
+            self._bag.write(topic, text, now)
 
     def _write(self, topic, message):
         if self._bag is None:
             return
         try:
+            if self._texts:
+                self._write_texts()
             self._bag.write(topic, bytes(message), self.get_clock().now().nanoseconds)
         except RecordingError as error:
             self._give_up(error)
@@ -133,6 +136,7 @@ class Recorder(Node):
         if self._bag is None:
             return
         try:
+            self._write_texts()
             self._bag.flush()
         except RecordingError as error:
             self._give_up(error)
@@ -172,13 +176,13 @@ class Recorder(Node):
             raise RecordingError(f'folder {folder} cannot be made',
                                  found=error.strerror) from None
         bag = BagWriter(folder / name, self._options.storage, self._options.compress)
-        self._write_text(bag, self.resolve_topic_name('mounting'),
-                         encode_string(self.get_parameter('mounting').value))
+        self._texts = {self.resolve_topic_name('mounting'):
+                       encode_string(self.get_parameter('mounting').value)}
         if self._description:
-            self._write_text(bag, self._description_topic, self._description)
+            self._texts[self._description_topic] = self._description
         else:
             self.get_logger().warning(
-                f'no {self._description_topic} was published yet: without it the bag needs --urdf')
+                f'no {self._description_topic} yet: a bag without it needs --urdf')
         for topic in self._topics:
             bag.add_topic(topic, self._types[topic])
         self._problem, self._bag, self._lost_before = None, bag, sum(self._lost.values())
@@ -199,6 +203,7 @@ class Recorder(Node):
                                  do='' if self._problem else 'call ~/start first')
         bag = self._bag
         try:
+            self._write_texts()
             bag.close()
         except RecordingError as error:
             self._give_up(error)

@@ -23,7 +23,7 @@ from ..measurement.kinematic_state import effort_map
 from ..measurement.live import LiveJoints
 from ..methods import METHODS
 from ..options import check_ranges, option
-from .conversions import declare_options, diagnostics, joint_rows, latched, stream
+from .conversions import declare_options, diagnostics, every, joint_rows, latched, stream
 from .running import run
 
 OUTSIDE = 0.1  # how far beyond the identified range, as a share of it, is called outside
@@ -69,9 +69,9 @@ class TorquePrediction(Node):
             self.create_subscription(String, self._options.model_topic, lambda m: self._take_model(
                 m.data, self._options.model_topic), latched())
             self.get_logger().info(f'waiting for a model on {self._options.model_topic}')
-        self.create_timer(self._options.period, self._predict)
-        self.create_timer(0.2, self._look_for_publisher)
-        self.create_timer(1.0, self._diagnose)
+        every(self, self._options.period, self._predict)
+        every(self, 0.2, self._look_for_publisher)
+        every(self, 1.0, self._diagnose)
 
     def _take_description(self, message):
         self._description = message.data

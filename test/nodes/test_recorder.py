@@ -59,7 +59,7 @@ def test_every_joint_state_of_another_process_is_in_the_bag(
     graph.until(lambda: counted(graph) == count, f'{count} counted')
     response = graph.call('recorder/stop')
     assert response.success
-    assert response.message == f'{path}: 1 /mounting, {count} /joint_states'
+    assert response.message == f'{path}: {count} /joint_states, 1 /mounting'
     bag = read_bag(path)
     assert sequence(bag) == list(range(count))
     channel = bag.channels['/joint_states']

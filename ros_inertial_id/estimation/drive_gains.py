@@ -1,0 +1,159 @@
+"""
+Drive gains: what effort is worth in torque, found together with the robot's parameters.
+
+    effort_j = (W_j beta + L_j) / K_j       (L: torque of a load that is known, or zero)
+
+Scaling all parameters and all gains alike leaves every effort as it was: without a known load or
+one known gain no torque, mass or gain can be known, only their ratios (Gautier and Briot 2014).
+With either, all are, where the motion couples the joints.  The noise is in the effort, so it is
+the measured side here; the problem is bilinear and solved by Gauss-Newton.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import EstimationError
+
+STEPS = 60
+SETTLED = 1e-10
+
+
+@dataclass(frozen=True)
+class DriveGains:
+    """
+    gains, gain_errors : joint -> joint torque per unit of effort, e.g. N m/A on the link side
+        (a motor's own gain is this over its gear ratio); error 0 where it was given
+    params, cov_params : (b,), (b, b) base parameters
+    deviation : joint -> standard deviation of the effort's residual [unit of effort]
+    relative_percent : of the effort that is not explained [%]
+    """
+
+    gains: dict
+    gain_errors: dict
+    params: np.ndarray
+    cov_params: np.ndarray
+    deviation: dict
+    relative_percent: float
+
+
+def solve_drive_gains(information, base, known=None, correlation=None):
+    """
+    Return the DriveGains.
+
+    information : about the b base columns and last the torque of the known load (0 without it);
+        the measured side is the effort as recorded
+    base : BaseParameters; known : {joint: gain} of the datasheet
+    EstimationError when neither a load nor a gain is known, or the motion does not tell.
+    """
+    groups, known = information.groups, dict(known or {})
+    strange = sorted(set(known) - set(groups))
+    if strange:
+        raise EstimationError('known gains of joints that are not there', found=strange,
+                              exists=tuple(groups))
+    blocks = {name: _split(group, information.size) for name, group in groups.items()}
+    if not known and not any(np.any(load) for _, load, _ in blocks.values()):
+        raise EstimationError(
+            'gains cannot be known without a known load or one known gain',
+            found='recordings without a load: they fix the ratios of parameters and gains only',
+            do='record the same motion with a known load, or give a gain of the datasheet')
+    inverse = _first_gains(blocks, base, known)
+    free = [name for name in groups if name not in known]
+    scale = np.sqrt(np.diag(base.spread()))
+    deviation = dict.fromkeys(groups, 1.0)
+    for _ in range(3):
+        beta, inverse = _gauss_newton(blocks, inverse, free, deviation, scale)
+        deviation = _deviation(blocks, groups, inverse, beta, len(free))
+    covariance = _covariance(blocks, groups, inverse, beta, free, deviation, scale,
+                             correlation or {})
+    error = dict(zip(free, np.sqrt(np.diag(covariance)[len(beta):])))
+    square = sum(_rest(*blocks[n], inverse[n], beta) @ _rest(*blocks[n], inverse[n], beta)
+                 for n in groups)
+    whole = sum(y @ y for _, _, y in blocks.values())
+    return DriveGains(
+        {n: float(1.0 / inverse[n]) for n in groups},
+        {n: float(error.get(n, 0.0) / inverse[n] ** 2) for n in groups}, beta,
+        covariance[:len(beta), :len(beta)], deviation, float(100.0 * np.sqrt(square / whole)))
+
+
+def _split(group, size):
+    """Return rows (m, b), load (m,) and effort (m,) of a group's triangle."""
+    full = np.zeros((len(group.R), size))
+    full[:, group.columns] = group.R[:, :-2]
+    return full[:, :-1], full[:, -1], group.R[:, -2]
+
+
+def _rest(W, load, y, inverse, beta):
+    return y - inverse * (W @ beta + load)
+
+
+def _first_gains(blocks, base, known):
+    """Return joint -> 1 / gain to start from: every joint by itself, or by the known ones."""
+    scale, out = np.sqrt(np.diag(base.spread())), {}
+    for name, (W, load, y) in blocks.items():
+        if name in known:
+            out[name] = 1.0 / known[name]
+            continue
+        A = np.column_stack([W * scale, load])
+        solution, *_ = np.linalg.lstsq(A, y, rcond=1e-10)
+        # Effort as the nominal robot's torque would need: where the load is not felt.
+        nominal = W @ base.nominal() + load
+        rough = abs(nominal @ y) / max(nominal @ nominal, 1e-300)
+        out[name] = solution[-1] if solution[-1] > 0.1 * rough else max(rough, 1e-9)
+    return out
+
+
+def _system(blocks, inverse, beta, free, deviation, scale):
+    """Return Jacobian (m, b + f) in scaled unknowns and residual (m,), weighted."""
+    J, rest = [], []
+    for name, (W, load, y) in blocks.items():
+        rows = np.zeros((len(y), len(beta) + len(free)))
+        rows[:, :len(beta)] = inverse[name] * W * scale
+        if name in free:
+            rows[:, len(beta) + free.index(name)] = inverse[name] * (W @ beta + load)
+        J.append(rows / deviation[name])
+        rest.append(_rest(W, load, y, inverse[name], beta) / deviation[name])
+    return np.vstack(J), np.concatenate(rest)
+
+
+def _gauss_newton(blocks, inverse, free, deviation, scale):
+    """Return (base parameters, joint -> 1 / gain) of least effort residual."""
+    inverse, beta = dict(inverse), np.zeros(len(scale))
+    for _ in range(STEPS):
+        # Given the gains the parameters are linear; then both move together.
+        J, rest = _system(blocks, inverse, np.zeros_like(beta), free, deviation, scale)
+        linear, *_ = np.linalg.lstsq(J[:, :len(beta)], rest, rcond=1e-12)
+        beta = scale * linear
+        J, rest = _system(blocks, inverse, beta, free, deviation, scale)
+        step, *_ = np.linalg.lstsq(J, rest, rcond=1e-12)
+        change = np.clip(step[len(beta):], -0.5, 0.5)  # relative: gains stay positive
+        for name, relative in zip(free, change):
+            inverse[name] *= np.exp(relative)
+        if not len(change) or np.abs(change).max() < SETTLED:
+            return beta, inverse
+    return beta, inverse
+
+
+def _deviation(blocks, groups, inverse, beta, free):
+    share = (len(beta) + free) / len(groups)
+    return {name: max(np.linalg.norm(_rest(*blocks[name], inverse[name], beta))
+                      / np.sqrt(max(group.rows - share, 1.0)),
+                      1e-12 * np.linalg.norm(blocks[name][2]) / np.sqrt(group.rows), 1e-300)
+            for name, group in groups.items()}
+
+
+def _covariance(blocks, groups, inverse, beta, free, deviation, scale, correlation):
+    """Return the covariance (b + f, b + f) of parameters and inverse gains; refuse what is not."""
+    effective = {n: deviation[n] * np.sqrt(correlation.get(n, 1.0)) for n in groups}
+    J, _ = _system(blocks, inverse, beta, free, effective, scale)
+    _, s, Vt = np.linalg.svd(J, full_matrices=False)
+    weak = s < 1e-9 * s[0]
+    lost = [n for k, n in enumerate(free) if np.abs(Vt[weak][:, len(beta) + k]).max(initial=0.0)
+            > 1e-3]
+    if lost:
+        raise EstimationError('the recordings do not tell the gains of joints', found=lost,
+                              do='move them together with joints whose gain is known, fix the '
+                                 'load off their axes, or give their gains')
+    half = Vt.T * np.where(weak, 1.0, 1.0 / np.maximum(s, 1e-300))
+    half *= np.concatenate([scale, [inverse[n] for n in free]])[:, None]
+    return half @ half.T

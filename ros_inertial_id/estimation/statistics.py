@@ -1,0 +1,107 @@
+"""
+Statistics of an estimate: intervals, what is essential, what spoils the condition, whiteness.
+
+Everything comes from the information's triangles and running sums; nothing reads the data again.
+"""
+
+import numpy as np
+from scipy.stats import chi2, f as fisher, t as student
+
+from .problem import effective_deviation
+
+LAGS = 20
+DECISIVE = 0.5  # share of a parameter's variance that one direction has to explain (Belsley)
+
+
+def independent_rows(problem):
+    """Return how many rows' worth of news the data hold, after their correlation."""
+    return sum(g.rows / problem.correlation.get(name, 1.0)
+               for name, g in problem.information.groups.items())
+
+
+def confidence_intervals(problem, estimate, confidence=0.95):
+    """Return (low, high), each (b,), of Student's t with the independent rows' freedom."""
+    free = max(1.0, independent_rows(problem) - len(estimate.params))
+    reach = student.ppf(0.5 + confidence / 2, free) * estimate.bse
+    return estimate.params - reach, estimate.params + reach
+
+
+def essential_parameters(problem, estimate, level=0.05):
+    """
+    Return {essential: (k,) places, left_out: list of {place, relative_percent, F, limit}}.
+
+    The parameter with the largest relative error goes first, the others are fitted anew, and so
+    on until an F-test of all that went against the full model rejects at ``level`` (Pham and
+    Gautier 1991; Janot, Vandanjon and Gautier 2014).
+    """
+    A, b, rest = problem.information.system(effective_deviation(problem, estimate.deviation))
+    kept, left_out = list(range(len(b))), []
+    free = max(1.0, independent_rows(problem) - len(b))
+    full = _square(A, b, kept)[0]
+    # Weighted by their own deviations, all rows leave about one each.
+    unexplained = (full + rest ** 2) / free
+    while len(kept) > 1:
+        _, beta, error = _square(A, b, kept)
+        worst = int(np.argmax(error / np.maximum(np.abs(beta), 1e-300)))
+        smaller = kept[:worst] + kept[worst + 1:]
+        gone = len(b) - len(smaller)
+        ratio = (_square(A, b, smaller)[0] - full) / gone / max(unexplained, 1e-300)
+        limit = float(fisher.ppf(1.0 - level, gone, free))
+        if ratio > limit:
+            break
+        left_out.append({'place': kept[worst], 'F': float(ratio), 'limit': limit,
+                         'relative_percent': float(100 * error[worst]
+                                                   / max(abs(beta[worst]), 1e-300))})
+        kept = smaller
+    return {'essential': np.array(kept), 'left_out': left_out}
+
+
+def _square(A, b, columns):
+    """Return (squared residual, params, errors) of the least squares with some columns."""
+    U, s, Vt = np.linalg.svd(A[:, columns], full_matrices=False)
+    inverse = np.where(s > 1e-12 * s[0], 1.0 / np.maximum(s, 1e-300), 0.0)
+    beta = (Vt.T * inverse) @ (U.T @ b)
+    return (float(np.sum((b - A[:, columns] @ beta) ** 2)), beta,
+            np.sqrt(((Vt.T * inverse) ** 2).sum(1)))
+
+
+def condition_causes(problem, estimate, count=3):
+    """
+    Return the weakest directions: list of {condition_index, parameters: {name: share}}.
+
+    Variance decomposition of the weighted columns scaled to equal length (Belsley, Kuh and Welsch
+    1980): the parameters whose variance comes by more than half from a weak direction are those
+    that the data cannot tell apart (two or more), or hardly move (one).
+    """
+    A, _, _ = problem.information.system(estimate.deviation)
+    size = np.linalg.norm(A, axis=0)
+    names = problem.base.names()
+    still = [n for n, s in zip(names, size) if s == 0.0]
+    moved = np.flatnonzero(size)
+    _, s, Vt = np.linalg.svd(A[:, moved] / size[moved])
+    share = (Vt / np.maximum(s, 1e-300)[:, None]) ** 2
+    share /= share.sum(0)
+    out = [{'condition_index': float('inf'), 'parameters': {n: 1.0}} for n in still]
+    for k in range(len(s) - 1, max(-1, len(s) - 1 - count), -1):
+        strong = [i for i in np.argsort(-share[k]) if share[k, i] > DECISIVE]
+        out.append({'condition_index': float(s[0] / max(s[k], 1e-300)),
+                    'parameters': {names[moved[i]]: float(share[k, i]) for i in strong}})
+    return out
+
+
+def whiteness(residuals, lags=LAGS):
+    """
+    Return group -> {first (autocorrelation at one sample), p_value, white} of Residuals.
+
+    Portmanteau test of Ljung and Box 1978: filtered signals never leave white residuals, which is
+    why standard errors count independent rows; strong correlation far beyond the filter's length
+    is a model that lacks something.
+    """
+    out = {}
+    for name, (total, pairs) in residuals.covariances.items():
+        rho = (total / pairs)[1:lags + 1] / max(total[0] / pairs[0], 1e-300)
+        count = pairs[0]
+        weight = count * (count + 2) / (count - np.arange(1, len(rho) + 1))
+        p_value = float(chi2.sf(np.sum(weight * rho ** 2), len(rho)))
+        out[name] = {'first': float(rho[0]), 'p_value': p_value, 'white': p_value > 0.05}
+    return out

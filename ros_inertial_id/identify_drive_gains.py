@@ -1,0 +1,98 @@
+"""
+identify_drive_gains: efforts that are currents, with and without a known load, made torques.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from .dynamics.inertial_parameters import bodies, parameters_of
+from .dynamics.regressor import RegressorBlock, RowGroup
+from .errors import ConfigError, RobotModelError
+from .estimation.drive_gains import solve_drive_gains
+from .estimation.information import Information, one_thread
+from .estimation.residuals import Residuals
+from .estimation.shapes import alternatives
+from .identify import robot_of
+from .methods import METHODS
+from .mounting import structural_base
+
+
+def load_parameters(mass, center_of_mass, inertia=None):
+    """
+    Return the ten parameters (10,) of a load in its link's joint frame.
+
+    mass [kg]; center_of_mass (3,) [m]; inertia (3, 3) about the centre of mass [kg m^2], none by
+    default (a compact load)
+    """
+    c = np.asarray(center_of_mass, dtype=float)
+    tensor = np.zeros((3, 3)) if inertia is None else np.asarray(inertia, dtype=float)
+    if not mass > 0.0:
+        raise ConfigError('mass of the load', expected='above 0 kg', found=mass)
+    pseudo = np.zeros((4, 4))
+    pseudo[:3, :3] = np.trace(tensor) / 2 * np.eye(3) - tensor + mass * np.outer(c, c)
+    pseudo[:3, 3] = pseudo[3, :3] = mass * c
+    pseudo[3, 3] = mass
+    return parameters_of(pseudo)
+
+
+def identify_drive_gains(bare, loaded, load, options, *, method='serial_arm', urdf='', link='',
+                         known=None):
+    """
+    Return the DriveGains of a robot whose efforts are no torques.
+
+    bare, loaded : Recordings without and with the load (either may be empty, see the errors)
+    load : (10,) its parameters in the joint frame of ``link`` (the last by default), or None
+    options : of the method; effort is taken as recorded, whatever they say of it
+    known : {joint: torque per effort} of gains that are known, e.g. from the datasheet
+    """
+    rows = METHODS[method]
+    options = replace(options, effort_kind='link', gear_ratio=(), drive_gain=(), coupling=())
+    if loaded and load is None:
+        raise ConfigError('recordings with a load', expected='its parameters', found='none')
+    recordings = [*bare, *loaded]
+    carries = [False] * len(bare) + [True] * len(loaded)
+    robots = [robot_of(r, options, urdf, method) for r in recordings]
+    columns = rows.parameters(robots[0], options)
+    later = {k for ks in alternatives(columns).values() for j, k in enumerate(ks)
+             if j != len(ks) // 2}  # the middle one of the shapes that may be tried
+    parameters = tuple(p for k, p in enumerate(columns) if k not in later)
+    links = bodies(parameters)
+    link = link or list(links)[-1]
+    if link not in links:
+        raise RobotModelError(f'{link!r} carries nothing', exists=tuple(links),
+                              expected='a moving link')
+    pi = np.zeros(len(parameters))
+    pi[links[link]:links[link] + 10] = 0.0 if load is None else load
+    observations = [rows.observe(r, robot, options) for r, robot in zip(recordings, robots)]
+    with one_thread():
+        base = structural_base(rows, robots, parameters)
+        information = Information(len(base) + 1)
+        identity = np.arange(len(base) + 1)
+        for block in _blocks(rows, robots, observations, carries, parameters, base, pi):
+            information.fold(block, identity)
+        draft = solve_drive_gains(information, base, known)
+        residuals = Residuals()
+        x = np.append(draft.params, 1.0)
+        for block in _blocks(rows, robots, observations, carries, parameters, base, pi):
+            residuals.add(block, {g.name: g.W @ x[g.columns] / draft.gains[g.name]
+                                  for g in block.groups})
+        return solve_drive_gains(information, base, known, residuals.correlation())
+
+
+def _blocks(rows, robots, observations, carries, parameters, base, pi):
+    """Yield blocks of the base columns and the known load's torque, zero without it."""
+    place = np.full(len(parameters), -1)
+    place[base.independent] = np.arange(len(base))
+    for robot, observation, carried in zip(robots, observations, carries):
+        for state in observation.states(training=True):
+            for block in rows.regress(state, robot, parameters):
+                groups = []
+                for g in block.groups:
+                    seen = place[g.columns] >= 0
+                    torque = g.W @ pi[g.columns] * carried
+                    W = np.vstack([g.W.T[seen], torque])
+                    groups.append(RowGroup(g.name, g.unit,
+                                           np.append(place[g.columns][seen], len(base)), W.T,
+                                           g.y, g.y_raw))
+                yield RegressorBlock(block.t, block.segment, tuple(groups))

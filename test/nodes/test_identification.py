@@ -1,0 +1,135 @@
+"""The node identification: answers, refusals, and what it publishes."""
+
+import signal
+
+import numpy as np
+import pytest
+
+rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
+pytest.importorskip('mujoco', reason='the simulated arm needs mujoco')
+
+from live_graph import LATCHED, ROOT  # noqa: E402
+from std_msgs.msg import Float64MultiArray, String  # noqa: E402
+from std_srvs.srv import Trigger  # noqa: E402
+
+from ros_inertial_id.estimation.identified_model import IdentifiedModel  # noqa: E402
+from ros_inertial_id.measurement.bag import write_recording  # noqa: E402
+from ros_inertial_id.measurement.messages import JOINT_STATE  # noqa: E402
+from ros_inertial_id.measurement.recording import Channel, Recording  # noqa: E402
+
+FRANKA = ROOT / 'urdf' / 'franka.urdf'
+LONG = 60_000  # samples; even a fast machine computes for longer than two calls take
+MODEL, TABLE = 'identification/identified_model', 'identification/base_parameters'
+
+
+@pytest.fixture(scope='module')
+def bag(arm_recording, tmp_path_factory):
+    """Return the path of a bag of the two-joint arm."""
+    path = tmp_path_factory.mktemp('bags') / 'arm2'
+    write_recording(path, arm_recording)
+    return path
+
+
+@pytest.fixture(scope='module')
+def long_bag(tmp_path_factory):
+    """Return the path of a long bag of seven joints; what they do does not matter."""
+    t = np.arange(LONG)[:, None] * 1e-3
+    phase = 2 * np.pi * (0.1 + 0.05 * np.arange(7)) * t
+    stamp_ns = 10 ** 18 + np.arange(LONG) * 1_000_000
+    noise = np.random.default_rng(0).standard_normal((LONG, 7))
+    channel = Channel('/joint_states', JOINT_STATE, stamp_ns, stamp_ns.copy(), {
+        'position': np.sin(phase), 'effort': noise},
+        tuple(f'fr3_joint{i + 1}' for i in range(7)))
+    path = tmp_path_factory.mktemp('bags') / 'long'
+    write_recording(path, Recording({'/joint_states': channel}, FRANKA.read_text(), 'upright'))
+    return path
+
+
+@pytest.fixture
+def node(shared_graph):
+    """Yield the graph with an identification node that lives through all tests."""
+    if not shared_graph.processes:
+        shared_graph.start('identification')
+    assert shared_graph.set('identification', recording='', urdf_file='', out='',
+                            validation='') == ''
+    yield shared_graph
+    assert shared_graph.processes[0].alive()
+
+
+def refusal(graph, **parameters):
+    """Return the words with which ~/identify refuses with these parameters."""
+    assert graph.set('identification', **parameters) == ''
+    response = graph.call('identification/identify')
+    assert not response.success
+    graph.until(lambda: graph.health('identification')[:2] == ('error', response.message),
+                'the refusal in the diagnostics')
+    return response.message
+
+
+def test_what_cannot_be_identified_is_refused_in_words(node, bag, tmp_path):
+    assert refusal(node) == ('no recording to identify from; record one, or set the parameter '
+                             'recording')
+    assert 'does not exist' in refusal(node, recording='/nowhere')
+    words = refusal(node, recording=str(bag), urdf_file=str(FRANKA))
+    assert '/joint_states lacks joints; expected fr3_joint1, fr3_joint2' in words
+    assert 'there is: joint1, joint2' in words
+    words = refusal(node, urdf_file='/nowhere.urdf')
+    assert words == '/nowhere.urdf cannot be read; found No such file or directory'
+    (tmp_path / 'file').write_text('')
+    words = refusal(node, urdf_file='', out=str(tmp_path / 'file'))
+    assert words == f"out: {tmp_path / 'file'} cannot be written; found File exists"
+
+
+def test_parameters_out_of_range_are_refused(node):
+    assert 'cutoff' in node.set('identification', cutoff=-1.0)
+    assert 'DOUBLE' in node.set('identification', cutoff='high')
+
+
+def test_model_and_table_reach_a_late_joiner_and_agree(node, bag, tmp_path):
+    assert node.set('identification', recording=str(bag), out=str(tmp_path / 'out')) == ''
+    response = node.call('identification/identify')
+    assert response.success, response.message
+    texts = node.listen(String, MODEL, LATCHED)
+    tables = node.listen(Float64MultiArray, TABLE, LATCHED)
+    node.until(lambda: texts and tables, 'the latched model')
+    model = IdentifiedModel.from_yaml(texts[-1].data)
+    rows, columns = tables[-1].layout.dim
+    assert rows.label.split(',') == [b['name'] for b in model.base]
+    assert columns.label == 'value,standard_error'
+    assert (rows.size, columns.size) == (len(model.base), 2)
+    assert (rows.stride, columns.stride) == (2 * len(model.base), 2)
+    numbers = np.array(tables[-1].data).reshape(rows.size, columns.size)
+    for row, entry in zip(numbers, model.base):
+        expected = [entry['value'], entry['standard_error']]
+        assert row.tolist() == expected if entry['determined'] else np.isnan(row).all()
+    assert (tmp_path / 'out' / 'model.yaml').read_text() == texts[-1].data
+    assert (tmp_path / 'out' / 'report.html').stat().st_size > 1000
+    node.until(lambda: node.health('identification')[1] == 'model published', 'diagnostics')
+    level, _, values = node.health('identification')
+    assert level == 'ok' and values['base parameters'] == str(len(model.base))
+
+
+def test_calls_are_answered_while_it_computes(node, long_bag):
+    assert node.set('identification', recording=str(long_bag)) == ''
+    node.get('identification', 'recording')
+    first = node.ask(Trigger, 'identification/identify', Trigger.Request())
+    second = node.ask(Trigger, 'identification/identify', Trigger.Request())
+    node.until(second.done, 'the second answer')
+    assert not first.done()
+    assert not second.result().success
+    assert second.result().message == 'an identification is under way; wait for its answer'
+    assert node.get('identification', 'recording').string_value == str(long_bag)
+    assert node.health('identification')[1] in ('model published', 'identifying')
+    assert not first.done()
+    node.until(first.done, 'the first answer')
+    assert first.result().success, first.result().message
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_in_the_middle_of_a_computation(graph, long_bag, number):
+    process = graph.start('identification', recording=long_bag)
+    graph.ask(Trigger, 'identification/identify', Trigger.Request())
+    graph.until(lambda: 'identifying from' in process.output, 'the computation')
+    assert process.end(number) == 0
+    assert 'Traceback' not in process.output
+    assert 'shut down while it identified' in process.output
