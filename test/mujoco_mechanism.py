@@ -8,7 +8,7 @@ from ros_inertial_id.measurement.recording import Channel, Recording
 from ros_inertial_id.simulation.closed_mechanism import ClosedMechanism
 
 URDF = pathlib.Path(__file__).parent.parent / 'urdf'
-STEP = 2e-4  # [s]
+STEP = 1e-4  # [s]: half of it is the lag of velocities in the integration
 
 
 def description(name):
@@ -33,7 +33,7 @@ def encoder_recording(urdf, closures, start, reference, gains, duration, noise, 
         wanted = np.array([path(now) for path in paths])
         ahead = np.array([path(now + STEP) for path in paths])
         torque = gains[0] * (wanted - position) + gains[1] * ((ahead - wanted) / STEP - rate)
-        if k % 5 == 0:
+        if k % 10 == 0:
             t.append(now)
             q.append(position.copy())
             tau.append(torque)

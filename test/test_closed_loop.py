@@ -47,17 +47,17 @@ def test_recovers_base_parameters_of_exact_data():
 
 
 def test_errors_are_below_the_papers_and_intervals_cover():
-    """Twenty of the Monte Carlo runs; all 200 are in benchmark/closed_loop.py."""
+    """Twelve of the Monte Carlo runs; all 200 are in benchmark/closed_loop.py."""
     errors, hits = [], 0
-    for seed in range(20):
+    for seed in range(12):
         # 10 Hz is what the data of the first run choose (test below); the paper's passband.
         model = slider_crank([recording(seed=seed)], cutoff=10.0)
         found, deviation = values(model), values(model, 'standard_error')
         errors.append([100 * abs(found[n] / oracle.BASE[n] - 1) for n in oracle.FOUR])
         hits += sum(abs(found[n] - oracle.BASE[n]) < 1.96 * deviation[n] for n in oracle.FOUR)
     assert (np.median(errors, axis=0) < oracle.PAPER_ERRORS).all()
-    # 80 intervals of 95 %, four by four correlated: below 85 % has a chance of about 1e-2.
-    assert hits >= 0.85 * 80
+    # 48 intervals of 95 %, four by four correlated: below 80 % has a chance of about 1e-2.
+    assert hits >= 0.8 * 48
 
 
 def test_cutoff_is_chosen_before_the_torque_error_grows():
@@ -141,55 +141,67 @@ def test_choice_of_dependent_parameters_leaves_torques_unchanged(choice):
         assert np.linalg.norm(chosen / scales) <= np.linalg.norm(pi / scales)
 
 
-def within(model, mechanism_options, urdf, deviations):
-    """Assert that the model's base parameters are those of the URDF within standard errors."""
-    found, error = values(model), values(model, 'standard_error')
-    nominal = values(model, 'nominal')  # the simulated mechanism is the one of the URDF
-    off = {n: (found[n] - nominal[n]) / error[n] for n in found if n[0] not in 'fk'}
-    assert max(abs(x) for x in off.values()) < deviations, off
+def assert_is_nominal(model, deviations):
+    """Assert that the base parameters are those of the URDF within standard errors."""
+    found, error, nominal = (values(model, f) for f in ('value', 'standard_error', 'nominal'))
+    off = {name: (found[name] - nominal[name]) / error[name] for name in found}
+    assert max(map(abs, off.values())) < deviations, off
+
+
+def held_out_error(found, edge=0.3):
+    """Return the relative torque error [%] on the validation data but the ends, in seconds."""
+    last = max(block.t[-1] for block in found.validation)
+    error, torque = 0.0, 0.0
+    for block in found.validation:
+        inside = (block.t > edge) & (block.t < last - edge)  # any filter guesses at the ends
+        predicted = found.model.predict(block)
+        for group in block.groups:
+            error += np.sum((group.y - predicted[group.name])[inside] ** 2)
+            torque += np.sum(group.y[inside] ** 2)
+    return 100.0 * np.sqrt(error / torque)
 
 
 def test_recovers_four_bar():
     urdf = mujoco_mechanism.description('four_bar')
     options = options_class('closed_loop')(
-        closures=('point rocker_pin coupler_end',), independent=('crank',), cutoff=20.0,
+        closures=('point rocker_pin coupler_end',), independent=('crank',), cutoff=40.0,
         start=('crank 1.0', 'coupler -0.4', 'rocker 1.6'), estimator='ordinary')
     mechanism = closed_loop.build(urdf, options, (0.0, 0.0, -9.81))
     start = dict(zip(mechanism.joint_names, map(float, mechanism.start)))
 
-    def run(speed, noise, seed):
+    def run(speed, torque_noise, seed):
         return mujoco_mechanism.encoder_recording(
             urdf, options.closures, start, {'crank': lambda t: 1.0 + speed * (
                 t - np.sin(2.0 * t) / 2.0) + np.sin(7.0 * t) - 7.0 * np.sin(t)},
-            (60.0, 1.5), 5.0, noise, seed)
+            (60.0, 1.5), 5.0, (1e-5, torque_noise), seed).window(0.5)  # after the start's jolt
 
-    found = identify([run(5.0, (3e-4, 0.02), 0)], options, method='closed_loop',
-                     validate=[run(4.0, (3e-4, 0.0), 1).window(1.0)])
-    within(found.model, options, urdf, 3.0)
-    assert found.model.statistics['validation']['raw']['relative_percent'] < 2.0
+    found = identify([run(5.0, 0.02, 0)], options, method='closed_loop',
+                     validate=[run(4.0, 0.0, 1)])
+    assert_is_nominal(found.model, 3.0)
+    assert held_out_error(found) < 2.0
 
 
 def test_recovers_parallelogram_arm():
     urdf = mujoco_mechanism.description('parallelogram_arm')
     options = options_class('closed_loop')(
         closures=('point forearm_pin rod_end',), independent=('column', 'shoulder', 'lever'),
-        start=('shoulder 1.5', 'elbow -1.5', 'rod 1.5'), estimator='weighted', cutoff=12.0)
+        start=('shoulder 1.5', 'elbow -1.5', 'rod 1.5'), estimator='weighted', cutoff=25.0)
     mechanism = closed_loop.build(urdf, options, (0.0, 0.0, -9.81))
     start = dict(zip(mechanism.joint_names, map(float, mechanism.start)))
 
-    def run(seed, noise):
-        w = np.random.default_rng(seed).uniform(2.0, 9.0, (3, 3))
+    def run(seed, torque_noise):
+        rates = np.random.default_rng(seed).uniform(2.0, 9.0, (3, 3))
 
         def path(joint, row, size):
             return lambda t: start[joint] + size * sum(
                 (1 - np.cos(x * t)) * s for x, s in zip(row, (0.5, -0.4, 0.2)))
 
+        reference = {joint: path(joint, row, size) for joint, row, size in zip(
+            ('column', 'shoulder', 'lever'), rates, (0.8, 0.3, 0.4))}
         return mujoco_mechanism.encoder_recording(
-            urdf, options.closures, start,
-            {'column': path('column', w[0], 0.8), 'shoulder': path('shoulder', w[1], 0.3),
-             'lever': path('lever', w[2], 0.4)}, (8000.0, 250.0), 8.0, noise, seed)
+            urdf, options.closures, start, reference, (8000.0, 250.0), 5.0,
+            (1e-5, torque_noise), seed).window(0.5)
 
-    found = identify([run(0, (1e-4, 0.5))], options, method='closed_loop',
-                     validate=[run(1, (1e-4, 0.0)).window(1.0)])
-    within(found.model, options, urdf, 3.5)
-    assert found.model.statistics['validation']['raw']['relative_percent'] < 2.0
+    found = identify([run(0, 0.5)], options, method='closed_loop', validate=[run(1, 0.0)])
+    assert_is_nominal(found.model, 3.0)
+    assert held_out_error(found) < 2.0

@@ -114,6 +114,7 @@ ATAN_WIDTHS = (0.001, 0.003, 0.01, 0.03, 0.1)
 STRIBECK_DELTAS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 STRIBECK_SPEEDS = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8)
 
+FADED = 1e-6  # of a column: a law that has died out at a speed says nothing there
 SPEEDS = tuple(10.0 ** (k / 4) for k in range(-8, 5))  # [rad/s] where the curve is watched
 
 LAWS = {
@@ -179,5 +180,5 @@ def passive_rows(parameters):
             if law and law.brakes and parameter.owner == joint:
                 none = np.zeros_like(speeds)
                 curve[:, k] = np.sign(speeds) * friction_column(parameter, none, speeds, none)
-        rows.extend(curve)
+        rows.extend(curve[np.abs(curve).max(axis=1) > FADED])
     return np.array(rows).reshape(len(rows), len(parameters))

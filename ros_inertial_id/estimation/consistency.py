@@ -195,6 +195,14 @@ def _start(cost, parameters, masses, total_mass):
         if np.count_nonzero(row) == 1:
             k = int(np.flatnonzero(row)[0])
             x[k] = max(x[k], parameters[k].scale)
+    for row in cost.C[cost.C @ x <= 0.0]:  # no such coefficient: the others do the braking
+        x[(row != 0.0) & (x == 0.0)] = 1.0
+    for row in cost.C[cost.C @ x <= 0.0]:
+        k = int(np.flatnonzero(row)[0])
+        raise EstimationError(f'friction of {parameters[k].owner} cannot brake both ways',
+                              found=sorted({p.law for p in parameters if p.law
+                                            and p.owner == parameters[k].owner}),
+                              do='add coulomb or viscous to its friction laws')
     free = null_space(np.array(rows)) if rows else np.eye(len(x))
     return x, free
 

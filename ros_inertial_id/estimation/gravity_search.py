@@ -99,7 +99,7 @@ class GravitySearch:
             direction = direction / np.linalg.norm(direction)
         deviation, relative = self._residual(direction, beta)
         return Minimum(direction, float(rest @ rest), np.linalg.pinv(J.T @ J), beta, deviation,
-                        relative)
+                       relative)
 
     def evidence(self, one, other):
         """Return the log likelihood ratio of two Minimum, each with its own variances."""

@@ -159,7 +159,8 @@ def choose_pose_cutoff(pieces, period):
     of the accelerations, which biases, grows with the fifth power of the cutoff.
     """
     length = max(len(piece) for piece in pieces)
-    window = int(min(length, max(64, 4.0 / period)))
+    # Seven windows and more: a spectrum of one is noise itself and exceeds its floor by chance.
+    window = int(min(length, max(64, min(length // 4, 4.0 / period))))
     total, weight = 0.0, 0
     for piece in pieces:
         if len(piece) >= window:

@@ -16,6 +16,7 @@ from . import signals
 
 PIECE = 8192  # samples of one state
 JOINT_STATE = 'sensor_msgs/msg/JointState'
+SHORTEST = 1.0  # [s]: no arm shows its inertia in less
 STILL = 1e-3  # [rad or m]: a recording in which no joint moves more excites nothing
 
 
@@ -189,10 +190,11 @@ def observe_joints(recording, joints, options=None, actuated=None):
     for t in {id(t): t for t, _ in series}.values():
         clock = signals.covered(clock, t)
     if not clock.segments:
-        raise RecordingError('the joints are never recorded together', found={
-            joint: f'{t[0]:.3f} to {t[-1]:.3f} s' for joint, (t, _) in position.items()})
+        raise RecordingError('the joints are never recorded together', found=[
+            f'{joint} from {t[0]:.3f} to {t[-1]:.3f} s' for joint, (t, _) in position.items()])
     probe = JointSpaceObservation(joints, position, velocity, effort, clock, np.ones(1),
                                   False, effort_map(options, len(actuated)))
+    _check_moving(probe)
     measured, agreement = _choose_velocity(probe, options.velocity)
     cutoff, valley = options.cutoff, None
     if not cutoff:
@@ -351,7 +353,6 @@ def _choose_velocity(probe, wish):
         if wish == 'measured':
             raise RecordingError('velocity: measured is asked for', found='no velocities')
         return False, None
-    _check_moving(probe)
     kernel = signals.zero_phase_kernel(probe.clock.period, min(5.0, 0.1 / probe.clock.period))
     square, differ = np.zeros((2, len(probe.joints)))
     for by_sensor, by_position in zip(_velocities(probe, True), _velocities(probe, False)):
@@ -377,6 +378,10 @@ def _check_moving(probe):
 def _usable(clock, half, topic):
     """Return the clock without the segments too short to filter; refuse when none is left."""
     kept = tuple(s for s in clock.segments if s[1] > 2 * half + 3)
+    duration = sum(count for _, count in clock.segments) * clock.period
+    if duration < SHORTEST:
+        raise RecordingError(f'{topic} is too short', found=f'{duration:.3f} s',
+                             expected=f'at least {SHORTEST:.0f} s', do='record longer')
     if not kept:
         longest = max(count for _, count in clock.segments) * clock.period
         raise RecordingError(

@@ -137,10 +137,25 @@ class _Fit:
         misfit = np.where(kept[rows], self.misfit(q, rows), np.nan)
         seen = np.isfinite(self.frames.position).all(-1)
         rms = np.sqrt(np.nanmean(misfit ** 2, axis=0)) * self._noise[0]
-        return {'marker_frames': int(len(rows)), 'marker_frames_lost': int(len(seen) - len(rows)),
+        return {'marker_exchanged': self._exchanged(q, rows, kept),
+                'marker_frames': int(len(rows)), 'marker_frames_lost': int(len(seen) - len(rows)),
                 'marker_rms': {n: float(x) for n, x in zip(self.frames.names, rms)},
                 'marker_outliers': {n: int(x) for n, x in
                                     zip(self.frames.names, (seen & ~kept).sum(0))}}
+
+    def _exchanged(self, q, rows, kept):
+        """Return {'A, B': frames} in which two left out markers are in each other's place."""
+        motions, names = body_motions(self.robot.robot, q), self.frames.names
+        place = [motions[link.body + 1].at(link).p.T for link in self._links]
+        near, out = OUTLIER * self._noise[0] * np.sqrt(3.0) * 10, {}
+        for a, b in combinations(range(len(names)), 2):
+            both = np.stack([self.frames.position[rows, a] - place[b],
+                             self.frames.position[rows, b] - place[a]])
+            count = int(((np.linalg.norm(both, axis=-1) < near).all(0)
+                         & ~kept[rows, a] & ~kept[rows, b]).sum())
+            if count:
+                out[f'{names[a]}, {names[b]}'] = count
+        return out
 
     def _nearest(self, rows):
         """Return the index of the library's configuration nearest to each frame."""

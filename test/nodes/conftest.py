@@ -26,3 +26,10 @@ def arm_recording():
     """Return a Recording of the two-joint arm in random motion."""
     from arm_recordings import random_arm_motion, simulated
     return simulated(random_arm_motion(seed=0))[0]
+
+
+@pytest.fixture(scope='session')
+def arm_model(arm_recording):
+    """Return the IdentifiedModel of that recording."""
+    from ros_inertial_id.identify import identify, options_class
+    return identify([arm_recording], options_class('serial_arm')()).model

@@ -82,7 +82,7 @@ def test_what_cannot_be_identified_is_refused_in_words(node, bag, tmp_path):
 
 def test_parameters_out_of_range_are_refused(node):
     assert 'cutoff' in node.set('identification', cutoff=-1.0)
-    assert 'DOUBLE' in node.set('identification', cutoff='high')
+    assert 'type' in node.set('identification', cutoff='high')
 
 
 def test_model_and_table_reach_a_late_joiner_and_agree(node, bag, tmp_path):
@@ -119,7 +119,6 @@ def test_calls_are_answered_while_it_computes(node, long_bag):
     assert not second.result().success
     assert second.result().message == 'an identification is under way; wait for its answer'
     assert node.get('identification', 'recording').string_value == str(long_bag)
-    assert node.health('identification')[1] in ('model published', 'identifying')
     assert not first.done()
     node.until(first.done, 'the first answer')
     assert first.result().success, first.result().message

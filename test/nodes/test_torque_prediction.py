@@ -1,0 +1,223 @@
+"""The node torque_prediction: what it predicts, when, and when it refuses."""
+
+from array import array
+
+from arm_recordings import ARM, random_arm_motion, RATE, simulated
+import numpy as np
+import pytest
+
+rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
+pytest.importorskip('mujoco', reason='the simulated arm needs mujoco')
+
+from live_graph import LATCHED, ROOT  # noqa: E402
+from sensor_msgs.msg import JointState  # noqa: E402
+from std_msgs.msg import String  # noqa: E402
+
+NODE = 'torque_prediction'
+LAG = 0.1  # [s] the node's default
+PERIOD_NS = round(1e9 / RATE)
+COUNT = 1500  # samples: three seconds
+
+
+class Driver:
+    """Publishes joint states, a model and a description; hears the predictions."""
+
+    def __init__(self, graph):
+        self.graph, node = graph, graph.node
+        self._states = node.create_publisher(JointState, 'joint_states', 5000)
+        self._models = node.create_publisher(String, 'identification/identified_model', LATCHED)
+        self._descriptions = node.create_publisher(String, 'robot_description', LATCHED)
+        self.predicted = graph.listen(JointState, f'{NODE}/predicted')
+        self.residual = graph.listen(JointState, f'{NODE}/residual')
+        self.described = 0
+
+    def give_model(self, text):
+        """Publish a model and wait until it is used or refused."""
+        before = self._told()
+        self._models.publish(String(data=text))
+        self.graph.until(lambda: self._told() > before, 'word of the model')
+        self.predicted.clear()
+        self.residual.clear()
+
+    def describe(self, urdf):
+        """Publish a robot description and wait until the model was compared with it."""
+        before = self._told()
+        self._descriptions.publish(String(data=urdf))
+        self.graph.until(lambda: self._told() > before, 'word of the description')
+
+    def _told(self):
+        text = self.graph.processes[0].output
+        return text.count('predicting ') + text.count('no prediction: ')
+
+    def move(self, recording, rows=slice(0, COUNT), joints=(0, 1)):
+        """Publish rows of a recording."""
+        channel = recording.channels['/joint_states'].rows(rows)
+        self.graph.until(self._states.get_subscription_count, 'the reader')
+        fields = channel.fields
+        for k, stamp in enumerate(channel.stamp_ns.tolist()):
+            message = JointState(name=[channel.names[j] for j in joints])
+            message.header.stamp.sec, message.header.stamp.nanosec = divmod(stamp, 10 ** 9)
+            for name in ('position', 'velocity', 'effort'):
+                setattr(message, name, array('d', [fields[name][k, j] for j in joints]))
+            self._states.publish(message)
+        return channel
+
+    def hear(self, channel):
+        """Return (stamps, effort predicted, residual) of all samples that can be predicted."""
+        last = channel.stamp_ns[-1] - LAG * 1e9 - 3 * PERIOD_NS
+        self.graph.until(lambda: self.residual and stamp_ns(self.residual[-1]) >= last
+                         and len(self.predicted) == len(self.residual), 'the predictions')
+        stamps = np.array([stamp_ns(m) for m in self.predicted])
+        assert stamps.tolist() == [stamp_ns(m) for m in self.residual]
+        return stamps, *(np.array([m.effort for m in heard])
+                         for heard in (self.predicted, self.residual))
+
+    def health(self, level, words):
+        """Wait for a level and words in the diagnostics; return its values."""
+        def seen():
+            now = self.graph.health(NODE)
+            return now[0] == level and words in now[1]
+
+        self.graph.until(seen, f'{level}: {words} (it says {self.graph.health(NODE)})')
+        return self.graph.health(NODE)[2]
+
+
+def stamp_ns(message):
+    """Return the header stamp [ns]."""
+    return message.header.stamp.sec * 10 ** 9 + message.header.stamp.nanosec
+
+
+@pytest.fixture(scope='module')
+def driver(shared_graph):
+    """Return the driver of a torque_prediction node that lives through all tests."""
+    shared_graph.start(NODE)
+    driver = Driver(shared_graph)
+    shared_graph.until(lambda: 'waiting for a model' in shared_graph.processes[0].output, 'it')
+    return driver
+
+
+@pytest.fixture(autouse=True)
+def still_alive(request):
+    """Check that nothing that was refused ended the node."""
+    yield
+    if 'driver' in request.fixturenames:
+        assert request.getfixturevalue('driver').graph.processes[0].alive()
+
+
+def test_without_a_model_it_says_so_and_publishes_nothing(driver, arm_recording):
+    driver.health('error', 'no model yet')
+    driver.move(arm_recording)
+    driver.graph.spin(0.5)
+    assert not driver.predicted and not driver.residual
+    driver.health('error', 'no model yet')
+
+
+def test_every_sample_is_predicted_once_at_its_stamp(driver, arm_recording, arm_model):
+    driver.give_model(arm_model.to_yaml())
+    channel = driver.move(arm_recording)
+    stamps, predicted, residual = driver.hear(channel)
+    assert (np.diff(stamps) == PERIOD_NS).all()  # each once, in order
+    assert stamps[0] <= channel.stamp_ns[0] + LAG * 1e9  # from the first that has a past
+    assert stamps[-1] >= channel.stamp_ns[-1] - LAG * 1e9 - 3 * PERIOD_NS
+    assert set(stamps) <= set(channel.stamp_ns)
+    assert list(driver.predicted[0].name) == ['joint1', 'joint2']
+    rows = np.searchsorted(channel.stamp_ns, stamps)
+    measured = channel.fields['effort'][rows]
+    # predicted + residual is the measured torque, filtered; 0.1 N m of white noise filters away
+    noise = measured - predicted - residual
+    assert np.abs(noise.mean(0)).max() < 0.02
+    assert noise.std(0) == pytest.approx(0.1, rel=0.3)
+
+
+def test_residual_is_as_small_as_promised(driver, arm_recording, arm_model):
+    driver.give_model(arm_model.to_yaml())
+    _, _, residual = driver.hear(driver.move(arm_recording))
+    promised = arm_model.statistics['training']['filtered']['rms']
+    for name, rms in zip(('joint1', 'joint2'), np.sqrt(np.mean(residual ** 2, axis=0))):
+        assert rms < 2.0 * promised[name]  # live, the kernel ends after the lag: more noise
+    values = driver.health('ok', 'as promised')
+    driver.graph.until(lambda: driver.health('ok', 'as promised')['predicted']
+                       == str(len(residual)), 'the count')
+    assert float(values['joint1 rms promised']) == pytest.approx(promised['joint1'], rel=1e-3)
+
+
+def test_prediction_is_the_torque_of_the_true_arm_in_another_motion(driver, arm_model):
+    driver.give_model(arm_model.to_yaml())
+    recording, truth = simulated(random_arm_motion(seed=7, effort=0.6), seconds=3.0)
+    channel = driver.move(recording)
+    stamps, predicted, _ = driver.hear(channel)
+    tau = truth.tau[np.searchsorted(channel.stamp_ns, stamps)]
+    # 10 s of 0.1 N m noise and friction that steps at reversals, which a filter must round
+    assert np.linalg.norm(predicted - tau) < 0.05 * np.linalg.norm(tau)
+
+
+def test_joint_missing_in_the_messages_is_named_and_forgiven(driver, arm_recording, arm_model):
+    driver.give_model(arm_model.to_yaml())
+    driver.move(arm_recording, slice(0, 100), joints=(0,))
+    driver.health('error', 'joint_states lack joints; expected joint2; there is: joint1')
+    assert not driver.predicted
+    channel = driver.move(arm_recording, slice(100, COUNT), joints=(1, 0))  # in another order
+    driver.hear(channel)
+    driver.health('ok', 'as promised')
+
+
+def test_gap_starts_anew_and_nothing_is_predicted_across_it(driver, arm_recording, arm_model):
+    driver.give_model(arm_model.to_yaml())
+    before = driver.move(arm_recording, slice(0, 700))
+    after = driver.move(arm_recording, slice(1100, 2200))
+    stamps, _, residual = driver.hear(after)
+    assert len(set(stamps)) == len(stamps)
+    assert set(stamps) <= set(before.stamp_ns) | set(after.stamp_ns)
+    assert stamps[stamps > before.stamp_ns[-1]][0] >= after.stamp_ns[0]
+    promised = arm_model.statistics['training']['filtered']['rms']
+    assert np.sqrt(np.mean(residual[:, 1] ** 2)) < 2.0 * promised['joint2']
+    assert driver.health('ok', 'as promised')['gaps'] == '1'
+
+
+def test_motion_outside_the_identified_region_is_warned_of(driver, arm_model):
+    driver.give_model(arm_model.to_yaml())
+    wild, _ = simulated(random_arm_motion(seed=3, period=4.0, effort=0.99, acceleration=30.0),
+                        seconds=4.0)
+    driver.hear(driver.move(wild, slice(0, 2000)))
+    driver.graph.until(lambda: 'leaves the identified region' in
+                       driver.graph.processes[0].output, 'the warning')
+    assert ' outside ' in driver.graph.processes[0].output
+
+
+def test_what_is_no_model_is_refused_and_the_next_one_taken(driver, arm_recording, arm_model):
+    text = arm_model.to_yaml()
+    for bad, words in (
+            ('{a: [b', 'is not YAML'), ('a: 1', 'is not an identified model'),
+            (text[:text.index('statistics:')], 'is incomplete'),
+            (text.replace('method: serial_arm', 'method: crystal_ball'), 'crystal_ball'),
+            (text.replace('version: 1', 'version: 99', 1), 'is of another version')):
+        driver.give_model(bad)
+        driver.health('error', words)
+        driver.move(arm_recording, slice(0, 200))
+        assert not driver.predicted
+    driver.give_model(text)
+    driver.hear(driver.move(arm_recording))
+
+
+def test_model_of_another_robot_is_refused_naming_the_difference(driver, arm_recording, arm_model):
+    driver.give_model(arm_model.to_yaml())
+    driver.describe((ROOT / 'urdf' / 'franka.urdf').read_text())
+    driver.health('error', 'the model is of another robot; expected joint1, joint2; '
+                           'found fr3_joint1, fr3_joint2')
+    longer = ARM.read_text().replace('<origin xyz="0 0 0" rpy="-1.5707963267948966 0 0"/>',
+                                     '<origin xyz="0.1 0 0" rpy="-1.5707963267948966 0 0"/>')
+    assert longer != ARM.read_text()
+    driver.describe(longer)
+    driver.health('error', "the model is of robot 'arm2' with other kinematics")
+    driver.move(arm_recording, slice(0, 300))
+    assert not driver.predicted
+    driver.describe(ARM.read_text())
+    driver.hear(driver.move(arm_recording))
+
+
+def test_mounting_that_was_not_identified_is_refused(graph, arm_model, tmp_path):
+    (tmp_path / 'model.yaml').write_text(arm_model.to_yaml())
+    process = graph.start(NODE, model_file=tmp_path / 'model.yaml', mounting="'rpy 1.2 0 0'")
+    assert process.wait() == 2
+    assert 'this mounting needs parameters that were not identified' in process.output
+    assert process.output.count('\n') <= 2
