@@ -30,11 +30,11 @@ setup(
         (f'share/{NAME}', ['package.xml']),
         (f'share/{NAME}/launch', glob('launch/*.launch.py')),
         (f'share/{NAME}/config', glob('config/*.yaml')),
-        (f'share/{NAME}/urdf', glob('urdf/*.urdf')),
+        (f'share/{NAME}/urdf', glob('urdf/*')),
         # ros2 run and launch look here, after colcon and after pip alike.
         (f'lib/{NAME}', glob('scripts/*')),
     ],
-    install_requires=['setuptools', 'numpy>=1.26', 'scipy>=1.11', 'pin>=3.4', 'pyyaml',
+    install_requires=['setuptools', 'numpy>=1.26', 'scipy>=1.11', 'pin>=4.0', 'pyyaml',
                       'rosbags>=0.11', 'mcap', 'threadpoolctl', 'tqdm', 'jinja2', 'matplotlib'],
     extras_require={
         'ros': ros('jazzy'),

@@ -10,7 +10,8 @@ from launch_ros.substitutions import FindPackageShare
 
 def generate_launch_description():
     """Return the identification with its arguments in the user's words."""
-    config = [FindPackageShare('ros_inertial_id'), '/config/', LaunchConfiguration('robot'), '.yaml']
+    share = FindPackageShare('ros_inertial_id')
+    config = [share, '/config/', LaunchConfiguration('robot'), '.yaml']
     return LaunchDescription([
         DeclareLaunchArgument('robot', default_value='generic_arm',
                               description='configuration: a name in config/ of this package'),

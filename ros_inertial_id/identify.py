@@ -21,6 +21,7 @@ from .estimation.information import Information, one_thread
 from .estimation.known_parameters import is_known, with_known
 from .estimation.residuals import Fit, Residuals
 from .estimation.shapes import alternatives, choose_shapes, refine_shapes
+from .estimation.statistics import condition_causes, essential_parameters, whiteness
 from .methods import METHODS
 from .mounting import check_mounting, mounting_parameters, structural_base
 from .options import check_ranges, option
@@ -101,7 +102,7 @@ def identify(recordings, options, *, method='serial_arm', urdf='', validate=(), 
         'rank_gap': base.gap, 'condition_number': estimate.condition_number,
         'deviation': estimate.deviation, 'correlation_samples': estimate.correlation,
         'training': _fits(total, estimate.params), 'left_out_relative_percent': left_out}
-    statistics.update(told)
+    statistics.update(told, **_diagnostics(total, base, estimate, residuals))
     values = _standard(base, estimate)
     if options.consistent:
         values, statistics['consistent'] = _consistent(total, base, estimate, options)
@@ -145,6 +146,8 @@ def prediction_options(model):
     kind = options_class(model.method)
     known = {name: model.options[name] for name in kind.__dataclass_fields__}
     known = {k: tuple(v) if isinstance(v, list) else v for k, v in known.items()}
+    if 'average_periods' in known:
+        known['average_periods'] = False  # what is predicted are samples as they come
     first = model.preprocessing[0]
     return kind(**dict(known, cutoff=first['cutoff'], velocity=first['velocity']))
 
@@ -320,6 +323,16 @@ def _merge(folds):
 def _standard(base, estimate):
     """Return standard parameters with the estimate's base parameters, the others nominal."""
     return base.expand(estimate.params, [p.nominal for p in base.parameters])
+
+
+def _diagnostics(information, base, estimate, residuals):
+    """Return what is essential, what spoils the condition, and whether residuals are white."""
+    problem, names = Problem(information, base, estimate.correlation), base.names()
+    with one_thread():
+        essential = essential_parameters(problem, estimate)['essential']
+        return {'essential': [names[k] for k in essential],
+                'condition_causes': condition_causes(problem, estimate),
+                'whiteness': whiteness(residuals)}
 
 
 def _consistent(information, base, estimate, options):

@@ -16,7 +16,7 @@ from .estimation.estimators import Estimate, Problem, ordinary
 from .estimation.feasible import diagonal_interval, feasible_interval
 from .estimation.information import Information
 from .methods import suspended_platform
-from .methods.held_postures import (Postures, link_parameters, posture_block, posture_rows,
+from .methods.held_postures import (Postures, link_parameters, posture_block,
                                     random_postures)
 
 
@@ -135,9 +135,3 @@ def suggest_posture(result, postures, candidates=300, seed=0):
     chosen = Postures(*(x[best:best + 1] for x in
                         (tried.rotations, tried.positions, tried.moments)))
     return chosen, float(np.exp(-0.5 * gains[best] / len(base)))
-
-
-def moments_of(parameters, postures):
-    """Return (N, 9) first moments and inertias of the whole for links' parameters (10 n,)."""
-    return np.einsum('ikn,k->ni', posture_rows(postures.rotations, postures.positions),
-                     np.asarray(parameters))

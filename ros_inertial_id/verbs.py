@@ -1,5 +1,6 @@
 """What the verbs of the command line do: read, call the core, write, print."""
 
+from importlib.util import find_spec
 import json
 import pathlib
 import re
@@ -122,12 +123,10 @@ def demo(options):
     """Run the demonstration in a process of its own: it needs ROS, this one does not."""
     command = [sys.executable, '-m', 'ros_inertial_id.nodes.demo', '--out', options.out,
                '--robot', options.robot] + (['--json'] if options.json else [])
-    try:
-        import mujoco  # noqa: F401
-        import rclpy  # noqa: F401
-    except ModuleNotFoundError as error:
-        raise ConfigError('the demonstration needs ROS 2 and MuJoCo', found=f'no {error.name}',
-                          do="pip install '.[ros,sim]'") from None
+    missing = [name for name in ('mujoco', 'rclpy') if find_spec(name) is None]
+    if missing:
+        raise ConfigError('the demonstration needs ROS 2 and MuJoCo',
+                          found=f'no {", ".join(missing)}', do="pip install '.[ros,sim]'")
     process = subprocess.Popen(command)
     while True:
         try:

@@ -43,7 +43,7 @@ def spoiled(recording, name, where, value):
 
 
 def refused(recording, urdf, words, kind=RecordingError, options=OPTIONS):
-    """Assert that identify refuses with these words in one line, and the recording is as it was."""
+    """Assert that identify refuses with these words in one line and changes no recording."""
     before = {k: v.copy() for k, v in recording.channels[TOPIC].fields.items()}
     with pytest.raises(kind, match=words) as caught:
         identify([recording], options, urdf=urdf)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import mujoco_mechanism
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 import slider_crank_lagrangian as oracle
 
 from ros_inertial_id.errors import ConfigError, RecordingError
@@ -12,6 +13,7 @@ from ros_inertial_id.identify import identify, options_class
 from ros_inertial_id.measurement.recording import Channel
 from ros_inertial_id.methods import closed_loop
 from ros_inertial_id.methods.closed_loop_motion import MOTION, reconstruct
+from ros_inertial_id.simulation.closed_mechanism import ClosedMechanism
 from ros_inertial_id.simulation.slider_crank import RigOptions, SliderCrankRig, record
 
 URDF = mujoco_mechanism.description('slider_crank')
@@ -127,6 +129,13 @@ def test_misplaced_marker_is_named(short_recording):
         identify([short_recording], replace(OPTIONS, markers=wrong), method='closed_loop')
 
 
+def test_assembly_on_the_other_branch_is_said(short_recording):
+    """The slider left of the crank closes the loop as well, but no marker is there."""
+    other = replace(OPTIONS, start=('crank 0.5', 'rod 2.2', 'slider -0.2'))
+    with pytest.raises(RecordingError, match='does not sit where.*another branch'):
+        identify([short_recording], other, method='closed_loop')
+
+
 def test_imu_mounted_the_wrong_way_round_is_said(short_recording):
     imu = short_recording.channels['/rod/imu']
     turn = np.diag([-1.0, -1.0, 1.0])  # half a turn about the axis of rotation
@@ -152,7 +161,6 @@ def test_clocks_too_far_apart_are_said(short_recording):
 
 def test_camera_elsewhere_is_taken_into_account(short_recording, mechanism):
     """Markers in a camera frame that is turned and moved give the same crank angle."""
-    from scipy.spatial.transform import Rotation
     camera = (0.4, -1.2, 0.3, 0.2, -0.4, 1.9)
     turn, place = Rotation.from_euler('xyz', camera[3:]), np.array(camera[:3])
     moved = short_recording
@@ -190,3 +198,48 @@ def test_slider_friction_of_the_rig_is_recovered():
     found = {entry['name']: entry['value'] for entry in model.base}
     assert found['fc3'] == pytest.approx(2.0, rel=0.03)
     assert found['k1'] == pytest.approx(80.0, rel=0.03)
+
+
+def put_bodies(mechanism, model):
+    """Give the bodies of a ClosedMechanism the standard parameters of an identified model."""
+    pi = dict(zip([p.name for p in model.parameters], model.values))
+    for number, link in enumerate(model.robot['links'], 1):
+        m, x, y, z, xx, xy, yy, xz, yz, zz = (pi[f'{s}{number}'] for s in (
+            'm', 'mcx', 'mcy', 'mcz', 'Ixx', 'Ixy', 'Iyy', 'Ixz', 'Iyz', 'Izz'))
+        c = np.array([x, y, z]) / m
+        about = (np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+                 - m * (c @ c * np.eye(3) - np.outer(c, c)))
+        moments, axes = np.linalg.eigh(about)
+        assert moments[0] > 0 and m > 0  # simulable
+        axes[:, 0] *= np.linalg.det(axes)
+        body = mechanism.model.body(link)
+        body.mass, body.ipos, body.inertia = m, c, moments
+        body.iquat = Rotation.from_matrix(axes).as_quat()[[3, 0, 1, 2]]
+    mechanism.settle()
+
+
+def test_simulation_with_the_identified_bodies_follows_the_recording():
+    """Open loop, the recorded torque alone turns the identified mechanism as it turned the rig."""
+    quiet = RigOptions(seed=4, mass_change=0.25, torque_noise=0.0, torque_rate=4000.0)
+    rig = SliderCrankRig(URDF, quiet)
+    told = record(rig, 4.0)
+    model = identify([told], replace(OPTIONS, markers=(), torques=(), estimator='ridge',
+                                     consistent=True),
+                     method='closed_loop').model
+    channel = told.channels['/joint_states']
+    twin = ClosedMechanism(URDF, oracle.CLOSURES, step=1.25e-4)
+    put_bodies(twin, model)
+    start = dict(zip(rig.mechanism.joint_names, closed_loop.build(
+        URDF, OPTIONS, (0.0, 0.0, -9.81)).start))
+    twin.place({name: float(x) for name, x in start.items()})
+    angle, torque = channel.fields['position'][:, 0], channel.fields['effort'][:, 0]
+    t = channel.stamp_ns * 1e-9
+    error = []
+    for k in range(int(1.0 / 1.25e-4)):
+        now = k * 1.25e-4
+        twin.apply({0: float(np.interp(now, t, torque))})
+        error.append(twin.data.qpos[0] - np.interp(now, t, angle))
+        twin.step()
+    travel = np.ptp(angle[t < 1.0])
+    # One percent of a parameter is some percent of the path after a second without feedback.
+    assert np.abs(error).max() < 0.05 * travel

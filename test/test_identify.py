@@ -1,4 +1,4 @@
-"""The whole chain in memory: MuJoCo moves a robot, its recording is identified, truth comes out."""
+"""The whole chain in memory: MuJoCo moves a robot, identification finds what moved."""
 
 from dataclasses import replace
 

@@ -199,3 +199,21 @@ def test_efforts_of_motors_are_mapped_in_the_states(arm3_motion):
 def test_effort_options_that_do_not_fit_are_refused(options, words):
     with pytest.raises(ConfigError, match=words):
         effort_map(SignalOptions(**options), 3)
+
+
+def test_a_long_rest_before_the_motion_does_not_choose_for_it(arm3_motion):
+    names, t, q, v, _, tau = arm3_motion
+    rng = np.random.default_rng(0)
+    rest = 25000  # samples at 250 Hz: 100 s
+    waiting = [np.concatenate([np.tile(x[0], (rest, 1)), x]) for x in (q, 0.0 * v, tau)]
+    waiting[1][rest:] = v
+    summaries = []
+    for values in ((q, v, tau), waiting):
+        when = np.arange(len(values[0])) * (t[1] - t[0])
+        noisy = [x + s * rng.normal(size=x.shape) for x, s in zip(values, (1e-5, 1e-3, 0.1))]
+        recording = mujoco_arm.recording(names, when, *noisy)
+        summaries.append(observe_joints(recording, names).summary)
+    for summary in summaries:
+        assert summary['velocity'] == 'measured'
+    # Which third-octave band is the quietest hangs on the noise: two bands are a factor of 1.6.
+    assert 0.6 < summaries[1]['cutoff'] / summaries[0]['cutoff'] < 1.7

@@ -13,9 +13,10 @@ FLOORS = {
     '__init__': 0, 'errors': 0, 'options': 1,
     'measurement': 2, 'dynamics': 2,
     'methods': 3, 'estimation': 3,
-    'mounting': 4.0, 'postures': 4.0, 'calibration': 4.0, 'excitation': 4.0, 'simulation': 4.0,
+    'mounting': 4.0, 'reading': 4.0, 'postures': 4.0, 'calibration': 4.0,
+    'sensor_sets': 4.0, 'excitation': 4.0, 'simulation': 4.0,
     'identify': 4.1, 'identify_*': 4.2,
-    'config': 5.0, 'report': 5.0, 'cli': 5.1, '__main__': 5.2,
+    'config': 5.0, 'report': 5.0, 'verbs': 5.1, 'cli': 5.2, '__main__': 5.3,
     'nodes': 6,
 }
 MESSAGES = ('std_msgs', 'sensor_msgs', 'geometry_msgs', 'trajectory_msgs', 'diagnostic_msgs',

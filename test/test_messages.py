@@ -10,7 +10,7 @@ from rosbags.typesys import get_typestore, Stores
 
 from ros_inertial_id.errors import RecordingError
 from ros_inertial_id.measurement.messages import (
-    decode, DECODERS, encode_joint_states, encode_string, JOINT_STATE)
+    decode, DECODERS, encode, encode_string, JOINT_STATE)
 from ros_inertial_id.measurement.recording import Channel
 
 STORE = get_typestore(Stores.ROS2_KILTED)  # a later distribution than the decoder's own
@@ -244,7 +244,7 @@ def test_encoded_joint_states_are_read_by_rosbags():
     fields['effort'][3, 1] = np.nan
     stamps = 1_460_034_860_123_456_789 + np.arange(n) * 5_000_000
     channel = Channel('/joint_states', JOINT_STATE, stamps, stamps, fields, ('q1', 'q2'), 'base')
-    messages = list(encode_joint_states(channel))
+    messages = list(encode(channel))
     assert len(messages) == n
     for i in (0, 3, 4095, 4096, n - 1):
         message = STORE.deserialize_cdr(messages[i], JOINT_STATE)
@@ -255,6 +255,29 @@ def test_encoded_joint_states_are_read_by_rosbags():
         assert message.velocity.size == 0
     again = decode(JOINT_STATE, messages, '/joint_states', stamps)
     np.testing.assert_array_equal(again.fields['effort'], fields['effort'])
+
+
+@pytest.mark.parametrize('kind, shapes', [
+    ('sensor_msgs/msg/Imu', {'orientation_xyzw': (4,), 'angular_velocity': (3,),
+                             'linear_acceleration': (3,)}),
+    ('geometry_msgs/msg/PoseStamped', {'position': (3,), 'orientation_xyzw': (4,)}),
+    ('geometry_msgs/msg/PointStamped', {'position': (3,)}),
+    ('geometry_msgs/msg/PoseArray', {'position': (5, 3), 'orientation_xyzw': (5, 4)}),
+    ('geometry_msgs/msg/WrenchStamped', {'force': (3,), 'torque': (3,)}),
+    ('geometry_msgs/msg/Wrench', {'force': (3,), 'torque': (3,)}),
+    ('std_msgs/msg/Float64', {'data': ()}), ('std_msgs/msg/Float64MultiArray', {'data': (3,)})])
+def test_what_is_encoded_is_decoded_again(kind, shapes):
+    stamps = 1_460_034_860_123_456_789 + np.arange(7) * 5_000_000
+    fields = {name: RNG.normal(size=(7, *shape)) for name, shape in shapes.items()}
+    channel = Channel('/topic', kind, stamps, stamps.copy(), fields, (), 'frame')
+    messages = list(encode(channel))
+    STORE.deserialize_cdr(messages[3], kind)  # rosbags reads it, too
+    again = decode(kind, messages, '/topic', stamps)
+    np.testing.assert_array_equal(again.stamp_ns, stamps)
+    assert again.frame_id == ('' if kind.split('/')[2] in ('Wrench', 'Float64',
+                                                           'Float64MultiArray') else 'frame')
+    for name, values in fields.items():
+        np.testing.assert_array_equal(again.fields[name], values)
 
 
 @pytest.mark.parametrize('size', [0, 3, 4, 11, 23, 40, 100])

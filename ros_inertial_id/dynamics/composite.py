@@ -47,9 +47,3 @@ def composite_rows(bodies, origin, axes=None):
 def _rows(body, u, w):
     acc, alpha, omega = (np.ascontiguousarray(x.T) for x in (body.acc, body.alpha, body.omega))
     return body_rows(u, w, acc, alpha, omega)
-
-
-def shifted(wrench, arm):
-    """Return wrenches (N, 6) moved to a point ``arm`` (N, 3) before their own: n + arm x f."""
-    force, torque = wrench[:, :3], wrench[:, 3:]
-    return np.concatenate([force, torque + np.cross(arm, force)], axis=1)

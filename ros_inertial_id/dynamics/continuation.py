@@ -65,7 +65,7 @@ class Continuation:
         _check(mechanism, closed, q, t, z)
         q = self._unwind(q)
         R, dexterity = mechanism.transformation(q)
-        _guard(mechanism, q, R, dexterity, t)
+        guard(mechanism, q, R, dexterity, t)
         self._last = (z[-1].copy(), q[-1].copy())
         return q, R
 
@@ -170,7 +170,7 @@ def _check_regular(mechanism, q, dexterity, t):
             + ', '.join(mechanism.coordinates), do='choose other independent: coordinates')
 
 
-def _guard(mechanism, q, R, dexterity, t):
+def guard(mechanism, q, R, dexterity, t):
     """Raise where samples are singular or two successive ones are not joined by R."""
     _check_regular(mechanism, q, dexterity, t)
     step = np.diff(q, axis=0)

@@ -17,7 +17,7 @@ import numpy as np
 from ..errors import ConfigError
 from ..options import option
 from .body_motion import body_motions, frame_of, twists
-from .friction import LAWS, check_laws, friction_column, friction_parameters
+from .friction import check_laws, friction_column, friction_parameters
 from .inertial_parameters import Parameter
 
 
@@ -27,8 +27,8 @@ class ForceOptions:
 
     friction: tuple = option((), 'friction of joints, dependent ones too: "JOINT LAW ..."')
     coulomb_width: float = option(
-        0.0, 'speed over which Coulomb friction changes sign; 0: a step', unit='rad/s or m/s',
-        at_least=0.0)
+        0.0, 'speed over which Coulomb friction changes sign; 0: a step, below 0: found from the '
+        'data for every joint', unit='rad/s or m/s')
     springs: tuple = option((), 'springs: "joint JOINT [REST]", "between LINK LINK [LENGTH]"')
     dampers: tuple = option((), 'dampers: "between LINK LINK"')
 
@@ -87,7 +87,7 @@ def force_elements(robot, options):
         check_laws(words[1:])
         out += [JointForce(p, joint) for p in friction_parameters(
             joint + 1, robot.joint_names[joint], words[1:], _limit(robot, joint),
-            {name: options.coulomb_width for name in LAWS if name == 'coulomb'})]
+            {'coulomb': options.coulomb_width} if options.coulomb_width >= 0 else None)]
     lines = [('spring', line) for line in options.springs]
     lines += [('damper', line) for line in options.dampers]
     for number, (law, line) in enumerate(lines, 1):
@@ -120,7 +120,7 @@ def _element(robot, law, line, number):
     stiffness = Parameter(f'k{number}', unit + per, 1.0, 0.0, 1e5, owner, 'spring')
     if rest is not None:
         return [make(stiffness, *ends, rest)]
-    constant = Parameter(f'fs{number}', unit, 1.0, 0.0, 1e4, owner, 'preload')
+    constant = Parameter(f'f0{number}', unit, 1.0, 0.0, 1e4, owner, 'preload')
     return [make(stiffness, *ends), make(constant, *ends)]
 
 

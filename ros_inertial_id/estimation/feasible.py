@@ -12,7 +12,7 @@ import numpy as np
 from ..dynamics.inertial_parameters import pseudo_inertia
 from ..errors import EstimationError
 
-GAP = 1e-6          # of the function, relative to its size at the start
+GAP = 1e-7          # of the function, relative to its size at the start
 STEPS = 100         # of Newton for every point of the path
 GROWTH = 8.0        # of the barrier's weight from point to point
 

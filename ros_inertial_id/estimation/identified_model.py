@@ -66,7 +66,8 @@ class IdentifiedModel:
         try:
             data = yaml.load(text, Loader=getattr(yaml, 'CSafeLoader', yaml.SafeLoader))
         except yaml.YAMLError as error:
-            raise ConfigError(f'{source} is not YAML', found=str(error).replace('\n', ' ')) from None
+            raise ConfigError(f'{source} is not YAML',
+                              found=' '.join(str(error).split())) from None
         if not isinstance(data, dict) or data.get('format') != FORMAT:
             raise ConfigError(f'{source} is not an identified model', expected=f'format: {FORMAT}',
                               found=data.get('format') if isinstance(data, dict) else type(data))

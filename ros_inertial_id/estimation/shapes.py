@@ -13,7 +13,7 @@ import numpy as np
 
 from .estimators import ridge
 from .information import Information
-from .problem import effective_deviation, Problem
+from .problem import effective_deviation, group_deviation, Problem
 
 SWEEPS = 10
 PASSES = 8       # over the data, while refining
@@ -54,22 +54,32 @@ def choose_shapes(information, base, choices, parameters):
 
 
 def _best(information, beta, columns, choice, parameters):
-    """Return the alternative that leaves least, the joint's other friction free, the rest held."""
+    """
+    Return the alternative that leaves least, the joint's other friction free, the rest held.
+
+    Friction of a joint without rows of its own (a dependent joint of a closed loop) shows in all.
+    """
     owner = parameters[choice[0]].owner
-    group = information.groups[owner]
-    place = {column: k for k, column in enumerate(group.columns)}
-    rest = group.R[:, -2].copy()
-    free = []
+    groups = information.groups
+    groups = [groups[owner]] if owner in groups else list(groups.values())
+    size = information.size
+    W, rest = [], []
+    for group in groups:
+        spread = np.zeros((len(group.R), size))
+        spread[:, group.columns] = group.R[:, :-2]
+        W.append(spread)
+        rest.append(group.R[:, -2])
+    W, rest, free = np.vstack(W), np.concatenate(rest), []
     for column, value in zip(columns, beta):
-        if column not in place or column in choice:
+        if column in choice:
             continue
         if parameters[column].law and parameters[column].owner == owner:
-            free.append(place[column])
+            free.append(column)
         else:
-            rest -= group.R[:, place[column]] * value
+            rest = rest - W[:, column] * value
     left = []
     for column in choice:
-        A = group.R[:, free + [place[column]]]
+        A = W[:, free + [column]]
         solution, *_ = np.linalg.lstsq(A, rest, rcond=None)
         left.append(np.linalg.norm(rest - A @ solution))
     return int(np.argmin(left))
@@ -109,21 +119,30 @@ def refine_shapes(problem, deviation, laws=None):
     derivative by the logarithm of a shape is one more column (Kaufman 1975), so standard errors
     are of shapes and coefficients together.
 
-    problem : with ``read``; deviation : group -> standard deviation of its rows
+    problem : with ``read``; deviation : group -> standard deviation of its rows, to start with
     laws : names of those to refine, default all that have a shape
     """
     base = problem.base
     places = [i for i, k in enumerate(base.independent) if base.parameters[k].shape
               and (laws is None or base.parameters[k].law in laws)]
     start = np.log([base.parameters[base.independent[i]].shape for i in places])
-    current = start.copy()
+    current, best, length = start.copy(), None, 1.0
     for passes in range(1, PASSES + 1):
         information, A, b = _with_slopes(problem, places, current)
-        beta, move, covariance = _gauss_newton(base, A, b, deviation, problem, places)
-        if not places or np.abs(move).max() < SETTLED or passes == PASSES:
+        beta, move, _, cost = _gauss_newton(base, A, b, deviation, problem, places)
+        if best is not None and cost > best[0]:
+            length /= 4.0  # overshot: a shorter step from the best so far
+        else:
+            best, length = (cost, current, np.clip(move, -0.7, 0.7), information, A, b, beta), 1.0
+        if not places or length * np.abs(best[2]).max() < SETTLED:
             break
         # A shape that the data do not bound would run away: stay within reach of the grid.
-        current = np.clip(current + np.clip(move, -0.7, 0.7), start - REACH, start + REACH)
+        current = np.clip(best[1] + length * best[2], start - REACH, start + REACH)
+    _, current, _, information, A, b, beta = best
+    # A wrong shape leaves more than noise: errors by what the last one leaves.
+    deviation = group_deviation(
+        replace(problem, information=information.select(np.arange(len(base)))), beta)
+    covariance = _gauss_newton(base, A, b, deviation, problem, places)[2]
     size, shapes = len(base), {}
     for n, i in enumerate(places):
         error = float(np.sqrt(covariance[size + n, size + n]))
@@ -169,7 +188,7 @@ def _with_slopes(problem, places, logarithms):
 
 
 def _gauss_newton(base, A, b, deviation, problem, places):
-    """Return coefficients (b,), step of the logarithms (s,) and the covariance (b + s, b + s)."""
+    """Return coefficients (b,), step of the logarithms (s,), covariance and squared residual."""
     sigma = effective_deviation(problem, deviation)
     rows = np.vstack([A[name] / sigma[name] for name in A])
     target = np.concatenate([b[name] / sigma[name] for name in b])
@@ -181,8 +200,9 @@ def _gauss_newton(base, A, b, deviation, problem, places):
     whole = rows * np.concatenate([scale, np.ones(len(places))])
     U, s, Vt = np.linalg.svd(whole, full_matrices=False)
     inverse = np.where(s > 1e-9 * s[0], 1.0 / np.maximum(s, 1e-300), 0.0)
-    move = (Vt.T * inverse) @ (U.T @ (target - rows[:, :size] @ beta))
+    rest = target - rows[:, :size] @ beta
+    move = (Vt.T * inverse) @ (U.T @ rest)
     # Directions without data keep the width of the belief, or of a shape known to a factor e.
     half = Vt.T * np.minimum(np.where(inverse > 0.0, inverse, np.inf), 1e3)
     half = half * np.concatenate([scale, np.ones(len(places))])[:, None]
-    return beta, move[size:], half @ half.T
+    return beta, move[size:], half @ half.T, float(rest @ rest)

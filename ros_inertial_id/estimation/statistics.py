@@ -35,34 +35,28 @@ def essential_parameters(problem, estimate, level=0.05):
     Gautier 1991; Janot, Vandanjon and Gautier 2014).
     """
     A, b, rest = problem.information.system(effective_deviation(problem, estimate.deviation))
-    kept, left_out = list(range(len(b))), []
+    size = np.maximum(np.linalg.norm(A, axis=0), 1e-300)
+    U, s, Vt = np.linalg.svd(A / size, full_matrices=False)
+    inverse = 1.0 / np.maximum(s, 1e-12 * s[0])
+    P, x = (Vt.T * inverse ** 2) @ Vt, (Vt.T * inverse) @ (U.T @ b)
     free = max(1.0, independent_rows(problem) - len(b))
-    full = _square(A, b, kept)[0]
     # Weighted by their own deviations, all rows leave about one each.
-    unexplained = (full + rest ** 2) / free
+    unexplained = (np.sum((b - A @ (x / size)) ** 2) + rest ** 2) / free
+    kept, left_out, added = list(range(len(b))), [], 0.0
     while len(kept) > 1:
-        _, beta, error = _square(A, b, kept)
-        worst = int(np.argmax(error / np.maximum(np.abs(beta), 1e-300)))
-        smaller = kept[:worst] + kept[worst + 1:]
-        gone = len(b) - len(smaller)
-        ratio = (_square(A, b, smaller)[0] - full) / gone / max(unexplained, 1e-300)
+        error = np.sqrt(np.maximum(P[kept, kept], 1e-300))
+        k = kept[int(np.argmax(error / np.maximum(np.abs(x[kept]), 1e-300)))]
+        added += x[k] ** 2 / P[k, k]  # the residual without it, exactly (Gauss)
+        gone = len(left_out) + 1
+        ratio = added / gone / max(unexplained, 1e-300)
         limit = float(fisher.ppf(1.0 - level, gone, free))
         if ratio > limit:
             break
-        left_out.append({'place': kept[worst], 'F': float(ratio), 'limit': limit,
-                         'relative_percent': float(100 * error[worst]
-                                                   / max(abs(beta[worst]), 1e-300))})
-        kept = smaller
+        left_out.append({'place': k, 'F': float(ratio), 'limit': limit, 'relative_percent':
+                         float(100 * np.sqrt(P[k, k]) / max(abs(x[k]), 1e-300))})
+        x, P = x - P[:, k] * x[k] / P[k, k], P - np.outer(P[:, k], P[k]) / P[k, k]
+        kept.remove(k)
     return {'essential': np.array(kept), 'left_out': left_out}
-
-
-def _square(A, b, columns):
-    """Return (squared residual, params, errors) of the least squares with some columns."""
-    U, s, Vt = np.linalg.svd(A[:, columns], full_matrices=False)
-    inverse = np.where(s > 1e-12 * s[0], 1.0 / np.maximum(s, 1e-300), 0.0)
-    beta = (Vt.T * inverse) @ (U.T @ b)
-    return (float(np.sum((b - A[:, columns] @ beta) ** 2)), beta,
-            np.sqrt(((Vt.T * inverse) ** 2).sum(1)))
 
 
 def condition_causes(problem, estimate, count=3):
@@ -99,7 +93,7 @@ def whiteness(residuals, lags=LAGS):
     """
     out = {}
     for name, (total, pairs) in residuals.covariances.items():
-        rho = (total / pairs)[1:lags + 1] / max(total[0] / pairs[0], 1e-300)
+        rho = np.clip((total / pairs)[1:lags + 1] / max(total[0] / pairs[0], 1e-300), -1, 1)
         count = pairs[0]
         weight = count * (count + 2) / (count - np.arange(1, len(rho) + 1))
         p_value = float(chi2.sf(np.sum(weight * rho ** 2), len(rho)))

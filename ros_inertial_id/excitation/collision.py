@@ -1,5 +1,5 @@
 """
-Keeping the robot out of itself: collision shapes of the URDF, for the search and for the check.
+Keeping the robot out of itself and of what stands around: shapes for the search and the check.
 
 The search needs a distance with a gradient for thousands of postures, so every shape is enclosed
 in a capsule (Ericson 2005, 5.1.9: closest points of two segments; the derivative of the distance
@@ -11,12 +11,17 @@ from dataclasses import dataclass
 import re
 import xml.etree.ElementTree as ET
 
+import coal
 import numpy as np
 import pinocchio as pin
 
+from ..errors import MotionError
 from .capsules import Capsules
 
 RANDOM_POSTURES = 300
+OBSTACLES = {'box': 6, 'sphere': 4, 'cylinder': 5}  # kind: how many numbers
+STRIP = 0.1  # [m] a wide box is cut into strips that are not much wider than thick, as capsules
+#              would else enclose too much
 ALWAYS = 0.9  # pairs that touch in this share of all postures are built to touch (as MoveIt does)
 
 
@@ -46,8 +51,16 @@ class CollisionShapes:
         return None
 
 
-def collision_shapes(robot, rng):
-    """Return the CollisionShapes of a RobotModel: pairs of bodies that are not neighbours."""
+def collision_shapes(robot, rng, obstacles=()):
+    """
+    Return the CollisionShapes of a RobotModel: pairs of bodies that are not neighbours.
+
+    obstacles : texts ``box X Y Z LX LY LZ``, ``sphere X Y Z R``, ``cylinder X Y Z R LENGTH``:
+        centre and size in the base frame [m], along its axes; kept apart from all moving bodies
+    Raises MotionError for a text that is none of these.
+    """
+    around = [item for number, text in enumerate(obstacles, 1)
+              for item in _obstacle(text, f'obstacle {number} ({text})')]
     text, meshes = _without_meshes(robot.urdf)
     geometry = pin.buildGeomFromUrdfString(robot.pin_model, text, pin.GeometryType.COLLISION)
     notices = []
@@ -56,7 +69,10 @@ def collision_shapes(robot, rng):
     if not geometry.geometryObjects:
         notices.append('the URDF has no collision primitives: collisions are not checked')
         return CollisionShapes(None, (), tuple(notices))
-    _add_pairs(robot, geometry)
+    own = len(geometry.geometryObjects)
+    for item in around:
+        geometry.addGeometryObject(item)
+    _add_pairs(robot, geometry, own)
     always = _always_touching(robot, geometry, rng)
     for pair in always:
         geometry.removeCollisionPair(pair)
@@ -80,12 +96,47 @@ def _without_meshes(urdf):
     return ET.tostring(root, encoding='unicode'), sorted(set(links))
 
 
-def _add_pairs(robot, geometry):
+def _obstacle(text, name):
+    """Return GeometryObjects of the base for one obstacle."""
+    kind, *words = str(text).split() or ['']
+    try:
+        numbers = np.array([float(word) for word in words])
+        good = len(numbers) == OBSTACLES[kind] and np.isfinite(numbers).all()
+    except (KeyError, ValueError):
+        good = False
+    if not good or not (numbers[3:] > 0).all():
+        raise MotionError('option obstacles', found=repr(text), exists=(
+            'box X Y Z LX LY LZ', 'sphere X Y Z R', 'cylinder X Y Z R LENGTH'))
+    center, size = numbers[:3], numbers[3:]
+    if kind == 'sphere':
+        parts = [(center, coal.Sphere(*size))]
+    elif kind == 'cylinder':
+        parts = [(center, coal.Cylinder(*size))]
+    else:
+        parts = _strips(center, size)
+    return [pin.GeometryObject(f'{name}_{k}', 0, 0, pin.SE3(np.eye(3), place), shape)
+            for k, (place, shape) in enumerate(parts)]
+
+
+def _strips(center, size):
+    """Return (center, Box) of the strips, side by side, that a box of ``size`` (3,) falls into."""
+    thin, wide, _ = np.argsort(size)
+    count = int(np.ceil(size[wide] / max(2.0 * size[thin], STRIP)))
+    across = np.eye(3)[wide] * size[wide] / count
+    strip = size - across * (count - 1)
+    return [(center + (k - 0.5 * (count - 1)) * across, coal.Box(*strip)) for k in range(count)]
+
+
+def _add_pairs(robot, geometry, own):
+    """Add the pairs to be checked; the shapes from number ``own`` on are obstacles."""
     shapes = list(geometry.geometryObjects)
-    for first in range(len(shapes)):
+    for first in range(own):
         for second in range(first + 1, len(shapes)):
             a, b = (shapes[k].parentJoint - 1 for k in (first, second))
-            apart = a != b and not _neighbours(robot.parents, a, b)
+            if second >= own:
+                apart = a >= 0
+            else:
+                apart = a != b and not _neighbours(robot.parents, a, b)
             if apart:
                 geometry.addCollisionPair(pin.CollisionPair(first, second))
 

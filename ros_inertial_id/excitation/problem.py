@@ -51,22 +51,25 @@ class DesignOptions(RobotOptions):
     coulomb_width: float = option(0.05, 'speed over which Coulomb friction changes sign',
                                   unit='rad/s', at_least=1e-4, at_most=10.0)
     sigma: tuple = option((), 'standard deviation of the torque measurement, one for all joints '
-                          'or one each; empty: 1', unit='N m')
+                          'or one each; empty: 1', unit='N m', item=float)
     start: tuple = option((), 'positions the motion starts at and returns to; empty: anywhere',
-                          unit='rad or m')
+                          unit='rad or m', item=float)
     start_at_offset: bool = option(False, 'start at the mean position, as published')
-    lower: tuple = option((), 'lowest positions, before the URDF', unit='rad or m')
-    upper: tuple = option((), 'highest positions, before the URDF', unit='rad or m')
-    velocity: tuple = option((), 'velocity limits, before the URDF', unit='rad/s')
-    acceleration: tuple = option((), 'acceleration limits; empty: none', unit='rad/s^2')
+    lower: tuple = option((), 'lowest positions, before the URDF', unit='rad or m', item=float)
+    upper: tuple = option((), 'highest positions, before the URDF', unit='rad or m', item=float)
+    velocity: tuple = option((), 'velocity limits, before the URDF', unit='rad/s', item=float)
+    acceleration: tuple = option((), 'acceleration limits; empty: none', unit='rad/s^2',
+                                 item=float)
     effort: tuple = option((), 'torque limits for the nominal model, before the URDF',
-                           unit='N m')
+                           unit='N m', item=float)
     end_effector: str = option('', 'link that box and sphere bound; empty: the last that moves')
     box: tuple = option((), 'xmin ymin zmin xmax ymax zmax of the end effector in the base frame',
-                        unit='m')
+                        unit='m', item=float)
     sphere: float = option(0.0, 'least distance of the end effector from the base', unit='m',
                            at_least=0.0)
     collisions: bool = option(True, 'keep the collision primitives of the URDF apart')
+    obstacles: tuple = option((), 'what stands around in the base frame [m]: box X Y Z LX LY LZ, '
+                              'sphere X Y Z R, cylinder X Y Z R LENGTH (upright)')
 
 
 def design_parameters(robot, options):
@@ -84,7 +87,7 @@ def motion_problem(robot, options, known=None):
                          or [robot.gravity_base])
     base = _base(robot, parameters, gravities)
     rng = np.random.default_rng(options.seed)
-    shapes = (collision_shapes(robot, rng) if options.collisions
+    shapes = (collision_shapes(robot, rng, options.obstacles) if options.collisions
               else CollisionShapes(None, (), ('collisions are not checked: collisions: false',)))
     direction, space = rest_space(options.harmonics, options.start_at_offset,
                                   len(options.start) > 0)

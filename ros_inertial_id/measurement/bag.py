@@ -19,14 +19,14 @@ from rosbags.interfaces import (Qos, QosDurability, QosHistory, QosLiveliness, Q
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer, WriterError
 
 from .cdr import typestore
-from .messages import (channel_builder, DECODERS, encode_joint_states, encode_string, full_name,
-                       JOINT_STATE, STRING)
+from .messages import (channel_builder, DECODERS, encodable, encode, encode_string, full_name,
+                       STRING)
 from .recording import Recording
 from .storage import read_storage, sha256, storage_files
 from .. import __version__
 from ..errors import RecordingError
 
-_TEXTS = ('robot_description', 'mounting')  # last names of topics that are no channels
+_TEXTS = ('robot_description', 'mounting', 'periods')  # last names of topics that are no channels
 _FLUSH_NS = 500_000_000  # what a killed recorder loses at most
 _FOREVER = QosTime(9223372036, 854775807)
 _logger = logging.getLogger(__name__)
@@ -40,9 +40,10 @@ def read_bag(path, topics=None, progress=None):
     topics : names of the topics to read; None for all whose type has a decoder
     progress : function of the fraction that was read
 
-    Messages stay in the order of the file.  The last message of a topic ``robot_description`` or
-    ``mounting`` (in any namespace) becomes that of the Recording.  Its provenance also lists the
-    topics ``skipped`` for their type and the ``damage``: what a bag that was cut off has lost.
+    Messages stay in the order of the file.  The last message of a topic ``robot_description``,
+    ``mounting`` or ``periods`` (in any namespace) becomes that of the Recording.  Its provenance
+    also lists the topics ``skipped`` for their type and the ``damage``: what a bag that was cut
+    off has lost.
     Raises RecordingError for a path without a bag, a topic that is not in it and malformed
     messages.
     """
@@ -65,7 +66,7 @@ def read_bag(path, topics=None, progress=None):
     duration = (max(edges) - min(edges)) * 1e-9 if edges else 0.0
     versions = {'ros_inertial_id': __version__, 'numpy': np.__version__,
                 'rosbags': version('rosbags'), 'mcap': version('mcap')}
-    return Recording(channels, *texts, provenance={
+    return Recording(channels, **texts, provenance={
         'path': str(path), 'sha256': sha256(files), 'duration_s': duration,
         'skipped': contents.skipped, 'damage': tuple(damage), 'versions': versions})
 
@@ -97,7 +98,7 @@ class _Contents:
         self.builders[topic].add(messages, received_ns)
 
     def channels(self, path):
-        """Return the channels by topic, and the texts: robot description, mounting."""
+        """Return the channels by topic, and the texts by their names."""
         missing = set(self.topics or ()) - set(self.found)
         undecoded = set(self.topics or ()) & set(self.skipped)
         if missing or undecoded:
@@ -107,7 +108,7 @@ class _Contents:
         texts = {name: {} for name in _TEXTS}
         for topic in [t for t, c in channels.items() if _is_text(t, c.type) and len(c)]:
             texts[topic.rpartition('/')[2]][topic] = channels.pop(topic).fields['data'][-1]
-        return channels, [_one_text(path, found) for found in texts.values()]
+        return channels, {name: _one_text(path, found) for name, found in texts.items()}
 
 
 def _is_text(topic, type_name):
@@ -217,23 +218,24 @@ def _flush(writer):
 
 def write_recording(path, recording, storage='mcap', compress=False):
     """
-    Write the JointState channels, robot description and mounting of a Recording to a new bag.
+    Write the channels and texts (robot description, mounting, periods) of a Recording to a bag.
 
-    Raises RecordingError if it has channels of other types (their bytes are gone).
+    Raises RecordingError for channels whose elements had names of their own (tf, MarkerArray).
     """
-    others = [topic for topic, c in recording.channels.items() if c.type != JOINT_STATE]
+    others = [topic for topic, c in recording.channels.items() if not encodable(c.type)]
     if others:
-        raise RecordingError(f'only {JOINT_STATE} can be written back', found=others)
+        raise RecordingError('topics cannot be written back', found=others,
+                             exists=sorted(filter(encodable, DECODERS)))
     start = min((int(c.received_ns[0]) for c in recording.channels.values() if len(c)), default=0)
-    texts = {'robot_description': recording.robot_description, 'mounting': recording.mounting}
+    texts = {name: getattr(recording, name) for name in _TEXTS}
     with BagWriter(path, storage, compress) as bag:
         for name, text in texts.items():
             if text:
                 bag.add_topic(f'/{name}', STRING, latched=True)
                 bag.write(f'/{name}', encode_string(text), start)
-        for topic in recording.channels:
-            bag.add_topic(topic, JOINT_STATE)
-        streams = [zip(c.received_ns.tolist(), [topic] * len(c), encode_joint_states(c))
+        for topic, channel in recording.channels.items():
+            bag.add_topic(topic, channel.type)
+        streams = [zip(c.received_ns.tolist(), [topic] * len(c), encode(c))
                    for topic, c in recording.channels.items()]
         for received_ns, topic, message in heapq.merge(*streams, key=lambda item: item[0]):
             bag.write(topic, message, received_ns)

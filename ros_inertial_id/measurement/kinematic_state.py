@@ -13,9 +13,11 @@ import numpy as np
 from ..errors import ConfigError, RecordingError
 from ..options import option
 from . import signals
+from .periods import average, read_periods
 
 PIECE = 8192  # samples of one state
 JOINT_STATE = 'sensor_msgs/msg/JointState'
+ENOUGH = 30.0  # [s] of motion, to choose the cutoff and the kind of velocity by
 SHORTEST = 1.0  # [s]: no arm shows its inertia in less
 STILL = 1e-3  # [rad or m]: a recording in which no joint moves more excites nothing
 
@@ -43,6 +45,8 @@ class SignalOptions:
         choices=('auto', 'measured', 'differentiated'))
     cutoff: float = option(0.0, 'low-pass cutoff; 0: chosen from the data', unit='Hz',
                            at_least=0.0)
+    average_periods: bool = option(False, 'average the whole periods that the player marked: '
+                                   'noise shrinks by the square root of their number')
     decimate: int = option(0, 'learn from every that many sample; 0: twenty per period of the '
                            'cutoff, more carry no news', at_least=0)
 
@@ -99,6 +103,7 @@ class JointSpaceObservation:
 
     position, velocity, effort : {joint: (stamps [s], values)}; velocity may be empty
     clock : uniform; cutoff [Hz]; kernel : of the filter; measured_velocity : whether it is used
+    period : [s] after which the signals repeat (averaged periods); 0: they do not
     summary : what was understood, in words and numbers, for logs and the model file
     """
 
@@ -113,6 +118,7 @@ class JointSpaceObservation:
     trim: float = 0.0
     decimate: int = 1
     summary: Mapping = field(default_factory=dict)
+    period: float = 0.0
 
     def samples(self, training=False):
         """Return about how many samples ``states`` will yield."""
@@ -137,6 +143,8 @@ class JointSpaceObservation:
                 high = min(low + PIECE, count - edge)
                 first = max(0, low - half) if low - half > half else 0
                 last = min(count, high + half) if count - high > 2 * half else count
+                if self.period:  # what lies beyond the ends is known
+                    first, last = low - half, high + half
                 state = self._piece(start + np.arange(first, last) * period, number)
                 keep = slice(low - first + (edge - low) % decimate, high - first, decimate)
                 around = Surroundings(state.q, state.v, state.a, self.kernel, keep)
@@ -146,21 +154,24 @@ class JointSpaceObservation:
 
     def _piece(self, t, segment):
         period = self.clock.period
-        q = signals.smooth(_on_clock(self.position, self.joints, t), self.kernel)
+        q = signals.smooth(_on_clock(self.position, self.joints, t, self.period), self.kernel)
         if self.measured_velocity:
-            v = signals.smooth(_on_clock(self.velocity, self.joints, t), self.kernel)
+            v = signals.smooth(_on_clock(self.velocity, self.joints, t, self.period), self.kernel)
         else:
             v = signals.differentiate(q, period)
-        tau_raw = _on_clock(self.effort, tuple(self.effort), t) @ self.effort_map.T
+        tau_raw = _on_clock(self.effort, tuple(self.effort), t, self.period) @ self.effort_map.T
         tau = signals.smooth(tau_raw, self.kernel)
         return JointSpaceState(t, segment, q, v, signals.differentiate(v, period), tau, tau_raw)
 
 
-def _on_clock(series, joints, t):
-    """Return (N, n) values of the joints at times t by linear interpolation."""
+def _on_clock(series, joints, t, period=0.0):
+    """Return (N, n) values of the joints at times t by linear interpolation; period [s] or 0."""
     out = np.empty((len(t), len(joints)))
     for k, joint in enumerate(joints):
         stamps, values = series[joint]
+        if period:
+            out[:, k] = np.interp(t, stamps, values, period=period)
+            continue
         first, last = np.searchsorted(stamps, t[[0, -1]])
         near = slice(max(0, first - 1), last + 1)  # interp would copy the whole column
         out[:, k] = np.interp(t, stamps[near], values[near])
@@ -180,10 +191,11 @@ def observe_joints(recording, joints, options=None, actuated=None):
     origin = recording.origin_ns()
     motion = _find_channel(recording, joints, options.joint_states_topic, 'position')
     force = _find_channel(recording, actuated, options.effort_topic or motion.topic, 'effort')
-    position = _series(motion, 'position', joints, origin)
-    velocity = (_series(motion, 'velocity', joints, origin)
+    t = (motion.stamp_ns - origin) * 1e-9
+    position = _series(motion, 'position', joints, origin, t)
+    velocity = (_series(motion, 'velocity', joints, origin, t)
                 if _carries(motion, 'velocity', joints) else {})
-    effort = _series(force, 'effort', actuated, origin)
+    effort = _series(force, 'effort', actuated, origin, t if force is motion else None)
     _check_effort(effort, force.topic)
     clock = _common_clock(motion, force, joints, origin)
     series = (*position.values(), *velocity.values(), *effort.values())
@@ -192,6 +204,12 @@ def observe_joints(recording, joints, options=None, actuated=None):
     if not clock.segments:
         raise RecordingError('the joints are never recorded together', found=[
             f'{joint} from {t[0]:.3f} to {t[-1]:.3f} s' for joint, (t, _) in position.items()])
+    repeats, count = 0.0, 0
+    if options.average_periods:
+        marks = read_periods(recording)
+        clock, (position, velocity, effort), count = average(
+            marks, clock, (position, velocity, effort))
+        repeats = marks.period
     probe = JointSpaceObservation(joints, position, velocity, effort, clock, np.ones(1),
                                   False, effort_map(options, len(actuated)))
     _check_moving(probe)
@@ -200,7 +218,7 @@ def observe_joints(recording, joints, options=None, actuated=None):
     if not cutoff:
         cutoff, valley = signals.choose_cutoff(_velocities(probe, measured), clock.period)
     kernel = signals.zero_phase_kernel(clock.period, cutoff)
-    clock = _usable(clock, len(kernel) // 2, motion.topic)
+    clock = _usable(clock, 0 if repeats else len(kernel) // 2, motion.topic)
     summary = {
         'topic': motion.topic, 'effort_topic': force.topic, 'rate': 1.0 / clock.period,
         'samples': clock.samples, 'missing': clock.missing, 'gaps': clock.gaps,
@@ -209,9 +227,10 @@ def observe_joints(recording, joints, options=None, actuated=None):
         'motion_ends_at': valley, 'velocity': 'measured' if measured else 'differentiated',
         'velocity_disagreement': agreement, 'effort_kind': options.effort_kind}
     decimate = options.decimate or max(1, int(1.0 / (20.0 * cutoff * clock.period)))
-    summary['decimate'] = decimate
+    summary.update(decimate=decimate, **({'averaged_periods': count} if count else {}))
     return JointSpaceObservation(joints, position, velocity, effort, clock, kernel, measured,
-                                 probe.effort_map, 1.0 / cutoff, decimate, summary)
+                                 probe.effort_map, 0.0 if repeats else 1.0 / cutoff, decimate,
+                                 summary, repeats)
 
 
 def effort_map(options, count):
@@ -279,9 +298,9 @@ def _carries(channel, what, joints):
     return bool(columns) and bool(np.isfinite(channel.fields[what])[:, columns].any(0).all())
 
 
-def _series(channel, what, joints, origin):
-    """Return {joint: (stamps [s], values)} of the messages that carry the joint; refuse NaN."""
-    t = (channel.stamp_ns - origin) * 1e-9
+def _series(channel, what, joints, origin, t=None):
+    """Return {joint: (stamps t [s], values)} of messages that carry the joint; refuse NaN."""
+    t = (channel.stamp_ns - origin) * 1e-9 if t is None else t
     out = {}
     for joint in joints:
         column = channel.names.index(joint)
@@ -334,17 +353,29 @@ def _common_clock(motion, force, joints, origin):
 
 
 def _velocities(probe, measured):
-    """Return the unfiltered velocities on the clock, a list of (N, n), a minute at the most."""
-    source = probe.velocity if measured else probe.position
-    budget, out = int(60.0 / probe.clock.period), []
-    for start, count in probe.clock.segments:
-        t = start + np.arange(min(count, budget)) * probe.clock.period
-        values = _on_clock(source, probe.joints, t)
-        out.append(values if measured else signals.differentiate(values, probe.clock.period))
-        budget -= len(t)
-        if budget < 64:
-            break
+    """Return the unfiltered velocities of the telling stretches on the clock: list of (N, n)."""
+    source, period = probe.velocity if measured else probe.position, probe.clock.period
+    out = []
+    for start, count in _telling(probe):
+        values = _on_clock(source, probe.joints, start + np.arange(count) * period)
+        out.append(values if measured else signals.differentiate(values, period))
     return out
+
+
+def _telling(probe):
+    """Return (start [s], samples) of stretches enough to judge the signals by: those that move."""
+    segments, period = probe.clock.segments, probe.clock.period
+    if sum(count for _, count in segments) * period <= ENOUGH:
+        return segments
+    length = int(ENOUGH / 3.0 / period)
+    parts = [(start + first * period, min(length, count - first))
+             for start, count in segments for first in range(0, count, length)]
+
+    def way(part):
+        t = part[0] + np.linspace(0.0, part[1] * period, 20)
+        return np.ptp(_on_clock(probe.position, probe.joints, t), axis=0).sum()
+
+    return sorted(sorted(parts, key=way)[-3:])
 
 
 def _choose_velocity(probe, wish):

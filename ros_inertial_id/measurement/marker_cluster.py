@@ -56,8 +56,7 @@ def register_cluster(markers, layout, labels, topic=''):
                              expected='at least three that are not on a line',
                              found=f'{len(layout)} in the layout')
     rotation, position, residual = _register(markers, layout)
-    error = np.sqrt(np.nanmean(np.where(np.isfinite(residual), residual, np.nan) ** 2, axis=1,
-                               where=np.isfinite(residual)))
+    error = _rms(residual)
     usual = np.nanmedian(error) if np.isfinite(error).any() else np.nan
     best, pair = _best_exchange(markers, layout, error)
     if pair is not None:
@@ -106,7 +105,14 @@ def _exchanged(markers, layout, pair):
     order = np.arange(len(layout))
     order[list(pair)] = order[list(pair[::-1])]
     residual = _register(markers[:, order], layout)[2]
-    return np.sqrt(np.nanmean(residual ** 2, axis=1))
+    return _rms(residual)
+
+
+def _rms(residual):
+    """Return the residual of every sample (N,) over the markers it shows, NaN for none."""
+    seen = np.isfinite(residual)
+    square = np.where(seen, residual, 0.0) ** 2
+    return np.sqrt(square.sum(1) / np.where(seen.any(1), seen.sum(1), np.nan))
 
 
 def _best_exchange(markers, layout, error):

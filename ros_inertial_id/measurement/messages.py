@@ -29,7 +29,10 @@ NaN; a field that no message has is absent.  Where every header stamp is zero (a
 not stamp) the time of reception stands in.
 """
 
+from functools import lru_cache
+
 import numpy as np
+from rosbags.interfaces import Nodetype
 
 from ..errors import RecordingError
 from .cdr import typestore, walk
@@ -108,26 +111,62 @@ def encode_string(text):
     return bytes(store.serialize_cdr(store.types[STRING](data=text), STRING, little_endian=True))
 
 
-def encode_joint_states(channel):
-    """
-    Yield the messages of a JointState Channel as CDR bytes, in order.
+def encodable(type_name):
+    """Return whether ``encode`` can write a type: numbers whose elements have no headers."""
+    decoder = DECODERS.get(full_name(type_name))
+    return bool(decoder and decoder.fields) and decoder.labels in ((), ('name',))
 
-    A field the Channel lacks is an empty sequence in the messages.
+
+def encode(channel):
     """
-    store, names = typestore(), list(channel.names)
-    types = store.types
-    stamp = types['builtin_interfaces/msg/Time'](sec=0, nanosec=0)
-    header = types['std_msgs/msg/Header'](stamp=stamp, frame_id=channel.frame_id)
-    empty = {name: np.zeros(len(names) if name in channel.fields else 0)
-             for name in ('position', 'velocity', 'effort')}
-    first = bytes(store.serialize_cdr(types[JOINT_STATE](header=header, name=names, **empty),
-                                      JOINT_STATE, little_endian=True))
-    layout = walk(JOINT_STATE, first)
+    Yield the messages of a Channel as CDR bytes, in order: what ``decode`` reads, the other way.
+
+    A field the Channel lacks is an empty sequence in the messages, or zero.
+    """
+    if not encodable(channel.type):
+        raise RecordingError(f'{channel.topic} cannot be written', found=channel.type,
+                             exists=sorted(filter(encodable, DECODERS)))
+    shapes = tuple((name, values.shape[1:]) for name, values in channel.fields.items())
+    first, blocks = _template(full_name(channel.type), shapes, channel.names, channel.frame_id)
     sec, nanosec = np.divmod(channel.stamp_ns, 1_000_000_000)
-    columns = {**channel.fields, 'header.stamp.sec': sec, 'header.stamp.nanosec': nanosec}
+    columns = {**channel.fields, 'sec': sec, 'nanosec': nanosec}
     for start in range(0, len(channel), _ROWS):
         rows = slice(start, min(start + _ROWS, len(channel)))
         data = np.tile(np.frombuffer(first, np.uint8), (rows.stop - start, 1))
-        for path, values in columns.items():
-            layout.block(path).write(data, values[rows])
+        for name, block in blocks.items():
+            block.write(data, columns[name][rows])
         yield from (row.tobytes() for row in data)
+
+
+@lru_cache(maxsize=100)
+def _template(type_name, shapes, names, frame_id):
+    """Return one message as bytes, and the Blocks of the fields with these shapes and its stamp."""
+    store, decoder = typestore(), DECODERS[type_name]
+    paths = {name: decoder.fields[name] for name, _ in shapes}
+    sizes = {paths[name].split('.')[0]: shape[0] for name, shape in shapes if shape}
+    message = _blank(type_name, sizes)
+    for label in decoder.labels:
+        setattr(message, label, list(names))
+    if decoder.header:
+        getattr(message, decoder.header).frame_id = frame_id
+        paths |= {unit: f'{decoder.header}.stamp.{unit}' for unit in ('sec', 'nanosec')}
+    first = bytes(store.serialize_cdr(message, type_name, little_endian=True))
+    layout = walk(type_name, first)
+    return first, {name: layout.block(path) for name, path in paths.items()}
+
+
+def _blank(type_name, sizes):
+    """Return a message of zeros, its sequences as long as ``sizes`` says of their fields."""
+    store, values = typestore(), {}
+    for name, (node, what) in store.fielddefs[type_name][1]:
+        if node == Nodetype.NAME:
+            values[name] = _blank(what, {})
+        elif node == Nodetype.BASE:
+            values[name] = '' if what[0] == 'string' else 0
+        else:
+            (kind, element), count = what[0], what[1] if node == Nodetype.ARRAY else sizes.get(
+                name, 0)
+            values[name] = ([_blank(element, {}) for _ in range(count)]
+                            if kind == Nodetype.NAME else np.zeros(count, element[0])
+                            if element[0] != 'string' else [])
+    return store.types[type_name](**values)

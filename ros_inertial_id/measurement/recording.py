@@ -59,12 +59,14 @@ class Recording:
     robot_description : URDF text, '' where the recording has none
     mounting : YAML text as in the options of dynamics/robot_model.py, '' where unknown
     provenance : where it came from: path, sha256, start_s, end_s (of the window), duration_s
+    periods : YAML text of the player: period_s, bounds_ns where its periods begin and end; or ''
     """
 
     channels: Mapping[str, Channel]
     robot_description: str = ''
     mounting: str = ''
     provenance: Mapping = field(default_factory=dict)
+    periods: str = ''
 
     def origin_ns(self):
         """Return the first stamp of all channels [ns]; the zero of START and END."""

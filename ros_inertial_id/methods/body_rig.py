@@ -83,21 +83,22 @@ def payload_rig(urdf, options, gravity_base):
     frame = frame_of(arm, options.wrench_frame) if options.wrench_frame else None
     wrench = Wrench(options.wrench_topic, PAYLOAD, '', 'body', np.zeros(3), np.eye(3))
     return BodyRig(arm.name, urdf, arm.base_link, arm.joint_names, (PAYLOAD,), np.zeros((1, 10)),
-                   np.asarray(gravity_base), (None,), (free_joint(),), (wrench,), ((0,),), arm, frame)
+                   np.asarray(gravity_base), (None,), (free_joint(),), (wrench,), ((0,),), arm,
+                   frame)
 
 
 def body_rig(text, gravity_base):
     """Return the BodyRig of a YAML text; ConfigError names what is wrong in it."""
     data = read_description(text, ('name', 'bodies', 'wrenches'))
-    entries = _mapping(data.get('bodies'), 'bodies')
+    entries = mapping(data.get('bodies'), 'bodies')
     names, joints, sources = [], [], []
     for name, entry in entries.items():
-        entry = _mapping(entry, f'body {name!r}')
+        entry = mapping(entry, f'body {name!r}')
         joints.append(read_joint(entry, name, names, ('', 'free')))
         sources.append(read_source(name, entry))
         names.append(name)
     wrenches = tuple(_read_wrench(topic, entry, names) for topic, entry in
-                     _mapping(data.get('wrenches'), 'wrenches').items())
+                     mapping(data.get('wrenches'), 'wrenches').items())
     groups = body_groups(joints, wrenches, names)
     for group in groups:
         known = {names[k] for k in group}
@@ -147,7 +148,7 @@ def read_source(name, entry):
     layout = entry.get('layout') or {}
     if kind == 'markers':
         layout = {str(label): vector(place, f'marker {label!r} of {name!r}')
-                  for label, place in _mapping(layout, f'layout of {name!r}').items()}
+                  for label, place in mapping(layout, f'layout of {name!r}').items()}
     rotation = rotation_of(entry.get('imu_rpy', (0, 0, 0)), f'imu_rpy of {name!r}')
     position = vector(entry.get('imu_position', (0, 0, 0)), f'imu_position of {name!r}')
     return BodySource(name, kind, str(entry[kind]), str(entry.get('label', '')), layout,
@@ -155,7 +156,7 @@ def read_source(name, entry):
 
 
 def _read_wrench(topic, entry, names):
-    entry = _mapping(entry, f'wrench {topic}')
+    entry = mapping(entry, f'wrench {topic}')
     on, reaction, axes = (str(entry.get(key, default)) for key, default in
                           (('acts_on', ''), ('from', ''), ('axes', 'body')))
     for body in (on, *([reaction] if reaction else [])):
@@ -168,7 +169,7 @@ def _read_wrench(topic, entry, names):
                   rotation_of(entry.get('rpy', (0, 0, 0)), f'rpy of wrench {topic}'))
 
 
-def _mapping(value, what):
+def mapping(value, what):
     if not isinstance(value, dict) or not value:
         raise ConfigError(what, expected='a mapping of names', found=repr(value))
     return value

@@ -18,7 +18,7 @@ from ..errors import ConfigError
 from ..measurement.kinematic_state import SignalOptions
 from ..options import option
 from .closed_loop_motion import MotionOptions, reconstruct, topics
-from .closed_loop_state import MechanismState, all_parameters, projected_rows, split
+from .closed_loop_state import MechanismState, all_parameters, projected_rows
 from .closed_loop_tuning import Trial
 
 NAME = 'closed_loop'
@@ -87,12 +87,10 @@ def observe(recording, robot, options):
 
 def regress(state, robot, parameters):
     """Yield the RegressorBlocks of a MechanismState; columns as ``parameters``."""
-    everything = [p.name for p in all_parameters(robot)]
-    chosen = np.array([everything.index(p.name) for p in parameters])
-    _, fixed, values = split(robot)
+    forces, chosen, fixed, values = _columns(robot, parameters)
     for low in range(0, len(state.t), BLOCK):
         part = state.rows(slice(low, low + BLOCK))
-        W = projected_rows(robot, part)
+        W = projected_rows(robot, part, forces)
         force = part.force(robot.actuated)
         groups = []
         for i, name in enumerate(robot.coordinates):
@@ -118,6 +116,28 @@ def region(state, robot):
     """Return joint -> {q, v, a: (N,)} of the independent joints: where a model holds."""
     return {robot.joint_names[j]: {name: getattr(state, name)[:, j] for name in ('q', 'v', 'a')}
             for j in robot.independent}
+
+
+def _columns(robot, parameters):
+    """
+    Return the force elements of ``parameters`` and of known ones, and where columns are.
+
+    A Parameter may have another shape constant than the mechanism's own: it is what counts.
+    chosen, fixed : columns of the parameters and of the known ones; values : of the latter
+    """
+    bodies = [p.name for p in all_parameters(robot) if not p.law]
+    elements = {e.parameter.name: e for e in robot.forces}
+    forces = [replace(elements[p.name], parameter=p) for p in parameters if p.law]
+    order = bodies + [f.parameter.name for f in forces]
+    chosen, seen = [], len(bodies)
+    for p in parameters:
+        chosen.append(seen if p.law else bodies.index(p.name))
+        seen += bool(p.law)
+    forces += [elements[name] for name in robot.known if name in elements]
+    order += [name for name in robot.known if name in elements]
+    fixed = [len(order) - 1 - order[::-1].index(name) for name in robot.known]
+    return forces, np.array(chosen), np.array(fixed, dtype=int), np.array(
+        list(robot.known.values()))
 
 
 def _known(lines, parameters):

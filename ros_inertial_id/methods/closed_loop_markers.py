@@ -8,6 +8,7 @@ weights while searching, a threshold at the end) and frames that went astray sta
 their neighbours in time.  What does not fit is explained: two markers exchanged, or one misplaced.
 """
 
+import copy
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -71,7 +72,7 @@ class _Fit:
     def __init__(self, robot, frames, marker_noise, tag_noise):
         self.robot, self.frames = robot, frames
         self._links = [frame_of(robot.robot, link) for link in frames.links]
-        self._noise = marker_noise, tag_noise
+        self.noise = marker_noise, tag_noise
         slide = np.asarray(robot.prismatic)[list(robot.independent)]
         self._step = LARGEST_STEP * np.where(slide, robot.reach(), 1.0)
         walk = random_walk(robot, LIBRARY * len(robot), np.random.default_rng(0), steps=20)
@@ -102,24 +103,33 @@ class _Fit:
         slope = np.zeros(out.shape + (len(robot),))
         for k, link in enumerate(self._links):
             at = motions[link.body + 1].at(link)
-            out[:, k, :3] = (frames.position[rows, k] - at.p.T) / self._noise[0]
+            out[:, k, :3] = (frames.position[rows, k] - at.p.T) / self.noise[0]
             if frames.tags[k]:
                 turn = np.einsum('bij,kjb->bik', frames.rotation[rows, k], at.R)
                 out[:, k, 3:] = 0.5 * np.stack([turn[:, 2, 1] - turn[:, 1, 2],
                                                 turn[:, 0, 2] - turn[:, 2, 0],
-                                                turn[:, 1, 0] - turn[:, 0, 1]], 1) / self._noise[1]
+                                                turn[:, 1, 0] - turn[:, 0, 1]], 1) / self.noise[1]
             if R is None:
                 continue
             for j, u, w in twists(robot.robot, motions, link.body, at.p):
-                slope[:, k, :3] += u.T[:, :, None] * R[:, None, j] / self._noise[0]
+                slope[:, k, :3] += u.T[:, :, None] * R[:, None, j] / self.noise[0]
                 if w is not None and frames.tags[k]:
-                    slope[:, k, 3:] += w.T[:, :, None] * R[:, None, j] / self._noise[1]
+                    slope[:, k, 3:] += w.T[:, :, None] * R[:, None, j] / self.noise[1]
         return out if R is None else (out, slope)
 
     def misfit(self, q, rows=None):
         """Return the position misfit (M, m) of every marker in standard deviations."""
         rows = np.arange(len(self.frames.t)) if rows is None else rows
         return np.sqrt((self.residuals(rows, q)[:, :, :3] ** 2).mean(-1))
+
+    def misfit_exchanged(self, a, b, rows):
+        """Return the largest median misfit of a marker if markers a and b were exchanged."""
+        order = np.arange(len(self._links))
+        order[[a, b]] = b, a
+        other = copy.copy(self)
+        other._links = [self._links[k] for k in order]
+        other._points = self._points[:, order]
+        return np.nanmax(np.nanmedian(other.misfit(other.search(rows)[1], rows), axis=0))
 
     def good(self, q):
         """Return which frames (M,) have all the markers they need to be believed."""
@@ -136,7 +146,7 @@ class _Fit:
         """Return what was found, for logs and the model file."""
         misfit = np.where(kept[rows], self.misfit(q, rows), np.nan)
         seen = np.isfinite(self.frames.position).all(-1)
-        rms = np.sqrt(np.nanmean(misfit ** 2, axis=0)) * self._noise[0]
+        rms = np.sqrt(np.nanmean(misfit ** 2, axis=0)) * self.noise[0]
         return {'marker_exchanged': self._exchanged(q, rows, kept),
                 'marker_frames': int(len(rows)), 'marker_frames_lost': int(len(seen) - len(rows)),
                 'marker_rms': {n: float(x) for n, x in zip(self.frames.names, rms)},
@@ -147,7 +157,7 @@ class _Fit:
         """Return {'A, B': frames} in which two left out markers are in each other's place."""
         motions, names = body_motions(self.robot.robot, q), self.frames.names
         place = [motions[link.body + 1].at(link).p.T for link in self._links]
-        near, out = OUTLIER * self._noise[0] * np.sqrt(3.0) * 10, {}
+        near, out = OUTLIER * self.noise[0] * np.sqrt(3.0) * 10, {}
         for a, b in combinations(range(len(names)), 2):
             both = np.stack([self.frames.position[rows, a] - place[b],
                              self.frames.position[rows, b] - place[a]])
@@ -230,15 +240,9 @@ def _explain_misfit(fit, z, q):
     if np.nanmax(typical) < WRONG:
         return
     rows = np.unique(np.linspace(0, len(q) - 1, 60).astype(int))
-    as_said = np.nanmedian(fit.misfit(q[rows], rows))
-    found = {}
-    for a, b in combinations(range(len(names)), 2):
-        fit._links[a], fit._links[b] = fit._links[b], fit._links[a]
-        fit._points[:, [a, b]] = fit._points[:, [b, a]]
-        found[a, b] = np.nanmax(np.nanmedian(fit.misfit(fit.search(rows)[1], rows), axis=0))
-        fit._links[a], fit._links[b] = fit._links[b], fit._links[a]
-        fit._points[:, [a, b]] = fit._points[:, [b, a]]
-    noise = fit._noise[0]
+    found = {pair: fit.misfit_exchanged(*pair, rows)
+             for pair in combinations(range(len(names)), 2)}
+    noise = fit.noise[0]
     if found and min(found.values()) < WRONG:
         a, b = min(found, key=found.get)
         raise RecordingError(
@@ -250,5 +254,4 @@ def _explain_misfit(fit, z, q):
         f'marker {names[worst]} does not sit where the configuration says',
         expected=f'about {noise:.2g} m off', found=', '.join(
             f'{n} {x * noise:.4f} m' for n, x in zip(names, typical)),
-        do='check its link, the camera pose, the lengths in the URDF and start: (another branch?)'
-        + ('' if np.isfinite(as_said) else ' - nothing was seen'))
+        do='check its link, the camera pose, the lengths in the URDF and start: (another branch?)')

@@ -88,10 +88,14 @@ def split(robot):
     return np.array(free), np.array(known, dtype=int), np.array(list(robot.known.values()))
 
 
-def projected_rows(robot, state):
-    """Return R' Y (k, p, B) of all parameters, known ones too, for a MechanismState."""
-    bodies = 10 * len(robot.robot)
-    W = np.zeros((len(robot), bodies + len(robot.forces), len(state.q)))
+def projected_rows(robot, state, forces=None):
+    """
+    Return R' Y (k, p, B) of all parameters, known ones too, for a MechanismState.
+
+    forces : force elements of the columns after those of the bodies; None: the mechanism's own
+    """
+    bodies, forces = 10 * len(robot.robot), robot.forces if forces is None else forces
+    W = np.zeros((len(robot), bodies + len(forces), len(state.q)))
     for j, rows in enumerate(tree_rows(robot.robot, state.q, state.v, state.a)):
         columns = np.concatenate([np.arange(10 * b, 10 * b + 10)
                                   for b in robot.robot.subtree(j)])
@@ -99,7 +103,7 @@ def projected_rows(robot, state):
             lever = state.R[:, j, i]
             if np.any(lever):
                 W[i, columns] += rows * lever
-    for k, element in enumerate(robot.forces, bodies):
+    for k, element in enumerate(forces, bodies):
         W[:, k] = element.column(robot.robot, state).T
     return W
 

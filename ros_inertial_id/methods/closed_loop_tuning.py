@@ -52,7 +52,7 @@ class Trial:
     def choose_cutoff(self):
         """Return (cutoff [Hz], curve [(cutoff, error rms relative to the torque's)])."""
         clock = self.at(UNFILTERED).joints.clock
-        longest = max(count for _, count in clock.segments) * clock.period
+        longest = min(SAMPLES, max(count for _, count in clock.segments)) * clock.period
         low = max(2.0, 6.0 / longest)
         high = max(2.0 * low, min(0.2 / clock.period, 100.0))
         curve = []
@@ -121,11 +121,18 @@ class Trial:
                        'the axis of the joint')
 
     def _state(self, observation):
-        """Return one MechanismState of what is looked at: a stretch without the ends."""
-        for state in observation.states():
-            count = min(len(state.t), SAMPLES)
-            edge = int(EDGE * count)
-            return state.rows(slice(edge, count - edge))
+        """Return one MechanismState: the liveliest stretch of SAMPLES, without its ends."""
+        joints = observation.joints
+        clock = joints.clock
+        start, count = _liveliest(joints)
+        if count <= len(joints.kernel) + 3:  # the filter is longer than the stretch
+            raise RecordingError('the recording is too short to filter',
+                                 found=f'{count * clock.period:.3f} s',
+                                 do='record longer, or raise cutoff:')
+        joints = replace(joints, clock=replace(clock, segments=((start, count),)))
+        for state in replace(observation, joints=joints).states():
+            edge = int(EDGE * len(state.t))
+            return state.rows(slice(edge, len(state.t) - edge))
         raise RecordingError('the recording is too short', found='no samples left after filtering')
 
     def _equations(self, state):
@@ -139,6 +146,21 @@ class Trial:
 
     def _stack(self, tau):
         return tau.T.ravel()
+
+
+def _liveliest(joints):
+    """Return (start [s], samples) of the stretch of at most SAMPLES with the longest way."""
+    best, longest = None, -1.0
+    for start, count in joints.clock.segments:
+        for low in range(0, max(1, count - SAMPLES // 2), SAMPLES // 2):
+            size = min(SAMPLES, count - low)
+            t = start + (low + np.arange(size)) * joints.clock.period
+            # A hundred points: the way of the motion, not of the noise.
+            way = sum(np.abs(np.diff(np.interp(t[::max(1, size // 100)], *series))).sum()
+                      for series in joints.position.values())
+            if way > longest:
+                best, longest = (float(t[0]), size), way
+    return best
 
 
 def _range(W):

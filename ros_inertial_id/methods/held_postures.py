@@ -45,7 +45,8 @@ def overall_moments(mass, center, inertia_about_center):
                - np.einsum('ni,nj->nij', c, c))
     inertia = np.asarray(inertia_about_center) + mass * steiner
     index = ((0, 0, 1, 0, 1, 2), (0, 1, 1, 2, 2, 2))
-    return np.column_stack([np.full(len(c), float(mass)), mass * c, inertia[:, index[0], index[1]]])
+    masses = np.full(len(c), float(mass))
+    return np.column_stack([masses, mass * c, inertia[:, index[0], index[1]]])
 
 
 def posture_rows(rotations, positions):
@@ -102,5 +103,3 @@ def link_parameters(robot, parameters):
         E[0] = -E[10::10].sum(0)
         e[0] = robot.mass
     return E, e
-
-

@@ -9,18 +9,21 @@ from its markers and its place from the joint.
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from ..dynamics.composite import composite_rows
 from ..errors import RecordingError
 from ..measurement import signals
 from ..measurement.body_sources import (BodiesObservation, common_clock, gaps_between, half_width,
                                         read_pose, usable)
-from ..measurement.body_state import (BodyState, choose_pose_cutoff, on_clock, smoothed_derivatives,
-                                      state_of_pose)
+from ..measurement.body_state import (BodyState, choose_pose_cutoff, on_clock,
+                                      smoothed_derivatives, state_of_pose)
+from .platform_rig import spring_wrench
 
 HELD = 0.005  # [rad] rms: a joint that turns less is held; noise of markers makes a tenth of it
 MOVING = 0.1  # [rad] rms: one that turns less than this, yet is not held, was meant to be
-STILL = 1e-4  # [m or rad] rms: a platform that swings less shows nothing
-STRUCK = 2.5  # times the noise above the cutoff: something hit the platform ...
-VISIBLE = 0.01  # ... if it is also that share of the motion: without noise nothing else would be
+TRIM = 2.0  # periods of the cutoff at the ends of a stretch, where the filter had to guess
+STRUCK = 6.0  # times the usual residual: something touched the platform ...
+QUIET = 0.25  # share of the time that surely nothing touched it
+VISIBLE = 0.01  # ... if it is also that share of the springs' force: without noise nothing is
 
 
 def observe_platform(recording, robot, options):
@@ -50,12 +53,14 @@ def observe_platform(recording, robot, options):
         'segments': len(clock.segments), 'cutoff': cutoff, 'cutoff_chosen': not options.cutoff,
         'duration': sum(c for _, c in clock.segments) * clock.period, 'motion_ends_at': valley,
         'velocity': 'differentiated', 'held': [_held_links(robot, p) for p in postures],
-        'not_still': not_still, 'struck': _struck(motion, clock),
+        'not_still': not_still,
         'sources': {f'{name} {s.topic}': dict(s.note)
                     for name, s in zip(('platform', *robot.link_names), series) if s}}
     decimate = options.decimate or max(1, int(1.0 / (20.0 * cutoff * clock.period)))
     summary['decimate'] = decimate
-    return BodiesObservation(clock, kernel, motion, (), 1.0 / cutoff, decimate, summary)
+    out = BodiesObservation(clock, kernel, motion, (), TRIM / cutoff, decimate, summary)
+    summary['struck'] = _struck(out, robot)
+    return out
 
 
 class PlatformMotion:
@@ -186,27 +191,63 @@ def _check_postures(robot, postures, clock, options):
     return out
 
 
-def _struck(motion, clock):
+def _struck(observation, robot):
     """
-    Return [[from, to], ...] [s] where the platform's acceleration leaps as no spring makes it.
+    Return [[from, to], ...] [s] where no bodies on these springs could move like that.
 
-    A free vibration holds no high frequencies but the markers' noise, which is the same at all
-    times; a stop or a slipping bolt adds bursts.
+    Whatever the links weigh, the rows of free bodies fit all of a recording alike, but for the
+    noise of the markers; a stop, a hand or a slipping bolt leaves bursts of residual force.
     """
-    out = []
-    kernel, pose = motion.kernel, motion.series[0]
-    for start, count in clock.segments:
-        t = start + np.arange(count) * clock.period
-        values = on_clock(pose.t, pose.values[:, :3], t)
-        rest = values - signals.smooth(values, kernel)
-        power = signals.smooth((rest ** 2).sum(1)[:, None], np.full(9, 1 / 9))[:, 0]
-        level = np.sqrt(np.maximum(power, 0.0))
-        edge = len(kernel) // 2
-        inside = np.zeros(count, dtype=bool)
-        inside[edge:count - edge] = True
-        least = VISIBLE * np.sqrt(values.var(0).sum())
-        bad = (level > max(STRUCK * np.median(level), least)) & inside
+    states = list(observation.states(training=True))
+    if not np.isfinite(robot.stiffness).all() or not states:
+        return []
+    rows, wrench = [], []
+    for state in states:
+        force, dx = spring_wrench(robot, state.bodies[0])
+        W = composite_rows(state.bodies, state.bodies[0].position)
+        damping = np.eye(6)[:, :, None] * dx.T[None]
+        rows.append(np.concatenate([W, damping], axis=1).transpose(2, 0, 1))
+        wrench.append(force)
+    A, y = np.concatenate(rows), np.concatenate(wrench)
+    x, *_ = np.linalg.lstsq(A.reshape(-1, A.shape[2]), y.ravel(), rcond=1e-9)
+    rest = y - A @ x
+    least = VISIBLE * y.std(0).max()
+    usual = np.quantile(_level(rest), QUIET, axis=0)
+    if np.isfinite(robot.mass):  # a platform may lie on its stop all the time
+        noise = acceleration_noise(observation) * (robot.mass + robot.platform[0])
+        usual[:3] = np.minimum(usual[:3], noise)
+    out, first = [], 0
+    for state in states:
+        count = len(state.t)
+        level = _level(rest[first:first + count])
+        bad = ((level > STRUCK * usual) & (level > least)).any(1)
         edges = np.flatnonzero(np.diff(np.concatenate([[0], bad.astype(int), [0]])))
-        out += [[round(float(t[a]), 3), round(float(t[min(b, count - 1)]), 3)]
+        out += [[round(float(state.t[a]), 3), round(float(state.t[b - 1]), 3)]
                 for a, b in edges.reshape(-1, 2)]
+        first += count
     return out
+
+
+def acceleration_noise(observation):
+    """
+    Return how the markers' noise shows in the platform's filtered acceleration (3,) [m/s^2].
+
+    White noise has third differences of sqrt(20) times its size; those of a swing are far less.
+    """
+    motion, square = observation.motion, []
+    for start, count in observation.clock.segments:
+        series = motion.series[0]
+        t = start + np.arange(count) * motion.period
+        square.append(np.abs(np.diff(on_clock(series.t, series.values[:, :3], t), 3, axis=0)))
+    deviation = np.median(np.concatenate(square), axis=0) / 0.6745 / np.sqrt(20.0)
+    pulse = np.zeros((4 * len(motion.kernel) + 101, 1))
+    pulse[len(pulse) // 2] = 1.0
+    _, _, second = smoothed_derivatives(pulse, motion.kernel, motion.period)
+    return deviation * np.linalg.norm(second)
+
+
+def _level(residual):
+    """Return the local size (N, 6) of residuals, over half a second at 100 Hz."""
+    width = min(49, 2 * ((len(residual) - 1) // 4) + 1)
+    power = signals.smooth(residual ** 2, np.full(width, 1.0 / width))
+    return np.sqrt(np.maximum(power, 0.0))

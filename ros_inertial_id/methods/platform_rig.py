@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import hashlib
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from ..dynamics.robot_model import world_alone
 from ..errors import ConfigError
-from .body_rig import _mapping, read_description, read_source
+from .body_rig import mapping, read_description, read_source
 from .link_tree import free_joint, read_joint, rotation_of, vector
 
 UNKNOWN = object()  # what step zero has yet to find
@@ -65,10 +66,10 @@ class PlatformRig:
 def platform_rig(text, gravity_base):
     """Return the PlatformRig of a YAML text; ConfigError names what is wrong in it."""
     data = read_description(text, KEYS)
-    entry = _mapping(data.get('platform'), 'platform')
+    entry = mapping(data.get('platform'), 'platform')
     names, joints, sources = ['platform'], [free_joint()], [read_source('platform', entry)]
     for name, link in (data.get('links') or {}).items():
-        link = _mapping(link, f'link {name!r}')
+        link = mapping(link, f'link {name!r}')
         joints.append(read_joint(link, name, names, ('platform', 'fixed')))
         fixed = joints[-1].kind == 'fixed'
         sources.append(None if fixed else read_source(name, link))
@@ -94,6 +95,19 @@ def check_calibrated(robot):
                           do='calibrate the platform with a known mass first')
     if not robot.link_names:
         raise ConfigError('links', expected='at least one link on the platform', found='none')
+
+
+def spring_wrench(robot, platform):
+    """
+    Return the springs' wrench (N, 6) about the platform's origin, and the rates dx (N, 6).
+
+    World axes; the given damping is in the wrench.
+    """
+    R = platform.rotation()
+    turn = Rotation.from_matrix(R @ robot.rest_rotation.T).as_rotvec()
+    x = np.concatenate([platform.position - robot.rest_position, turn], axis=1)
+    dx = np.concatenate([platform.velocity, np.einsum('nij,nj->ni', R, platform.omega)], axis=1)
+    return robot.preload - x @ robot.stiffness.T - dx @ robot.damping.T, dx
 
 
 def matrix(value, what, symmetric=False):

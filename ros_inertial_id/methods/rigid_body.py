@@ -182,7 +182,7 @@ def _wrench_map(state, robot, wrench, first, where, principal):
 
 
 def _moved(turn, arm):
-    """Return (N, 6, 6): wrench along axes ``turn`` (N, 3, 3) at ``arm`` (N, 3) -> at the origin."""
+    """Return (N, 6, 6): wrench along ``turn`` (N, 3, 3) at ``arm`` (N, 3) -> at the origin."""
     T = np.zeros((len(arm), 6, 6))
     T[:, :3, :3] = T[:, 3:, 3:] = turn
     for k in range(3):

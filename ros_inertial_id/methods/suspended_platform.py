@@ -10,7 +10,6 @@ are the same rows, so any mixture of recordings is one identification.
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from ..dynamics.composite import composite_rows
 from ..dynamics.inertial_parameters import SCALES, SYMBOLS, UNITS, Parameter
@@ -20,7 +19,7 @@ from ..measurement.body_sources import BodiesState
 from ..options import option
 from .link_tree import random_bodies
 from .platform_observation import observe_platform
-from .platform_rig import check_calibrated, platform_rig
+from .platform_rig import check_calibrated, platform_rig, spring_wrench
 from .rigid_body import AXES, ROW_UNITS
 
 NAME = 'suspended_platform'
@@ -114,19 +113,6 @@ def known_mass(W, mass):
     W = W.copy()
     W[:, 10::10] -= W[:, :1]
     return W
-
-
-def spring_wrench(robot, platform):
-    """
-    Return the springs' wrench (N, 6) about the platform's origin, and the rates dx (N, 6).
-
-    World axes; the given damping is in the wrench.
-    """
-    R = platform.rotation()
-    turn = Rotation.from_matrix(R @ robot.rest_rotation.T).as_rotvec()
-    x = np.concatenate([platform.position - robot.rest_position, turn], axis=1)
-    dx = np.concatenate([platform.velocity, np.einsum('nij,nj->ni', R, platform.omega)], axis=1)
-    return robot.preload - x @ robot.stiffness.T - dx @ robot.damping.T, dx
 
 
 def random_state(robot, samples, rng):

@@ -5,13 +5,13 @@ Observation of bodies and wrenches: which signals, which clock, which cutoff, wh
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from ..dynamics.body_motion import apply, body_motions, cross, frame_of, twists
+from ..dynamics.body_motion import apply, body_motions, frame_of, twists
 from ..errors import ConfigError, EstimationError, RecordingError
 from ..measurement import signals
 from ..measurement.body_sources import (BodiesObservation, common_clock, gaps_between, read_imu,
                                         read_pose, read_wrench, usable)
-from ..measurement.body_state import (BodyState, choose_pose_cutoff, on_clock, smoothed_derivatives,
-                                      state_of_imu, state_of_pose)
+from ..measurement.body_state import (BodyState, choose_pose_cutoff, on_clock,
+                                      smoothed_derivatives, state_of_imu, state_of_pose)
 from ..measurement.joint_motion import read_joint_motion
 
 STILL = 0.02  # [rad/s]: slower turning is drift and noise, not a motion

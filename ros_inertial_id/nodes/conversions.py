@@ -1,6 +1,8 @@
 """What stands between ROS and the core: parameters, quality of service, messages."""
 
 from dataclasses import fields
+import importlib
+import time
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rcl_interfaces.msg import (FloatingPointRange, IntegerRange, ParameterDescriptor,
@@ -10,6 +12,7 @@ from rclpy.exceptions import ParameterUninitializedException
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
+from std_srvs.srv import Trigger
 
 from ..errors import RecordingError
 
@@ -42,20 +45,30 @@ def stream(node, topic, wish='auto'):
         reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT)
 
 
+def message_class(type_name):
+    """Return the class of a message type, None where it is not installed."""
+    package, _, name = type_name.split('/')
+    try:
+        return getattr(importlib.import_module(f'{package}.msg'), name)
+    except ImportError:
+        return None
+
+
 def every(node, period, callback):
     """Call back every ``period`` [s] of real time: a simulated clock may stand still."""
     node.create_timer(period, callback, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
 
-def declare_options(node, kind, defaults=None):
+def declare_options(node, kind, defaults=None, fixed=()):
     """
     Declare the fields of an options dataclass as parameters; return the instance they give.
 
     defaults : an instance of ``kind`` whose values are the parameters' defaults
+    fixed : names of those that are read once, at the start: setting them later is refused
     """
     defaults = defaults or kind()
-    return kind(**{spec.name: _declare(node, spec, getattr(defaults, spec.name))
-                   for spec in fields(kind)})
+    return kind(**{spec.name: _declare(node, spec, getattr(defaults, spec.name),
+                                       spec.name in fixed) for spec in fields(kind)})
 
 
 def read_options(node, kind):
@@ -63,11 +76,12 @@ def read_options(node, kind):
     return kind(**{spec.name: _value(node, spec) for spec in fields(kind)})
 
 
-def _declare(node, spec, default):
+def _declare(node, spec, default, fixed):
     meta = spec.metadata
     unit = f" [{meta['unit']}]" if meta.get('unit') else ''
     choices = f" (one of {', '.join(map(str, meta['choices']))})" if meta.get('choices') else ''
-    descriptor = ParameterDescriptor(description=meta['description'] + unit + choices)
+    descriptor = ParameterDescriptor(description=meta['description'] + unit + choices,
+                                     read_only=fixed)
     low, high = meta.get('at_least'), meta.get('at_most')
     if low is not None or high is not None:
         if isinstance(default, int):
@@ -148,4 +162,25 @@ def joint_rows(message, joints):
         return [values[k] for k in rows] if len(values) > max(rows) else [float('nan')] * len(rows)
 
     stamp = message.header.stamp.sec * 1_000_000_000 + message.header.stamp.nanosec
+    if not stamp:
+        raise RecordingError('joint_states carry no stamps', do='let the driver stamp them')
     return stamp, pick(message.position), pick(message.velocity), pick(message.effort)
+
+
+class Question:
+    """A Trigger call that is made as soon as the service is there, within ``patience`` [s]."""
+
+    def __init__(self, client, patience):
+        self._client, self._future = client, None
+        self._deadline = time.monotonic() + patience
+
+    def over(self):
+        """Return whether there is an answer, or time is up."""
+        if self._future is None and self._client.service_is_ready():
+            self._future = self._client.call_async(Trigger.Request())
+        answered = self._future is not None and self._future.done()
+        return answered or time.monotonic() > self._deadline
+
+    def answer(self):
+        """Return the response, None when there was none."""
+        return self._future.result() if self._future is not None else None

@@ -13,6 +13,7 @@ import time
 from builtin_interfaces.msg import Duration, Time
 from diagnostic_msgs.msg import DiagnosticArray
 import numpy as np
+import rclpy
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
@@ -25,8 +26,8 @@ from ..errors import InertialIdError, MotionError
 from ..excitation.fourier import read_motion
 from ..excitation.playback import Guard, check_course, plan_course
 from ..options import check_ranges, option
-from .conversions import (declare_options, diagnostics, every, joint_rows, latched, read_options,
-                          stream)
+from .conversions import (declare_options, diagnostics, every, joint_rows, latched, Question,
+                          read_options, stream)
 from .running import run
 
 PIECE = 0.1  # [s] between pieces; each covers more than two of them
@@ -57,10 +58,11 @@ class Excitation(Node):
 
     def __init__(self, **node_options):
         super().__init__('excitation', **node_options)
-        check_ranges(declare_options(self, PlaybackOptions))
+        check_ranges(declare_options(
+            self, PlaybackOptions, fixed=('controller', 'joint_states_topic', 'recorder')))
         self._robot = self._course = self._measured = self._reader = None
-        self._waiting = self._asked = None
-        self._status, self._heard, self._recording = 'idle', 0.0, False
+        self._opening = self._closing = None  # what waits for the recorder
+        self._status, self._heard, self._complaint, self._recording = 'idle', 0.0, '', False
         self._commands = self.create_publisher(
             JointTrajectory, self._options().controller, 10)
         self._status_topic = self.create_publisher(String, '~/status', latched())
@@ -75,7 +77,7 @@ class Excitation(Node):
             for verb in ('start', 'stop')}
         self.create_timer(PIECE, self._send)
         every(self, 0.02, self._watch_silence)
-        every(self, 0.05, self._start_recorder)
+        every(self, 0.05, self._await_recorder)
         every(self, 0.2, self._look_for_publisher)
         every(self, 1.0, lambda: self._diagnostics.publish(diagnostics(
             self, 'error' if self._status.startswith('stopped') else 'ok', self._status, {})))
@@ -86,6 +88,8 @@ class Excitation(Node):
         return read_options(self, PlaybackOptions)
 
     def _take_description(self, message):
+        if self._course is not None:
+            return  # a robot does not change while it moves
         try:
             self._robot = load_robot_model(message.data)
         except InertialIdError as error:
@@ -103,11 +107,13 @@ class Excitation(Node):
         try:
             row = joint_rows(message, self._robot.joint_names)
         except InertialIdError as error:
+            self._complaint = str(error)
             if self._course is not None:
-                self._brake(str(error))
+                self._brake(self._complaint)
             return
         if row is None:
             return
+        self._complaint = ''
         stamp, *numbers = row
         self._measured, self._heard = tuple(np.array(x) for x in numbers), time.monotonic()
         if self._course is None:
@@ -132,8 +138,8 @@ class Excitation(Node):
         if self._robot is None:
             raise MotionError('no robot_description was published')
         if self._measured is None or time.monotonic() - self._heard > options.stale:
-            raise MotionError('no joint states', expected=options.joint_states_topic,
-                              do='start the robot driver')
+            raise MotionError(self._complaint or 'no joint states',
+                              expected=options.joint_states_topic, do='start the robot driver')
         if not self.count_subscribers(options.controller):
             raise MotionError(f'nobody listens to {options.controller}',
                               do='start the joint_trajectory_controller, or correct controller:')
@@ -142,6 +148,7 @@ class Excitation(Node):
         return course, check_course(course, self._robot)
 
     def _check(self):
+        self._refuse_when_busy()
         course, use = self._plan()
         return (f'{course.approach:.1f} s to the start, then {course.periods} times '
                 f'{course.motion.period / course.speed:.1f} s; '
@@ -149,38 +156,46 @@ class Excitation(Node):
                             for name, share in use.items()))
 
     def _play(self):
-        if self._course is not None or self._waiting is not None:
-            raise MotionError('a motion is being played', do='call ~/stop first')
+        self._refuse_when_busy()
         course, _ = self._plan()
-        options = self._options()
-        self._guard = Guard(options.tracking, options.stale, options.effort)
-        if options.recorder:
+        if self._options().recorder:
             self._say('starting')
-            self._waiting = course, time.monotonic() + PATIENCE
+            self._opening = Question(self._recorder['start'], PATIENCE)
         else:
-            self._begin(course, None)
+            self._begin()
         return f'playing for {course.duration:.1f} s'
 
-    def _start_recorder(self):
-        """Call the recorder as soon as it is there; give up after PATIENCE."""
-        if self._waiting is None:
-            return
-        course, deadline = self._waiting
-        if self._asked is None and self._recorder['start'].service_is_ready():
-            self._asked = self._recorder['start'].call_async(Trigger.Request())
-        if self._asked is not None and self._asked.done():
-            answer, self._waiting, self._asked = self._asked.result(), None, None
-            self._begin(course, answer)
-        elif time.monotonic() > deadline:
-            self._waiting = self._asked = None
-            self._say(f'stopped: the recorder {self._options().recorder} does not answer; '
-                      'start it, or set recorder: to nothing')
+    def _refuse_when_busy(self):
+        if self._course is not None or self._opening is not None:
+            raise MotionError('a motion is being played', do='call ~/stop first')
+        if self._closing is not None:
+            raise MotionError('the bag of the last motion is being closed', do='call again')
 
-    def _begin(self, course, answer):
-        if answer is not None and not answer.success:
-            self._say(f'stopped: the recorder refused: {answer.message}')
+    def _await_recorder(self):
+        """Go on when the recorder has answered, or will not."""
+        if self._opening is not None and self._opening.over():
+            answer, self._opening = self._opening.answer(), None
+            if answer is None:
+                self._say('stopped: the recorder does not answer; start it, or start this node '
+                          'with an empty recorder:')
+            elif not answer.success:
+                self._say(f'stopped: the recorder refused: {answer.message}')
+            else:
+                self._recording = True
+                self._begin()
+        if self._closing is not None and self._closing.over():
+            answer, self._closing = self._closing.answer(), None
+            words = answer.message if answer is not None else 'the recorder does not answer'
+            self._say(f'{self._status}; {words}')
+
+    def _begin(self):
+        options = self._options()
+        try:
+            course, _ = self._plan()  # from where the robot is by now
+        except InertialIdError as error:
+            self._end(f'stopped: {error}')
             return
-        self._recording = answer is not None
+        self._guard = Guard(options.tracking, options.stale, options.effort)
         self._began = self.get_clock().now().nanoseconds + int(0.05e9)
         self._course = course
         starts = (self._began + np.round(course.period_starts() * 1e9)).astype(np.int64)
@@ -219,18 +234,25 @@ class Excitation(Node):
 
     def _end(self, status):
         self._course = None
+        self._say(status)
         if self._recording:
             self._recording = False
-            future = self._recorder['stop'].call_async(Trigger.Request())
-            future.add_done_callback(lambda f: self._say(f'{status}; {f.result().message}'))
-        else:
-            self._say(status)
+            self._closing = Question(self._recorder['stop'], PATIENCE)
 
     def _stop_on_request(self):
-        if self._course is None:
+        if self._course is not None:
+            self._brake('asked to')
+        elif not self._give_up_opening('asked to'):
             raise MotionError('no motion is being played')
-        self._brake('asked to')
         return 'braking'
+
+    def _give_up_opening(self, reason):
+        """Do not begin; close the bag, which may be open by now.  Return whether it was so."""
+        waiting, self._opening = self._opening is not None, None
+        if waiting:
+            self._recording = True
+            self._end(f'stopped: {reason}')
+        return waiting
 
     def _say(self, status):
         self._status = status
@@ -250,16 +272,12 @@ class Excitation(Node):
 
     def destroy_node(self):
         """Leave the robot at rest and the bag closed, also after Ctrl-C."""
+        self._give_up_opening('the player was shut down')
         if self._course is not None:
             self._brake('the player was shut down')
-            self._wait_for_recorder()
-        super().destroy_node()
-
-    def _wait_for_recorder(self):
-        import rclpy
-        deadline = time.monotonic() + 2.0
-        while ';' not in self._status and time.monotonic() < deadline and self._status != 'idle':
+        while self._closing is not None:
             rclpy.spin_once(self, timeout_sec=0.05)
+        super().destroy_node()
 
 
 def main(args=None):

@@ -46,7 +46,7 @@ class Identification(Node):
 
     def __init__(self, **node_options):
         super().__init__('identification', **node_options)
-        own = declare_options(self, NodeOptions)
+        own = declare_options(self, NodeOptions, fixed=('method', 'config'))
         check_ranges(own)
         _, defaults = load_options(own.config, own.method)
         self._kind = options_class(own.method)

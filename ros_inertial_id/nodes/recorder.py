@@ -8,7 +8,6 @@ Messages are taken as the bytes they came in and written as such.  ``~/start`` o
 from contextlib import suppress
 from dataclasses import dataclass
 import datetime
-import importlib
 import pathlib
 import sys
 
@@ -22,10 +21,11 @@ from ..errors import InertialIdError, RecordingError
 from ..measurement.bag import BagWriter
 from ..measurement.messages import DECODERS, encode_string
 from ..options import check_ranges, option
-from .conversions import declare_options, diagnostics, every, latched, stream
+from .conversions import declare_options, diagnostics, every, latched, message_class, stream
 from .running import run
 
 STRING = 'std_msgs/msg/String'
+SETTABLE = {'name', 'mounting'}  # of the next bag
 FLUSH = 0.4  # [s] what a killed recorder loses at most, also of a topic that fell silent
 
 
@@ -49,7 +49,8 @@ class Recorder(Node):
 
     def __init__(self, **node_options):
         super().__init__('recorder', **node_options)
-        self._options = declare_options(self, RecorderOptions)
+        self._options = declare_options(
+            self, RecorderOptions, fixed=set(RecorderOptions.__dataclass_fields__) - SETTABLE)
         check_ranges(self._options)
         topic = self.resolve_topic_name(self._options.robot_description_topic)
         self._description_topic, self._description = topic, b''
@@ -84,7 +85,7 @@ class Recorder(Node):
             types = graph.get(topic)
             if not types or not self.count_publishers(topic):
                 continue
-            kind = _message_class(types[0])
+            kind = _recordable(types[0])
             if kind is not None:
                 self._undecoded.pop(topic, None)
                 self._subscribe(topic, types[0], kind)
@@ -240,20 +241,14 @@ class Recorder(Node):
         super().destroy_node()
 
 
-def _message_class(type_name):
+def _recordable(type_name):
     """Return the class of a type that can be recorded, None when there is no such."""
-    if type_name not in DECODERS:
-        return None
-    package, _, name = type_name.split('/')
-    try:
-        return getattr(importlib.import_module(f'{package}.msg'), name)
-    except ImportError:  # known to us, not installed here
-        return None
+    return message_class(type_name) if type_name in DECODERS else None
 
 
 def _no_decoder(types):
     return RecordingError(
-        'topics cannot be recorded', exists=sorted(filter(_message_class, DECODERS)),
+        'topics cannot be recorded', exists=sorted(filter(_recordable, DECODERS)),
         found=[f'{topic} of type {name}' for topic, name in types.items()],
         do='leave them out of topics:')
 

@@ -5,7 +5,8 @@ Publishes what the model predicts for every joint state, at the stamp of that sa
 small lag behind it, and what is left over; says so when the motion leaves what was identified.
 """
 
-from dataclasses import dataclass
+from array import array
+from dataclasses import dataclass, replace
 import pathlib
 import sys
 
@@ -16,14 +17,15 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from ..dynamics.robot_model import gravity_from_mounting
-from ..errors import ConfigError, InertialIdError
+from ..errors import ConfigError, InertialIdError, RobotModelError
 from ..estimation.identified_model import IdentifiedModel
 from ..identify import check_robot, prediction_options
 from ..measurement.kinematic_state import effort_map
 from ..measurement.live import LiveJoints
-from ..methods import METHODS
+from ..methods import serial_arm
 from ..options import check_ranges, option
-from .conversions import declare_options, diagnostics, every, joint_rows, latched, stream
+from .conversions import (declare_options, DEPTH, diagnostics, every, joint_rows, latched,
+                          stream)
 from .running import run
 
 OUTSIDE = 0.1  # how far beyond the identified range, as a share of it, is called outside
@@ -51,14 +53,15 @@ class TorquePrediction(Node):
 
     def __init__(self, **node_options):
         super().__init__('torque_prediction', **node_options)
-        self._options = declare_options(self, PredictionOptions)
+        self._options = declare_options(
+            self, PredictionOptions, fixed=PredictionOptions.__dataclass_fields__)
         check_ranges(self._options)
         self._model = self._robot = self._live = self._reader = self._description = None
         self._origin = None
         self._refusal = 'no model yet'
-        self._complaint = ''
-        self._predicted = self.create_publisher(JointState, '~/predicted', 1000)
-        self._residual = self.create_publisher(JointState, '~/residual', 1000)
+        self._complaint, self._heard, self._outside = '', 0, {}
+        self._predicted = self.create_publisher(JointState, '~/predicted', DEPTH)
+        self._residual = self.create_publisher(JointState, '~/residual', DEPTH)
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
         self.create_subscription(String, 'robot_description', self._take_description, latched())
         if self._options.model_file:
@@ -97,25 +100,27 @@ class TorquePrediction(Node):
         fit = model.statistics.get('validation', model.statistics['training'])['filtered']
         self._promised = fit['rms']
         self._square = dict.fromkeys(self._robot.joint_names, 0.0)
-        self._weight, self._count, self._outside, self._gaps = 0.0, 0, {}, 0
+        self._weight, self._count, self._gaps = 0.0, 0, 0
         self.get_logger().info(
             f"predicting {', '.join(self._robot.joint_names)} with the model of "
             f"{model.provenance['created']}, lag {self._options.lag} s")
 
     def _start(self, model):
+        if model.method != serial_arm.NAME:
+            raise RobotModelError('live prediction is of joint torques', found=model.method,
+                                  expected=f'a model of method {serial_arm.NAME}')
         options = prediction_options(model)
-        self._rows = METHODS[model.method]
         gravity = model.mounting['gravity_base'][0]
         if self._options.mounting:
             gravity = gravity_from_mounting(self._options.mounting)
-        self._robot = self._rows.build(self._description or model.robot['urdf'], options, gravity)
+        self._robot = serial_arm.build(self._description or model.robot['urdf'], options, gravity)
         check_robot(model, self._robot)
-        self._live = LiveJoints(
-            options.cutoff, options.velocity == 'measured',
-            effort_map(options, len(self._robot)), self._options.lag)
+        self._needs_velocity = options.velocity == 'measured'
+        self._live = LiveJoints(options.cutoff, self._needs_velocity,
+                                effort_map(options, len(self._robot)), self._options.lag)
 
     def _refuse(self, reason):
-        self._refusal = reason
+        self._refusal, self._live = reason, None
         self.get_logger().error(f'no prediction: {reason}')
 
     def _look_for_publisher(self):
@@ -130,16 +135,15 @@ class TorquePrediction(Node):
         try:
             row = joint_rows(message, self._robot.joint_names)
         except InertialIdError as error:
-            self._complaint = str(error)
-            self.get_logger().error(self._complaint, throttle_duration_sec=10.0)
-            return
+            return self._complain(str(error))
         if row is None:
             return
         stamp, q, v, tau = row
-        if not np.all(np.isfinite(q)):
-            self._complaint = f'position is not finite at stamp {stamp * 1e-9:.6f} s'
-            self.get_logger().error(self._complaint, throttle_duration_sec=10.0)
-            return
+        self._heard += 1
+        if not np.isfinite([q, v if self._needs_velocity else q]).all():
+            return self._complain(f'no position or velocity at stamp {stamp * 1e-9:.6f} s')
+        if not np.isfinite(tau).all():
+            self._complain('joint_states carry no effort: no residual')
         if self._origin is None:
             self._origin = stamp
         if not self._live.add((stamp - self._origin) * 1e-9, q, v, tau):
@@ -147,25 +151,43 @@ class TorquePrediction(Node):
             self.get_logger().warning('joint_states jumped in time: starting anew',
                                       throttle_duration_sec=1.0)
 
+    def _complain(self, words):
+        self._complaint = words
+        self.get_logger().error(words, throttle_duration_sec=10.0)
+
     def _predict(self):
-        state = self._live.take() if self._live is not None else None
-        if state is None:
+        taken = self._live.take() if self._live is not None else None
+        if taken is None:
             return
-        watched = self._rows.region(state, self._robot)
-        self._watch(watched)
-        for block in self._rows.regress(state, self._robot, self._model.parameters):
-            predicted = self._model.predict(block)
-            names = [g.name for g in block.groups]
-            tau = np.stack([predicted[name] for name in names], axis=1)
-            left = np.stack([g.y for g in block.groups], axis=1) - tau
-            self._account(names, left, block.t)
-            for t, row, rest in zip(block.t, tau, left):
-                stamp = self._origin + round(t * 1e9)
-                self._publish(self._predicted, stamp, names, row)
-                self._publish(self._residual, stamp, names, rest)
+        stamps, state = taken
+        self._watch(serial_arm.region(state, self._robot))
+        tau, left = (np.stack([np.interp(stamps, state.t, column) for column in x.T], axis=1)
+                     for x in self._torques(state))
+        names = self._robot.joint_names
+        self._account(names, left, stamps)
+        for t, row, rest in zip(stamps, tau, left):
+            stamp = self._origin + round(t * 1e9)
+            self._publish(self._predicted, stamp, names, row)
+            self._publish(self._residual, stamp, names, rest)
+
+    def _torques(self, state):
+        """
+        Return the predicted torques and the residuals of a state, each (N, n).
+
+        The prediction is what the motors do now: friction jumps where it jumps.  For the
+        residual it is filtered as the measured torque is, which has no jumps left.
+        """
+        def predictions(state):
+            for block in serial_arm.regress(state, self._robot, self._model.parameters):
+                predicted = self._model.predict(block)
+                yield np.array([(predicted[g.name] + g.known, g.y - predicted[g.name])
+                                for g in block.groups])
+
+        sharp = np.concatenate([p[:, 0] for p in predictions(replace(state, around=None))], 1)
+        return sharp.T, np.concatenate([p[:, 1] for p in predictions(state)], 1).T
 
     def _publish(self, publisher, stamp, names, effort):
-        message = JointState(name=names, effort=effort.tolist())
+        message = JointState(name=names, effort=array('d', effort.tobytes()))
         message.header.stamp.sec, message.header.stamp.nanosec = divmod(stamp, 1_000_000_000)
         publisher.publish(message)
 
@@ -180,17 +202,18 @@ class TorquePrediction(Node):
 
     def _watch(self, watched):
         """Note where the motion is outside the region of the identification."""
-        self._outside = {}
+        outside = {}
         for where, quantities in watched.items():
             for name, values in quantities.items():
                 low, high = self._model.region[where][name]
                 slack = OUTSIDE * (high - low)
                 if values.min() < low - slack or values.max() > high + slack:
                     extreme = values.min() if values.min() < low - slack else values.max()
-                    self._outside[f'{where} {name}'] = (
+                    outside[f'{where} {name}'] = (
                         f'{extreme:.4g} outside {low:.4g} to {high:.4g}')
-        if self._outside:
-            words = '; '.join(f'{k} {v}' for k, v in self._outside.items())
+        self._outside.update(outside)
+        if outside:
+            words = '; '.join(f'{k} {v}' for k, v in outside.items())
             self.get_logger().warning(f'the motion leaves the identified region: {words}',
                                       throttle_duration_sec=5.0)
 
@@ -210,10 +233,11 @@ class TorquePrediction(Node):
                 level, words = 'warn', f'residual {worst:.1f} times what was promised'
             if self._outside:
                 level, words = 'warn', 'outside the identified region'
+            if not self._heard:
+                level, words = 'warn', f'nothing heard on {self._options.joint_states_topic}'
             if self._complaint:
                 level, words = 'error', self._complaint
-            if self._reader is None:
-                level, words = 'warn', f'nobody publishes {self._options.joint_states_topic}'
+            self._outside, self._heard = {}, 0
         self._complaint = ''
         self._diagnostics.publish(diagnostics(self, level, words, values))
 

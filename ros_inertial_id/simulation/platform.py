@@ -90,11 +90,10 @@ class PlatformRig:
             fixed = link.kind == 'fixed' and k > 0
             R = link.rotation if fixed else turn
             place = R if k and (held or fixed) else np.eye(3)
-            I = link.inertia
             body = body.add_body(
                 name=link.name, pos=link.position, quat=_wxyz(place), mass=link.mass,
                 ipos=link.center, explicitinertial=True,
-                fullinertia=[I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2]])
+                fullinertia=link.inertia[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]])
             if k == 0:
                 body.add_freejoint()
             elif not held and link.kind == 'spherical':

@@ -187,15 +187,17 @@ class Graph:
 
     def _note_health(self, message):
         for status in message.status:
-            self._health[status.name] = status
+            level = {b'\0': 'ok', b'\1': 'warn', b'\2': 'error'}[status.level]
+            values = {v.key: v.value for v in status.values}
+            self.healths(status.name).append((level, status.message, values))
+
+    def healths(self, node):
+        """Return all (level, message, {key: value}) that a node reported in diagnostics."""
+        return self._health.setdefault(node, [])
 
     def health(self, node):
-        """Return (level, message, {key: value}) that a node reported last in diagnostics."""
-        status = self._health.get(node)
-        if status is None:
-            return None, '', {}
-        level = {b'\0': 'ok', b'\1': 'warn', b'\2': 'error'}[status.level]
-        return level, status.message, {v.key: v.value for v in status.values}
+        """Return what a node reported last."""
+        return self.healths(node)[-1] if self.healths(node) else (None, '', {})
 
     def close(self):
         """Leave nothing behind: no process, no shared memory."""

@@ -2,7 +2,9 @@
 
 from array import array
 
-from arm_recordings import ARM, random_arm_motion, RATE, simulated
+from dataclasses import replace
+
+from arm_recordings import ARM, ORIGIN_NS, random_arm_motion, RATE, simulated
 import numpy as np
 import pytest
 
@@ -16,6 +18,7 @@ from std_msgs.msg import String  # noqa: E402
 NODE = 'torque_prediction'
 LAG = 0.1  # [s] the node's default
 PERIOD_NS = round(1e9 / RATE)
+HOUR_NS = 3600 * 10 ** 9
 COUNT = 1500  # samples: three seconds
 
 
@@ -27,21 +30,29 @@ class Driver:
         self._states = node.create_publisher(JointState, 'joint_states', 5000)
         self._models = node.create_publisher(String, 'identification/identified_model', LATCHED)
         self._descriptions = node.create_publisher(String, 'robot_description', LATCHED)
-        self.predicted = graph.listen(JointState, f'{NODE}/predicted')
-        self.residual = graph.listen(JointState, f'{NODE}/residual')
-        self.described = 0
+        self._predicted = graph.listen(JointState, f'{NODE}/predicted')
+        self._residual = graph.listen(JointState, f'{NODE}/residual')
+        self._began = self._mark = 0
+
+    @property
+    def predicted(self):
+        """Return the predictions since the last model; every model has an hour of its own."""
+        return [m for m in self._predicted if stamp_ns(m) >= self._began]
+
+    @property
+    def residual(self):
+        return [m for m in self._residual if stamp_ns(m) >= self._began]
 
     def give_model(self, text):
         """Publish a model and wait until it is used or refused."""
-        before = self._told()
+        before, self._mark = self._told(), len(self.graph.healths(NODE))
         self._models.publish(String(data=text))
         self.graph.until(lambda: self._told() > before, 'word of the model')
-        self.predicted.clear()
-        self.residual.clear()
+        self._began = max(self._began, ORIGIN_NS) + HOUR_NS
 
     def describe(self, urdf):
         """Publish a robot description and wait until the model was compared with it."""
-        before = self._told()
+        before, self._mark = self._told(), len(self.graph.healths(NODE))
         self._descriptions.publish(String(data=urdf))
         self.graph.until(lambda: self._told() > before, 'word of the description')
 
@@ -52,6 +63,7 @@ class Driver:
     def move(self, recording, rows=slice(0, COUNT), joints=(0, 1)):
         """Publish rows of a recording."""
         channel = recording.channels['/joint_states'].rows(rows)
+        channel = replace(channel, stamp_ns=channel.stamp_ns - ORIGIN_NS + self._began)
         self.graph.until(self._states.get_subscription_count, 'the reader')
         fields = channel.fields
         for k, stamp in enumerate(channel.stamp_ns.tolist()):
@@ -60,13 +72,15 @@ class Driver:
             for name in ('position', 'velocity', 'effort'):
                 setattr(message, name, array('d', [fields[name][k, j] for j in joints]))
             self._states.publish(message)
+            if k % 100 == 99:  # still many times faster than real time
+                self.graph.spin(0.01)
         return channel
 
     def hear(self, channel):
         """Return (stamps, effort predicted, residual) of all samples that can be predicted."""
-        last = channel.stamp_ns[-1] - LAG * 1e9 - 3 * PERIOD_NS
-        self.graph.until(lambda: self.residual and stamp_ns(self.residual[-1]) >= last
-                         and len(self.predicted) == len(self.residual), 'the predictions')
+        last = channel.stamp_ns[-1] - LAG * 1e9 - PERIOD_NS
+        self.graph.until(lambda: self._residual and stamp_ns(self._residual[-1]) >= last
+                         and len(self._predicted) == len(self._residual), 'the predictions')
         stamps = np.array([stamp_ns(m) for m in self.predicted])
         assert stamps.tolist() == [stamp_ns(m) for m in self.residual]
         return stamps, *(np.array([m.effort for m in heard])
@@ -75,11 +89,11 @@ class Driver:
     def health(self, level, words):
         """Wait for a level and words in the diagnostics; return its values."""
         def seen():
-            now = self.graph.health(NODE)
-            return now[0] == level and words in now[1]
+            return [values for grade, message, values in self.graph.healths(NODE)[self._mark:]
+                    if grade == level and words in message]
 
-        self.graph.until(seen, f'{level}: {words} (it says {self.graph.health(NODE)})')
-        return self.graph.health(NODE)[2]
+        self.graph.until(seen, f'{level}: {words}')
+        return seen()[-1]
 
 
 def stamp_ns(message):
@@ -108,7 +122,7 @@ def test_without_a_model_it_says_so_and_publishes_nothing(driver, arm_recording)
     driver.health('error', 'no model yet')
     driver.move(arm_recording)
     driver.graph.spin(0.5)
-    assert not driver.predicted and not driver.residual
+    assert not driver.predicted
     driver.health('error', 'no model yet')
 
 
@@ -117,16 +131,14 @@ def test_every_sample_is_predicted_once_at_its_stamp(driver, arm_recording, arm_
     channel = driver.move(arm_recording)
     stamps, predicted, residual = driver.hear(channel)
     assert (np.diff(stamps) == PERIOD_NS).all()  # each once, in order
-    assert stamps[0] <= channel.stamp_ns[0] + LAG * 1e9  # from the first that has a past
-    assert stamps[-1] >= channel.stamp_ns[-1] - LAG * 1e9 - 3 * PERIOD_NS
+    assert stamps[0] <= channel.stamp_ns[0] + LAG * 1e9 + PERIOD_NS  # the first with a past
+    assert stamps[-1] >= channel.stamp_ns[-1] - LAG * 1e9 - PERIOD_NS
     assert set(stamps) <= set(channel.stamp_ns)
     assert list(driver.predicted[0].name) == ['joint1', 'joint2']
     rows = np.searchsorted(channel.stamp_ns, stamps)
     measured = channel.fields['effort'][rows]
-    # predicted + residual is the measured torque, filtered; 0.1 N m of white noise filters away
-    noise = measured - predicted - residual
-    assert np.abs(noise.mean(0)).max() < 0.02
-    assert noise.std(0) == pytest.approx(0.1, rel=0.3)
+    assert (predicted - measured).std(0) == pytest.approx(0.1, rel=0.1)  # the noise [N m]
+    assert np.abs((predicted - measured).mean(0)).max() < 0.01
 
 
 def test_residual_is_as_small_as_promised(driver, arm_recording, arm_model):
@@ -134,7 +146,7 @@ def test_residual_is_as_small_as_promised(driver, arm_recording, arm_model):
     _, _, residual = driver.hear(driver.move(arm_recording))
     promised = arm_model.statistics['training']['filtered']['rms']
     for name, rms in zip(('joint1', 'joint2'), np.sqrt(np.mean(residual ** 2, axis=0))):
-        assert rms < 2.0 * promised[name]  # live, the kernel ends after the lag: more noise
+        assert rms < 1.3 * promised[name]  # live, the kernel ends after the lag: other noise
     values = driver.health('ok', 'as promised')
     driver.graph.until(lambda: driver.health('ok', 'as promised')['predicted']
                        == str(len(residual)), 'the count')
@@ -147,8 +159,8 @@ def test_prediction_is_the_torque_of_the_true_arm_in_another_motion(driver, arm_
     channel = driver.move(recording)
     stamps, predicted, _ = driver.hear(channel)
     tau = truth.tau[np.searchsorted(channel.stamp_ns, stamps)]
-    # 10 s of 0.1 N m noise and friction that steps at reversals, which a filter must round
-    assert np.linalg.norm(predicted - tau) < 0.05 * np.linalg.norm(tau)
+    # Base parameters from 10 s with 0.1 N m of noise; 0.2 % in the motion they come from.
+    assert np.linalg.norm(predicted - tau) < 0.02 * np.linalg.norm(tau)
 
 
 def test_joint_missing_in_the_messages_is_named_and_forgiven(driver, arm_recording, arm_model):
@@ -170,7 +182,7 @@ def test_gap_starts_anew_and_nothing_is_predicted_across_it(driver, arm_recordin
     assert set(stamps) <= set(before.stamp_ns) | set(after.stamp_ns)
     assert stamps[stamps > before.stamp_ns[-1]][0] >= after.stamp_ns[0]
     promised = arm_model.statistics['training']['filtered']['rms']
-    assert np.sqrt(np.mean(residual[:, 1] ** 2)) < 2.0 * promised['joint2']
+    assert np.sqrt(np.mean(residual[:, 1] ** 2)) < 1.3 * promised['joint2']
     assert driver.health('ok', 'as promised')['gaps'] == '1'
 
 
@@ -194,6 +206,7 @@ def test_what_is_no_model_is_refused_and_the_next_one_taken(driver, arm_recordin
         driver.give_model(bad)
         driver.health('error', words)
         driver.move(arm_recording, slice(0, 200))
+        driver.health('error', words)
         assert not driver.predicted
     driver.give_model(text)
     driver.hear(driver.move(arm_recording))
@@ -210,6 +223,7 @@ def test_model_of_another_robot_is_refused_naming_the_difference(driver, arm_rec
     driver.describe(longer)
     driver.health('error', "the model is of robot 'arm2' with other kinematics")
     driver.move(arm_recording, slice(0, 300))
+    driver.graph.spin(0.5)
     assert not driver.predicted
     driver.describe(ARM.read_text())
     driver.hear(driver.move(arm_recording))

@@ -1,0 +1,173 @@
+"""
+Node ``simulated_rig``: a rig to try everything on, moved by MuJoCo, seen by its sensors.
+
+``rig`` is slider_crank (markers, IMU, crank torque, encoder), suspended_platform (markers through
+held postures, then loose links) or wrist_sensor (joint states, wrench and IMU of a payload).
+Publishes every sample that is due, late ones too, and the latched ``robot_description``; what is
+to be predicted, without noise, goes to ``~/true_...``.  While ``running`` is false its time stands
+still.
+"""
+
+from dataclasses import asdict, fields, replace
+import json
+from pathlib import Path
+import sys
+import time
+
+from diagnostic_msgs.msg import DiagnosticArray
+from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
+from rclpy.impl.implementation_singleton import rclpy_implementation
+from rclpy.node import Node
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
+import yaml
+
+from ..errors import ConfigError
+from ..estimation.identified_model import plain
+from ..measurement.messages import encode
+from ..options import check_ranges
+from ..simulation.live_rigs import RIGS, STEP
+from .conversions import declare_options, DEPTH, diagnostics, every, latched, message_class
+from .running import run
+from .share import shared_file
+
+BURST = 0.05  # [s] of samples published at once when late, so that other callbacks get a turn
+TICK = 0.005  # [s]
+
+
+class SimulatedRig(Node):
+    """Publishes what the rig's sensors say, on time."""
+
+    def __init__(self, **node_options):
+        super().__init__('simulated_rig', **node_options)
+        name = self._declare('rig', 'slider_crank', f'one of {", ".join(RIGS)}')
+        if name not in RIGS:
+            raise ConfigError('parameter rig', found=repr(name), exists=tuple(RIGS))
+        path = self._declare('urdf_file', '', 'path of the description; empty: the rig\'s own')
+        truth_file = self._declare('truth_file', '', 'YAML file to write the true parameters '
+                                   'to; empty: none')
+        self._running = self._declare('running', True, 'false: time stands still; may be set at '
+                                      'any time')
+        kind = RIGS[name]
+        options = declare_options(self, kind.Options)
+        check_ranges(options)
+        self._fixed = {'rig', 'urdf_file', 'truth_file', *(f.name for f in fields(kind.Options))}
+        self._rig = kind(options, _text(path) if path else _own_urdf(kind.urdf))
+        if truth_file:
+            _write(truth_file, {'rig': name, 'parameters': self._rig.truth,
+                                'options': asdict(options)})
+        self._description = self.create_publisher(String, 'robot_description', latched())
+        self._description.publish(String(data=self._rig.description))
+        self._senders = {topic: self.create_publisher(
+            message_class(kind), _public(topic), DEPTH) for topic, kind in kind.topics.items()}
+        self._published = dict.fromkeys(self._senders, 0)
+        self._status = self.create_publisher(String, '~/status', latched())
+        self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
+        self.create_service(Trigger, '~/published', self._answer_published)
+        self.add_on_set_parameters_callback(self._on_parameters)
+        self._resume()
+        every(self, TICK, self._tick)
+        every(self, 1.0, self._diagnose)
+        self.get_logger().info(f'simulating {name}')
+
+    def _declare(self, name, default, description):
+        return self.declare_parameter(
+            name, default, ParameterDescriptor(description=description)).value
+
+    def _resume(self):
+        """Let the rig's time go on from here."""
+        passed = round(self._rig.time * 1e9)
+        self._origin_ns = self.get_clock().now().nanoseconds - passed
+        self._started_ns = time.monotonic_ns() - passed
+        self._tell('running' if self._running else 'paused')
+
+    def _lag(self):
+        return (time.monotonic_ns() - self._started_ns) / 1e9 - self._rig.time
+
+    def _tick(self):
+        """Publish what is due by now, at most BURST of it."""
+        goal = self._rig.time + min(self._lag(), BURST) - STEP
+        try:
+            while self._running and self._rig.time <= goal:
+                self._publish(self._rig.advance())
+                if self._rig.time >= self._rig.ends:
+                    self._running = False
+                    self._tell('finished')
+        except rclpy_implementation.RCLError:
+            if self.context.ok():
+                raise  # else shut down between two samples
+
+    def _publish(self, channels):
+        """Publish all samples of a step in order of time, whatever their topic."""
+        due = []
+        for topic, channel in channels.items():
+            send, count = self._senders[topic].publish, len(channel)
+            stamped = _later(channel, self._origin_ns)
+            due += zip(channel.stamp_ns.tolist(), [send] * count, encode(stamped))
+            self._published[topic] += count
+        for _, send, message in sorted(due, key=lambda item: item[0]):
+            send(message)
+
+    def _tell(self, words):
+        self._status.publish(String(data=words))
+        self._words = words
+
+    def _answer_published(self, _, response):
+        response.success = True
+        response.message = json.dumps({self.resolve_topic_name(_public(topic)): count
+                                       for topic, count in self._published.items()})
+        return response
+
+    def _on_parameters(self, parameters):
+        for parameter in parameters:
+            if parameter.name in self._fixed:
+                return SetParametersResult(
+                    successful=False, reason=f'{parameter.name} is fixed when the node starts')
+            if parameter.name == 'running' and self._words != 'finished':
+                self._running = parameter.value
+                self._resume()
+        return SetParametersResult(successful=True)
+
+    def _diagnose(self):
+        lag = self._lag() if self._running else 0.0
+        level, words = (('warn', 'the computer is too slow for this rig') if lag > 10 * BURST
+                        else ('ok', self._words))
+        self._diagnostics.publish(diagnostics(self, level, words, {
+            'time_s': round(self._rig.time, 3), 'lag_s': round(max(lag, 0.0), 4),
+            **{f'{topic} published': count for topic, count in self._published.items()}}))
+
+
+def _later(channel, origin_ns):
+    return replace(channel, stamp_ns=channel.stamp_ns + origin_ns)
+
+
+def _public(topic):
+    """Return the ROS name of a rig's topic: relative, what nobody measures below the node's."""
+    return f'~{topic}' if topic.startswith('/true_') else topic.lstrip('/')
+
+
+def _own_urdf(name):
+    return _text(shared_file('urdf', f'{name}.urdf')) if name else ''
+
+
+def _text(path):
+    try:
+        return Path(path).read_text(encoding='utf-8')
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f'urdf_file {path}', found=error) from error
+
+
+def _write(path, truth):
+    try:
+        Path(path).write_text(yaml.safe_dump(plain(truth), sort_keys=False), encoding='utf-8')
+    except OSError as error:
+        raise ConfigError(f'truth_file {path}', found=error) from error
+
+
+def main(args=None):
+    """Run the node."""
+    return run(SimulatedRig, args)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,197 @@
+"""
+The simulated rigs under one contract, for the node that publishes them.
+
+A rig has ``description`` (URDF or YAML text), ``topics`` (topic: type), ``time`` [s] of its own
+clock, ``ends`` [s] (inf for one that goes on), ``advance()``, which moves on by a small step and
+returns the Channels of what was measured in it (stamps from 0), and ``truth`` : what an
+identification should find, name of the parameter -> value.  Topics named ``true_...`` are not
+measured: they hold what is to be predicted, without noise.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from . import two_link_platform as two_links
+from ..measurement.recording import Channel
+from ..options import option
+from .platform import PlatformOptions, PlatformRig
+from .slider_crank import IMU, JOINTS, POINT_MARKERS, record, RigOptions, SliderCrankRig, TAGS, TORQUE
+from .wrist_sensor import WristOptions, WristRig
+
+STEP = 0.01  # [s]: at most that late is what a rig says
+SYMBOLS = ('m', 'mcx', 'mcy', 'mcz', 'Ixx', 'Ixy', 'Iyy', 'Ixz', 'Iyz', 'Izz')
+AXES = ('fx', 'fy', 'fz', 'nx', 'ny', 'nz')
+JOINT_STATE, WRENCH = 'sensor_msgs/msg/JointState', 'geometry_msgs/msg/WrenchStamped'
+POINT, POSE, IMU_TYPE = ('geometry_msgs/msg/PointStamped', 'geometry_msgs/msg/PoseStamped',
+                         'sensor_msgs/msg/Imu')
+POSES = 'geometry_msgs/msg/PoseArray'
+TRUE_TORQUE, TRUE_WRENCH = '/true_torque', '/true_wrench'
+
+
+class LiveSliderCrank:
+    """The slider-crank: markers, IMU, crank torque, encoder."""
+
+    Options = RigOptions
+    urdf = 'slider_crank'
+    ends = np.inf
+    topics = {**dict.fromkeys(POINT_MARKERS, POINT), **dict.fromkeys(TAGS, POSE),
+              IMU: IMU_TYPE, TORQUE: WRENCH, JOINTS: JOINT_STATE, TRUE_TORQUE: JOINT_STATE}
+
+    def __init__(self, options, urdf):
+        self.description, self._rig = urdf, _Witnessed(urdf, options)
+
+    @property
+    def time(self):
+        return self._rig.time
+
+    @property
+    def truth(self):
+        """Return the ten parameters of every body, as MuJoCo has them."""
+        model, out = self._rig.mechanism.model, {}
+        for number, link in enumerate(('crank_link', 'rod_link', 'slider_link'), 1):
+            body = model.body(link)
+            R = _rotation(body.iquat)
+            c, inertia = body.ipos, R @ np.diag(body.inertia) @ R.T
+            inertia = inertia + body.mass[0] * (c @ c * np.eye(3) - np.outer(c, c))
+            ten = [body.mass[0], *(body.mass[0] * c),
+                   *inertia[[0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]]]
+            out.update({f'{s}{number}': float(x) for s, x in zip(SYMBOLS, ten)})
+        return out
+
+    def advance(self):
+        self._rig.seen = []
+        channels = dict(record(self._rig, STEP).channels)
+        t, torque = np.array(self._rig.seen).T
+        channels[TRUE_TORQUE] = _channel(TRUE_TORQUE, JOINT_STATE, t, {'effort': torque[:, None]},
+                                         ('crank',))
+        return channels
+
+
+class _Witnessed(SliderCrankRig):
+    """The rig, with somebody who notes the torque without the sensor's noise."""
+
+    def _sense(self, sensor, torque, said):
+        super()._sense(sensor, torque, said)
+        if sensor == TORQUE:
+            self.seen.append((self.time, torque))
+
+
+@dataclass(frozen=True)
+class SequenceOptions(PlatformOptions):
+    """How the platform rig is seen, and for how long."""
+
+    held_seconds: float = option(12.0, 'of vibration in every held posture', unit='s',
+                                 at_least=1.0)
+    loose_seconds: float = option(8.0, 'of every motion of the loose links', unit='s',
+                                  at_least=1.0)
+    pause: float = option(1.0, 'between two of them, without the camera', unit='s', at_least=0.0)
+
+
+class LivePlatform:
+    """The suspended platform: four held postures, then two motions of the loose limb."""
+
+    Options = SequenceOptions
+    urdf = ''
+    topics = {two_links.MARKERS: POSES}
+
+    def __init__(self, options, urdf=''):
+        self.description = urdf or two_links.description()
+        self._options = options
+        self._parts = [(posture, True, options.held_seconds) for posture in two_links.HELD]
+        self._parts += [(posture, False, options.loose_seconds) for posture in two_links.LOOSE]
+        self.ends = sum(seconds + options.pause for *_, seconds in self._parts)
+        self.time, self._begun, self._rig, self._left = 0.0, 0.0, None, 0
+
+    @property
+    def truth(self):
+        """Return the ten parameters of every link."""
+        return {f'{s}{k}': float(x) for k, link in enumerate(two_links.LINKS[1:])
+                for s, x in zip(SYMBOLS, two_links.ten(link))}
+
+    def advance(self):
+        if not self._left:
+            if not self._parts:
+                self.time += STEP
+                return {}
+            self._next()
+        t, seen = self._rig.step()
+        self._left -= 1
+        stamp = np.array([self._begun + t])
+        self.time = float(stamp[0]) + 1.0 / self._options.rate
+        if not self._left:
+            self.time += self._options.pause
+        position = np.array([[seen[str(k)] for k in range(len(seen))]])
+        orientation = np.broadcast_to([0.0, 0.0, 0.0, 1.0], (1, len(seen), 4)).copy()
+        return {two_links.MARKERS: _channel(two_links.MARKERS, POSES, stamp, {
+            'position': position, 'orientation_xyzw': orientation})}
+
+    def _next(self):
+        posture, held, seconds = self._parts.pop(0)
+        options = self._options
+        seed = options.seed + len(self._parts)  # another push every time
+        self._rig = PlatformRig(two_links.LINKS, two_links.SPRINGS, posture, held, PlatformOptions(
+            options.rate, seed, options.marker_noise, options.displacement, options.turn))
+        self._begun, self._left = self.time, round(seconds * options.rate)
+
+
+class LiveWrist:
+    """A payload behind a force-torque sensor at the wrist of a moving arm."""
+
+    Options = WristOptions
+    urdf = 'franka'
+    ends = np.inf
+    link, joints = 'fr3_flange', tuple(f'fr3_joint{i}' for i in range(1, 8))
+    topics = {JOINTS: JOINT_STATE, '/wrench': WRENCH, '/payload/imu': IMU_TYPE,
+              TRUE_WRENCH: WRENCH}
+
+    def __init__(self, options, urdf):
+        self.description, self._rate = urdf, options.rate
+        self._rig = WristRig(urdf, self.joints, self.link, options)
+        self._count = 0
+
+    @property
+    def time(self):
+        return self._count / self._rate
+
+    @property
+    def truth(self):
+        """Return the ten parameters of the payload and the sensor's bias."""
+        rig = self._rig
+        names = [f'{s}1' for s in SYMBOLS] + [f'bias_{axis}1' for axis in AXES]
+        return dict(zip(names, map(float, np.concatenate([rig.parameters, rig.bias]))))
+
+    def advance(self):
+        samples, felt = [], []
+        for _ in range(max(1, round(STEP * self._rate))):
+            samples.append(self._rig.step())
+            felt.append(self._rig.data.sensordata[:6] + self._rig.bias)
+        self._count += len(samples)
+        t = np.array([s.time for s in samples])
+        q, wrench, imu = (np.array([getattr(s, name) for s in samples])
+                          for name in ('q', 'wrench', 'imu'))
+        channels = [
+            _channel(JOINTS, JOINT_STATE, t, {'position': q}, self.joints),
+            _channel('/payload/imu', IMU_TYPE, t, {
+                'angular_velocity': imu[:, :3], 'linear_acceleration': imu[:, 3:]},
+                frame=self.link)]
+        for topic, w in (('/wrench', wrench), (TRUE_WRENCH, np.array(felt))):
+            channels.append(_channel(topic, WRENCH, t, {'force': w[:, :3], 'torque': w[:, 3:]},
+                                     frame=self.link))
+        return {channel.topic: channel for channel in channels}
+
+
+RIGS = {'slider_crank': LiveSliderCrank, 'suspended_platform': LivePlatform,
+        'wrist_sensor': LiveWrist}
+
+
+def _channel(topic, kind, t, fields, names=(), frame=''):
+    stamp = np.round(t * 1e9).astype(np.int64)
+    return Channel(topic, kind, stamp, stamp.copy(), fields, names, frame)
+
+
+def _rotation(wxyz):
+    w, x, y, z = wxyz
+    return np.array([[1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
+                     [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
+                     [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)]])

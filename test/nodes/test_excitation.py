@@ -1,0 +1,286 @@
+"""The player of motions: it plays what was designed, and whatever happens the arm comes to rest."""
+
+from pathlib import Path
+import signal
+import time
+
+from arm_recordings import ARM, random_arm_motion
+import numpy as np
+import pytest
+import yaml
+
+rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
+pytest.importorskip('mujoco', reason='the simulated arm needs mujoco')
+
+from live_graph import LATCHED  # noqa: E402
+from sensor_msgs.msg import JointState  # noqa: E402
+from std_msgs.msg import String  # noqa: E402
+from trajectory_msgs.msg import JointTrajectory  # noqa: E402
+
+from ros_inertial_id.excitation.fourier import FourierMotion  # noqa: E402
+from ros_inertial_id.measurement.bag import read_bag  # noqa: E402
+
+CONTROLLER = 'joint_trajectory_controller/joint_trajectory'
+TRUTH = 'simulated_robot/true_joint_states'
+PERIOD = 1.5  # [s] of the motion at full speed
+REST = 0.01  # [rad/s], a slow motion's hundredth
+PATIENT = {'stale': 3.0, 'tracking': 0.5}  # [s], [rad]: a loaded machine is no fault
+
+
+def write_motion(path, motion):
+    """Write the YAML of a motion; return its path as text."""
+    path.write_text(yaml.safe_dump({'motion': motion.to_dict()}))
+    return str(path)
+
+
+def small_motion():
+    """Return a motion of about a quarter of a radian around the arm's home."""
+    motion = random_arm_motion(seed=2, period=PERIOD, acceleration=30.0)
+    swing = np.abs(motion.sine).sum(1) + np.abs(motion.cosine).sum(1)
+    scale = 0.25 / swing[:, None]
+    return FourierMotion(motion.joint_names, PERIOD, np.array([0.1, -0.2]),
+                         scale * motion.sine, scale * motion.cosine)
+
+
+class Stage:
+    """A simulated arm, a recorder and a player, and what is heard of them."""
+
+    def __init__(self, graph, folder):
+        self.graph, self.folder, self.motion = graph, folder, small_motion()
+        self.motion_file = write_motion(folder / 'motion.yaml', self.motion)
+        graph.start('simulated_robot', urdf_file=ARM, rate=250.0)
+        graph.start('recorder', out=folder,
+                    topics=f'[joint_states, {TRUTH}, excitation/periods]')
+        self.truth = graph.listen(JointState, TRUTH)
+        self.commands = graph.listen(JointTrajectory, CONTROLLER)
+        self.statuses = graph.listen(String, 'excitation/status', LATCHED)
+        self.periods = graph.listen(String, 'excitation/periods', LATCHED)
+        self.player, self._bags = None, 0
+
+    def start_player(self):
+        """Start a player unless there is one; take back every fault."""
+        if self.player is None or not self.player.alive():
+            self.statuses.clear()
+            self.player = self.graph.start('excitation', motion_file=self.motion_file,
+                                           approach_speed=0.5)
+            self.graph.until(lambda: self.said('idle'), 'the player')
+        self.graph.set('simulated_robot', fault='')
+        self.graph.until(lambda: self.graph.call('excitation/check').success, 'the robot')
+
+    def play(self, **parameters):
+        """Play with these parameters; return the path of the bag."""
+        self._bags += 1
+        name = f'bag{self._bags}'
+        assert self.graph.set('recorder', name=name) == ''
+        assert self.graph.set('excitation', **{**PATIENT, **parameters}) == ''
+        self.statuses.clear()
+        self.periods.clear()
+        response = self.graph.call('excitation/play')
+        assert response.success, response.message
+        return self.folder / name
+
+    def said(self, words):
+        """Return the last status that begins with the words, '' when none does."""
+        return next((m.data for m in reversed(self.statuses) if m.data.startswith(words)), '')
+
+    def in_motion(self):
+        """Spin until the arm is well within the first period; return the bounds [ns]."""
+        self.graph.until(lambda: self.periods or self.said('stopped'), 'the motion')
+        bounds = yaml.safe_load(self.periods[0].data)['bounds_ns']
+        self.graph.until(lambda: self.now() > bounds[0] + 400_000_000, 'the arm to move')
+        assert not self.said('stopped')
+        return bounds
+
+    def now(self):
+        """Return the stamp of the newest true joint state [ns]."""
+        return stamp_ns(self.truth[-1]) if self.truth else 0
+
+    def see(self, seconds):
+        """Return stamps [ns] and speeds (N, n) of the next ``seconds`` of the arm."""
+        first = len(self.truth)
+        self.graph.until(lambda: len(self.truth) > first + 250 * seconds, 'the arm')
+        return (np.array([stamp_ns(m) for m in self.truth[first:]]),
+                np.abs([m.velocity for m in self.truth[first:]]))
+
+    def closed(self, bag):
+        """Return the truth of the joint states in a bag that must be whole."""
+        recording = read_bag(bag)
+        assert recording.provenance['damage'] == ()
+        assert len(recording.channels['/joint_states']) > 0
+        return recording.channels
+
+
+def stamp_ns(message):
+    """Return the header stamp [ns]."""
+    return message.header.stamp.sec * 10 ** 9 + message.header.stamp.nanosec
+
+
+@pytest.fixture(scope='module')
+def whole_stage(shared_graph, tmp_path_factory):
+    """Return the Stage of all tests here."""
+    return Stage(shared_graph, tmp_path_factory.mktemp('stage'))
+
+
+@pytest.fixture
+def stage(whole_stage):
+    """Return the Stage with a living player and a sound robot."""
+    whole_stage.start_player()
+    return whole_stage
+
+
+@pytest.mark.parametrize('speed', [0.1, 0.5, 1.0])
+def test_motion_is_played_at_a_share_of_its_speed_and_recorded(stage, speed):
+    words = stage.graph.call('excitation/check').message
+    assert 'velocity' in words and '% of its limits' in words
+    bag = stage.play(speed=speed, periods=1)
+    stage.graph.until(lambda: stage.said('finished; ') or stage.said('stopped'), 'the end')
+    assert stage.said('finished; ').startswith(f'finished; {bag}: ')
+    assert '1 /excitation/periods' in stage.said('finished; ')
+    channels = stage.closed(bag)
+    told = yaml.safe_load(channels['/excitation/periods'].fields['data'][0])
+    begin, end = told['bounds_ns']
+    assert told['period_s'] == PERIOD / speed
+    assert end - begin == pytest.approx(PERIOD / speed * 1e9, abs=2)
+    truth = channels['/' + TRUTH]
+    assert truth.stamp_ns[0] < begin and truth.stamp_ns[-1] > end
+    inside = (truth.stamp_ns > begin) & (truth.stamp_ns < end)
+    q, v, _ = stage.motion.at((truth.stamp_ns[inside] - begin) * 1e-9 * speed)
+    # The arm's own controller strays by milliradians; a late piece costs more, for a moment.
+    assert np.median(np.abs(truth.fields['position'][inside] - q)) < 0.005
+    assert np.median(np.abs(truth.fields['velocity'][inside] - speed * v)) < 0.02
+    assert stage.see(0.2)[1].max() < REST
+
+
+def test_stop_brakes_and_only_one_motion_is_played_at_a_time(stage):
+    bag = stage.play(speed=0.25, periods=20)
+    stage.in_motion()
+    again = stage.graph.call('excitation/play')
+    assert not again.success
+    assert again.message == 'a motion is being played; call ~/stop first'
+    assert stage.graph.call('excitation/stop').success
+    stage.graph.until(lambda: stage.said('stopped: asked to; '), 'the end')
+    assert str(bag) in stage.said('stopped: asked to; ')
+    stage.see(0.5)
+    assert stage.see(0.2)[1].max() < REST
+    stage.closed(bag)
+    idle = stage.graph.call('excitation/stop')
+    assert not idle.success and idle.message == 'no motion is being played'
+
+
+@pytest.mark.parametrize('fault, parameters, words', [
+    ('joint_states_stop', {'stale': 1.0}, 'no joint states for'),
+    ('joint_stuck', {'tracking': 0.15}, 'joint1 is 0.1'),
+    ('effort_offset', {}, 'joint1: effort'),
+    ('drop_trajectory', {'tracking': 0.15}, 'from where it should be (allowed 0.15)')])
+def test_fault_stops_the_arm_closes_the_bag_and_is_named(stage, fault, parameters, words):
+    bag = stage.play(speed=0.25, periods=20, **parameters)
+    stage.in_motion()
+    assert stage.graph.set('simulated_robot', fault=fault) == ''
+    stage.graph.until(lambda: f'; {bag}' in stage.said('stopped: '), 'the end')
+    assert words in stage.said('stopped: ')
+    count = len(stage.commands)
+    brake = stage.commands[-1]
+    assert brake.points[-1].velocities.tolist() == [0.0, 0.0]
+    lasts = [p.time_from_start.sec + p.time_from_start.nanosec * 1e-9 for p in brake.points]
+    assert lasts[-1] - lasts[0] < 0.25  # [s]
+    assert stage.graph.set('simulated_robot', fault='') == ''
+    stage.see(0.5)
+    assert stage.see(0.2)[1].max() < REST
+    assert len(stage.commands) == count  # and nothing follows
+    level, message, _ = stage.graph.health('excitation')
+    stage.graph.until(lambda: stage.graph.health('excitation')[0] == 'error', 'diagnostics')
+    assert words in stage.graph.health('excitation')[1]
+    stage.closed(bag)
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+def test_signal_in_mid_motion_stops_the_arm_and_closes_the_bag(stage, number):
+    bag = stage.play(speed=0.25, periods=20)
+    stage.in_motion()
+    assert stage.player.end(number) == 0
+    assert 'Traceback' not in stage.player.output
+    ended = time.time_ns()
+    stage.graph.until(lambda: stage.said('stopped: the player was shut down; '), 'the word')
+    assert str(bag) in stage.said('stopped: ')
+    stage.graph.until(lambda: stage.now() > ended + 500_000_000, 'half a second')
+    assert stage.see(0.2)[1].max() < REST
+    stage.closed(bag)
+
+
+def test_killed_player_leaves_the_arm_at_rest_within_half_a_second(stage):
+    bag = stage.play(speed=0.5, periods=20)
+    stage.in_motion()
+    stage.player.send(signal.SIGKILL)
+    stage.player.wait()
+    killed = time.time_ns()
+    stage.graph.until(lambda: stage.now() > killed + 1_500_000_000, 'time to pass')
+    stamps = np.array([stamp_ns(m) for m in stage.truth])
+    speed = np.abs([m.velocity for m in stage.truth]).max(1)
+    assert speed[(stamps > killed - 500_000_000) & (stamps < killed)].max() > 10 * REST
+    assert speed[stamps > killed + 500_000_000].max() < REST
+    assert stage.graph.call('recorder/stop').success
+    stage.closed(bag)
+
+
+def test_what_cannot_be_played_is_refused_in_words(graph, tmp_path):
+    player = graph.start('excitation', stale=1000.0, recorder='nobody')
+    description = graph.node.create_publisher(String, 'robot_description', LATCHED)
+    states = graph.node.create_publisher(JointState, 'joint_states', 10)
+    statuses = graph.listen(String, 'excitation/status', LATCHED)
+
+    def refusal(verb='play'):
+        response = graph.call(f'excitation/{verb}')
+        assert not response.success
+        return response.message
+
+    def give_states(position, names=('joint1', 'joint2'), stamp=5):
+        message = JointState(name=names, position=position)
+        message.header.stamp.sec = stamp
+        graph.until(states.get_subscription_count, 'the reader')
+        states.publish(message)
+
+    assert refusal() == 'no motion; set motion_file: to the YAML of a design'
+    graph.set('excitation', motion_file=str(tmp_path / 'none.yaml'))
+    assert 'none.yaml cannot be read' in refusal('check')
+    motion = small_motion()
+    graph.set('excitation', motion_file=write_motion(tmp_path / 'motion.yaml', motion))
+    assert refusal() == 'no robot_description was published'
+    description.publish(String(data=ARM.read_text()))
+    graph.until(lambda: 'no joint states' in refusal(), 'the description')
+    assert refusal() == 'no joint states; expected joint_states; start the robot driver'
+    give_states([0.0], names=['joint1'])
+    graph.until(lambda: 'joint_states lack joints; expected joint2' in refusal(), 'the states')
+    give_states([0.0, 0.0], stamp=0)
+    graph.until(lambda: 'joint_states carry no stamps' in refusal(), 'the states')
+    give_states([3.1, 0.0])
+    graph.until(lambda: 'nobody listens to' in refusal(), 'the states')
+    assert refusal() == (f'nobody listens to {CONTROLLER}; start the joint_trajectory_controller, '
+                         'or correct controller:')
+    commands = graph.listen(JointTrajectory, CONTROLLER)
+    graph.until(lambda: 'outside' in refusal(), 'the controller')
+    assert refusal() == ('joint1 is outside its position limits; expected -2.9 to 2.9; found 3.1; '
+                         'move it back by hand first')
+    give_states([0.0, 0.0])
+    graph.until(lambda: graph.call('excitation/check').success, 'the states')
+    fast = FourierMotion(motion.joint_names, 0.1, motion.offset, motion.sine, motion.cosine)
+    graph.set('excitation', motion_file=write_motion(tmp_path / 'fast.yaml', fast))
+    assert 'the course exceeds the speed limit of joint' in refusal()
+    wide = FourierMotion(motion.joint_names, 60.0, motion.offset, 15 * motion.sine,
+                         15 * motion.cosine)
+    graph.set('excitation', motion_file=write_motion(tmp_path / 'wide.yaml', wide))
+    assert 'the course leaves the position limits of joint' in refusal()
+    other = FourierMotion(('a', 'b'), PERIOD, motion.offset, motion.sine, motion.cosine)
+    graph.set('excitation', motion_file=write_motion(tmp_path / 'other.yaml', other))
+    assert refusal() == ('the motion is of another robot; expected joint1, joint2; found a, b')
+    assert 'read-only' in graph.set('excitation', controller='elsewhere')
+
+    graph.set('excitation', motion_file=str(Path(tmp_path, 'motion.yaml')))
+    assert graph.call('excitation/play').success
+    assert refusal() == 'a motion is being played; call ~/stop first'
+    graph.until(lambda: statuses and statuses[-1].data.startswith('stopped: '), 'giving up')
+    assert statuses[-1].data.startswith('stopped: the recorder does not answer')
+    assert graph.call('excitation/play').success
+    assert graph.call('excitation/stop').success  # while it waits for the recorder
+    graph.until(lambda: 'asked to; the recorder does not answer' in statuses[-1].data, 'the end')
+    assert not commands
+    assert player.end() == 0
