@@ -79,11 +79,11 @@ def accuracy(runs):
              f'{100 * below:.0f}', ' '.join(f'{100 * x:.0f}' for x in cover))
 
 
-def rigs(count):
+def rigs(count, first=0):
     line('markers, 5 s', 'largest |error| I1, m1X1, I2, m2X2 [%]', 'mean standard error [%]')
     line(*['---'] * 3)
-    recordings = [rig.record(rig.SliderCrankRig(URDF, rig.RigOptions(seed=s, mass_change=0.0)), 5.0)
-                  for s in range(count)]
+    recordings = [rig.record(rig.SliderCrankRig(URDF, rig.RigOptions(seed=seed, mass_change=0.0)),
+                             5.0) for seed in range(first, first + count)]
     for name, options in (('markers', SEEN),
                           ('markers and IMU', replace(SEEN, imus=('/rod/imu rod_imu',)))):
         rows = np.array([four(identify([r], options, method='closed_loop').model)

@@ -6,7 +6,7 @@ from ros_inertial_id.measurement.kalman import estimate, white_jerk
 
 
 def problem(count=40, seed=0):
-    """Return F, Q, nominal, H, residual, variance, start of two coordinates, some readings lost."""
+    """Return the arguments of estimate for two coordinates, some readings lost."""
     rng = np.random.default_rng(seed)
     F, Q = white_jerk(2, 0.01, np.array([1e3, 4e2]))
     nominal = rng.normal(size=(count, 6)) * 0.01

@@ -33,6 +33,7 @@ LIGHTEST = 0.1     # kg, likewise without mass
 ARMIJO = 0.1
 
 _UNIT = np.array([pseudo_inertia(row) for row in np.eye(10)])  # (10, 4, 4)
+ROUNDING = 1e-12  # of the unit diagonal of a scaled Hessian
 
 
 @dataclass(frozen=True)
@@ -231,7 +232,9 @@ def _minimise(cost, x, free):
         gradient, hessian = cost.derivatives(x)
         reduced, slope = free.T @ hessian @ free, free.T @ gradient
         size = 1.0 / np.sqrt(np.diag(reduced))  # unit diagonal: kg and kg m^2 meet as equals
-        factor = cho_factor(reduced * size * size[:, None])
+        scaled = reduced * size * size[:, None]
+        # Convex, so positive definite but for rounding where beliefs differ by many decades.
+        factor = cho_factor(scaled + ROUNDING * np.eye(len(scaled)))
         move = -size * cho_solve(factor, size * slope)
         decrement = -float(slope @ move)
         # Below rounding of the objective itself there is nothing left to gain.

@@ -16,5 +16,5 @@ region(state, robot) -> {where: {quantity: (N,)}} : what bounds the validity of 
 
 from . import closed_loop, rigid_body, serial_arm, suspended_platform
 
-METHODS = {module.NAME: module for module in (serial_arm, closed_loop, rigid_body,
-                                            suspended_platform)}
+METHODS = {module.NAME: module
+           for module in (serial_arm, closed_loop, rigid_body, suspended_platform)}

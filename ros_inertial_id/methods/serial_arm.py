@@ -19,14 +19,19 @@ from ..options import option
 
 NAME = 'serial_arm'
 UNIT = 'N m'
+USUAL = ('viscous', 'coulomb', 'offset', 'armature')
+# Free inertias swallow what bends the friction curve and what pulls like a spring (cables,
+# gravity compensation); inertias of bodies that can exist cannot, so it needs columns of its own.
+UNHIDDEN = ('spring', 'power')
 
 
 @dataclass(frozen=True)
 class FrictionOptions:
     """Which friction the joints have."""
 
-    friction: tuple = option(('viscous', 'coulomb', 'offset', 'armature'),
-                             'friction laws of every joint, see dynamics/friction.py')
+    friction: tuple = option(
+        ('auto',), 'friction laws of every joint, see dynamics/friction.py; auto: viscous, '
+        'coulomb, offset, armature, and for a consistent estimate spring and power too')
     coulomb_width: float = option(
         -1.0, 'speed over which Coulomb friction changes sign; 0: a step, below 0: found from '
         'the data for every joint', unit='rad/s')
@@ -44,7 +49,8 @@ def build(urdf, options, gravity_base):
 
 def parameters(robot, options):
     """Return the Parameters of all columns: ten per body, then friction joint by joint."""
-    check_laws(options.friction)
+    laws = friction_laws(options)
+    check_laws(laws)
     if options.coulomb_width > 10.0:
         raise ConfigError('option coulomb_width', expected='at most 10 rad/s',
                           found=options.coulomb_width)
@@ -54,8 +60,15 @@ def parameters(robot, options):
         out += body_parameters(i + 1, link, robot.inertias[i], robot.reach())
     for j, joint in enumerate(robot.joint_names):
         limit = robot.effort[j] if robot.effort[j] > 0 else 100.0
-        out += friction_parameters(j + 1, joint, options.friction, limit, shapes)
+        out += friction_parameters(j + 1, joint, laws, limit, shapes)
     return tuple(out)
+
+
+def friction_laws(options):
+    """Return the names of the friction laws that the options ask for."""
+    if tuple(options.friction) != ('auto',):
+        return tuple(options.friction)
+    return USUAL + (UNHIDDEN if getattr(options, 'consistent', False) else ())
 
 
 def observe(recording, robot, options):

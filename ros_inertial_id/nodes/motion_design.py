@@ -1,0 +1,95 @@
+"""Designing inside a node: in a thread of its own, so that the node keeps answering."""
+
+import datetime
+import pathlib
+import threading
+
+from ..config import load_design
+from ..dynamics.robot_model import gravity_from_mounting, robot_from_options
+from ..errors import InertialIdError
+from ..excitation.design import design, DesignOptions
+from ..excitation.design_files import write_design
+from ..options import check_ranges
+from .conversions import declare_options, read_options
+
+PREFIX = 'design.'
+
+
+class MotionDesign:
+    """
+    One design at a time, with the options that are parameters ``design.*`` of the node.
+
+    config : YAML file whose block ``design`` holds their defaults, or ''
+    """
+
+    def __init__(self, node, config):
+        self._node, self._thread, self._outcome = node, None, None
+        self._ended, self._progress = False, None
+        check_ranges(declare_options(node, DesignOptions, load_design(config), prefix=PREFIX))
+
+    def options(self):
+        """Return the DesignOptions of now."""
+        return read_options(self._node, DesignOptions, prefix=PREFIX)
+
+    def robot(self, urdf):
+        """Return the RobotModel of a URDF text as ``design.mounting`` and joints say."""
+        options = self.options()
+        return robot_from_options(urdf, options,
+                                  gravity_from_mounting(options.mounting or 'upright'))
+
+    @property
+    def busy(self):
+        """Return whether a design is under way or its outcome was not taken yet."""
+        return self._thread is not None
+
+    def begin(self, urdf, folder):
+        """Design for a URDF text; what comes of it goes to a new folder in ``folder``."""
+        options, robot = self.options(), self.robot(urdf)
+        check_ranges(options)
+        self._ended = False
+        self._thread = threading.Thread(target=self._work, args=(robot, options, folder))
+        self._thread.start()
+        return options.seconds
+
+    def _work(self, robot, options, folder):
+        try:
+            result = design(robot, options, self._note, lambda: self._ended)
+            name = datetime.datetime.now().strftime('%Y-%m-%d_%H-%M-%S_%f')[:-3]
+            path = write_design(result, pathlib.Path(folder) / name)[0]
+            self._outcome = str(path.resolve()), (
+                f'designed: {result.criterion} {result.value:.4g}, condition number '
+                f'{result.condition_number:.4g}, {result.seconds:.0f} s')
+        except InertialIdError as error:
+            self._outcome = '', f'design failed: {error}'
+        except Exception as error:  # a fault of ours: say so and stay alive
+            self._outcome = '', ('design failed: internal error, please report: '
+                                 f'{type(error).__name__}: {error}')
+
+    def _note(self, progress):
+        self._progress = progress
+
+    def progress(self):
+        """Return in words how far the search is."""
+        now = self._progress
+        if now is None:
+            return 'designing'
+        best = f', best {now.best:.4g}' if now.best else ''
+        return f'designing: {now.seconds:.0f} of {now.budget:.0f} s{best}'
+
+    def outcome(self):
+        """Return (path of motion.yaml or '', words) once when the design has ended, else None."""
+        if self._thread is None or self._thread.is_alive():
+            return None
+        self._thread.join()
+        self._thread = self._progress = None
+        return self._outcome
+
+    def end(self):
+        """Let the search end at its best motion so far."""
+        self._ended = True
+
+    def close(self):
+        """End and wait: a thread must not outlive the middleware."""
+        self.end()
+        if self._thread is not None:
+            self._thread.join()
