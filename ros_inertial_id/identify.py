@@ -42,8 +42,9 @@ class EstimationOptions:
                               'parameters, from which a URDF can be written')
     choose_friction: bool = option(False, 'leave out friction laws of a joint that explain too '
                                    'little, by an information criterion')
-    refine_shapes: tuple = option(('stribeck', 'stribeck_atan'), 'friction laws whose constant '
-                                  'is refined beyond the values tried, with its uncertainty')
+    refine_shapes: tuple = option(
+        ('coulomb', 'stribeck', 'stribeck_atan'), 'friction laws whose constant, where it is found '
+        'from the data, is refined beyond the values tried, with its uncertainty')
     total_mass: float = option(0.0, 'known mass of all moving links, used with consistent; 0: '
                                'unknown', unit='kg', at_least=0.0)
     given: tuple = option((), 'what is known: NAME, NAME VALUE or NAME VALUE STANDARD_DEVIATION '
@@ -83,7 +84,8 @@ def identify(recordings, options, *, method='serial_arm', urdf='', validate=(), 
         if options.choose_friction:
             base, folds, told['friction_choice'] = _choose_friction(
                 rows, robots, observations, base, folds, estimator)
-        refined = _refine(Problem(_merge(folds), base, {}, read), options)
+        searched = {p.law for p in columns if p.name in choices} & set(options.refine_shapes)
+        refined = _refine(Problem(_merge(folds), base, {}, read), searched)
         if refined:
             base = refined.base
             folds = _fold(rows, robots, observations, base.parameters, _places(base), len(base),
@@ -94,7 +96,7 @@ def identify(recordings, options, *, method='serial_arm', urdf='', validate=(), 
             rows, robots, observations, base.parameters, _standard(base, draft), True, progress)
         estimate = estimator(Problem(total, base, residuals.correlation(), read, instruments))
         if refined:
-            refined = _refine(Problem(total, base, estimate.correlation, read), options)
+            refined = _refine(Problem(total, base, estimate.correlation, read), searched)
             estimate, told['shapes'] = refined.widen(estimate), refined.shapes
         left_out = _left_out(folds, base, estimator, estimate.correlation)
     statistics = {
@@ -298,12 +300,12 @@ def _choose_friction(rows, robots, observations, base, folds, estimator):
             {'joints': choice.reasons, 'left_out_percent': list(choice.left_out_percent)})
 
 
-def _refine(problem, options):
-    """Return RefinedShapes where friction asks for it, else None."""
+def _refine(problem, laws):
+    """Return RefinedShapes of friction laws, None where none of them is there."""
     own = [problem.base.parameters[k] for k in problem.base.independent]
-    if not any(p.law in options.refine_shapes and p.shape for p in own):
+    if not any(p.law in laws and p.shape for p in own):
         return None
-    return refine_shapes(problem, weighted(problem).deviation, options.refine_shapes)
+    return refine_shapes(problem, weighted(problem).deviation, laws)
 
 
 def _places(base):

@@ -70,16 +70,16 @@ def group_deviation(problem, beta):
     """Return the residual standard deviation per group; parameters shared out evenly."""
     groups = problem.information.groups
     share = len(beta) / len(groups)
-    out = {}
+    out, exact = {}, 0.0
     for name, group in groups.items():
         if group.rows <= share:
             raise EstimationError(f'the recording is too short: {name}',
                                   expected=f'more than {share:.0f} samples', found=group.rows)
-        deviation = group.residual(beta) / np.sqrt(group.rows - share)
-        # Exact data (simulations, tests) have no residual: keep the weights finite.
-        floor = 1e-12 * group.target() / np.sqrt(group.rows)
-        out[name] = float(max(deviation, floor, 1e-300))
-    return out
+        out[name] = group.residual(beta) / np.sqrt(group.rows - share)
+        exact = max(exact, 1e-12 * group.target() / np.sqrt(group.rows))
+    # Exact rows (simulations, an axis at rest) must not outweigh all others beyond reason.
+    floor = max(exact, 1e-6 * max(out.values()), 1e-300)
+    return {name: float(max(deviation, floor)) for name, deviation in out.items()}
 
 
 def effective_deviation(problem, deviation):

@@ -51,6 +51,13 @@ class CollisionShapes:
         return None
 
 
+def wanted_shapes(robot, options, rng):
+    """Return the CollisionShapes that DesignOptions ask for, none with a notice when none."""
+    if not options.collisions:
+        return CollisionShapes(None, (), ('collisions are not checked: collisions: false',))
+    return collision_shapes(robot, rng, options.obstacles)
+
+
 def collision_shapes(robot, rng, obstacles=()):
     """
     Return the CollisionShapes of a RobotModel: pairs of bodies that are not neighbours.

@@ -14,7 +14,7 @@ from ..errors import MotionError
 from ..estimation.base_parameters import find_base_parameters
 from ..methods import serial_arm
 from ..options import option
-from .collision import collision_shapes, CollisionShapes, enclosing_capsules
+from .collision import enclosing_capsules, wanted_shapes
 from .criteria import CRITERIA
 from .feasible import postures_allowed, random_postures
 from .fourier import rest_space
@@ -87,8 +87,7 @@ def motion_problem(robot, options, known=None):
                          or [robot.gravity_base])
     base = _base(robot, parameters, gravities)
     rng = np.random.default_rng(options.seed)
-    shapes = (collision_shapes(robot, rng, options.obstacles) if options.collisions
-              else CollisionShapes(None, (), ('collisions are not checked: collisions: false',)))
+    shapes = wanted_shapes(robot, options, rng)
     direction, space = rest_space(options.harmonics, options.start_at_offset,
                                   len(options.start) > 0)
     problem = MotionProblem(

@@ -1,5 +1,5 @@
 """
-Live joint states: the same signals as offline, at a fixed small lag.
+Live signals: the same as offline, at a fixed small lag.
 
 Samples come in as they arrive; out come the stamps of those samples for which as much of the
 future is known as the filter needs (twice: once for the signals, once for columns with corners,
@@ -10,91 +10,210 @@ import numpy as np
 
 from . import signals
 from .kinematic_state import JointSpaceState, Surroundings
+from ..errors import RecordingError
 
 WARM_UP = 50  # samples from which the period of the clock is read
 
 
-class LiveJoints:
+class Window:
+    """The newest samples of one topic: t (N,) [s], rows (N, k)."""
+
+    def __init__(self):
+        self.t, self.rows = np.empty(0), None
+
+    def add(self, t, rows, longest):
+        """
+        Append samples; those stamped twice are left out.
+
+        longest : [s].  Return False when time ran backwards or stood for longer than that: the
+        window was begun anew.
+        """
+        last = self.t[-1] if len(self.t) else t[0] - 1e-9
+        new = np.diff(t, prepend=last) != 0.0
+        t, rows = t[new], rows[new]
+        steps = np.diff(t, prepend=last)
+        jumps = np.flatnonzero((steps < 0.0) | (steps > longest))
+        if jumps.size:
+            t, rows = t[jumps[-1]:], rows[jumps[-1]:]
+            self.t, self.rows = np.empty(0), None
+        self.t = np.concatenate([self.t, t])
+        self.rows = rows if self.rows is None else np.concatenate([self.rows, rows])
+        return not jumps.size
+
+    def forget(self, before):
+        """Drop the samples before a time [s]."""
+        old = int(np.searchsorted(self.t, before))
+        self.t, self.rows = self.t[old:], self.rows[old:]
+
+    def at(self, t):
+        """Return rows (M, k) at times t (M,), not-a-number outside of the window."""
+        return np.stack([np.interp(t, self.t, column, np.nan, np.nan)
+                         for column in self.rows.T], axis=1)
+
+
+class LiveMotion:
     """
-    A running window of n joints.
+    Motion and loads of a machine while it runs.
 
-    cutoff [Hz], measured_velocity : as identified; effort_map : (n, n)
-    lag : [s], how far in the past the newest state lies
+    Callables for each topic are given with ``listen``; they take a Channel of new samples to
+    ``move`` and ``load``.
+
+    cutoff [Hz], measured_velocity : as identified; lag : [s], how far in the past the newest
+    state lies; shift : [s] that loads are stamped late
+    turn : (n, m) from loads as recorded to those of the rows
     """
 
-    def __init__(self, cutoff, measured_velocity, effort_map, lag):
-        self._cutoff, self._measured = cutoff, measured_velocity
-        self._map, self._lag = effort_map, lag
-        self.reset()
+    def __init__(self, cutoff, measured_velocity, lag, turn, shift=0.0):
+        self._cutoff, self.measured_velocity, self._lag = cutoff, measured_velocity, lag
+        self._turn, self._shift = turn, shift
+        self._takers, self._loads = {}, {}
+        self.origin_ns, self.gaps, self.heard = None, 0, 0
+        self._reset()
 
-    def reset(self):
-        """Forget everything: after a gap, or time that ran backwards."""
-        self._rows, self._times = [], []
+    def _reset(self):
+        self._motion = Window()
         self._period = self._kernel = self._done = None
 
-    def add(self, t, q, v, tau):
-        """
-        Add a sample at time t [s] (increasing); return False when the window was reset before it.
+    @property
+    def topics(self):
+        """Return the topics whose samples are needed."""
+        return tuple(self._takers)
 
-        q, v, tau : (n,) as recorded; v may be all NaN where velocities are differentiated.
-        """
-        kept = True
-        if self._times and not 0.0 < t - self._times[-1] < self._longest_gap():
-            if t == self._times[-1]:
-                return True  # the same sample twice
-            self.reset()
-            kept = False
-        self._times.append(t)
-        self._rows.append(np.concatenate([q, v if self._measured else q, tau]))
-        return kept
+    def listen(self, topic, take):
+        """Hand the Channels of a topic to ``take``, which calls ``move`` or ``load``."""
+        self._takers.setdefault(topic, []).append(take)
+
+    def add(self, channel):
+        """Take a Channel of new samples; RecordingError says which of them cannot be used."""
+        if not channel.stamp_ns.all():
+            raise RecordingError(f"{channel.topic.lstrip('/')} carry no stamps",
+                                 do='let the driver stamp them')
+        if self.origin_ns is None:
+            self.origin_ns = int(channel.stamp_ns[0])
+        for take in self._takers[channel.topic]:
+            take(channel)
+
+    def seconds(self, stamp_ns):
+        """Return stamps as seconds after the first of all."""
+        return (stamp_ns - self.origin_ns) * 1e-9
+
+    def move(self, t, q, v=None):
+        """Add samples of the motion, (N, n) at t (N,) [s]."""
+        self.heard += len(t)
+        rows = np.hstack([q, v]) if self.measured_velocity else np.asarray(q)
+        longest = max(signals.LONGEST_GAP, 10 * (self._period or 0.0))
+        before = self._motion
+        if len(t) and not before.add(t, rows, longest):
+            self.gaps += 1
+            self._reset()
+            self._motion = before
+
+    def load(self, place, t, values):
+        """Add samples of a sensor's loads, (N, k); columns of several in order of ``place``."""
+        if len(t):
+            self._loads.setdefault(place, Window()).add(t, values, signals.LONGEST_GAP)
 
     def take(self):
         """
         Return (stamps (m,) [s] of the samples that are ripe now, JointSpaceState), or None.
 
         Every sample is ripe once.  The state's clock begins with the first stamp, ends with or
-        behind the last and has the samples' own period.
+        behind the last and has the samples' own period.  Its tau are the loads, not-a-number
+        where they were not heard.
         """
-        if len(self._times) < WARM_UP:
+        t = self._motion.t
+        if len(t) < WARM_UP:
             return None
         if self._period is None:
-            self._period = float(np.median(np.diff(self._times)))
+            self._period = float(np.median(np.diff(t)))
             half = max(int(self._lag / self._period - 4) // 2, 1)
             self._kernel = signals.zero_phase_kernel(
                 self._period, self._cutoff, (half - 0.5) * self._period)
-            self._done = self._times[0] + self._margin()
-        t = np.array(self._times)
-        ripe = (t > self._done) & (t <= t[-1] - self._margin())
-        if not ripe.any():
+            self._done = t[0] + self._margin()
+        stamps = t[(t > self._done) & (t <= self._known_until() - self._margin())]
+        if not len(stamps):
             return None
-        stamps = t[ripe]
-        state = self._state(t, stamps)
+        state = self._state(stamps)
         self._done = stamps[-1]
-        old = int(np.searchsorted(t, self._done - self._margin() - 2 * self._period))
-        del self._times[:old], self._rows[:old]
+        before = self._done - self._margin() - 2 * self._period
+        self._motion.forget(before)
+        for window in self._loads.values():
+            window.forget(before + self._shift - signals.LONGEST_GAP)
         return stamps, state
+
+    def _known_until(self):
+        """Return the time of the newest motion, of the loads if they are not late by a gap."""
+        newest = self._motion.t[-1]
+        heard = [w.t[-1] - self._shift for w in self._loads.values() if len(w.t)]
+        late = [t for t in heard if newest - signals.LONGEST_GAP < t < newest]
+        return min(late, default=newest)
 
     def _margin(self):
         """Return what must be known before and after a sample [s]: two half kernels and ends."""
         return (2 * (len(self._kernel) // 2) + 3) * self._period
 
-    def _longest_gap(self):
-        return max(signals.LONGEST_GAP, 10 * (self._period or 0.0))
-
-    def _state(self, t, stamps):
+    def _state(self, stamps):
         """Return the state on a uniform clock from the first to the last of ``stamps``."""
         period, half = self._period, len(self._kernel) // 2
         count = int(np.ceil((stamps[-1] - stamps[0]) / period - 1e-6)) + 1
         keep = slice(half + 1, half + 1 + count)  # differences at the ends are one-sided
         clock = stamps[0] + np.arange(-2 * half - 1, count + 2 * half + 1) * period
-        rows = np.array(self._rows)
-        uniform = np.stack([np.interp(clock, t, column) for column in rows.T], axis=1)
-        smooth = signals.smooth_inside(uniform, self._kernel)
-        n = rows.shape[1] // 3
+        rows = np.stack([np.interp(clock, self._motion.t, x) for x in self._motion.rows.T], 1)
+        loads = [window.at(clock + self._shift) for _, window in sorted(self._loads.items())]
+        tau = (np.hstack(loads) if loads else np.full((len(clock), self._turn.shape[1]), np.nan)
+               ) @ self._turn.T
+        smooth = signals.smooth_inside(rows, self._kernel)
+        n = rows.shape[1] // 2 if self.measured_velocity else rows.shape[1]
         q = smooth[:, :n]
-        v = smooth[:, n:2 * n] if self._measured else signals.differentiate(q, period)
+        v = smooth[:, n:] if self.measured_velocity else signals.differentiate(q, period)
         a = signals.differentiate(v, period)
-        tau, tau_raw = (x[:, 2 * n:] @ self._map.T for x in (smooth, uniform[half:][:len(q)]))
+        tau, tau_raw = signals.smooth_inside(tau, self._kernel), tau[half:][:len(q)]
         return JointSpaceState(
             clock[half:][keep], 0, *(x[keep] for x in (q, v, a, tau, tau_raw)),
             Surroundings(q, v, a, self._kernel, keep))
+
+
+def listen_to_joints(live, topic, joints):
+    """Let a LiveMotion take the motion of ``joints`` from the joint states on a topic."""
+    def take(channel):
+        rows, values = _carried(channel, joints, ('position', 'velocity'))
+        good = np.isfinite(values['position']).all(1)
+        if live.measured_velocity:
+            good &= np.isfinite(values['velocity']).all(1)
+        stamps = channel.stamp_ns[rows]
+        live.move(live.seconds(stamps[good]), *(x[good] for x in values.values()))
+        if not good.all():
+            raise RecordingError('no position or velocity at stamp '
+                                 f'{stamps[~good][0] * 1e-9:.6f} s')
+
+    live.listen(topic, take)
+
+
+def listen_to_efforts(live, topic, joints):
+    """Let a LiveMotion take the efforts of ``joints`` from the joint states on a topic."""
+    def take(channel):
+        rows, values = _carried(channel, joints, ('effort',))
+        live.load(0, live.seconds(channel.stamp_ns[rows]), values['effort'])
+        if not np.isfinite(values['effort']).all():
+            raise RecordingError(f"{channel.topic.lstrip('/')} carry no effort: no residual")
+
+    live.listen(topic, take)
+
+
+def _carried(channel, joints, names):
+    """
+    Return (rows (M,), {name: (M, n)}) of the messages of a Channel that carry ``joints``.
+
+    Several publishers may share a topic; RecordingError when none of its messages has all.
+    """
+    missing = [joint for joint in joints if joint not in channel.names]
+    if missing and len(missing) < len(joints):
+        raise RecordingError(f"{channel.topic.lstrip('/')} lack joints", expected=missing,
+                             exists=channel.names)
+    if missing:
+        return np.empty(0, int), {name: np.empty((0, len(joints))) for name in names}
+    columns = [channel.names.index(joint) for joint in joints]
+    values = {name: x[:, columns] for name, x in channel.fields.items()}
+    rows = np.flatnonzero(np.any([np.isfinite(x).any(1) for x in values.values()], axis=0))
+    none = np.full((len(rows), len(joints)), np.nan)
+    return rows, {name: values[name][rows] if name in values else none for name in names}

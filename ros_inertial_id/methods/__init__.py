@@ -12,6 +12,13 @@ observe(recording, robot, options) -> observation : with ``samples(training)``,
 regress(state, robot, parameters) -> iterator of RegressorBlock
 random_state(robot, samples, rng) -> state : what the structure alone can show
 region(state, robot) -> {where: {quantity: (N,)}} : what bounds the validity of a model
+
+A method may offer a seventh, and is then predicted live:
+
+live(robot, options, lag, found) -> object with ``topics``, ``origin_ns`` (zero of its seconds),
+    ``gaps`` and ``heard`` (counts), ``add(channel)`` for new samples of a topic, ``take()`` ->
+    (stamps [s], state on a uniform clock around them) or None; lag : [s] of the newest state;
+    found : ``summary`` of the observation that the model comes from
 """
 
 from . import closed_loop, rigid_body, serial_arm, suspended_platform

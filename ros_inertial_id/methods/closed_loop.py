@@ -17,6 +17,7 @@ from ..dynamics.regressor import BLOCK, RegressorBlock, RowGroup
 from ..errors import ConfigError
 from ..measurement.kinematic_state import SignalOptions
 from ..options import option
+from .closed_loop_live import LiveMechanism
 from .closed_loop_motion import MotionOptions, reconstruct, topics
 from .closed_loop_state import MechanismState, all_parameters, projected_rows
 from .closed_loop_tuning import Trial
@@ -116,6 +117,11 @@ def region(state, robot):
     """Return joint -> {q, v, a: (N,)} of the independent joints: where a model holds."""
     return {robot.joint_names[j]: {name: getattr(state, name)[:, j] for name in ('q', 'v', 'a')}
             for j in robot.independent}
+
+
+def live(robot, options, lag, found):
+    """Return the LiveMechanism: what comes in while it runs; see methods/__init__.py."""
+    return LiveMechanism(robot, options, lag, found)
 
 
 def _columns(robot, parameters):

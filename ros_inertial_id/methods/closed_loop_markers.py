@@ -48,7 +48,7 @@ def reconstruct_markers(robot, frames, marker_noise, tag_noise):
 
     marker_noise [m], tag_noise [rad] : standard deviations of one reading
     """
-    fit = _Fit(robot, frames, marker_noise, tag_noise)
+    fit = MarkerFit(robot, frames, marker_noise, tag_noise)
     z, q = fit.search(np.arange(len(frames.t)))
     _explain_misfit(fit, z, q)
     good = fit.good(q)
@@ -66,7 +66,7 @@ def reconstruct_markers(robot, frames, marker_noise, tag_noise):
     return MarkerMotion(frames.t[good], z, covariance, q, fit.notes(q, np.flatnonzero(good), kept))
 
 
-class _Fit:
+class MarkerFit:
     """The residuals of one set of Frames on a Mechanism, and Gauss-Newton on them."""
 
     def __init__(self, robot, frames, marker_noise, tag_noise):

@@ -10,6 +10,7 @@ everything after it is the same for all sensors.
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from ..dynamics.body_motion import frame_of
 from ..errors import ConfigError, RecordingError
@@ -77,13 +78,9 @@ def topics(options):
 
 def _see(recording, robot, options):
     """Return the motion channel from markers and IMUs, and notes."""
-    if len(options.camera) not in (0, 6):
-        raise ConfigError('option camera', expected='six numbers X Y Z ROLL PITCH YAW',
-                          found=options.camera)
     for line in options.markers:
         frame_of(robot.robot, line.split()[1] if len(line.split()) > 1 else '')
-    pose = np.array(options.camera or np.zeros(6), dtype=float)
-    frames = common_frames(read_markers(recording, options.markers), _rpy(pose[3:]), pose[:3])
+    frames = common_frames(read_markers(recording, options.markers), *camera_pose(options))
     seen = reconstruct_markers(robot, frames, options.marker_noise, options.tag_noise)
     notes = dict(seen.notes, marker_deviation={
         name: float(np.sqrt(np.median(seen.covariance[:, i, i])))
@@ -107,7 +104,7 @@ def _torques(recording, robot, lines):
             raise ConfigError('option torques', expected='"JOINT TOPIC [AXIS]"', found=repr(line),
                               exists=robot.joint_names)
         channel = channel_of(recording, words[1])
-        values = _torque(channel, words[0], words[2] if len(words) == 3 else '')
+        values = torque_of(channel, words[0], words[2] if len(words) == 3 else '')
         if stamps is None:
             stamps = channel.stamp_ns
         columns.append(np.interp(stamps, channel.stamp_ns, values))
@@ -121,7 +118,8 @@ def _torques(recording, robot, lines):
                    {'effort': np.stack(columns, 1)}, tuple(names))
 
 
-def _torque(channel, joint, axis):
+def torque_of(channel, joint, axis):
+    """Return the torque (n,) of a joint in a Channel: effort, axis of a wrench, or a number."""
     if 'effort' in channel.fields and joint in channel.names:
         values = channel.fields['effort'][:, channel.names.index(joint)]
     elif 'torque' in channel.fields and axis.lstrip('f') in FIELDS:
@@ -139,6 +137,10 @@ def _torque(channel, joint, axis):
     return values
 
 
-def _rpy(angles):
-    from scipy.spatial.transform import Rotation
-    return Rotation.from_euler('xyz', angles).as_matrix()
+def camera_pose(options):
+    """Return rotation (3, 3) and position (3,) of the camera in the base link."""
+    if len(options.camera) not in (0, 6):
+        raise ConfigError('option camera', expected='six numbers X Y Z ROLL PITCH YAW',
+                          found=options.camera)
+    pose = np.array(options.camera or np.zeros(6), dtype=float)
+    return Rotation.from_euler('xyz', pose[3:]).as_matrix(), pose[:3]

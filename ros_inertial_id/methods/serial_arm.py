@@ -14,7 +14,9 @@ from ..dynamics.inertial_parameters import body_parameters
 from ..dynamics.regressor import BLOCK, RegressorBlock, RowGroup, tree_rows
 from ..dynamics.robot_model import RobotOptions, robot_from_options
 from ..errors import ConfigError
-from ..measurement.kinematic_state import JointSpaceState, SignalOptions, observe_joints
+from ..measurement.kinematic_state import (effort_map, JointSpaceState, observe_joints,
+                                           SignalOptions)
+from ..measurement.live import listen_to_efforts, listen_to_joints, LiveMotion
 from ..options import option
 
 NAME = 'serial_arm'
@@ -130,3 +132,13 @@ def region(state, robot):
     """Return joint -> {q, v, a: (N,)}: the quantities whose range bounds where a model holds."""
     return {joint: {name: getattr(state, name)[:, j] for name in ('q', 'v', 'a')}
             for j, joint in enumerate(robot.joint_names)}
+
+
+def live(robot, options, lag, found):
+    """Return the LiveMotion of the robot's joints while it runs; see methods/__init__.py."""
+    out = LiveMotion(options.cutoff, options.velocity == 'measured', lag,
+                     effort_map(options, len(robot)))
+    motion = options.joint_states_topic or 'joint_states'
+    listen_to_joints(out, motion, robot.joint_names)
+    listen_to_efforts(out, options.effort_topic or motion, robot.joint_names)
+    return out

@@ -59,25 +59,26 @@ def every(node, period, callback):
     node.create_timer(period, callback, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
 
-def declare_options(node, kind, defaults=None, fixed=()):
+def declare_options(node, kind, defaults=None, fixed=(), prefix=''):
     """
     Declare the fields of an options dataclass as parameters; return the instance they give.
 
     defaults : an instance of ``kind`` whose values are the parameters' defaults
     fixed : names of those that are read once, at the start: setting them later is refused
+    prefix : before the names of the fields, for example ``design.``
     """
     defaults = defaults or kind()
-    return kind(**{spec.name: _declare(node, spec, getattr(defaults, spec.name),
+    return kind(**{spec.name: _declare(node, prefix, spec, getattr(defaults, spec.name),
                                        spec.name in fixed) for spec in fields(kind)})
 
 
-def read_options(node, kind):
+def read_options(node, kind, prefix=''):
     """Return the options dataclass of the present values of parameters declared before."""
-    return kind(**{spec.name: _value(node, spec) for spec in fields(kind)})
+    return kind(**{spec.name: _value(node, prefix, spec) for spec in fields(kind)})
 
 
-def _declare(node, spec, default, fixed):
-    meta = spec.metadata
+def _declare(node, prefix, spec, default, fixed):
+    meta, name = spec.metadata, prefix + spec.name
     unit = f" [{meta['unit']}]" if meta.get('unit') else ''
     choices = f" (one of {', '.join(map(str, meta['choices']))})" if meta.get('choices') else ''
     descriptor = ParameterDescriptor(description=meta['description'] + unit + choices,
@@ -94,21 +95,21 @@ def _declare(node, spec, default, fixed):
                 to_value=float(high if high is not None else 1e300))]
     if isinstance(default, tuple):
         if default:
-            node.declare_parameter(spec.name, list(default), descriptor)
+            node.declare_parameter(name, list(default), descriptor)
         else:  # an empty list has no type of its own in ROS
             texts = meta.get('item', str) is str
             descriptor.type = (ParameterType.PARAMETER_STRING_ARRAY if texts
                                else ParameterType.PARAMETER_DOUBLE_ARRAY)
-            node.declare_parameter(spec.name, Parameter.Type.STRING_ARRAY if texts
+            node.declare_parameter(name, Parameter.Type.STRING_ARRAY if texts
                                    else Parameter.Type.DOUBLE_ARRAY, descriptor)
     else:
-        node.declare_parameter(spec.name, default, descriptor)
-    return _value(node, spec)
+        node.declare_parameter(name, default, descriptor)
+    return _value(node, prefix, spec)
 
 
-def _value(node, spec):
+def _value(node, prefix, spec):
     try:
-        value = node.get_parameter(spec.name).value
+        value = node.get_parameter(prefix + spec.name).value
     except ParameterUninitializedException:
         value = None
     if isinstance(spec.default, tuple):

@@ -1,9 +1,10 @@
 """
 Node ``excitation``: plays a designed motion through the controller that is already there.
 
-Off until asked.  ``~/check`` says what would happen, ``~/play`` starts the recorder, moves slowly
-to the start of the motion and plays it, ``~/stop`` brakes.  Joint states are watched all the
-time; any doubt brakes the robot along its own path, closes the bag and says why.
+Off until asked.  ``~/design`` makes a motion for the robot description, ``~/check`` rehearses it
+in the computer and says what would happen, ``~/play`` starts the recorder, moves slowly to the
+start of the motion and plays it, ``~/stop`` brakes.  Joint states are watched all the time; any
+doubt brakes the robot along its own path, closes the bag and says why.
 """
 
 from dataclasses import dataclass
@@ -15,23 +16,26 @@ from diagnostic_msgs.msg import DiagnosticArray
 import numpy as np
 import rclpy
 from rclpy.node import Node
+from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 import yaml
 
-from ..dynamics.robot_model import load_robot_model
 from ..errors import InertialIdError, MotionError
 from ..excitation.fourier import read_motion
-from ..excitation.playback import Guard, check_course, plan_course
+from ..excitation.playback import Guard, plan_course
+from ..excitation.rehearsal import check_kinematics, rehearse
 from ..options import check_ranges, option
 from .conversions import (declare_options, diagnostics, every, joint_rows, latched, Question,
                           read_options, stream)
+from .motion_design import MotionDesign
 from .running import run
 
 PIECE = 0.1  # [s] between pieces; each covers more than two of them
 PATIENCE = 5.0  # [s] for the recorder to answer
+CLOCKS = 0.5  # [s] between the stamps of the joint states and this computer's clock
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,8 @@ class PlaybackOptions:
     stale: float = option(0.1, 'longest silence of the joint states', unit='s', at_least=0.01)
     effort: float = option(0.95, 'largest share of the effort limits', at_least=0.01, at_most=1.0)
     recorder: str = option('recorder', 'recorder node to start and stop; empty: none')
+    config: str = option('', 'YAML with a block design; its values are defaults of design.*')
+    design_out: str = option('designs', 'folder of the motions that ~/design makes')
 
 
 class Excitation(Node):
@@ -58,8 +64,11 @@ class Excitation(Node):
 
     def __init__(self, **node_options):
         super().__init__('excitation', **node_options)
-        check_ranges(declare_options(
-            self, PlaybackOptions, fixed=('controller', 'joint_states_topic', 'recorder')))
+        own = declare_options(self, PlaybackOptions, fixed=(
+            'controller', 'joint_states_topic', 'recorder', 'config'))
+        check_ranges(own)
+        self._design = MotionDesign(self, own.config)
+        self._urdf, self._shapes, self._ahead = '', None, 0.0
         self._robot = self._course = self._measured = self._reader = None
         self._opening = self._closing = None  # what waits for the recorder
         self._status, self._heard, self._complaint, self._recording = 'idle', 0.0, '', False
@@ -69,6 +78,7 @@ class Excitation(Node):
         self._periods = self.create_publisher(String, '~/periods', latched())
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
         self.create_subscription(String, 'robot_description', self._take_description, latched())
+        self.create_service(Trigger, '~/design', self._answering(self._begin_design))
         self.create_service(Trigger, '~/check', self._answering(self._check))
         self.create_service(Trigger, '~/play', self._answering(self._play))
         self.create_service(Trigger, '~/stop', self._answering(self._stop_on_request))
@@ -78,9 +88,11 @@ class Excitation(Node):
         self.create_timer(PIECE, self._send)
         every(self, 0.02, self._watch_silence)
         every(self, 0.05, self._await_recorder)
+        every(self, 0.2, self._await_design)
         every(self, 0.2, self._look_for_publisher)
         every(self, 1.0, lambda: self._diagnostics.publish(diagnostics(
-            self, 'error' if self._status.startswith('stopped') else 'ok', self._status, {})))
+            self, 'error' if self._status.startswith(('stopped', 'design failed')) else 'ok',
+            self._design.progress() if self._design.busy else self._status, {})))
         self._say('idle')
         self.get_logger().info('off until asked: call ~/check, then ~/play')
 
@@ -90,10 +102,21 @@ class Excitation(Node):
     def _take_description(self, message):
         if self._course is not None:
             return  # a robot does not change while it moves
+        self._urdf = message.data
         try:
-            self._robot = load_robot_model(message.data)
+            self._build()
         except InertialIdError as error:
+            self._robot = None
             self.get_logger().error(str(error))
+
+    def _build(self):
+        """Make robot and shapes from the description, as the parameters design.* say now."""
+        if not self._urdf:
+            raise MotionError('no robot_description was published')
+        robot, shapes = self._design.robot(self._urdf)
+        if self._robot is None or robot.joint_names != self._robot.joint_names:
+            self._measured = None
+        self._robot, self._shapes = robot, shapes
 
     def _look_for_publisher(self):
         topic = self._options().joint_states_topic
@@ -116,6 +139,7 @@ class Excitation(Node):
         self._complaint = ''
         stamp, *numbers = row
         self._measured, self._heard = tuple(np.array(x) for x in numbers), time.monotonic()
+        self._ahead = (stamp - self.get_clock().now().nanoseconds) * 1e-9
         if self._course is None:
             return
         expected = self._course.at([(stamp - self._began) * 1e-9])[0][0]
@@ -130,30 +154,63 @@ class Excitation(Node):
                 self._brake(f'no joint states for {silence:.2f} s')
 
     def _plan(self):
-        """Return the Course and its limits' use, or refuse."""
-        options = self._options()
+        """Return the Course and its Rehearsal, or refuse."""
+        options, began = self._options(), time.monotonic()
         if not options.motion_file:
             raise MotionError('no motion', do='set motion_file: to the YAML of a design')
         motion = read_motion(options.motion_file)
-        if self._robot is None:
-            raise MotionError('no robot_description was published')
+        self._build()
+        check_kinematics(options.motion_file, self._robot)
+        self._refuse_deaf(options)
+        course = plan_course(motion, self._measured[0], self._robot, periods=options.periods,
+                             speed=options.speed, approach_speed=options.approach_speed)
+        rehearsal = rehearse(course, self._robot, self._shapes, options.effort)
+        # What was sent meanwhile waits to be heard: that is no silence.
+        self._heard += time.monotonic() - began
+        return course, rehearsal
+
+    def _refuse_deaf(self, options):
+        """Refuse without fresh joint states on our clock, or without a controller."""
         if self._measured is None or time.monotonic() - self._heard > options.stale:
             raise MotionError(self._complaint or 'no joint states',
                               expected=options.joint_states_topic, do='start the robot driver')
+        if abs(self._ahead) > CLOCKS:
+            raise MotionError(
+                f'{options.joint_states_topic} is stamped by another clock',
+                expected=f'stamps within {CLOCKS:g} s of this clock',
+                found=f"{abs(self._ahead):.3f} s {'ahead' if self._ahead > 0 else 'behind'}",
+                do='synchronise the computers, or give use_sim_time: if the robot is simulated')
         if not self.count_subscribers(options.controller):
             raise MotionError(f'nobody listens to {options.controller}',
                               do='start the joint_trajectory_controller, or correct controller:')
-        course = plan_course(motion, self._measured[0], self._robot, periods=options.periods,
-                             speed=options.speed, approach_speed=options.approach_speed)
-        return course, check_course(course, self._robot)
 
     def _check(self):
         self._refuse_when_busy()
-        course, use = self._plan()
-        return (f'{course.approach:.1f} s to the start, then {course.periods} times '
-                f'{course.motion.period / course.speed:.1f} s; '
-                + ', '.join(f'{name} {100 * share:.0f} % of its limits'
-                            for name, share in use.items()))
+        course, rehearsal = self._plan()
+        return '; '.join((
+            f'{course.approach:.1f} s to the start, then {course.periods} times '
+            f'{course.motion.period / course.speed:.1f} s',
+            ', '.join(f'{name} {100 * share:.0f} % of its limits'
+                      for name, share in rehearsal.use.items()), *rehearsal.notices))
+
+    def _begin_design(self):
+        self._refuse_when_busy()
+        if not self._urdf:
+            raise MotionError('no robot_description was published')
+        seconds = self._design.begin(self._urdf, self._options().design_out)
+        self._say('designing')
+        return f'designing for at most {seconds:g} s; ~/status tells when motion_file is set'
+
+    def _await_design(self):
+        """Make the motion the one to be played once it is designed."""
+        outcome = self._design.outcome()
+        if outcome is None:
+            return
+        path, words = outcome
+        if path:
+            self.set_parameters([Parameter('motion_file', value=path)])
+            words += f'; motion_file is {path}'
+        self._say(words)
 
     def _play(self):
         self._refuse_when_busy()
@@ -170,6 +227,9 @@ class Excitation(Node):
             raise MotionError('a motion is being played', do='call ~/stop first')
         if self._closing is not None:
             raise MotionError('the bag of the last motion is being closed', do='call again')
+        if self._design.busy:
+            raise MotionError('a motion is being designed',
+                              do='wait for it, or call ~/stop to take the best so far')
 
     def _await_recorder(self):
         """Go on when the recorder has answered, or will not."""
@@ -240,6 +300,9 @@ class Excitation(Node):
             self._closing = Question(self._recorder['stop'], PATIENCE)
 
     def _stop_on_request(self):
+        if self._design.busy:
+            self._design.end()
+            return 'the search ends; the best motion so far is kept'
         if self._course is not None:
             self._brake('asked to')
         elif not self._give_up_opening('asked to'):
@@ -272,6 +335,7 @@ class Excitation(Node):
 
     def destroy_node(self):
         """Leave the robot at rest and the bag closed, also after Ctrl-C."""
+        self._design.close()
         self._give_up_opening('the player was shut down')
         if self._course is not None:
             self._brake('the player was shut down')

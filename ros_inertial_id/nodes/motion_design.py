@@ -4,9 +4,12 @@ import datetime
 import pathlib
 import threading
 
+import numpy as np
+
 from ..config import load_design
 from ..dynamics.robot_model import gravity_from_mounting, robot_from_options
 from ..errors import InertialIdError
+from ..excitation.collision import wanted_shapes
 from ..excitation.design import design, DesignOptions
 from ..excitation.design_files import write_design
 from ..options import check_ranges
@@ -32,10 +35,11 @@ class MotionDesign:
         return read_options(self._node, DesignOptions, prefix=PREFIX)
 
     def robot(self, urdf):
-        """Return the RobotModel of a URDF text as ``design.mounting`` and joints say."""
+        """Return the RobotModel and CollisionShapes of a URDF text as ``design.*`` say."""
         options = self.options()
-        return robot_from_options(urdf, options,
-                                  gravity_from_mounting(options.mounting or 'upright'))
+        robot = robot_from_options(urdf, options,
+                                   gravity_from_mounting(options.mounting or 'upright'))
+        return robot, wanted_shapes(robot, options, np.random.default_rng(0))
 
     @property
     def busy(self):
@@ -44,7 +48,7 @@ class MotionDesign:
 
     def begin(self, urdf, folder):
         """Design for a URDF text; what comes of it goes to a new folder in ``folder``."""
-        options, robot = self.options(), self.robot(urdf)
+        options, (robot, _) = self.options(), self.robot(urdf)
         check_ranges(options)
         self._ended = False
         self._thread = threading.Thread(target=self._work, args=(robot, options, folder))

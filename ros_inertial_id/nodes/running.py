@@ -31,14 +31,14 @@ def run(node_class, args=None, coroutines=False):
     Bad arguments, parameters or files (InertialIdError, a parameter outside its range) end it
     with status 2 and one line on standard error.
     """
-    signals = []
+    end = End()
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: signals.append(number))
+        signal.signal(number, end)
     node = None
     try:
         _join(args)
         node = node_class()
-        spin(node, SingleThreadedExecutor if coroutines else Executor, lambda: signals)
+        spin(node, SingleThreadedExecutor if coroutines else Executor, end)
     except ExternalShutdownException:
         pass
     except (InertialIdError, ParameterException) as error:
@@ -62,13 +62,37 @@ def _join(args):
         raise ConfigError('ROS arguments', found=str(error).split(', at /')[0]) from None
 
 
-def spin(node, executor_class=Executor, ended=lambda: False):
-    """Serve the callbacks of ``node``, one at a time, until ``ended()`` or its context is."""
+class End:
+    """
+    What a signal sets and ``spin`` looks at.
+
+    A node that is always late has no quiet moment in which its executor would look at a time
+    limit; a future that is done reaches it still.
+    """
+
+    def __init__(self):
+        self.come, self._future = False, Future()
+
+    def __call__(self, *_):
+        self.come = True
+        self._future.set_result(None)
+
+    def future(self):
+        """Return a new Future; only the newest is served, so that none heap up."""
+        self._future = Future()
+        if self.come:
+            self._future.set_result(None)
+        return self._future
+
+
+def spin(node, executor_class=Executor, end=None):
+    """Serve the callbacks of ``node``, one at a time, until its context ends or ``end`` comes."""
+    end = end or End()
     executor = executor_class(context=node.context)
     executor.add_node(node)
     try:
-        while node.context.ok() and not ended():
-            executor.spin_until_future_complete(Future(), WAKE)
+        while node.context.ok() and not end.come:
+            executor.spin_until_future_complete(end.future(), WAKE)
     finally:
         executor.remove_node(node)
         executor.shutdown()

@@ -65,12 +65,11 @@ class TorquePrediction(Node):
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
         self.create_subscription(String, 'robot_description', self._take_description, latched())
         if self._options.model_file:
-            self._take_model(_text(self._options.model_file), self._options.model_file)
-            if self._refusal:
-                raise ConfigError(self._refusal)
+            self._accept(IdentifiedModel.from_yaml(
+                _text(self._options.model_file), self._options.model_file))
         else:
-            self.create_subscription(String, self._options.model_topic, lambda m: self._take_model(
-                m.data, self._options.model_topic), latched())
+            self.create_subscription(
+                String, self._options.model_topic, self._take_model, latched())
             self.get_logger().info(f'waiting for a model on {self._options.model_topic}')
         every(self, self._options.period, self._predict)
         every(self, 0.2, self._look_for_publisher)
@@ -79,24 +78,25 @@ class TorquePrediction(Node):
     def _take_description(self, message):
         self._description = message.data
         if self._model is not None:
-            self._accept(self._model)
+            self._try(lambda: self._accept(self._model))
 
-    def _take_model(self, text, source):
+    def _take_model(self, message):
+        self._try(lambda: self._accept(
+            IdentifiedModel.from_yaml(message.data, self._options.model_topic)))
+
+    def _try(self, action):
+        """Do it, or predict nothing and say why."""
         try:
-            self._accept(IdentifiedModel.from_yaml(text, source))
+            action()
         except InertialIdError as error:
-            self._refuse(str(error))
+            self._refusal, self._live = str(error), None
+            self.get_logger().error(f'no prediction: {error}')
 
     def _accept(self, model):
-        """Start predicting with a model, or say why not."""
-        self._model = self._live = None
-        try:
-            self._start(model)
-        except InertialIdError as error:
-            self._model = model  # another description may fit it
-            self._refuse(str(error))
-            return
-        self._model, self._refusal = model, ''
+        """Start predicting with a model; raise InertialIdError when it does not fit."""
+        self._model, self._live = model, None  # another description may fit it
+        self._start(model)
+        self._refusal = ''
         fit = model.statistics.get('validation', model.statistics['training'])['filtered']
         self._promised = fit['rms']
         self._square = dict.fromkeys(self._robot.joint_names, 0.0)
@@ -118,10 +118,6 @@ class TorquePrediction(Node):
         self._needs_velocity = options.velocity == 'measured'
         self._live = LiveJoints(options.cutoff, self._needs_velocity,
                                 effort_map(options, len(self._robot)), self._options.lag)
-
-    def _refuse(self, reason):
-        self._refusal, self._live = reason, None
-        self.get_logger().error(f'no prediction: {reason}')
 
     def _look_for_publisher(self):
         if self._reader is None and self.count_publishers(self._options.joint_states_topic):

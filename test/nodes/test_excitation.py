@@ -139,7 +139,7 @@ def test_motion_is_played_at_a_share_of_its_speed_and_recorded(stage, speed):
     assert stage.said('finished; ').startswith(f'finished; {bag}: ')
     assert '1 /excitation/periods' in stage.said('finished; ')
     channels = stage.channels(bag)
-    told = yaml.safe_load(channels['/excitation/periods'].fields['data'][0])
+    told = yaml.safe_load(read_bag(bag).periods)
     begin, end = told['bounds_ns']
     assert told['period_s'] == PERIOD / speed
     assert end - begin == pytest.approx(PERIOD / speed * 1e9, abs=2)
@@ -209,7 +209,7 @@ def test_killed_player_leaves_the_arm_at_rest_within_half_a_second(stage):
     stage.in_motion()
     stage.player.send(signal.SIGKILL)
     stage.player.wait()
-    assert np.abs(stage.truth[-1].velocity).max() > REST
+    assert np.abs([m.velocity for m in stage.truth[-100:]]).max() > REST  # it moved
     stage.rests()
     assert stage.graph.call('recorder/stop').success
     stage.channels(bag)
@@ -226,9 +226,10 @@ def test_what_cannot_be_played_is_refused_in_words(graph, tmp_path):
         assert not response.success
         return response.message
 
-    def give_states(position, names=('joint1', 'joint2'), stamp=5):
+    def give_states(position, names=('joint1', 'joint2'), stamped=True):
         message = JointState(name=names, position=position)
-        message.header.stamp.sec = stamp
+        if stamped:
+            message.header.stamp = graph.node.get_clock().now().to_msg()
         graph.until(states.get_subscription_count, 'the reader')
         states.publish(message)
 
@@ -243,7 +244,7 @@ def test_what_cannot_be_played_is_refused_in_words(graph, tmp_path):
     assert refusal() == 'no joint states; expected joint_states; start the robot driver'
     give_states([0.0], names=['joint1'])
     graph.until(lambda: 'joint_states lack joints; expected joint2' in refusal(), 'the states')
-    give_states([0.0, 0.0], stamp=0)
+    give_states([0.0, 0.0], stamped=False)
     graph.until(lambda: 'joint_states carry no stamps' in refusal(), 'the states')
     give_states([3.1, 0.0])
     graph.until(lambda: 'nobody listens to' in refusal(), 'the states')

@@ -1,0 +1,117 @@
+"""How the processes of the nodes end: on signals, on bad parameters, with the demonstration."""
+
+from pathlib import Path
+import signal
+
+import pytest
+
+rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
+pytest.importorskip('mujoco', reason='the simulated robots need mujoco')
+
+from live_graph import ROOT  # noqa: E402
+
+ARM = ROOT / 'urdf' / 'arm2.urdf'
+NODES = {'recorder': {}, 'identification': {}, 'torque_prediction': {}, 'excitation': {},
+         'simulated_robot': {'urdf_file': ARM, 'rate': 200.0}, 'simulated_rig': {}}
+
+
+def start_all(graph):
+    """Start every node; return the processes by name when all are there."""
+    processes = {name: graph.start(name, **parameters) for name, parameters in NODES.items()}
+    for name in NODES:
+        graph.until(lambda: name in graph.node.get_node_names(), name)
+        graph.until(lambda: graph.healths(name), f'diagnostics of {name}')
+    return processes
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+def test_every_node_ends_with_status_0_on_a_signal(graph, number):
+    processes = start_all(graph)
+    for process in processes.values():
+        process.send(number)
+    for name, process in processes.items():
+        assert process.wait() == 0, name
+        assert 'Traceback' not in process.output, name
+        assert 'Error' not in process.output and 'xception' not in process.output, name
+        assert 'Failed' not in process.output, name
+
+
+def test_impatient_signals_change_nothing(graph):
+    processes = start_all(graph)
+    for _ in range(3):
+        for process in processes.values():
+            if process.alive():
+                process.send(signal.SIGINT)
+    for name, process in processes.items():
+        assert process.wait() == 0, name
+        assert 'Traceback' not in process.output, name
+
+
+@pytest.mark.parametrize('cases', [(
+    ('recorder', {'topics': 3}, "'topics'"),
+    ('recorder', {'storage': 'zip'}, "option storage; found 'zip'; there is: mcap, sqlite3"),
+    ('recorder', {'reliability': 'perhaps'}, 'option reliability'),
+    ('excitation', {'speed': 2.0}, 'speed out of range'),
+    ('excitation', {'speed': 'fast'}, "expecting type 'DOUBLE'"),
+    ('excitation', {'periods': 0}, 'periods out of range'),
+), (
+    ('identification', {'method': 'serial'}, "option method; found 'serial'; there is: serial_"),
+    ('identification', {'config': '/nowhere.yaml'}, '/nowhere.yaml cannot be read'),
+    ('identification', {'cutoff': -3.0}, 'cutoff out of range'),
+), (
+    ('torque_prediction', {'lag': 9.0}, 'lag out of range'),
+    ('torque_prediction', {'lag': 'short'}, "expecting type 'DOUBLE'"),
+    ('torque_prediction', {'model_file': '/nowhere'}, '/nowhere cannot be read'),
+    ('torque_prediction', {'model_file': ARM}, 'arm2.urdf is not'),
+)], ids=['recorder and excitation', 'identification', 'torque_prediction'])
+def test_bad_parameters_end_a_node_with_status_2_and_one_line(graph, cases):
+    processes = [graph.start(name, **parameters) for name, parameters, _ in cases]
+    for process, (name, parameters, words) in zip(processes, cases):
+        assert process.wait() == 2, process.output
+        assert words in process.output
+        assert process.output.count('\n') == 1, process.output
+
+
+def test_arguments_that_ros_does_not_know_end_a_node_with_status_2(graph):
+    processes = [graph.start('recorder', '--ros-args', *arguments) for arguments in (
+        ['--nonsense'], ['-p', 'foo'], ['--params-file', '/nowhere.yaml'])]
+    for process in processes:
+        assert process.wait() == 2, process.output
+        assert 'Recorder: ROS arguments' in process.output
+        assert 'Traceback' not in process.output
+
+
+@pytest.mark.parametrize('number, status', [
+    (signal.SIGINT, 130), (signal.SIGTERM, 130), (signal.SIGKILL, -signal.SIGKILL)])
+def test_demonstration_leaves_no_process_behind(graph, tmp_path, number, status):
+    demo = graph.start('demo', '--out', str(tmp_path / 'demo'), '--json')
+    graph.until(lambda: 'designing' in demo.output, 'the demonstration')
+    graph.until(lambda: 'ready to record' in log(tmp_path, 'recorder'), 'the recorder')
+    family = descendants(demo.pid)
+    assert len(family) >= 5
+    demo.send(number)
+    assert demo.wait() == status
+    graph.until(lambda: not any(running(pid) for pid in family), 'all others to end')
+    assert 'Traceback' not in demo.output
+
+
+def log(folder, name):
+    path = folder / 'demo' / f'{name}.log'
+    return path.read_text() if path.exists() else ''
+
+
+def descendants(pid):
+    """Return the processes that a process has started, and those that they have (Linux)."""
+    found = []
+    for task in Path(f'/proc/{pid}/task').iterdir():
+        for child in (task / 'children').read_text().split():
+            found += [int(child), *descendants(child)]
+    return found
+
+
+def running(pid):
+    """Return whether a process is there and no zombie."""
+    try:
+        return Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[0] != 'Z'
+    except OSError:
+        return False

@@ -1,0 +1,155 @@
+"""The player designs and rehearses: motions made on request, and courses refused before they run."""
+
+from pathlib import Path
+import signal
+
+from arm_recordings import ARM
+import numpy as np
+import pytest
+import yaml
+
+rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
+pytest.importorskip('mujoco', reason='the graph of the tests simulates with mujoco')
+
+from live_graph import LATCHED  # noqa: E402
+from sensor_msgs.msg import JointState  # noqa: E402
+from std_msgs.msg import String  # noqa: E402
+from trajectory_msgs.msg import JointTrajectory  # noqa: E402
+
+from ros_inertial_id.dynamics.robot_model import load_robot_model  # noqa: E402
+from ros_inertial_id.excitation.fourier import FourierMotion  # noqa: E402
+
+CONTROLLER = 'joint_trajectory_controller/joint_trajectory'
+QUICK = {'design.restarts': 1, 'design.seconds': 3600.0}
+LONG = {'design.restarts': 10000, 'design.seconds': 3600.0}
+
+
+class Bench:
+    """A player with a robot that stands still, published from here."""
+
+    def __init__(self, graph, folder):
+        self.graph, self.folder = graph, folder
+        self.player = graph.start('excitation', stale=1000.0, recorder='nobody', design_out=folder,
+                                  **{'design.processes': 2})
+        self.description = graph.node.create_publisher(String, 'robot_description', LATCHED)
+        self.states = graph.node.create_publisher(JointState, 'joint_states', 10)
+        self.statuses = graph.listen(String, 'excitation/status', LATCHED)
+        self.commands = graph.listen(JointTrajectory, CONTROLLER)
+        graph.until(lambda: self.statuses, 'the player')
+
+    def describe(self):
+        self.description.publish(String(data=ARM.read_text()))
+        self.graph.until(lambda: 'robot_description' not in self.refusal('design'), 'the robot')
+
+    def stand(self, position=(0.0, 0.0), ahead=0.0):
+        """Publish one joint state, stamped ``ahead`` [s] of now."""
+        self.graph.until(self.states.get_subscription_count, 'the reader')
+        stamp = self.graph.node.get_clock().now() + rclpy.duration.Duration(seconds=ahead)
+        message = JointState(name=['joint1', 'joint2'], position=position)
+        message.header.stamp = stamp.to_msg()
+        self.states.publish(message)
+
+    def ask(self, verb):
+        return self.graph.call(f'excitation/{verb}')
+
+    def refusal(self, verb='check'):
+        response = self.ask(verb)
+        return '' if response.success else response.message
+
+    def write(self, **changes):
+        """Set a small slow motion, as a design with changes of its YAML."""
+        motion = FourierMotion(('joint1', 'joint2'), 10.0, np.array([0.0, 0.3]),
+                               np.array([[0.2, -0.1], [0.2, -0.1]]), np.zeros((2, 2)))
+        path = Path(self.folder, f'{len(list(Path(self.folder).iterdir()))}.yaml')
+        path.write_text(yaml.safe_dump({'motion': motion.to_dict(), **changes}))
+        assert self.graph.set('excitation', motion_file=str(path)) == ''
+        return str(path)
+
+
+def test_motion_is_designed_on_request_while_the_node_answers(graph, tmp_path):
+    bench = Bench(graph, tmp_path)
+    assert bench.refusal('design') == 'no robot_description was published'
+    bench.description.publish(String(data=ARM.read_text()))
+    assert graph.set('excitation', **LONG) == ''
+    graph.until(lambda: bench.ask('design').success, 'the description')
+    for verb in ('design', 'check', 'play'):
+        assert bench.refusal(verb) == ('a motion is being designed; wait for it, or call ~/stop '
+                                       'to take the best so far')
+    graph.until(lambda: ', best ' in graph.health('excitation')[1], 'the first motion')
+    assert bench.ask('stop').success
+    graph.until(lambda: bench.statuses[-1].data.startswith('designed: '), 'the design')
+    path = Path(graph.get('excitation', 'motion_file').string_value)
+    assert path.name == 'motion.yaml' and path.parents[1] == tmp_path
+    assert bench.statuses[-1].data.endswith(f'; motion_file is {path}')
+    content = yaml.safe_load(path.read_text())
+    robot = load_robot_model(ARM.read_text())
+    assert content['kinematics_sha256'] == robot.kinematics_sha256()
+    assert content['result']['feasible'] is True
+    assert graph.set('excitation', effort=1.0) == ''
+    bench.stand()
+    graph.until(lambda: bench.ask('check').success, 'the joint states')
+    words = bench.ask('check').message
+    assert 'effort' in words and 'position' in words and 'velocity' in words
+
+
+def test_design_uses_the_parameters_and_says_why_it_fails(graph, tmp_path):
+    bench = Bench(graph, tmp_path)
+    bench.description.publish(String(data=ARM.read_text()))
+    impossible = {'design.box': [5.0, 5.0, 5.0, 6.0, 6.0, 6.0], **QUICK}
+    assert graph.set('excitation', **impossible) == ''
+    graph.until(lambda: bench.ask('design').success, 'the description')
+    graph.until(lambda: bench.statuses[-1].data.startswith('design failed: '), 'the failure')
+    assert 'none of 2000 postures within the position limits' in bench.statuses[-1].data
+    graph.until(lambda: graph.health('excitation')[0] == 'error', 'the diagnostics')
+    assert graph.set('excitation', **{'design.locked_joints': ['elbow']}) == ''
+    assert "joint 'elbow' is not a moving joint" in bench.refusal('design')
+    assert 'harmonics' in graph.set('excitation', **{'design.harmonics': 1})
+
+
+def test_what_the_rehearsal_finds_is_refused_in_words(graph, tmp_path):
+    bench = Bench(graph, tmp_path)
+    path = bench.write()
+    bench.description.publish(String(data=ARM.read_text()))
+    graph.until(lambda: 'no joint states' in bench.refusal(), 'the description')
+    for ahead, words in ((-3.0, '3.0'), (2.0, '1.9')):
+        bench.stand(ahead=ahead)
+        side = 'ahead' if ahead > 0 else 'behind'
+        graph.until(lambda: side in bench.refusal(), 'the wrong stamps')
+        refused = bench.refusal('play')
+        assert 'joint_states is stamped by another clock; expected stamps within 0.5 s' in refused
+    bench.stand()
+    graph.until(lambda: bench.ask('check').success, 'good joint states')
+
+    assert graph.set('excitation', effort=0.02) == ''
+    assert 'joint2 would need ' in bench.refusal('play')
+    assert 'expected at most 0.02 of its effort limit 80' in bench.refusal()
+    # Mounted so that gravity pulls along the axis of joint 1, joint 2 upright: less to hold.
+    assert graph.set('excitation', effort=0.95) == ''
+
+    ball = ['sphere 0.25 0 0.35 0.05']
+    assert graph.set('excitation', **{'design.obstacles': ball}) == ''
+    assert 'on this course link' in bench.refusal('play')
+    assert 'touches obstacle 1 (sphere 0.25 0 0.35 0.05)' in bench.refusal()
+    assert graph.set('excitation', **{'design.obstacles': ['ball 1 2 3']}) == ''
+    assert "option obstacles; found 'ball 1 2 3'; there is: box X Y Z" in bench.refusal()
+    assert graph.set('excitation', **{'design.obstacles': [], 'design.collisions': False}) == ''
+    assert 'collisions are not checked' in bench.ask('check').message
+
+    path = bench.write(robot='elsewhere', kinematics_sha256='0123456789abcdef')
+    own = load_robot_model(ARM.read_text()).kinematics_sha256()[:12]
+    assert bench.refusal('play') == (
+        f"{path} was designed for other kinematics; expected robot 'elsewhere', kinematics "
+        f"0123456789ab; found robot_description 'arm2', kinematics {own}; design for the "
+        'robot_description that is published')
+    assert not bench.commands
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_node_in_the_middle_of_a_design(graph, tmp_path, number):
+    bench = Bench(graph, tmp_path)
+    bench.description.publish(String(data=ARM.read_text()))
+    assert graph.set('excitation', **LONG) == ''
+    graph.until(lambda: bench.ask('design').success, 'the description')
+    graph.until(lambda: 'designing' in graph.health('excitation')[1], 'the search')
+    assert bench.player.end(number) == 0
+    assert 'Traceback' not in bench.player.output
