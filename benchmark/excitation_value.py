@@ -1,7 +1,7 @@
 """
 What a designed motion is worth: standard errors of the parameters against random motions.
 
-    python benchmark/excitation_value.py [ROBOT [RANDOM [CRITERION]]]
+    python benchmark/excitation_value.py [ROBOT [RANDOM [CRITERION ...]]]
 
 The MuJoCo arm follows one designed motion and several random ones of the same length, all within
 the same limits (position, velocity, acceleration, nominal torque, collision); the same sensor
@@ -55,9 +55,9 @@ class Value:
         return self.random / self.designed
 
     @property
-    def better(self):
-        """Return the share of parameters that each random motion determines worse (k,)."""
-        return (self.ratios > 1.0).mean(1)
+    def inertial(self):
+        """Return which parameters (b,) are of bodies or viscous friction."""
+        return np.array([not name.startswith('fc') for name in self.names])
 
 
 def value_of(urdf, options, count=10, seed=0, arm_options=None):
@@ -128,30 +128,40 @@ def true_values(model, arm):
                      for entry in model.base])
 
 
-def main(name='franka', count=10, criterion='condition_number'):
-    """Print the worth of the design for one of our arms."""
+def main(name='franka', count=10, *criteria):
+    """Print the worth of the designs for one of our arms."""
     urdf = (URDF / f'{name}.urdf').read_text()
     robot = load_robot_model(urdf)
-    options = DesignOptions(criterion=criterion, acceleration=ACCELERATION.get(name, ()),
-                            effort=tuple(MARGIN * robot.effort), restarts=4)
-    value = value_of(urdf, options, count)
-    ratios = value.ratios
-    print(f'{name}, {criterion}: {len(value.names)} base parameters, one period of '
-          f'{options.period:g} s against {count} random motions')
-    print('standard error, random / designed: median {:.2f}; median per random motion {:.2f} to '
-          '{:.2f}'.format(np.median(ratios), *np.percentile(np.median(ratios, axis=1), (0, 100))))
-    print('parameters that the design determines better [%]: per random motion '
-          + ' '.join(f'{100 * share:.0f}' for share in value.better)
-          + f'; of the median over them {100 * (np.median(ratios, axis=0) > 1).mean():.0f}')
-    print('condition number: design {:.1f}, random {:.0f} to {:.0f}'.format(
+    for criterion in criteria or ('condition_number', 'd_optimality'):
+        options = DesignOptions(
+            criterion=criterion, acceleration=ACCELERATION.get(name, ()), restarts=4,
+            effort=tuple(MARGIN * robot.effort),
+            # scale free: friction can take part without spoiling the rest
+            friction=FRICTION if criterion == 'd_optimality' else ())
+        value = value_of(urdf, options, count)
+        print(f'{name}, {criterion}: one period of {options.period:g} s against {count} random '
+              'motions')
+        tell(value)
+
+
+def tell(value):
+    """Print a Value."""
+    for kind, chosen in (('all', np.ones(len(value.names), bool)),
+                         ('bodies and viscous friction', value.inertial),
+                         ('Coulomb friction', ~value.inertial)):
+        ratios = value.ratios[:, chosen]
+        better = 100 * (ratios > 1.0).mean(1)
+        print(f'  {chosen.sum()} parameters ({kind}): standard error random / designed, median '
+              f'{np.median(ratios):.2f} (per motion {np.median(ratios, axis=1).min():.2f} to '
+              f'{np.median(ratios, axis=1).max():.2f}); design better for {better.mean():.0f} % '
+              f'({better.min():.0f} to {better.max():.0f})')
+    print('  condition number: design {:.0f}, random {:.0f} to {:.0f}'.format(
         value.condition[0], min(value.condition[1:]), max(value.condition[1:])))
-    print('errors within 3 standard errors [%]: design {:.0f}, random {:.0f}'.format(
-        100 * (value.errors[0] < 3).mean(), 100 * (value.errors[1:] < 3).mean()))
-    worse = [f'{n} {r:.2f}' for n, r in zip(value.names, np.median(ratios, axis=0)) if r <= 1.0]
-    print('median ratio at most 1:', ', '.join(worse) or 'none', flush=True)
+    print('  errors within 3 standard errors: design {:.1f} %, random {:.1f} %'.format(
+        100 * (value.errors[0] < 3).mean(), 100 * (value.errors[1:] < 3).mean()), flush=True)
 
 
 if __name__ == '__main__':
     with threadpool_limits(1, user_api='blas'):
         print(f'{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}')
-        main(*sys.argv[1:2], *map(int, sys.argv[2:3]), *sys.argv[3:4])
+        main(*sys.argv[1:2], *map(int, sys.argv[2:3]), *sys.argv[3:])

@@ -60,6 +60,9 @@ def _parser():
     verb = _verb(add, 'demo', verbs.demo, 'run the whole chain on a simulated robot (needs ROS 2)')
     verb.add_argument('--out', default='demo', help='folder for bags, model and report')
     verb.add_argument('--robot', default='franka', help='franka, arm2, arm3')
+    verb.add_argument('--rig', default='', help='instead of an arm: slider_crank, '
+                      'suspended_platform, wrist_sensor',
+                      choices=['', 'slider_crank', 'suspended_platform', 'wrist_sensor'])
     return parser
 
 

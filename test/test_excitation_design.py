@@ -6,6 +6,7 @@ import json
 import pathlib
 import re
 
+import coal
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -122,6 +123,29 @@ def test_links_stay_apart():
     free = (design(robot, replace(QUICK, collisions=False, seed=s)) for s in range(3))
     assert any(touches(result) for result in free)
     assert not any(touches(design(robot, replace(QUICK, seed=s))) for s in range(2))
+
+
+def test_motion_keeps_away_from_obstacles():
+    """Without them the same search drives the arm through the wall; coal judges the wall whole."""
+    robot, wall = franka(UPRIGHT), 'box 0.6 0 0.5 0.04 1 1'
+
+    def touches(motion):
+        model = robot.pin_model
+        shapes = pin.buildGeomFromUrdfString(model, robot.urdf, pin.COLLISION)
+        placed = pin.SE3(np.eye(3), np.array([0.6, 0.0, 0.5]))
+        number = shapes.addGeometryObject(
+            pin.GeometryObject('wall', 0, 0, placed, coal.Box(0.04, 1.0, 1.0)))
+        for k, item in enumerate(shapes.geometryObjects):
+            if item.parentJoint > 0:
+                shapes.addCollisionPair(pin.CollisionPair(k, number))
+        data, geometry = model.createData(), shapes.createData()
+        q = motion.at(np.linspace(0.0, motion.period, 1501))[0]
+        return any(pin.computeCollisions(model, data, shapes, geometry, x, True) for x in q)
+
+    assert touches(design(robot, QUICK).motion)
+    result = design(robot, replace(QUICK, obstacles=(wall, 'box 0 0 -0.05 1.2 1.2 0.1')))
+    assert not touches(result.motion)
+    assert result.condition_number < 20.0  # free 8.9, published 43
 
 
 def test_direct_condition_number_beats_the_frobenius_criterion():

@@ -140,7 +140,7 @@ def encode(channel):
 
 @lru_cache(maxsize=100)
 def _template(type_name, shapes, names, frame_id):
-    """Return one message as bytes, and the Blocks of the fields with these shapes and its stamp."""
+    """Return one message as bytes, and the Blocks of its stamp and fields of these shapes."""
     store, decoder = typestore(), DECODERS[type_name]
     paths = {name: decoder.fields[name] for name, _ in shapes}
     sizes = {paths[name].split('.')[0]: shape[0] for name, shape in shapes if shape}
@@ -164,8 +164,8 @@ def _blank(type_name, sizes):
         elif node == Nodetype.BASE:
             values[name] = '' if what[0] == 'string' else 0
         else:
-            (kind, element), count = what[0], what[1] if node == Nodetype.ARRAY else sizes.get(
-                name, 0)
+            (kind, element), count = what
+            count = count if node == Nodetype.ARRAY else sizes.get(name, 0)
             values[name] = ([_blank(element, {}) for _ in range(count)]
                             if kind == Nodetype.NAME else np.zeros(count, element[0])
                             if element[0] != 'string' else [])

@@ -28,7 +28,9 @@ class LiveMechanism(LiveMotion):
 
     def __init__(self, robot, options, lag, found):
         measured = options.velocity == 'measured' and not options.markers
-        super().__init__(options.cutoff, measured, lag, effort_map(options, len(robot.actuated)),
+        # With IMUs the cutoff is that of a much quieter motion than markers alone show.
+        cutoff = found.get('marker_cutoff', options.cutoff)
+        super().__init__(cutoff, measured, lag, effort_map(options, len(robot.actuated)),
                          found.get('torque_clock_offset', 0.0))
         self._robot = robot
         self._continuation = Continuation(robot)
@@ -122,12 +124,12 @@ class _Camera:
             self._fit = MarkerFit(robot, frames, options.marker_noise, options.tag_noise)
         fit = self._fit
         fit.frames = frames
-        _, q = fit.search(np.arange(len(frames.t)))
+        z, q = fit.search(np.arange(len(frames.t)))
         good = fit.good(q)
         if not good.any():
             raise RecordingError('the markers do not fit the mechanism',
                                  found=f'none of {len(good)} frames')
-        z, _, _ = fit.refine(np.flatnonzero(good), q[good], fit.inliers(q)[good])
+        z = z[good]  # Cauchy weights left next to nothing of what does not fit
         turning = [i for i, j in enumerate(robot.independent) if not robot.prismatic[j]]
         whole = z if self._last is None else np.vstack([self._last, z])
         whole[:, turning] = np.unwrap(whole[:, turning], axis=0)

@@ -23,6 +23,7 @@ from .closed_loop_markers import reconstruct_markers
 JOINT_STATE = 'sensor_msgs/msg/JointState'
 MOTION = '/closed_loop/motion'
 TORQUES = '/closed_loop/torques'
+SEEN = '/closed_loop/markers'  # the motion as the markers alone show it, where IMUs add to it
 FIELDS = {'x': 0, 'y': 1, 'z': 2}
 
 
@@ -62,7 +63,7 @@ def reconstruct(recording, robot, options):
         channels[TORQUES] = _torques(recording, robot, options.torques)
         notes['torque'] = ', '.join(line.split()[1] for line in options.torques)
     if options.markers:
-        motion, found = _see(recording, robot, options)
+        motion, channels[SEEN], found = _see(recording, robot, options)
         notes.update(found, motion=', '.join(line.split()[0] for line in options.markers))
         channels[MOTION] = motion
     elif options.imus:
@@ -77,7 +78,7 @@ def topics(options):
 
 
 def _see(recording, robot, options):
-    """Return the motion channel from markers and IMUs, and notes."""
+    """Return the motion channels from markers and IMUs and from markers alone, and notes."""
     for line in options.markers:
         frame_of(robot.robot, line.split()[1] if len(line.split()) > 1 else '')
     frames = common_frames(read_markers(recording, options.markers), *camera_pose(options))
@@ -85,14 +86,18 @@ def _see(recording, robot, options):
     notes = dict(seen.notes, marker_deviation={
         name: float(np.sqrt(np.median(seen.covariance[:, i, i])))
         for i, name in enumerate(robot.coordinates)})
-    t, z, velocity = seen.t, seen.z, None
+    alone = motion = _motion(SEEN, recording, robot, seen.t, {'position': seen.z})
     if options.imus:
         t, z, velocity, found = fuse_imus(recording, robot, seen, options.imus,
                                           options.largest_clock_offset)
+        motion = _motion(MOTION, recording, robot, t, {'position': z, 'velocity': velocity})
         notes.update(found)
+    return replace(motion, topic=MOTION), alone, notes
+
+
+def _motion(topic, recording, robot, t, fields):
     stamps = recording.origin_ns() + np.round(t * 1e9).astype(np.int64)
-    fields = {'position': z} if velocity is None else {'position': z, 'velocity': velocity}
-    return Channel(MOTION, JOINT_STATE, stamps, stamps.copy(), fields, robot.coordinates), notes
+    return Channel(topic, JOINT_STATE, stamps, stamps.copy(), fields, robot.coordinates)
 
 
 def _torques(recording, robot, lines):

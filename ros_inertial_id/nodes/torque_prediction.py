@@ -1,8 +1,9 @@
 """
 Node ``torque_prediction``: the identified model on the running robot.
 
-Publishes what the model predicts for every joint state, at the stamp of that sample and a fixed
-small lag behind it, and what is left over; says so when the motion leaves what was identified.
+Publishes what the model predicts for every sample of the motion (joint states, or whatever its
+method reads), at the stamp of that sample and a fixed small lag behind it, and what is left over;
+says so when the motion leaves what was identified.
 """
 
 from array import array
@@ -17,18 +18,18 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from ..dynamics.robot_model import gravity_from_mounting
-from ..errors import ConfigError, InertialIdError, RobotModelError
+from ..errors import ConfigError, InertialIdError, RecordingError, RobotModelError
 from ..estimation.identified_model import IdentifiedModel
 from ..identify import check_robot, prediction_options
-from ..measurement.kinematic_state import effort_map
-from ..measurement.live import LiveJoints
-from ..methods import serial_arm
+from ..measurement.messages import decode, DECODERS
+from ..methods import METHODS
 from ..options import check_ranges, option
-from .conversions import (declare_options, DEPTH, diagnostics, every, joint_rows, latched,
+from .conversions import (declare_options, DEPTH, diagnostics, every, latched, message_class,
                           stream)
 from .running import run
 
 OUTSIDE = 0.1  # how far beyond the identified range, as a share of it, is called outside
+JOINT_STATES = 'joint_states'
 WINDOW = 10.0  # [s] over which the running RMS forgets
 
 
@@ -38,13 +39,14 @@ class PredictionOptions:
 
     model_file: str = option('', 'model.yaml; empty: wait for the model on the topic')
     model_topic: str = option('identification/identified_model', 'latched topic of the model')
-    joint_states_topic: str = option('joint_states', 'topic of the joint states')
+    joint_states_topic: str = option('', 'topic of the joint states; empty: as identified, or '
+                                     'joint_states')
     mounting: str = option('', 'how the robot is mounted now; empty: as identified')
     lag: float = option(0.1, 'how far behind the newest sample predictions are; less lag, more '
                         'noise in the acceleration', unit='s', at_least=0.005, at_most=2.0)
     period: float = option(0.02, 'how often predictions are computed', unit='s', at_least=0.001,
                            at_most=1.0)
-    reliability: str = option('auto', 'of the joint states subscription',
+    reliability: str = option('auto', 'of the subscriptions',
                               choices=('auto', 'reliable', 'best_effort'))
 
 
@@ -56,10 +58,11 @@ class TorquePrediction(Node):
         self._options = declare_options(
             self, PredictionOptions, fixed=PredictionOptions.__dataclass_fields__)
         check_ranges(self._options)
-        self._model = self._robot = self._live = self._reader = self._description = None
-        self._origin = None
+        self._model = self._robot = self._rows = self._live = self._description = None
+        self._readers, self._types, self._messages = {}, {}, {}  # all by topic
         self._refusal = 'no model yet'
-        self._complaint, self._heard, self._outside = '', 0, {}
+        self._complaint, self._outside = '', {}
+        self._gaps = self._heard = 0
         self._predicted = self.create_publisher(JointState, '~/predicted', DEPTH)
         self._residual = self.create_publisher(JointState, '~/residual', DEPTH)
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
@@ -72,7 +75,7 @@ class TorquePrediction(Node):
                 String, self._options.model_topic, self._take_model, latched())
             self.get_logger().info(f'waiting for a model on {self._options.model_topic}')
         every(self, self._options.period, self._predict)
-        every(self, 0.2, self._look_for_publisher)
+        every(self, 0.2, self._look_for_publishers)
         every(self, 1.0, self._diagnose)
 
     def _take_description(self, message):
@@ -99,88 +102,116 @@ class TorquePrediction(Node):
         self._refusal = ''
         fit = model.statistics.get('validation', model.statistics['training'])['filtered']
         self._promised = fit['rms']
-        self._square = dict.fromkeys(self._robot.joint_names, 0.0)
-        self._weight, self._count, self._gaps = 0.0, 0, 0
+        self._square = dict.fromkeys(self._promised, 0.0)
+        self._weight, self._count, self._gaps, self._heard = 0.0, 0, 0, 0
+        self._look_for_publishers()
         self.get_logger().info(
-            f"predicting {', '.join(self._robot.joint_names)} with the model of "
+            f"predicting {', '.join(self._promised)} with the model of "
             f"{model.provenance['created']}, lag {self._options.lag} s")
 
     def _start(self, model):
-        if model.method != serial_arm.NAME:
-            raise RobotModelError('live prediction is of joint torques', found=model.method,
-                                  expected=f'a model of method {serial_arm.NAME}')
-        options = prediction_options(model)
+        rows = METHODS.get(model.method)
+        if not hasattr(rows, 'live'):
+            raise RobotModelError('nothing to predict live', found=f'a model of {model.method!r}',
+                                  exists=[n for n, m in METHODS.items() if hasattr(m, 'live')])
+        own, options = self._options, prediction_options(model)
+        options = replace(options, joint_states_topic=own.joint_states_topic
+                          or options.joint_states_topic or JOINT_STATES)
         gravity = model.mounting['gravity_base'][0]
-        if self._options.mounting:
-            gravity = gravity_from_mounting(self._options.mounting)
-        self._robot = serial_arm.build(self._description or model.robot['urdf'], options, gravity)
+        if own.mounting:
+            gravity = gravity_from_mounting(own.mounting)
+        self._rows = rows
+        self._robot = rows.build(self._description or model.robot['urdf'], options, gravity)
         check_robot(model, self._robot)
-        self._needs_velocity = options.velocity == 'measured'
-        self._live = LiveJoints(options.cutoff, self._needs_velocity,
-                                effort_map(options, len(self._robot)), self._options.lag)
+        self._live = rows.live(self._robot, options, own.lag, model.preprocessing[0])
 
-    def _look_for_publisher(self):
-        if self._reader is None and self.count_publishers(self._options.joint_states_topic):
-            qos = stream(self, self._options.joint_states_topic, self._options.reliability)
-            self._reader = self.create_subscription(
-                JointState, self._options.joint_states_topic, self._take_joints, qos)
+    def _topics(self):
+        """Return the topics that are needed; before there is a model, the likeliest."""
+        return (self._live.topics if self._live
+                else (self._options.joint_states_topic or JOINT_STATES,))
 
-    def _take_joints(self, message):
-        if self._live is None:
-            return
-        try:
-            row = joint_rows(message, self._robot.joint_names)
-        except InertialIdError as error:
-            return self._complain(str(error))
-        if row is None:
-            return
-        stamp, q, v, tau = row
-        self._heard += 1
-        if not np.isfinite([q, v if self._needs_velocity else q]).all():
-            return self._complain(f'no position or velocity at stamp {stamp * 1e-9:.6f} s')
-        if not np.isfinite(tau).all():
-            self._complain('joint_states carry no effort: no residual')
-        if self._origin is None:
-            self._origin = stamp
-        if not self._live.add((stamp - self._origin) * 1e-9, q, v, tau):
-            self._gaps += 1
-            self.get_logger().warning('joint_states jumped in time: starting anew',
-                                      throttle_duration_sec=1.0)
+    def _look_for_publishers(self):
+        """Subscribe to the topics that have got a publisher since the last look."""
+        for topic in [t for t in self._readers if self._live and t not in self._live.topics]:
+            self.destroy_subscription(self._readers.pop(topic))
+            del self._messages[topic]
+        waiting = [t for t in self._topics() if t not in self._readers]
+        graph = dict(self.get_topic_names_and_types()) if waiting else {}
+        for topic in waiting:
+            types = graph.get(self.resolve_topic_name(topic))
+            if not types or not self.count_publishers(topic):
+                continue
+            kind = message_class(types[0]) if types[0] in DECODERS else None
+            if kind is None:
+                self._complain(f'{topic} of type {types[0]} cannot be read')
+                continue
+            self._types[topic], self._messages[topic] = types[0], []
+            qos = stream(self, topic, self._options.reliability)
+            self._readers[topic] = self.create_subscription(
+                kind, topic, self._messages[topic].append, qos, raw=True)
+
+    def _hear(self):
+        """Decode what has come since the last time, as a bag is decoded, for the method."""
+        for topic, messages in self._messages.items():
+            batch, messages[:] = [bytes(m) for m in messages], []
+            if not batch or self._live is None or topic not in self._live.topics:
+                continue
+            # Where a driver does not stamp, the time of reception would be mistaken for it.
+            header = DECODERS[self._types[topic]].header
+            received = 0 if header else self.get_clock().now().nanoseconds
+            try:
+                self._live.add(decode(self._types[topic], batch, topic, [received] * len(batch)))
+            except RecordingError as error:
+                self._complain(str(error))
+        if self._live is not None and self._live.gaps > self._gaps:
+            self._gaps = self._live.gaps
+            self.get_logger().warning(f"{', '.join(self._live.topics)} jumped in time: starting "
+                                      'anew', throttle_duration_sec=1.0)
 
     def _complain(self, words):
         self._complaint = words
         self.get_logger().error(words, throttle_duration_sec=10.0)
 
     def _predict(self):
-        taken = self._live.take() if self._live is not None else None
+        self._hear()
+        try:
+            taken = self._live.take() if self._live is not None else None
+        except InertialIdError as error:
+            return self._complain(str(error))
         if taken is None:
             return
         stamps, state = taken
-        self._watch(serial_arm.region(state, self._robot))
+        self._watch(self._rows.region(state, self._robot))
+        names, *torques = self._torques(state)
         tau, left = (np.stack([np.interp(stamps, state.t, column) for column in x.T], axis=1)
-                     for x in self._torques(state))
-        names = self._robot.joint_names
+                     for x in torques)
         self._account(names, left, stamps)
         for t, row, rest in zip(stamps, tau, left):
-            stamp = self._origin + round(t * 1e9)
+            stamp = self._live.origin_ns + round(t * 1e9)
             self._publish(self._predicted, stamp, names, row)
             self._publish(self._residual, stamp, names, rest)
 
     def _torques(self, state):
         """
-        Return the predicted torques and the residuals of a state, each (N, n).
+        Return names (n,), the predicted torques and the residuals of a state, each (N, n).
 
         The prediction is what the motors do now: friction jumps where it jumps.  For the
         residual it is filtered as the measured torque is, which has no jumps left.
         """
         def predictions(state):
-            for block in serial_arm.regress(state, self._robot, self._model.parameters):
+            blocks = list(self._rows.regress(state, self._robot, self._model.parameters))
+            parts = []
+            for block in blocks:
                 predicted = self._model.predict(block)
-                yield np.array([(predicted[g.name] + g.known, g.y - predicted[g.name])
-                                for g in block.groups])
+                parts.append([(predicted[g.name] + g.known, g.y - predicted[g.name])
+                              for g in block.groups])
+            return [g.name for g in blocks[0].groups], np.concatenate(parts, axis=2)
 
-        sharp = np.concatenate([p[:, 0] for p in predictions(replace(state, around=None))], 1)
-        return sharp.T, np.concatenate([p[:, 1] for p in predictions(state)], 1).T
+        names, both = predictions(state)
+        sharp = both
+        if getattr(state, 'around', None) is not None:
+            _, sharp = predictions(replace(state, around=None))
+        return names, sharp[:, 0].T, both[:, 1].T
 
     def _publish(self, publisher, stamp, names, effort):
         message = JointState(name=names, effort=array('d', effort.tobytes()))
@@ -229,11 +260,11 @@ class TorquePrediction(Node):
                 level, words = 'warn', f'residual {worst:.1f} times what was promised'
             if self._outside:
                 level, words = 'warn', 'outside the identified region'
-            if not self._heard:
-                level, words = 'warn', f'nothing heard on {self._options.joint_states_topic}'
+            if self._live.heard == self._heard:
+                level, words = 'warn', f"nothing heard on {', '.join(self._topics())}"
             if self._complaint:
                 level, words = 'error', self._complaint
-            self._outside, self._heard = {}, 0
+            self._outside, self._heard = {}, self._live.heard
         self._complaint = ''
         self._diagnostics.publish(diagnostics(self, level, words, values))
 

@@ -16,7 +16,8 @@ from . import two_link_platform as two_links
 from ..measurement.recording import Channel
 from ..options import option
 from .platform import PlatformOptions, PlatformRig
-from .slider_crank import IMU, JOINTS, POINT_MARKERS, record, RigOptions, SliderCrankRig, TAGS, TORQUE
+from .slider_crank import (IMU, JOINTS, POINT_MARKERS, record, RigOptions, SliderCrankRig, TAGS,
+                           TORQUE)
 from .wrist_sensor import WristOptions, WristRig
 
 STEP = 0.01  # [s]: at most that late is what a rig says
