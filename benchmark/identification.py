@@ -55,7 +55,9 @@ def write_motion(folder, count):
     S, C = np.sin(np.outer(t, w)), np.cos(np.outer(t, w))
     q, v, a = S @ A + C @ B, C * w @ A - S * w @ B, -(S * w ** 2 @ A + C * w ** 2 @ B)
     tau = np.array([pin.rnea(model, data, *x) for x in zip(q, v, a)])
-    tau += 0.5 * v + 0.3 * np.sign(v) + 0.1 * rng.normal(size=v.shape)
+    tau += 0.5 * v + 0.3 * np.tanh(v / 0.02) + 0.1 * rng.normal(size=v.shape)
+    q += 1e-5 * rng.normal(size=q.shape)
+    v += 1e-3 * rng.normal(size=v.shape)
     for name, array in zip(('q', 'v', 'a', 'tau'), (q, v, a, tau)):
         np.save(folder / f'{name}.npy', array)
 

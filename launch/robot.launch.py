@@ -7,7 +7,7 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.substitutions import FindPackageShare
 
 PARTS = {
-    'play': ('motion', 'speed', 'periods', 'controller', 'namespace'),
+    'play': ('robot', 'motion', 'mounting', 'speed', 'periods', 'controller', 'namespace'),
     'record': ('topics', 'out', 'mounting', 'namespace'),
     'identify': ('robot', 'out', 'namespace'),
     'predict': ('namespace',),

@@ -141,7 +141,9 @@ def validation(model, recordings, *, progress=None):
 def prediction_options(model):
     """Return the model's options with all that was chosen from the data fixed."""
     kind = options_class(model.method)
-    known = {name: model.options[name] for name in kind.__dataclass_fields__}
+    # An option that came after the model was made stands at its default.
+    known = {name: model.options[name] for name in kind.__dataclass_fields__
+             if name in model.options}
     known = {k: tuple(v) if isinstance(v, list) else v for k, v in known.items()}
     if 'average_periods' in known:
         known['average_periods'] = False  # what is predicted are samples as they come

@@ -19,6 +19,7 @@ from ..measurement.body_sources import BodiesState
 from ..options import option
 from .body_rig import body_rig, payload_rig
 from .link_tree import random_bodies
+from .rigid_body_live import LiveWrench
 from .wrench_observation import observe_wrenches
 
 NAME = 'rigid_body'
@@ -201,3 +202,8 @@ def region(state, robot):
     """Return body -> {omega, alpha, acc: (N,)}: largest component at every instant."""
     return {name: {q: np.abs(getattr(body, q)).max(1) for q in ('omega', 'alpha', 'acc')}
             for name, body in zip(robot.link_names, state.bodies)}
+
+
+def live(robot, options, lag, found):
+    """Return the LiveWrench of a payload while it moves; see methods/__init__.py."""
+    return LiveWrench(robot, options, lag, found)

@@ -2,7 +2,8 @@
 Node ``identification``: from the last recording to a model that every controller can read.
 
 ``~/identify`` works on the parameter ``recording`` or, when that is empty, on the bag that the
-recorder finished last; the answer comes when the model is published.
+recorder finished last; the answer comes when the model is published.  ``~/payload`` weighs what
+the identified arm carries in such a recording.
 """
 
 from contextlib import contextmanager
@@ -17,10 +18,13 @@ from rclpy.node import Node
 from rclpy.task import Future
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import Trigger
+import yaml
 
 from ..config import load_options
 from ..errors import ConfigError, InertialIdError, RecordingError
+from ..estimation.identified_model import IdentifiedModel, plain
 from ..identify import identify, options_class
+from ..identify_payload import identify_payload
 from ..measurement.bag import read_bag
 from ..methods import METHODS
 from ..options import check_ranges, option
@@ -38,6 +42,8 @@ class NodeOptions:
     recording: str = option('', 'bag to learn from; empty: the one the recorder finished last')
     validation: str = option('', 'bag to judge by; empty: none')
     urdf_file: str = option('', 'robot description; empty: the one in the bag')
+    bare_model: str = option('', 'model.yaml of the arm without load, for ~/payload; empty: the '
+                             'one identified last')
     out: str = option('', 'folder for model.yaml and report.html; empty: not written')
 
 
@@ -51,38 +57,45 @@ class Identification(Node):
         _, defaults = load_options(own.config, own.method)
         self._kind = options_class(own.method)
         check_ranges(declare_options(self, self._kind, defaults))
-        self._last = ''
+        self._last, self._identified = '', None
         self._worker, self._ended = None, False
         self._state = ('ok', 'no model yet', {})
         self._model = self.create_publisher(String, '~/identified_model', latched())
         self._table = self.create_publisher(Float64MultiArray, '~/base_parameters', latched())
+        self._payload = self.create_publisher(String, '~/payload', latched())
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
         self.create_subscription(String, 'recorder/recording', self._remember, latched())
         # A group of its own: an unfinished answer blocks all other callbacks of its group.
-        self.create_service(Trigger, '~/identify', self._answer,
-                            callback_group=ReentrantCallbackGroup())
+        group = ReentrantCallbackGroup()
+        for name, work in (('identify', self._identify), ('payload', self._weigh)):
+            self.create_service(Trigger, f'~/{name}', self._answering(work),
+                                callback_group=group)
         every(self, 1.0, lambda: self._diagnostics.publish(diagnostics(self, *self._state)))
         self.get_logger().info(f'method {own.method}; call ~/identify')
 
     def _remember(self, message):
         self._last = message.data
 
-    async def _answer(self, _, response):
-        if self._worker is not None and self._worker.is_alive():
-            response.success = False
-            response.message = 'an identification is under way; wait for its answer'
+    def _answering(self, work):
+        """Return a service callback that answers with the words of ``work`` in a thread."""
+        async def answer(_, response):
+            if self._worker is not None and self._worker.is_alive():
+                response.success = False
+                response.message = 'an identification is under way; wait for its answer'
+                return response
+            done = Future(executor=self.executor)
+            self._worker = threading.Thread(target=self._work, args=(work, done))
+            self._worker.start()
+            response.success, response.message = await done
             return response
-        done = Future(executor=self.executor)
-        self._worker = threading.Thread(target=self._work, args=(done,))
-        self._worker.start()
-        response.success, response.message = await done
-        return response
 
-    def _work(self, done):
-        """Identify, publish and answer; every failure becomes an answer, never an end of spin."""
+        return answer
+
+    def _work(self, work, done):
+        """Work, publish and answer; every failure becomes an answer, never an end of spin."""
         self._state = ('ok', 'identifying', {})
         try:
-            answer = True, self._identify()
+            answer = True, work()
         except InertialIdError as error:
             answer = False, str(error)
         except Exception as error:  # a fault of ours: say so and stay alive
@@ -93,13 +106,33 @@ class Identification(Node):
             self.get_logger().error(answer[1])
         done.set_result(answer)
 
-    def _identify(self):
-        own = read_options(self, NodeOptions)
-        options = read_options(self, self._kind)
+    def _bag(self, own):
         path = own.recording or self._last
         if not path:
             raise RecordingError('no recording to identify from',
                                  do='record one, or set the parameter recording')
+        return path
+
+    def _weigh(self):
+        """Weigh what the arm of the model carries in the recording; publish it."""
+        own = read_options(self, NodeOptions)
+        if not self._identified and not own.bare_model:
+            raise ConfigError('no model of the bare arm', do='identify it first, or set '
+                              'bare_model: to its model.yaml')
+        path = self._bag(own)
+        model = (IdentifiedModel.from_yaml(_text(own.bare_model), own.bare_model)
+                 if own.bare_model else self._identified)
+        self.get_logger().info(f'weighing the load in {path}')
+        found = identify_payload(model, [read_bag(path, progress=self._go_on)])
+        self._payload.publish(String(data=yaml.safe_dump(plain(found.to_dict()))))
+        self._state = ('ok', 'payload published', {'mass [kg]': f'{found.mass:.4g}'})
+        return (f'{found.link} carries {found.mass:.4f} +- {found.mass_error:.4f} kg at '
+                f'{found.center_of_mass.round(4).tolist()} m in {found.frame}')
+
+    def _identify(self):
+        own = read_options(self, NodeOptions)
+        options = read_options(self, self._kind)
+        path = self._bag(own)
         urdf = _text(own.urdf_file) if own.urdf_file else ''
         with _writing(own.out):
             pathlib.Path(own.out).mkdir(parents=True, exist_ok=True)
@@ -120,6 +153,7 @@ class Identification(Node):
             raise RecordingError('the node was shut down while it identified')
 
     def _publish(self, model):
+        self._identified = model
         self._model.publish(String(data=model.to_yaml()))
         self._table.publish(table(
             [b['name'] for b in model.base],

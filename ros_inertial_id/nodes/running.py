@@ -51,6 +51,8 @@ def run(node_class, args=None, coroutines=False):
         if node is not None:
             node.destroy_node()
         rclpy.try_shutdown()
+        for number in (signal.SIGINT, signal.SIGTERM):  # one too many must not spoil the status
+            signal.signal(number, signal.SIG_IGN)
     return 0
 
 
