@@ -33,7 +33,8 @@ from ros_inertial_id.estimation.base_parameters import find_base_parameters  # n
 from ros_inertial_id.estimation.estimators import ESTIMATORS, Problem  # noqa: E402
 from ros_inertial_id.estimation.information import Information  # noqa: E402
 from ros_inertial_id.identify import identify, options_class  # noqa: E402
-from ros_inertial_id.measurement.kinematic_state import JOINT_STATE, JointSpaceState  # noqa: E402
+from ros_inertial_id.measurement.joint_channels import JOINT_STATE  # noqa: E402
+from ros_inertial_id.measurement.kinematic_state import JointSpaceState  # noqa: E402
 from ros_inertial_id.measurement.recording import Channel, Recording  # noqa: E402
 from ros_inertial_id.methods import serial_arm  # noqa: E402
 

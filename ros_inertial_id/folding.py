@@ -8,7 +8,7 @@ import numpy as np
 
 from .estimation.estimators import weighted
 from .estimation.information import Information
-from .estimation.shapes import alternatives, choose_shapes, refine_shapes
+from .estimation.shapes import alternatives, choose_shapes, Grid, refine_shapes
 from .mounting import structural_base
 
 FOLDS = 5  # stretches of time, each left out once to judge the others
@@ -64,18 +64,19 @@ def _cut(block, seen, own):
 
 
 def settle_shapes(base, columns, keep, choices, folds):
-    """Return base and folds with the chosen shape constants only."""
+    """Return base and folds with the chosen shape constants only, and the Grid of all or None."""
     if not choices:
-        return base, folds
+        return base, folds, None
     owner = {int(place): columns[k] for k, place in enumerate(keep) if place >= 0}
     parameters = [owner[k] for k in range(len(owner))]
-    picked = choose_shapes(merge(folds), base, choices, parameters)
+    grid = Grid(merge(folds), choices, tuple(parameters))
+    picked = choose_shapes(grid.information, base, choices, parameters)
     selection, final = np.arange(len(base)), list(base.parameters)
     for name, k in picked.items():
         place = choices[name][0]
         selection[place] = choices[name][k]
         final[base.independent[place]] = parameters[choices[name][k]]
-    return replace(base, parameters=tuple(final)), [f.select(selection) for f in folds]
+    return replace(base, parameters=tuple(final)), [f.select(selection) for f in folds], grid
 
 
 def refine(problem, laws):

@@ -74,29 +74,33 @@ def identify(recordings, options, *, method='serial_arm', urdf='', validate=(), 
     with one_thread():
         base, keep, choices = structure(rows, robots, columns)
         folds = fold(rows, robots, observations, columns, keep, progress)
-        base, folds = settle_shapes(base, columns, keep, choices, folds)
+        wide = folds
+        base, folds, grid = settle_shapes(base, columns, keep, choices, folds)
         read, instruments = readers(rows, robots, observations)
         told = {}
         if options.choose_friction:
             base, folds, told['friction_choice'] = _choose_friction(
                 rows, robots, observations, base, folds, estimator)
+            grid = None  # of columns that are no longer all there
         searched = {p.law for p in columns if p.name in choices} & set(options.refine_shapes)
-        refined = refine(Problem(merge(folds), base, {}, read), searched)
+        refined = refine(Problem(merge(folds), base, {}, read, grid=grid), searched)
         if refined:
             base = refined.base
-            folds = fold(rows, robots, observations, base.parameters, places(base))
+            folds = ([f.combine(grid.columns(base)) for f in wide] if grid else
+                     fold(rows, robots, observations, base.parameters, places(base)))
         total = merge(folds)
         draft = estimator(Problem(total, base, {}))
         residuals, curves, region = judge(
             rows, robots, observations, base.parameters, standard(base, draft), True, progress)
         estimate = estimator(Problem(total, base, residuals.correlation(), read, instruments))
         if refined:
-            refined = refine(Problem(total, base, estimate.correlation, read), searched)
+            refined = refine(Problem(total, base, estimate.correlation, read, grid=grid), searched)
             estimate, told['shapes'] = refined.widen(estimate), refined.shapes
         left_out = left_out_percent(folds, base, estimator, estimate.correlation)
     statistics = {
-        'samples': residuals.filtered.samples, 'rank': len(base), 'rank_in_data': estimate.rank,
-        'rank_gap': base.gap, 'condition_number': estimate.condition_number,
+        'samples': max(g.rows for g in total.groups.values()), 'rank': len(base),
+        'rank_in_data': estimate.rank, 'rank_gap': base.gap,
+        'condition_number': estimate.condition_number,
         'deviation': estimate.deviation, 'correlation_samples': estimate.correlation,
         'training': fits(total, estimate.params), 'left_out_relative_percent': left_out}
     statistics.update(told, **_diagnostics(total, base, estimate, residuals))

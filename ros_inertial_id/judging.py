@@ -9,6 +9,7 @@ from .estimation.estimators import Problem
 from .estimation.residuals import Fit, Residuals
 from .folding import merge
 
+ENOUGH = 20000  # samples whose residuals tell how they are correlated
 CURVE = 2000  # points per curve kept for the report
 
 
@@ -17,15 +18,23 @@ def judge(rows, robots, observations, parameters, values, training, progress):
     residuals, curves, region = Residuals(), [], {}
     whole = sum(o.samples(training) for o in observations)
     stride, done = max(1, whole // CURVE), 0
-    for robot, observation in zip(robots, observations):
-        for state in observation.states(training):
-            _widen(region, rows.region(state, robot))
-            for block in rows.regress(state, robot, parameters):
-                residuals.add(block, {g.name: g.W @ values[g.columns] for g in block.groups})
-                curves.append(block.rows(np.arange((-done) % stride, len(block.t), stride)))
-                done += len(block.t)
-                if progress:
-                    progress('judge', done, whole)
+    # In training this is for the correlation of residuals alone (their size is folded already).
+    spread = max(1, whole // ENOUGH) if training else 1
+    pairs = ((robot, state) for robot, o in zip(robots, observations)
+             for state in o.states(training))
+    for number, (robot, state) in enumerate(pairs):
+        _widen(region, rows.region(state, robot))
+        if number % spread and hasattr(state, 'rows'):
+            thin = state.rows(slice((-done) % stride, None, stride))
+            curves += rows.regress(thin, robot, parameters)
+            done += len(state.t)
+            continue
+        for block in rows.regress(state, robot, parameters):
+            residuals.add(block, {g.name: g.W @ values[g.columns] for g in block.groups})
+            curves.append(block.rows(np.arange((-done) % stride, len(block.t), stride)))
+            done += len(block.t)
+            if progress:
+                progress('judge', done, whole)
     if not done:
         raise RecordingError('the recording is too short', found='no samples left after filtering')
     return residuals, tuple(curves), region

@@ -122,7 +122,8 @@ def design_(options):
 def demo(options):
     """Run the demonstration in a process of its own: it needs ROS, this one does not."""
     command = [sys.executable, '-m', 'ros_inertial_id.nodes.demo', '--out', options.out,
-               '--robot', options.robot, '--rig', options.rig] + (['--json'] if options.json else [])
+               '--robot', options.robot, '--rig', options.rig]
+    command += ['--json'] if options.json else []
     missing = [name for name in ('mujoco', 'rclpy') if find_spec(name) is None]
     if missing:
         raise ConfigError('the demonstration needs ROS 2 and MuJoCo',

@@ -109,7 +109,7 @@ def spring(q, v, a, shape):
 
 # Widths [rad/s] from "a step" to "slower than most motions": a torque that was filtered by the
 # robot shows a wider step than the friction itself has.
-COULOMB_WIDTHS = (0.001, 0.005, 0.01, 0.02, 0.03, 0.05, 0.08)
+COULOMB_WIDTHS = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.03, 0.05, 0.08)
 ATAN_WIDTHS = (0.001, 0.003, 0.01, 0.03, 0.1)
 STRIBECK_DELTAS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 STRIBECK_SPEEDS = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8)

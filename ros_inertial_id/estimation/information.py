@@ -114,6 +114,17 @@ class Information:
             out.groups[name] = GroupInformation(group.unit, new[chosen], R, group.rows)
         return out
 
+    def combine(self, T):
+        """Return the Information about columns that are combinations of ours, T (p, new)."""
+        out = Information(T.shape[1])
+        for name, group in self.groups.items():
+            own = T[group.columns]
+            new = np.flatnonzero(np.any(own, axis=0))
+            rows = np.column_stack([group.R[:, :-2] @ own[:, new], group.R[:, -2:]])
+            out.groups[name] = GroupInformation(group.unit, new,
+                                                triangle(np.asfortranarray(rows)), group.rows)
+        return out
+
     def system(self, deviation=None):
         """
         Return (A (p, p) upper triangular, b (p,), |residual outside A|) of the weighted rows.

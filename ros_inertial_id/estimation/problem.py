@@ -21,6 +21,7 @@ class Problem:
     correlation : group -> how many successive rows carry one row's worth of news (>= 1)
     read : read(parameters) -> the RegressorBlocks of the training data once more, their columns
         ``parameters``; for estimators that reweigh samples
+    grid : of shapes.Grid, the columns for all shape constants tried
     instruments : instruments(parameters) -> pairs of such a block and one of the same samples
         whose motion is free of the noise of the first
     """
@@ -30,6 +31,7 @@ class Problem:
     correlation: dict
     read: Callable = None
     instruments: Callable = None
+    grid: object = None
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,9 @@ Shapes: the constants inside a friction law that are not linear, one per joint.
 
 Columns for every constant tried are folded together with the others, so a choice needs no second
 look at the data: separable least squares over a grid (Golub and Pereyra 1973), joint by joint and
-repeated until nothing changes.  ``refine_shapes`` then leaves the grid and says how sure it is,
-for which it reads the data again.
+repeated until nothing changes.  ``refine_shapes`` then leaves the grid and says how sure it is:
+between the constants tried a column is their cubic interpolation over the logarithm, so that this
+too is done on what was folded; without a grid it reads the data again.
 """
 
 from dataclasses import dataclass, replace
@@ -86,6 +87,43 @@ def _best(information, beta, columns, choice, parameters):
 
 
 @dataclass(frozen=True)
+class Grid:
+    """
+    The columns for all constants tried.
+
+    information : about the b base columns, then the further alternatives; choices : name ->
+    its columns there; parameters : Parameter of every column
+    """
+
+    information: object
+    choices: dict
+    parameters: tuple
+
+    def logarithms(self, name):
+        """Return the logarithms of the constants tried for a coefficient, increasing."""
+        return np.log([self.parameters[k].shape for k in self.choices[name]])
+
+    def weights(self, name, logarithm):
+        """Return (p,) what the column at exp(logarithm) is of the columns of the grid."""
+        nodes = self.logarithms(name)
+        first = int(np.clip(np.searchsorted(nodes, logarithm) - 2, 0, max(0, len(nodes) - 4)))
+        near = np.arange(first, min(first + 4, len(nodes)))
+        out = np.zeros(self.information.size)
+        for k in near:  # Lagrange
+            others = nodes[near[near != k]]
+            out[self.choices[name][k]] = np.prod((logarithm - others) / (nodes[k] - others))
+        return out
+
+    def columns(self, base):
+        """Return T (p, b): the columns of base parameters with shapes between those tried."""
+        T = np.eye(self.information.size)[:, :len(base)]
+        for name, own in self.choices.items():
+            shape = base.parameters[base.independent[own[0]]].shape
+            T[:, own[0]] = self.weights(name, np.log(shape))
+        return T
+
+
+@dataclass(frozen=True)
 class RefinedShapes:
     """
     Shape constants off the grid.
@@ -115,17 +153,19 @@ def refine_shapes(problem, deviation, laws=None):
     """
     Return the RefinedShapes near those of ``problem.base``, by Gauss-Newton over all at once.
 
-    Every pass reads the data again for the columns at the shapes and a step beside them; the
-    derivative by the logarithm of a shape is one more column (Kaufman 1975), so standard errors
-    are of shapes and coefficients together.
+    Every pass needs the columns at the shapes and a step beside them, from ``problem.grid`` or by
+    reading the data again; the derivative by the logarithm of a shape is one more column
+    (Kaufman 1975), so standard errors are of shapes and coefficients together.
 
-    problem : with ``read``; deviation : group -> standard deviation of its rows, to start with
+    problem : with ``grid`` or ``read``
+    deviation : group -> standard deviation of its rows, to start with
     laws : names of those to refine, default all that have a shape
     """
     base = problem.base
     places = [i for i, k in enumerate(base.independent) if base.parameters[k].shape
               and (laws is None or base.parameters[k].law in laws)]
     start = np.log([base.parameters[base.independent[i]].shape for i in places])
+    low, high = _reach(problem, places, start)
     current, best, length = start.copy(), None, 1.0
     for passes in range(1, PASSES + 1):
         information, A, b = _with_slopes(problem, places, current)
@@ -136,8 +176,7 @@ def refine_shapes(problem, deviation, laws=None):
             best, length = (cost, current, np.clip(move, -0.7, 0.7), information, A, b, beta), 1.0
         if not places or length * np.abs(best[2]).max() < SETTLED:
             break
-        # A shape that the data do not bound would run away: stay within reach of the grid.
-        current = np.clip(best[1] + length * best[2], start - REACH, start + REACH)
+        current = np.clip(best[1] + length * best[2], low, high)
     _, current, _, information, A, b, beta = best
     # A wrong shape leaves more than noise: errors by what the last one leaves.
     deviation = group_deviation(
@@ -146,7 +185,7 @@ def refine_shapes(problem, deviation, laws=None):
     size, shapes = len(base), {}
     for n, i in enumerate(places):
         error = float(np.sqrt(covariance[size + n, size + n]))
-        bounded = error < 1.0 and abs(current[n] - start[n]) < REACH
+        bounded = error < 1.0 and low[n] < current[n] < high[n]
         value = float(np.exp(current[n]))
         shapes[base.parameters[base.independent[i]].name] = {
             'value': value, 'standard_error': value * error if bounded else None}
@@ -154,6 +193,15 @@ def refine_shapes(problem, deviation, laws=None):
     widening = across @ np.linalg.pinv(covariance[size:, size:]) @ across.T
     return RefinedShapes(_reshaped(base, places, current), information.select(np.arange(size)),
                          shapes, (widening + widening.T) / 2, passes)
+
+
+def _reach(problem, places, start):
+    """Return the bounds (s,) of the logarithms: a shape that the data do not bound runs away."""
+    if problem.grid is None:
+        return start - REACH, start + REACH
+    names = [problem.base.parameters[problem.base.independent[i]].name for i in places]
+    grids = [problem.grid.logarithms(name) for name in names]
+    return (np.array([g[0] for g in grids]), np.array([g[-1] for g in grids]))
 
 
 def _reshaped(base, places, logarithms):
@@ -172,12 +220,15 @@ def _with_slopes(problem, places, logarithms):
     for i, value in zip(places, logarithms):
         chosen = base.parameters[base.independent[i]]
         columns += [replace(chosen, shape=float(np.exp(value + s))) for s in (STEP, -STEP)]
-    keep = np.full(len(columns), -1)
-    keep[base.independent] = np.arange(size)
-    keep[len(base.parameters):] = size + np.arange(2 * len(places))
-    information = Information(size + 2 * len(places))
-    for block in problem.read(tuple(columns)):
-        information.fold(block, keep)
+    if problem.grid is None:
+        keep = np.full(len(columns), -1)
+        keep[base.independent] = np.arange(size)
+        keep[len(base.parameters):] = size + np.arange(2 * len(places))
+        information = Information(size + 2 * len(places))
+        for block in problem.read(tuple(columns)):
+            information.fold(block, keep)
+    else:
+        information = _from_grid(problem.grid, base, places, logarithms)
     A, b = {}, {}
     for name, group in information.groups.items():
         full = np.zeros((len(group.R), information.size))
@@ -185,6 +236,15 @@ def _with_slopes(problem, places, logarithms):
         slopes = (full[:, size::2] - full[:, size + 1::2]) / (2 * STEP)
         A[name], b[name] = np.hstack([full[:, :size], slopes]), group.R[:, -2]
     return information, A, b
+
+
+def _from_grid(grid, base, places, logarithms):
+    """Return what folding the columns would give, from the columns of the grid."""
+    T = [grid.columns(base)]
+    for i, value in zip(places, logarithms):
+        name = base.parameters[base.independent[i]].name
+        T += [grid.weights(name, value + step)[:, None] for step in (STEP, -STEP)]
+    return grid.information.combine(np.hstack(T))
 
 
 def _gauss_newton(base, A, b, deviation, problem, places):

@@ -4,9 +4,10 @@ Joint motion alone: positions and velocities of a recording's joints where no ef
 
 import numpy as np
 
-from . import kinematic_state as joints_of
 from . import signals
 from .body_sources import Series
+from .joint_channels import carries, find_channel, series_of
+from .kinematic_state import check_moving, choose_velocity, JointSpaceObservation
 
 
 def read_joint_motion(recording, joints, topic, wish, origin_ns):
@@ -16,15 +17,15 @@ def read_joint_motion(recording, joints, topic, wish, origin_ns):
     topic : JointState topic, '' for the one that carries them; wish : measured, differentiated
     or auto, as SignalOptions.velocity.  Refuses what observe_joints refuses.
     """
-    channel = joints_of._find_channel(recording, joints, topic, 'position')
-    position = joints_of._series(channel, 'position', joints, origin_ns)
-    has_velocity = joints_of._carries(channel, 'velocity', joints)
-    velocity = joints_of._series(channel, 'velocity', joints, origin_ns) if has_velocity else {}
+    channel = find_channel(recording, joints, topic, 'position')
+    position = series_of(channel, 'position', joints, origin_ns)
+    has_velocity = carries(channel, 'velocity', joints)
+    velocity = series_of(channel, 'velocity', joints, origin_ns) if has_velocity else {}
     clock = signals.uniform_clock(channel.stamp_ns, origin_ns, channel.topic)
-    probe = joints_of.JointSpaceObservation(joints, position, velocity, {}, clock, np.ones(1),
-                                            False, np.eye(len(joints)))
-    joints_of._check_moving(probe)
-    measured, _ = joints_of._choose_velocity(probe, wish)
+    probe = JointSpaceObservation(joints, position, velocity, {}, clock, np.ones(1),
+                                  False, np.eye(len(joints)))
+    check_moving(probe)
+    measured, _ = choose_velocity(probe, wish)
     return (_together(channel.topic, position, joints),
             _together(channel.topic, velocity, joints) if measured else None)
 

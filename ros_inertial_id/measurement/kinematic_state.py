@@ -5,7 +5,7 @@ A JointSpaceObservation holds a recording's joint channels and knows how to turn
 JointSpaceStates, piece by piece: memory stays that of one piece however long the recording is.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Mapping
 
 import numpy as np
@@ -13,10 +13,10 @@ import numpy as np
 from ..errors import ConfigError, RecordingError
 from ..options import option
 from . import signals
+from .joint_channels import carries, check_effort, common_clock, find_channel, series_of
 from .periods import average, read_periods
 
 PIECE = 8192  # samples of one state
-JOINT_STATE = 'sensor_msgs/msg/JointState'
 ENOUGH = 30.0  # [s] of motion, to choose the cutoff and the kind of velocity by
 SHORTEST = 1.0  # [s]: no arm shows its inertia in less
 STILL = 1e-3  # [rad or m]: a recording in which no joint moves more excites nothing
@@ -70,6 +70,17 @@ class JointSpaceState:
     tau: np.ndarray
     tau_raw: np.ndarray
     around: 'Surroundings' = None
+
+    def rows(self, chosen):
+        """Return the state of the samples chosen by a slice."""
+        around = self.around
+        if around is not None:
+            kept = range(*around.keep.indices(len(around.q)))[chosen]
+            around = replace(around, keep=slice(kept.start, kept.stop, kept.step))
+        # Copies: a view of few samples would keep the whole piece alive.
+        return JointSpaceState(self.t[chosen].copy(), self.segment, *(
+            getattr(self, name)[chosen].copy() for name in ('q', 'v', 'a', 'tau', 'tau_raw')),
+            around)
 
     def filtered(self, columns):
         """
@@ -189,15 +200,15 @@ def observe_joints(recording, joints, options=None, actuated=None):
     """
     options, actuated = options or SignalOptions(), tuple(actuated or joints)
     origin = recording.origin_ns()
-    motion = _find_channel(recording, joints, options.joint_states_topic, 'position')
-    force = _find_channel(recording, actuated, options.effort_topic or motion.topic, 'effort')
+    motion = find_channel(recording, joints, options.joint_states_topic, 'position')
+    force = find_channel(recording, actuated, options.effort_topic or motion.topic, 'effort')
     t = (motion.stamp_ns - origin) * 1e-9
-    position = _series(motion, 'position', joints, origin, t)
-    velocity = (_series(motion, 'velocity', joints, origin, t)
-                if _carries(motion, 'velocity', joints) else {})
-    effort = _series(force, 'effort', actuated, origin, t if force is motion else None)
-    _check_effort(effort, force.topic)
-    clock = _common_clock(motion, force, joints, origin)
+    position = series_of(motion, 'position', joints, origin, t)
+    velocity = (series_of(motion, 'velocity', joints, origin, t)
+                if carries(motion, 'velocity', joints) else {})
+    effort = series_of(force, 'effort', actuated, origin, t if force is motion else None)
+    check_effort(effort, force.topic)
+    clock = common_clock(motion, force, joints, origin)
     series = (*position.values(), *velocity.values(), *effort.values())
     for t in {id(t): t for t, _ in series}.values():
         clock = signals.covered(clock, t)
@@ -212,8 +223,8 @@ def observe_joints(recording, joints, options=None, actuated=None):
         repeats = marks.period
     probe = JointSpaceObservation(joints, position, velocity, effort, clock, np.ones(1),
                                   False, effort_map(options, len(actuated)))
-    _check_moving(probe)
-    measured, agreement = _choose_velocity(probe, options.velocity)
+    check_moving(probe)
+    measured, agreement = choose_velocity(probe, options.velocity)
     cutoff, valley = options.cutoff, None
     if not cutoff:
         cutoff, valley = signals.choose_cutoff(_velocities(probe, measured), clock.period)
@@ -265,93 +276,6 @@ def effort_map(options, count):
     return np.diag(per_joint(options.gear_ratio, 'gear_ratio')) @ coupling.T @ np.diag(gains)
 
 
-def _find_channel(recording, joints, topic, what):
-    """Return the JointState channel that carries ``what`` of all the joints."""
-    channels = recording.of_type(JOINT_STATE)
-    if topic:
-        if topic.lstrip('/') not in {name.lstrip('/') for name in channels}:
-            raise RecordingError(f'topic {topic} is not in the recording',
-                                 exists=tuple(channels) or tuple(recording.channels))
-        channels = {n: c for n, c in channels.items() if n.lstrip('/') == topic.lstrip('/')}
-    if not channels:
-        raise RecordingError('the recording has no joint states', expected=JOINT_STATE,
-                             found=[f'{n} ({c.type})' for n, c in recording.channels.items()])
-    for channel in sorted(channels.values(), key=lambda c: len(c.topic)):
-        if set(joints) <= set(channel.names) and _carries(channel, what, joints):
-            return channel
-    best = max(channels.values(), key=lambda c: len(set(joints) & set(c.names)))
-    missing = [j for j in joints if j not in best.names]
-    if missing:
-        raise RecordingError(f'{best.topic} lacks joints', expected=missing, exists=best.names,
-                             do='give joints: and locked_joints: in the configuration, or the '
-                                'URDF of this robot')
-    without = [j for j in joints if not _carries(best, what, [j])]
-    raise RecordingError(f'{best.topic} has no {what}', found=f'none for {", ".join(without)}',
-                         do='record a topic with it and name it in effort_topic:'
-                         if what == 'effort' else None)
-
-
-def _carries(channel, what, joints):
-    if what not in channel.fields:
-        return False
-    columns = [channel.names.index(j) for j in joints if j in channel.names]
-    return bool(columns) and bool(np.isfinite(channel.fields[what])[:, columns].any(0).all())
-
-
-def _series(channel, what, joints, origin, t=None):
-    """Return {joint: (stamps t [s], values)} of messages that carry the joint; refuse NaN."""
-    t = (channel.stamp_ns - origin) * 1e-9 if t is None else t
-    out = {}
-    for joint in joints:
-        column = channel.names.index(joint)
-        values = channel.fields[what][:, column]
-        good = np.isfinite(values)
-        if not good.all():
-            lacking = np.ones(len(t), dtype=bool)
-            for other in channel.fields.values():
-                lacking &= np.isnan(other[:, column])
-            broken = ~good & ~lacking
-            if broken.any():
-                k = int(np.flatnonzero(broken)[0])
-                raise RecordingError(
-                    f'{what} of {joint} in {channel.topic} is not finite in '
-                    f'{int(broken.sum())} of {len(t)} messages',
-                    found=f'{values[k]} at {t[k]:.3f} s (sample {k})',
-                    do='cut the recording with @START:END or mend its source')
-            out[joint] = (t[good], values[good])
-        else:
-            out[joint] = (t, values)
-    return out
-
-
-def _check_effort(effort, topic):
-    silent = [joint for joint, (_, values) in effort.items() if not np.any(values)]
-    if silent:
-        raise RecordingError(f'the effort in {topic} is zero in every message',
-                             found=f'for {", ".join(silent)}',
-                             do='the driver does not report efforts: enable them, or name '
-                                'another topic in effort_topic:')
-
-
-def _common_clock(motion, force, joints, origin):
-    """Return the clock of the messages that carry joints, where motion and force overlap."""
-    columns = [motion.names.index(j) for j in joints]
-    rows = np.isfinite(motion.fields['position'])[:, columns].any(axis=1)
-    stamps = motion.stamp_ns[rows]
-    clock = signals.uniform_clock(stamps, origin, motion.topic)
-    if force is not motion:
-        signals.uniform_clock(force.stamp_ns, origin, force.topic)
-        overlap = (min(stamps[-1], force.stamp_ns[-1]) - max(stamps[0], force.stamp_ns[0])) * 1e-9
-        if overlap < 0.5 * (stamps[-1] - stamps[0]) * 1e-9:
-            raise RecordingError(
-                f'{motion.topic} and {force.topic} are on two clocks',
-                found=f'{overlap:.3f} s in common of {(stamps[-1] - stamps[0]) * 1e-9:.3f} s',
-                do='stamp both with the same clock')
-        inside = (stamps >= force.stamp_ns[0]) & (stamps <= force.stamp_ns[-1])
-        clock = signals.uniform_clock(stamps[inside], origin, motion.topic)
-    return clock
-
-
 def _velocities(probe, measured):
     """Return the unfiltered velocities of the telling stretches on the clock: list of (N, n)."""
     source, period = probe.velocity if measured else probe.position, probe.clock.period
@@ -378,7 +302,7 @@ def _telling(probe):
     return sorted(sorted(parts, key=way)[-3:])
 
 
-def _choose_velocity(probe, wish):
+def choose_velocity(probe, wish):
     """Return (use the measured velocity?, largest relative disagreement over the joints)."""
     if not probe.velocity:
         if wish == 'measured':
@@ -398,7 +322,7 @@ def _choose_velocity(probe, wish):
     return (worst < 0.1 if wish == 'auto' else wish == 'measured'), worst
 
 
-def _check_moving(probe):
+def check_moving(probe):
     span = {joint: float(np.ptp(values)) for joint, (_, values) in probe.position.items()}
     if max(span.values()) < STILL:
         raise RecordingError('the motion excites nothing',

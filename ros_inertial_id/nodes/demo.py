@@ -167,7 +167,8 @@ def main(args=None):
     os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
     os.environ.setdefault('ROS_DOMAIN_ID', str(random.randint(100, 200)))
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _leave)
     try:
         _fresh(out)
         result = (demonstrate_rig(out, options.rig) if options.rig
@@ -175,9 +176,6 @@ def main(args=None):
     except InertialIdError as error:
         print(f'demo: {error}', file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
-        print('demo: interrupted', file=sys.stderr)
-        return 130
     finally:
         rclpy.try_shutdown()
     if options.json:
@@ -187,6 +185,18 @@ def main(args=None):
             print(f"{key.replace('_', ' '):26s} {value:.4g}" if isinstance(value, float)
                   else f"{key.replace('_', ' '):26s} {value}")
     return 0
+
+
+def _leave(*_):
+    """
+    End from wherever we are, by way of all that tidies up; one signal is enough.
+
+    Not a KeyboardInterrupt: that ends the search for a motion and nothing else.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    print('demo: interrupted', file=sys.stderr)
+    sys.exit(130)
 
 
 def _fresh(out):

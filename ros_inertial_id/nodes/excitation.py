@@ -191,7 +191,9 @@ class Excitation(Node):
             f'{course.approach:.1f} s to the start, then {course.periods} times '
             f'{course.motion.period / course.speed:.1f} s',
             ', '.join(f'{name} {100 * share:.0f} % of its limits'
-                      for name, share in rehearsal.use.items()), *rehearsal.notices))
+                      for name, share in rehearsal.use.items()),
+            f"torques for mounting {self._design.options().mounting or 'upright'}",
+            *rehearsal.notices))
 
     def _begin_design(self):
         self._refuse_when_busy()

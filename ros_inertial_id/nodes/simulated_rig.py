@@ -8,7 +8,7 @@ to be predicted, without noise, goes to ``~/true_...``.  While ``running`` is fa
 still.
 """
 
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 import json
 from pathlib import Path
 import sys
@@ -47,11 +47,10 @@ class SimulatedRig(Node):
         truth_file = self._declare('truth_file', '', 'YAML file to write the true parameters '
                                    'to; empty: none')
         self._running = self._declare('running', True, 'false: time stands still; may be set at '
-                                      'any time')
+                                      'any time', fixed=False)
         kind = RIGS[name]
-        options = declare_options(self, kind.Options)
+        options = declare_options(self, kind.Options, fixed=kind.Options.__dataclass_fields__)
         check_ranges(options)
-        self._fixed = {'rig', 'urdf_file', 'truth_file', *(f.name for f in fields(kind.Options))}
         self._rig = kind(options, _text(path) if path else _own_urdf(kind.urdf))
         if truth_file:
             _write(truth_file, {'rig': name, 'parameters': self._rig.truth,
@@ -70,9 +69,9 @@ class SimulatedRig(Node):
         every(self, 1.0, self._diagnose)
         self.get_logger().info(f'simulating {name}')
 
-    def _declare(self, name, default, description):
-        return self.declare_parameter(
-            name, default, ParameterDescriptor(description=description)).value
+    def _declare(self, name, default, description, fixed=True):
+        return self.declare_parameter(name, default, ParameterDescriptor(
+            description=description, read_only=fixed)).value
 
     def _resume(self):
         """Let the rig's time go on from here."""
@@ -120,9 +119,6 @@ class SimulatedRig(Node):
 
     def _on_parameters(self, parameters):
         for parameter in parameters:
-            if parameter.name in self._fixed:
-                return SetParametersResult(
-                    successful=False, reason=f'{parameter.name} is fixed when the node starts')
             if parameter.name == 'running' and self._words != 'finished':
                 self._running = parameter.value
                 self._resume()

@@ -8,6 +8,7 @@ nothing to say, nothing is said.
 from .digits import ratio, significant
 from .knowledge import (fits, judge, MIXED, NOT, ROUGH, ROUGH_PERCENT, SURE, WELL,
                         WELL_PERCENT, ZERO)
+from .oddities import oddities
 from .reach import force_unit, RANGES, reached, robot_of_model, SPEEDS
 
 CARRIES_OVER, MUCH_WORSE = 1.3, 2.0  # other data over training, relative residuals
@@ -32,6 +33,7 @@ def chapters(model, listed=10):
 
     return {'How well it predicts': [*_fit(model), *_left_out(model), *_consistent(model),
                                      *_residual(model, few)],
+            'What was odd in the recordings': [*oddities(model)],
             'What is known': [*_known(known, few), *_nominal(known, few)],
             'What is not known': [*_unknown(known, few),
                                   *_impossible(model, known, few),

@@ -8,11 +8,12 @@ identification should find, name of the parameter -> value.  Topics named ``true
 measured: they hold what is to be predicted, without noise.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from . import two_link_platform as two_links
+from ..errors import ConfigError
 from ..measurement.recording import Channel
 from ..options import option
 from .platform import PlatformOptions, PlatformRig
@@ -27,6 +28,9 @@ JOINT_STATE, WRENCH = 'sensor_msgs/msg/JointState', 'geometry_msgs/msg/WrenchSta
 POINT, POSE, IMU_TYPE = ('geometry_msgs/msg/PointStamped', 'geometry_msgs/msg/PoseStamped',
                          'sensor_msgs/msg/Imu')
 POSES = 'geometry_msgs/msg/PoseArray'
+FAULTS = ('creeping', 'marker_lost', 'stop')  # in the first, second, third held posture
+CREEP = 20.0  # [N m s/rad] of a joint that is clamped badly: the limb sags within a second
+LOST = 1.0, 2.0  # [s] of the posture
 TRUE_TORQUE, TRUE_WRENCH = '/true_torque', '/true_wrench'
 
 
@@ -86,6 +90,9 @@ class SequenceOptions(PlatformOptions):
                                  at_least=1.0)
     loose_seconds: float = option(8.0, 'of every motion of the loose links', unit='s',
                                   at_least=1.0)
+    faults: tuple = option((), f'faults to play, of {", ".join(FAULTS)}: a limb that is not held '
+                           'still in the first posture, a marker lost for a second in the '
+                           'second, a stop that the platform touches in the third')
     pause: float = option(1.0, 'between two of them, without the camera', unit='s', at_least=0.0)
 
 
@@ -98,7 +105,10 @@ class LivePlatform:
 
     def __init__(self, options, urdf=''):
         self.description = urdf or two_links.description()
-        self._options = options
+        wrong = [fault for fault in options.faults if fault not in FAULTS]
+        if wrong:
+            raise ConfigError('option faults', found=wrong, exists=FAULTS)
+        self._options, self._fault = options, ''
         self._parts = [(posture, True, options.held_seconds) for posture in two_links.HELD]
         self._parts += [(posture, False, options.loose_seconds) for posture in two_links.LOOSE]
         self.ends = sum(seconds + options.pause for *_, seconds in self._parts)
@@ -123,6 +133,8 @@ class LivePlatform:
         if not self._left:
             self.time += self._options.pause
         position = np.array([[seen[str(k)] for k in range(len(seen))]])
+        if self._fault == 'marker_lost' and LOST[0] <= t < LOST[1]:
+            position[0, 3] = np.nan
         orientation = np.broadcast_to([0.0, 0.0, 0.0, 1.0], (1, len(seen), 4)).copy()
         return {two_links.MARKERS: _channel(two_links.MARKERS, POSES, stamp, {
             'position': position, 'orientation_xyzw': orientation})}
@@ -130,9 +142,17 @@ class LivePlatform:
     def _next(self):
         posture, held, seconds = self._parts.pop(0)
         options = self._options
-        seed = options.seed + len(self._parts)  # another push every time
-        self._rig = PlatformRig(two_links.LINKS, two_links.SPRINGS, posture, held, PlatformOptions(
-            options.rate, seed, options.marker_noise, options.displacement, options.turn))
+        number = len(two_links.HELD) + len(two_links.LOOSE) - 1 - len(self._parts)
+        fault = FAULTS[number] if number < len(FAULTS) else ''
+        self._fault = fault if fault in options.faults else ''
+        links = list(two_links.LINKS)
+        if self._fault == 'creeping':
+            links[-1], held = replace(links[-1], friction=CREEP), False
+        seen = PlatformOptions(options.rate, options.seed + number,  # another push every time
+                               options.marker_noise, options.displacement, options.turn)
+        self._rig = PlatformRig(links, two_links.SPRINGS, posture, held, seen)
+        if self._fault == 'stop':
+            self._rig.stop = _stop(PlatformRig(links, two_links.SPRINGS, posture, held, seen))
         self._begun, self._left = self.time, round(seconds * options.rate)
 
 
@@ -180,6 +200,15 @@ class LiveWrist:
             channels.append(_channel(topic, WRENCH, t, {'force': w[:, :3], 'torque': w[:, 3:]},
                                      frame=self.link))
         return {channel.topic: channel for channel in channels}
+
+
+def _stop(rig):
+    """Return the height [m] of a stop that a swinging platform touches at its lowest."""
+    heights = []
+    for _ in range(round(2.0 * rig.options.rate)):
+        heights.append(float(rig.data.qpos[2]))
+        rig.step()
+    return min(heights) + 0.2 * (np.mean(heights) - min(heights))
 
 
 RIGS = {'slider_crank': LiveSliderCrank, 'suspended_platform': LivePlatform,

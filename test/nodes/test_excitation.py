@@ -23,7 +23,7 @@ from ros_inertial_id.measurement.bag import read_bag  # noqa: E402
 CONTROLLER = 'joint_trajectory_controller/joint_trajectory'
 TRUTH = 'simulated_robot/true_joint_states'
 RATE = 200.0  # [Hz] and a soft controller: little to compute
-PERIOD = 1.5  # [s] of the motion at full speed
+PERIOD = 1.0  # [s] of the motion at full speed
 REST = 0.01  # [rad/s], a slow motion's hundredth
 PATIENT = {'stale': 3.0, 'tracking': 0.5}  # [s], [rad]: a loaded machine is no fault
 

@@ -18,7 +18,7 @@ from ros_inertial_id.measurement.messages import JOINT_STATE  # noqa: E402
 from ros_inertial_id.measurement.recording import Channel, Recording  # noqa: E402
 
 FRANKA = ROOT / 'urdf' / 'franka.urdf'
-LONG = 60_000  # samples; even a fast machine computes for longer than two calls take
+LONG = 30_000  # samples; even a fast machine computes for longer than two calls take
 MODEL, TABLE = 'identification/identified_model', 'identification/base_parameters'
 
 

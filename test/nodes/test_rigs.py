@@ -74,10 +74,11 @@ def test_wrist_sensor_weighs_its_payload_and_predicts_the_wrench(graph, tmp_path
     assert told['prediction_relative_percent'] < 5.0
 
 
-def test_platform_goes_from_recorder_to_latched_model(graph, tmp_path):
-    """Two seconds each: too short to weigh well, long enough to go the whole way."""
-    graph.start('simulated_rig', rig='suspended_platform', running=False, held_seconds=4.0,
-                loose_seconds=3.0, truth_file=tmp_path / 'truth.yaml')
+def test_platform_goes_from_recorder_to_latched_model_which_says_what_was_wrong(graph, tmp_path):
+    """A limb that creeps, a marker that is lost, a stop that is touched: one in each posture."""
+    graph.start('simulated_rig', rig='suspended_platform', running=False, held_seconds=6.0,
+                loose_seconds=4.0, faults='[creeping, marker_lost, stop]',
+                truth_file=tmp_path / 'truth.yaml')
     graph.start('recorder', out=tmp_path, topics='[markers]', name='bag')
     config = ROOT / 'config' / 'suspended_platform.yaml'
     graph.start('identification', method='suspended_platform', config=config)
@@ -97,9 +98,13 @@ def test_platform_goes_from_recorder_to_latched_model(graph, tmp_path):
     graph.until(lambda: late, 'the latched model')
     model = IdentifiedModel.from_yaml(late[0].data)
     assert model.method == 'suspended_platform'
-    assert published['/markers'] == 120 * (4 * 4 + 2 * 3)
-    held = model.preprocessing[0]['held']
-    assert held == [['limb']] * 4 + [[]] * 2
+    assert published['/markers'] == 120 * (4 * 6 + 2 * 4)
+    assert model.preprocessing[0]['held'] == [[], *[['limb']] * 3, [], []]
+    for words in ('Link limb was not still from 0.0', 'was lost for 1.00 s', 'struck'):
+        assert words in ' '.join(answer.message.split()), answer.message
+    third = (14.0, 20.0)  # [s], a second of pause after each
+    struck = np.array(model.preprocessing[0]['struck'])
+    assert ((struck >= third[0]) & (struck <= third[1])).all()
 
 
 def test_model_without_live_prediction_is_refused_in_words(graph, tmp_path):
@@ -136,6 +141,13 @@ def test_interrupted_demonstration_leaves_no_process_behind(graph, tmp_path):
     demo.send_signal(signal.SIGINT)
     assert demo.wait(PATIENCE) == 130, log.read_text()
     assert nodes_of(tmp_path / 'demo') == []
+
+
+def test_rig_that_is_always_late_ends_all_the_same(graph):
+    process = graph.start('simulated_rig', rig='slider_crank', marker_rate=5000.0,
+                          imu_rate=5000.0, torque_rate=5000.0)
+    graph.until(lambda: graph.health('simulated_rig')[0], 'its diagnostics')
+    assert process.end() == 0, process.output
 
 
 def test_rig_that_does_not_exist_is_refused(graph):

@@ -1,0 +1,27 @@
+"""
+What was odd in the recordings, as sentences: lost markers, joints that were not held, blows.
+"""
+
+LOST = 0.5  # [s] a marker must be gone before it is worth a word
+
+
+def oddities(model):
+    """Yield a sentence for all that was not right in the recordings of an IdentifiedModel."""
+    for number, seen in enumerate(model.preprocessing, 1):
+        where = f' (recording {number})' if len(model.preprocessing) > 1 else ''
+        for source, note in (seen.get('sources') or {}).items():
+            for marker, gone in (note.get('markers_missing') or {}).items():
+                if gone['longest'] >= LOST:
+                    yield (f"Marker {marker} of {source} was lost for {gone['longest']:.2f} s, "
+                           f"from {gone['from']:.2f} s on{where}.")
+            for a, b, count, first in note.get('markers_swapped') or ():
+                yield (f'Markers {a} and {b} of {source} were exchanged in {count} frames, '
+                       f'first at {first:.2f} s{where}.')
+        for pair, count in (seen.get('marker_exchanged') or {}).items():
+            yield f'Markers {pair} were exchanged in {count} frames{where}.'
+        for entry in seen.get('not_still') or ():
+            yield (f"Link {entry['link']} was not still from {entry['from']:.1f} to "
+                   f"{entry['to']:.1f} s: it turned {entry['degrees']} degrees (rms){where}.")
+        for start, end in seen.get('struck') or ():
+            yield (f'Something struck from {start:.2f} to {end:.2f} s: the residual leaps as no '
+                   f'free vibration lets it (a stop, a hand, a slipping bolt){where}.')
