@@ -183,11 +183,11 @@ def robot_of(recording, options, urdf='', method='serial_arm'):
     mounting = options.mounting or recording.mounting or 'upright'
     build = _method(method).build
     upright = build(text, options, gravity_from_mounting('upright'))
-    imu = _imu_gravity(recording, upright) if mounting.strip() == 'imu' else None
+    imu = imu_gravity(recording, upright) if mounting.strip() == 'imu' else None
     return build(text, options, gravity_from_mounting(mounting, imu))
 
 
-def _imu_gravity(recording, robot):
+def imu_gravity(recording, robot):
     """Return gravity by the mean of a base IMU (3,), turned into the base frame, or None."""
     for channel in recording.of_type(IMU).values():
         force = channel.fields['linear_acceleration']

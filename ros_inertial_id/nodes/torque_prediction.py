@@ -13,6 +13,7 @@ import sys
 
 from diagnostic_msgs.msg import DiagnosticArray
 import numpy as np
+from rcl_interfaces.msg import SetParametersResult
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
@@ -24,6 +25,7 @@ from ..identify import check_robot, prediction_options
 from ..measurement.messages import decode, DECODERS
 from ..methods import METHODS
 from ..options import check_ranges, option
+from .base_imu import BaseImu
 from .conversions import (declare_options, DEPTH, diagnostics, every, latched, message_class,
                           stream)
 from .running import run
@@ -41,7 +43,9 @@ class PredictionOptions:
     model_topic: str = option('identification/identified_model', 'latched topic of the model')
     joint_states_topic: str = option('', 'topic of the joint states; empty: as identified, or '
                                      'joint_states')
-    mounting: str = option('', 'how the robot is mounted now; empty: as identified')
+    mounting: str = option('', 'how the robot is mounted now, may be changed while it runs; imu: '
+                           'as base_imu_topic says; empty: as identified')
+    base_imu_topic: str = option('', 'topic of an IMU on the base, for mounting: imu')
     lag: float = option(0.1, 'how far behind the newest sample predictions are; less lag, more '
                         'noise in the acceleration', unit='s', at_least=0.005, at_most=2.0)
     period: float = option(0.02, 'how often predictions are computed', unit='s', at_least=0.001,
@@ -56,8 +60,11 @@ class TorquePrediction(Node):
     def __init__(self, **node_options):
         super().__init__('torque_prediction', **node_options)
         self._options = declare_options(
-            self, PredictionOptions, fixed=PredictionOptions.__dataclass_fields__)
+            self, PredictionOptions, fixed=set(PredictionOptions.__dataclass_fields__)
+            - {'mounting'})
         check_ranges(self._options)
+        self._gravity = None  # by the base IMU
+        _check_mounting(self._options.mounting, self._options)
         self._model = self._robot = self._rows = self._live = self._description = None
         self._readers, self._types, self._messages = {}, {}, {}  # all by topic
         self._refusal = 'no model yet'
@@ -74,14 +81,45 @@ class TorquePrediction(Node):
             self.create_subscription(
                 String, self._options.model_topic, self._take_model, latched())
             self.get_logger().info(f'waiting for a model on {self._options.model_topic}')
+        if self._options.base_imu_topic:
+            self._imu = BaseImu(self, self._options.base_imu_topic, lambda: self._robot,
+                                self._turned, self._complain)
+        self.add_on_set_parameters_callback(self._may_set)
+        self.add_post_set_parameters_callback(self._have_set)
         every(self, self._options.period, self._predict)
         every(self, 0.2, self._look_for_publishers)
         every(self, 1.0, self._diagnose)
 
-    def _take_description(self, message):
-        self._description = message.data
+    def _may_set(self, parameters):
+        """Refuse a mounting that cannot be read."""
+        for parameter in parameters:
+            if parameter.name == 'mounting':
+                try:
+                    _check_mounting(parameter.value, self._options)
+                except InertialIdError as error:
+                    return SetParametersResult(successful=False, reason=str(error))
+        return SetParametersResult(successful=True)
+
+    def _have_set(self, parameters):
+        """Predict for the new mounting, or say which parameters are not known for it."""
+        for parameter in parameters:
+            if parameter.name == 'mounting':
+                self._options = replace(self._options, mounting=parameter.value)
+                self._anew()
+
+    def _turned(self, gravity):
+        """Take a new direction of gravity from the base IMU."""
+        self._gravity = gravity
+        if self._options.mounting == 'imu':
+            self._anew()
+
+    def _anew(self):
         if self._model is not None:
             self._try(lambda: self._accept(self._model))
+
+    def _take_description(self, message):
+        self._description = message.data
+        self._anew()
 
     def _take_model(self, message):
         self._try(lambda: self._accept(
@@ -117,11 +155,14 @@ class TorquePrediction(Node):
         own, options = self._options, prediction_options(model)
         options = replace(options, joint_states_topic=own.joint_states_topic
                           or options.joint_states_topic or JOINT_STATES)
-        gravity = model.mounting['gravity_base'][0]
+        gravity, urdf = model.mounting['gravity_base'][0], self._description or model.robot['urdf']
+        if own.mounting == 'imu' and self._gravity is None:
+            self._robot = rows.build(urdf, options, gravity)  # for the frame of the IMU
+            raise RobotModelError('the mounting is not known yet',
+                                  expected=f'a second at rest on {own.base_imu_topic}')
         if own.mounting:
-            gravity = gravity_from_mounting(own.mounting)
-        self._rows = rows
-        self._robot = rows.build(self._description or model.robot['urdf'], options, gravity)
+            gravity = gravity_from_mounting(own.mounting, self._gravity)
+        self._rows, self._robot = rows, rows.build(urdf, options, gravity)
         check_robot(model, self._robot)
         self._live = rows.live(self._robot, options, own.lag, model.preprocessing[0])
 
@@ -267,6 +308,14 @@ class TorquePrediction(Node):
             self._outside, self._heard = {}, self._live.heard
         self._complaint = ''
         self._diagnostics.publish(diagnostics(self, level, words, values))
+
+
+def _check_mounting(words, options):
+    """Raise ConfigError for words that are no mounting, or an IMU without its topic."""
+    if words == 'imu' and not options.base_imu_topic:
+        raise ConfigError('mounting: imu', expected='base_imu_topic:', found='none')
+    if words and words != 'imu':
+        gravity_from_mounting(words)
 
 
 def _text(path):
