@@ -175,13 +175,17 @@ class Question:
         self._client, self._future = client, None
         self._deadline = time.monotonic() + patience
 
+    @property
+    def asked(self):
+        """Return whether the service may have heard it."""
+        return self._future is not None
+
     def over(self):
         """Return whether there is an answer, or time is up."""
-        if self._future is None and self._client.service_is_ready():
+        if not self.asked and self._client.service_is_ready():
             self._future = self._client.call_async(Trigger.Request())
-        answered = self._future is not None and self._future.done()
-        return answered or time.monotonic() > self._deadline
+        return (self.asked and self._future.done()) or time.monotonic() > self._deadline
 
     def answer(self):
         """Return the response, None when there was none."""
-        return self._future.result() if self._future is not None else None
+        return self._future.result() if self.asked else None

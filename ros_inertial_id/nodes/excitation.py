@@ -236,11 +236,13 @@ class Excitation(Node):
     def _await_recorder(self):
         """Go on when the recorder has answered, or will not."""
         if self._opening is not None and self._opening.over():
-            answer, self._opening = self._opening.answer(), None
+            answer = self._opening.answer()
             if answer is None:
-                self._say('stopped: the recorder does not answer; start it, or start this node '
-                          'with an empty recorder:')
-            elif not answer.success:
+                self._give_up_opening('the recorder does not answer; start it, or start this '
+                                      'node with an empty recorder:')
+                return
+            self._opening = None
+            if not answer.success:
                 self._say(f'stopped: the recorder refused: {answer.message}')
             else:
                 self._recording = True
@@ -313,11 +315,11 @@ class Excitation(Node):
 
     def _give_up_opening(self, reason):
         """Do not begin; close the bag, which may be open by now.  Return whether it was so."""
-        waiting, self._opening = self._opening is not None, None
-        if waiting:
-            self._recording = True
+        question, self._opening = self._opening, None
+        if question is not None:
+            self._recording = question.asked
             self._end(f'stopped: {reason}')
-        return waiting
+        return question is not None
 
     def _say(self, status):
         self._status = status
