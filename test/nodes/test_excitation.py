@@ -146,10 +146,15 @@ def test_motion_is_played_at_a_share_of_its_speed_and_recorded(stage, speed):
     truth = channels['/' + TRUTH]
     assert truth.stamp_ns[0] < begin and truth.stamp_ns[-1] > end
     inside = (truth.stamp_ns > begin) & (truth.stamp_ns < end)
-    q, v, _ = stage.motion.at((truth.stamp_ns[inside] - begin) * 1e-9 * speed)
-    # The arm's own controller strays by a hundredth; a late piece costs more, for a moment.
-    assert np.median(np.abs(truth.fields['position'][inside] - q)) < 0.02
-    assert np.median(np.abs(truth.fields['velocity'][inside] - speed * v)) < 0.1 * speed
+    # A late piece (a loaded machine) makes the arm brake along its path, never leave it: the
+    # distance is to the path, not to a time on it.  The arm's controller strays by a hundredth.
+    path = stage.motion.at(np.linspace(0.0, PERIOD, 2000))[0]
+    seen = truth.fields['position'][inside][::5]
+    away = np.abs(seen[:, None] - path[None]).max(-1).min(-1)
+    assert np.median(away) < 0.005 and away.max() < 0.05
+    reached = np.abs(truth.fields['velocity'][inside]).max()
+    assert reached == pytest.approx(speed * np.abs(
+        stage.motion.at(np.linspace(0.0, PERIOD, 2000))[1]).max(), rel=0.25)
     stage.rests()
 
 
