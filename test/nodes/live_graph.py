@@ -24,6 +24,7 @@ SCRIPTS = Path(__file__).resolve().parent
 PATIENCE = 90.0  # [s] for one thing to happen on a loaded machine; nothing waits this long
 SETTLE = 0.3  # [s] a server may know a client's request topic before its reply topic
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+SEGMENT = r'/dev/shm/fast(dds|rtps)_[0-9a-f]{16}'
 DOMAINS = range(60, 100)  # above 101 the ports of DDS may be taken by other programs
 
 
@@ -80,10 +81,11 @@ class Process:
     def _note_shared_memory(self):
         """Remember the files of Fast DDS, which a killed process leaves behind."""
         try:
-            maps = Path(f'/proc/{self.pid}/maps').read_text()
+            names = Path(f'/proc/{self.pid}/maps').read_text().split()
+            names += map(os.readlink, Path(f'/proc/{self.pid}/fd').iterdir())
         except OSError:
             return
-        self.shared_memory.update(re.findall(r'/dev/shm/\S*fastdds_\S+', maps))
+        self.shared_memory.update(n for n in names if re.match(SEGMENT, n))
 
 
 class Graph:
@@ -206,9 +208,17 @@ class Graph:
         self.executor.shutdown()
         self.node.destroy_node()
         self.context.try_shutdown()
-        for path in set().union(*(p.shared_memory for p in self.processes)):
+        for path in {*_ports(self.domain), *(f for p in self.processes for f in p.shared_memory)}:
             Path(path).unlink(missing_ok=True)
         self._lock.close()
+
+
+def _ports(domain):
+    """Return the files of the ports of a domain (250 each) in shared memory."""
+    for path in Path('/dev/shm').glob('*fast*_port*'):
+        port = int(re.search(r'_port(\d+)', path.name)[1])
+        if 0 <= port - 7400 - 250 * domain < 250:
+            yield str(path)
 
 
 def _own_domain():
