@@ -9,6 +9,7 @@ import sys
 import mujoco_arm
 import numpy as np
 import pytest
+import slider_crank_lagrangian as crank
 
 from ros_inertial_id.dynamics.regressor import RegressorBlock, RowGroup
 from ros_inertial_id.estimation.identified_model import IdentifiedModel
@@ -312,3 +313,21 @@ def test_report_of_a_real_robot(tmp_path):
     assert found.row('path', 'kuka_lwr4/measurement_1.npz')
     assert all(found.row(e['name'], e['expression']) for e in result.model.base)
     assert len(verdict(result.model)) > 5
+
+
+def test_choice_of_the_cutoff_is_shown_and_a_whole_turn_is_wide_enough(tmp_path):
+    t = np.arange(0.0, 2.0, 1e-3)
+    z, rate, second = crank.lively(t)
+    noise = np.random.default_rng(0).standard_normal((2, t.size))
+    recording = crank.encoder_recording(
+        t, z + 1e-3 * noise[0], crank.torque(z, rate, second) + 1e-2 * noise[1],
+        mujoco_arm.description('slider_crank'))
+    options = options_class('closed_loop')(closures=crank.CLOSURES, independent=('crank',),
+                                           start=crank.START, estimator='ordinary')
+    found = identify([recording], options, method='closed_loop')
+    text = page(found, tmp_path).words
+    assert 'Choice of the cutoff' in text
+    chosen = found.model.preprocessing[0]['cutoff']
+    assert any(word.strip() == f'{chosen:.3g} Hz' for word in text)  # beside the line
+    assert not any('cutoff_curve' in word for word in text)  # numbers nobody reads
+    assert 'Wider motion' not in str(verdict(found.model))

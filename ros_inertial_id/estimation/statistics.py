@@ -45,7 +45,7 @@ def essential_parameters(problem, estimate, level=0.05):
     kept, left_out, added = list(range(len(b))), [], 0.0
     while len(kept) > 1:
         error = np.sqrt(np.maximum(P[kept, kept], 1e-300))
-        k = kept[int(np.argmax(error / np.maximum(np.abs(x[kept]), 1e-300)))]
+        k = kept[int(np.argmax(error / np.maximum(np.abs(x[kept]), 1e-150)))]
         added += x[k] ** 2 / P[k, k]  # the residual without it, exactly (Gauss)
         gone = len(left_out) + 1
         ratio = added / gone / max(unexplained, 1e-300)
@@ -53,7 +53,7 @@ def essential_parameters(problem, estimate, level=0.05):
         if ratio > limit:
             break
         left_out.append({'place': k, 'F': float(ratio), 'limit': limit, 'relative_percent':
-                         float(100 * np.sqrt(P[k, k]) / max(abs(x[k]), 1e-300))})
+                         float(100 * np.sqrt(P[k, k]) / max(abs(x[k]), 1e-150))})
         x, P = x - P[:, k] * x[k] / P[k, k], P - np.outer(P[:, k], P[k]) / P[k, k]
         kept.remove(k)
     return {'essential': np.array(kept), 'left_out': left_out}

@@ -6,7 +6,7 @@ import numpy as np
 from .curves import curves, friction_curves
 from .digits import percent, ratio, significant, typeset, with_error
 from .knowledge import fits, judge, MIXED
-from .pictures import friction_picture, parameter_picture, torque_picture
+from .pictures import cutoff_picture, friction_picture, parameter_picture, torque_picture
 from .reach import force_unit, robot_of_model, unit_of
 from .words import chapters
 from ..dynamics.friction import LAWS
@@ -37,7 +37,8 @@ def render(identification):
     return environment.get_template('report.html').render(
         model=model, s=model.statistics, training=fits(model)['training'],
         verdict=chapters(model), unit=force_unit(robot),
-        signals=_signals(model), bodies=_bodies(model), region=_region(model, robot),
+        signals=_signals(model), cutoffs=_cutoffs(model),
+        bodies=_bodies(model), region=_region(model, robot),
         fits=_columns(model), correlation=_correlation(model),
         torque=_torque(model, identification), friction=_friction(model, identification),
         parameter_picture=parameter_picture(known), consistent=_consistent(model),
@@ -48,7 +49,7 @@ def render(identification):
 
 def _signals(model):
     """Return rows (words, one text per recording) of what was understood of the signals."""
-    known = {key for key, *_ in SIGNALS}
+    known = {'cutoff_curve', *(key for key, *_ in SIGNALS)}
     rows = list(SIGNALS)
     rows += [(key, key, '', 0) for key in model.preprocessing[0] if key not in known]
     out = []
@@ -62,6 +63,12 @@ def _signals(model):
     return out
 
 
+def _cutoffs(model):
+    """Return (number of the recording, picture) where the cutoff was searched for."""
+    return [(number, cutoff_picture(summary['cutoff_curve'], summary['cutoff']))
+            for number, summary in enumerate(model.preprocessing, 1) if 'cutoff_curve' in summary]
+
+
 def _text(value, digits):
     if isinstance(value, bool) or value is None:
         return {True: 'yes', False: 'no', None: '-'}[value]
@@ -71,7 +78,7 @@ def _text(value, digits):
     if isinstance(value, (list, tuple)):
         return ', '.join(_text(v, digits) for v in value)
     if isinstance(value, float):
-        return significant(value, digits or 6)
+        return significant(value, digits) if digits else f'{value:.6g}'
     return str(value)
 
 

@@ -96,6 +96,30 @@ def parameter_picture(knowledge):
         return _svg(figure)
 
 
+def cutoff_picture(curve, chosen):
+    """
+    Return the SVG of a search for the cutoff.
+
+    curve : [(cutoff [Hz], what the torque leaves, relative)]; chosen : the cutoff taken [Hz]
+    """
+    cutoff, error = np.array(curve).T
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(WIDTH / 2, 2.2), layout='constrained')
+        axis = figure.subplots()
+        axis.semilogx(cutoff, 100.0 * error, 'o-', color=MEASURED, ms=2.8, lw=0.9)
+        axis.axvline(chosen, color=PREDICTED, lw=1.2)
+        axis.annotate(f' {chosen:.3g} Hz', (chosen, 1.0), xycoords=('data', 'axes fraction'),
+                      va='top', color=PREDICTED)
+        axis.set_ylim(bottom=0.0)
+        axis.set_xlabel('cutoff of the motion [Hz]')
+        axis.set_ylabel('torque not explained [%]')
+        ticks = [t for t in np.outer(10.0 ** np.arange(-2, 5), (1, 2, 5)).ravel()
+                 if cutoff[0] <= t <= cutoff[-1]]
+        axis.set_xticks(ticks, [f'{t:g}' for t in ticks])
+        axis.set_xticks([], minor=True)
+        return _svg(figure)
+
+
 def _two_columns(panels):
     """Return panels in two columns of about equal height, the order kept within a column."""
     columns, heights = ([], []), [0, 0]

@@ -40,6 +40,16 @@ def reached(model, quantities):
     return ' '.join(text for text in texts if text)
 
 
+def goes_round(model):
+    """Return whether every joint made a whole turn at least: a wider motion shows no more."""
+    robot = robot_of_model(model)
+    sliding = dict(zip(robot.joint_names, robot.prismatic)) if hasattr(robot, 'prismatic') else {}
+    spans = {joint: seen['q'][1] - seen['q'][0]
+             for joint, seen in model.region.items() if 'q' in seen}
+    return bool(spans) and all(span >= 2 * np.pi and not sliding.get(joint)
+                               for joint, span in spans.items())
+
+
 def _reached(model, robot, name):
     spans = {joint: seen[name][1] - seen[name][0] if name == 'q' else max(map(abs, seen[name]))
              for joint, seen in model.region.items() if name in seen}

@@ -9,7 +9,7 @@ from .digits import ratio, significant
 from .knowledge import (fits, judge, MIXED, NOT, ROUGH, ROUGH_PERCENT, SURE, WELL,
                         WELL_PERCENT, ZERO)
 from .oddities import oddities
-from .reach import force_unit, RANGES, reached, robot_of_model, SPEEDS
+from .reach import force_unit, goes_round, RANGES, reached, robot_of_model, SPEEDS
 
 CARRIES_OVER, MUCH_WORSE = 1.3, 2.0  # other data over training, relative residuals
 EXACT_PERCENT = 1e-6  # below it a residual is rounding
@@ -192,7 +192,7 @@ def _motion(model, known):
             few, every = (sum(k.kind == kind for k in some) for some in (poor, known))
             if few > MANY * every:
                 lacking.append(f'{few} of {every} {kind}')
-        if lacking:
+        if lacking and not (quantities == RANGES and goes_round(model)):
             yield (f'{better} motion would help {" and ".join(lacking)} parameters'
                    f'{_colon(reached(model, quantities))}.')
     mixed = sum(k.inflation > MIXED for k in poor)
