@@ -21,7 +21,7 @@ from ..errors import InertialIdError, RecordingError
 from ..measurement.bag import BagWriter
 from ..measurement.messages import DECODERS, encode_string
 from ..options import check_ranges, option
-from .conversions import declare_options, diagnostics, every, latched, message_class, stream
+from .conversions import declare_options, DEPTH, diagnostics, every, latched, message_class, stream
 from .running import run
 
 STRING = 'std_msgs/msg/String'
@@ -203,6 +203,9 @@ class Recorder(Node):
             raise RecordingError(self._problem or 'not recording',
                                  do='' if self._problem else 'call ~/start first')
         bag = self._bag
+        self._drain()
+        if self._bag is None:
+            raise RecordingError(self._problem)
         try:
             self._write_texts()
             bag.close()
@@ -217,6 +220,16 @@ class Recorder(Node):
         words = f'{path}: {counts}' + (f'; {lost} lost by the middleware' if lost else '')
         self.get_logger().info(words)
         return words
+
+    def _drain(self):
+        """Write what has arrived before the request to stop and waits its turn."""
+        for topic, reader in self._readers.items():
+            for _ in range(DEPTH):  # publishers go on: take what a full queue holds, no more
+                with reader.handle:
+                    taken = reader.handle.take_message(reader.msg_type, True)
+                if taken is None:
+                    break
+                self._write(topic, taken[0])
 
     def _diagnose(self):
         self._flush()  # what is reported is on the disk

@@ -12,10 +12,14 @@ rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install 
 
 from geometry_msgs.msg import PoseStamped, WrenchStamped  # noqa: E402
 from live_graph import LATCHED, ROOT  # noqa: E402
+from rclpy.duration import Duration  # noqa: E402
+from rclpy.parameter import Parameter  # noqa: E402
 from sensor_msgs.msg import Imu, JointState  # noqa: E402
 from std_msgs.msg import Bool, Float64MultiArray, String  # noqa: E402
+from std_srvs.srv import Trigger  # noqa: E402
 
 from ros_inertial_id.measurement.bag import read_bag  # noqa: E402
+from ros_inertial_id.nodes.recorder import Recorder  # noqa: E402
 
 LONG = os.environ.get('INERTIAL_ID_LONG')
 COUNT = 60_000 if LONG else 8_000
@@ -66,6 +70,23 @@ def test_every_joint_state_of_another_process_is_in_the_bag(
     assert channel.names == tuple(f'joint{i + 1}' for i in range(7))
     assert (np.diff(channel.stamp_ns) > 0).all()
     assert bag.provenance['damage'] == ()
+
+
+def test_what_waits_in_the_queue_at_the_stop_is_in_the_bag(graph, tmp_path):
+    recorder = Recorder(context=graph.context, parameter_overrides=[
+        Parameter('out', value=str(tmp_path))])
+    publisher = graph.node.create_publisher(JointState, 'joint_states', 1000)
+    graph.executor.add_node(recorder)
+    path = begin(graph)
+    graph.executor.remove_node(recorder)  # as on a machine that has no time for it
+    for i in range(300):
+        publisher.publish(JointState(name=['a'], position=[float(i)]))
+    assert publisher.wait_for_all_acked(Duration(seconds=10.0))
+    request = graph.ask(Trigger, 'recorder/stop', Trigger.Request())
+    graph.executor.add_node(recorder)
+    graph.until(request.done, 'the stop')
+    recorder.destroy_node()
+    assert sequence(read_bag(path)) == list(range(300))
 
 
 def test_description_and_mounting_are_in_the_bag_and_its_path_reaches_a_late_joiner(
