@@ -15,8 +15,8 @@ from .estimation.information import Information
 from .estimation.residuals import Residuals
 from .measurement.body_sources import BodiesState
 from .methods.link_tree import free_joint, random_bodies
-from .methods.platform_calibration import (PAIRS, calibration_blocks, calibration_parameters,
-                                           predicted_state)
+from .methods.platform_calibration import (calibration_blocks, calibration_parameters,
+                                           predicted_state, stiffness_of, without_moment)
 from .methods.platform_observation import observe_platform
 from .methods.platform_rig import platform_rig
 
@@ -63,6 +63,7 @@ def calibrate_platform(text, loaded, options, gravity=(0.0, 0.0, -9.81)):
     columns = calibration_parameters()
     value, covariance = _draft(states, rest, columns, rig.gravity_base), None
     for _ in range(ROUNDS):
+        rest, value = without_moment(rest, value)
         value, covariance = _instrumental(states, rest, value)
     error = np.sqrt(np.diag(covariance))
     unknown = [p.name for p, e in zip(columns, error) if not e < p.spread]
@@ -70,7 +71,7 @@ def calibrate_platform(text, loaded, options, gravity=(0.0, 0.0, -9.81)):
         raise EstimationError('the vibrations do not determine the platform', found=unknown,
                               do='push and turn it in all directions, and add the mass at '
                                  'several places')
-    return _result(value, error, rest, text)
+    return _result(value, covariance, rest, text)
 
 
 def _draft(states, rest, columns, gravity):
@@ -136,17 +137,17 @@ def _structure(columns, gravity):
     return find_base_parameters(np.concatenate(rows), columns)
 
 
-def _result(value, error, rest, text):
-    K, dK = np.zeros((6, 6)), np.zeros((6, 6))
-    for k, (i, j) in enumerate(PAIRS):
-        K[i, j] = K[j, i] = value[10 + k]
-        dK[i, j] = dK[j, i] = error[10 + k]
+def _result(value, covariance, rest, text):
+    error = np.sqrt(np.diag(covariance))
+    K, dK = stiffness_of(value), stiffness_of(error)
     damping, preload = np.diag(value[31:37]), value[37:43]
     rpy = Rotation.from_matrix(rest[1]).as_euler('xyz')
     data = yaml.safe_load(text)
     data['platform'] |= {
         'stiffness': K.tolist(), 'damping': damping.tolist(), 'preload': preload.tolist(),
         'rest_position': rest[0].tolist(), 'rest_rpy': rpy.tolist(),
-        'inertial': value[:10].tolist()}
+        'inertial': value[:10].tolist(),
+        'covariance': [' '.join(f'{x:.9g}' for x in row[:k + 1])
+                       for k, row in enumerate(covariance)]}
     return Calibration(K, dK, damping, preload, value[:10], error[:10], rest[0], rpy,
                        yaml.safe_dump(data, sort_keys=False))

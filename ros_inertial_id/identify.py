@@ -19,6 +19,7 @@ from .estimation.information import one_thread
 from .estimation.known_parameters import is_known, with_known
 from .estimation.statistics import condition_causes, essential_parameters, whiteness
 from .folding import fold, merge, places, refine, settle_shapes, standard, structure
+from .inherited_errors import inherited_errors, widened
 from .judging import fits, judge, left_out_percent
 from .methods import METHODS
 from .mounting import check_mounting
@@ -96,6 +97,8 @@ def identify(recordings, options, *, method='serial_arm', urdf='', validate=(), 
         if refined:
             refined = refine(Problem(total, base, estimate.correlation, read, grid=grid), searched)
             estimate, told['shapes'] = refined.widen(estimate), refined.shapes
+        inherited = inherited_errors(rows, robots, observations, base, estimate)
+        estimate = widened(estimate, inherited)
         left_out = left_out_percent(folds, base, estimator, estimate.correlation)
     statistics = {
         'samples': max(g.rows for g in total.groups.values()), 'rank': len(base),

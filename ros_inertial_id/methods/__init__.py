@@ -19,6 +19,13 @@ live(robot, options, lag, found) -> object with ``topics``, ``origin_ns`` (zero 
     ``gaps`` and ``heard`` (counts), ``add(channel)`` for new samples of a topic, ``take()`` ->
     (stamps [s], state on a uniform clock around them) or None; lag : [s] of the newest state;
     found : ``summary`` of the observation that the model comes from
+
+One whose robot is calibrated, with errors of its own, offers two more:
+
+calibrated(state, robot) -> iterator of RegressorBlock about the numbers whose covariance is
+    ``robot.covariance``, beside those of ``regress``: both together are zero
+links(robot, options) -> tuple of Parameter : all ten of every link, also of the first whose mass
+    ``parameters`` leaves out as the rest of ``robot.mass``
 """
 
 from . import closed_loop, rigid_body, serial_arm, suspended_platform

@@ -66,6 +66,11 @@ def read_joint(entry, name, before, default):
                  axis / np.linalg.norm(axis))
 
 
+def read_inertial(entry, name):
+    """Return the nominal standard parameters (10,) of a body's entry, zeros without any."""
+    return vector(entry.get('inertial', [0.0] * 10), f'inertial of body {name!r}', 10)
+
+
 def vector(value, what, size=3, nan=False):
     """Return a vector (size,) from a description; ConfigError when it is none."""
     try:

@@ -47,6 +47,29 @@ def displacement(body, rest):
             np.concatenate([body.velocity, np.einsum('nij,nj->ni', R, body.omega)], axis=1))
 
 
+def without_moment(rest, value):
+    """
+    Return (rest, value (43,)) turned to where the springs have no moment.
+
+    There, and only there, is the stiffness of springs symmetric: a moment M that they have at
+    rest shows as a skew part [M]x / 2, and taken for symmetric as an inertia that is not there.
+    """
+    moment, K = value[40:43], stiffness_of(value)
+    turn = np.linalg.solve(K[3:, 3:], moment)
+    value = np.array(value)
+    value[37:40] -= K[:3, 3:] @ turn
+    value[40:43] = 0.0
+    return (rest[0], Rotation.from_rotvec(turn).as_matrix() @ rest[1]), value
+
+
+def stiffness_of(value):
+    """Return the stiffness (6, 6) in the numbers (43,), or in their errors."""
+    K = np.zeros((6, 6))
+    for k, (i, j) in enumerate(PAIRS):
+        K[i, j] = K[j, i] = value[10 + k]
+    return K
+
+
 def predicted_state(state, rest, value, added):
     """
     Return the BodiesState with the accelerations that parameters ``value`` (43,) predict.
@@ -55,9 +78,7 @@ def predicted_state(state, rest, value, added):
     """
     body = state.bodies[0]
     x, dx = displacement(body, rest)
-    K = np.zeros((6, 6))
-    for k, (i, j) in enumerate(PAIRS):
-        K[i, j] = K[j, i] = value[10 + k]
+    K = stiffness_of(value)
     wrench = value[37:43] - x @ K - dx * value[31:37]
     into = body.rotation().transpose(0, 2, 1)
     wrench = np.concatenate([np.einsum('nij,nj->ni', into, wrench[:, :3]),

@@ -13,10 +13,11 @@ from scipy.spatial.transform import Rotation
 from ..dynamics.robot_model import world_alone
 from ..errors import ConfigError
 from .body_rig import mapping, read_description, read_source
-from .link_tree import free_joint, read_joint, rotation_of, vector
+from .link_tree import free_joint, read_inertial, read_joint, rotation_of, vector
 
 UNKNOWN = object()  # what step zero has yet to find
 KEYS = ('name', 'platform', 'links', 'mass')
+CALIBRATED = 43  # numbers that step zero finds
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,8 @@ class PlatformRig:
         origin along the world's axes, x displacement [m] and rotation vector [rad] from the rest
         pose rest_position (3,), rest_rotation (3, 3)
     platform : (10,) its standard parameters; mass : of all links together [kg], nan unknown
+    inertias (n, 10) : nominal parameters of the links, zeros where the description has none
+    covariance : (43, 43) of the calibrated numbers in the order of platform_calibration, or None
     """
 
     name: str
@@ -45,13 +48,10 @@ class PlatformRig:
     platform: np.ndarray
     mass: float
     gravity_base: np.ndarray
+    inertias: np.ndarray
+    covariance: np.ndarray = None
     base_link: str = 'world'
     joint_names: tuple = ()
-
-    @property
-    def inertias(self):
-        """Return nominal parameters (n, 10): none."""
-        return np.zeros((len(self.link_names), 10))
 
     @property
     def pin_model(self):
@@ -68,11 +68,13 @@ def platform_rig(text, gravity_base):
     data = read_description(text, KEYS)
     entry = mapping(data.get('platform'), 'platform')
     names, joints, sources = ['platform'], [free_joint()], [read_source('platform', entry)]
+    inertias = []
     for name, link in (data.get('links') or {}).items():
         link = mapping(link, f'link {name!r}')
         joints.append(read_joint(link, name, names, ('platform', 'fixed')))
         fixed = joints[-1].kind == 'fixed'
         sources.append(None if fixed else read_source(name, link))
+        inertias.append(read_inertial(link, name))
         names.append(name)
     mass = data.get('mass')
     return PlatformRig(
@@ -84,7 +86,8 @@ def platform_rig(text, gravity_base):
         rotation_of(entry.get('rest_rpy', [0.0] * 3), 'rest_rpy'),
         vector(entry.get('inertial', [float('nan')] * 10), 'inertial of the platform', 10, True),
         float('nan') if mass is None else float(vector([mass], 'mass', 1)[0]),
-        np.asarray(gravity_base, dtype=float))
+        np.asarray(gravity_base, dtype=float), np.array(inertias).reshape(-1, 10),
+        _covariance(entry.get('covariance')))
 
 
 def check_calibrated(robot):
@@ -108,6 +111,23 @@ def spring_wrench(robot, platform):
     x = np.concatenate([platform.position - robot.rest_position, turn], axis=1)
     dx = np.concatenate([platform.velocity, np.einsum('nij,nj->ni', R, platform.omega)], axis=1)
     return robot.preload - x @ robot.stiffness.T - dx @ robot.damping.T, dx
+
+
+def _covariance(rows):
+    """Return the covariance (k, k) from the lines of its lower triangle, None for none."""
+    if rows is None:
+        return None
+    try:
+        lower = [[float(x) for x in str(row).split()] for row in rows]
+        out = np.zeros((len(lower), len(lower)))
+        for k, row in enumerate(lower):
+            out[k, :k + 1] = out[:k + 1, k] = row
+    except (TypeError, ValueError):
+        out = np.zeros((0, 0))
+    if len(out) != CALIBRATED or not np.isfinite(out).all() or np.diag(out).min() < 0.0:
+        raise ConfigError('covariance of the platform', do='calibrate it anew, or leave it out',
+                          expected=f'the {CALIBRATED} lines that a calibration writes')
+    return out
 
 
 def matrix(value, what, symmetric=False):

@@ -83,8 +83,8 @@ def parameters(robot, options):
                               m if s[0] == 'm' else m * r ** 2, link) for s in PRINCIPAL]
             continue
         spread = (m,) + (m * r,) * 3 + (m * r ** 2,) * 6
-        out += [Parameter(f'{s}{k + 1}', u, c, 0.0, d, link)
-                for s, u, c, d in zip(SYMBOLS, UNITS, SCALES, spread)]
+        out += [Parameter(f'{s}{k + 1}', u, c, float(p), d, link) for s, u, c, p, d in
+                zip(SYMBOLS, UNITS, SCALES, robot.inertias[k], spread)]
     if options.sensor_bias:
         for k, wrench in enumerate(robot.wrenches):
             out += [Parameter(f'bias_{axis}{k + 1}', unit, scale, 0.0, spread,

@@ -18,6 +18,7 @@ from ..dynamics.robot_model import RobotOptions
 from ..measurement.body_sources import BodiesState
 from ..options import option
 from .link_tree import random_bodies
+from .platform_calibration import calibration_blocks
 from .platform_observation import observe_platform
 from .platform_rig import check_calibrated, platform_rig, spring_wrench
 from .rigid_body import AXES, ROW_UNITS
@@ -43,6 +44,9 @@ class Options(RobotOptions):
                            choices=('differentiated',))
     cutoff: float = option(0.0, 'low-pass cutoff; 0: chosen from the data', unit='Hz',
                            at_least=0.0)
+    largest_clock_offset: float = option(
+        0.1, 'between the stamps of markers and IMUs; 0: they share a clock', unit='s',
+        at_least=0.0)
     decimate: int = option(0, 'learn from every that many sample; 0: twenty per period of the '
                            'cutoff, more carry no news', at_least=0)
     estimator: str = option('weighted', 'estimator; there is no nominal body to lean on',
@@ -62,17 +66,22 @@ def parameters(robot, options):
 
     With a known overall mass that of the first link is left out: it is the rest.
     """
-    m, r = options.link_mass, options.size
-    spread = (m,) + (m * r,) * 3 + (m * r ** 2,) * 6
-    out = [Parameter(f'{s}{k}', u, c, 0.0, d, link)
-           for k, link in enumerate(robot.link_names)
-           for s, u, c, d in zip(SYMBOLS, UNITS, SCALES, spread)]
+    out = list(links(robot, options))
     if np.isfinite(robot.mass):
         out = out[1:]
     if options.damping == 'identified':
         out += [Parameter(f'd{axis[1]}{axis[0]}', unit, 1.0, 0.0, 100.0, 'platform', 'damping')
                 for axis, unit in zip(AXES, DAMPING_UNITS)]
     return tuple(out)
+
+
+def links(robot, options):
+    """Return the ten Parameters of every link, the one of a mass that is the rest too."""
+    m, r = options.link_mass, options.size
+    spread = (m,) + (m * r,) * 3 + (m * r ** 2,) * 6
+    return tuple(Parameter(f'{s}{k}', u, c, float(p), d, link)
+                 for k, (link, nominal) in enumerate(zip(robot.link_names, robot.inertias))
+                 for s, u, c, p, d in zip(SYMBOLS, UNITS, SCALES, nominal, spread))
 
 
 def observe(recording, robot, options):
@@ -100,6 +109,11 @@ def regress(state, robot, parameters):
                 columns = np.append(columns, bodies + i)
             groups.append(RowGroup(f'platform {axis}', unit, columns, rows, y[:, i], y[:, i]))
         yield RegressorBlock(piece.t, state.segment, tuple(groups))
+
+
+def calibrated(state, robot):
+    """Yield RegressorBlocks about the calibrated numbers of a PlatformRig; see the contract."""
+    yield from calibration_blocks(state, (robot.rest_position, robot.rest_rotation), np.zeros(10))
 
 
 def known_mass(W, mass):
