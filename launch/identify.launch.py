@@ -23,6 +23,8 @@ def generate_launch_description():
                               description='how the base is mounted; empty: as the bag says'),
         DeclareLaunchArgument('out', default_value='',
                               description='folder for model.yaml and report.html; empty: none'),
+        DeclareLaunchArgument('online', default_value='false',
+                              description='estimate while the robot moves'),
         DeclareLaunchArgument('namespace', default_value='', description='of the nodes'),
         Node(package='ros_inertial_id', executable='identification', name='identification',
              namespace=LaunchConfiguration('namespace'), output='screen',
@@ -31,5 +33,6 @@ def generate_launch_description():
                  'method': ParameterValue(LaunchConfiguration('method'), value_type=str),
                  'recording': ParameterValue(LaunchConfiguration('bag'), value_type=str),
                  'mounting': ParameterValue(LaunchConfiguration('mounting'), value_type=str),
-                 'out': ParameterValue(LaunchConfiguration('out'), value_type=str)}]),
+                 'out': ParameterValue(LaunchConfiguration('out'), value_type=str),
+                 'online': ParameterValue(LaunchConfiguration('online'), value_type=bool)}]),
     ])

@@ -9,7 +9,7 @@ from launch_ros.substitutions import FindPackageShare
 PARTS = {
     'play': ('robot', 'motion', 'mounting', 'speed', 'periods', 'controller', 'namespace'),
     'record': ('topics', 'out', 'mounting', 'namespace'),
-    'identify': ('robot', 'out', 'namespace'),
+    'identify': ('robot', 'out', 'online', 'namespace'),
     'predict': ('namespace',),
 }
 
@@ -33,6 +33,8 @@ def generate_launch_description():
                               description='how the base is mounted'),
         DeclareLaunchArgument('out', default_value='recordings',
                               description='folder of bags, model and report'),
+        DeclareLaunchArgument('online', default_value='false',
+                              description='estimate while the robot moves'),
         DeclareLaunchArgument('namespace', default_value='', description='of the nodes'),
     ]
     parts = [IncludeLaunchDescription(

@@ -53,6 +53,15 @@ class Residuals:
             self.raw.add(group.name, group.y_raw - predicted[group.name], group.y_raw)
             self._correlate(group.name, error)
 
+    def fade(self, share):
+        """Let what was added so far count only a share of what will be."""
+        for fit in (self.filtered, self.raw):
+            fit.samples *= share
+            for sums in (fit.residual, fit.target):
+                sums.update({name: share * x for name, x in sums.items()})
+        self.covariances = {name: (share * total, share * pairs)
+                            for name, (total, pairs) in self.covariances.items()}
+
     def _correlate(self, name, error):
         size = len(error)
         spectrum = np.abs(np.fft.rfft(error, 2 * size)) ** 2

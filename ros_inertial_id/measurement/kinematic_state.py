@@ -294,6 +294,7 @@ def _telling(probe):
     length = int(ENOUGH / 3.0 / period)
     parts = [(start + first * period, min(length, count - first))
              for start, count in segments for first in range(0, count, length)]
+    parts = [part for part in parts if part[1] > 2]  # a rest of one sample has no velocity
 
     def way(part):
         t = part[0] + np.linspace(0.0, part[1] * period, 20)

@@ -96,3 +96,27 @@ class Recording:
     def of_type(self, type_name):
         """Return the channels of a ROS type, by topic."""
         return {t: c for t, c in self.channels.items() if c.type == type_name}
+
+
+def joined(parts):
+    """Return one Channel of Channels of one topic, in their order; NaN for names not there."""
+    if len(parts) == 1:
+        return parts[0]
+    names = tuple(dict.fromkeys(name for part in parts for name in part.names))
+    fields = {}
+    for key in dict.fromkeys(key for part in parts for key in part.fields):
+        fields[key] = np.concatenate([_widened(part, key, names, parts) for part in parts])
+    stamp, received = (np.concatenate([getattr(part, name) for part in parts])
+                       for name in ('stamp_ns', 'received_ns'))
+    return replace(parts[0], stamp_ns=stamp, received_ns=received, fields=fields, names=names)
+
+
+def _widened(part, key, names, parts):
+    """Return a field (n, ...) of a Channel in the shape that it has with all ``names``."""
+    shape = next(p.fields[key].shape[1:] for p in parts if key in p.fields)
+    if part.names == names and key in part.fields:
+        return part.fields[key]
+    out = np.full((len(part), *((len(names), *shape[1:]) if names else shape)), np.nan)
+    if key in part.fields and names:
+        out[:, [names.index(name) for name in part.names]] = part.fields[key]
+    return out

@@ -3,7 +3,8 @@ Node ``identification``: from the last recording to a model that every controlle
 
 ``~/identify`` works on the parameter ``recording`` or, when that is empty, on the bag that the
 recorder finished last; the answer comes when the model is published.  ``~/payload`` weighs what
-the identified arm carries in such a recording.
+the identified arm carries in such a recording.  With ``online`` the estimate is also made while
+the robot moves.
 """
 
 from contextlib import contextmanager
@@ -30,6 +31,7 @@ from ..methods import METHODS
 from ..options import check_ranges, option
 from ..report import summary, write_report
 from .conversions import declare_options, diagnostics, every, latched, read_options, table
+from .online import Online
 from .running import run
 
 
@@ -45,6 +47,8 @@ class NodeOptions:
     bare_model: str = option('', 'model.yaml of the arm without load, for ~/payload; empty: the '
                              'one identified last')
     out: str = option('', 'folder for model.yaml and report.html; empty: not written')
+    online: bool = option(False, 'estimate while the robot moves, on ~/online_parameters')
+    topics: tuple = option(('joint_states',), 'topics to learn from online')
 
 
 class Identification(Node):
@@ -52,11 +56,12 @@ class Identification(Node):
 
     def __init__(self, **node_options):
         super().__init__('identification', **node_options)
-        own = declare_options(self, NodeOptions, fixed=('method', 'config'))
+        own = declare_options(self, NodeOptions, fixed=('method', 'config', 'online', 'topics'))
         check_ranges(own)
         _, defaults = load_options(own.config, own.method)
         self._kind = options_class(own.method)
-        check_ranges(declare_options(self, self._kind, defaults))
+        options = declare_options(self, self._kind, defaults)
+        check_ranges(options)
         self._last, self._identified = '', None
         self._worker, self._ended = None, False
         self._state = ('ok', 'no model yet', {})
@@ -70,8 +75,20 @@ class Identification(Node):
         for name, work in (('identify', self._identify), ('payload', self._weigh)):
             self.create_service(Trigger, f'~/{name}', self._answering(work),
                                 callback_group=group)
-        every(self, 1.0, lambda: self._diagnostics.publish(diagnostics(self, *self._state)))
+        urdf = _text(own.urdf_file) if own.online and own.urdf_file else ''
+        self._online = (Online(self, own.method, own.topics, urdf, options) if own.online
+                        else None)
+        every(self, 1.0, self._diagnose)
         self.get_logger().info(f'method {own.method}; call ~/identify')
+
+    def _diagnose(self):
+        level, words, values = self._state
+        if self._online:
+            complaint, more = self._online.health()
+            values = {**values, **more}
+            if complaint:
+                level, words = 'error', complaint
+        self._diagnostics.publish(diagnostics(self, level, words, values))
 
     def _remember(self, message):
         self._last = message.data

@@ -19,16 +19,15 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from ..dynamics.robot_model import gravity_from_mounting
-from ..errors import ConfigError, InertialIdError, RecordingError, RobotModelError
+from ..errors import ConfigError, InertialIdError, RobotModelError
 from ..estimation.identified_model import IdentifiedModel
 from ..identify import check_robot, prediction_options
-from ..measurement.messages import decode, DECODERS
 from ..methods import METHODS
 from ..options import check_ranges, option
 from .base_imu import BaseImu
-from .conversions import (declare_options, DEPTH, diagnostics, every, latched, message_class,
-                          stream)
+from .conversions import declare_options, DEPTH, diagnostics, every, latched
 from .running import run
+from .streams import Streams
 
 OUTSIDE = 0.1  # how far beyond the identified range, as a share of it, is called outside
 JOINT_STATES = 'joint_states'
@@ -66,7 +65,7 @@ class TorquePrediction(Node):
         self._gravity = None  # by the base IMU
         _check_mounting(self._options.mounting, self._options)
         self._model = self._robot = self._rows = self._live = self._description = None
-        self._readers, self._types, self._messages = {}, {}, {}  # all by topic
+        self._streams = Streams(self, self._complain, self._options.reliability)
         self._refusal = 'no model yet'
         self._complaint, self._outside = '', {}
         self._gaps = self._heard = 0
@@ -172,39 +171,16 @@ class TorquePrediction(Node):
                 else (self._options.joint_states_topic or JOINT_STATES,))
 
     def _look_for_publishers(self):
-        """Subscribe to the topics that have got a publisher since the last look."""
-        for topic in [t for t in self._readers if self._live and t not in self._live.topics]:
-            self.destroy_subscription(self._readers.pop(topic))
-            del self._messages[topic]
-        waiting = [t for t in self._topics() if t not in self._readers]
-        graph = dict(self.get_topic_names_and_types()) if waiting else {}
-        for topic in waiting:
-            types = graph.get(self.resolve_topic_name(topic))
-            if not types or not self.count_publishers(topic):
-                continue
-            kind = message_class(types[0]) if types[0] in DECODERS else None
-            if kind is None:
-                self._complain(f'{topic} of type {types[0]} cannot be read')
-                continue
-            self._types[topic], self._messages[topic] = types[0], []
-            qos = stream(self, topic, self._options.reliability)
-            self._readers[topic] = self.create_subscription(
-                kind, topic, self._messages[topic].append, qos, raw=True)
+        self._streams.look(self._topics())
 
     def _hear(self):
-        """Decode what has come since the last time, as a bag is decoded, for the method."""
-        for topic, messages in self._messages.items():
-            batch, messages[:] = [bytes(m) for m in messages], []
-            if not batch or self._live is None or topic not in self._live.topics:
-                continue
-            # Where a driver does not stamp, the time of reception would be mistaken for it.
-            header = DECODERS[self._types[topic]].header
-            received = 0 if header else self.get_clock().now().nanoseconds
-            try:
-                self._live.add(decode(self._types[topic], batch, topic, [received] * len(batch)))
-            except RecordingError as error:
-                self._complain(str(error))
-        if self._live is not None and self._live.gaps > self._gaps:
+        """Give the method what has come since the last time."""
+        if self._live is None:
+            self._streams.hand_to(lambda channel: None)  # of before the model
+            return
+        self._streams.hand_to(lambda channel: channel.topic in self._live.topics
+                              and self._live.add(channel))
+        if self._live.gaps > self._gaps:
             self._gaps = self._live.gaps
             self.get_logger().warning(f"{', '.join(self._live.topics)} jumped in time: starting "
                                       'anew', throttle_duration_sec=1.0)

@@ -1,0 +1,187 @@
+"""
+Online: the estimate while the robot moves.
+
+The first seconds are looked at as a recording is: cutoff, clocks, kind of velocity.  From then on
+new samples are filtered, written as rows, folded and forgotten; the triangles give the estimate
+at any moment, by the steps of identify.py.  What the estimate before predicted of samples it had
+not seen is its honest error (prequential; Dawid 1984).
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .entries import base_entries
+from .errors import ConfigError, EstimationError, RecordingError
+from .estimation.estimators import ESTIMATORS, Problem
+from .estimation.information import Information, one_thread
+from .estimation.known_parameters import with_known
+from .estimation.residuals import Residuals
+from .folding import refine, settle_shapes, standard, structure
+from .identify import robot_of
+from .measurement.recording import joined, Recording
+from .methods import METHODS
+
+WARM_UP = 8.0    # [s] of motion by which the signals are judged
+LONGEST = 30.0   # [s] that are kept while they excite nothing
+LAG = 2.0        # [s] behind the newest sample, which leaves the filter as long as a recording's
+REMEMBERED = 0.95  # of the residuals' statistics from one second to the next
+FOLDED = ('ordinary', 'weighted', 'ridge')  # estimators that need no second look at the data
+
+
+@dataclass(frozen=True)
+class OnlineEstimate:
+    """
+    What is known so far.
+
+    base : entries as in IdentifiedModel.base; seconds, samples : learnt from
+    unseen_percent : residual of new samples under the estimate before, relative; None at first
+    """
+
+    base: list
+    seconds: float
+    samples: int
+    rank: int
+    condition_number: float
+    unseen_percent: float
+
+
+class OnlineIdentification:
+    """
+    One robot while it moves: ``add`` new samples, ``estimate`` now and then.
+
+    urdf : text; options : of the method with EstimationOptions
+    waiting : why there is no estimate yet, '' once there is
+    """
+
+    def __init__(self, urdf, options, method='serial_arm'):
+        if not hasattr(METHODS[method], 'live'):
+            raise ConfigError('nothing to learn online', found=f'method {method}',
+                              exists=[n for n, m in METHODS.items() if hasattr(m, 'live')])
+        if options.estimator not in FOLDED or options.consistent or options.choose_friction:
+            raise ConfigError('online estimation', expected=f'estimator: one of {FOLDED}',
+                              found=f'{options.estimator}, consistent: {options.consistent}, '
+                              f'choose_friction: {options.choose_friction}',
+                              do='identify from a recording for these')
+        self._urdf, self._options, self._method = urdf, options, method
+        self._rows = METHODS[method]
+        self._first, self._live, self._robot = {}, None, None
+        self._seconds, self._next = 0.0, -np.inf
+        self._told, self._residuals = None, Residuals()
+        self.summary, self.waiting = {}, f'the first {WARM_UP:.0f} s of motion'
+
+    @property
+    def gaps(self):
+        """Return how often the stream broke and was begun anew."""
+        return self._live.gaps if self._live else 0
+
+    def add(self, channel):
+        """Take a Channel of new samples; RecordingError says which of them cannot be used."""
+        if self._live is None:
+            self._first.setdefault(channel.topic, []).append(channel)
+            return
+        for topic in self._live.topics:  # with or without the slash
+            if topic.lstrip('/') == channel.topic.lstrip('/'):
+                self._live.add(replace(channel, topic=topic))
+
+    def estimate(self):
+        """Learn what has come and return the OnlineEstimate, None as long as there is none."""
+        with one_thread():
+            if self._live is None and not self._begin():
+                return None
+            while (taken := self._live.take()) is not None:
+                self._learn(taken[1])
+            try:
+                return self._estimate()
+            except EstimationError as error:  # too few samples yet
+                self.waiting = str(error)
+                return None
+
+    def _begin(self):
+        """Look at the first seconds as at a recording; say in ``waiting`` what it lacks."""
+        channels = {topic: joined(parts) for topic, parts in self._first.items()}
+        if not channels:
+            return False
+        recording = Recording(channels, self._urdf)
+        ends = [c.stamp_ns.max() for c in channels.values()]
+        span = (max(ends) - recording.origin_ns()) * 1e-9
+        if span < WARM_UP:
+            return False
+        if span > LONGEST:
+            recording = recording.window(span - LONGEST)
+            self._first = {topic: [c] for topic, c in recording.channels.items()}
+        try:
+            robot = robot_of(recording, self._options, self._urdf, self._method)
+            observation = self._rows.observe(recording, robot, self._options)
+        except RecordingError as error:
+            self.waiting = str(error)
+            return False
+        self.summary, self._robot = dict(observation.summary), robot
+        fixed = replace(self._options, cutoff=self.summary['cutoff'],
+                        velocity=self.summary['velocity'])
+        columns = with_known(self._rows.parameters(robot, fixed), fixed.given)
+        base, keep, choices = structure(self._rows, [robot], columns)
+        self._structure = base, columns, keep, choices
+        self._information = Information(int(keep.max()) + 1)
+        live = self._rows.live(robot, fixed, LAG, self.summary)
+        for channel in [_channel(recording.channels, topic) for topic in live.topics]:
+            live.add(channel)
+        self._live, self._first, self.waiting = live, {}, ''
+        return True
+
+    def _learn(self, state):
+        """Fold a state's samples in, as thinned out as in a recording; hear their residuals."""
+        period = self.summary['decimate'] / self.summary['rate']
+        fresh = np.flatnonzero(state.t > self._next)
+        if not fresh.size:
+            return
+        state = state.rows(slice(fresh[0], None, self.summary['decimate']))
+        self._next = state.t[-1] + 0.999 * period
+        _, columns, keep, _ = self._structure
+        if self._told is not None:
+            base, values = self._told
+            self._residuals.fade(REMEMBERED ** (len(state.t) * period))
+            for block in self._blocks(state, base.parameters):
+                self._residuals.add(block, {g.name: g.W @ values[g.columns]
+                                            for g in block.groups})
+        for block in self._blocks(state, columns):
+            self._information.fold(block, keep)
+            self._seconds += len(block.t) * period
+
+    def _blocks(self, state, columns):
+        """Yield the RegressorBlocks of samples whose measured side was heard."""
+        for block in self._rows.regress(state, self._robot, columns):
+            heard = np.all([np.isfinite(g.y) & np.isfinite(g.y_raw) for g in block.groups], axis=0)
+            if heard.any():
+                yield block if heard.all() else block.rows(np.flatnonzero(heard))
+
+    def _estimate(self):
+        base, folds, grid = settle_shapes(*self._structure, [self._information])
+        options, problem = self._options, Problem(folds[0], base, {}, grid=grid)
+        laws = ({self._structure[1][k].law for k in range(len(self._structure[1]))
+                 if self._structure[1][k].name in self._structure[3]}
+                & set(options.refine_shapes))
+        refined = refine(problem, laws) if grid else None
+        if refined:
+            base = refined.base
+            problem = replace(problem, base=base,
+                              information=self._information.combine(grid.columns(base)))
+        found = ESTIMATORS[options.estimator](
+            replace(problem, correlation=self._residuals.correlation()))
+        if refined:
+            found = refined.widen(found)
+        self._told = base, standard(base, found)
+        fit = self._residuals.filtered
+        return OnlineEstimate(
+            base_entries(base, found), self._seconds,
+            max(g.rows for g in self._information.groups.values()), found.rank,
+            found.condition_number, fit.summary()['relative_percent'] if fit.samples else None)
+
+
+def _channel(channels, topic):
+    """Return the Channel of a topic, named as the topic is."""
+    for name, channel in channels.items():
+        if name.lstrip('/') == topic.lstrip('/'):
+            return replace(channel, topic=topic)
+    raise RecordingError(f'{topic} was not heard', exists=tuple(channels),
+                         do='add it to topics:')

@@ -1,0 +1,59 @@
+"""The node identification while the robot moves: the table on the topic becomes that of the bag."""
+
+import numpy as np
+import pytest
+
+rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
+pytest.importorskip('mujoco', reason='the simulated arm needs mujoco')
+
+import arm_recordings  # noqa: E402
+from live_graph import LATCHED  # noqa: E402
+from std_msgs.msg import Float64MultiArray, String  # noqa: E402
+
+from ros_inertial_id.identify import identify, options_class  # noqa: E402
+from ros_inertial_id.measurement.bag import write_recording  # noqa: E402
+
+SECONDS = 24.0
+
+
+@pytest.fixture(scope='module')
+def moving(tmp_path_factory):
+    """Return the path of a bag of the moving arm and the model identified from it."""
+    recording, _ = arm_recordings.simulated(arm_recordings.random_arm_motion(5), SECONDS)
+    path = tmp_path_factory.mktemp('online') / 'bag'
+    write_recording(path, recording)
+    return path, identify([recording], options_class('serial_arm')()).model
+
+
+def rows(message):
+    """Return {name: (value, standard error)} of a table."""
+    names = message.layout.dim[0].label.split(',')
+    assert message.layout.dim[1].label == 'value,standard_error'
+    return dict(zip(names, np.array(message.data).reshape(len(names), 2)))
+
+
+def test_estimate_on_the_topic_becomes_that_of_the_recording(graph, moving):
+    path, model = moving
+    player = graph.run('bag_player.py', path, 3000)
+    graph.start('identification', online=True)
+    tables = graph.listen(Float64MultiArray, 'identification/online_parameters')
+    graph.node.create_publisher(String, 'robot_description', LATCHED).publish(
+        String(data=arm_recordings.ARM.read_text()))
+    graph.until(lambda: 'waiting: the first' in graph.health('identification')[2].get(
+        'online', ''), 'the description')
+    graph.until(lambda: graph.node.count_subscribers('joint_states'), 'the subscription')
+    player.say('go')
+    graph.until(lambda: float(graph.health('identification')[2].get('online seconds', 0))
+                > SECONDS - 6.0, 'all of the motion')  # the filter's ends and LAG less
+    health = graph.health('identification')[2]
+    assert health['online gaps'] == '0'
+    assert float(health['online residual of unseen data [%]']) < 5.0
+    last = rows(tables[-1])
+    assert [b['name'] for b in model.base] == list(last)
+    for b in model.base:
+        value, error = last[b['name']]
+        # A quarter of the data differs: estimates by less than their error, with room.
+        assert abs(value - b['value']) < 2.0 * b['standard_error']
+        assert 0.5 < error / b['standard_error'] < 2.0
+    assert graph.call('identification/forget').success
+    graph.until(lambda: 'online' in graph.health('identification')[2], 'it to begin anew')
