@@ -40,7 +40,7 @@ setup(
         'ros': ros('jazzy'),
         'ros-kilted': ros('kilted'),
         'sim': ['mujoco>=3.2'],
-        'test': ['pytest>=7', 'pytest-timeout', 'mujoco>=3.2', 'flake8'],
+        'test': ['pytest>=7', 'pytest-timeout', 'pytest-xdist', 'mujoco>=3.2', 'flake8'],
     },
     entry_points={'console_scripts': ['inertial-id = ros_inertial_id.cli:main']},
     zip_safe=True,

@@ -1,8 +1,12 @@
 """What all tests share: the recordings of real robots, and simulated ones made in memory."""
 
-import mujoco_arm
-import numpy as np
-import pytest
+import os
+
+os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')  # tests run side by side, one per core
+
+import mujoco_arm  # noqa: E402
+import numpy as np  # noqa: E402
+import pytest  # noqa: E402
 
 
 @pytest.fixture(scope='session')
