@@ -1,4 +1,4 @@
-"""The node identification while the robot moves: the table on the topic becomes that of the bag."""
+"""The node identification while the robot moves: its table becomes that of the bag."""
 
 import numpy as np
 import pytest
