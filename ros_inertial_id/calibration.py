@@ -14,6 +14,7 @@ from .estimation.estimators import ESTIMATORS, Problem
 from .estimation.information import Information
 from .estimation.residuals import Residuals
 from .measurement.body_sources import BodiesState
+from .methods.description_text import with_entries
 from .methods.link_tree import free_joint, random_bodies
 from .methods.platform_calibration import (calibration_blocks, calibration_parameters,
                                            predicted_state, stiffness_of, without_moment)
@@ -142,12 +143,9 @@ def _result(value, covariance, rest, text):
     K, dK = stiffness_of(value), stiffness_of(error)
     damping, preload = np.diag(value[31:37]), value[37:43]
     rpy = Rotation.from_matrix(rest[1]).as_euler('xyz')
-    data = yaml.safe_load(text)
-    data['platform'] |= {
-        'stiffness': K.tolist(), 'damping': damping.tolist(), 'preload': preload.tolist(),
-        'rest_position': rest[0].tolist(), 'rest_rpy': rpy.tolist(),
-        'inertial': value[:10].tolist(),
+    text = with_entries(text, ('platform',), {
+        'stiffness': K, 'damping': damping, 'preload': preload, 'rest_position': rest[0],
+        'rest_rpy': rpy, 'inertial': value[:10],
         'covariance': [' '.join(f'{x:.9g}' for x in row[:k + 1])
-                       for k, row in enumerate(covariance)]}
-    return Calibration(K, dK, damping, preload, value[:10], error[:10], rest[0], rpy,
-                       yaml.safe_dump(data, sort_keys=False))
+                       for k, row in enumerate(covariance)]})
+    return Calibration(K, dK, damping, preload, value[:10], error[:10], rest[0], rpy, text)

@@ -97,6 +97,6 @@ def _identify(verb):
     verb.add_argument('--estimator', help='ridge (default), weighted, ordinary, robust, ...')
     verb.add_argument('--consistent', action='store_const', const=True,
                       help='full parameters of bodies that can exist')
-    verb.add_argument('--urdf-out', help='write the URDF with the identified inertias there '
-                      '(with --consistent)')
+    verb.add_argument('--urdf-out', help='write the description with the identified inertias '
+                      'there: a URDF, or the YAML of a rig (with --consistent)')
     verb.add_argument('--out', required=True, help='folder for model.yaml and report.html')

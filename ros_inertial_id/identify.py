@@ -8,15 +8,15 @@ from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
+from .consistent_links import consistent_links
 from .dynamics.robot_model import gravity_from_mounting
 from .entries import base_entries, mounting_entry, provenance, robot_entry
 from .errors import ConfigError, RecordingError, RobotModelError
-from .estimation.consistency import consistent
 from .estimation.estimators import ESTIMATORS, Problem
 from .estimation.friction_choice import choose_laws
 from .estimation.identified_model import IdentifiedModel
 from .estimation.information import one_thread
-from .estimation.known_parameters import is_known, with_known
+from .estimation.known_parameters import with_known
 from .estimation.statistics import condition_causes, essential_parameters, whiteness
 from .folding import fold, merge, places, refine, settle_shapes, standard, structure
 from .inherited_errors import inherited_errors, widened
@@ -109,7 +109,9 @@ def identify(recordings, options, *, method='serial_arm', urdf='', validate=(), 
     statistics.update(told, **_diagnostics(total, base, estimate, residuals))
     values = standard(base, estimate)
     if options.consistent:
-        values, statistics['consistent'] = _consistent(total, base, estimate, options)
+        values, statistics['consistent'] = consistent_links(
+            rows, robots[0], Problem(total, base, estimate.correlation), estimate, options,
+            inherited)
     model = IdentifiedModel(
         method, asdict(options), robot_entry(robots[0]),
         mounting_entry(rows, robots, recordings, options, base),
@@ -248,20 +250,3 @@ def _diagnostics(information, base, estimate, residuals):
         return {'essential': [names[k] for k in essential],
                 'condition_causes': condition_causes(problem, estimate),
                 'whiteness': whiteness(residuals)}
-
-
-def _consistent(information, base, estimate, options):
-    """Return consistent standard parameters, and what is told of them beside the free ones."""
-    given = [p for p in with_known(base.parameters, options.given)
-             if any(line.split()[0] in (p.name, p.owner) for line in options.given)]
-    masses = {p.owner: p.nominal for p in given if p.unit == 'kg' and is_known(p)}
-    with one_thread():
-        found = consistent(Problem(information, base, estimate.correlation), estimate,
-                           masses=masses, total_mass=options.total_mass or None,
-                           known=[p.name for p in given if p.unit != 'kg' or not is_known(p)])
-    return found.values, {
-        'training': fits(information, found.params), 'loss_percent': found.loss_percent,
-        'smallest_pseudo_inertia_eigenvalue': found.smallest_eigenvalue,
-        'base': dict(zip(base.names(), found.params.tolist())),
-        'standard_error': dict(zip(base.names(), np.sqrt(np.diag(found.cov_params)).tolist())),
-        'unconstrained_values': standard(base, estimate).tolist()}

@@ -27,12 +27,14 @@ class PostureResult:
 
     base : BaseParameters of all postures that the joints allow; estimate : of these postures
     missing : expressions of what further motion must show, see ``open_directions``
+    information : about the base columns, that the estimate is of
     """
 
     robot: object
     base: BaseParameters
     estimate: Estimate
     missing: tuple
+    information: Information
 
     def value(self, combination):
         """
@@ -72,7 +74,7 @@ def identify_postures(text, postures, options=None, gravity=(0.0, 0.0, -9.81)):
     keep[base.independent] = np.arange(len(base))
     information.fold(posture_block(postures, robot, columns), keep)
     estimate = ordinary(Problem(information, base, {}))
-    return PostureResult(robot, base, estimate, open_directions(robot, columns, base))
+    return PostureResult(robot, base, estimate, open_directions(robot, columns, base), information)
 
 
 def _rows(robot, columns, rng):

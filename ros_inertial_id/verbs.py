@@ -12,11 +12,11 @@ from tqdm import tqdm
 from .config import load_design, load_options
 from .dynamics.robot_model import gravity_from_mounting, robot_from_options
 from .errors import ConfigError
-from .estimation.corrected_urdf import corrected_urdf
 from .estimation.identified_model import IdentifiedModel, plain
 from .excitation.design import design
 from .excitation.design_files import write_design
-from .identify import identify, robot_of, validation
+from .identified_description import identified_description
+from .identify import identify, validation
 from .identify_gravity import identify_gravity
 from .identify_payload import identify_payload
 from .measurement.bag import read_bag
@@ -63,9 +63,8 @@ def identify_(options):
     _write(files['model'], model.to_yaml())
     write_report(result, files['report'])
     if options.urdf_out:
-        robot = robot_of(bags[0], settings, urdf, method)
         files['urdf'] = pathlib.Path(options.urdf_out)
-        _write(files['urdf'], corrected_urdf(robot, model.parameters, model.values, model.region))
+        _write(files['urdf'], identified_description(model, bags[0], settings, urdf))
     paths = {name: str(path) for name, path in files.items()}
     _print(options, dict(_outline(model), **told, **paths),
            '\n'.join([summary(model), *_gravity_words(told), *paths.values()]))

@@ -120,7 +120,7 @@ def test_stays_at_nominal_where_data_say_nothing():
 
 
 def test_bodies_without_extent_are_mended():
-    point = np.array([[2.0, 0.2, 0, 0, 0, 0, 0.02, 0, 0, 0.02], np.zeros(10)])
+    point = np.array([[2.0, 0.2, 0, 0, 0, 0, 0.02, 0, 0, 0.02]])
     assert np.linalg.eigvalsh(solid(point)).min() > 0.0
     np.testing.assert_allclose(parameters_of(solid(point))[0], point[0], atol=1e-5)
 

@@ -17,7 +17,7 @@ Nemirovskii 1994).
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, null_space
+from scipy.linalg import cho_factor, cho_solve, null_space, solve_triangular
 
 from ..dynamics.friction import passive_rows
 from ..dynamics.inertial_parameters import bodies, parameters_of, pseudo_inertia
@@ -29,7 +29,6 @@ DISSIPATION = 0.1  # weight of -log(friction): shifts by 0.1 standard errors at 
 NEWTON_STEPS = 200
 DECREMENT = 1e-10  # squared Newton decrement left: twice the distance of the objective from best
 THINNEST = 1e-3    # m of a nominal body without extent: its belief must have an inverse
-LIGHTEST = 0.1     # kg, likewise without mass
 ARMIJO = 0.1
 
 _UNIT = np.array([pseudo_inertia(row) for row in np.eye(10)])  # (10, 4, 4)
@@ -56,16 +55,20 @@ class ConsistentEstimate:
     steps: int
 
 
-def consistent(problem, estimate, *, masses=None, total_mass=None, known=()):
+def consistent(problem, estimate, *, masses=None, total_mass=None, known=(), inherited=None):
     """
     Return the ConsistentEstimate of a Problem, weighted as its unconstrained Estimate was.
 
     masses : {link: known mass [kg]}; total_mass : known sum of the masses of all moving links
     known : names of parameters to keep at nominal, give or take their spread
+    inherited : (b, k) errors of unit size that all rows share, see inherited_errors.py
     EstimationError when the known masses contradict one another or the links.
     """
     base = problem.base
-    cost = _cost(problem, estimate, known)
+    if not bodies(base.parameters):
+        raise EstimationError('consistent: no body has all ten parameters',
+                              do='let all ten of every body be identified')
+    cost = _cost(problem, estimate, known, inherited)
     x, free = _start(cost, base.parameters, dict(masses or {}), total_mass)
     x, hessian, steps = _minimise(cost, x, free)
     K = base.matrix()
@@ -146,15 +149,17 @@ class _Cost:
         return gradient, hessian
 
 
-def _cost(problem, estimate, known):
+def _cost(problem, estimate, known, inherited):
     parameters = problem.base.parameters
     A, b, rest = problem.information.system(effective_deviation(problem, estimate.deviation))
+    if inherited is not None:
+        A, b = _doubted(A, b, inherited)
     first = np.array(list(bodies(parameters).values()), dtype=int)
     body = first[:, None] + np.arange(10)
     nominal = np.array([p.nominal for p in parameters])
     other = np.setdiff1d(np.arange(len(parameters)), body)
     weight = 1.0 / np.array([p.spread for p in parameters])[other]
-    P0 = solid(nominal[body])
+    P0 = np.array([_believed(parameters[k:k + 10]) for k in first])
     kept = [k for k, p in enumerate(parameters) if p.name in known]
     pins = np.eye(len(parameters))[kept] / np.array([[parameters[k].spread] for k in kept]
                                                     ).reshape(-1, 1)
@@ -163,12 +168,24 @@ def _cost(problem, estimate, known):
                  nominal[other], weight, passive_rows(parameters))
 
 
+def _doubted(A, b, inherited):
+    """Return rows A, b that say no more than rows with errors ``inherited`` in common can."""
+    moved = A @ inherited
+    factor = np.linalg.cholesky(np.eye(len(A)) + moved @ moved.T)
+    return solve_triangular(factor, A, lower=True), solve_triangular(factor, b, lower=True)
+
+
+def _believed(parameters):
+    """Return P0 (4, 4) of ten Parameters; without a nominal mass, a ball as wide as believed."""
+    if parameters[0].nominal > 0.0:
+        return solid(np.array([[p.nominal for p in parameters]]))[0]
+    mass, inertia = parameters[0].spread, parameters[4].spread
+    return np.diag([inertia / 5.0] * 3 + [mass])  # second moments of a ball: m r^2 / 5
+
+
 def solid(parameters):
-    """Return pseudo-inertias (n, 4, 4) of bodies (n, 10), mended where they are of no solid."""
+    """Return pseudo-inertias (n, 4, 4) of bodies (n, 10) with mass, mended where too thin."""
     P = pseudo_inertia(parameters)
-    mass = P[:, 3, 3]
-    light = ~(mass > 0.0)
-    P[light] = LIGHTEST * np.diag([0.05 ** 2] * 3 + [1.0])  # 0.1 kg, 5 cm: a small unknown part
     for k, p in enumerate(P):
         centre = p[:3, 3] / p[3, 3]
         w, V = np.linalg.eigh(p[:3, :3] - p[3, 3] * np.outer(centre, centre))

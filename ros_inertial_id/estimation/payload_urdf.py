@@ -1,0 +1,49 @@
+"""
+A payload as a link of the URDF: the given text with one link and one fixed joint more.
+"""
+
+import xml.etree.ElementTree as ET
+
+import numpy as np
+
+from ..dynamics.inertial_parameters import inertia_tensor, pseudo_inertia
+from ..errors import EstimationError, RobotModelError
+
+
+def urdf_with_payload(urdf, frame, parameters, name='payload'):
+    """
+    Return the URDF text with a link ``name`` fixed to the link ``frame``.
+
+    parameters : (10,) of the payload about and along that frame
+    EstimationError when no body has them; RobotModelError without such a link.
+    """
+    links = [link.get('name') for link in ET.fromstring(urdf).findall('link')]
+    if frame not in links:
+        raise RobotModelError('the payload cannot be put into the URDF', expected='the link in '
+                              'whose frame the sensor measures', found=repr(frame), exists=links)
+    if name in links:
+        raise RobotModelError(f'the URDF has a link {name!r} already', do='give the URDF of the '
+                              'arm without its payload')
+    pi = np.asarray(parameters, dtype=float)
+    if np.linalg.eigvalsh(pseudo_inertia(pi))[0] <= 0.0:
+        raise EstimationError('no body has the parameters of the payload',
+                              do='identify with --consistent')
+    centre = pi[1:4] / pi[0]
+    inertia = inertia_tensor(pi) - pi[0] * (centre @ centre * np.eye(3) - np.outer(centre, centre))
+    places = {f'i{"xyz"[i]}{"xyz"[j]}': float(inertia[i, j]) for i in range(3)
+              for j in range(i, 3)}
+    tensor = ' '.join(f'{key}="{value!r}"' for key, value in places.items())
+    new = f'''  <link name="{name}">
+    <inertial>
+      <origin xyz="{' '.join(repr(float(x)) for x in centre)}"/>
+      <mass value="{float(pi[0])!r}"/>
+      <inertia {tensor}/>
+    </inertial>
+  </link>
+  <joint name="{name}_joint" type="fixed">
+    <parent link="{frame}"/>
+    <child link="{name}"/>
+  </joint>
+'''
+    end = urdf.rindex('</robot>')
+    return urdf[:end] + new + urdf[end:]
