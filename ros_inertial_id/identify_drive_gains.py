@@ -36,22 +36,20 @@ def load_parameters(mass, center_of_mass, inertia=None):
     return parameters_of(pseudo)
 
 
-def identify_drive_gains(bare, loaded, load, options, *, method='serial_arm', urdf='', link='',
-                         known=None):
+def identify_drive_gains(loaded, options, *, method='serial_arm', urdf='', link='', known=None):
     """
     Return the DriveGains of a robot whose efforts are no torques.
 
-    bare, loaded : Recordings without and with the load (either may be empty, see the errors)
-    load : (10,) its parameters in the joint frame of ``link`` (the last by default), or None
+    loaded : [(Recording, load (10,)), ...], parameters of what ``link`` (the last by default)
+        carries, in its joint frame; zeros: nothing
     options : of the method; effort is taken as recorded, whatever they say of it
     known : {joint: torque per effort} of gains that are known, e.g. from the datasheet
     """
     rows = METHODS[method]
-    options = replace(options, effort_kind='link', gear_ratio=(), drive_gain=(), coupling=())
-    if loaded and load is None:
-        raise ConfigError('recordings with a load', expected='its parameters', found='none')
-    recordings = [*bare, *loaded]
-    carries = [False] * len(bare) + [True] * len(loaded)
+    options = replace(options, effort_kind='link', drive_gain=())
+    if options.position_kind == 'link':
+        options = replace(options, gear_ratio=(), coupling=())
+    recordings = [recording for recording, _ in loaded]
     robots = [robot_of(r, options, urdf, method) for r in recordings]
     columns = rows.parameters(robots[0], options)
     later = {k for ks in alternatives(columns).values() for j, k in enumerate(ks)
@@ -62,35 +60,35 @@ def identify_drive_gains(bare, loaded, load, options, *, method='serial_arm', ur
     if link not in links:
         raise RobotModelError(f'{link!r} carries nothing', exists=tuple(links),
                               expected='a moving link')
-    pi = np.zeros(len(parameters))
-    pi[links[link]:links[link] + 10] = 0.0 if load is None else load
+    loads = np.zeros((len(loaded), len(parameters)))
+    loads[:, links[link]:links[link] + 10] = [load for _, load in loaded]
     observations = [rows.observe(r, robot, options) for r, robot in zip(recordings, robots)]
     with one_thread():
         base = structural_base(rows, robots, parameters)
         information = Information(len(base) + 1)
         identity = np.arange(len(base) + 1)
-        for block in _blocks(rows, robots, observations, carries, parameters, base, pi):
+        for block in _blocks(rows, robots, observations, loads, parameters, base):
             information.fold(block, identity)
         draft = solve_drive_gains(information, base, known)
         residuals = Residuals()
         x = np.append(draft.params, 1.0)
-        for block in _blocks(rows, robots, observations, carries, parameters, base, pi):
+        for block in _blocks(rows, robots, observations, loads, parameters, base):
             residuals.add(block, {g.name: g.W @ x[g.columns] / draft.gains[g.name]
                                   for g in block.groups})
         return solve_drive_gains(information, base, known, residuals.correlation())
 
 
-def _blocks(rows, robots, observations, carries, parameters, base, pi):
-    """Yield blocks of the base columns and the known load's torque, zero without it."""
+def _blocks(rows, robots, observations, loads, parameters, base):
+    """Yield blocks of the base columns and the torque of the known load."""
     place = np.full(len(parameters), -1)
     place[base.independent] = np.arange(len(base))
-    for robot, observation, carried in zip(robots, observations, carries):
+    for robot, observation, load in zip(robots, observations, loads):
         for state in observation.states(training=True):
             for block in rows.regress(state, robot, parameters):
                 groups = []
                 for g in block.groups:
                     seen = place[g.columns] >= 0
-                    torque = g.W @ pi[g.columns] * carried
+                    torque = g.W @ load[g.columns]
                     W = np.vstack([g.W.T[seen], torque])
                     groups.append(RowGroup(g.name, g.unit,
                                            np.append(place[g.columns][seen], len(base)), W.T,

@@ -8,7 +8,8 @@ import pytest
 
 from ros_inertial_id.errors import ConfigError, RecordingError
 from ros_inertial_id.measurement import kinematic_state, signals
-from ros_inertial_id.measurement.kinematic_state import effort_map, observe_joints, SignalOptions
+from ros_inertial_id.measurement.drives import effort_map
+from ros_inertial_id.measurement.kinematic_state import observe_joints, SignalOptions
 from ros_inertial_id.measurement.recording import Recording
 
 FIELDS = ('t', 'q', 'v', 'a', 'tau', 'tau_raw')
@@ -191,8 +192,25 @@ def test_efforts_of_motors_are_mapped_in_the_states(arm3_motion):
                                atol=1e-9)
 
 
+def test_motions_of_coupled_motors_are_those_of_the_joints(arm3_motion):
+    names, t, q, v, _, tau = arm3_motion
+    turns = np.diag([100.0, 120.0, 50.0])
+    turns[2, 1] = 40.0  # the third motor sits behind the second joint
+    zero = np.array([0.0, -np.pi / 2, 0.3])
+    recording = mujoco_arm.recording(names, t, (q - zero) @ turns.T, v @ turns.T,
+                                     tau @ np.linalg.inv(turns))
+    options = replace(SLOW, effort_kind='motor', position_kind='motor',
+                      gear_ratio=(100.0, 120.0, 50.0), position_offset=tuple(zero),
+                      coupling=tuple((turns / [100.0, 120.0, 50.0]).ravel()))
+    plain = whole(observe_joints(mujoco_arm.recording(names, t, q, v, tau), names, SLOW))
+    found = whole(observe_joints(recording, names, options))
+    for name in ('q', 'v', 'a', 'tau_raw'):
+        np.testing.assert_allclose(found[name], plain[name], atol=1e-9)
+
+
 @pytest.mark.parametrize('options, words', [
-    ({'gear_ratio': (1.0, 2.0, 3.0)}, 'expected effort_kind: motor or current; found link'),
+    ({'gear_ratio': (1.0, 2.0, 3.0)}, 'expected effort_kind: motor or current, or position_kind'),
+    ({'effort_kind': 'motor', 'gear_ratio': (1.0, 0.0, 3.0)}, 'a matrix that has an inverse'),
     ({'effort_kind': 'motor', 'gear_ratio': (1.0, 2.0)}, 'gear_ratio; expected 3 values'),
     ({'effort_kind': 'motor', 'coupling': (1.0, 2.0)}, 'coupling; expected 9 values, row by row'),
     ({'effort_kind': 'current'}, 'effort_kind: current needs drive_gain; expected 3 values')])

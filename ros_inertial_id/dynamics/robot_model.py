@@ -44,6 +44,7 @@ class RobotModel:
     lower, upper [rad], velocity [rad/s], effort [N m] : (n,) limits, nan where not given
     gravity_base : (3,) gravity in the base frame [m/s^2]
     pin_model : the pinocchio model, gravity set
+    motors : {joint: (n,)} motors that several joints turn, their speed per joint speed
     """
 
     name: str
@@ -63,6 +64,7 @@ class RobotModel:
     effort: np.ndarray
     gravity_base: np.ndarray
     pin_model: object = field(repr=False, compare=False)
+    motors: dict = field(default_factory=dict, repr=False, compare=False)
 
     def __len__(self):
         return len(self.joint_names)

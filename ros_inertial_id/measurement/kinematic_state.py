@@ -10,9 +10,10 @@ from typing import Mapping
 
 import numpy as np
 
-from ..errors import ConfigError, RecordingError
+from ..errors import RecordingError
 from ..options import option
 from . import signals
+from .drives import DriveOptions, effort_map, joint_side
 from .joint_channels import carries, check_effort, common_clock, find_channel, series_of
 from .periods import average, read_periods
 
@@ -23,23 +24,13 @@ STILL = 1e-3  # [rad or m]: a recording in which no joint moves more excites not
 
 
 @dataclass(frozen=True)
-class SignalOptions:
+class SignalOptions(DriveOptions):
     """How joint signals are read and prepared."""
 
     joint_states_topic: str = option(
         '', 'topic of the joint states; empty: the one that carries the joints')
     effort_topic: str = option(
         '', 'JointState topic of the efforts, where they are not in the joint states')
-    effort_kind: str = option(
-        'link', 'what effort is: torque on the link side, on the motor side, or current',
-        choices=('link', 'motor', 'current'))
-    gear_ratio: tuple = option((), 'motor turns per joint turn, one per joint; empty: 1',
-                               item=float)
-    drive_gain: tuple = option((), 'motor torque per current, one per joint; empty: 1',
-                               unit='N m/A', item=float)
-    coupling: tuple = option(
-        (), 'matrix C (row by row) of a coupled drive: motor angles = C joint angles; empty: none',
-        item=float)
     velocity: str = option(
         'auto', 'use measured velocities, differentiated positions, or decide by agreement',
         choices=('auto', 'measured', 'differentiated'))
@@ -202,6 +193,8 @@ def observe_joints(recording, joints, options=None, actuated=None):
     origin = recording.origin_ns()
     motion = find_channel(recording, joints, options.joint_states_topic, 'position')
     force = find_channel(recording, actuated, options.effort_topic or motion.topic, 'effort')
+    both, motion = force is motion, joint_side(motion, joints, options)
+    force = motion if both else force
     t = (motion.stamp_ns - origin) * 1e-9
     position = series_of(motion, 'position', joints, origin, t)
     velocity = (series_of(motion, 'velocity', joints, origin, t)
@@ -236,44 +229,13 @@ def observe_joints(recording, joints, options=None, actuated=None):
         'segments': len(clock.segments), 'duration': sum(c for _, c in clock.segments)
         * clock.period, 'cutoff': cutoff, 'cutoff_chosen': not options.cutoff,
         'motion_ends_at': valley, 'velocity': 'measured' if measured else 'differentiated',
-        'velocity_disagreement': agreement, 'effort_kind': options.effort_kind}
+        'velocity_disagreement': agreement, 'effort_kind': options.effort_kind,
+        'position_kind': options.position_kind}
     decimate = options.decimate or max(1, int(1.0 / (20.0 * cutoff * clock.period)))
     summary.update(decimate=decimate, **({'averaged_periods': count} if count else {}))
     return JointSpaceObservation(joints, position, velocity, effort, clock, kernel, measured,
                                  probe.effort_map, 0.0 if repeats else 1.0 / cutoff, decimate,
                                  summary, repeats)
-
-
-def effort_map(options, count):
-    """
-    Return the matrix (n, n) that turns recorded efforts into joint torques.
-
-    Motor angles = C G joint angles (G gear ratios, C coupling), so by virtual work joint torque
-    = G C' motor torque; a current first becomes a motor torque by the drive gain.
-    """
-    def per_joint(values, name):
-        if len(values) not in (0, count):
-            raise ConfigError(f'option {name}', expected=f'{count} values, one per joint',
-                              found=f'{len(values)} values')
-        return np.asarray(values, dtype=float) if len(values) else np.ones(count)
-
-    if len(options.coupling) not in (0, count * count):
-        raise ConfigError('option coupling', expected=f'{count * count} values, row by row',
-                          found=f'{len(options.coupling)} values')
-    if options.effort_kind == 'link':
-        if options.gear_ratio or options.drive_gain or options.coupling:
-            raise ConfigError('gear_ratio, drive_gain or coupling are given',
-                              expected='effort_kind: motor or current', found='link')
-        return np.eye(count)
-    coupling = np.eye(count)
-    if len(options.coupling):
-        coupling = np.asarray(options.coupling, dtype=float).reshape(count, count)
-    gains = np.ones(count)
-    if options.effort_kind == 'current':
-        if not len(options.drive_gain):
-            raise ConfigError('effort_kind: current needs drive_gain', expected=f'{count} values')
-        gains = per_joint(options.drive_gain, 'drive_gain')
-    return np.diag(per_joint(options.gear_ratio, 'gear_ratio')) @ coupling.T @ np.diag(gains)
 
 
 def _velocities(probe, measured):

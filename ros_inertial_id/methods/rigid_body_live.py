@@ -7,6 +7,7 @@ import numpy as np
 from ..dynamics.body_motion import frame_of
 from ..errors import ConfigError
 from ..measurement.body_sources import BodiesState
+from ..measurement.drives import DriveOptions
 from ..measurement.live import listen_to_joints, LiveMotion
 from .wrench_observation import state_of_frame
 
@@ -27,7 +28,7 @@ class LiveWrench(LiveMotion):
         if 'gravity' in found:
             self._gravity = np.linalg.norm(self._gravity) * np.array(found['gravity']['direction'])
         listen_to_joints(self, options.joint_states_topic or found['topic'],
-                         robot.arm.joint_names)
+                         robot.arm.joint_names, DriveOptions())
         self.listen(topic, self._feel)
 
     def _feel(self, channel):

@@ -5,7 +5,7 @@ Rows ``W(q, v, a; gravity_base) [standard parameters, friction] = tau``, one gro
 Sources: Troebinger et al. (generalized base inertial parameter set), Khalil and Dombre 2002.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,7 +14,8 @@ from ..dynamics.inertial_parameters import body_parameters
 from ..dynamics.regressor import BLOCK, RegressorBlock, RowGroup, tree_rows
 from ..dynamics.robot_model import RobotOptions, robot_from_options
 from ..errors import ConfigError
-from ..measurement.kinematic_state import (effort_map, JointSpaceState, observe_joints,
+from ..measurement.drives import effort_map, motor_speeds
+from ..measurement.kinematic_state import (JointSpaceState, observe_joints,
                                            SignalOptions)
 from ..measurement.live import listen_to_efforts, listen_to_joints, LiveMotion
 from ..options import option
@@ -25,6 +26,8 @@ USUAL = ('viscous', 'coulomb', 'offset', 'armature')
 # Free inertias swallow what bends the friction curve and what pulls like a spring (cables,
 # gravity compensation); inertias of bodies that can exist cannot, so it needs columns of its own.
 UNHIDDEN = ('spring', 'power')
+MOTOR = ' motor'  # ends the owner's name of what a motor brakes that several joints turn
+TURNING = ('viscous', 'coulomb', 'coulomb_atan', 'armature')  # laws that such a motor has
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,8 @@ class Options(RobotOptions, SignalOptions, FrictionOptions):
 
 def build(urdf, options, gravity_base):
     """Return the RobotModel of a URDF text under gravity (3,) in the base frame [m/s^2]."""
-    return robot_from_options(urdf, options, gravity_base)
+    robot = robot_from_options(urdf, options, gravity_base)
+    return replace(robot, motors=motor_speeds(options, len(robot)))
 
 
 def parameters(robot, options):
@@ -63,6 +67,11 @@ def parameters(robot, options):
     for j, joint in enumerate(robot.joint_names):
         limit = robot.effort[j] if robot.effort[j] > 0 else 100.0
         out += friction_parameters(j + 1, joint, laws, limit, shapes)
+    for j in robot.motors:  # what several joints turn brakes by its own speed, not by theirs
+        limit = robot.effort[j] if robot.effort[j] > 0 else 100.0
+        own = friction_parameters(j + 1, robot.joint_names[j] + MOTOR,
+                                  [law for law in laws if law in TURNING], limit, shapes)
+        out += [replace(p, name=p.name.rstrip('0123456789') + f'm{j + 1}') for p in own]
     return tuple(out)
 
 
@@ -81,11 +90,11 @@ def observe(recording, robot, options):
 def regress(state, robot, parameters):
     """Yield the RegressorBlocks of a JointSpaceState; columns as ``parameters``."""
     bodies = 10 * len(robot)
-    friction = [[k for k, p in enumerate(parameters) if k >= bodies and p.owner == joint]
-                for joint in robot.joint_names]
+    levers = {k: _lever(robot, p) for k, p in enumerate(parameters) if k >= bodies}
+    friction = [[k for k, lever in levers.items() if lever[j]] for j in range(len(robot))]
     columns = [np.concatenate([_body_columns(robot.subtree(j)), friction[j]]).astype(int)
                for j in range(len(robot))]
-    dissipation = [_friction(state, j, [parameters[k] for k in friction[j]])
+    dissipation = [_friction(state, j, [(parameters[k], levers[k]) for k in friction[j]])
                    for j in range(len(robot))]
     for low in range(0, len(state.t), BLOCK):
         part = slice(low, low + BLOCK)
@@ -98,20 +107,31 @@ def regress(state, robot, parameters):
         yield RegressorBlock(state.t[part], state.segment, tuple(groups))
 
 
-def _friction(state, joint, parameters):
+def _lever(robot, parameter):
+    """Return (n,) how fast each joint turns what a friction Parameter brakes: 1 for its own."""
+    if parameter.owner.endswith(MOTOR):
+        return robot.motors[robot.joint_names.index(parameter.owner.removesuffix(MOTOR))]
+    return np.array([float(joint == parameter.owner) for joint in robot.joint_names])
+
+
+def _friction(state, joint, pairs):
     """Return the friction columns (k, N) of a joint, those with corners filtered as tau was."""
     def columns(chosen):
-        return lambda q, v, a: np.stack([friction_column(p, q[:, joint], v[:, joint], a[:, joint])
-                                         for p in chosen], axis=1)
+        return lambda q, v, a: np.stack([lever[joint] * friction_column(
+            p, *(_turned(x, joint, lever) for x in (q, v, a))) for p, lever in chosen], axis=1)
 
-    out = np.empty((len(parameters), len(state.t)))
-    sharp = [k for k, p in enumerate(parameters) if p.shape is not None]
-    plain = [k for k in range(len(parameters)) if k not in sharp]
+    out = np.empty((len(pairs), len(state.t)))
+    sharp = [k for k, (p, _) in enumerate(pairs) if p.shape is not None]
+    plain = [k for k in range(len(pairs)) if k not in sharp]
     if plain:
-        out[plain] = columns([parameters[k] for k in plain])(state.q, state.v, state.a).T
+        out[plain] = columns([pairs[k] for k in plain])(state.q, state.v, state.a).T
     if sharp:
-        out[sharp] = state.filtered(columns([parameters[k] for k in sharp])).T
+        out[sharp] = state.filtered(columns([pairs[k] for k in sharp])).T
     return out
+
+
+def _turned(x, joint, lever):
+    return x[:, joint] if np.count_nonzero(lever) == 1 else x @ lever
 
 
 def _body_columns(bodies):
@@ -139,6 +159,6 @@ def live(robot, options, lag, found):
     out = LiveMotion(options.cutoff, options.velocity == 'measured', lag,
                      effort_map(options, len(robot)))
     motion = options.joint_states_topic or 'joint_states'
-    listen_to_joints(out, motion, robot.joint_names)
+    listen_to_joints(out, motion, robot.joint_names, options)
     listen_to_efforts(out, options.effort_topic or motion, robot.joint_names)
     return out
