@@ -235,3 +235,25 @@ def test_a_long_csv_is_read_in_blocks_without_a_seam(tmp_path):
     channel = imported(tmp_path, log)
     np.testing.assert_array_equal(channel.fields['position'], table[:, 1:])
     np.testing.assert_array_equal(channel.stamp_ns, np.arange(n) * 1_000_000)
+
+
+def test_a_csv_without_header_is_read_by_the_names_of_its_columns(tmp_path):
+    """As UR logs come: time, positions, velocities, something else, currents."""
+    table = np.column_stack([np.arange(N) * 0.01, Q, V, np.ones(N), TAU])
+    path = tmp_path / 'log.csv'
+    np.savetxt(path, table, delimiter=',', fmt='%.17g')
+    channel = imported(tmp_path, path, columns='time q1..q3 v1..v3 - current1..current3')
+    np.testing.assert_array_equal(channel.fields['position'], Q)
+    np.testing.assert_array_equal(channel.fields['velocity'], V)
+    np.testing.assert_array_equal(channel.fields['effort'], TAU)
+    assert len(channel) == N and channel.stamp_ns[1] == 10 ** 7
+
+
+@pytest.mark.parametrize('columns, words', [
+    ('', 'no header line.*--columns'), ('time q1..q3 v1..v3', 'expected 7 as named; found 11')])
+def test_columns_that_are_not_named_or_too_few_are_said(tmp_path, columns, words):
+    path = tmp_path / 'log.csv'
+    np.savetxt(path, np.column_stack([np.arange(N), Q, V, np.ones(N), TAU]), delimiter=',')
+    with pytest.raises(RecordingError, match=words):
+        imported(tmp_path, path, columns=columns)
+    assert not (tmp_path / 'bag').exists()

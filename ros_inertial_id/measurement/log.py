@@ -20,21 +20,24 @@ from ..errors import RecordingError, RobotModelError
 _logger = logging.getLogger(__name__)
 
 
-def import_log(log_path, urdf_text, out_path, joint_names=None, rate=None):
+def import_log(log_path, urdf_text, out_path, joint_names=None, rate=None, columns=''):
     """
     Write a log to a new bag with /joint_states and /robot_description; return the Channel.
 
     joint_names : names of the joints in the order of the log; without them those in the log, or
         else the moving joints of the URDF in the order of its tree
     rate : sampling rate [Hz] of a log without time, whose first stamp is then 0
+    columns : names of the columns of a .csv without a header line, see log_files.read_csv
     Raises RecordingError, before anything is written, for a log whose columns do not make a
     recording, and for an ``out_path`` that exists.
     """
     path = Path(log_path)
-    readers = {'.npz': read_npz, '.csv': read_csv}
-    if path.suffix.lower() not in readers or not path.is_file():
+    kind = path.suffix.lower()
+    if kind not in ('.npz', '.csv') or not path.is_file():
         raise RecordingError(f'log {path}', expected='an existing file of type .npz or .csv')
-    log = readers[path.suffix.lower()](path)
+    if columns and kind != '.csv':
+        raise RecordingError(f'columns are named for {path}', expected='a .csv', found=kind)
+    log = read_csv(path, columns) if kind == '.csv' else read_npz(path)
     _check_shapes(path, log)
     names = _joint_names(path, log, joint_names, urdf_text)
     stamp_ns = _stamps(path, log, rate)

@@ -15,10 +15,11 @@ effort    effort, efforts, torque, torques, tau, current, currents (the identifi
 An ``.npz`` holds time (n,), the others (n, k), or (n,) for one joint, and perhaps the names of the
 joints: joint_names, names, joints.
 
-A ``.csv`` has one header line; commas, semicolons or tabs between; an empty cell is NaN.  Its
-columns are time and, for each joint, ``q_<joint>``, ``q.<joint>``, ``q/<joint>``, ``q[<joint>]``
-or as PlotJuggler writes it ``/topic/<joint>/position``, with any of the names above.  <joint> is
-a name, or a number (then also ``q1``); numbered joints are taken in ascending order.
+A ``.csv`` has one header line, or its columns are named by whoever imports it; commas, semicolons
+or tabs between; an empty cell is NaN.  Its columns are time and, for each joint, ``q_<joint>``,
+``q.<joint>``, ``q/<joint>``, ``q[<joint>]`` or as PlotJuggler writes it
+``/topic/<joint>/position``, with any of the names above.  <joint> is a name, or a number (then
+also ``q1``); numbered joints are taken in ascending order.
 """
 
 import csv
@@ -89,18 +90,20 @@ def _by_kind(path, columns):
     for alias, kind in _ALIASES.items():
         for name in [name for name in columns if name.lower() == alias]:
             found.setdefault(kind, name)
-    unused = [name for name in columns if name not in found.values()]
+    unused = [name for name in columns if name not in found.values() and name[0] != '-']
     if unused:
         _logger.warning('%s: not imported: %s', path, ', '.join(unused))
     return {kind: columns[name] for kind, name in found.items()}
 
 
-def read_csv(path):
-    """Return the Log of a .csv file; raise RecordingError naming the line that is no data."""
+def read_csv(path, columns=''):
+    """
+    Return the Log of a .csv file; raise RecordingError naming the line that is no data.
+
+    columns : names instead of a header line, with spaces; q1..q6 for six, - for one not wanted
+    """
     with path.open(newline='', encoding='utf-8-sig', errors='replace') as stream:
-        head = stream.readline().lstrip('# ').strip()
-        delimiter = max(',;\t', key=head.count)
-        header = [name.strip() for name in next(csv.reader([head], delimiter=delimiter))]
+        delimiter, header = _header(path, stream, _expanded(columns))
         labels, joints = _joint_columns(path, header)
         time = _by_kind(path, {name: i for i, name in enumerate(header) if not _joint(name)})
         unit, clock = next(((u, time[k]) for u, k in ((1, 'time [ns]'), (10 ** 9, 'time [s]'))
@@ -123,6 +126,39 @@ def read_csv(path):
     numbered = all(label.isdigit() for label in labels)
     return Log(fields, np.array(stamps, np.int64) if unit else None,
                None if numbered or labels == [''] else tuple(labels))
+
+
+def _header(path, stream, columns):
+    """Return the delimiter and the names of the columns; leave the stream at the first data."""
+    head = stream.readline().lstrip('# ').strip()
+    delimiter = max(',;\t', key=head.count)
+    header = [name.strip() for name in next(csv.reader([head], delimiter=delimiter))]
+    if header != [''] and all(map(_is_number, header)):
+        if not columns:
+            raise RecordingError(f'{path}: no header line', found=', '.join(header[:4]),
+                                 do='name its columns: --columns "time q1..q6 v1..v6 tau1..tau6"')
+        stream.seek(0)
+    if columns and len(columns) != len(header):
+        raise RecordingError(f'{path} has other columns', expected=f'{len(columns)} as named',
+                             found=len(header))
+    return delimiter, columns or header
+
+
+def _expanded(columns):
+    """Return the names in a text, ``q1..q3`` as q1 q2 q3, each ``-`` told from the others."""
+    out = []
+    for word in columns.split():
+        span = re.fullmatch(r'(.*?)(\d+)\.\.\1(\d+)', word)
+        out += ([f'{span[1]}{k}' for k in range(int(span[2]), int(span[3]) + 1)] if span
+                else [f'-{len(out)}' if word == '-' else word])
+    return out
+
+
+def _is_number(cell):
+    try:
+        return bool(float(cell)) or True
+    except ValueError:
+        return False
 
 
 def _joint(name):
