@@ -237,7 +237,7 @@ def test_ranks_say_which_sensors_a_chain_can_do_without():
 
 @pytest.mark.parametrize('text, words', [
     ('bodies: {a: {pose: /a}}\nwrenches: {/w: {acts_on: c}}', "'c'"),
-    ('bodies: {a: {pose: /a, imu: /b}}\nwrenches: {/w: {acts_on: a}}', 'one source'),
+    ('bodies: {a: {pose: /a, markers: /b}}\nwrenches: {/w: {acts_on: a}}', 'one source'),
     ('bodies: {a: {pose: /a}, b: {pose: /b}}\nwrenches: {/w: {acts_on: a}}', 'no wrench'),
     ('body: {}', "unknown key"),
     ('[1, 2]', 'neither a URDF')])

@@ -24,6 +24,7 @@ class BodySource:
     kind : pose, markers or imu; topic as recorded; label : of one pose among many, '' for one
     layout : marker -> (3,) place in the body's frame [m] (markers)
     position, rotation : of the IMU in the body's frame (imu)
+    imu : BodySource of an IMU that rides on the body besides, or None
     """
 
     name: str
@@ -33,6 +34,7 @@ class BodySource:
     layout: Mapping = field(default_factory=dict)
     position: tuple = (0.0, 0.0, 0.0)
     rotation: np.ndarray = None
+    imu: object = None
 
 
 @dataclass(frozen=True)

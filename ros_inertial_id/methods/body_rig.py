@@ -5,7 +5,7 @@ Read from a YAML text (config/rigid_body.yaml shows one), or made from the URDF 
 carries a payload behind a force-torque sensor.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 import hashlib
 
 import numpy as np
@@ -15,7 +15,7 @@ from ..dynamics.body_motion import frame_of
 from ..dynamics.robot_model import RobotModel, robot_from_options, world_alone
 from ..errors import ConfigError, RobotModelError
 from ..measurement.body_sources import BodySource
-from .link_tree import free_joint, read_joint, rotation_of, vector
+from .link_tree import free_joint, read_inertial, read_joint, rotation_of, vector
 
 MOTIONS = ('pose', 'markers', 'imu')
 PAYLOAD = 'payload'
@@ -91,11 +91,12 @@ def body_rig(text, gravity_base):
     """Return the BodyRig of a YAML text; ConfigError names what is wrong in it."""
     data = read_description(text, ('name', 'bodies', 'wrenches'))
     entries = mapping(data.get('bodies'), 'bodies')
-    names, joints, sources = [], [], []
+    names, joints, sources, inertias = [], [], [], []
     for name, entry in entries.items():
         entry = mapping(entry, f'body {name!r}')
         joints.append(read_joint(entry, name, names, ('', 'free')))
         sources.append(read_source(name, entry))
+        inertias.append(read_inertial(entry, name))
         names.append(name)
     wrenches = tuple(_read_wrench(topic, entry, names) for topic, entry in
                      mapping(data.get('wrenches'), 'wrenches').items())
@@ -106,8 +107,8 @@ def body_rig(text, gravity_base):
             raise ConfigError(f'no wrench acts from outside on {", ".join(sorted(known))}',
                               do='a wrench must be measured on them, or every equation is 0 = 0')
     return BodyRig(str(data.get('name', 'bodies')), text, 'world', (), tuple(names),
-                   np.zeros((len(names), 10)), np.asarray(gravity_base), tuple(sources),
-                   tuple(joints), wrenches, groups)
+                   np.array(inertias), np.asarray(gravity_base), tuple(sources), tuple(joints),
+                   wrenches, groups)
 
 
 def body_groups(joints, wrenches, names):
@@ -139,12 +140,19 @@ def read_description(text, known):
 
 
 def read_source(name, entry):
-    """Return the BodySource that a body's entry names."""
+    """Return the BodySource that a body's entry names; an IMU may ride on a body that is seen."""
     kinds = [kind for kind in MOTIONS if entry.get(kind)]
+    imu = None
+    if len(kinds) == 2 and kinds[1] == 'imu':
+        imu = _source(name, 'imu', entry)
+        kinds = kinds[:1]
     if len(kinds) != 1:
         raise ConfigError(f'body {name!r} needs one source of motion', found=kinds or 'none',
-                          exists=MOTIONS)
-    kind = kinds[0]
+                          exists=MOTIONS, do='an IMU may ride on it besides')
+    return replace(_source(name, kinds[0], entry), imu=imu)
+
+
+def _source(name, kind, entry):
     layout = entry.get('layout') or {}
     if kind == 'markers':
         layout = {str(label): vector(place, f'marker {label!r} of {name!r}')

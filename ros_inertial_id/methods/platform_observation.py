@@ -16,12 +16,14 @@ from ..measurement.body_sources import (BodiesObservation, common_clock, gaps_be
                                         read_pose, usable)
 from ..measurement.body_state import (BodyState, choose_pose_cutoff, on_clock,
                                       smoothed_derivatives, state_of_pose)
+from ..measurement.imu_fusion import fuse_imu
 from .platform_rig import spring_wrench
 
 HELD = 0.005  # [rad] rms: a joint that turns less is held; noise of markers makes a tenth of it
 MOVING = 0.1  # [rad] rms: one that turns less than this, yet is not held, was meant to be
 TRIM = 2.0  # periods of the cutoff at the ends of a stretch, where the filter had to guess
 STRUCK = 6.0  # times the usual residual: something touched the platform ...
+SEEN = 0.5  # of what the markers' noise makes in the rows: less is not believed
 QUIET = 0.25  # share of the time that surely nothing touched it
 VISIBLE = 0.01  # ... if it is also that share of the springs' force: without noise nothing is
 
@@ -44,8 +46,9 @@ def observe_platform(recording, robot, options):
     kernel = signals.zero_phase_kernel(clock.period, cutoff)
     clock = usable(clock, kernel, seen[0].topic)
     motion = PlatformMotion(robot, series, kernel, clock.period)
-    postures = [motion.posture(start + np.arange(count) * clock.period)
-                for start, count in clock.segments]
+    stretches = [start + np.arange(count) * clock.period for start, count in clock.segments]
+    postures = [motion.posture(t) for t in stretches]
+    imus = _fuse_imus(recording, robot, motion, stretches, options)
     not_still = _check_postures(robot, postures, clock, options)
     summary = {
         'topic': seen[0].topic, 'rate': 1.0 / clock.period, 'samples': clock.samples,
@@ -53,7 +56,7 @@ def observe_platform(recording, robot, options):
         'segments': len(clock.segments), 'cutoff': cutoff, 'cutoff_chosen': not options.cutoff,
         'duration': sum(c for _, c in clock.segments) * clock.period, 'motion_ends_at': valley,
         'velocity': 'differentiated', 'held': [_held_links(robot, p) for p in postures],
-        'not_still': not_still,
+        'not_still': not_still, 'imus': imus,
         'sources': {f'{name} {s.topic}': dict(s.note)
                     for name, s in zip(('platform', *robot.link_names), series) if s}}
     decimate = options.decimate or max(1, int(1.0 / (20.0 * cutoff * clock.period)))
@@ -63,11 +66,39 @@ def observe_platform(recording, robot, options):
     return out
 
 
+def _fuse_imus(recording, robot, motion, stretches, options):
+    """Let IMUs improve a PlatformMotion; return {body: what was found}."""
+    notes = {}
+    for body, (name, source) in enumerate(zip(('platform', *robot.link_names), robot.sources)):
+        # A link that is held moves with its parent.
+        moving = [t for t in stretches if not body or motion.posture(t)[body - 1][1] >= HELD]
+        if moving and source and source.imu:
+            notes[name] = motion.fuse(recording, body, moving, options.largest_clock_offset)
+    return notes
+
+
 class PlatformMotion:
     """Poses of platform and links to the BodyStates of all bodies on a uniform stretch."""
 
     def __init__(self, robot, series, kernel, period):
         self.robot, self.series, self.kernel, self.period = robot, series, kernel, period
+        self._fused = {}
+
+    def fuse(self, recording, body, stretches, limit):
+        """Let the IMU on a body improve its motion on stretches; return what was found."""
+        states, note = fuse_imu(recording, self.robot.sources[body], self.series[body], stretches,
+                                self.kernel, self.robot.gravity_base, limit)
+        self._fused.update({(body, t[0], len(t)): s for t, s in zip(stretches, states)})
+        return note
+
+    def own(self, body, t):
+        """Return the BodyState of a body by its own sensors, whatever holds it."""
+        fused = self._fused.get((body, t[0], len(t)))
+        if fused is not None:
+            return fused
+        pose = on_clock(self.series[body].t, self.series[body].values, t)
+        return state_of_pose(pose[:, :3], pose[:, 3:], self.kernel, self.period,
+                             self.robot.gravity_base)
 
     def posture(self, t):
         """Return per link (mean rotation in its parent, rms of its turning [rad])."""
@@ -95,23 +126,22 @@ class PlatformMotion:
         return (turn * Rotation.from_matrix(joint.rotation)).as_quat()
 
     def __call__(self, t):
-        gravity = self.robot.gravity_base
-        pose = on_clock(self.series[0].t, self.series[0].values, t)
-        bodies = [state_of_pose(pose[:, :3], pose[:, 3:], self.kernel, self.period, gravity)]
-        for joint, series, (mean, rms) in zip(self.robot.joints[1:], self.series[1:],
-                                              self.posture(t)):
+        bodies = [self.own(0, t)]
+        links = zip(self.robot.joints[1:], self.robot.sources[1:], self.posture(t))
+        for body, (joint, source, (mean, rms)) in enumerate(links, 1):
             parent = bodies[joint.parent]
             if rms < HELD:
                 bodies.append(attached(parent, joint, mean))
-                continue
-            pose = on_clock(series.t, series.values, t)
-            if joint.kind == 'revolute':
+            elif joint.kind != 'revolute':
+                bodies.append(jointed(parent, joint, self.own(body, t)))
+            elif source.imu:
+                bodies.append(hinged(parent, joint, *hinge_rates(parent, self.own(body, t),
+                                                                 joint)))
+            else:
+                pose = on_clock(self.series[body].t, self.series[body].values, t)
                 angle = hinge_angle(self.raw(joint.parent, t), pose[:, 3:], joint)
                 bodies.append(hinged(parent, joint, *smoothed_derivatives(
                     angle[:, None], self.kernel, self.period)))
-                continue
-            own = state_of_pose(pose[:, :3], pose[:, 3:], self.kernel, self.period, gravity)
-            bodies.append(jointed(parent, joint, own))
         return tuple(bodies)
 
 
@@ -143,6 +173,17 @@ def hinge_angle(parent, own, joint):
     relative = (Rotation.from_matrix(joint.rotation).inv() * Rotation.from_quat(parent).inv()
                 * Rotation.from_quat(own)).as_quat()
     return np.unwrap(2.0 * np.arctan2(relative[:, :3] @ joint.axis, relative[:, 3]))
+
+
+def hinge_rates(parent, own, joint):
+    """Return angle, rate and acceleration (N, 1) of a hinge between BodyStates."""
+    angle = hinge_angle(parent.quaternion_xyzw, own.quaternion_xyzw, joint)
+    into = (Rotation.from_quat(own.quaternion_xyzw).inv()
+            * Rotation.from_quat(parent.quaternion_xyzw))
+    # omega x spin, which the relative acceleration has besides, is across the axis.
+    rates = [(getattr(own, q) - into.apply(getattr(parent, q))) @ joint.axis
+             for q in ('omega', 'alpha')]
+    return [x[:, None] for x in (angle, *rates)]
 
 
 def hinged(parent, joint, angle, rate, acceleration):
@@ -216,6 +257,8 @@ def _struck(observation, robot):
     if np.isfinite(robot.mass):  # a platform may lie on its stop all the time
         noise = acceleration_noise(observation) * (robot.mass + robot.platform[0])
         usual[:3] = np.minimum(usual[:3], noise)
+        # An IMU makes less noise, but links that move are still seen by markers.
+        usual *= max(1.0, SEEN * (noise / usual[:3]).max())
     out, first = [], 0
     for state in states:
         count = len(state.t)

@@ -67,13 +67,13 @@ def platform_rig(text, gravity_base):
     """Return the PlatformRig of a YAML text; ConfigError names what is wrong in it."""
     data = read_description(text, KEYS)
     entry = mapping(data.get('platform'), 'platform')
-    names, joints, sources = ['platform'], [free_joint()], [read_source('platform', entry)]
+    names, joints, sources = ['platform'], [free_joint()], [_pose_source('platform', entry)]
     inertias = []
     for name, link in (data.get('links') or {}).items():
         link = mapping(link, f'link {name!r}')
         joints.append(read_joint(link, name, names, ('platform', 'fixed')))
         fixed = joints[-1].kind == 'fixed'
-        sources.append(None if fixed else read_source(name, link))
+        sources.append(None if fixed else _pose_source(name, link))
         inertias.append(read_inertial(link, name))
         names.append(name)
     mass = data.get('mass')
@@ -88,6 +88,15 @@ def platform_rig(text, gravity_base):
         float('nan') if mass is None else float(vector([mass], 'mass', 1)[0]),
         np.asarray(gravity_base, dtype=float), np.array(inertias).reshape(-1, 10),
         _covariance(entry.get('covariance')))
+
+
+def _pose_source(name, entry):
+    """Return the BodySource of a body; an IMU alone does not show where a body is."""
+    source = read_source(name, entry)
+    if source.kind == 'imu':
+        raise ConfigError(f'body {name!r}', expected='markers: or pose:, an imu: besides',
+                          found='an IMU alone')
+    return source
 
 
 def check_calibrated(robot):

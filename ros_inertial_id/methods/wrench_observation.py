@@ -12,6 +12,7 @@ from ..measurement.body_sources import (BodiesObservation, common_clock, gaps_be
                                         read_pose, read_wrench, usable)
 from ..measurement.body_state import (BodyState, choose_pose_cutoff, on_clock,
                                       smoothed_derivatives, state_of_imu, state_of_pose)
+from ..measurement.imu_fusion import fuse_imu
 from ..measurement.joint_motion import read_joint_motion
 
 STILL = 0.02  # [rad/s]: slower turning is drift and noise, not a motion
@@ -39,9 +40,14 @@ def observe_wrenches(recording, robot, options):
         'velocity': getattr(states, 'velocity', 'differentiated'),
         'sources': {s.topic: dict(s.note) for s in [*sources, *wrenches]}}
     gravity = np.asarray(robot.gravity_base)
+    fused, summary['imus'] = _fused(recording, robot, sources, clock, kernel, options)
+
+    def motion(t, gravity):
+        return tuple(fused.get((k, t[0], len(t)), body)
+                     for k, body in enumerate(states(t, kernel, gravity)))
 
     def observation(gravity, sign=1.0):
-        return BodiesObservation(clock, kernel, lambda t: states(t, kernel, gravity),
+        return BodiesObservation(clock, kernel, lambda t: motion(t, gravity),
                                  tuple(wrenches), 1.0 / cutoff, decimate, summary, sign)
 
     _check_moving(observation(gravity), sources[0].topic)
@@ -56,6 +62,20 @@ def observe_wrenches(recording, robot, options):
         sign = 1.0 if len(robot.wrenches) > 1 else _find_sign(observation(gravity))
     summary['wrench_of'] = 'on_body' if sign > 0 else 'by_body'
     return observation(gravity, sign)
+
+
+def _fused(recording, robot, series, clock, kernel, options):
+    """Return {(body, start, samples): BodyState} of bodies with poses and an IMU, and notes."""
+    out, notes = {}, {}
+    stretches = [start + np.arange(count) * clock.period for start, count in clock.segments]
+    for body, source in enumerate(robot.sources):
+        if source is None or source.imu is None:
+            continue
+        states, notes[source.name] = fuse_imu(
+            recording, source, series[body], stretches, kernel, robot.gravity_base,
+            options.largest_clock_offset)
+        out.update({(body, t[0], len(t)): state for t, state in zip(stretches, states)})
+    return out, notes
 
 
 def _check_moving(observation, topic):

@@ -2,7 +2,10 @@
 What was odd in the recordings, as sentences: lost markers, joints that were not held, blows.
 """
 
-LOST = 0.5  # [s] a marker must be gone before it is worth a word
+import math
+
+LOST = 0.5  # [s] a marker must be gone, or an IMU silent, before it is worth a word
+TURNED = 3.0  # [deg] an IMU must sit otherwise than described
 
 
 def oddities(model):
@@ -19,6 +22,13 @@ def oddities(model):
                        f'first at {first:.2f} s{where}.')
         for pair, count in (seen.get('marker_exchanged') or {}).items():
             yield f'Markers {pair} were exchanged in {count} frames{where}.'
+        for body, note in (seen.get('imus') or {}).items():
+            if note.get('silent', 0.0) >= LOST:
+                yield (f"The IMU on {body} was silent for {note['silent']:.2f} s, from "
+                       f"{note['silent_from']:.2f} s on; what was seen carries on alone{where}.")
+            if (turned := math.hypot(*note.get('turned_degrees', ()))) > TURNED:
+                yield (f'The IMU on {body} sits {turned:.1f} degrees from where it is said to '
+                       f'be; the motion shows it and it was taken into account{where}.')
         for entry in seen.get('not_still') or ():
             yield (f"Link {entry['link']} was not still from {entry['from']:.1f} to "
                    f"{entry['to']:.1f} s: it turned {entry['degrees']} degrees (rms){where}.")

@@ -16,7 +16,7 @@ from . import two_link_platform as two_links
 from ..errors import ConfigError
 from ..measurement.recording import Channel
 from ..options import option
-from .platform import PlatformOptions, PlatformRig
+from .platform import channels_of, PlatformOptions, PlatformRig
 from .slider_crank import (IMU, JOINTS, POINT_MARKERS, record, RigOptions, SliderCrankRig, TAGS,
                            TORQUE)
 from .wrist_sensor import WristOptions, WristRig
@@ -101,7 +101,7 @@ class LivePlatform:
 
     Options = SequenceOptions
     urdf = ''
-    topics = {two_links.MARKERS: POSES}
+    topics = {two_links.MARKERS: POSES, two_links.IMU.topic: IMU_TYPE}
 
     def __init__(self, options, urdf=''):
         self.description = urdf or two_links.description()
@@ -126,18 +126,20 @@ class LivePlatform:
                 self.time += STEP
                 return {}
             self._next()
-        t, seen = self._rig.step()
+        sample = self._rig.step()
         self._left -= 1
-        stamp = np.array([self._begun + t])
-        self.time = float(stamp[0]) + 1.0 / self._options.rate
+        t = sample[0]
+        self.time = self._begun + t + 1.0 / self._options.rate
         if not self._left:
             self.time += self._options.pause
-        position = np.array([[seen[str(k)] for k in range(len(seen))]])
+        channels = channels_of([sample], self._begun)
+        markers = channels[two_links.MARKERS]
+        position = np.array(markers.fields['position'])
         if self._fault == 'marker_lost' and LOST[0] <= t < LOST[1]:
             position[0, 3] = np.nan
-        orientation = np.broadcast_to([0.0, 0.0, 0.0, 1.0], (1, len(seen), 4)).copy()
-        return {two_links.MARKERS: _channel(two_links.MARKERS, POSES, stamp, {
-            'position': position, 'orientation_xyzw': orientation})}
+        channels[two_links.MARKERS] = replace(markers, type=POSES, names=(), fields=dict(
+            markers.fields, position=position))
+        return channels
 
     def _next(self):
         posture, held, seconds = self._parts.pop(0)
@@ -148,8 +150,10 @@ class LivePlatform:
         links = list(two_links.LINKS)
         if self._fault == 'creeping':
             links[-1], held = replace(links[-1], friction=CREEP), False
-        seen = PlatformOptions(options.rate, options.seed + number,  # another push every time
-                               options.marker_noise, options.displacement, options.turn)
+        # another push every time
+        seen = PlatformOptions(**{name: getattr(options, name) for name in
+                                  PlatformOptions.__dataclass_fields__} | {
+                                      'seed': options.seed + number})
         self._rig = PlatformRig(links, two_links.SPRINGS, posture, held, seen)
         if self._fault == 'stop':
             self._rig.stop = _stop(PlatformRig(links, two_links.SPRINGS, posture, held, seen))

@@ -16,7 +16,9 @@ from ..measurement.recording import Channel, Recording
 from ..options import check_ranges, option
 from .rigid_bodies import _mujoco
 
-SUBSTEPS = 3  # of Runge and Kutta between samples: 3 ms at 120 Hz, 1e-6 of modes at 3 Hz
+SUBSTEPS = 3  # of Runge and Kutta between samples: 3 ms at 120 Hz, 1e-6 of modes at 3 Hz; IMUs
+#               speak in every one
+MARKERS, IMU = '/markers', 'sensor_msgs/msg/Imu'
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,20 @@ class PlatformOptions:
     displacement: float = option(0.015, 'how far the platform is pushed at the start', unit='m',
                                  at_least=0.0)
     turn: float = option(0.05, 'how far it is turned at the start', unit='rad', at_least=0.0)
+    gyro_noise: float = option(2e-3, 'of IMUs', unit='rad/s', at_least=0.0)
+    accelerometer_noise: float = option(0.02, 'of IMUs', unit='m/s^2', at_least=0.0)
+    gyro_bias: float = option(0.01, 'of IMUs, every axis', unit='rad/s')
+    accelerometer_bias: float = option(0.05, 'of IMUs, every axis', unit='m/s^2')
+    imu_delay: float = option(4e-3, 'that IMU stamps are late', unit='s')
+
+
+@dataclass(frozen=True)
+class SimulatedImu:
+    """Where an IMU sits on a link (position (3,) [m], rotation (3, 3)); its topic."""
+
+    topic: str
+    position: np.ndarray
+    rotation: np.ndarray = field(default_factory=lambda: np.eye(3))
 
 
 @dataclass(frozen=True)
@@ -38,7 +54,7 @@ class SimulatedLink:
 
     kind : fixed, spherical or revolute (axis in the link's frame); position (3,) of its frame, at
     the joint, in the parent's; rotation (3, 3) when fixed; friction : viscous, of its joint
-    [N m s/rad]; layout : marker -> (3,)
+    [N m s/rad]; layout : marker -> (3,); imu : on it, or None
     """
 
     name: str
@@ -51,6 +67,7 @@ class SimulatedLink:
     axis: np.ndarray = field(default_factory=lambda: np.array([0.0, 0.0, 1.0]))
     friction: float = 0.0
     layout: Mapping = field(default_factory=dict)
+    imu: SimulatedImu = None
 
 
 @dataclass(frozen=True)
@@ -101,6 +118,8 @@ class PlatformRig:
             elif not held and link.kind == 'revolute':
                 body.add_joint(type=self._mujoco.mjtJoint.mjJNT_HINGE, name=link.name,
                                axis=link.axis)
+            if link.imu:
+                self._add_imu(spec, body, link)
         model = spec.compile()
         for joint in range(1, model.njnt):
             link = next(k for k in self.links if k.name == model.joint(joint).name)
@@ -108,6 +127,13 @@ class PlatformRig:
             model.dof_damping[first:first + (3 if link.kind == 'spherical' else 1)] = link.friction
         model.opt.gravity[:] = 0.0, 0.0, -9.81
         return model
+
+    def _add_imu(self, spec, body, link):
+        body.add_site(name=link.name, pos=link.imu.position, quat=_wxyz(link.imu.rotation))
+        for kind in ('GYRO', 'ACCELEROMETER'):
+            spec.add_sensor(type=getattr(self._mujoco.mjtSensor, f'mjSENS_{kind}'),
+                            name=f'{kind} {link.name}', objname=link.name,
+                            objtype=self._mujoco.mjtObj.mjOBJ_SITE)
 
     def _start(self, posture, held):
         q, options, at = self.data.qpos, self.options, 7
@@ -164,6 +190,7 @@ class PlatformRig:
         data, mujoco, model = self.data, self._mujoco, self.model
         q, v = data.qpos.copy(), data.qvel.copy()
         rates, slopes = [v], [self._accelerate()]
+        felt = self._feel()
         for share in (0.5, 0.5, 1.0):
             data.qpos[:] = q
             mujoco.mj_integratePos(model, data.qpos, rates[-1], share * h)
@@ -174,9 +201,27 @@ class PlatformRig:
         mean = np.array([1.0, 2.0, 2.0, 1.0]) / 6.0
         mujoco.mj_integratePos(model, data.qpos, mean @ np.array(rates), h)
         data.qvel[:] = v + h * (mean @ np.array(slopes))
+        return felt
+
+    def _feel(self):
+        """Return {topic: (6,)}, angular velocity and specific force as the IMUs measure them."""
+        options, out = self.options, {}
+        for link in self.links:
+            if link.imu:
+                true = [self.data.sensor(f'{kind} {link.name}').data + bias
+                        + noise * self._rng.standard_normal(3) for kind, bias, noise in (
+                            ('GYRO', options.gyro_bias, options.gyro_noise),
+                            ('ACCELEROMETER', options.accelerometer_bias,
+                             options.accelerometer_noise))]
+                out[link.imu.topic] = np.concatenate(true)
+        return out
 
     def step(self):
-        """Return (time [s], {marker: (3,) as seen}) of this instant and move on to the next."""
+        """
+        Return (time [s], {marker: (3,) as seen}, IMU samples) of this instant and move on.
+
+        IMU samples : {topic: [(stamp [s], (6,)), ...]} from here to the next instant
+        """
         self._mujoco.mj_kinematics(self.model, self.data)
         seen = {}
         for link in self.links:
@@ -186,22 +231,40 @@ class PlatformRig:
                 noise = self.options.marker_noise * self._rng.standard_normal(3)
                 seen[label] = body.xpos + R @ place + noise
         time = self._count / self.options.rate
-        for _ in range(SUBSTEPS):
-            self._advance(1.0 / (SUBSTEPS * self.options.rate))
+        h, felt = 1.0 / (SUBSTEPS * self.options.rate), {}
+        for k in range(SUBSTEPS):
+            for topic, values in self._advance(h).items():
+                felt.setdefault(topic, []).append((time + k * h + self.options.imu_delay, values))
         self._count += 1
-        return time, seen
+        return time, seen, felt
 
     def record(self, duration, description=''):
-        """Return the Recording of ``duration`` [s] with the topic /markers."""
+        """Return the Recording of ``duration`` [s] with the topic /markers and those of IMUs."""
         samples = [self.step() for _ in range(round(duration * self.options.rate))]
-        labels = tuple(samples[0][1])
-        stamp = np.array([round(t * 1e9) for t, _ in samples], dtype=np.int64) + 10 ** 18
-        position = np.array([[seen[label] for label in labels] for _, seen in samples])
-        orientation = np.broadcast_to([0.0, 0.0, 0.0, 1.0], (*position.shape[:2], 4)).copy()
-        channel = Channel('/markers', 'visualization_msgs/msg/MarkerArray', stamp, stamp.copy(),
-                          {'position': position, 'orientation_xyzw': orientation}, names=labels)
-        return Recording({'/markers': channel}, description, 'upright',
+        channels = channels_of(samples, 1e9)
+        return Recording(channels, description, 'upright',
                          {'path': 'simulated platform', 'duration_s': duration})
+
+
+def channels_of(samples, begun):
+    """Return {topic: Channel} of what ``step`` returned, whose time counts from ``begun`` [s]."""
+    labels = tuple(samples[0][1])
+    position = np.array([[seen[label] for label in labels] for _, seen, _ in samples])
+    orientation = np.broadcast_to([0.0, 0.0, 0.0, 1.0], (*position.shape[:2], 4)).copy()
+    out = {MARKERS: _channel(MARKERS, 'visualization_msgs/msg/MarkerArray',
+                             [t for t, *_ in samples], begun,
+                             {'position': position, 'orientation_xyzw': orientation}, labels)}
+    for topic in samples[0][2]:
+        stamp, values = zip(*[row for _, _, felt in samples for row in felt[topic]])
+        values = np.array(values)
+        out[topic] = _channel(topic, IMU, stamp, begun, {
+            'angular_velocity': values[:, :3], 'linear_acceleration': values[:, 3:]})
+    return out
+
+
+def _channel(topic, kind, t, begun, fields, names=()):
+    stamp = np.array([round(begun * 1e9) + round(x * 1e9) for x in t], dtype=np.int64)
+    return Channel(topic, kind, stamp, stamp.copy(), fields, names)
 
 
 def _matrix(wxyz):

@@ -2,16 +2,15 @@
 A body of two links on a suspended platform: the example of Homma and Yamaura (Table 1).
 
 A trunk is bolted to the platform, a limb hangs on it in a ball joint.  Markers are numbered as in
-a PoseArray: those of the platform, then those of the limb.
+a PoseArray: those of the platform, then those of the limb.  An IMU rides on the platform, two
+millimetres and half a degree from where its user believes it to be.
 """
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 import yaml
 
-from .platform import SimulatedLink, Springs
-
-MARKERS = '/markers'
+from .platform import MARKERS, SimulatedImu, SimulatedLink, Springs
 
 
 def _turned(sequence, *degrees):
@@ -29,6 +28,9 @@ def _stiffness():
     return K
 
 
+IMU_POSITION, IMU_RPY = (0.2, -0.15, 0.03), (0.0, 0.0, 90.0)  # as described [m, deg]
+IMU = SimulatedImu('/platform/imu', np.array([0.201, -0.1515, 0.0305]),
+                   _turned('xyz', 0.3, -0.3, 90.3))
 SPRINGS = Springs(_stiffness(), np.diag([12.0, 12.0, 25.0, 2.0, 2.0, 2.0]),
                   np.array([0.0, 0.0, 25.0 * 9.81, 0.0, 0.0, 0.0]))
 PLATFORM = SimulatedLink(
@@ -36,7 +38,7 @@ PLATFORM = SimulatedLink(
     layout=_numbered(0, [[0.5, 0, 0], [0.35, 0.35, 0.03], [0, 0.5, 0], [-0.35, 0.35, 0.03],
                          [-0.5, 0, 0], [-0.35, -0.35, 0.03], [0, -0.5, 0], [0.35, -0.35, 0.03],
                          [0.2, 0.1, 0.6], [-0.25, -0.1, 0.55], [0.1, -0.3, 0.5],
-                         [-0.1, 0.2, 0.62]]))
+                         [-0.1, 0.2, 0.62]]), imu=IMU)
 TRUNK = SimulatedLink(
     'trunk', 65.921, np.array([0.0, -0.3072, -0.1152]),
     np.array([[1.8506, -0.0081, -0.0024], [-0.0081, 1.4892, -0.1659],
@@ -61,14 +63,16 @@ def ten(link):
                            inertia[[0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]]])
 
 
-def description():
+def description(imu=True):
     """Return the YAML description of the rig as its user knows it: springs, not the body."""
     def places(link):
         return {'markers': MARKERS, 'layout': {k: v.tolist() for k, v in link.layout.items()}}
 
+    riding = {'imu': IMU.topic, 'imu_position': list(IMU_POSITION),
+              'imu_rpy': np.radians(IMU_RPY).tolist()} if imu else {}
     return yaml.safe_dump({
         'name': 'two links on a platform',
-        'platform': {**places(PLATFORM), 'stiffness': SPRINGS.stiffness.tolist(),
+        'platform': {**places(PLATFORM), **riding, 'stiffness': SPRINGS.stiffness.tolist(),
                      'preload': SPRINGS.preload.tolist(), 'inertial': ten(PLATFORM).tolist()},
         'links': {'trunk': {'parent': 'platform', 'joint': 'fixed',
                             'position': TRUNK.position.tolist()},

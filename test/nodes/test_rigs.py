@@ -79,7 +79,7 @@ def test_platform_goes_from_recorder_to_latched_model_which_says_what_was_wrong(
     graph.start('simulated_rig', rig='suspended_platform', running=False, held_seconds=6.0,
                 loose_seconds=4.0, faults='[creeping, marker_lost, stop]',
                 truth_file=tmp_path / 'truth.yaml')
-    graph.start('recorder', out=tmp_path, topics='[markers]', name='bag')
+    graph.start('recorder', out=tmp_path, topics='[markers, platform/imu]', name='bag')
     config = ROOT / 'config' / 'suspended_platform.yaml'
     graph.start('identification', method='suspended_platform', config=config)
     status = graph.listen(String, 'simulated_rig/status', LATCHED)
@@ -89,8 +89,8 @@ def test_platform_goes_from_recorder_to_latched_model_which_says_what_was_wrong(
     assert graph.set('simulated_rig', running=True) == ''
     graph.until(lambda: status[-1].data == 'finished', 'the end of the motions')
     published = json.loads(graph.call('simulated_rig/published').message)
-    graph.until(lambda: graph.health('recorder')[2].get('/markers count')
-                == str(published['/markers']), 'the last frame')
+    graph.until(lambda: all(graph.health('recorder')[2].get(f'{topic} count') == str(count)
+                            for topic, count in published.items()), 'the last samples')
     graph.call('recorder/stop')
     answer = graph.call('identification/identify')
     assert answer.success, answer.message
@@ -98,7 +98,9 @@ def test_platform_goes_from_recorder_to_latched_model_which_says_what_was_wrong(
     graph.until(lambda: late, 'the latched model')
     model = IdentifiedModel.from_yaml(late[0].data)
     assert model.method == 'suspended_platform'
-    assert published['/markers'] == 120 * (4 * 6 + 2 * 4)
+    assert published == {'/markers': 120 * (4 * 6 + 2 * 4),
+                         '/platform/imu': 360 * (4 * 6 + 2 * 4)}
+    assert model.preprocessing[0]['imus']['platform']['rate'] == pytest.approx(360.0, rel=1e-3)
     assert model.preprocessing[0]['held'] == [[], *[['limb']] * 3, [], []]
     for words in ('Link limb was not still from 0.0', 'was lost for 1.00 s', 'struck'):
         assert words in ' '.join(answer.message.split()), answer.message
@@ -111,15 +113,12 @@ def test_model_without_live_prediction_is_refused_in_words(graph, tmp_path):
     rig = RIGS['suspended_platform']
     live = rig(rig.Options(held_seconds=3.0, loose_seconds=3.0))
     from ros_inertial_id.identify import identify, options_class
-    from ros_inertial_id.measurement.recording import Channel, Recording
-    steps = []
+    from ros_inertial_id.measurement.recording import joined, Recording
+    said = {topic: [] for topic in live.topics}
     while live.time < live.ends:
-        steps += live.advance().values()
-    first = steps[0]
-    stamps = np.concatenate([c.stamp_ns for c in steps])
-    channel = Channel(first.topic, first.type, stamps, stamps.copy(), {
-        name: np.concatenate([c.fields[name] for c in steps]) for name in first.fields})
-    model = identify([Recording({first.topic: channel}, live.description)],
+        for topic, channel in live.advance().items():
+            said[topic].append(channel)
+    model = identify([Recording({t: joined(c) for t, c in said.items()}, live.description)],
                      options_class('suspended_platform')(), method='suspended_platform').model
     (tmp_path / 'model.yaml').write_text(model.to_yaml())
     process = graph.start('torque_prediction', model_file=tmp_path / 'model.yaml')
