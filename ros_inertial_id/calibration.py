@@ -14,12 +14,13 @@ from .estimation.estimators import ESTIMATORS, Problem
 from .estimation.information import Information
 from .estimation.residuals import Residuals
 from .measurement.body_sources import BodiesState
+from .methods.body_rig import read_description
 from .methods.description_text import with_entries
 from .methods.link_tree import free_joint, random_bodies
 from .methods.platform_calibration import (calibration_blocks, calibration_parameters,
                                            predicted_state, stiffness_of, without_moment)
 from .methods.platform_observation import observe_platform
-from .methods.platform_rig import platform_rig
+from .methods.platform_rig import KEYS, platform_rig
 
 ROUNDS = 3  # of instruments from the last estimate: the second already changes little
 
@@ -31,6 +32,8 @@ class Calibration:
 
     stiffness, stiffness_error (6, 6); damping (6, 6); preload (6,); platform (10,) and its
     standard errors; rest_position (3,), rest_rpy (3,) : where displacements are zero
+    residual : row group -> rms of what is left unexplained [N, N m]
+    preprocessing : per recording what was understood of it
     text : the description with all of it filled in
     """
 
@@ -42,37 +45,43 @@ class Calibration:
     platform_error: np.ndarray
     rest_position: np.ndarray
     rest_rpy: np.ndarray
+    residual: dict
+    preprocessing: tuple
     text: str
 
 
-def calibrate_platform(text, loaded, options, gravity=(0.0, 0.0, -9.81)):
+def calibrate_platform(text, loaded, options, gravity=(0.0, 0.0, -9.81), progress=None):
     """
     Return the Calibration of the platform that a YAML text describes.
 
     loaded : [(Recording, added (10,)), ...], zeros for the empty platform, at least one not
-    options : as for suspended_platform
+    options : as for suspended_platform; progress : called with (stage, recordings done, in all)
     """
     if not any(np.any(added) for _, added in loaded):
         raise RecordingError('the platform was recorded empty only', expected='recordings with a '
                              'known mass on it too', do='empty vibrations fix ratios, not sizes')
     rig = platform_rig(_platform_only(text), np.asarray(gravity))
-    observations = [observe_platform(recording, rig, options) for recording, _ in loaded]
+    progress, observations = progress or (lambda *_: None), []
+    for number, (recording, _) in enumerate(loaded, 1):
+        observations.append(observe_platform(recording, rig, options))
+        progress('observe', number, len(loaded))
     rest = _rest([o for o, (_, added) in zip(observations, loaded) if not np.any(added)]
                  or observations)
     states = [(state, np.asarray(added, dtype=float)) for o, (_, added) in
               zip(observations, loaded) for state in o.states(training=True)]
     columns = calibration_parameters()
-    value, covariance = _draft(states, rest, columns, rig.gravity_base), None
+    value = _draft(states, rest, columns, rig.gravity_base)
     for _ in range(ROUNDS):
         rest, value = without_moment(rest, value)
-        value, covariance = _instrumental(states, rest, value)
+        value, covariance, residual = _instrumental(states, rest, value)
     error = np.sqrt(np.diag(covariance))
     unknown = [p.name for p, e in zip(columns, error) if not e < p.spread]
     if unknown:
         raise EstimationError('the vibrations do not determine the platform', found=unknown,
                               do='push and turn it in all directions, and add the mass at '
                                  'several places')
-    return _result(value, covariance, rest, text)
+    return _result(value, covariance, rest, text, residual=residual,
+                   preprocessing=tuple(o.summary for o in observations))
 
 
 def _draft(states, rest, columns, gravity):
@@ -87,7 +96,7 @@ def _draft(states, rest, columns, gravity):
 
 def _instrumental(states, rest, value):
     """
-    Return (estimate (43,), covariance) with noise-free accelerations as instruments.
+    Return (estimate (43,), covariance, rms) with noise-free accelerations as instruments.
 
     Least squares shrinks what multiplies noisy accelerations, here by percents as no term has a
     known size in an empty vibration.  Accelerations that the last estimate predicts from poses
@@ -101,9 +110,9 @@ def _instrumental(states, rest, value):
             pairs.append((block, other))
             residuals.add(block, {g.name: g.W @ value for g in block.groups})
     count = sum(len(block.t) for block, _ in pairs)
-    spread, correlation = {}, residuals.correlation()
-    for name, square in residuals.filtered.residual.items():
-        spread[name] = max(np.sqrt(square / count), 1e-9) * np.sqrt(correlation[name])
+    rms = {name: float(np.sqrt(x / count)) for name, x in residuals.filtered.residual.items()}
+    spread = {name: max(rms[name], 1e-9) * np.sqrt(times)
+              for name, times in residuals.correlation().items()}
     ZW, ZZ, Zy = np.zeros((43, 43)), np.zeros((43, 43)), np.zeros(43)
     for block, other in pairs:
         for group, instrument in zip(block.groups, other.groups):
@@ -111,14 +120,17 @@ def _instrumental(states, rest, value):
             ZW += Z.T @ group.W
             ZZ += Z.T @ instrument.W
             Zy += Z.T @ group.y
-    inverse = np.linalg.inv(ZW / (size := np.sqrt(np.diag(ZZ))) / size[:, None])
-    inverse = inverse / size / size[:, None]
-    return inverse @ Zy, inverse @ ZZ @ inverse.T
+    size = np.maximum(np.sqrt(np.diag(ZZ)), 1e-300)
+    try:
+        inverse = np.linalg.inv(ZW / size / size[:, None]) / size / size[:, None]
+    except np.linalg.LinAlgError:
+        inverse = np.full((43, 43), np.nan)  # nothing moved it, see the caller
+    return inverse @ Zy, inverse @ ZZ @ inverse.T, rms
 
 
 def _platform_only(text):
-    data = yaml.safe_load(text)
-    return yaml.safe_dump({'platform': data['platform']}, sort_keys=False)
+    data = read_description(text, KEYS)
+    return yaml.safe_dump({'platform': data.get('platform')}, sort_keys=False)
 
 
 def _rest(observations):
@@ -138,7 +150,7 @@ def _structure(columns, gravity):
     return find_base_parameters(np.concatenate(rows), columns)
 
 
-def _result(value, covariance, rest, text):
+def _result(value, covariance, rest, text, **told):
     error = np.sqrt(np.diag(covariance))
     K, dK = stiffness_of(value), stiffness_of(error)
     damping, preload = np.diag(value[31:37]), value[37:43]
@@ -148,4 +160,5 @@ def _result(value, covariance, rest, text):
         'rest_rpy': rpy, 'inertial': value[:10],
         'covariance': [' '.join(f'{x:.9g}' for x in row[:k + 1])
                        for k, row in enumerate(covariance)]})
-    return Calibration(K, dK, damping, preload, value[:10], error[:10], rest[0], rpy, text)
+    return Calibration(K, dK, damping, preload, value[:10], error[:10], rest[0], rpy,
+                       text=text, **told)

@@ -9,12 +9,14 @@ import argparse
 import logging
 import sys
 
-from . import verbs
+from . import verbs, verbs_rigs
+from .console import LOAD
 from .errors import InertialIdError
 from .methods import METHODS
 
 MOUNTING = 'how the base is mounted: upright; "rpy R P Y" [rad]; "gravity X Y Z"; ' \
            '"rho_phi RHO PHI"; imu; default: as the bag says'
+RIG_MOUNTING = 'how the world of the markers stands: upright (default); "gravity X Y Z"; ...'
 
 
 def main(arguments=None):
@@ -57,6 +59,7 @@ def _parser():
     verb.add_argument('--seed', type=int, help='of the random motions it starts from')
     verb.add_argument('--out', required=True, help='folder for motion.yaml, .csv, .html')
 
+    _rigs(add)
     verb = _verb(add, 'demo', verbs.demo, 'run the whole chain on a simulated robot (needs ROS 2)')
     verb.add_argument('--out', default='demo', help='folder for bags, model and report')
     verb.add_argument('--robot', default='franka', help='franka, arm2, arm3')
@@ -64,6 +67,50 @@ def _parser():
                       'suspended_platform, wrist_sensor',
                       choices=['', 'slider_crank', 'suspended_platform', 'wrist_sensor'])
     return parser
+
+
+def _rigs(add):
+    rig = 'description of the rig, a YAML'
+    verb = _verb(add, 'calibrate', verbs_rigs.calibrate,
+                 'find the springs of a suspended platform from free vibrations')
+    verb.add_argument('rig', help=rig)
+    _loads(verb, 'in the platform\'s frame')
+    verb.add_argument('--config', default='', help='YAML with a suspended_platform block')
+    verb.add_argument('--mounting', help=RIG_MOUNTING)
+    verb.add_argument('--out', required=True, help='description to write: the rig\'s, calibrated')
+
+    verb = _verb(add, 'postures', verbs_rigs.postures,
+                 'find link parameters from overall moments in held postures')
+    verb.add_argument('rig', help=rig)
+    verb.add_argument('postures', help='YAML of the postures, see methods/posture_file.py')
+    verb.add_argument('--config', default='', help='YAML with a suspended_platform block')
+    verb.add_argument('--mounting', help=RIG_MOUNTING)
+
+    verb = _verb(add, 'sensors', verbs_rigs.sensors,
+                 'tell which wrench sensors a chain of bodies can do without')
+    verb.add_argument('rig', help=rig)
+    verb.add_argument('--config', default='', help='YAML with a rigid_body block')
+    verb.add_argument('--mounting', help=RIG_MOUNTING)
+
+    verb = _verb(add, 'drive-gains', verbs_rigs.drive_gains,
+                 'find what effort is worth in torque, by a known load or a known gain')
+    _loads(verb, 'in the joint frame of the link that carries it')
+    verb.add_argument('--gain', action='append', default=[], metavar='JOINT=GAIN',
+                      help='torque per effort that is known; may be given several times')
+    verb.add_argument('--link', default='', help='that carries the loads; default: the last')
+    verb.add_argument('--urdf', help='robot description; default: the one in the bag')
+    verb.add_argument('--config', default='', help='YAML with a block of the method\'s name')
+    verb.add_argument('--method', default='', choices=['', 'serial_arm', 'closed_loop'],
+                      metavar='METHOD', help='serial_arm or closed_loop')
+    verb.add_argument('--mounting', help=MOUNTING)
+
+
+def _loads(verb, frame):
+    verb.add_argument('--empty', action='append', default=[], metavar='BAG',
+                      help='recording without a load; may be given several times')
+    verb.add_argument('--loaded', nargs=2, action='append', default=[], metavar=('BAG', 'LOAD'),
+                      help=f'recording with a known load, {LOAD}, {frame}; may be given several '
+                      'times')
 
 
 def _verb(add, name, run, text):
@@ -78,6 +125,8 @@ def _import(verb):
     verb.add_argument('--urdf', required=True, help='robot description, stored in the bag')
     verb.add_argument('--out', required=True, help='bag to write')
     verb.add_argument('--rate', type=float, help='samples per second, for a log without time')
+    verb.add_argument('--columns', default='', help='columns of a .csv without a header line, for '
+                      'example "time q1..q6 v1..v6 - tau1..tau6"')
     verb.add_argument('--joints', help='joint names in the order of the columns, with commas')
 
 

@@ -35,14 +35,14 @@ def consistent_links(rows, robot, problem, estimate, options, inherited=None):
             masses={p.owner: p.nominal for p in given if p.unit == 'kg' and is_known(p)},
             total_mass=_total_mass(robot, options),
             known=[p.name for p in given if p.unit != 'kg' or not is_known(p)])
-    names = whole.names()
+    names, variance = whole.names(), np.diag(found.cov_params)
     links = {link: found.values[k:k + 10].tolist()
              for link, k in bodies(whole.parameters).items()}
     return found.values[len(whole.parameters) - len(problem.base.parameters):], {
         'training': fits(problem.information, found.params), 'loss_percent': found.loss_percent,
         'smallest_pseudo_inertia_eigenvalue': found.smallest_eigenvalue, 'links': links,
         'base': dict(zip(names, found.params.tolist())),
-        'standard_error': dict(zip(names, np.sqrt(np.diag(found.cov_params)).tolist())),
+        'standard_error': dict(zip(names, np.sqrt(np.maximum(variance, 0.0)).tolist())),
         'unconstrained_values': standard(problem.base, estimate).tolist()}
 
 

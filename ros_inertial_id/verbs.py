@@ -1,18 +1,17 @@
 """What the verbs of the command line do: read, call the core, write, print."""
 
 from importlib.util import find_spec
-import json
 import pathlib
-import re
 import subprocess
 import sys
 
 from tqdm import tqdm
 
 from .config import load_design, load_options
+from .console import make_folder, Progress, read_recording, read_text, show, write_text
 from .dynamics.robot_model import gravity_from_mounting, robot_from_options
 from .errors import ConfigError
-from .estimation.identified_model import IdentifiedModel, plain
+from .estimation.identified_model import IdentifiedModel
 from .excitation.design import design
 from .excitation.design_files import write_design
 from .identified_description import identified_description
@@ -23,18 +22,16 @@ from .measurement.bag import read_bag
 from .measurement.log import import_log
 from .report import summary, write_report
 
-WINDOW = re.compile(r'^(?P<path>.+?)(?:@(?P<start>[0-9.]*):(?P<end>[0-9.]*))?$')
-
 
 def import_(options):
     """Turn a log into a bag."""
     joints = options.joints.split(',') if options.joints else None
-    import_log(options.log, _text(options.urdf), options.out, joint_names=joints,
-               rate=options.rate)
+    import_log(options.log, read_text(options.urdf), options.out, joint_names=joints,
+               rate=options.rate, columns=options.columns)
     recording = read_bag(options.out)
     channels = {t: len(c) for t, c in recording.channels.items()}
-    _print(options, {'bag': str(options.out), 'messages': channels},
-           f'{options.out}: ' + ', '.join(f'{n} {t}' for t, n in channels.items()))
+    show(options, {'bag': str(options.out), 'messages': channels},
+         f'{options.out}: ' + ', '.join(f'{n} {t}' for t, n in channels.items()))
 
 
 def identify_(options):
@@ -44,11 +41,11 @@ def identify_(options):
     if options.urdf_out:
         changes['consistent'] = True
     method, settings = load_options(options.config, options.method, changes)
-    urdf = _text(options.urdf) if options.urdf else ''
+    urdf = read_text(options.urdf) if options.urdf else ''
     out = pathlib.Path(options.out)
-    bags = [_read(bag) for bag in options.bags]
-    judges = [_read(bag) for bag in options.validate]
-    _make_folder(out)
+    bags = [read_recording(bag) for bag in options.bags]
+    judges = [read_recording(bag) for bag in options.validate]
+    make_folder(out)
     told, files = {}, {'model': out / 'model.yaml', 'report': out / 'report.html'}
     if options.identify_gravity:
         found = identify_gravity(bags, settings, method=method, urdf=urdf,
@@ -60,39 +57,39 @@ def identify_(options):
         result = identify(bags, settings, method=method, urdf=urdf, validate=judges,
                           progress=progress)
     model = result.model
-    _write(files['model'], model.to_yaml())
+    write_text(files['model'], model.to_yaml())
     write_report(result, files['report'])
     if options.urdf_out:
         files['urdf'] = pathlib.Path(options.urdf_out)
-        _write(files['urdf'], identified_description(model, bags[0], settings, urdf))
+        write_text(files['urdf'], identified_description(model, bags[0], settings, urdf))
     paths = {name: str(path) for name, path in files.items()}
-    _print(options, dict(_outline(model), **told, **paths),
-           '\n'.join([summary(model), *_gravity_words(told), *paths.values()]))
+    show(options, dict(_outline(model), **told, **paths),
+         '\n'.join([summary(model), *_gravity_words(told), *paths.values()]))
 
 
 def validate(options):
     """Judge a model on a bag."""
-    model = IdentifiedModel.from_yaml(_text(options.model), options.model)
+    model = IdentifiedModel.from_yaml(read_text(options.model), options.model)
     with Progress() as progress:
-        fit, _ = validation(model, [_read(options.bag)], progress=progress)
+        fit, _ = validation(model, [read_recording(options.bag)], progress=progress)
     lines = []
     for kind, numbers in fit.items():
         joints = '  '.join(f'{n} {r:.4g}' for n, r in numbers['rms'].items())
         lines.append(f"{kind}: {numbers['relative_percent']:.3f} % of the torque, rms "
                      f"{numbers['rms_all']:.4g} over {numbers['samples']} samples ({joints})")
-    _print(options, {'model': options.model, 'validation': fit}, '\n'.join(lines))
+    show(options, {'model': options.model, 'validation': fit}, '\n'.join(lines))
 
 
 def payload(options):
     """Weigh the load of an identified arm."""
-    model = IdentifiedModel.from_yaml(_text(options.model), options.model)
-    found = identify_payload(model, [_read(bag) for bag in options.bags], link=options.link,
-                             frame=options.frame)
+    model = IdentifiedModel.from_yaml(read_text(options.model), options.model)
+    bags = [read_recording(bag) for bag in options.bags]
+    found = identify_payload(model, bags, link=options.link, frame=options.frame)
     center = ', '.join(f'{x:.4f} +- {e:.4f}' for x, e in
                        zip(found.center_of_mass, found.center_of_mass_error))
-    _print(options, found.to_dict(), f'{found.link} carries {found.mass:.4f} +- '
-           f'{found.mass_error:.4f} kg, centre of mass {center} m in {found.frame}; '
-           f'{found.relative_percent:.1f} % of what the bare arm does not explain is left')
+    show(options, found.to_dict(), f'{found.link} carries {found.mass:.4f} +- '
+         f'{found.mass_error:.4f} kg, centre of mass {center} m in {found.frame}; '
+         f'{found.relative_percent:.1f} % of what the bare arm does not explain is left')
 
 
 def design_(options):
@@ -101,7 +98,7 @@ def design_(options):
                if getattr(options, name) is not None}
     settings = load_design(options.config, changes)
     gravity = gravity_from_mounting(settings.mounting or 'upright')
-    robot = robot_from_options(_text(options.urdf), settings, gravity)
+    robot = robot_from_options(read_text(options.urdf), settings, gravity)
     with tqdm(total=round(settings.seconds, 1), disable=None, leave=False, unit='s',
               file=sys.stderr, bar_format='{l_bar}{bar}| {n:.0f}/{total:.0f} s{postfix}') as bar:
         def progress(now):
@@ -111,7 +108,7 @@ def design_(options):
         result = design(robot, settings, progress)
     paths = [str(p) for p in write_design(result, options.out)]
     use = result.summary()['use_of_limits_percent']
-    _print(options, dict(result.summary(), files=paths), '\n'.join((
+    show(options, dict(result.summary(), files=paths), '\n'.join((
         f'{result.criterion} {result.value:.4g}, condition number {result.condition_number:.4g} '
         f'of {len(result.base_names)} base parameters, in {result.seconds:.0f} s',
         'largest use of limits: ' + ', '.join(f'{k} {v:.1f} %' for k, v in use.items()),
@@ -173,66 +170,3 @@ def _prior(words):
         raise ConfigError('--identify-gravity', found=repr(words),
                           expected='nominal, none, or a direction "X Y Z"') from None
     return x, y, z
-
-
-def _read(argument):
-    """Return the Recording of BAG or BAG@START:END."""
-    parts = WINDOW.match(argument)
-    path, start, end = parts['path'], parts['start'], parts['end']
-    if start is None and not pathlib.Path(path).exists() and '@' in path:
-        raise ConfigError(f'the window of {argument}', expected='BAG@START:END in seconds')
-    recording = read_bag(path)
-    try:
-        window = [float(x) if x else None for x in (start, end)]
-    except ValueError:
-        raise ConfigError(f'the window of {argument}',
-                          expected='BAG@START:END in seconds') from None
-    return recording.window(*window) if start or end else recording
-
-
-def _text(path):
-    try:
-        return pathlib.Path(path).read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f'{path} cannot be read',
-                          found=getattr(error, 'strerror', None) or 'no text') from None
-
-
-def _write(path, text):
-    try:
-        path.write_text(text)
-    except OSError as error:
-        raise ConfigError(f'{path} cannot be written', found=error.strerror) from None
-
-
-def _make_folder(path):
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigError(f'folder {path} cannot be made', found=error.strerror) from None
-
-
-def _print(options, data, text):
-    print(json.dumps(plain(data)) if options.json else text)
-
-
-class Progress:
-    """A bar on standard error, one per stage, only where somebody watches."""
-
-    def __init__(self):
-        self._bar, self._stage = None, ''
-
-    def __enter__(self):
-        return self
-
-    def __call__(self, stage, done, total):
-        if stage != self._stage:
-            self.__exit__()
-            self._bar = tqdm(total=total, desc=stage, disable=None, leave=False, unit='sample',
-                             file=sys.stderr)
-            self._stage = stage
-        self._bar.update(done - self._bar.n)
-
-    def __exit__(self, *_):
-        if self._bar is not None:
-            self._bar.close()

@@ -11,6 +11,7 @@ from ros_inertial_id.identify import identify, options_class
 from ros_inertial_id.identify_drive_gains import identify_drive_gains, load_parameters
 
 MASS, CENTER, INERTIA = 4.0, np.array([0.25, 0.04, 0.03]), np.diag([0.01, 0.012, 0.014])
+EMPTY = np.zeros(10)
 
 
 def gains():
@@ -56,8 +57,9 @@ def test_a_known_load_gives_gains_within_their_errors(arm):
     urdf, true = arm
     load, z = load_parameters(MASS, CENTER, INERTIA), []
     for seed in range(6):
-        found = identify_drive_gains([record(true, seed)], [record(loaded(true), 100 + seed)],
-                                     load, options(), urdf=urdf)
+        found = identify_drive_gains([(record(true, seed), EMPTY),
+                                      (record(loaded(true), 100 + seed), load)],
+                                     options(), urdf=urdf)
         value, error = (np.array(list(x.values())) for x in (found.gains, found.gain_errors))
         np.testing.assert_allclose(value, gains(), rtol=0.01)
         z += list((value - gains()) / error)
@@ -66,7 +68,7 @@ def test_a_known_load_gives_gains_within_their_errors(arm):
 
 def test_one_gain_of_the_datasheet_gives_the_others(arm):
     urdf, true = arm
-    found = identify_drive_gains([record(true, 1)], [], None, options(), urdf=urdf,
+    found = identify_drive_gains([(record(true, 1), EMPTY)], options(), urdf=urdf,
                                  known={'joint2': 8.0})
     assert found.gains['joint2'] == 8.0 and found.gain_errors['joint2'] == 0.0
     for k, joint in ((0, 'joint1'), (2, 'joint3')):
@@ -78,7 +80,8 @@ def test_gains_turn_currents_into_the_torques_of_a_plain_identification(arm):
     urdf, true = arm
     load = load_parameters(MASS, CENTER, INERTIA)
     bare = record(true, 2)
-    found = identify_drive_gains([bare], [record(loaded(true), 3)], load, options(), urdf=urdf)
+    found = identify_drive_gains([(bare, EMPTY), (record(loaded(true), 3), load)], options(),
+                                 urdf=urdf)
     drive = replace(options(), effort_kind='current', estimator='weighted',
                     drive_gain=tuple(found.gains.values()))
     model = identify([bare], drive, urdf=urdf).model
@@ -89,20 +92,17 @@ def test_gains_turn_currents_into_the_torques_of_a_plain_identification(arm):
 def test_without_load_and_gain_it_says_what_cannot_be_known(arm):
     urdf, true = arm
     with pytest.raises(EstimationError, match='cannot be known.*ratios.*known load'):
-        identify_drive_gains([record(true, 4)], [], None, options(), urdf=urdf)
+        identify_drive_gains([(record(true, 4), EMPTY)], options(), urdf=urdf)
 
 
 def test_a_gain_of_a_joint_that_is_not_there_is_refused(arm):
     urdf, true = arm
     with pytest.raises(EstimationError, match='elbow.*joint1, joint2, joint3'):
-        identify_drive_gains([record(true, 4)], [], None, options(), urdf=urdf,
+        identify_drive_gains([(record(true, 4), EMPTY)], options(), urdf=urdf,
                              known={'elbow': 1.0})
 
 
-def test_a_load_without_parameters_is_refused(arm):
-    urdf, true = arm
-    with pytest.raises(ConfigError, match='its parameters'):
-        identify_drive_gains([], [record(true, 4)], None, options(), urdf=urdf)
+def test_a_load_without_mass_is_refused():
     with pytest.raises(ConfigError, match='above 0 kg'):
         load_parameters(0.0, CENTER)
 
@@ -117,5 +117,5 @@ def test_joints_that_nothing_couples_to_a_known_gain_are_named():
     tau = mujoco_arm.torque(sliders, q, v, a)
     recording = mujoco_arm.recording(('j1', 'j2'), t, q, v, tau)
     with pytest.raises(EstimationError, match='do not tell the gains.*j2'):
-        identify_drive_gains([recording], [], None, replace(options(), friction=()),
+        identify_drive_gains([(recording, EMPTY)], replace(options(), friction=()),
                              urdf=sliders, known={'j1': 1.0})

@@ -79,7 +79,7 @@ def consistent(problem, estimate, *, masses=None, total_mass=None, known=(), inh
     return ConsistentEstimate(
         x, K @ x, (covariance + covariance.T) / 2,
         {link: float(w) for link, w in zip(bodies(base.parameters), eigenvalues)},
-        float(100.0 * (after / before - 1.0)) if before > 0 else 0.0, steps)
+        float(max(0.0, 100.0 * (after / before - 1.0))) if before > 0 else 0.0, steps)
 
 
 @dataclass(frozen=True)
