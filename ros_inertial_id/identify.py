@@ -157,6 +157,8 @@ def prediction_options(model):
     if 'average_periods' in known:
         known['average_periods'] = False  # what is predicted are samples as they come
     first = model.preprocessing[0]
+    if 'camera' in first:  # where it was found to stand
+        known.update(camera=tuple(first['camera']), find_camera=False)
     return kind(**dict(known, cutoff=first['cutoff'], velocity=first['velocity']))
 
 

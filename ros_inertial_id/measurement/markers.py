@@ -9,10 +9,11 @@ at once (PoseArray, MarkerArray, tf).  A line of the configuration says what a m
     TOPIC LINK pose        the orientation is used too (ArUco, AprilTag, motion capture)
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 import re
 
 import numpy as np
+from scipy.interpolate import CubicSpline
 from scipy.spatial.transform import Rotation
 
 from ..errors import ConfigError, RecordingError
@@ -20,6 +21,9 @@ from . import signals
 
 LINE = re.compile(r'^(\S+?)(?:\[([^\]]+)\])?\s+(\S+)(?:\s+(pose|position))?$')
 SAME_FRAME = 0.25  # of the frame period: stamps closer than that are one camera frame
+ONE_CLOCK = 0.5    # share of stamps that two topics of one camera have in common
+SLOW = 0.5         # of the samples of the fastest topic: too slow to be the clock
+GAP = 1.6          # periods: between samples further apart nothing is interpolated
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,11 @@ class Marker:
     t: np.ndarray
     position: np.ndarray
     rotation: np.ndarray = None
+
+    @property
+    def topic(self):
+        """The topic it is on."""
+        return self.name.split('[')[0]
 
 
 @dataclass(frozen=True)
@@ -140,7 +149,77 @@ def common_frames(markers, rotation, translation):
             turned[frame, k] = rotation @ marker.rotation
     return Frames(t, position, turned, tuple(m.name for m in markers),
                   tuple(m.link for m in markers),
-                  tuple(m.rotation is not None for m in markers), markers[0].name.split('[')[0])
+                  tuple(m.rotation is not None for m in markers), markers[0].topic)
+
+
+def own_clocks(markers):
+    """
+    Return the topics that do not share the stamps of the first marker's, in order.
+
+    They are other cameras, or detectors that stamp their results themselves: each has a clock of
+    its own, and an offset.  Where another topic is much faster than the first, it is the clock.
+    """
+    stamps = _stamps(markers)
+    clock = next(iter(stamps.values()))
+    return [t for t in other_topics(markers) if np.isin(stamps[t], clock).mean() < ONE_CLOCK]
+
+
+def other_topics(markers):
+    """Return all topics of Markers but the one whose clock is theirs."""
+    first, *others = _stamps(markers)
+    return others
+
+
+def _stamps(markers):
+    """Return topic -> its stamps (n,) [s]; first the topic that is the clock."""
+    out = {}
+    for marker in markers:
+        out[marker.topic] = np.union1d(out.get(marker.topic, marker.t), marker.t)
+    most = max(len(t) for t in out.values())
+    first = next(topic for topic, t in out.items() if len(t) > SLOW * most)
+    return {first: out.pop(first), **out}
+
+
+def on_one_clock(markers, offsets, t=None):
+    """
+    Return the Markers on the stamps of those without an offset.
+
+    offsets : topic -> [s] that it is stamped late; these are interpolated, the others untouched
+    t : (M,) the stamps wanted [s]; default: all stamps of topics without an offset
+
+    A topic slower than t gets a value only on the stamp nearest to each of its samples.
+    """
+    stamps = reference_stamps(markers, offsets)
+    near = 0.5 * float(np.median(np.diff(stamps))) if len(stamps) > 1 else 0.0
+    t = stamps if t is None else t
+    return [_at(m, t, offsets[m.topic], near) if m.topic in offsets else m for m in markers]
+
+
+def reference_stamps(markers, offsets):
+    """Return all stamps (M,) [s] of the Markers whose topics have no offset."""
+    return np.unique(np.concatenate([m.t for m in markers if m.topic not in offsets]))
+
+
+def _at(marker, t, offset, near):
+    """Return a Marker at the times t (M,) where samples, ``offset`` late, lie around them."""
+    stamps, first = np.unique(marker.t, return_index=True)
+    if len(stamps) < 4:
+        raise RecordingError(f'marker {marker.name} was seen {len(stamps)} times')
+    wanted, period = t + offset, float(np.median(np.diff(stamps)))
+    after = np.clip(np.searchsorted(stamps, wanted), 1, len(stamps) - 1)
+    left, right = stamps[after - 1], stamps[after]
+    aside = np.minimum(np.abs(wanted - left), np.abs(wanted - right))
+    inside = (wanted >= left) & (wanted <= right) & (right - left < GAP * period)
+    # The stamp nearest to a sample is at most half a step of the slower of the two away from it.
+    kept = inside & (aside <= max(near, 1e-9) * (1 + 1e-6))
+    wanted = wanted[kept]
+    position = CubicSpline(stamps, marker.position[first])(wanted)
+    rotation = None
+    if marker.rotation is not None:
+        seen = np.isfinite(marker.rotation[first]).all((1, 2))
+        turned = CubicSpline(stamps[seen], marker.rotation[first][seen])(wanted)
+        rotation = Rotation.from_matrix(turned).as_matrix()  # orthogonal again
+    return replace(marker, t=t[kept], position=position, rotation=rotation)
 
 
 def clock_offset(t, reference, measured_t, measured, limit):

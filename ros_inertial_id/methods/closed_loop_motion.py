@@ -14,9 +14,10 @@ from scipy.spatial.transform import Rotation
 
 from ..dynamics.body_motion import frame_of
 from ..errors import ConfigError, RecordingError
-from ..measurement.markers import channel_of, common_frames, read_markers
+from ..measurement.markers import channel_of, read_markers
 from ..measurement.recording import Channel
 from ..options import option
+from .closed_loop_camera import find_shared
 from .closed_loop_imu import fuse_imus
 from .closed_loop_markers import reconstruct_markers
 
@@ -40,6 +41,9 @@ class MotionOptions:
     camera: tuple = option(
         (), 'pose of the camera (frame of the markers) in the base link: X Y Z ROLL PITCH YAW; '
         'empty: the base link itself', unit='m, rad')
+    find_camera: bool = option(
+        False, 'estimate the pose of the camera from the markers, starting from camera:; empty: '
+        'from anywhere')
     imus: tuple = option((), 'IMUs: "TOPIC LINK"; they are fused with the markers')
     torques: tuple = option(
         (), 'torque sensors: "JOINT TOPIC [AXIS]"; axis x y z of a wrench\'s torque, fx fy fz of '
@@ -81,9 +85,11 @@ def _see(recording, robot, options):
     """Return the motion channels from markers and IMUs and from markers alone, and notes."""
     for line in options.markers:
         frame_of(robot.robot, line.split()[1] if len(line.split()) > 1 else '')
-    frames = common_frames(read_markers(recording, options.markers), *camera_pose(options))
-    seen = reconstruct_markers(robot, frames, options.marker_noise, options.tag_noise)
-    notes = dict(seen.notes, marker_deviation={
+    markers = read_markers(recording, options.markers)
+    shared = find_shared(robot, markers, options, *camera_pose(options))
+    seen = reconstruct_markers(robot, shared.frames(markers), options.marker_noise,
+                               options.tag_noise)
+    notes = dict(seen.notes, **shared.notes, marker_deviation={
         name: float(np.sqrt(np.median(seen.covariance[:, i, i])))
         for i, name in enumerate(robot.coordinates)})
     alone = motion = _motion(SEEN, recording, robot, seen.t, {'position': seen.z})
