@@ -28,13 +28,13 @@ from ..excitation.fourier import read_motion
 from ..excitation.playback import Guard, plan_course
 from ..excitation.rehearsal import check_kinematics, rehearse
 from ..options import check_ranges, option
-from .conversions import (declare_options, diagnostics, every, joint_rows, latched, Question,
-                          read_options, stream)
+from .conversions import (declare_options, diagnostics, every, joint_rows, latched, read_options,
+                          stream)
 from .motion_design import MotionDesign
+from .recorder_dialogue import RecorderDialogue
 from .running import run
 
 PIECE = 0.1  # [s] between pieces; each covers more than two of them
-PATIENCE = 5.0  # [s] for the recorder to answer
 CLOCKS = 0.5  # [s] between the stamps of the joint states and this computer's clock
 
 
@@ -70,8 +70,7 @@ class Excitation(Node):
         self._design = MotionDesign(self, own.config)
         self._urdf, self._shapes, self._ahead = '', None, 0.0
         self._robot = self._course = self._measured = self._reader = None
-        self._opening = self._closing = None  # what waits for the recorder
-        self._status, self._heard, self._complaint, self._recording = 'idle', 0.0, '', False
+        self._status, self._heard, self._complaint = 'idle', 0.0, ''
         self._commands = self.create_publisher(
             JointTrajectory, self._options().controller, 10)
         self._status_topic = self.create_publisher(String, '~/status', latched())
@@ -82,9 +81,7 @@ class Excitation(Node):
         self.create_service(Trigger, '~/check', self._answering(self._check))
         self.create_service(Trigger, '~/play', self._answering(self._play))
         self.create_service(Trigger, '~/stop', self._answering(self._stop_on_request))
-        self._recorder = {
-            verb: self.create_client(Trigger, f'{self._options().recorder or "recorder"}/{verb}')
-            for verb in ('start', 'stop')}
+        self._recorder = RecorderDialogue(self, own.recorder)
         self.create_timer(PIECE, self._send)
         every(self, 0.02, self._watch_silence)
         every(self, 0.05, self._await_recorder)
@@ -217,17 +214,16 @@ class Excitation(Node):
     def _play(self):
         self._refuse_when_busy()
         course, _ = self._plan()
-        if self._options().recorder:
+        if self._recorder.start():
             self._say('starting')
-            self._opening = Question(self._recorder['start'], PATIENCE)
         else:
             self._begin()
         return f'playing for {course.duration:.1f} s'
 
     def _refuse_when_busy(self):
-        if self._course is not None or self._opening is not None:
+        if self._course is not None or self._recorder.opening:
             raise MotionError('a motion is being played', do='call ~/stop first')
-        if self._closing is not None:
+        if self._recorder.closing:
             raise MotionError('the bag of the last motion is being closed', do='call again')
         if self._design.busy:
             raise MotionError('a motion is being designed',
@@ -235,21 +231,14 @@ class Excitation(Node):
 
     def _await_recorder(self):
         """Go on when the recorder has answered, or will not."""
-        if self._opening is not None and self._opening.over():
-            answer = self._opening.answer()
-            if answer is None:
-                self._give_up_opening('the recorder does not answer; start it, or start this '
-                                      'node with an empty recorder:')
-                return
-            self._opening = None
-            if not answer.success:
-                self._say(f'stopped: the recorder refused: {answer.message}')
-            else:
-                self._recording = True
-                self._begin()
-        if self._closing is not None and self._closing.over():
-            answer, self._closing = self._closing.answer(), None
-            words = answer.message if answer is not None else 'the recorder does not answer'
+        trouble = self._recorder.started()
+        if trouble == '':
+            self._begin()
+        elif trouble:
+            self._recorder.give_up()
+            self._end(f'stopped: {trouble}')
+        words = self._recorder.stopped()
+        if words is not None:
             self._say(f'{self._status}; {words}')
 
     def _begin(self):
@@ -299,9 +288,7 @@ class Excitation(Node):
     def _end(self, status):
         self._course = None
         self._say(status)
-        if self._recording:
-            self._recording = False
-            self._closing = Question(self._recorder['stop'], PATIENCE)
+        self._recorder.stop()
 
     def _stop_on_request(self):
         if self._design.busy:
@@ -315,11 +302,10 @@ class Excitation(Node):
 
     def _give_up_opening(self, reason):
         """Do not begin; close the bag, which may be open by now.  Return whether it was so."""
-        question, self._opening = self._opening, None
-        if question is not None:
-            self._recording = question.asked
+        awaited = self._recorder.give_up()
+        if awaited:
             self._end(f'stopped: {reason}')
-        return question is not None
+        return awaited
 
     def _say(self, status):
         self._status = status
@@ -343,7 +329,7 @@ class Excitation(Node):
         self._give_up_opening('the player was shut down')
         if self._course is not None:
             self._brake('the player was shut down')
-        while self._closing is not None:
+        while self._recorder.closing:
             rclpy.spin_once(self, timeout_sec=0.05)
         super().destroy_node()
 

@@ -22,6 +22,7 @@ from std_srvs.srv import Trigger
 import yaml
 
 from ..config import load_options
+from ..console import read_text
 from ..errors import ConfigError, InertialIdError, RecordingError
 from ..estimation.identified_model import IdentifiedModel, plain
 from ..identify import identify, options_class
@@ -75,7 +76,7 @@ class Identification(Node):
         for name, work in (('identify', self._identify), ('payload', self._weigh)):
             self.create_service(Trigger, f'~/{name}', self._answering(work),
                                 callback_group=group)
-        urdf = _text(own.urdf_file) if own.online and own.urdf_file else ''
+        urdf = read_text(own.urdf_file) if own.online and own.urdf_file else ''
         self._online = (Online(self, own.method, own.topics, urdf, options) if own.online
                         else None)
         every(self, 1.0, self._diagnose)
@@ -137,7 +138,7 @@ class Identification(Node):
             raise ConfigError('no model of the bare arm', do='identify it first, or set '
                               'bare_model: to its model.yaml')
         path = self._bag(own)
-        model = (IdentifiedModel.from_yaml(_text(own.bare_model), own.bare_model)
+        model = (IdentifiedModel.from_yaml(read_text(own.bare_model), own.bare_model)
                  if own.bare_model else self._identified)
         self.get_logger().info(f'weighing the load in {path}')
         found = identify_payload(model, [read_bag(path, progress=self._go_on)])
@@ -150,7 +151,7 @@ class Identification(Node):
         own = read_options(self, NodeOptions)
         options = read_options(self, self._kind)
         path = self._bag(own)
-        urdf = _text(own.urdf_file) if own.urdf_file else ''
+        urdf = read_text(own.urdf_file) if own.urdf_file else ''
         with _writing(own.out):
             pathlib.Path(own.out).mkdir(parents=True, exist_ok=True)
         self.get_logger().info(f'identifying from {path}')
@@ -192,13 +193,6 @@ class Identification(Node):
         if self._worker is not None:
             self._worker.join()
         super().destroy_node()
-
-
-def _text(path):
-    try:
-        return pathlib.Path(path).read_text()
-    except OSError as error:
-        raise ConfigError(f'{path} cannot be read', found=error.strerror) from None
 
 
 @contextmanager

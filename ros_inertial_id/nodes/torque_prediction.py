@@ -8,7 +8,6 @@ says so when the motion leaves what was identified.
 
 from array import array
 from dataclasses import dataclass, replace
-import pathlib
 import sys
 
 from diagnostic_msgs.msg import DiagnosticArray
@@ -18,6 +17,7 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
+from ..console import read_text
 from ..dynamics.robot_model import gravity_from_mounting
 from ..errors import ConfigError, InertialIdError, RobotModelError
 from ..estimation.identified_model import IdentifiedModel
@@ -26,12 +26,11 @@ from ..methods import METHODS
 from ..options import check_ranges, option
 from .base_imu import BaseImu
 from .conversions import declare_options, DEPTH, diagnostics, every, latched
+from .prediction_health import PredictionHealth
 from .running import run
 from .streams import Streams
 
-OUTSIDE = 0.1  # how far beyond the identified range, as a share of it, is called outside
 JOINT_STATES = 'joint_states'
-WINDOW = 10.0  # [s] over which the running RMS forgets
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ class TorquePrediction(Node):
         self._model = self._robot = self._rows = self._live = self._description = None
         self._streams = Streams(self, self._complain, self._options.reliability)
         self._refusal = 'no model yet'
-        self._complaint, self._outside = '', {}
+        self._complaint, self._health = '', None
         self._gaps = self._heard = 0
         self._predicted = self.create_publisher(JointState, '~/predicted', DEPTH)
         self._residual = self.create_publisher(JointState, '~/residual', DEPTH)
@@ -75,7 +74,7 @@ class TorquePrediction(Node):
         self.create_subscription(String, 'robot_description', self._take_description, latched())
         if self._options.model_file:
             self._accept(IdentifiedModel.from_yaml(
-                _text(self._options.model_file), self._options.model_file))
+                read_text(self._options.model_file), self._options.model_file))
         else:
             self.create_subscription(
                 String, self._options.model_topic, self._take_model, latched())
@@ -137,13 +136,10 @@ class TorquePrediction(Node):
         self._model, self._live = model, None  # another description may fit it
         self._start(model)
         self._refusal = ''
-        fit = model.statistics.get('validation', model.statistics['training'])['filtered']
-        self._promised = fit['rms']
-        self._square = dict.fromkeys(self._promised, 0.0)
-        self._weight, self._count, self._gaps, self._heard = 0.0, 0, 0, 0
+        self._health, self._gaps, self._heard = PredictionHealth(model), 0, 0
         self._look_for_publishers()
         self.get_logger().info(
-            f"predicting {', '.join(self._promised)} with the model of "
+            f"predicting {', '.join(self._health.promised)} with the model of "
             f"{model.provenance['created']}, lag {self._options.lag} s")
 
     def _start(self, model):
@@ -198,11 +194,14 @@ class TorquePrediction(Node):
         if taken is None:
             return
         stamps, state = taken
-        self._watch(self._rows.region(state, self._robot))
+        words = self._health.watch(self._rows.region(state, self._robot))
+        if words:
+            self.get_logger().warning(f'the motion leaves the identified region: {words}',
+                                      throttle_duration_sec=5.0)
         names, *torques = self._torques(state)
         tau, left = (np.stack([np.interp(stamps, state.t, column) for column in x.T], axis=1)
                      for x in torques)
-        self._account(names, left, stamps)
+        self._health.account(names, left, stamps)
         for t, row, rest in zip(stamps, tau, left):
             stamp = self._live.origin_ns + round(t * 1e9)
             self._publish(self._predicted, stamp, names, row)
@@ -235,53 +234,17 @@ class TorquePrediction(Node):
         message.header.stamp.sec, message.header.stamp.nanosec = divmod(stamp, 1_000_000_000)
         publisher.publish(message)
 
-    def _account(self, names, left, t):
-        """Keep the running mean square residual of every joint."""
-        share = min(1.0, len(t) * (t[-1] - t[0] + 1e-9) / max(1, len(t) - 1) / WINDOW)
-        self._count += len(t)
-        self._weight = (1 - share) * self._weight + share
-        for name, square in zip(names, np.mean(left ** 2, axis=0)):
-            if np.isfinite(square):
-                self._square[name] = (1 - share) * self._square[name] + share * float(square)
-
-    def _watch(self, watched):
-        """Note where the motion is outside the region of the identification."""
-        outside = {}
-        for where, quantities in watched.items():
-            for name, values in quantities.items():
-                low, high = self._model.region[where][name]
-                slack = OUTSIDE * (high - low)
-                if values.min() < low - slack or values.max() > high + slack:
-                    extreme = values.min() if values.min() < low - slack else values.max()
-                    outside[f'{where} {name}'] = (
-                        f'{extreme:.4g} outside {low:.4g} to {high:.4g}')
-        self._outside.update(outside)
-        if outside:
-            words = '; '.join(f'{k} {v}' for k, v in outside.items())
-            self.get_logger().warning(f'the motion leaves the identified region: {words}',
-                                      throttle_duration_sec=5.0)
-
     def _diagnose(self):
         if self._refusal:
             level, words, values = 'error', self._refusal, {}
         else:
-            values, worst = {'predicted': self._count, 'gaps': self._gaps}, 0.0
-            for name, square in self._square.items():
-                rms = np.sqrt(square / self._weight) if self._weight else 0.0
-                values[f'{name} rms'] = f'{rms:.4g}'
-                values[f'{name} rms promised'] = f'{self._promised[name]:.4g}'
-                worst = max(worst, rms / max(self._promised[name], 1e-12))
-            values.update(self._outside)
-            level, words = 'ok', 'as promised'
-            if worst > 2.0:
-                level, words = 'warn', f'residual {worst:.1f} times what was promised'
-            if self._outside:
-                level, words = 'warn', 'outside the identified region'
+            level, words, values = self._health.report()
+            values['gaps'] = self._gaps
             if self._live.heard == self._heard:
                 level, words = 'warn', f"nothing heard on {', '.join(self._topics())}"
             if self._complaint:
                 level, words = 'error', self._complaint
-            self._outside, self._heard = {}, self._live.heard
+            self._heard = self._live.heard
         self._complaint = ''
         self._diagnostics.publish(diagnostics(self, level, words, values))
 
@@ -292,13 +255,6 @@ def _check_mounting(words, options):
         raise ConfigError('mounting: imu', expected='base_imu_topic:', found='none')
     if words and words != 'imu':
         gravity_from_mounting(words)
-
-
-def _text(path):
-    try:
-        return pathlib.Path(path).read_text()
-    except OSError as error:
-        raise ConfigError(f'{path} cannot be read', found=error.strerror) from None
 
 
 def main(args=None):
