@@ -82,7 +82,11 @@ def _rigs(add):
     verb = _verb(add, 'postures', verbs_rigs.postures,
                  'find link parameters from overall moments in held postures')
     verb.add_argument('rig', help=rig)
-    verb.add_argument('postures', help='YAML of the postures, see methods/posture_file.py')
+    verb.add_argument('postures', nargs='?', default='',
+                      help='YAML of postures with their moments, see methods/posture_file.py')
+    verb.add_argument('--held', action='append', default=[], metavar='BAG',
+                      help='free vibration on the calibrated rig with the links held in a '
+                      'posture; may be given several times')
     verb.add_argument('--config', default='', help='YAML with a suspended_platform block')
     verb.add_argument('--mounting', help=RIG_MOUNTING)
 

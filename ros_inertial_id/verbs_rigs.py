@@ -12,8 +12,9 @@ from .dynamics.robot_model import gravity_from_mounting
 from .errors import ConfigError, EstimationError
 from .estimation.problem import Problem
 from .identify_drive_gains import identify_drive_gains
+from .identify_held import identify_held
 from .methods import suspended_platform
-from .methods.posture_file import read_postures, relative_turns
+from .methods.posture_file import joined, read_postures, relative_turns
 from .mounting import unknown
 from .postures import identify_postures, suggest_posture
 from .report.digits import with_error
@@ -64,10 +65,16 @@ def sensors(options):
 
 def postures(options):
     """Find link parameters from overall moments in held postures; say what to hold next."""
-    settings, gravity = _settings(options, 'suspended_platform', damping='given')
+    settings, gravity = _settings(options, 'suspended_platform')
     text = read_text(options.rig)
     robot = suspended_platform.build(text, settings, gravity)
-    held = read_postures(read_text(options.postures), robot)
+    if not options.postures and not options.held:
+        raise ConfigError('no postures', do='give a YAML of them, or --held BAG for each')
+    with Progress() as progress:
+        recorded = [identify_held(text, [read_recording(bag)], settings, progress)
+                    for bag in options.held]
+    given = [read_postures(read_text(options.postures), robot)] if options.postures else []
+    held = joined([*given, *recorded])
     result = identify_postures(text, held, settings, gravity)
     base, estimate = result.base, result.estimate
     problem = Problem(result.information, base, {})
@@ -121,10 +128,9 @@ def _loaded(options):
     return [(read_recording(bag), load) for bag, load in zip(bags, loads)]
 
 
-def _settings(options, method, **changes):
+def _settings(options, method):
     """Return the options of a method by --config and --mounting, and gravity (3,)."""
-    if options.mounting is not None:
-        changes['mounting'] = options.mounting
+    changes = {} if options.mounting is None else {'mounting': options.mounting}
     _, settings = load_options(options.config, method, changes)
     return settings, gravity_from_mounting(settings.mounting or 'upright')
 

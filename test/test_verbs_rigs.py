@@ -68,6 +68,23 @@ def rig(folder):
     return truth, file
 
 
+@pytest.fixture(scope='module')
+def held(folder, rig):
+    """Return the bags of three held postures on springs that are known, and their rig.yaml."""
+    truth, file = rig
+    known = yaml.safe_load(file.read_text())
+    described = yaml.safe_load(truth.description(truth.TWO_LINKS))
+    known['platform'] |= {k: described['platform'][k] for k in ('stiffness', 'preload',
+                                                                'inertial')}
+    (folder / 'known.yaml').write_text(yaml.safe_dump(known))
+    sources = platform_rig(truth.description(truth.TWO_LINKS), GRAVITY).sources
+    bags = [folder / f'held{k}' for k in range(3)]
+    for k, (bag, posture) in enumerate(zip(bags, truth.POSTURES[1:])):
+        _write(bag, truth.record(truth.TWO_LINKS, posture, 6.0, 950 + k),
+               (sources[0], sources[2]))
+    return truth, folder / 'known.yaml', bags
+
+
 def _write(path, recording, sources):
     """Write the poses of bodies in a Recording of markers, which cannot be written, as a bag."""
     channels = {}
@@ -140,6 +157,25 @@ def test_postures_of_the_paper_give_its_table_and_what_to_hold_next(capsys, fold
     assert list(told['next']['links']) == ['link1'] and 0.0 < told['next']['errors_shrink_to'] < 1
     status, printed, _ = _run(capsys, *words)
     assert status == 0 and 'hold next: link1 rpy' in printed and 'Iyy0 lies in 0.0000' in printed
+
+
+def test_postures_from_bags_give_the_links_within_the_intervals(capsys, folder, held):
+    truth, file, bags = held
+    words = [word for bag in bags for word in ('--held', bag)]
+    status, printed, _ = _run(capsys, 'postures', file, *words, '--json')
+    told = json.loads(printed)
+    assert status == 0 and told['rank_in_data'] == 17
+    first, second = (truth.ten(link) for link in truth.TWO_LINKS[1:])
+    value = {e['expression']: e['value'] for e in told['base_parameters']}
+    for k, ten in enumerate((first, second)):
+        for place, axis in enumerate('xyz', 1):
+            # 80 kg, 0.3 mm of noise: a millimetre of the whole's centre is 0.08 kg m.
+            assert value[f'mc{axis}{k}'] == pytest.approx(ten[place], abs=0.08)
+    low, high = told['intervals']['Iyy0']['physical']
+    # The ends of the interval move with the combinations, known to a few hundredths.
+    assert low - 0.05 < first[6] < high + 0.05
+    assert 'was not still' in _refused(capsys, 'postures', file, '--held', folder / 'loose0')
+    assert '--held BAG' in _refused(capsys, 'postures', file)
 
 
 def test_postures_too_few_say_so(capsys, folder):

@@ -47,8 +47,20 @@ def read_postures(text, robot):
                     overall_moments(robot.mass, centers, np.array(inertias)))
 
 
+def joined(postures):
+    """Return several Postures as one."""
+    return Postures(*(np.concatenate([getattr(p, name) for p in postures])
+                      for name in ('rotations', 'positions', 'moments')))
+
+
 def link_poses(robot, links, where):
     """Return rotations (n, 3, 3), positions (n, 3) of the links in the first one's frame."""
+    rotations, positions = platform_poses(robot, links, where)
+    return rotations[0].T @ rotations, (positions - positions[0]) @ rotations[0]
+
+
+def platform_poses(robot, links, where):
+    """Return rotations (n, 3, 3), positions (n, 3) of the links in the platform's frame."""
     for name in links:
         if name not in robot.link_names:
             raise ConfigError(f'unknown link in {where}', found=name, exists=robot.link_names)
@@ -58,9 +70,8 @@ def link_poses(robot, links, where):
         R = carrier @ _turn(links.get(name), joint, f'link {name!r} in {where}',
                             free=name == robot.link_names[0])
         frames.append((R, place + carrier @ joint.position - R @ joint.own_position))
-    back, origin = frames[1]
-    return (np.array([back.T @ R for R, _ in frames[1:]]),
-            np.array([back.T @ (p - origin) for _, p in frames[1:]]))
+    rotations, positions = zip(*frames[1:])
+    return np.array(rotations), np.array(positions)
 
 
 def relative_turns(robot, postures):
