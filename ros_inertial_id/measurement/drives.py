@@ -77,7 +77,9 @@ def effort_map(options, count):
     gains = np.ones(count)
     if options.effort_kind == 'current':
         if not len(options.drive_gain):
-            raise ConfigError('effort_kind: current needs drive_gain', expected=f'{count} values')
+            raise ConfigError('effort_kind: current needs drive_gain', expected=f'{count} values',
+                              do='take them from the datasheet, or find them with a known load: '
+                                 'inertial-id drive-gains')
         gains = _per_joint(options.drive_gain, 'drive_gain', count)
     return turns.T @ np.diag(gains)
 
