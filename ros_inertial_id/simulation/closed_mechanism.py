@@ -92,13 +92,21 @@ class ClosedMechanism:
         return site.xpos.copy(), site.xmat.reshape(3, 3).copy()
 
     def motion(self, link):
-        """Return the angular velocity [rad/s] and acceleration [m/s^2] of a link, (3,) in it."""
-        mujoco, index = self._mujoco, self.model.site(link).id
+        """
+        Return the angular velocity [rad/s] and acceleration [m/s^2] of a link, (3,) in it.
+
+        The integration is semi-implicit: velocities belong to half a step before the positions
+        and accelerations, so they are moved on by that half.
+        """
+        mujoco, index, data = self._mujoco, self.model.site(link).id, self.data
         velocity, acceleration = np.zeros(6), np.zeros(6)
-        kind = mujoco.mjtObj.mjOBJ_SITE
-        mujoco.mj_rnePostConstraint(self.model, self.data)
-        mujoco.mj_objectVelocity(self.model, self.data, kind, index, velocity, 1)
-        mujoco.mj_objectAcceleration(self.model, self.data, kind, index, acceleration, 1)
+        kind, before = mujoco.mjtObj.mjOBJ_SITE, data.qvel.copy()
+        data.qvel += 0.5 * self.model.opt.timestep * data.qacc
+        mujoco.mj_comVel(self.model, data)
+        mujoco.mj_rnePostConstraint(self.model, data)
+        mujoco.mj_objectVelocity(self.model, data, kind, index, velocity, 1)
+        mujoco.mj_objectAcceleration(self.model, data, kind, index, acceleration, 1)
+        data.qvel[:] = before
         return velocity[:3], acceleration[3:]
 
 
