@@ -13,6 +13,9 @@ from ..errors import RobotModelError
 from .regressor import rotation_about
 
 
+NEXT, LAST = np.array([1, 2, 0]), np.array([2, 0, 1])
+
+
 @dataclass(frozen=True)
 class Frame:
     """A frame fixed to body ``body`` (-1: base): rotation (3, 3) and position (3,) in it [m]."""
@@ -25,28 +28,33 @@ class Frame:
 
 @dataclass(frozen=True)
 class BodyMotion:
-    """R (3, 3, B), p (3, B) [m] of the joint frame; omega, v, alpha, a (3, B) of its origin."""
+    """
+    R (3, 3, B), p (3, B) [m] of the joint frame; omega, v, alpha, a (3, B) of its origin.
+
+    The latter are None where only places were asked for.
+    """
 
     R: np.ndarray
     p: np.ndarray
-    omega: np.ndarray
-    v: np.ndarray
-    alpha: np.ndarray
-    a: np.ndarray
+    omega: np.ndarray = None
+    v: np.ndarray = None
+    alpha: np.ndarray = None
+    a: np.ndarray = None
 
     def at(self, frame):
         """Return the BodyMotion of a Frame fixed to this body."""
         arm = apply(self.R, frame.position)
+        R = np.einsum('ijb,jk->ikb', self.R, frame.rotation)
+        if self.omega is None:
+            return BodyMotion(R, self.p + arm)
         swing = cross(self.omega, arm)
-        return BodyMotion(np.einsum('ijb,jk->ikb', self.R, frame.rotation), self.p + arm,
-                          self.omega, self.v + swing, self.alpha,
+        return BodyMotion(R, self.p + arm, self.omega, self.v + swing, self.alpha,
                           self.a + cross(self.alpha, arm) + cross(self.omega, swing))
 
 
 def cross(x, y):
     """Return the cross products (3, B) of vectors (3, B)."""
-    return np.stack([x[1] * y[2] - x[2] * y[1], x[2] * y[0] - x[0] * y[2],
-                     x[0] * y[1] - x[1] * y[0]])
+    return (x.take(NEXT, 0) * y.take(LAST, 0)) - (x.take(LAST, 0) * y.take(NEXT, 0))
 
 
 def apply(R, x):
@@ -72,33 +80,35 @@ def body_motions(robot, q, v=None):
     """
     Return the BodyMotions of the base and all bodies, body i at index i + 1.
 
-    q, v : (B, n) joint positions and velocities [rad, m, s]; v is zero by default
+    q, v : (B, n) joint positions and velocities [rad, m, s]; without v places only
     """
     size = len(q)
     zero = np.zeros((3, size))
-    still = np.zeros(size)
     eye = np.broadcast_to(np.eye(3)[:, :, None], (3, 3, size))
-    out = [BodyMotion(eye, zero, zero, zero, zero, zero)]
+    out = [BodyMotion(eye, zero) if v is None else BodyMotion(eye, zero, zero, zero, zero, zero)]
     for i, parent in enumerate(robot.parents):
-        rate = still if v is None else v[:, i]
-        out.append(_step(robot, i, out[parent + 1], q[:, i], rate))
+        out.append(_step(robot, i, out[parent + 1], q[:, i], None if v is None else v[:, i]))
     return out
 
 
 def _step(robot, i, before, q, rate):
     joint = before.at(Frame('', robot.parents[i], robot.rotations[i], robot.translations[i]))
-    axis = apply(joint.R, robot.axes[i])
     if robot.prismatic[i]:
-        slide = axis * q
+        slide = apply(joint.R, robot.axes[i]) * q
+        R, p = joint.R, joint.p + slide
+    else:
+        R = np.einsum('ijb,jkb->ikb', joint.R, rotation_about(robot.axes[i], q))
+        p = joint.p
+    if rate is None:
+        return BodyMotion(R, p)
+    along = apply(joint.R, robot.axes[i]) * rate
+    if robot.prismatic[i]:
         swing = cross(joint.omega, slide)
-        return BodyMotion(
-            joint.R, joint.p + slide, joint.omega, joint.v + swing + axis * rate, joint.alpha,
-            joint.a + cross(joint.alpha, slide) + cross(joint.omega, swing)
-            + 2.0 * cross(joint.omega, axis * rate))
-    R = np.einsum('ijb,jkb->ikb', joint.R, rotation_about(robot.axes[i], q))
-    spin = axis * rate
-    return BodyMotion(R, joint.p, joint.omega + spin, joint.v,
-                      joint.alpha + cross(joint.omega, spin), joint.a)
+        return BodyMotion(R, p, joint.omega, joint.v + swing + along, joint.alpha,
+                          joint.a + cross(joint.alpha, slide) + cross(joint.omega, swing)
+                          + 2.0 * cross(joint.omega, along))
+    return BodyMotion(R, p, joint.omega + along, joint.v,
+                      joint.alpha + cross(joint.omega, along), joint.a)
 
 
 def twists(robot, motions, body, point):

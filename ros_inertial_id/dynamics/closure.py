@@ -86,7 +86,8 @@ def constraint(robot, closures, q, v=None):
     """
     Return (C (B, m), J (B, m, n), bias (B, m)) of closures at q, v (B, n).
 
-    d^2 C / dt^2 = J a + bias on the closed mechanism; rows in m, or 1 for directions.
+    d^2 C / dt^2 = J a + bias on the closed mechanism; rows in m, or 1 for directions.  Without v
+    the bias is zero.
     """
     count = sum(c.rows() for c in closures)
     size = len(q)
@@ -110,20 +111,25 @@ def _frame_rows(robot, motions, closure, C, J, bias):
     A = motions[closure.first.body + 1].at(closure.first)
     B = motions[closure.second.body + 1].at(closure.second)
     rows = POSITION_ROWS[closure.kind]
-    d, rate = B.p - A.p, B.v - A.v
-    drag = rate - cross(A.omega, d)
-    accel = (B.a - A.a - cross(A.alpha, d) - cross(A.omega, rate) - cross(A.omega, drag))
+    d, moving = B.p - A.p, A.omega is not None
+    if moving:
+        rate = B.v - A.v
+        drag = rate - cross(A.omega, d)
+        accel = (B.a - A.a - cross(A.alpha, d) - cross(A.omega, rate) - cross(A.omega, drag))
     for k, axis in enumerate(rows):
         e = A.R[:, axis]
-        C[k], bias[k] = _dot(e, d), _dot(e, accel)
+        C[k] = _dot(e, d)
+        if moving:
+            bias[k] = _dot(e, accel)
     pairs = DIRECTION_ROWS[closure.kind]
     normals = []
     for k, (i, j) in enumerate(pairs, len(rows)):
         e, f = A.R[:, i], B.R[:, j]
         normal = cross(f, e)
-        turn = cross(cross(B.omega, f), e) + cross(f, cross(A.omega, e))
         C[k] = _dot(e, f)
-        bias[k] = _dot(B.alpha - A.alpha, normal) + _dot(B.omega - A.omega, turn)
+        if moving:
+            turn = cross(cross(B.omega, f), e) + cross(f, cross(A.omega, e))
+            bias[k] = _dot(B.alpha - A.alpha, normal) + _dot(B.omega - A.omega, turn)
         normals.append(normal)
     # The point of A that coincides with the origin of B moves with A: relative velocity in A.
     for sign, body in ((-1.0, closure.first.body), (1.0, closure.second.body)):

@@ -16,10 +16,12 @@ import numpy as np
 
 from ..dynamics.body_motion import body_motions, frame_of, twists
 from ..dynamics.continuation import newton, random_walk
+from ..dynamics.mechanism import CLOSED
 from ..errors import RecordingError
 
 LIBRARY = 400      # random configurations per independent coordinate
 ROUNDS = 15        # Gauss-Newton steps; from the library a handful is enough
+SETTLED = 1e-2     # standard deviations: a smaller step is no news
 OUTLIER = 6.0      # standard deviations
 LARGEST_STEP = 0.2  # [rad], or share of the reach [m]
 WRONG = 10.0       # times its noise: a marker that does not sit where it is said to
@@ -49,7 +51,7 @@ def reconstruct_markers(robot, frames, marker_noise, tag_noise):
     marker_noise [m], tag_noise [rad] : standard deviations of one reading
     """
     fit = MarkerFit(robot, frames, marker_noise, tag_noise)
-    z, q = fit.search(np.arange(len(frames.t)))
+    z, q, _ = fit.search(np.arange(len(frames.t)))
     _explain_misfit(fit, z, q)
     good = fit.good(q)
     z, q, good = _again_from_neighbours(fit, robot, z, q, good)
@@ -76,20 +78,19 @@ class MarkerFit:
         slide = np.asarray(robot.prismatic)[list(robot.independent)]
         self._step = LARGEST_STEP * np.where(slide, robot.reach(), 1.0)
         walk = random_walk(robot, LIBRARY * len(robot), np.random.default_rng(0), steps=20)
-        self._library = walk, robot.transformation(walk)[0]
+        self._library = walk
         self._points = np.stack(
             [body_motions(robot.robot, walk)[f.body + 1].at(f).p.T for f in self._links], axis=1)
 
     def search(self, rows):
-        """Return z (M, k), q (M, n) of the frames ``rows``, from the nearest configurations."""
+        """Return z, q and covariance of the frames ``rows``, from the nearest configurations."""
         start = np.concatenate([self._nearest(part) for part in
                                 np.array_split(rows, max(1, len(rows) // 256))])
-        q, R = self._library[0][start], self._library[1][start]
-        return self._iterate(rows, q, R, None)[:2]
+        return self._iterate(rows, self._library[start], None)
 
     def refine(self, rows, q, kept):
         """Return z, q and covariance of the frames ``rows`` with the markers ``kept`` alone."""
-        return self._iterate(rows, q, self.robot.transformation(q)[0], kept)
+        return self._iterate(rows, q, kept)
 
     def residuals(self, rows, q, R=None):
         """
@@ -177,13 +178,19 @@ class MarkerFit:
             distance += np.where(np.isfinite(square), np.minimum(square, cap), 0.0)
         return distance.argmin(1)
 
-    def _iterate(self, rows, q, R, kept):
-        """Return z, q and covariance; with ``kept`` None all markers by Cauchy weights."""
+    def _iterate(self, rows, q, kept):
+        """
+        Return z, q and covariance; with ``kept`` None all markers by Cauchy weights.
+
+        Every step moves along R and takes off what the step before left of the closures.
+        """
         robot, index = self.robot, list(self.robot.independent)
-        q, R = q.copy(), R.copy()
-        active, normal = np.arange(len(rows)), np.zeros((len(rows), len(robot), len(robot)))
+        start, q, open_ = q, q.copy(), np.zeros(len(rows))
+        covariance = np.zeros((len(rows), len(robot), len(robot)))
+        active = np.arange(len(rows))
         for _ in range(ROUNDS):
-            residual, slope = self.residuals(rows[active], q[active], R[active])
+            R, open_[active], closing = self._closing(q[active])
+            residual, slope = self.residuals(rows[active], q[active], R)
             weight = np.isfinite(residual).astype(float)
             residual = np.nan_to_num(residual)
             if kept is None:
@@ -193,19 +200,30 @@ class MarkerFit:
                 weight = weight * kept[active][:, :, None]
             A = np.einsum('bmik,bmi,bmil->bkl', slope, weight, slope)
             g = np.einsum('bmik,bmi,bmi->bk', slope, weight, residual)
-            normal[active] = A
-            A = A + 1e-12 * (1.0 + np.trace(A, axis1=1, axis2=2))[:, None, None] * np.eye(
-                len(robot))
-            dz = np.clip(np.linalg.solve(A, g[:, :, None])[:, :, 0], -self._step, self._step)
-            goal = q[np.ix_(active, index)] + dz
-            moved, closed = newton(robot, q[active], R[active], goal, goal)
-            moved[~closed] = q[active][~closed]
-            q[active] = moved
-            R[active] = robot.transformation(moved)[0]
-            active = active[closed & (np.abs(dz) > 1e-7 * self._step).any(1)]
+            inverse = np.linalg.pinv(A, hermitian=True)
+            covariance[active] = inverse
+            dz = np.clip((inverse @ g[:, :, None])[:, :, 0], -self._step, self._step)
+            q[active] += np.einsum('bnk,bk->bn', R, dz) + closing
+            small = SETTLED * np.sqrt(np.diagonal(inverse, axis1=1, axis2=2))
+            active = active[(np.abs(dz) > small).any(1) | (open_[active] > CLOSED)]
             if not active.size:
                 break
-        return q[:, index], q, np.linalg.pinv(normal, hermitian=True)
+        q[open_ > CLOSED] = start[open_ > CLOSED]
+        return q[:, index], q, covariance
+
+    def _closing(self, q):
+        """Return R (M, n, k), how far closures are open (M,), and the step (M, n) to close."""
+        robot = self.robot
+        step, R = np.zeros(q.shape), np.zeros(q.shape + (len(robot),))
+        R[:, list(robot.independent), np.arange(len(robot))] = 1.0
+        if not robot.dependent:
+            return R, np.zeros(len(q)), step
+        C, J, _ = robot.constraint(q)
+        right = np.concatenate([C[:, :, None], J[:, :, list(robot.independent)]], axis=2)
+        solved = -robot.solve_dependent(J, right)
+        step[:, list(robot.dependent)] = solved[:, :, 0]
+        R[:, list(robot.dependent)] = solved[:, :, 1:]
+        return R, np.abs(C).max(1), step
 
 
 def _again_from_neighbours(fit, robot, z, q, good):
