@@ -33,35 +33,33 @@ def white_jerk(count, period, intensity):
     return np.kron(F, np.eye(count)), np.kron(Q, np.diag(np.broadcast_to(intensity, count)))
 
 
-def estimate(F, Q, nominal, H, residual, variance, start_deviation, smooth=True):
+def estimate(F, Q, nominal, H, residual, variance, start, smooth=True):
     """
     Return the Estimates of the motion ``nominal + deviation``.
 
     F, Q : (s, s); nominal : (N, s) positions, velocities, accelerations
     H : (N, m, s) of the sensors at the nominal; residual : (N, m) measured less predicted there,
         NaN where nothing was measured; variance : (N, m) of the readings
-    start_deviation : (s,) standard deviation of the first deviation
+    start : (s,) standard deviation or (s, s) covariance of the first deviation
     smooth : False gives the causal filter
     """
     count, size = nominal.shape
     forced = nominal[:-1] @ F.T - nominal[1:]  # the nominal does not follow F by itself
-    x, P = np.zeros(size), np.diag(np.square(start_deviation))
+    A, b, constant = _information(H, residual, variance)
+    P = np.diag(np.square(start)) if np.ndim(start) == 1 else start
+    x, eye = np.zeros(size), np.eye(size)
     filtered, covariance = np.empty((count, size)), np.empty((count, size, size))
-    before, before_P, likelihood = filtered.copy(), covariance.copy(), 0.0
+    before, before_P, likelihood = filtered.copy(), covariance.copy(), constant
     for k in range(count):
         if k:
             x, P = F @ x + forced[k - 1], F @ P @ F.T + Q
         before[k], before_P[k] = x, P
-        seen = np.isfinite(residual[k])
-        if seen.any():
-            h = H[k, seen]
-            innovation = residual[k, seen] - h @ x
-            S = h @ P @ h.T + np.diag(variance[k, seen])
-            solved = np.linalg.solve(S, np.column_stack([h @ P, innovation]))
-            x = x + P @ h.T @ solved[:, -1]
-            P = P - P @ h.T @ solved[:, :-1]
-            P = 0.5 * (P + P.T)
-            likelihood -= 0.5 * (innovation @ solved[:, -1] + np.linalg.slogdet(S)[1])
+        gained = eye + P @ A[k]
+        P = np.linalg.solve(gained, P)
+        P = 0.5 * (P + P.T)
+        new = b[k] - A[k] @ x
+        likelihood += 0.5 * (x @ (b[k] + new) + new @ P @ new - np.log(np.linalg.det(gained)))
+        x = x + P @ new
         filtered[k], covariance[k] = x, P
     if smooth:
         gains = np.swapaxes(np.linalg.solve(before_P[1:], F @ covariance[:-1]), 1, 2)
@@ -69,3 +67,13 @@ def estimate(F, Q, nominal, H, residual, variance, start_deviation, smooth=True)
             filtered[k] += gains[k] @ (filtered[k + 1] - before[k + 1])
             covariance[k] += gains[k] @ (covariance[k + 1] - before_P[k + 1]) @ gains[k].T
     return Estimates(nominal + filtered, covariance, float(likelihood))
+
+
+def _information(H, residual, variance):
+    """Return what every sample says: A (N, s, s), b (N, s), and the constant log-likelihood."""
+    seen = np.isfinite(residual)
+    weight = np.where(seen, 1.0 / np.where(seen, variance, 1.0), 0.0)
+    r = np.where(seen, residual, 0.0)
+    weighted = np.swapaxes(H * weight[:, :, None], 1, 2)
+    constant = 0.5 * (np.log(weight[seen]).sum() - (weight * r * r).sum())
+    return weighted @ H, (weighted @ r[:, :, None])[:, :, 0], constant

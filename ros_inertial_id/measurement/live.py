@@ -9,6 +9,7 @@ which are filtered as the torque was), and a JointSpaceState on a uniform clock 
 import numpy as np
 
 from . import signals
+from .drives import joint_side
 from .kinematic_state import JointSpaceState, Surroundings
 from ..errors import RecordingError
 
@@ -130,18 +131,27 @@ class LiveMotion:
             self._kernel = signals.zero_phase_kernel(
                 self._period, self._cutoff, (half - 0.5) * self._period)
             self._done = t[0] + self._margin()
-        stamps = t[(t > self._done) & (t <= self._known_until() - self._margin())]
+        stamps = t[(t > self._done) & (t <= self.known_until() - self._margin())]
         if not len(stamps):
             return None
         state = self._state(stamps)
         self._done = stamps[-1]
-        before = self._done - self._margin() - 2 * self._period
+        self.forget(self._done - self._margin() - 2 * self._period)
+        return stamps, state
+
+    def forget(self, before):
+        """Drop what was measured before a time [s]."""
         self._motion.forget(before)
         for window in self._loads.values():
             window.forget(before + self._shift - signals.LONGEST_GAP)
-        return stamps, state
 
-    def _known_until(self):
+    def loads_at(self, clock):
+        """Return the loads of the rows (N, n) at times (N,) [s]; not-a-number: not heard."""
+        loads = [window.at(clock + self._shift) for _, window in sorted(self._loads.items())]
+        return (np.hstack(loads) if loads else np.full((len(clock), self._turn.shape[1]), np.nan)
+                ) @ self._turn.T
+
+    def known_until(self):
         """Return the time of the newest motion, of the loads if they are not late by a gap."""
         newest = self._motion.t[-1]
         heard = [w.t[-1] - self._shift for w in self._loads.values() if len(w.t)]
@@ -159,9 +169,7 @@ class LiveMotion:
         keep = slice(half + 1, half + 1 + count)  # differences at the ends are one-sided
         clock = stamps[0] + np.arange(-2 * half - 1, count + 2 * half + 1) * period
         rows = np.stack([np.interp(clock, self._motion.t, x) for x in self._motion.rows.T], 1)
-        loads = [window.at(clock + self._shift) for _, window in sorted(self._loads.items())]
-        tau = (np.hstack(loads) if loads else np.full((len(clock), self._turn.shape[1]), np.nan)
-               ) @ self._turn.T
+        tau = self.loads_at(clock)
         smooth = signals.smooth_inside(rows, self._kernel)
         n = rows.shape[1] // 2 if self.measured_velocity else rows.shape[1]
         q = smooth[:, :n]
@@ -173,9 +181,14 @@ class LiveMotion:
             Surroundings(q, v, a, self._kernel, keep))
 
 
-def listen_to_joints(live, topic, joints):
-    """Let a LiveMotion take the motion of ``joints`` from the joint states on a topic."""
+def listen_to_joints(live, topic, joints, drives):
+    """
+    Let a LiveMotion take the motion of ``joints`` from the joint states on a topic.
+
+    drives : DriveOptions, on which side of the gears the motion is measured
+    """
     def take(channel):
+        channel = joint_side(channel, joints, drives)
         rows, values = _carried(channel, joints, ('position', 'velocity'))
         good = np.isfinite(values['position']).all(1)
         if live.measured_velocity:

@@ -18,7 +18,7 @@ from ..errors import ConfigError
 from ..measurement.kinematic_state import SignalOptions
 from ..options import option
 from .closed_loop_live import LiveMechanism
-from .closed_loop_motion import MotionOptions, reconstruct, SEEN, topics
+from .closed_loop_motion import MotionOptions, reconstruct, topics
 from .closed_loop_state import MechanismState, all_parameters, projected_rows
 from .closed_loop_tuning import Trial
 
@@ -78,11 +78,6 @@ def observe(recording, robot, options):
                                                     notes['torque'])
             notes['torque_clock_offset'] = trial.shift
             notes.setdefault('torque_clock_gain', gain)
-    if options.imus and not options.cutoff:  # what a live prediction without them needs
-        alone = Trial(recording, robot, replace(options, joint_states_topic=SEEN,
-                                                effort_topic=effort))
-        alone.shift = trial.shift
-        notes['marker_cutoff'], _ = alone.choose_cutoff()
     observation = trial.at(cutoff)
     trial.check_torque_sign(observation)
     summary = dict(observation.summary, cutoff_chosen=not options.cutoff,

@@ -4,7 +4,8 @@ IMUs on the bodies of a mechanism, fused with the motion that markers saw.
 What an IMU must feel follows from z, zdot, zddot through the mechanism; deviations from a nominal
 motion (the filtered markers) are estimated by the error-state smoother of measurement/kalman.py.
 The clock offset comes from correlating angular velocities, biases from the mean misfit, and a
-mounting that contradicts the motion is refused with the rotation that would fit.
+mounting that contradicts the motion is refused with the rotation that would fit.  Every reading
+counts once, at the tick of the clock next to it, whatever the rate of its sensor.
 """
 
 import numpy as np
@@ -12,16 +13,28 @@ from scipy.spatial.transform import Rotation
 
 from ..dynamics.body_motion import apply, body_motions, frame_of, twists
 from ..dynamics.continuation import newton
+from ..dynamics.regressor import BLOCK
 from ..errors import ConfigError, RecordingError
 from ..measurement import signals
 from ..measurement.kalman import estimate, white_jerk
 from ..measurement.markers import channel_of, clock_offset
 
 TURNED = np.deg2rad(15.0)  # a mounting further off than that is a mistake
-INTENSITIES = np.geomspace(1e-5, 1.0, 6)  # [s] jerk noise per squared jerk, tried by likelihood
+INTENSITIES = np.geomspace(1e-5, 1.0, 11)  # [s] jerk noise per squared jerk, tried by likelihood
 PASSES = 3                 # the last changes offsets by microseconds
 TRIED = 1200               # samples on which they are tried
 EPSILON = 1e-5             # of finite differences, relative to one radian or metre (per second)
+
+
+def imu_links(robot, lines):
+    """Return ((topic, Frame), ...) of the lines "TOPIC LINK" of a configuration."""
+    links = []
+    for line in lines:
+        words = line.split()
+        if len(words) != 2:
+            raise ConfigError('option imus', expected='"TOPIC LINK"', found=repr(line))
+        links.append((words[0], frame_of(robot.robot, words[1])))
+    return tuple(links)
 
 
 def fuse_imus(recording, robot, seen, lines, limit):
@@ -30,76 +43,135 @@ def fuse_imus(recording, robot, seen, lines, limit):
 
     lines : "TOPIC LINK" each; limit : largest clock offset [s]
     The nominal motion is improved in PASSES: markers alone, then with the IMUs at the offsets and
-    biases that the better motion shows.
+    biases that the better motion shows.  notes: all that the same filter needs to run live.
     """
+    links = imu_links(robot, lines)
+    channels = [channel_of(recording, topic) for topic, _ in links]
+    feel = Feel(robot, [link for _, link in links])
     t, nominal, visible = _nominal(robot, seen)
-    links = []
-    for line in lines:
-        words = line.split()
-        if len(words) != 2:
-            raise ConfigError('option imus', expected='"TOPIC LINK"', found=repr(line))
-        links.append((channel_of(recording, words[0]), frame_of(robot.robot, words[1])))
-    nominal, covariance = _smooth(robot, nominal, t, visible, [])
-    for number in range(PASSES):
-        imus, found = [], {}
-        for channel, link in links:
-            feel = _Feel(robot, link, seen, t)
-            measured, found[channel.topic] = _aligned(channel, feel(nominal), t,
-                                                      recording.origin_ns(), limit, number > 0)
-            imus.append((feel, measured))
-        nominal, covariance = _smooth(robot, nominal, t, visible, imus)
+    q = seen.q[np.clip(np.searchsorted(seen.t, t), 0, len(seen.t) - 1)]
+    nominal, _, alone = _smooth(nominal, t, [on_clock(t, *visible, nominal)])
+    found = {}
+    for _ in range(PASSES):
+        felt, slopes = feel.slopes(nominal, q)
+        sensors = [on_clock(t, *visible, nominal)]
+        for i, channel in enumerate(channels):
+            readings, told = _aligned(channel, felt[:, i], t, recording.origin_ns(), limit,
+                                      found.get(channel.topic))
+            sensors.append(on_clock(t, *readings, told['variance'], felt[:, i], slopes[:, i]))
+            found[channel.topic] = told
+        nominal, covariance, jerk = _smooth(nominal, t, sensors)
     deviation = np.sqrt(np.median(np.diagonal(covariance, axis1=1, axis2=2), axis=0))
     count = len(robot)
     smoothed = {name: [float(x) for x in deviation[i::count]]
                 for i, name in enumerate(robot.coordinates)}
     return t, nominal[:, :count], nominal[:, count:2 * count], {
-        'imus': found, 'smoothed_deviation': smoothed}
+        'imus': found, 'smoothed_deviation': smoothed, 'jerk_noise': jerk.tolist(),
+        'jerk_noise_alone': alone.tolist()}
 
 
-def _smooth(robot, nominal, t, visible, imus):
-    """Return the smoothed states (N, 3 k) and covariance; process noise by likelihood."""
-    H, residual, variance = _sensors(robot, nominal, t, visible, imus)
-    period, count = t[1] - t[0], len(robot)
-    start = 10 * np.repeat([1.0, 30.0, 1000.0], count) * np.sqrt(
-        np.tile(np.nanmedian(variance[:, :count], axis=0), 3))
-    scale, part = _jerk(nominal, t), slice(0, min(len(t), TRIED))
+def _smooth(nominal, t, sensors):
+    """Return the smoothed states (N, 3 k), covariance, and process noise (k,) by likelihood."""
+    H, residual, variance = (np.concatenate(x, axis=1) for x in zip(*sensors))
+    period, count = t[1] - t[0], nominal.shape[1] // 3
+    start = np.diag(100 * np.repeat([1.0, 30.0, 1000.0], count) ** 2
+                    * np.tile(np.nanmedian(variance[:, :count], axis=0), 3))
+    jerk = np.gradient(nominal[:, 2 * count:], period, axis=0)
+    scale, part = (jerk ** 2).mean(0), slice(0, min(len(t), TRIED))
     tried = [estimate(*white_jerk(count, period, scale * tau), nominal[part], H[part],
                       residual[part], variance[part], start, False).log_likelihood
              for tau in INTENSITIES]
     best = scale * INTENSITIES[int(np.argmax(tried))]
     out = estimate(*white_jerk(count, period, best), nominal, H, residual, variance, start)
-    return out.x, out.covariance
+    return out.x, out.covariance, best
 
 
-class _Feel:
-    """What an IMU on a link feels: (N, 6) angular velocity and specific force of a motion."""
+class Feel:
+    """What IMUs at Frames of a Mechanism feel of a motion: angular velocity, specific force."""
 
-    def __init__(self, robot, link, seen, t):
-        self._robot, self._link = robot, link
-        near = np.clip(np.searchsorted(seen.t, t), 0, len(seen.t) - 1)
-        self._q = seen.q[near]
+    def __init__(self, robot, links):
+        self._robot, self._links = robot, links
 
-    def __call__(self, motion):
-        robot = self._robot
+    def slopes(self, motion, q):
+        """
+        Return what is felt (N, links, 6) and its change (N, links, 6, 3 k) with the motion.
+
+        motion : (N, 3 k) z, zdot, zddot; q : (N, n) configurations nearby
+        """
+        parts = [self._block(motion[low:low + BLOCK], q[low:low + BLOCK])
+                 for low in range(0, len(motion), BLOCK)]
+        return tuple(np.concatenate(x) for x in zip(*parts))
+
+    def _block(self, motion, q):
+        robot, size, count = self._robot, len(q), len(self._robot)
         z, rate, acceleration = np.split(motion, 3, axis=1)
-        q, _ = newton(robot, self._q, robot.transformation(self._q)[0], z, z)
+        steps = EPSILON * np.eye(count)[:, None]
+        goal = np.vstack([z, *(z + steps)])
+        near = np.tile(robot.transformation(q)[0], (count + 1, 1, 1))
+        q, _ = newton(robot, np.tile(q, (count + 1, 1)), near, goal, goal)
         R, _ = robot.transformation(q)
-        v, a = robot.motion(q, R, rate, acceleration)
-        motions = body_motions(robot.robot, q, v)
-        at = motions[self._link.body + 1].at(self._link)
-        force = at.a - robot.gravity_base[:, None]
-        for j, u, _ in twists(robot.robot, motions, self._link.body, at.p):
+        # The motion itself, z moved, zdot moved; what is felt is linear in zddot.
+        rows = np.concatenate([np.arange(len(q)), np.tile(np.arange(size), count)])
+        rates = np.vstack([np.tile(rate, (count + 1, 1)), *(rate + 10 * steps)])
+        v, a = robot.motion(q[rows], R[rows], rates, np.tile(acceleration, (2 * count + 1, 1)))
+        motions, out = body_motions(robot.robot, q[rows], v), []
+        for link in self._links:
+            felt, turn, lever = self._at(link, motions, a, R)
+            base, *moved = np.split(felt, 2 * count + 1)
+            slope = np.zeros((size, 6, 3 * count))
+            for k, m in enumerate(moved):
+                slope[:, :, k] = (m - base) / (EPSILON * (1 if k < count else 10))
+            slope[:, 3:, 2 * count:] = np.einsum('ijb,jkb->bik', turn[..., :size], lever)
+            out.append((base, slope))
+        return tuple(np.stack(x, axis=1) for x in zip(*out))
+
+    def _at(self, link, motions, a, R):
+        """Return felt (B, 6), base to link (3, 3, B), and d acceleration / d zddot (3, k, N)."""
+        at, size = motions[link.body + 1].at(link), len(R) // (1 + len(self._robot))
+        force, lever = at.a - self._robot.gravity_base[:, None], 0.0
+        for j, u, _ in twists(self._robot.robot, motions, link.body, at.p):
             force = force + u * a[:, j]
+            lever = lever + u[:, None, :size] * R[:size, j].T
         turn = np.swapaxes(at.R, 0, 1)
-        return np.concatenate([apply(turn, at.omega), apply(turn, force)]).T
+        return (np.concatenate([apply(turn, at.omega), apply(turn, force)]).T, turn,
+                lever + np.zeros((3, len(self._robot), size)))
+
+
+def on_clock(t, stamps, readings, variance, predicted, slopes=None):
+    """
+    Return H (N, m, 3 k), residual and variance (N, m) of a sensor at the ticks t (N,).
+
+    stamps (M,) [s], readings (M, m), variance (m,) or (M, m); predicted : (N, >= m) at the ticks
+    slopes : (N, m, 3 k); None: readings are z.  Several readings at one tick count as their mean.
+    """
+    count = readings.shape[1]
+    if slopes is None:
+        slopes = np.broadcast_to(np.eye(count, predicted.shape[1]),
+                                 (len(t), count, predicted.shape[1]))
+    tick = np.clip(np.round((stamps - t[0]) / (t[1] - t[0])).astype(int), 0, len(t) - 1)
+    rest = readings - at_times(stamps, t, predicted[:, :count])
+    variance = np.broadcast_to(variance, rest.shape)
+    weight = np.where(variance > 0.0, 1.0, 0.0)  # none: not determined
+    np.divide(weight, variance, out=weight, where=weight > 0.0)
+    total, information = np.zeros((len(t), count)), np.zeros((len(t), count))
+    np.add.at(total, tick, weight * rest)
+    np.add.at(information, tick, weight)
+    nothing = information == 0.0
+    information[nothing] = np.nan
+    return slopes, total / information, 1.0 / information
+
+
+def at_times(times, t, rows):
+    """Return rows (N, k) at t (N,) interpolated to times (M,)."""
+    return np.stack([np.interp(times, t, x) for x in rows.T], axis=1)
 
 
 def _nominal(robot, seen):
-    """Return uniform t (N,), nominal (N, 3 k) from filtered markers, and what they saw (N, k)."""
+    """Return uniform t (N,), nominal (N, 3 k) from filtered markers, and what they saw."""
     period = float(np.median(np.diff(seen.t)))
     count = int(round((seen.t[-1] - seen.t[0]) / period)) + 1
     t = seen.t[0] + np.arange(count) * period
-    z = np.stack([np.interp(t, seen.t, x) for x in seen.z.T], axis=1)
+    z = at_times(t, seen.t, seen.z)
     cutoff, _ = signals.choose_cutoff([signals.differentiate(z, period)], period)
     kernel = signals.zero_phase_kernel(period, cutoff)
     while len(kernel) // 2 + 2 > count // 3 and len(kernel) > 1:
@@ -108,16 +180,15 @@ def _nominal(robot, seen):
     smooth = signals.smooth(z, kernel)
     rate = signals.differentiate(smooth, period)
     nominal = np.hstack([smooth, rate, signals.differentiate(rate, period)])
-    visible = np.full((count, len(robot), 2), np.nan)
-    place = np.clip(np.round((seen.t - t[0]) / period).astype(int), 0, count - 1)
-    late = (seen.t - t[place])[:, None] * rate[place]
-    visible[place, :, 0] = seen.z - late
-    visible[place, :, 1] = np.diagonal(seen.covariance, axis1=1, axis2=2)
-    return t, nominal, visible
+    return t, nominal, (seen.t, seen.z, np.diagonal(seen.covariance, axis1=1, axis2=2))
 
 
-def _aligned(channel, felt, t, origin, limit, trusted):
-    """Return readings (N, 6) of an IMU on the clock t, bias removed, and what was found."""
+def _aligned(channel, felt, t, origin, limit, before):
+    """
+    Return (stamps, readings (M, 6) without bias) of an IMU on the clock t, and what was found.
+
+    before : what was found in the pass before; None: the nominal is that of the markers alone
+    """
     stamps = (channel.stamp_ns - origin) * 1e-9
     readings = np.hstack([channel.fields['angular_velocity'],
                           channel.fields['linear_acceleration']])
@@ -125,18 +196,22 @@ def _aligned(channel, felt, t, origin, limit, trusted):
         raise RecordingError(f'the IMU {channel.topic} is not finite',
                              found=f'{int((~np.isfinite(readings)).any(1).sum())} messages')
     turning = [felt[:, :3], readings[:, :3]]
-    if not trusted:  # the mounting is not checked yet: the speed of turning has no direction
+    if before is None:  # the mounting is not checked yet: the speed of turning has no direction
         turning = [np.linalg.norm(x, axis=1)[:, None] for x in turning]
     offset = clock_offset(t, turning[0], stamps, turning[1], limit) if limit else 0.0
-    measured = np.stack([np.interp(t + offset, stamps, x, np.nan, np.nan)
-                         for x in readings.T], 1)
-    inside = np.isfinite(measured).all(1)
-    _check_mounting(channel.topic, felt[inside], measured[inside])
-    bias = np.median(measured[inside] - felt[inside], axis=0)
-    rest = measured[inside] - felt[inside] - bias
-    return measured - bias, {
+    inside = (stamps - offset >= t[0]) & (stamps - offset <= t[-1])
+    stamps, readings = stamps[inside] - offset, readings[inside]
+    expected = at_times(stamps, t, felt)
+    _check_mounting(channel.topic, expected, readings)
+    bias = np.median(readings - expected, axis=0)
+    rest = readings - expected - bias
+    # White noise shows in third differences (1 3 3 1), what the nominal lacks does not.  A
+    # nominal that has seen these readings has followed some of their noise.
+    variance = (before['variance'] if before else
+                ((np.diff(rest, 3, axis=0) ** 2).mean(0) / 20.0).tolist())
+    return (stamps, readings - bias), {
         'clock_offset': offset, 'gyro_bias': bias[:3].tolist(),
-        'accelerometer_bias': bias[3:].tolist(),
+        'accelerometer_bias': bias[3:].tolist(), 'variance': variance,
         'misfit': [float(np.sqrt((rest[:, :3] ** 2).mean())),
                    float(np.sqrt((rest[:, 3:] ** 2).mean()))]}
 
@@ -157,29 +232,3 @@ def _check_mounting(topic, felt, measured):
             f'the IMU {topic} is mounted another way than its link says',
             expected='at most 15 degrees off', found=f'{np.rad2deg(angle):.0f} degrees off',
             do=f'turn the link by rpy {rpy[0]:.0f} {rpy[1]:.0f} {rpy[2]:.0f} degrees in the URDF')
-
-
-def _sensors(robot, nominal, t, visible, imus):
-    """Return H (N, m, 3 k), residual and variance (N, m): markers' z, then IMU readings."""
-    count, size = len(robot), nominal.shape[1]
-    H = [np.broadcast_to(np.eye(count, size), (len(t), count, size))]
-    residual, variance = [visible[:, :, 0] - nominal[:, :count]], [visible[:, :, 1]]
-    steps = EPSILON * np.repeat([1.0, 10.0, 100.0], count)
-    for feel, measured in imus:
-        base = feel(nominal)
-        slope = np.stack([(feel(nominal + step * unit) - base) / step
-                          for step, unit in zip(steps, np.eye(size))], axis=2)
-        rest = measured - base
-        # White noise shows in successive differences, whatever the nominal lacks does not.
-        white = 0.5 * np.nanmean(np.diff(rest, axis=0) ** 2, axis=0)
-        H.append(slope)
-        residual.append(rest)
-        variance.append(np.broadcast_to(white, rest.shape))
-    return np.concatenate(H, axis=1), np.hstack(residual), np.hstack(variance)
-
-
-def _jerk(nominal, t):
-    """Return the mean squared jerk (k,) of the nominal motion."""
-    count = nominal.shape[1] // 3
-    jerk = np.gradient(nominal[:, 2 * count:], t[1] - t[0], axis=0)
-    return (jerk ** 2).mean(0)

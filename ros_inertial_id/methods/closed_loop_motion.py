@@ -24,7 +24,6 @@ from .closed_loop_markers import reconstruct_markers
 JOINT_STATE = 'sensor_msgs/msg/JointState'
 MOTION = '/closed_loop/motion'
 TORQUES = '/closed_loop/torques'
-SEEN = '/closed_loop/markers'  # the motion as the markers alone show it, where IMUs add to it
 FIELDS = {'x': 0, 'y': 1, 'z': 2}
 
 
@@ -67,9 +66,8 @@ def reconstruct(recording, robot, options):
         channels[TORQUES] = _torques(recording, robot, options.torques)
         notes['torque'] = ', '.join(line.split()[1] for line in options.torques)
     if options.markers:
-        motion, channels[SEEN], found = _see(recording, robot, options)
+        channels[MOTION], found = _see(recording, robot, options)
         notes.update(found, motion=', '.join(line.split()[0] for line in options.markers))
-        channels[MOTION] = motion
     elif options.imus:
         raise ConfigError('imus: are given', expected='markers: too', found='encoders only')
     return replace(recording, channels=channels), notes
@@ -82,7 +80,7 @@ def topics(options):
 
 
 def _see(recording, robot, options):
-    """Return the motion channels from markers and IMUs and from markers alone, and notes."""
+    """Return the motion channel from markers and IMUs, and notes."""
     for line in options.markers:
         frame_of(robot.robot, line.split()[1] if len(line.split()) > 1 else '')
     markers = read_markers(recording, options.markers)
@@ -92,18 +90,14 @@ def _see(recording, robot, options):
     notes = dict(seen.notes, **shared.notes, marker_deviation={
         name: float(np.sqrt(np.median(seen.covariance[:, i, i])))
         for i, name in enumerate(robot.coordinates)})
-    alone = motion = _motion(SEEN, recording, robot, seen.t, {'position': seen.z})
+    t, motion = seen.t, {'position': seen.z}
     if options.imus:
         t, z, velocity, found = fuse_imus(recording, robot, seen, options.imus,
                                           options.largest_clock_offset)
-        motion = _motion(MOTION, recording, robot, t, {'position': z, 'velocity': velocity})
+        motion = {'position': z, 'velocity': velocity}
         notes.update(found)
-    return replace(motion, topic=MOTION), alone, notes
-
-
-def _motion(topic, recording, robot, t, fields):
     stamps = recording.origin_ns() + np.round(t * 1e9).astype(np.int64)
-    return Channel(topic, JOINT_STATE, stamps, stamps.copy(), fields, robot.coordinates)
+    return Channel(MOTION, JOINT_STATE, stamps, stamps.copy(), motion, robot.coordinates), notes
 
 
 def _torques(recording, robot, lines):
