@@ -25,11 +25,40 @@ MACHINES = {
                  ('crank 1.0', 'coupler -0.4', 'rocker 1.6')),
     'parallelogram_arm': (('point forearm_pin rod_end',), ('column', 'shoulder', 'lever'),
                           ('shoulder 1.5', 'elbow -1.5', 'rod 1.5')),
+    'welded_four_bar': (('weld rocker_half other_half',), ('crank',),
+                        ('crank 1.0', 'coupler -0.4', 'rocker 1.6', 'pin 1.0')),
 }
+# The four-bar with its pin as a joint and its rocker sawn through: halves are welded together.
+# The frames welded lie off the plane and are turned, so all six rows are at work.
+SAWN = """
+  <joint name="pin" type="continuous">
+    <parent link="coupler_link"/><child link="coupler_end"/>
+    <origin xyz="0.28 0 0"/><axis xyz="0 0 1"/>
+  </joint>
+  <link name="coupler_end"><inertial>
+    <origin xyz="-0.04 0.01 0"/><mass value="0.3"/>
+    <inertia ixx="1e-4" ixy="0" ixz="0" iyy="4e-4" iyz="0" izz="4.5e-4"/>
+  </inertial></link>
+  <joint name="other_half_joint" type="fixed">
+    <parent link="coupler_end"/><child link="other_half"/>
+    <origin xyz="-0.1 0.02 0.03" rpy="0.3 -0.5 0.8"/>
+  </joint>
+  <link name="other_half"/>
+  <joint name="rocker_half_joint" type="fixed">
+    <parent link="rocker_link"/><child link="rocker_half"/>
+    <origin xyz="0.15 0.02 0.03" rpy="0.3 -0.5 0.8"/>
+  </joint>
+  <link name="rocker_half"/>
+</robot>"""
 
 
 def text(name):
-    return (URDF / f'{name}.urdf').read_text()
+    if name != 'welded_four_bar':
+        return (URDF / f'{name}.urdf').read_text()
+    whole = (URDF / 'four_bar.urdf').read_text()
+    cut = whole.index('  <joint name="coupler_end_joint"')
+    after = '<link name="coupler_end"/>'
+    return (whole[:cut] + whole[whole.index(after) + len(after):]).replace('</robot>', SAWN)
 
 
 def machine(name, **changes):
@@ -105,8 +134,9 @@ def test_motion_agrees_with_constraint_dynamics_of_pinocchio(mechanism):
     closure = mechanism.closures[0]
     joints = [f.body + 1 for f in (closure.first, closure.second)]
     places = [pin.SE3(f.rotation, f.position) for f in (closure.first, closure.second)]
-    contact = pin.RigidConstraintModel(pin.ContactType.CONTACT_3D, model, joints[0], places[0],
-                                       joints[1], places[1], pin.ReferenceFrame.LOCAL)
+    kind = pin.ContactType.CONTACT_6D if closure.kind == 'weld' else pin.ContactType.CONTACT_3D
+    contact = pin.RigidConstraintModel(kind, model, joints[0], places[0], joints[1], places[1],
+                                       pin.ReferenceFrame.LOCAL)
     data = model.createData()
     contacts, datas = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
     contacts.append(contact)

@@ -5,8 +5,10 @@ Newton-Raphson starts from the last solution moved along R (paper, Sec. 2.1), bu
 wait for one another: the space of z falls into cells; a cell met for the first time is solved
 from the cell the motion came from, and every sample from its own cell, all samples at once.
 What was solved is remembered, so a mechanism that goes round and round solves its circle once.
-Guards: a sample must meet its neighbour along R (no jump to another branch), and the dependent
-Jacobian must be regular; errors say where and at what time.
+Guards: a sample must meet its neighbour along R (no jump to another branch), the dependent
+Jacobian must be regular, on the way too (short steps where it comes near to singular), and between
+coarse samples it must not head for zero: beyond a dead centre the mechanism may go on or turn
+back, the independent coordinates alone do not tell.  Errors say where and at what time.
 """
 
 import numpy as np
@@ -16,6 +18,9 @@ from .mechanism import CLOSED, SINGULAR, coupled, describe
 
 STEP = 0.2      # cell size: [rad], or this share of the mechanism's reach [m]
 ROUNDS = 12     # Newton steps; quadratic convergence needs four
+NEAR = 0.15     # dexterity below which steps are short
+SHORT = 10      # times shorter: a dead centre is not stepped over
+MEET = 1.3      # share of a sample interval in which dexterity falls to zero from both ends
 JUMP = 0.2      # largest departure from the motion along R, per unit of the motion
 
 
@@ -35,14 +40,16 @@ class Continuation:
         self._turn = np.where(slide | coupled(mechanism), np.inf, 2 * np.pi)
         self._cells = {}
         start = np.array(mechanism.start)[None]
-        R, _ = mechanism.transformation(start)
-        self._cells[self._keys(start[:, index])[0]] = (start[0, index], start[0], R[0])
+        R, dexterity = mechanism.transformation(start)
+        self._cells[self._keys(start[:, index])[0]] = (start[0, index], start[0], R[0],
+                                                       dexterity[0])
         self.restart()
 
     def restart(self):
         """Begin another motion, near ``start``."""
         start = np.array(self._mechanism.start)
         self._last = (start[list(self._mechanism.independent)], start)
+        self._trail = np.zeros((0, 2))
 
     def follow(self, z, t=None):
         """
@@ -60,12 +67,14 @@ class Continuation:
         keys = self._keys(z)
         self._explore(z, keys, t)
         near = [self._cells[key] for key in keys]
-        here, q, R = (np.array(column) for column in zip(*near))
-        q, closed = newton(mechanism, q, R, self._near(z, here), z)
-        _check(mechanism, closed, q, t, z)
+        here, q, R, dexterity = (np.array(column) for column in zip(*near))
+        q, R, dexterity = self._walk(q, R, dexterity, here, self._near(z, here), t)
+        q[:, list(mechanism.independent)] = z
         q = self._unwind(q)
-        R, dexterity = mechanism.transformation(q)
         guard(mechanism, q, R, dexterity, t)
+        self._trail = np.vstack([self._trail, np.column_stack([t, dexterity])])
+        _check_passages(mechanism, *self._trail.T, q)
+        self._trail = self._trail[-3:]
         self._last = (z[-1].copy(), q[-1].copy())
         return q, R
 
@@ -106,16 +115,35 @@ class Continuation:
                 self._solve_cells(frontier, origin.values(), z[samples], t[samples])
 
     def _solve_cells(self, keys, origins, z, t):
-        here, q, R = (np.array(column) for column in zip(*[self._cells[k] for k in origins]))
+        origins = [self._cells[k] for k in origins]
+        here, q, R, dexterity = (np.array(column) for column in zip(*origins))
         target = self._near(z, here)
+        found = self._walk(q, R, dexterity, here, target, t)
+        self._cells.update(zip(keys, zip(target, *found)))
+
+    def _walk(self, q, R, dexterity, here, target, t):
+        """Return q, R and dexterity at ``target`` (N, k) from ``here``, in small steps."""
+        mechanism = self._mechanism
         pieces = max(1, int(np.ceil(np.max(np.abs(target - here) / self._size))))
+        *out, lowest, closed = self._steps(q, R, here, target, pieces)
+        near = np.flatnonzero(~closed | (np.minimum(lowest, dexterity) < NEAR))
+        if near.size:
+            slow = self._steps(q[near], R[near], here[near], target[near], SHORT * pieces)
+            _check(mechanism, slow[4], slow[0], t[near], target[near])
+            _check_regular(mechanism, slow[0], slow[3], t[near])
+            for whole, part in zip(out, slow):
+                whole[near] = part
+        return out
+
+    def _steps(self, q, R, here, target, pieces):
+        """Return q, R, dexterity after equal steps, the lowest on the way, whether all closed."""
+        lowest, whole = np.full(len(q), np.inf), np.ones(len(q), dtype=bool)
         for part in range(1, pieces + 1):
             goal = here + (target - here) * (part / pieces)
             q, closed = newton(self._mechanism, q, R, goal, goal)
-            _check(self._mechanism, closed, q, t, z)
             R, dexterity = self._mechanism.transformation(q)
-            _check_regular(self._mechanism, q, dexterity, t)
-        self._cells.update(zip(keys, zip(target, q, R)))
+            lowest, whole = np.minimum(lowest, dexterity), whole & closed
+        return q, R, dexterity, lowest, whole
 
     def _unwind(self, q):
         """Return q with dependent angles continued from the last sample, no jumps by turns."""
@@ -212,3 +240,21 @@ def random_walk(mechanism, samples, rng, steps=8):
         good = closed & (dexterity > 5 * SINGULAR) & (off < JUMP * mechanism.lengths.max())
         q[good], R[good] = moved[good], moved_R[good]
     return q
+
+
+def _check_passages(mechanism, t, dexterity, q):
+    """Raise where dexterity (N,) falls to zero between two samples, from before and from after."""
+    g = dexterity
+    if len(g) < 4:
+        return
+    with np.errstate(divide='ignore', invalid='ignore'):
+        ahead = g[1:-2] / (g[:-3] - g[1:-2])  # in sample intervals
+        behind = g[2:-1] / (g[3:] - g[2:-1])
+    bad = np.flatnonzero((ahead > 0) & (behind > 0) & (ahead + behind < MEET)) + 1
+    if bad.size:
+        k = int(bad[0])
+        raise RobotModelError(
+            f'the mechanism passes a dead centre between {t[k]:.4f} and {t[k + 1]:.4f} s',
+            found=describe(mechanism.robot, q[max(0, k - len(t) + len(q))]), expected='samples '
+            'that show which way it goes on', do='record faster, or choose other independent: '
+            'coordinates')

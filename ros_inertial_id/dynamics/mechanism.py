@@ -16,7 +16,7 @@ from scipy.optimize import least_squares
 
 from ..errors import ConfigError, RobotModelError
 from ..options import option
-from .closure import Coupling, constraint, parse_closure
+from .closure import Coupling, constraint, parse_closure, POSITION_ROWS
 from .robot_model import RobotOptions, robot_from_options
 
 CLOSED = 1e-10         # largest closure error [m, -] of a solved configuration
@@ -119,8 +119,20 @@ class Mechanism:
         if not self.dependent:
             return np.ones(len(J))
         A = J[:, :, list(self.dependent)] / self.lengths[list(self.dependent)]
+        A = A * self._row_lengths()[:, None]
         values = np.linalg.eigvalsh(np.swapaxes(A, 1, 2) @ A)
         return np.sqrt(np.clip(values[:, 0], 0.0, None) / np.maximum(values[:, -1], 1e-300))
+
+    def _row_lengths(self):
+        """Return what makes metres of every row (m,) of the closures, of angles too."""
+        reach, out = self.robot.reach(), []
+        for closure in self.closures:
+            if isinstance(closure, Coupling):
+                out.append(self.lengths[closure.first])
+            else:
+                places = len(POSITION_ROWS[closure.kind])
+                out += [1.0] * places + [reach] * (closure.rows() - places)
+        return np.array(out)
 
 
 def mechanism_from_options(urdf, options, gravity_base):
