@@ -90,6 +90,14 @@ def _rigs(add):
     verb.add_argument('--config', default='', help='YAML with a suspended_platform block')
     verb.add_argument('--mounting', help=RIG_MOUNTING)
 
+    verb = _verb(add, 'frequencies', verbs_rigs.frequencies,
+                 'find link parameters from natural frequencies alone, in held postures')
+    verb.add_argument('rig', help=rig)
+    verb.add_argument('frequencies', help='YAML of postures with their frequencies, or bags of '
+                      'free decays; see methods/held_frequencies.py')
+    verb.add_argument('--config', default='', help='YAML with a suspended_platform block')
+    verb.add_argument('--mounting', help=RIG_MOUNTING)
+
     verb = _verb(add, 'sensors', verbs_rigs.sensors,
                  'tell which wrench sensors a chain of bodies can do without')
     verb.add_argument('rig', help=rig)

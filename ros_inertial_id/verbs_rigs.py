@@ -1,6 +1,7 @@
-"""What the verbs for rigs and drives do: calibrate, postures, sensors, drive-gains."""
+"""What the verbs for rigs and drives do: calibrate, postures, frequencies, sensors, ..."""
 
 from dataclasses import asdict
+import pathlib
 
 import numpy as np
 
@@ -14,9 +15,11 @@ from .estimation.problem import Problem
 from .identify_drive_gains import identify_drive_gains
 from .identify_held import identify_held
 from .methods import suspended_platform
+from .methods.held_frequencies import read_frequencies
 from .methods.posture_file import joined, read_postures, relative_turns
 from .mounting import unknown
-from .postures import identify_postures, suggest_posture
+from .natural_frequencies import identify_frequencies
+from .postures import identify_postures, open_directions, suggest_posture
 from .report.digits import with_error
 from .report.oddities import oddities
 from .sensor_sets import sensor_sets
@@ -99,6 +102,34 @@ def postures(options):
             'hold next: ' + ', '.join(f'{link} {_turn_words(turn)}' for link, turn in
                                       turns.items())
             + f' (errors shrink to {factor:.2f} of what they are)']))
+
+
+def frequencies(options):
+    """Find link parameters from natural frequencies alone; print none that they leave open."""
+    settings, gravity = _settings(options, 'suspended_platform')
+    text = read_text(options.rig)
+    robot = suspended_platform.build(text, settings, gravity)
+    held = read_frequencies(read_text(options.frequencies), robot,
+                            pathlib.Path(options.frequencies).parent)
+    result = identify_frequencies(text, held, settings, gravity)
+    base, values = result.base, [v or (None, None) for v in result.values()]
+    missing = open_directions(robot, base.parameters, base)
+    found = [{'name': n, 'expression': e, 'unit': u, 'value': v, 'standard_error': s}
+             for n, e, u, (v, s) in zip(base.names(), base.expressions(), base.units(), values)]
+    count = sum(map(len, held.frequency))
+    worst = max(float(np.abs(rest).max()) for rest in result.misfit)
+    rows = [_row(e['expression'], e['value'], e['standard_error'], e['unit']) for e in found]
+    show(options, {
+        'postures': len(held), 'frequencies': [f.tolist() for f in held.frequency],
+        'deviations': [d.tolist() for d in held.deviation], 'rank': len(base),
+        'rank_in_data': result.rank, 'base_parameters': found, 'open': list(missing),
+        'chi_square': result.chi_square, 'largest_misfit': worst}, '\n'.join([
+            f'{count} frequencies of {len(held)} postures fix {result.rank} relations between '
+            f'{len(base)} base parameters', *_aligned(rows),
+            *(f'held postures leave open: {words}' for words in missing),
+            f'largest misfit {1e3 * worst:.2g} mHz, chi-squared {result.chi_square:.3g}',
+            *(['hold more postures: what is not determined differs between bodies that explain '
+               'these frequencies equally well'] if (None, None) in values else [])]))
 
 
 def drive_gains(options):

@@ -14,7 +14,7 @@ FLOORS = {
     'measurement': 2, 'dynamics': 2,
     'methods': 3, 'estimation': 3,
     'mounting': 4.0, 'reading': 4.0, 'postures': 4.0, 'calibration': 4.0,
-    'sensor_sets': 4.0, 'excitation': 4.0, 'simulation': 4.0,
+    'natural_frequencies': 4.0, 'sensor_sets': 4.0, 'excitation': 4.0, 'simulation': 4.0,
     'folding': 4.05, 'judging': 4.06, 'entries': 4.06, 'inherited_errors': 4.06,
     'consistent_links': 4.07,
     'identify': 4.1, 'identified_description': 4.2, 'identify_*': 4.2, 'online': 4.2,

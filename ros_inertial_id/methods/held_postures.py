@@ -51,12 +51,17 @@ def overall_moments(mass, center, inertia_about_center):
 
 def posture_rows(rotations, positions):
     """Return (9, 10 n, N): first moments and inertia of the whole in ten parameters per link."""
+    return overall_rows(rotations, positions)[1:]
+
+
+def overall_rows(rotations, positions):
+    """Return (10, 10 n, N): the ten parameters of the whole in those of the links."""
     count, links = positions.shape[:2]
     T = np.zeros((count, links, 4, 4))
     T[..., :3, :3], T[..., :3, 3], T[..., 3, 3] = rotations, positions, 1.0
     moved = np.einsum('nlij,kjm,nlom->nlkio', T, _UNIT, T)
     ten = parameters_of(moved)  # (N, links, column, row)
-    return ten.transpose(3, 1, 2, 0).reshape(10, 10 * links, count)[1:]
+    return ten.transpose(3, 1, 2, 0).reshape(10, 10 * links, count)
 
 
 def posture_block(postures, robot, parameters):
