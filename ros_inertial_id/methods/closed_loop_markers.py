@@ -200,7 +200,9 @@ class MarkerFit:
                 weight = weight * kept[active][:, :, None]
             A = np.einsum('bmik,bmi,bmil->bkl', slope, weight, slope)
             g = np.einsum('bmik,bmi,bmi->bk', slope, weight, residual)
-            inverse = np.linalg.pinv(A, hermitian=True)
+            # The ridge makes the variance of what no marker shows large, not infinite.
+            ridge = 1e-12 * (1.0 + np.trace(A, axis1=1, axis2=2))
+            inverse = np.linalg.inv(A + ridge[:, None, None] * np.eye(len(robot)))
             covariance[active] = inverse
             dz = np.clip((inverse @ g[:, :, None])[:, :, 0], -self._step, self._step)
             q[active] += np.einsum('bnk,bk->bn', R, dz) + closing
