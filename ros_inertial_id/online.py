@@ -4,7 +4,8 @@ Online: the estimate while the robot moves.
 The first seconds are looked at as a recording is: cutoff, clocks, kind of velocity.  From then on
 new samples are filtered, written as rows, folded and forgotten; the triangles give the estimate
 at any moment, by the steps of identify.py.  What the estimate before predicted of samples it had
-not seen is its honest error (prequential; Dawid 1984).
+not seen is its honest error (prequential; Dawid 1984).  The newest stretch is kept and looked at
+again: where a motion grows livelier than the filter lets through, learning begins anew with it.
 """
 
 from dataclasses import dataclass, replace
@@ -23,7 +24,9 @@ from .measurement.recording import joined, Recording
 from .methods import METHODS
 
 WARM_UP = 8.0    # [s] of motion by which the signals are judged
-LONGEST = 30.0   # [s] that are kept while they excite nothing
+LONGEST = 30.0   # [s] that are kept
+LOOK = 4.0       # [s] from one look at them to the next
+LIVELIER = 1.2   # times the cutoff: what was filtered before is lost
 LAG = 2.0        # [s] behind the newest sample, which leaves the filter as long as a recording's
 REMEMBERED = 0.95  # of the residuals' statistics from one second to the next
 FOLDED = ('ordinary', 'weighted', 'ridge')  # estimators that need no second look at the data
@@ -65,9 +68,7 @@ class OnlineIdentification:
                               do='identify from a recording for these')
         self._urdf, self._options, self._method = urdf, options, method
         self._rows = METHODS[method]
-        self._first, self._live, self._robot = {}, None, None
-        self._seconds, self._next = 0.0, -np.inf
-        self._told, self._residuals = None, Residuals()
+        self._kept, self._looked, self._live = {}, -np.inf, None
         self.summary, self.waiting = {}, f'the first {WARM_UP:.0f} s of motion'
 
     @property
@@ -77,17 +78,16 @@ class OnlineIdentification:
 
     def add(self, channel):
         """Take a Channel of new samples; RecordingError says which of them cannot be used."""
-        if self._live is None:
-            self._first.setdefault(channel.topic, []).append(channel)
-            return
-        for topic in self._live.topics:  # with or without the slash
+        self._kept.setdefault(channel.topic, []).append(channel)
+        for topic in self._live.topics if self._live else ():  # with or without the slash
             if topic.lstrip('/') == channel.topic.lstrip('/'):
                 self._live.add(replace(channel, topic=topic))
 
     def estimate(self):
         """Learn what has come and return the OnlineEstimate, None as long as there is none."""
         with one_thread():
-            if self._live is None and not self._begin():
+            self._look()
+            if self._live is None:
                 return None
             while (taken := self._live.take()) is not None:
                 self._learn(taken[1])
@@ -97,37 +97,50 @@ class OnlineIdentification:
                 self.waiting = str(error)
                 return None
 
-    def _begin(self):
-        """Look at the first seconds as at a recording; say in ``waiting`` what it lacks."""
-        channels = {topic: joined(parts) for topic, parts in self._first.items()}
-        if not channels:
-            return False
-        recording = Recording(channels, self._urdf)
-        ends = [c.stamp_ns.max() for c in channels.values()]
-        span = (max(ends) - recording.origin_ns()) * 1e-9
-        if span < WARM_UP:
-            return False
-        if span > LONGEST:
-            recording = recording.window(span - LONGEST)
-            self._first = {topic: [c] for topic, c in recording.channels.items()}
+    def _look(self):
+        """Look at what was kept as at a recording; begin when it is one, or a livelier one."""
+        newest = max((parts[-1].stamp_ns[-1] for parts in self._kept.values()), default=0) * 1e-9
+        if newest < self._looked + (0.0 if self._live is None else LOOK):
+            return
+        self._looked = newest
+        recording = self._recent()
+        if recording is None or (self._live is not None and self._options.cutoff):
+            return
         try:
             robot = robot_of(recording, self._options, self._urdf, self._method)
             observation = self._rows.observe(recording, robot, self._options)
         except RecordingError as error:
-            self.waiting = str(error)
-            return False
-        self.summary, self._robot = dict(observation.summary), robot
-        fixed = replace(self._options, cutoff=self.summary['cutoff'],
-                        velocity=self.summary['velocity'])
+            if self._live is None:
+                self.waiting = str(error)
+            return
+        if self._live is None or observation.summary['cutoff'] > LIVELIER * self.summary['cutoff']:
+            self._begin(recording, robot, dict(observation.summary))
+
+    def _recent(self):
+        """Return the last LONGEST seconds as a Recording, and keep no more; None below WARM_UP."""
+        channels = {topic: joined(parts) for topic, parts in self._kept.items()}
+        if not channels:
+            return None
+        recording = Recording(channels, self._urdf)
+        span = (max(c.stamp_ns.max() for c in channels.values()) - recording.origin_ns()) * 1e-9
+        if span > LONGEST:
+            recording = recording.window(span - LONGEST)
+        self._kept = {topic: [c] for topic, c in recording.channels.items() if len(c)}
+        return recording if span >= WARM_UP else None
+
+    def _begin(self, recording, robot, summary):
+        """Learn from a Recording, filtered as its summary says, and from what comes after it."""
+        fixed = replace(self._options, cutoff=summary['cutoff'], velocity=summary['velocity'])
         columns = with_known(self._rows.parameters(robot, fixed), fixed.given)
         base, keep, choices = structure(self._rows, [robot], columns)
-        self._structure = base, columns, keep, choices
-        self._information = Information(int(keep.max()) + 1)
-        live = self._rows.live(robot, fixed, LAG, self.summary)
+        live = self._rows.live(robot, fixed, LAG, summary)
         for channel in [_channel(recording.channels, topic) for topic in live.topics]:
             live.add(channel)
-        self._live, self._first, self.waiting = live, {}, ''
-        return True
+        self._structure, self._robot, self._live = (base, columns, keep, choices), robot, live
+        self._information = Information(int(keep.max()) + 1)
+        self._seconds, self._next = 0.0, -np.inf
+        self._told, self._residuals = None, Residuals()
+        self.summary, self.waiting = summary, ''
 
     def _learn(self, state):
         """Fold a state's samples in, as thinned out as in a recording; hear their residuals."""
