@@ -208,7 +208,7 @@ def test_fused_motion_is_at_once_and_better_than_that_of_markers_alone(
 
 
 def test_fused_motion_is_as_sure_as_it_says(crank_played, crank, fused_options, found):
-    _, _, _, _, witness = fused(crank_played, crank, fused_options, found)
+    _, _, _, live, witness = fused(crank_played, crank, fused_options, found)
     error, P = np.array(witness.error), np.array(witness.covariance)
     square = np.einsum('ni,ni->n', error, np.linalg.solve(P, error[..., None])[..., 0]) / 3
     # Sixty batches: 1 +- 0.1 for white jerk; a real one is known to a factor, not exactly.
@@ -217,6 +217,7 @@ def test_fused_motion_is_as_sure_as_it_says(crank_played, crank, fused_options, 
     assert deviation[0] < 3e-4 and deviation[1] < 0.02 and deviation[2] < 2.0
     ratio = np.sqrt((error ** 2).mean(0)) / deviation
     assert ((ratio > 0.5) & (ratio < 1.6)).all()
+    np.testing.assert_allclose(live.deviation['crank'], np.sqrt(np.diag(P[-1])))
 
 
 def test_fused_motion_goes_on_through_lost_frames(crank_played, crank, fused_options, found):

@@ -58,6 +58,14 @@ class LiveMechanism(LiveMotion):
         if not options.torques:
             listen_to_efforts(self, options.effort_topic or motion, actuated)
 
+    @property
+    def deviation(self):
+        """Return joint -> standard deviations of its newest z, zdot, zddot, where known."""
+        if self.covariance is None:
+            return {}
+        each = np.sqrt(np.diagonal(self.covariance)).reshape(3, -1).T
+        return dict(zip(self._robot.coordinates, each))
+
     def _reset(self):
         super()._reset()
         if self._filter:

@@ -240,6 +240,8 @@ class TorquePrediction(Node):
         else:
             level, words, values = self._health.report()
             values['gaps'] = self._gaps
+            for name, sure in getattr(self._live, 'deviation', {}).items():
+                values[f'{name} deviation of q, v, a'] = ' '.join(f'{x:.2g}' for x in sure)
             if self._live.heard == self._heard:
                 level, words = 'warn', f"nothing heard on {', '.join(self._topics())}"
             if self._complaint:
