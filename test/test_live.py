@@ -261,6 +261,21 @@ def test_silent_imu_is_said_once_and_markers_go_on(crank_played, crank, fused_op
     assert sure[(times > 1.1) & (times < 1.5)].min() > 5 * sure[times < 1.0].mean()
 
 
+def test_marker_topic_with_a_clock_of_its_own_is_followed(crank, fused_options, found):
+    played = Played(slider_crank(encoder_noise=0.0, seed=6)[0], 100)
+    tag, late = '/markers/rod_tag', 7_300_000  # [ns], no whole number of periods
+    for step in played.steps:
+        c = step[tag]
+        step[tag] = Channel(tag, c.type, c.stamp_ns + late, c.received_ns.copy(), c.fields, ())
+    live = closed_loop.live(crank, fused_options, 0.1,
+                            {**found, 'marker_clock_offset': {tag: late * 1e-9}})
+    columns = closed_loop.parameters(crank, fused_options)
+    t, predicted, _, said = followed(played, live, closed_loop, crank, columns, 100)
+    true = true_rows(said, TRUE_TORQUE, t - DELAY)
+    assert live.gaps == 0 and len(t) > 650
+    assert rms(predicted - true) < 0.02 * rms(true)
+
+
 @pytest.mark.parametrize('rate', [200.0, 2000.0])
 def test_imu_of_another_rate_than_the_camera_is_fused(rate, crank, fused_options, found):
     played = Played(slider_crank(encoder_noise=0.0, seed=5, imu_rate=rate)[0], 100)
