@@ -16,6 +16,8 @@ from ..errors import MotionError
 HORIZON = 0.2  # [s] of motion in a piece
 BRAKE = 0.25  # [s] from full speed to rest; with the horizon less than half a second
 STEP = 0.02  # [s] between the points of a piece
+FASTEST = 1.2  # of the speed limit: more is no noise of a measured velocity
+LIMIT_SLACK = 0.01  # [rad or m] beyond the position limits
 _PEAK = 1.875  # peak speed of a quintic over its mean speed
 
 
@@ -143,19 +145,31 @@ class Guard:
         """
         Return why the robot must stop, '' when all is well.
 
-        expected : (n,) of the course at the sample's own time; q, v, tau : (n,) measured
+        expected : (N, n) of the course at the samples' own times; q, v, tau : (N, n) measured
         """
-        for j, name in enumerate(robot.joint_names):
-            if not np.isfinite(q[j]):
-                return f'{name}: position is not finite'
-            if abs(q[j] - expected[j]) > self.tracking:
-                return (f'{name} is {abs(q[j] - expected[j]):.3f} from where it should be '
-                        f'(allowed {self.tracking:g})')
-            if q[j] < robot.lower[j] - 0.01 or q[j] > robot.upper[j] + 0.01:
-                return f'{name} at {q[j]:.4g} is beyond its position limits'
-            if np.isfinite(v[j]) and abs(v[j]) > 1.2 * robot.velocity[j]:
-                return f'{name} at {v[j]:.4g} per second is beyond its speed limit'
-            if np.isfinite(tau[j]) and abs(tau[j]) > self.effort * robot.effort[j]:
-                return (f'{name}: effort {tau[j]:.4g} is above {self.effort:g} of its limit '
-                        f'{robot.effort[j]:g}')
-        return ''
+        with np.errstate(invalid='ignore'):
+            wrong = (~(np.abs(q - expected) <= self.tracking) | self._beyond(robot, q)
+                     | (np.abs(v) > FASTEST * robot.velocity)
+                     | (np.abs(tau) > self.effort * robot.effort))
+        if not wrong.any():
+            return ''
+        first = int(np.argmax(wrong.any(axis=1)))
+        j = int(np.argmax(wrong[first]))
+        return self._reason(robot, j, *(x[first, j] for x in (expected, q, v, tau)))
+
+    def _beyond(self, robot, q):
+        return (q < robot.lower - LIMIT_SLACK) | (q > robot.upper + LIMIT_SLACK)
+
+    def _reason(self, robot, j, expected, q, v, tau):
+        name = robot.joint_names[j]
+        if not np.isfinite(q):
+            return f'{name}: position is not finite'
+        if abs(q - expected) > self.tracking:
+            return (f'{name} is {abs(q - expected):.3f} from where it should be '
+                    f'(allowed {self.tracking:g})')
+        if q < robot.lower[j] - LIMIT_SLACK or q > robot.upper[j] + LIMIT_SLACK:
+            return f'{name} at {q:.4g} is beyond its position limits'
+        if abs(v) > FASTEST * robot.velocity[j]:
+            return f'{name} at {v:.4g} per second is beyond its speed limit'
+        return (f'{name}: effort {tau:.4g} is above {self.effort:g} of its limit '
+                f'{robot.effort[j]:g}')

@@ -189,7 +189,7 @@ def listen_to_joints(live, topic, joints, drives):
     """
     def take(channel):
         channel = joint_side(channel, joints, drives)
-        rows, values = _carried(channel, joints, ('position', 'velocity'))
+        rows, values = carried(channel, joints, ('position', 'velocity'))
         good = np.isfinite(values['position']).all(1)
         if live.measured_velocity:
             good &= np.isfinite(values['velocity']).all(1)
@@ -205,7 +205,7 @@ def listen_to_joints(live, topic, joints, drives):
 def listen_to_efforts(live, topic, joints):
     """Let a LiveMotion take the efforts of ``joints`` from the joint states on a topic."""
     def take(channel):
-        rows, values = _carried(channel, joints, ('effort',))
+        rows, values = carried(channel, joints, ('effort',))
         live.load(0, live.seconds(channel.stamp_ns[rows]), values['effort'])
         if not np.isfinite(values['effort']).all():
             raise RecordingError(f"{channel.topic.lstrip('/')} carry no effort: no residual")
@@ -213,7 +213,7 @@ def listen_to_efforts(live, topic, joints):
     live.listen(topic, take)
 
 
-def _carried(channel, joints, names):
+def carried(channel, joints, names):
     """
     Return (rows (M,), {name: (M, n)}) of the messages of a Channel that carry ``joints``.
 

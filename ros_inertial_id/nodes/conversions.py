@@ -14,8 +14,6 @@ from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPo
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 from std_srvs.srv import Trigger
 
-from ..errors import RecordingError
-
 LEVELS = {'ok': DiagnosticStatus.OK, 'warn': DiagnosticStatus.WARN,
           'error': DiagnosticStatus.ERROR}
 DEPTH = 5000  # rate x longest stall: loss is an overflow of the reader's queue
@@ -142,30 +140,6 @@ def table(names, columns):
         MultiArrayDimension(label=','.join(columns), size=len(columns), stride=len(columns))]
     message.data = [float('nan') if x is None else float(x) for row in rows for x in row]
     return message
-
-
-def joint_rows(message, joints):
-    """
-    Return (stamp [ns], q, v, tau) of a JointState for ``joints``, None when it carries none.
-
-    Raises RecordingError when it carries only some, or lacks what a prediction needs.
-    """
-    place = {name: k for k, name in enumerate(message.name)}
-    missing = [joint for joint in joints if joint not in place]
-    if len(missing) == len(joints):
-        return None
-    if missing:
-        raise RecordingError('joint_states lack joints', expected=missing,
-                             exists=list(message.name))
-    rows = [place[joint] for joint in joints]
-
-    def pick(values):
-        return [values[k] for k in rows] if len(values) > max(rows) else [float('nan')] * len(rows)
-
-    stamp = message.header.stamp.sec * 1_000_000_000 + message.header.stamp.nanosec
-    if not stamp:
-        raise RecordingError('joint_states carry no stamps', do='let the driver stamp them')
-    return stamp, pick(message.position), pick(message.velocity), pick(message.effort)
 
 
 class Question:

@@ -17,23 +17,24 @@ import numpy as np
 import rclpy
 from rclpy.node import Node
 from rclpy.parameter import Parameter
-from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 import yaml
 
-from ..errors import InertialIdError, MotionError
+from ..errors import InertialIdError, MotionError, RecordingError
 from ..excitation.fourier import read_motion
-from ..excitation.playback import Guard, plan_course
+from ..excitation.playback import Guard, HORIZON, plan_course
 from ..excitation.rehearsal import check_kinematics, rehearse
+from ..measurement.live import carried
 from ..options import check_ranges, option
-from .conversions import (declare_options, diagnostics, every, joint_rows, latched, read_options,
-                          stream)
+from .conversions import declare_options, diagnostics, every, latched, read_options
 from .motion_design import MotionDesign
 from .recorder_dialogue import RecorderDialogue
 from .running import run
+from .streams import Streams
 
+WATCH = 0.02  # [s] between looks at the joint states
 PIECE = 0.1  # [s] between pieces; each covers more than two of them
 CLOCKS = 0.5  # [s] between the stamps of the joint states and this computer's clock
 
@@ -52,7 +53,7 @@ class PlaybackOptions:
     approach_speed: float = option(0.2, 'share of the speed limits on the way to the start',
                                    at_least=0.01, at_most=0.5)
     tracking: float = option(0.1, 'largest distance from the course', unit='rad', at_least=0.001)
-    stale: float = option(0.1, 'longest silence of the joint states', unit='s', at_least=0.01)
+    stale: float = option(0.1, 'longest silence of the joint states', unit='s', at_least=0.03)
     effort: float = option(0.95, 'largest share of the effort limits', at_least=0.01, at_most=1.0)
     recorder: str = option('recorder', 'recorder node to start and stop; empty: none')
     config: str = option('', 'YAML with a block design; its values are defaults of design.*')
@@ -69,7 +70,8 @@ class Excitation(Node):
         check_ranges(own)
         self._design = MotionDesign(self, own.config)
         self._urdf, self._shapes, self._ahead = '', None, 0.0
-        self._robot = self._course = self._measured = self._reader = None
+        self._robot = self._course = self._measured = None
+        self._streams = Streams(self, self._doubt)
         self._status, self._heard, self._complaint = 'idle', 0.0, ''
         self._commands = self.create_publisher(
             JointTrajectory, self._options().controller, 10)
@@ -83,10 +85,10 @@ class Excitation(Node):
         self.create_service(Trigger, '~/stop', self._answering(self._stop_on_request))
         self._recorder = RecorderDialogue(self, own.recorder)
         self.create_timer(PIECE, self._send)
-        every(self, 0.02, self._watch_silence)
+        every(self, WATCH, self._watch)
         every(self, 0.05, self._await_recorder)
         every(self, 0.2, self._await_design)
-        every(self, 0.2, self._look_for_publisher)
+        every(self, 0.2, lambda: self._streams.look((own.joint_states_topic,)))
         every(self, 1.0, lambda: self._diagnostics.publish(diagnostics(
             self, 'error' if self._status.startswith(('stopped', 'design failed')) else 'ok',
             self._design.progress() if self._design.busy else self._status, {})))
@@ -115,40 +117,39 @@ class Excitation(Node):
             self._measured = None
         self._robot, self._shapes = robot, shapes
 
-    def _look_for_publisher(self):
-        topic = self._options().joint_states_topic
-        if self._reader is None and self.count_publishers(topic):
-            self._reader = self.create_subscription(JointState, topic, self._take_joints,
-                                                    stream(self, topic))
+    def _doubt(self, words):
+        """Remember what is wrong with the joint states; brake if the robot moves."""
+        self._complaint = words
+        if self._course is not None:
+            self._brake(words)
 
-    def _take_joints(self, message):
-        if self._robot is None:
-            return
-        try:
-            row = joint_rows(message, self._robot.joint_names)
-        except InertialIdError as error:
-            self._complaint = str(error)
-            if self._course is not None:
-                self._brake(self._complaint)
-            return
-        if row is None:
-            return
-        self._complaint = ''
-        stamp, *numbers = row
-        self._measured, self._heard = tuple(np.array(x) for x in numbers), time.monotonic()
-        self._ahead = (stamp - self.get_clock().now().nanoseconds) * 1e-9
-        if self._course is None:
-            return
-        expected = self._course.at([(stamp - self._began) * 1e-9])[0][0]
-        reason = self._guard.objection(self._robot, expected, *self._measured)
-        if reason:
-            self._brake(reason)
-
-    def _watch_silence(self):
+    def _watch(self):
+        """Look at all joint states since the last time; brake when they give reason, or cease."""
+        self._streams.hand_to(self._take_joints)
         if self._course is not None:
             silence = time.monotonic() - self._heard
             if silence > self._guard.stale:
                 self._brake(f'no joint states for {silence:.2f} s')
+
+    def _take_joints(self, channel):
+        if self._robot is None:
+            return
+        if not channel.stamp_ns.all():
+            raise RecordingError('joint_states carry no stamps', do='let the driver stamp them')
+        rows, values = carried(channel, self._robot.joint_names,
+                               ('position', 'velocity', 'effort'))
+        if not len(rows):
+            return
+        self._complaint, self._heard = '', time.monotonic()
+        self._measured = values['position'][-1]
+        stamps = channel.stamp_ns[rows]
+        self._ahead = (stamps[-1] - self.get_clock().now().nanoseconds) * 1e-9
+        if self._course is None:
+            return
+        expected = self._course.at((stamps - self._began) * 1e-9)[0]
+        reason = self._guard.objection(self._robot, expected, *values.values())
+        if reason:
+            self._brake(reason)
 
     def _plan(self):
         """Return the Course and its Rehearsal, or refuse."""
@@ -159,7 +160,7 @@ class Excitation(Node):
         self._build()
         check_kinematics(options.motion_file, self._robot)
         self._refuse_deaf(options)
-        course = plan_course(motion, self._measured[0], self._robot, periods=options.periods,
+        course = plan_course(motion, self._measured, self._robot, periods=options.periods,
                              speed=options.speed, approach_speed=options.approach_speed)
         rehearsal = rehearse(course, self._robot, self._shapes, options.effort)
         # What was sent meanwhile waits to be heard: that is no silence.
@@ -250,7 +251,7 @@ class Excitation(Node):
             return
         self._guard = Guard(options.tracking, options.stale, options.effort)
         self._began = self.get_clock().now().nanoseconds + int(0.05e9)
-        self._course = course
+        self._course, self._sent = course, 0.0
         starts = (self._began + np.round(course.period_starts() * 1e9)).astype(np.int64)
         self._periods.publish(String(data=yaml.safe_dump(
             {'period_s': course.motion.period / course.speed, 'bounds_ns': starts.tolist()})))
@@ -265,7 +266,11 @@ class Excitation(Node):
         if now >= self._course.duration + PIECE:
             self._end('finished')
             return
-        self._command(self._course.piece(max(now, 0.0)))
+        if now > self._sent + HORIZON:
+            self._brake(f'this computer was busy for {now - self._sent:.2f} s')
+            return
+        self._sent = max(now, 0.0)
+        self._command(self._course.piece(self._sent))
 
     def _command(self, piece):
         message = JointTrajectory(joint_names=list(self._robot.joint_names))
@@ -281,7 +286,8 @@ class Excitation(Node):
     def _brake(self, reason):
         """Command the robot to rest along its path, now; close the bag; say why."""
         now = (self.get_clock().now().nanoseconds - self._began) * 1e-9
-        self._command(self._course.piece(max(now, 0.0), horizon=0.0))
+        if now <= self._sent + HORIZON:  # after that the last piece has begun to brake already
+            self._command(self._course.piece(max(now, 0.0), horizon=0.0))
         self.get_logger().error(f'stopped: {reason}')
         self._end(f'stopped: {reason}')
 

@@ -220,6 +220,23 @@ def test_killed_player_leaves_the_arm_at_rest_within_half_a_second(stage):
     stage.channels(bag)
 
 
+def test_player_that_was_held_up_does_not_catch_up(stage):
+    """What it would send now lies ahead of an arm that has braked: no jump, no more motion."""
+    bag = stage.play(speed=0.5, periods=20)
+    stage.in_motion()
+    stage.player.send(signal.SIGSTOP)
+    stage.graph.spin(0.6)
+    stage.player.send(signal.SIGCONT)
+    stage.graph.until(lambda: stage.said('stopped: '), 'the end')
+    assert ('this computer was busy for' in stage.said('stopped: ')
+            or 'from where it should be' in stage.said('stopped: '))  # whichever it sees first
+    stage.rests()
+    limit = 0.5 * np.abs(stage.motion.at(np.linspace(0.0, PERIOD, 2000))[1]).max()
+    assert np.abs([m.velocity for m in stage.truth[-1000:]]).max() < 1.25 * limit
+    stage.graph.until(lambda: f'; {bag}' in stage.said('stopped: '), 'the bag')
+    stage.channels(bag)
+
+
 def test_what_cannot_be_played_is_refused_in_words(graph, tmp_path):
     player = graph.start('excitation', stale=1000.0, recorder='nobody')
     description = graph.node.create_publisher(String, 'robot_description', LATCHED)
