@@ -17,6 +17,7 @@ from .estimation.friction_choice import choose_laws
 from .estimation.identified_model import IdentifiedModel
 from .estimation.information import one_thread
 from .estimation.known_parameters import with_known
+from .estimation.motion_noise import motion_noise
 from .estimation.statistics import condition_causes, essential_parameters, whiteness
 from .folding import fold, merge, places, refine, settle_shapes, standard, structure
 from .inherited_errors import inherited_errors, widened
@@ -93,11 +94,15 @@ def identify(recordings, options, *, method='serial_arm', urdf='', validate=(), 
         draft = estimator(Problem(total, base, {}))
         residuals, curves, region = judge(
             rows, robots, observations, base.parameters, standard(base, draft), True, progress)
-        estimate = estimator(Problem(total, base, residuals.correlation(), read, instruments))
+        noise = motion_noise(_noise(rows, robots, observations, base, draft), base)
+        correlation = noise.correlation(residuals) if noise else residuals.correlation()
+        problem = Problem(total, base, correlation, read, instruments)
+        estimate = estimator(problem)
         if refined:
             refined = refine(Problem(total, base, estimate.correlation, read, grid=grid), searched)
             estimate, told['shapes'] = refined.widen(estimate), refined.shapes
-        inherited = inherited_errors(rows, robots, observations, base, estimate)
+        inherited = (noise.errors(problem, estimate) if noise else
+                     inherited_errors(rows, robots, observations, base, estimate))
         estimate = widened(estimate, inherited)
         left_out = left_out_percent(folds, base, estimator, estimate.correlation)
     statistics = {
@@ -215,6 +220,13 @@ def _method(name):
     if name not in METHODS:
         raise ConfigError('method', found=repr(name), exists=tuple(METHODS))
     return METHODS[name]
+
+
+def _noise(rows, robots, observations, base, draft):
+    """Yield what noise of the motion does to the rows, where a method says so."""
+    if hasattr(rows, 'noise'):
+        for robot, observation in zip(robots, observations):
+            yield from rows.noise(observation, robot, base.parameters, standard(base, draft))
 
 
 def _check_nominal(robot, options):

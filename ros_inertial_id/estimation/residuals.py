@@ -64,11 +64,9 @@ class Residuals:
 
     def _correlate(self, name, error):
         size = len(error)
-        spectrum = np.abs(np.fft.rfft(error, 2 * size)) ** 2
-        lags = np.fft.irfft(spectrum)[:size]
+        lags, pairs = autocovariance(error[:, None])
         total, count = self.covariances.get(name, (np.zeros(0), np.zeros(0)))
         longer = max(len(total), size)
-        pairs = np.arange(size, 0, -1)
         self.covariances[name] = (np.pad(total, (0, longer - len(total)))
                                   + np.pad(lags, (0, longer - size)),
                                   np.pad(count, (0, longer - len(count)))
@@ -82,14 +80,25 @@ class Residuals:
             if covariance[0] <= 0.0:
                 out[name] = 1.0
                 continue
-            rho = covariance / covariance[0]
-            even = len(rho) // 2 * 2
-            sums = rho[0:even:2] + rho[1:even:2]
-            stop = np.flatnonzero(sums <= 0.0)
-            sums = sums[:stop[0]] if stop.size else sums
-            out[name] = float(max(1.0, 2.0 * sums.sum() - 1.0))
+            out[name] = correlation_time(covariance / covariance[0])
         return out
 
     def summary(self):
         """Return both fits as the command line and the model file give them."""
         return {'filtered': self.filtered.summary(), 'raw': self.raw.summary()}
+
+
+def autocovariance(errors):
+    """Return sums (N,) of products at lags 0 to N - 1 of series (N, R), mean, and pairs (N,)."""
+    size = len(errors)
+    spectrum = np.abs(np.fft.rfft(errors, 2 * size, axis=0)) ** 2
+    return np.fft.irfft(spectrum.mean(1))[:size], np.arange(size, 0, -1)
+
+
+def correlation_time(rho):
+    """Return the integrated autocorrelation time [samples], >= 1, of correlations (N,)."""
+    even = len(rho) // 2 * 2
+    sums = rho[0:even:2] + rho[1:even:2]
+    stop = np.flatnonzero(sums <= 0.0)
+    sums = sums[:stop[0]] if stop.size else sums
+    return float(max(1.0, 2.0 * sums.sum() - 1.0))

@@ -18,7 +18,8 @@ A method may offer a seventh, and is then predicted live:
 live(robot, options, lag, found) -> object with ``topics``, ``origin_ns`` (zero of its seconds),
     ``gaps`` and ``heard`` (counts), ``add(channel)`` for new samples of a topic, ``take()`` ->
     (stamps [s], state on a uniform clock around them) or None; lag : [s] of the newest state;
-    found : ``summary`` of the observation that the model comes from
+    found : ``summary`` of the observation that the model comes from.  It may have ``deviation``:
+    joint -> standard deviations of its newest position, velocity, acceleration
 
 One whose robot is calibrated, with errors of its own, offers two more:
 
@@ -26,6 +27,11 @@ calibrated(state, robot) -> iterator of RegressorBlock about the numbers whose c
     ``robot.covariance``, beside those of ``regress``: both together are zero
 links(robot, options) -> tuple of Parameter : all ten of every link, also of the first whose mass
     ``parameters`` leaves out as the rest of ``robot.mass``
+
+And one that computes its rows from a filtered motion, where the torque is as recorded:
+
+noise(observation, robot, parameters, values) -> iterator of (RegressorBlock, {group: errors
+    (B, R)}, how many times it counts): R draws of what the motion's noise does to the rows
 """
 
 from . import closed_loop, rigid_body, serial_arm, suspended_platform

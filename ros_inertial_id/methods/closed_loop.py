@@ -19,6 +19,7 @@ from ..measurement.kinematic_state import SignalOptions
 from ..options import option
 from .closed_loop_live import LiveMechanism
 from .closed_loop_motion import MotionOptions, reconstruct, topics
+from .closed_loop_noise import noise_errors
 from .closed_loop_state import MechanismState, all_parameters, projected_rows
 from .closed_loop_tuning import Trial
 
@@ -101,6 +102,16 @@ def regress(state, robot, parameters):
             groups.append(RowGroup(name, unit, np.arange(len(chosen)), W[i, chosen].T, y, y,
                                    known))
         yield RegressorBlock(part.t, state.segment, tuple(groups))
+
+
+def noise(observation, robot, parameters, values):
+    """Yield (RegressorBlock, group -> errors (B, R), times) by noise of the motion, see peers."""
+    for state, errors, times in noise_errors(observation, robot, parameters, values):
+        low = 0
+        for block in regress(state, robot, parameters):
+            part = errors[:, low:low + len(block.t)]
+            yield block, dict(zip(robot.coordinates, part)), times
+            low += len(block.t)
 
 
 def random_state(robot, samples, rng):

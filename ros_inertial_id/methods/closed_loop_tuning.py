@@ -24,8 +24,9 @@ EDGE = 0.1         # share of the samples left out at both ends, where any filte
 RANK = 1e-8        # of the scaled columns below it are no direction at all
 UNFILTERED = 1e9  # [Hz] a cutoff that filters nothing
 SIGNIFICANT = 4.0  # of a chi-squared: two standard deviations
+WIDER = 1.2        # of that cutoff is used: what it cuts biases, what it lets through averages out
 SMOOTH = 0.1       # cutoff of the torque, share of its rate, while its clock is sought
-BROADER = 1.5      # a motion that is cut a little shifts the offset; noise in it does not
+BROADER = 1.25     # a motion that is cut a little shifts the offset; noise in it does not
 CERTAIN = 6.0      # standard errors below zero of an inertia before the sign is called wrong
 
 
@@ -50,7 +51,12 @@ class Trial:
         return Observation(self._robot, joints, self._continuation, joints.summary)
 
     def choose_cutoff(self):
-        """Return (cutoff [Hz], curve [(cutoff, error rms relative to the torque's)])."""
+        """
+        Return (cutoff [Hz], curve [(cutoff, error rms relative to the torque's)]).
+
+        The cutoff is a little above where the error begins to grow: there the torque does not
+        show yet what the parameters lose by the motion that is cut.
+        """
         clock = self.at(UNFILTERED).joints.clock
         longest = min(SAMPLES, max(count for _, count in clock.segments)) * clock.period
         low = max(2.0, 6.0 / longest)
@@ -66,7 +72,7 @@ class Trial:
         if not curve:
             raise RecordingError('the recording is too short to choose a cutoff',
                                  found=f'{longest:.3f} s', do='record longer, or give cutoff:')
-        return _before_growth(curve, len(y)), curve
+        return WIDER * _before_growth(curve, len(y)), curve
 
     def torque_offset(self, cutoff, limit, topic):
         """

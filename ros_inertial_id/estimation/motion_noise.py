@@ -1,0 +1,73 @@
+"""
+Noise of the motion: what it adds to the uncertainty of least squares, and to its residuals.
+
+The rows are computed from a motion that the filter left noisy, and where the torque is as recorded
+that noise is not white: it ends at the cutoff and grows towards it, which is where the regressors
+are.  Drawn and sent through the same filter it becomes torque errors e, whose scores W' e have the
+covariance that belongs between the bread of the sandwich (White 1980).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .problem import effective_deviation
+from .residuals import autocovariance, correlation_time
+
+LEAST = 0.02  # share of the residual's variance that is left to the torque at least
+
+
+@dataclass(frozen=True)
+class MotionNoise:
+    """
+    What R draws of the motion's noise do.
+
+    scores : group -> (b, R) of sum W' e; covariances : group -> (L,) autocovariance of e
+    """
+
+    scores: dict
+    covariances: dict
+
+    def correlation(self, residuals):
+        """Return group -> correlation of what is left of Residuals without this noise [rows]."""
+        out = residuals.correlation()
+        for name, own in self.covariances.items():
+            total, pairs = residuals.covariances[name]
+            whole = total / pairs
+            rest = whole - np.pad(own, (0, max(0, len(whole) - len(own))))[:len(whole)]
+            if rest[0] <= LEAST * whole[0]:
+                out[name] = LEAST
+            else:
+                out[name] = correlation_time(rest / rest[0]) * float(rest[0] / whole[0])
+        return out
+
+    def errors(self, problem, estimate):
+        """Return H (b, R): errors of the base parameters by R independent ones of unit size."""
+        deviation = effective_deviation(problem, estimate.deviation)
+        scores = sum(s / deviation[name] ** 2 for name, s in self.scores.items())
+        return estimate.cov_params @ scores / np.sqrt(scores.shape[1])
+
+
+def motion_noise(pairs, base):
+    """
+    Return the MotionNoise of (RegressorBlock, group -> errors (B, R), times each counts).
+
+    base : BaseParameters of the columns of the blocks.  None where there are no pairs.
+    """
+    place = np.full(len(base.parameters), -1)
+    place[base.independent] = np.arange(len(base))
+    scores, sums = {}, {}
+    for block, errors, times in pairs:
+        for group in block.groups:
+            e = errors[group.name]
+            seen = place[group.columns] >= 0
+            own = scores.setdefault(group.name, np.zeros((len(base), e.shape[1])))
+            own[place[group.columns][seen]] += np.sqrt(times) * group.W.T[seen] @ e
+            total, count = sums.get(group.name, (np.zeros(0), np.zeros(0)))
+            lags, pairs_ = autocovariance(e)
+            longer = max(len(total), len(lags))
+            sums[group.name] = tuple(np.pad(x, (0, longer - len(x))) + np.pad(
+                y, (0, longer - len(y))) for x, y in ((total, lags), (count, pairs_)))
+    if not scores:
+        return None
+    return MotionNoise(scores, {name: total / count for name, (total, count) in sums.items()})
