@@ -99,14 +99,15 @@ def test_clock_biases_and_a_mounting_that_is_a_little_off_are_found():
     t, state, _, note = _fuse(_recording(), described)
     assert note['clock_offset'] == pytest.approx(DELAY, abs=2e-4)
     np.testing.assert_allclose(note['turned_degrees'], np.degrees([-0.01, 0.02, -0.015]), atol=0.1)
-    np.testing.assert_allclose(note['gyro_bias'], GYRO_BIAS, atol=5e-4)
+    # The markers' rates are noisy to 5e-3, of which some 200 in 12 s are independent.
+    np.testing.assert_allclose(note['gyro_bias'], GYRO_BIAS, atol=1.2e-3)
     np.testing.assert_allclose(note['shifted'], [-0.004, 0.003, -0.005], atol=1.5e-3)
     exact = _errors(t, _fuse(_recording(), _source())[1])
     assert (_errors(t, state) < 1.3 * exact).all()
 
 
-def test_without_noise_the_motion_is_exact():
-    t, state, _, _ = _fuse(_recording(noise=(1e-9, 1e-9, 1e-9)), _source())
+def test_with_hardly_any_noise_the_motion_is_exact():
+    t, state, _, _ = _fuse(_recording(noise=(1e-6, 1e-5, 1e-4)), _source())
     # What is left are the wobble's overtones beyond the 8 Hz of the filter.
     assert (_errors(t, state) < [2e-3, 2e-2, 2e-2]).all()
 

@@ -37,15 +37,17 @@ def calibrated_imu(imu, source, stretches, states, kernel, gravity, limit):
     offset = _offset(np.concatenate(stretches), np.concatenate(felt), imu.t, turned, limit)
     for number in range(ROUNDS):
         read = [_at(pieces, t + offset) for t in stretches]
-        compared = np.concatenate([_alike(*pair, kernel) for pair in zip(read, felt)])
-        inside = np.isfinite(compared).all(1)
+        compared = [_alike(*pair, kernel) for pair in zip(read, felt)]
+        # By the readings themselves: noise of the markers, in columns and misfit, would bias.
+        columns = np.concatenate([_columns(x, period) for x in compared])
+        compared = np.concatenate(compared)
+        inside = np.isfinite(columns).all((1, 2))
         if inside.sum() < 10:
             raise RecordingError(f'the IMU {imu.topic} says nothing while the body is seen',
                                  do='record both, stamped with one clock')
         known, shown = np.concatenate(felt)[inside], compared[inside]
         if not number:
             _check_mounting(imu.topic, known, shown, R)
-        columns = np.concatenate([_columns(*pair, period) for pair in zip(states, felt)])
         found, rest = _calibrate(columns[inside], shown - known, limit)
         offset = found[12] = offset + found[12]
     _check_body(imu.topic, known, rest)
@@ -117,15 +119,16 @@ def _check_mounting(topic, felt, measured, R):
             do='set imu_rpy: [{:.2f}, {:.2f}, {:.2f}], about'.format(*rpy))
 
 
-def _columns(state, felt, period):
+def _columns(read, period):
     """Return (N, 6, 13): turn, biases of gyro and accelerometer, shift, lateness in a reading."""
-    out = np.zeros((len(felt), 6, 13))
+    out = np.zeros((len(read), 6, 13))
+    rate = signals.differentiate(read, period)
+    omega, alpha = read[:, :3], rate[:, :3]
     for k, e in enumerate(np.eye(3)):
-        out[:, :3, k], out[:, 3:, k] = np.cross(felt[:, :3], e), np.cross(felt[:, 3:], e)
-        out[:, 3:, 9 + k] = np.cross(state.alpha, e) + np.cross(
-            state.omega, np.cross(state.omega, e))
+        out[:, :3, k], out[:, 3:, k] = np.cross(omega, e), np.cross(read[:, 3:], e)
+        out[:, 3:, 9 + k] = np.cross(alpha, e) + np.cross(omega, np.cross(omega, e))
     out[:, :, 3:9] = np.eye(6)
-    out[:, :, 12] = -signals.differentiate(felt, period)
+    out[:, :, 12] = -rate
     return out
 
 
