@@ -1,7 +1,7 @@
 """
 Accuracy and speed of the method closed_loop on the paper's slider-crank.
 
-    python benchmark/closed_loop.py [--runs 200] [--samples 100000] [--rigs 6]
+    python benchmark/closed_loop.py [--runs 200] [--samples 100000] [--rigs 8]
 
 Monte Carlo: crank angle with 1e-3 rad and torque with 1e-2 N m of white noise, 2 s at 1 kHz (the
 closed-loop paper, Sec. 3.1); the cutoff is the one that the data of the first run choose.  Rigs:
@@ -79,11 +79,12 @@ def accuracy(runs):
              f'{100 * below:.0f}', ' '.join(f'{100 * x:.0f}' for x in cover))
 
 
-def rigs(count, first=0):
-    line('markers, 5 s', 'largest |error| I1, m1X1, I2, m2X2 [%]', 'mean standard error [%]')
+def rigs(count, duration, first=1000):
+    line(f'{duration:.0f} s, seeds {first} to {first + count - 1}',
+         'largest |error| I1, m1X1, I2, m2X2 [%]', 'mean standard error [%]')
     line(*['---'] * 3)
     recordings = [rig.record(rig.SliderCrankRig(URDF, rig.RigOptions(seed=seed, mass_change=0.0)),
-                             5.0) for seed in range(first, first + count)]
+                             duration) for seed in range(first, first + count)]
     for name, options in (('markers', SEEN),
                           ('markers and IMU', replace(SEEN, imus=('/rod/imu rod_imu',)))):
         rows = np.array([four(identify([r], options, method='closed_loop').model)
@@ -110,12 +111,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split('\n\n')[0])
     parser.add_argument('--runs', type=int, default=200)
     parser.add_argument('--samples', type=int, default=100_000)
-    parser.add_argument('--rigs', type=int, default=6)
+    parser.add_argument('--rigs', type=int, default=8)
     arguments = parser.parse_args()
     with threadpool_limits(limits=1):
         speed(arguments.samples)
         accuracy(arguments.runs)
-        rigs(arguments.rigs)
+        for duration in (5.0, 15.0):
+            rigs(arguments.rigs, duration)
 
 
 if __name__ == '__main__':
