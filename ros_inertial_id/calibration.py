@@ -10,6 +10,7 @@ import yaml
 
 from .errors import EstimationError, RecordingError
 from .estimation.base_parameters import find_base_parameters
+from .estimation.coloured import autocovariances, score_covariance
 from .estimation.estimators import ESTIMATORS, Problem
 from .estimation.information import Information
 from .estimation.residuals import Residuals
@@ -111,21 +112,20 @@ def _instrumental(states, rest, value):
             residuals.add(block, {g.name: g.W @ value for g in block.groups})
     count = sum(len(block.t) for block, _ in pairs)
     rms = {name: float(np.sqrt(x / count)) for name, x in residuals.filtered.residual.items()}
-    spread = {name: max(rms[name], 1e-9) * np.sqrt(times)
-              for name, times in residuals.correlation().items()}
-    ZW, ZZ, Zy = np.zeros((43, 43)), np.zeros((43, 43)), np.zeros(43)
+    spread = {name: max(x, 1e-9) for name, x in rms.items()}
+    ZW, Zy = np.zeros((43, 43)), np.zeros(43)
     for block, other in pairs:
         for group, instrument in zip(block.groups, other.groups):
             Z = instrument.W / spread[group.name] ** 2
             ZW += Z.T @ group.W
-            ZZ += Z.T @ instrument.W
             Zy += Z.T @ group.y
-    size = np.maximum(np.sqrt(np.diag(ZZ)), 1e-300)
+    size = np.maximum(np.sqrt(np.abs(np.diag(ZW))), 1e-300)
     try:
         inverse = np.linalg.inv(ZW / size / size[:, None]) / size / size[:, None]
     except np.linalg.LinAlgError:
         inverse = np.full((43, 43), np.nan)  # nothing moved it, see the caller
-    return inverse @ Zy, inverse @ ZZ @ inverse.T, rms
+    scores = score_covariance(pairs, autocovariances(residuals), spread, np.arange(43))
+    return inverse @ Zy, inverse @ scores @ inverse.T, rms
 
 
 def _platform_only(text):

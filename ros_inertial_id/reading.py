@@ -28,10 +28,13 @@ def readers(rows, robots, observations):
 
 def _followed(observation):
     """Return the observation of a motion that follows the measured one without its noise."""
-    if not hasattr(observation, 'kernel'):
-        raise ConfigError('estimator instrumental', expected='a method of joint motions',
+    motion = getattr(observation, 'motion', None)
+    if not hasattr(motion or observation, 'kernel'):
+        raise ConfigError('estimator instrumental', expected='a motion of joints or markers',
                           found='one without a low-pass to lower',
                           do='use another estimator')
     # The cutoff is three times where the motion ends: a third of it leaves motion, no noise.
     kernel = zero_phase_kernel(observation.clock.period, observation.summary['cutoff'] / 3.0)
+    if motion:
+        return replace(observation, motion=motion.filtered(kernel))
     return replace(observation, kernel=kernel, measured_velocity=False)

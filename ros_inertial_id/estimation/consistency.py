@@ -88,7 +88,7 @@ class _Cost:
     The objective about x (p,).
 
     A (b, b), b (b,), rest : weighted rows, |rest| what no parameters explain
-    M, target : A K and b, with a row for each known parameter
+    M, target : rows of the estimate times K, with a row for each known parameter
     body : (n, 10) columns of the bodies; nominal (n, 4, 4) their P0, inverse (n, 4, 4)
     other : columns of no body; center, weight : their belief; C x >= 0 : passive friction
     """
@@ -152,8 +152,9 @@ class _Cost:
 def _cost(problem, estimate, known, inherited):
     parameters = problem.base.parameters
     A, b, rest = problem.information.system(effective_deviation(problem, estimate.deviation))
+    rows, target = estimate.system or (A, b)
     if inherited is not None:
-        A, b = _doubted(A, b, inherited)
+        rows, target = _doubted(rows, target, inherited)
     first = np.array(list(bodies(parameters).values()), dtype=int)
     body = first[:, None] + np.arange(10)
     nominal = np.array([p.nominal for p in parameters])
@@ -163,8 +164,8 @@ def _cost(problem, estimate, known, inherited):
     kept = [k for k, p in enumerate(parameters) if p.name in known]
     pins = np.eye(len(parameters))[kept] / np.array([[parameters[k].spread] for k in kept]
                                                     ).reshape(-1, 1)
-    return _Cost(A, b, rest, np.vstack([A @ problem.base.matrix(), pins]),
-                 np.concatenate([b, pins @ nominal]), body, P0, np.linalg.inv(P0), other,
+    return _Cost(A, b, rest, np.vstack([rows @ problem.base.matrix(), pins]),
+                 np.concatenate([target, pins @ nominal]), body, P0, np.linalg.inv(P0), other,
                  nominal[other], weight, passive_rows(parameters))
 
 

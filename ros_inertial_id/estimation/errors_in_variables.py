@@ -10,7 +10,9 @@ from dataclasses import replace
 import numpy as np
 
 from ..errors import EstimationError
-from .problem import effective_deviation, finish, group_deviation, two_step
+from .coloured import autocovariances, score_covariance, whiten
+from .problem import finish, group_deviation, two_step
+from .residuals import Residuals
 
 GENERIC = 0.95  # ratio of singular values from which total least squares has no solution
 
@@ -60,20 +62,36 @@ def instrumental(problem):
     moments = _moments(problem)
     scale = np.sqrt(np.diag(problem.base.spread()))
     for _ in range(3):
-        ZW, Zy, _ = _weighted(moments, deviation)
+        ZW, Zy = _weighted(moments, deviation)
         beta = scale * np.linalg.lstsq(ZW * np.outer(scale, scale), scale * Zy, rcond=1e-13)[0]
         deviation = group_deviation(problem, beta)
-    ZW, _, ZZ = _weighted(moments, effective_deviation(problem, deviation))
-    inverse = np.outer(scale, scale) * np.linalg.pinv(ZW * np.outer(scale, scale), rcond=1e-13)
-    covariance = inverse @ ZZ @ inverse.T
+    ZW, _ = _weighted(moments, deviation)
+    rows = whiten(_scores(problem, beta, deviation), ZW)
     plain = finish(problem, beta, deviation, None)
-    error = np.sqrt(np.diag(covariance))
+    # What no row shows has no error by the pseudo-inverse; least squares knows that it is large.
+    half = scale[:, None] * np.linalg.pinv(rows * scale, rcond=1e-13)
+    covariance = half @ half.T
+    error = np.where(plain.determined, np.sqrt(np.diag(covariance)), plain.bse)
+    covariance += np.diag(error ** 2 - np.diag(covariance))
     return replace(plain, cov_params=covariance, bse=error, data_bse=error,
-                   determined=error < scale)
+                   determined=plain.determined & (error < scale), system=(rows, rows @ beta))
+
+
+def _scores(problem, beta, deviation):
+    """Return the covariance (b, b) of Z'r weighted, r the residual of base parameters beta."""
+    base = problem.base
+    place = np.full(len(base.parameters), -1)
+    place[base.independent] = np.arange(len(base))
+    values = base.expand(beta, np.zeros(len(base.parameters)))
+    residuals = Residuals()
+    for block in problem.read(base.parameters):
+        residuals.add(block, {g.name: g.W @ values[g.columns] for g in block.groups})
+    return score_covariance(problem.instruments(base.parameters), autocovariances(residuals),
+                            deviation, place)
 
 
 def _moments(problem):
-    """Return group -> (Z'W (b, b), Z'y (b,), Z'Z (b, b)) over all the data."""
+    """Return group -> (Z'W (b, b), Z'y (b,)) over all the data."""
     base = problem.base
     keep = np.full(len(base.parameters), -1)
     keep[base.independent] = np.arange(len(base))
@@ -87,16 +105,14 @@ def _moments(problem):
             where, W, Z = place[seen], g.W[:, seen], h.W[:, seen]
             if g.name not in out:
                 b = len(base)
-                out[g.name] = np.zeros((b, b)), np.zeros(b), np.zeros((b, b))
-            ZW, Zy, ZZ = out[g.name]
-            square = np.ix_(where, where)
-            ZW[square] += Z.T @ W
+                out[g.name] = np.zeros((b, b)), np.zeros(b)
+            ZW, Zy = out[g.name]
+            ZW[np.ix_(where, where)] += Z.T @ W
             Zy[where] += Z.T @ g.y
-            ZZ[square] += Z.T @ Z
     return out
 
 
 def _weighted(moments, deviation):
-    """Return the three moments summed over the groups by their weights."""
+    """Return both moments summed over the groups by their weights."""
     return [sum(group[k] / deviation[name] ** 2 for name, group in moments.items())
-            for k in range(3)]
+            for k in range(2)]

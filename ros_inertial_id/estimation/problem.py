@@ -45,6 +45,8 @@ class Estimate:
     deviation : group -> standard deviation of its residual [unit of the group]
     correlation : as used; condition_number : of the weighted base regressor (unscaled columns)
     rank : number of directions in which the data alone say more than the belief before them
+    system : (A (b, b), target (b,)) of whitened rows that say what the data do, None where those
+        of the information are the ones that were solved
     """
 
     params: np.ndarray
@@ -56,6 +58,7 @@ class Estimate:
     correlation: dict
     condition_number: float
     rank: int
+    system: tuple = None
 
 
 def two_step(problem):

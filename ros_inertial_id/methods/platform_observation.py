@@ -84,6 +84,10 @@ class PlatformMotion:
         self.robot, self.series, self.kernel, self.period = robot, series, kernel, period
         self._fused = {}
 
+    def filtered(self, kernel):
+        """Return the motion by its poses alone, behind another low-pass."""
+        return PlatformMotion(self.robot, self.series, kernel, self.period)
+
     def fuse(self, recording, body, stretches, limit):
         """Let the IMU on a body improve its motion on stretches; return what was found."""
         states, note = fuse_imu(recording, self.robot.sources[body], self.series[body], stretches,

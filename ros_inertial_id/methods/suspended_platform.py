@@ -49,8 +49,9 @@ class Options(RobotOptions):
         at_least=0.0)
     decimate: int = option(0, 'learn from every that many sample; 0: twenty per period of the '
                            'cutoff, more carry no news', at_least=0)
-    estimator: str = option('weighted', 'estimator; there is no nominal body to lean on',
-                            choices=('ordinary', 'weighted'))
+    estimator: str = option('instrumental', 'estimator; there is no nominal body to lean on, and '
+                            'accelerations are noisy, which shrinks what least squares finds',
+                            choices=('ordinary', 'weighted', 'instrumental'))
 
 
 def build(text, options, gravity_base):

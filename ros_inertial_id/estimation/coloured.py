@@ -1,0 +1,56 @@
+"""
+Coloured noise: the covariance of an estimate whose residuals are not white.
+
+The noise of differentiated positions grows with frequency, so where the motion is there is far
+less of it than the residual's size and correlation time let one expect.  The spectrum of the
+residual itself says how much: cov = B^-1 (sum over t, s of Z_t gamma(t - s) Z_s') B^-T with its
+autocovariance gamma, tapered (Newey and West 1987; Priestley 1981, ch. 6).
+"""
+
+import numpy as np
+from scipy.signal import oaconvolve
+from scipy.signal.windows import parzen
+
+FLOOR = 1e-9  # of the eigenvalues of a correlation: below it there is rounding
+# Times the correlation time: where the autocovariance is taken to have ended.  Longer tells the
+# spectrum finer, so that errors beside the noise (a filter's on a fast foot) come to stand alone.
+REACH = 8.0
+
+
+def autocovariances(residuals):
+    """Return group -> (2 L + 1,) tapered autocovariance of Residuals at lags -L to L."""
+    times, out = residuals.correlation(), {}
+    for name, (total, pairs) in residuals.covariances.items():
+        L = int(min(REACH * times[name], len(total) - 1))
+        # Over all pairs at lag zero, and with this window, it is one of a spectrum >= 0.
+        half = total[:L + 1] / pairs[0] * parzen(2 * L + 3)[L + 1:-1]
+        out[name] = np.concatenate([half[:0:-1], half])
+    return out
+
+
+def score_covariance(pairs, gamma, deviation, place):
+    """
+    Return sum over t, s of Z_t gamma(t - s) Z_s' (p, p), rows weighted by their deviation.
+
+    pairs : (block, block of the instruments Z) in order of time, see Problem; for least squares
+        both are the same; gamma : of ``autocovariances``
+    place : column -> row of the result, -1: none
+    """
+    size = int(place.max()) + 1
+    out = np.zeros((size, size))
+    for block, other in pairs:
+        for g, h in zip(block.groups, other.groups):
+            where = place[g.columns]
+            seen = np.flatnonzero(where >= 0)
+            Z = h.W[:, seen] / deviation[g.name] ** 2
+            L = len(gamma[g.name]) // 2
+            smooth = oaconvolve(Z, gamma[g.name][:, None], axes=0)[L:L + len(Z)]
+            out[np.ix_(where[seen], where[seen])] += Z.T @ smooth
+    return (out + out.T) / 2
+
+
+def whiten(covariance, rows):
+    """Return covariance^-1/2 @ rows, for a covariance that may be singular but for rounding."""
+    size = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
+    w, V = np.linalg.eigh(covariance / size / size[:, None])
+    return (V / np.sqrt(np.maximum(w, FLOOR * w[-1]))).T @ (rows / size[:, None])
