@@ -8,7 +8,7 @@ import pytest
 from scipy.signal import butter, sosfiltfilt
 import slider_crank_lagrangian as oracle
 
-from ros_inertial_id.errors import RecordingError
+from ros_inertial_id.errors import ConfigError, RecordingError
 from ros_inertial_id.estimation.base_parameters import find_base_parameters
 from ros_inertial_id.estimation.dependent_parameters import CHOICES, choose_dependent
 from ros_inertial_id.identify import identify, options_class
@@ -230,3 +230,16 @@ def test_recovers_parallelogram_arm():
     found = identify([run(0, 0.5)], options, method='closed_loop', validate=[run(1, 0.0)])
     assert_is_nominal(found.model, 3.0)
     assert held_out_error(found) < 2.0
+
+
+def test_friction_of_all_joints_is_that_of_each():
+    def names(*friction):
+        options = replace(OPTIONS, friction=friction)
+        robot = closed_loop.build(URDF, options, (0.0, 0.0, -9.81))
+        return {p.name for p in closed_loop.parameters(robot, options) if p.law}
+
+    each = [f'{joint} viscous coulomb' for joint in ('crank', 'rod', 'slider')]
+    assert names('all viscous coulomb') == names(*each) == {
+        f'{s}{k}' for s in ('fv', 'fc') for k in (1, 2, 3)}
+    with pytest.raises(ConfigError, match='viscous of crank twice'):
+        names('all viscous', 'crank viscous')

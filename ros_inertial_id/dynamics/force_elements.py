@@ -4,7 +4,7 @@ Springs, dampers and friction of a mechanism as columns of its projected rows.
 Any joint can have them, dependent ones too (the slider): by virtual work a force on joint j acts
 on coordinate i as R_ji times itself.  Lines of the options:
 
-    friction: JOINT LAW ...        laws of dynamics/friction.py
+    friction: JOINT LAW ...        laws of dynamics/friction.py; JOINT may be "all"
     springs:  joint JOINT [REST]   k (q - rest); without REST a constant force is estimated too
               between A B [LENGTH] k (l - length) along the line between two links
     dampers:  between A B          d dl/dt along that line (of a joint: friction viscous)
@@ -25,7 +25,8 @@ from .inertial_parameters import Parameter
 class ForceOptions:
     """Which springs, dampers and friction the mechanism has."""
 
-    friction: tuple = option((), 'friction of joints, dependent ones too: "JOINT LAW ..."')
+    friction: tuple = option((), 'friction of joints, dependent ones too: "JOINT LAW ..." or '
+                             '"all LAW ..."')
     coulomb_width: float = option(
         0.0, 'speed over which Coulomb friction changes sign; 0: a step, below 0: found from the '
         'data for every joint', unit='rad/s or m/s')
@@ -83,16 +84,27 @@ def force_elements(robot, options):
     out = []
     for line in options.friction:
         words = line.split()
-        joint = _joint(robot, words[0] if words else '', line)
         check_laws(words[1:])
-        out += [JointForce(p, joint) for p in friction_parameters(
-            joint + 1, robot.joint_names[joint], words[1:], _limit(robot, joint),
-            {'coulomb': options.coulomb_width} if options.coulomb_width >= 0 else None)]
+        for name in robot.joint_names if words[:1] == ['all'] else words[:1] or ['']:
+            joint = _joint(robot, name, line)
+            out += [JointForce(p, joint) for p in friction_parameters(
+                joint + 1, name, words[1:], _limit(robot, joint),
+                {'coulomb': options.coulomb_width} if options.coulomb_width >= 0 else None)]
+    _refuse_doubles(out)
     lines = [('spring', line) for line in options.springs]
     lines += [('damper', line) for line in options.dampers]
     for number, (law, line) in enumerate(lines, 1):
         out += _element(robot, law, line, number)
     return tuple(out)
+
+
+def _refuse_doubles(elements):
+    seen = set()
+    for element in elements:
+        p = element.parameter
+        if (p.name, p.shape) in seen:
+            raise ConfigError('option friction', found=f'{p.law} of {p.owner} twice')
+        seen.add((p.name, p.shape))
 
 
 def _element(robot, law, line, number):
