@@ -7,11 +7,13 @@ errors.  Exit status 0 on success, 2 on bad input with one line that says what t
 
 import argparse
 import logging
+import os
 import sys
 
 from . import verbs, verbs_rigs
 from .console import LOAD
 from .errors import InertialIdError
+from .estimation.information import one_thread
 from .methods import METHODS
 
 MOUNTING = 'how the base is mounted: upright; "rpy R P Y" [rad]; "gravity X Y Z"; ' \
@@ -24,10 +26,14 @@ def main(arguments=None):
     logging.basicConfig(level=logging.WARNING, format='%(levelname)s: %(message)s')
     options = _parser().parse_args(arguments)
     try:
-        return options.run(options) or 0
+        with one_thread():
+            return options.run(options) or 0
     except InertialIdError as error:
         print(f'inertial-id: {error}', file=sys.stderr)
         return 2
+    except BrokenPipeError:  # who reads has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except KeyboardInterrupt:
         print('inertial-id: interrupted', file=sys.stderr)
         return 130

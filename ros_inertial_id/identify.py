@@ -71,9 +71,9 @@ def identify(recordings, options, *, method='serial_arm', urdf='', validate=(), 
     robots = [robot_of(recording, options, urdf, method) for recording in recordings]
     _check_nominal(robots[0], options)
     columns = _with_known(rows.parameters(robots[0], options), options)
-    observations = [rows.observe(r, robot, options) for r, robot in zip(recordings, robots)]
     estimator = ESTIMATORS[options.estimator]
     with one_thread():
+        observations = [rows.observe(r, robot, options) for r, robot in zip(recordings, robots)]
         base, keep, choices = structure(rows, robots, columns)
         folds = fold(rows, robots, observations, columns, keep, progress)
         wide = folds
@@ -145,8 +145,8 @@ def validation(model, recordings, *, progress=None):
     robots = [robot_of(r, options, model.robot['urdf'], model.method) for r in recordings]
     for robot in robots:
         check_robot(model, robot)
-    observations = [rows.observe(r, robot, options) for r, robot in zip(recordings, robots)]
     with one_thread():
+        observations = [rows.observe(r, robot, options) for r, robot in zip(recordings, robots)]
         residuals, curves, _ = judge(rows, robots, observations, model.parameters, model.values,
                                      False, progress)
     return residuals.summary(), curves

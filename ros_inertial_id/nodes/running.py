@@ -11,6 +11,7 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
 
 from ..errors import ConfigError, InertialIdError
+from ..estimation.information import one_thread
 
 try:  # a third of the CPU time of the SingleThreadedExecutor at 1 kHz
     from rclpy.experimental.events_executor import EventsExecutor as Executor
@@ -37,8 +38,9 @@ def run(node_class, args=None, coroutines=False):
     node = None
     try:
         _join(args)
-        node = node_class()
-        spin(node, SingleThreadedExecutor if coroutines else Executor, end)
+        with one_thread():  # small matrices by many threads: they would burn the other cores
+            node = node_class()
+            spin(node, SingleThreadedExecutor if coroutines else Executor, end)
     except ExternalShutdownException:
         pass
     except (InertialIdError, ParameterException) as error:
