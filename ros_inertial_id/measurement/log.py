@@ -77,7 +77,7 @@ def _joint_names(path, log, given, urdf_text):
     if names is None and len(known) != k:
         raise RecordingError(f'{path} names no joints', expected=f'{len(known)}: '
                              + ', '.join(known), found=f'{k} columns of positions',
-                             do='give joint_names in the order of the log')
+                             do='name them in the order of the log: --joints A,B,...')
     names = known if names is None else tuple(map(str, names))
     if len(names) != k or len(set(names)) != k:
         raise RecordingError(f'joint names for {path}', expected=f'{k} different ones',
@@ -91,7 +91,7 @@ def _joint_names(path, log, given, urdf_text):
 def _stamps(path, log, rate):
     if log.stamp_ns is None and not (rate and rate > 0):
         raise RecordingError(f'{path} has no time column', found=f'rate {rate}',
-                             do='give the sampling rate [Hz] as rate')
+                             do='give the sampling rate [Hz]: --rate')
     if log.stamp_ns is not None and rate is not None:
         raise RecordingError(f'{path} has a time column', found=f'rate {rate} Hz as well',
                              do='leave the rate out')
