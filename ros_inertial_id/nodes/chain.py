@@ -19,7 +19,13 @@ from ..errors import RecordingError
 
 
 class Chain:
-    """Nodes of this package, each in a process of its own; logs go to the folder ``out``."""
+    """
+    Nodes of this package, each in a process of its own; logs go to the folder ``out``.
+
+    interrupted : set by a signal, whose exit may be lost in a destructor that Python runs
+    """
+
+    interrupted = False
 
     def __init__(self, out):
         self.out, self._processes = out, {}
@@ -94,6 +100,8 @@ class Chain:
 
     def spin(self):
         """Serve the node a little; raise RecordingError when a process has ended."""
+        if Chain.interrupted:
+            sys.exit(130)
         for name, process in self._processes.items():
             if process.poll() is not None:
                 log = (self.out / f'{name}.log').read_text().strip().split('\n')

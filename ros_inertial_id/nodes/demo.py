@@ -195,6 +195,7 @@ def _leave(*_):
     """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
+    Chain.interrupted = True
     print('demo: interrupted', file=sys.stderr)
     sys.exit(130)
 
