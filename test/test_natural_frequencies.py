@@ -21,7 +21,8 @@ import yaml
 
 pytest.importorskip('mujoco', reason='the simulated platform needs mujoco')
 from ros_inertial_id.simulation import two_link_platform as rig  # noqa: E402
-from ros_inertial_id.simulation.platform import IMU, PlatformOptions, PlatformRig  # noqa: E402
+from ros_inertial_id.simulation.platform import PlatformOptions, PlatformRig  # noqa: E402
+from ros_inertial_id.simulation.platform_sensors import IMU  # noqa: E402
 
 SPRINGS = Suspension(rig.SPRINGS.stiffness, rig.SPRINGS.preload, np.eye(3),
                      np.array([0.0, 0.0, -9.81]))

@@ -16,7 +16,8 @@ from . import two_link_platform as two_links
 from ..errors import ConfigError
 from ..measurement.recording import Channel
 from ..options import option
-from .platform import channels_of, PlatformOptions, PlatformRig
+from .platform import PlatformRig
+from .platform_sensors import channels_of, PlatformOptions
 from .slider_crank import (IMU, JOINTS, POINT_MARKERS, record, RigOptions, SliderCrankRig, TAGS,
                            TORQUE)
 from .wrist_sensor import WristOptions, WristRig

@@ -10,11 +10,13 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 import yaml
 
-from .platform import MARKERS, SimulatedImu, SimulatedLink, Springs
+from .platform import SimulatedImu, SimulatedLink, Springs
+from .platform_sensors import MARKERS
 
 
 def _turned(sequence, *degrees):
-    return Rotation.from_euler(sequence, degrees, degrees=True).as_matrix()
+    # One angle is one rotation: older SciPy makes a stack of one of it.
+    return Rotation.from_euler(sequence, degrees, degrees=True).as_matrix().reshape(3, 3)
 
 
 def _numbered(first, places):
