@@ -1,40 +1,52 @@
 """
-Inherited errors: how wrong parameters are because the description they rest on was calibrated.
+Inherited errors: how wrong parameters are because of what they rest on.
 
 What was calibrated (springs, platform) enters the rows linearly, W beta + C theta = 0, so an
 error of theta moves the estimate by the same least squares solution: d beta = -(W+ C) d theta.  It
-is the same in all recordings and does not average out, however long they are.
+is the same in all recordings and does not average out, however long they are.  How an IMU sits
+moves the rows too: C are their derivatives, and d theta its errors, those by the recording's own
+noise and those of the calibration.
 """
 
 from dataclasses import replace
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from .dynamics.regressor import RegressorBlock, RowGroup
 from .estimation.information import Information
-from .folding import places
+from .folding import places, standard
 
 
 def inherited_errors(rows, robots, observations, base, estimate):
     """
     Return H (b, k): errors of the base parameters by k independent ones of unit size, or None.
 
-    rows : a method; one that offers ``calibrated`` has robots with a ``covariance`` (k, k) or None
+    rows : a method; one that offers ``calibrated`` has robots with a ``covariance`` (k, k) or
+    None, and observations of motions with ``slips``
     """
-    covariance = getattr(robots[0], 'covariance', None)
-    if covariance is None:
+    if not hasattr(rows, 'calibrated'):
         return None
-    own, size = places(base), len(base)
-    information = Information(size + len(covariance))
-    everything = np.arange(information.size)
-    for robot, observation in zip(robots, observations):
-        for state in observation.states(training=True):
-            for block, other in zip(rows.regress(state, robot, base.parameters),
-                                    rows.calibrated(state, robot)):
-                information.fold(_joined(block, other, own, size), everything)
+    covariance = robots[0].covariance
+    covariance = np.zeros((0, 0)) if covariance is None else covariance
+    slips = [list(o.motion.slips()) for o in observations]
+    size, known = len(base), len(covariance)
+    roots = [_root(covariance), *(slip.own for found in slips for slip in found)]
+    information = Information(size + sum(map(len, roots)))
+    if information.size == size:
+        return None
+    joined, place = _Joined(base, standard(base, estimate), known, information), size + known
+    for robot, observation, found in zip(robots, observations, slips):
+        others = [replace(observation, motion=m) for slip in found for m in slip.motions]
+        for states in zip(*(o.states(training=True) for o in (observation, *others))):
+            calibrated = rows.calibrated(states[0], robot)
+            moved = (rows.regress(state, robot, base.parameters) for state in states)
+            for other, *blocks in zip(calibrated, *moved):
+                joined.fold(other, blocks, found, place)
+        place += len(others)
     A = information.system(estimate.deviation)[0]
     scale = np.sqrt(np.diag(base.spread()))
-    change, *_ = np.linalg.lstsq(A[:, :size] * scale, -A[:, size:] @ _root(covariance),
+    change, *_ = np.linalg.lstsq(A[:, :size] * scale, -A[:, size:] @ block_diag(*roots),
                                  rcond=1e-13)
     return scale[:, None] * change
 
@@ -49,15 +61,35 @@ def widened(estimate, errors):
                    data_bse=np.sqrt(estimate.data_bse ** 2 + extra))
 
 
-def _joined(block, other, own, size):
-    """Return the RegressorBlock about base columns, then calibrated ones."""
-    groups = []
-    for g, c in zip(block.groups, other.groups):
-        seen = own[g.columns] >= 0
-        W = np.vstack([g.W.T[seen], c.W.T])
-        groups.append(RowGroup(g.name, g.unit, np.append(own[g.columns][seen], size + c.columns),
-                               W.T, g.y, g.y_raw))
-    return RegressorBlock(block.t, block.segment, tuple(groups))
+class _Joined:
+    """Folds rows about base columns, then calibrated numbers, then the mountings of IMUs."""
+
+    def __init__(self, base, values, known, information):
+        self.own, self.size, self.values = places(base), len(base), values
+        self.known, self.information = known, information
+
+    def fold(self, calibrated, blocks, slips, place):
+        """Fold blocks of the motion and of those that slip, whose columns begin at ``place``."""
+        groups, added = [], self.size + np.arange(self.information.size - self.size)
+        for c, g, *moved in zip(calibrated.groups, *(b.groups for b in blocks)):
+            seen = self.own[g.columns] >= 0
+            # Of one width for all recordings: an Information wants it.
+            W = np.zeros((len(added), len(g.y)))
+            theta, at = W[:self.known], place - self.size
+            theta[:len(c.columns)] = c.W.T[:self.known]
+            rest = np.array([x.W @ self.values[x.columns] - x.y for x in (g, *moved)])
+            change = rest[1:] - rest[0]
+            for slip in slips:
+                slope, change = np.split(change, [len(slip.sizes)])
+                slope = slope / slip.sizes[:, None]
+                W[at:at + len(slope)] = slope
+                at += len(slope)
+                if slip.calibrated and self.known > len(c.columns):
+                    theta[len(c.columns):] += slip.shared.T @ slope
+            groups.append(RowGroup(g.name, g.unit, np.append(self.own[g.columns][seen], added),
+                                   np.vstack([g.W.T[seen], W]).T, g.y, g.y_raw))
+        self.information.fold(RegressorBlock(blocks[0].t, blocks[0].segment, tuple(groups)),
+                              np.arange(self.information.size))
 
 
 def _root(covariance):

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from ros_inertial_id.errors import RecordingError
-from ros_inertial_id.measurement import signals
+from ros_inertial_id.measurement import imu_fusion, signals
 from ros_inertial_id.measurement.body_sources import BodySource, read_pose
 from ros_inertial_id.measurement.body_state import state_of_pose
 from ros_inertial_id.measurement.imu_fusion import fuse_imu
@@ -73,9 +73,9 @@ def _fuse(recording, source, limit=0.1):
     series = read_pose(recording, source, recording.origin_ns())
     t = series.t[0] + np.arange(len(series.t)) / 120
     kernel = signals.zero_phase_kernel(1 / 120, 8.0)
-    states, note = fuse_imu(recording, source, series, [t], kernel, GRAVITY, limit)
+    ride, note = fuse_imu(recording, source, series, [t], kernel, GRAVITY, limit)
     alone = state_of_pose(series.values[:, :3], series.values[:, 3:], kernel, 1 / 120, GRAVITY)
-    return t, states[0], alone, note
+    return t, ride.states()[0], alone, note
 
 
 def _errors(t, state):
@@ -110,6 +110,18 @@ def test_with_hardly_any_noise_the_motion_is_exact():
     t, state, _, _ = _fuse(_recording(noise=(1e-6, 1e-5, 1e-4)), _source())
     # What is left are the wobble's overtones beyond the 8 Hz of the filter.
     assert (_errors(t, state) < [2e-3, 2e-2, 2e-2]).all()
+
+
+def test_a_long_recording_is_smoothed_in_pieces_to_the_same(monkeypatch):
+    _, whole, _, found = _fuse(_recording(), _source())
+    monkeypatch.setattr(imu_fusion, 'PIECE', 500)
+    t, state, alone, note = _fuse(_recording(), _source())
+    # What overlaps is counted twice, half of it here, which moves the mounting within its errors.
+    np.testing.assert_allclose(note['shifted'], found['shifted'], atol=5e-4)
+    np.testing.assert_allclose(_errors(t, state), _errors(t, whole), rtol=0.2)
+    inner = slice(120, -120)
+    assert abs((state.acc - whole.acc)[inner]).max() < 0.5 * abs((alone.acc - whole.acc)[inner]
+                                                                 ).max()
 
 
 def test_imu_that_falls_silent_is_said_and_the_markers_carry_on():

@@ -4,27 +4,29 @@ An IMU that rides on a body whose pose is measured: both fused into one motion.
 Markers say where a body is, an IMU how it turns and what accelerates it; the noise of neither
 reaches far into the other's domain.  Deviations from the motion that the markers alone show are
 small, so the smoother of kalman.py is linear at any attitude: displacement along the world's
-axes, rotation vector in the body's, each driven by white jerk.
+axes, rotation vector in the body's, each driven by random jerk.  How the IMU sits is constant and
+part of the same state: what it costs not to know it is in the covariance.
 """
 
-from dataclasses import replace
-
 import numpy as np
+from scipy.linalg import block_diag
 from scipy.spatial.transform import Rotation
 
-from . import signals
 from .body_sources import read_imu
-from .body_state import BodyState, on_clock, state_of_pose
-from .imu_mounting import calibrated_imu, felt_at
-from .kalman import estimate, white_jerk
+from .body_state import on_clock, state_of_pose
+from .imu_mounting import (BELIEF, calibrated_imu, comparable, felt_at,
+                           mounting_columns)
+from .imu_ride import Ride, SEAT, Stretch
+from .kalman import estimate
 
 INTENSITIES = np.geomspace(1e-4, 1.0, 5)  # [s] jerk noise per squared jerk, tried by likelihood
-TRIED = 1000  # samples on which they are tried
+TRIED = 400  # samples on which they are tried
+PIECE, OVERLAP = 4096, 128  # samples smoothed at once, and beyond both ends
 
 
 def fuse_imu(recording, source, series, stretches, kernel, gravity, limit):
     """
-    Return (BodyState of every stretch, what was found) of a body's poses and the IMU on it.
+    Return (Ride, what was found) of a body's poses and the IMU on it.
 
     source : BodySource with an ``imu``; series : of its poses (read_pose)
     stretches : uniform times [(N,), ...] [s]; kernel : filter of all results
@@ -39,18 +41,25 @@ def fuse_imu(recording, source, series, stretches, kernel, gravity, limit):
     arm = np.asarray(source.imu.position) + found[9:12]
     # As if averaged over a period of the markers.
     noise = _white(imu.values).reshape(2, 3).mean(1).repeat(3) * step / period
-    out, tau = [], None
-    for pose, state, values in zip(poses, states, read):
-        state, tau = _smooth(period, pose, state, values, arm, noise, gravity, tau)
-        out.append(_filtered(state, kernel, gravity))
+    # By the readings: noise of the markers, in columns and misfit, would bias the place.
+    columns = [mounting_columns(comparable(values, felt_at(state, arm, gravity), kernel), period)
+               for values, state in zip(read, states)]
+    ride = _ride(imu.topic, period, zip(poses, states, read, columns), arm, noise, found,
+                 np.append(BELIEF, max(limit, 1e-9)), kernel, gravity)
+    if source.imu.covariance is not None:
+        ride = ride.seated(np.zeros(len(SEAT)), source.imu.covariance)
+    return ride, _told(ride, imu, source.imu, step, stretches, read, rest)
+
+
+def _told(ride, imu, source, step, stretches, read, rest):
     silent, since = max(_silence(*pair) for pair in zip(stretches, read))
-    gyro, force = (np.asarray(source.imu.rotation).T @ x for x in (found[3:6], found[6:9]))
-    return out, {
-        'topic': imu.topic, 'rate': float(1.0 / step), 'clock_offset': float(found[12]),
-        'gyro_bias': gyro.tolist(), 'accelerometer_bias': force.tolist(),
-        'turned_degrees': np.degrees(found[:3]).tolist(), 'shifted': found[9:12].tolist(),
-        'misfit': [float(np.sqrt((rest[:, k:k + 3] ** 2).mean())) for k in (0, 3)],
-        'silent': silent, 'silent_from': since}
+    found, R = ride.mounting, np.asarray(source.rotation)
+    gyro, force = R.T @ found[3:6], R.T @ found[6:9]
+    return {'topic': imu.topic, 'rate': float(1.0 / step), 'clock_offset': float(found[12]),
+            'gyro_bias': gyro.tolist(), 'accelerometer_bias': force.tolist(),
+            'turned_degrees': np.degrees(found[:3]).tolist(), 'shifted': found[9:12].tolist(),
+            'misfit': [float(np.sqrt((rest[:, k:k + 3] ** 2).mean())) for k in (0, 3)],
+            'silent': silent, 'silent_from': since}
 
 
 def _silence(t, read):
@@ -60,8 +69,36 @@ def _silence(t, read):
     return float(heard[k + 1] - heard[k]), float(heard[k])
 
 
-def _smooth(period, pose, state, values, arm, noise, gravity, tau):
-    """Return (BodyState, tau) of poses (N, 7) and corrected readings around a BodyState."""
+def _ride(topic, period, observed, arm, noise, found, belief, kernel, gravity):
+    """Return the Ride of (poses, BodyState, corrected readings, columns) of stretches."""
+    smoothed, tau = [], None
+    information, pull = np.eye(13), np.zeros(13)  # of mounting / belief
+    for pose, state, values, columns in observed:
+        pieces = []
+        for low in range(0, len(pose), PIECE):
+            part = slice(max(0, low - OVERLAP), low + PIECE + OVERLAP)
+            x, slope, off, P, tau = _smooth(period, pose[part], state.rows(part), values[part],
+                                            columns[part] * belief, arm, noise, gravity, tau)
+            own = np.linalg.inv(P) - np.eye(13)
+            information, pull = information + own, pull + own @ off
+            keep = slice(low - part.start, low - part.start + PIECE)
+            pieces.append((x[keep] - slope[keep] @ off, slope[keep]))
+        smoothed.append((state, *(np.concatenate(p) for p in zip(*pieces))))
+    # In units of the belief: a clock that is known has none.
+    stretches = tuple(Stretch(s, x, slope / belief) for s, x, slope in smoothed)
+    own = belief[:, None] * np.linalg.inv(np.linalg.cholesky(information)).T
+    ride = Ride(topic, stretches, kernel, np.asarray(gravity), found, own,
+                np.zeros((13, len(SEAT))))
+    return ride.shifted(belief * np.linalg.solve(information, pull))
+
+
+def _smooth(period, pose, state, values, columns, arm, noise, gravity, tau):
+    """
+    Return (x (N, 18), slope (N, 18, 13), off (13,), covariance, tau) of a piece.
+
+    x : how poses (N, 7) and corrected readings deviate from a BodyState when the mounting is
+    ``off`` in units of its belief, with this covariance; slope : how x hangs on it
+    """
     turn = Rotation.from_quat(state.quaternion_xyzw)
     acc = turn.apply(state.acc) + gravity
     path = np.zeros((len(pose), 3))
@@ -70,20 +107,42 @@ def _smooth(period, pose, state, values, arm, noise, gravity, tau):
     seen = np.hstack([pose[:, :3] - state.position,
                       (turn.inv() * Rotation.from_quat(pose[:, 3:])).as_rotvec()])
     residual = np.hstack([seen, values - felt_at(state, arm, gravity)])
-    H = np.zeros((len(pose), 12, 18))
+    H = np.zeros((len(pose), 12, 31))
     H[:, :6, :6] = np.eye(6)
-    H[:, 6:] = _sensitivity(state, turn, arm)
+    H[:, 6:, :18] = _sensitivity(state, turn, arm)
+    H[:, 6:, 18:] = columns
     variance = np.broadcast_to(np.concatenate([_white(seen), noise]), residual.shape)
     start = np.diag(100 * np.repeat([1.0, 30.0, 1000.0], 6) ** 2 * np.tile(variance[0, :6], 3))
     jerk = (np.gradient(nominal[:, 12:], period, axis=0) ** 2).mean(0)
     if tau is None:
         part = slice(0, TRIED)
-        tried = [estimate(*white_jerk(6, period, jerk * x), nominal[part], H[part],
+        tried = [estimate(*_steady_jerk(period, jerk * x), nominal[part], H[part, :, :18],
                           residual[part], variance[part], start, False).log_likelihood
                  for x in INTENSITIES]
         tau = INTENSITIES[int(np.argmax(tried))]
-    x = estimate(*white_jerk(6, period, jerk * tau), nominal, H, residual, variance, start).x
-    return _moved(state, turn, acc, x - nominal, gravity), tau
+    F, Q = _steady_jerk(period, jerk * tau)
+    # Of the deviation, not of the motion: to take a swing for a random walk shrinks it, and the
+    # mounting makes up for that.
+    found = estimate(block_diag(F, np.eye(13)), block_diag(Q, np.zeros((13, 13))),
+                     np.zeros((len(pose), 31)), H, residual, variance,
+                     block_diag(start, np.eye(13)))
+    x, P = found.x, found.covariance
+    middle = len(x) // 2  # the constants are everywhere the same
+    slope = np.linalg.solve(P[:, 18:, 18:], P[:, 18:, :18]).transpose(0, 2, 1)
+    return x[:, :18], slope, x[middle, 18:], P[middle, 18:, 18:], tau
+
+
+def _steady_jerk(period, intensity):
+    """
+    Return F, Q (18, 18) of motions whose jerk is random from sample to sample, steady in between.
+
+    White jerk would let the velocity leave the sum of the accelerations seen; then the IMU's
+    amplitude says nothing about the markers', and springs feel the difference.
+    """
+    h = period
+    F = np.array([[1.0, h, h * h / 2], [0.0, 1.0, h], [0.0, 0.0, 1.0]])
+    w = np.array([h ** 3 / 6, h ** 2 / 2, h])
+    return np.kron(F, np.eye(6)), np.kron(np.outer(w, w) / h, np.diag(intensity))
 
 
 def _sensitivity(state, turn, arm):
@@ -101,16 +160,6 @@ def _sensitivity(state, turn, arm):
     return out
 
 
-def _moved(state, turn, acc, change, gravity):
-    """Return the BodyState that deviates by ``change`` (N, 18) from a nominal one."""
-    p, theta, v, rate, a, second = np.split(change, 6, axis=1)
-    turn = turn * Rotation.from_rotvec(theta)
-    omega = state.omega + rate + np.cross(state.omega, theta)
-    alpha = (state.alpha + second + np.cross(state.alpha, theta) + np.cross(state.omega, rate))
-    return BodyState(state.position + p, turn.as_quat(), omega, alpha,
-                     turn.inv().apply(acc + a - gravity), state.velocity + v)
-
-
 def _white(x):
     """Return the variance (k,) of white noise in x (N, k), by third differences."""
     return (np.median(np.abs(np.diff(x, 3, axis=0)), axis=0) / 0.6745) ** 2 / 20.0 + 1e-18
@@ -122,16 +171,3 @@ def _skew(v):
     out = np.zeros(v.shape + (3,))
     out[..., 0, 1], out[..., 0, 2], out[..., 1, 2] = -v[..., 2], v[..., 1], -v[..., 0]
     return out - np.swapaxes(out, -1, -2)
-
-
-def _filtered(state, kernel, gravity):
-    """Return a BodyState with all of it zero-phase filtered: beyond is noise."""
-    turn = Rotation.from_quat(state.quaternion_xyzw)
-    acc = signals.smooth(turn.apply(state.acc) + gravity, kernel)
-    q = signals.smooth(state.quaternion_xyzw, kernel)
-    q = q / np.linalg.norm(q, axis=1, keepdims=True)
-    return replace(state, position=signals.smooth(state.position, kernel), quaternion_xyzw=q,
-                   omega=signals.smooth(state.omega, kernel),
-                   alpha=signals.smooth(state.alpha, kernel),
-                   acc=Rotation.from_quat(q).inv().apply(acc - gravity),
-                   velocity=signals.smooth(state.velocity, kernel))

@@ -3,7 +3,7 @@ How an IMU rides on a body whose motion is measured: its clock, its biases, how 
 
 A user measures by eye; what is off shows as a misfit between the readings and what an IMU there
 must feel of the motion.  Both go through one filter before they are compared, and its ends are
-left out.
+left out.  The smoother of imu_fusion.py starts from what is found here, and finds it better.
 """
 
 import numpy as np
@@ -39,7 +39,7 @@ def calibrated_imu(imu, source, stretches, states, kernel, gravity, limit):
         read = [_at(pieces, t + offset) for t in stretches]
         compared = [_alike(*pair, kernel) for pair in zip(read, felt)]
         # By the readings themselves: noise of the markers, in columns and misfit, would bias.
-        columns = np.concatenate([_columns(x, period) for x in compared])
+        columns = np.concatenate([mounting_columns(x, period) for x in compared])
         compared = np.concatenate(compared)
         inside = np.isfinite(columns).all((1, 2))
         if inside.sum() < 10:
@@ -119,7 +119,7 @@ def _check_mounting(topic, felt, measured, R):
             do='set imu_rpy: [{:.2f}, {:.2f}, {:.2f}], about'.format(*rpy))
 
 
-def _columns(read, period):
+def mounting_columns(read, period):
     """Return (N, 6, 13): turn, biases of gyro and accelerometer, shift, lateness in a reading."""
     out = np.zeros((len(read), 6, 13))
     rate = signals.differentiate(read, period)
@@ -130,6 +130,12 @@ def _columns(read, period):
     out[:, :, 3:9] = np.eye(6)
     out[:, :, 12] = -rate
     return out
+
+
+def comparable(read, felt, kernel):
+    """Return readings (N, 6) filtered as the poses were; what must be felt where there is none."""
+    out = _alike(read, felt, kernel)
+    return np.where(np.isfinite(out), out, felt)
 
 
 def _calibrate(columns, misfit, limit):

@@ -24,7 +24,8 @@ live(robot, options, lag, found) -> object with ``topics``, ``origin_ns`` (zero 
 One whose robot is calibrated, with errors of its own, offers two more:
 
 calibrated(state, robot) -> iterator of RegressorBlock about the numbers whose covariance is
-    ``robot.covariance``, beside those of ``regress``: both together are zero
+    ``robot.covariance``, beside those of ``regress``: both together are zero; its observations
+    have a ``motion`` with ``slips()``, see platform_motion.Slip
 links(robot, options) -> tuple of Parameter : all ten of every link, also of the first whose mass
     ``parameters`` leaves out as the rest of ``robot.mass``
 

@@ -71,10 +71,10 @@ def _fused(recording, robot, series, clock, kernel, options):
     for body, source in enumerate(robot.sources):
         if source is None or source.imu is None:
             continue
-        states, notes[source.name] = fuse_imu(
+        ride, notes[source.name] = fuse_imu(
             recording, source, series[body], stretches, kernel, robot.gravity_base,
             options.largest_clock_offset)
-        out.update({(body, t[0], len(t)): state for t, state in zip(stretches, states)})
+        out.update({(body, t[0], len(t)): state for t, state in zip(stretches, ride.states())})
     return out, notes
 
 
