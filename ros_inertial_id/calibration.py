@@ -8,6 +8,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 import yaml
 
+from .calibrated_imu import described_seat, pooled_seat, seated, with_seat
 from .errors import EstimationError, RecordingError
 from .estimation.base_parameters import find_base_parameters
 from .estimation.coloured import autocovariances, score_covariance
@@ -15,7 +16,7 @@ from .estimation.estimators import ESTIMATORS, Problem
 from .estimation.information import Information
 from .estimation.residuals import Residuals
 from .measurement.body_sources import BodiesState
-from .methods.body_rig import read_description
+from .methods.body_rig import mapping, read_description
 from .methods.description_text import with_entries
 from .methods.link_tree import free_joint, random_bodies
 from .methods.platform_calibration import (calibration_blocks, calibration_parameters,
@@ -33,6 +34,7 @@ class Calibration:
 
     stiffness, stiffness_error (6, 6); damping (6, 6); preload (6,); platform (10,) and its
     standard errors; rest_position (3,), rest_rpy (3,) : where displacements are zero
+    imu : position [m] and rpy [rad] of the one on the platform, with errors; empty without
     residual : row group -> rms of what is left unexplained [N, N m]
     preprocessing : per recording what was understood of it
     text : the description with all of it filled in
@@ -44,6 +46,7 @@ class Calibration:
     preload: np.ndarray
     platform: np.ndarray
     platform_error: np.ndarray
+    imu: dict
     rest_position: np.ndarray
     rest_rpy: np.ndarray
     residual: dict
@@ -66,6 +69,9 @@ def calibrate_platform(text, loaded, options, gravity=(0.0, 0.0, -9.81), progres
     for number, (recording, _) in enumerate(loaded, 1):
         observations.append(observe_platform(recording, rig, options))
         progress('observe', number, len(loaded))
+    seat = pooled_seat(observations)
+    if seat:
+        observations = seated(observations, seat)
     rest = _rest([o for o, (_, added) in zip(observations, loaded) if not np.any(added)]
                  or observations)
     states = [(state, np.asarray(added, dtype=float)) for o, (_, added) in
@@ -74,14 +80,18 @@ def calibrate_platform(text, loaded, options, gravity=(0.0, 0.0, -9.81), progres
     value = _draft(states, rest, columns, rig.gravity_base)
     for _ in range(ROUNDS):
         rest, value = without_moment(rest, value)
-        value, covariance, residual = _instrumental(states, rest, value)
-    error = np.sqrt(np.diag(covariance))
+        value, covariance, residual, inverse = _instrumental(states, rest, value)
+    if seat:
+        covariance = with_seat(observations, [added for _, added in loaded], rest, value,
+                               (covariance, residual, inverse), seat[1])
+    error = np.sqrt(np.diag(covariance))[:43]
     unknown = [p.name for p, e in zip(columns, error) if not e < p.spread]
     if unknown:
         raise EstimationError('the vibrations do not determine the platform', found=unknown,
                               do='push and turn it in all directions, and add the mass at '
                                  'several places')
-    return _result(value, covariance, rest, text, residual=residual,
+    imu = described_seat(rig.sources[0].imu, seat) if seat else {}
+    return _result(value, covariance, rest, text, imu, residual=residual,
                    preprocessing=tuple(o.summary for o in observations))
 
 
@@ -97,7 +107,7 @@ def _draft(states, rest, columns, gravity):
 
 def _instrumental(states, rest, value):
     """
-    Return (estimate (43,), covariance, rms) with noise-free accelerations as instruments.
+    Return (estimate (43,), covariance, rms, inverse of Z'W) by noise-free accelerations.
 
     Least squares shrinks what multiplies noisy accelerations, here by percents as no term has a
     known size in an empty vibration.  Accelerations that the last estimate predicts from poses
@@ -125,12 +135,14 @@ def _instrumental(states, rest, value):
     except np.linalg.LinAlgError:
         inverse = np.full((43, 43), np.nan)  # nothing moved it, see the caller
     scores = score_covariance(pairs, autocovariances(residuals), spread, np.arange(43))
-    return inverse @ Zy, inverse @ scores @ inverse.T, rms
+    return inverse @ Zy, inverse @ scores @ inverse.T, rms, inverse
 
 
 def _platform_only(text):
     data = read_description(text, KEYS)
-    return yaml.safe_dump({'platform': data.get('platform')}, sort_keys=False)
+    platform = dict(mapping(data.get('platform'), 'platform'))
+    platform.pop('covariance', None)  # what was known before is not leaned on
+    return yaml.safe_dump({'platform': platform}, sort_keys=False)
 
 
 def _rest(observations):
@@ -150,8 +162,8 @@ def _structure(columns, gravity):
     return find_base_parameters(np.concatenate(rows), columns)
 
 
-def _result(value, covariance, rest, text, **told):
-    error = np.sqrt(np.diag(covariance))
+def _result(value, covariance, rest, text, imu, **told):
+    error = np.sqrt(np.diag(covariance))[:43]
     K, dK = stiffness_of(value), stiffness_of(error)
     damping, preload = np.diag(value[31:37]), value[37:43]
     rpy = Rotation.from_matrix(rest[1]).as_euler('xyz')
@@ -159,6 +171,7 @@ def _result(value, covariance, rest, text, **told):
         'stiffness': K, 'damping': damping, 'preload': preload, 'rest_position': rest[0],
         'rest_rpy': rpy, 'inertial': value[:10],
         'covariance': [' '.join(f'{x:.9g}' for x in row[:k + 1])
-                       for k, row in enumerate(covariance)]})
-    return Calibration(K, dK, damping, preload, value[:10], error[:10], rest[0], rpy,
+                       for k, row in enumerate(covariance)],
+        **{f'imu_{key}': imu[key] for key in ('position', 'rpy') if imu}})
+    return Calibration(K, dK, damping, preload, value[:10], error[:10], imu, rest[0], rpy,
                        text=text, **told)

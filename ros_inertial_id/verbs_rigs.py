@@ -40,6 +40,11 @@ def calibrate(options):
     rows = [_row(f'stiffness {axis}', K, dK, unit) for axis, K, dK, unit in
             zip(AXES, np.diag(found.stiffness), np.diag(found.stiffness_error), STIFFNESS_UNITS)]
     rows.append(_row('platform mass', found.platform[0], found.platform_error[0], 'kg'))
+    if found.imu:
+        rows += [_row(f'place of the IMU {axis}', x, dx, 'm') for axis, x, dx in
+                 zip('xyz', found.imu['position'], found.imu['position_error'])]
+        rows += [_row(f'rpy of the IMU {axis}', x, dx, 'rad') for axis, x, dx in
+                 zip('xyz', found.imu['rpy'], found.imu['rpy_error'])]
     left = ', '.join(f'{name.split()[-1]} {x:.3g}' for name, x in found.residual.items())
     show(options, dict(told, description=str(options.out)), '\n'.join([
         *_aligned(rows), f'left unexplained (rms, N and N m): {left}',

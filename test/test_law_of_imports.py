@@ -14,6 +14,7 @@ FLOORS = {
     'measurement': 2, 'dynamics': 2,
     'methods': 3, 'estimation': 3,
     'mounting': 4.0, 'reading': 4.0, 'postures': 4.0, 'calibration': 4.0,
+    'calibrated_imu': 3.5,
     'natural_frequencies': 4.0, 'sensor_sets': 4.0, 'excitation': 4.0, 'simulation': 4.0,
     'folding': 4.05, 'judging': 4.06, 'entries': 4.06, 'inherited_errors': 4.06,
     'consistent_links': 4.07,

@@ -4,7 +4,7 @@ PlatformRig: a platform on springs, what is known of it, and the links that stan
 Read from a YAML text; urdf/two_link_platform.yaml shows every key.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 import hashlib
 
 import numpy as np
@@ -17,7 +17,8 @@ from .link_tree import free_joint, read_inertial, read_joint, rotation_of, vecto
 
 UNKNOWN = object()  # what step zero has yet to find
 KEYS = ('name', 'platform', 'links', 'mass')
-CALIBRATED = 43  # numbers that step zero finds
+CALIBRATED = 43  # numbers that step zero finds ...
+SEAT = 6  # ... and how an IMU on the platform is turned [rad] and shifted [m] along its axes
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,8 @@ class PlatformRig:
         pose rest_position (3,), rest_rotation (3, 3)
     platform : (10,) its standard parameters; mass : of all links together [kg], nan unknown
     inertias (n, 10) : nominal parameters of the links, zeros where the description has none
-    covariance : (43, 43) of the calibrated numbers in the order of platform_calibration, or None
+    covariance : (43, 43) of the calibrated numbers in the order of platform_calibration, or None;
+        (49, 49) with turn and shift of the platform's IMU
     """
 
     name: str
@@ -67,8 +69,13 @@ def platform_rig(text, gravity_base):
     """Return the PlatformRig of a YAML text; ConfigError names what is wrong in it."""
     data = read_description(text, KEYS)
     entry = mapping(data.get('platform'), 'platform')
-    names, joints, sources = ['platform'], [free_joint()], [_pose_source('platform', entry)]
-    inertias = []
+    covariance, source = _covariance(entry.get('covariance')), _pose_source('platform', entry)
+    if source.imu is None:
+        covariance = None if covariance is None else covariance[:CALIBRATED, :CALIBRATED]
+    elif covariance is not None and len(covariance) > CALIBRATED:
+        seat = covariance[CALIBRATED:, CALIBRATED:]
+        source = replace(source, imu=replace(source.imu, covariance=seat))
+    names, joints, sources, inertias = ['platform'], [free_joint()], [source], []
     for name, link in (data.get('links') or {}).items():
         link = mapping(link, f'link {name!r}')
         joints.append(read_joint(link, name, names, ('platform', 'fixed')))
@@ -87,7 +94,7 @@ def platform_rig(text, gravity_base):
         vector(entry.get('inertial', [float('nan')] * 10), 'inertial of the platform', 10, True),
         float('nan') if mass is None else float(vector([mass], 'mass', 1)[0]),
         np.asarray(gravity_base, dtype=float), np.array(inertias).reshape(-1, 10),
-        _covariance(entry.get('covariance')))
+        covariance)
 
 
 def _pose_source(name, entry):
@@ -133,9 +140,11 @@ def _covariance(rows):
             out[k, :k + 1] = out[:k + 1, k] = row
     except (TypeError, ValueError):
         out = np.zeros((0, 0))
-    if len(out) != CALIBRATED or not np.isfinite(out).all() or np.diag(out).min() < 0.0:
+    good = (CALIBRATED, CALIBRATED + SEAT)
+    if len(out) not in good or not np.isfinite(out).all() or np.diag(out).min() < 0.0:
         raise ConfigError('covariance of the platform', do='calibrate it anew, or leave it out',
-                          expected=f'the {CALIBRATED} lines that a calibration writes')
+                          expected=f'the {CALIBRATED} lines that a calibration writes, or '
+                          f'{good[1]} with an IMU')
     return out
 
 
