@@ -5,7 +5,7 @@ import pathlib
 
 import numpy as np
 
-from .calibration import calibrate_platform
+from .rigs.calibration import calibrate_platform
 from .config import load_options
 from .consistent_links import consistent_links
 from .console import known_load, Progress, read_recording, read_text, show, write_text
@@ -13,16 +13,16 @@ from .dynamics.robot_model import gravity_from_mounting
 from .errors import ConfigError, EstimationError
 from .estimation.problem import Problem
 from .identify_drive_gains import identify_drive_gains
-from .identify_held import identify_held
+from .rigs.held_recordings import identify_held
 from .methods import suspended_platform
 from .methods.held_frequencies import read_frequencies
 from .methods.posture_file import joined, read_postures, relative_turns
 from .mounting import unknown
-from .natural_frequencies import identify_frequencies
-from .postures import identify_postures, open_directions, suggest_posture
+from .rigs.natural_frequencies import identify_frequencies
+from .rigs.postures import identify_postures, open_directions, suggest_posture
 from .report.digits import with_error
 from .report.oddities import oddities
-from .sensor_sets import sensor_sets
+from .rigs.sensor_sets import sensor_sets
 
 AXES = ('x', 'y', 'z', 'rx', 'ry', 'rz')
 STIFFNESS_UNITS = ('N/m',) * 3 + ('N m/rad',) * 3

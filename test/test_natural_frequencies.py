@@ -5,7 +5,6 @@ import json
 
 import numpy as np
 import pytest
-from ros_inertial_id import natural_frequencies
 from ros_inertial_id.cli import main
 from ros_inertial_id.dynamics.free_vibration import Suspension, vibration
 from ros_inertial_id.errors import ConfigError, EstimationError, RecordingError
@@ -15,7 +14,8 @@ from ros_inertial_id.methods import suspended_platform
 from ros_inertial_id.methods.held_frequencies import (frequencies_of, HeldFrequencies,
                                                       read_frequencies)
 from ros_inertial_id.methods.posture_file import platform_poses
-from ros_inertial_id.natural_frequencies import identify_frequencies
+from ros_inertial_id.rigs import natural_frequencies
+from ros_inertial_id.rigs.natural_frequencies import identify_frequencies
 from scipy.spatial.transform import Rotation
 import yaml
 

@@ -16,7 +16,7 @@ from ros_inertial_id.measurement.body_state import BodyState
 from ros_inertial_id.measurement.recording import Recording
 from ros_inertial_id.methods import rigid_body
 from ros_inertial_id.methods.link_tree import random_bodies
-from ros_inertial_id.sensor_sets import sensor_sets
+from ros_inertial_id.rigs.sensor_sets import sensor_sets
 from scipy.spatial.transform import Rotation
 import yaml
 

@@ -15,7 +15,7 @@ import yaml
 
 pytest.importorskip('mujoco', reason='the simulated platform needs mujoco')
 import platform_truth as rig  # noqa: E402
-from ros_inertial_id.calibration import calibrate_platform  # noqa: E402
+from ros_inertial_id.rigs.calibration import calibrate_platform  # noqa: E402
 
 OPTIONS = options_class('suspended_platform')()
 ROOT = pathlib.Path(__file__).parents[1]

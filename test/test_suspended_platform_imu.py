@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from ros_inertial_id.calibration import calibrate_platform
+from ros_inertial_id.rigs.calibration import calibrate_platform
 from ros_inertial_id.errors import InertialIdError
 from ros_inertial_id.identify import identify, options_class
 from ros_inertial_id.methods import suspended_platform

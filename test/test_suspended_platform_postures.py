@@ -7,7 +7,7 @@ import pytest
 from ros_inertial_id.errors import EstimationError
 from ros_inertial_id.estimation.feasible import feasible_interval
 from ros_inertial_id.methods.held_postures import overall_moments, Postures
-from ros_inertial_id.postures import identify_postures, suggest_posture
+from ros_inertial_id.rigs.postures import identify_postures, suggest_posture
 from scipy.optimize import brentq
 from scipy.spatial.transform import Rotation
 

@@ -10,11 +10,11 @@ from dataclasses import replace
 import numpy as np
 import yaml
 
-from .errors import EstimationError
-from .identify import identify, robot_of
-from .methods import suspended_platform
-from .methods.held_postures import postures_of
-from .methods.posture_file import joined
+from ..errors import EstimationError
+from ..identify import identify, robot_of
+from ..methods import suspended_platform
+from ..methods.held_postures import postures_of
+from ..methods.posture_file import joined
 
 METHOD = suspended_platform.NAME
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from .methods.platform_calibration import calibration_blocks, predicted_state
+from ..methods.platform_calibration import calibration_blocks, predicted_state
 
 
 def pooled_seat(observations):

@@ -9,20 +9,20 @@ from scipy.spatial.transform import Rotation
 import yaml
 
 from .calibrated_imu import described_seat, pooled_seat, seated, with_seat
-from .errors import EstimationError, RecordingError
-from .estimation.base_parameters import find_base_parameters
-from .estimation.coloured import autocovariances, score_covariance
-from .estimation.estimators import ESTIMATORS, Problem
-from .estimation.information import Information
-from .estimation.residuals import Residuals
-from .measurement.body_sources import BodiesState
-from .methods.body_rig import mapping, read_description
-from .methods.description_text import with_entries
-from .methods.link_tree import free_joint, random_bodies
-from .methods.platform_calibration import (calibration_blocks, calibration_parameters,
-                                           predicted_state, stiffness_of, without_moment)
-from .methods.platform_observation import observe_platform
-from .methods.platform_rig import KEYS, platform_rig
+from ..errors import EstimationError, RecordingError
+from ..estimation.base_parameters import find_base_parameters
+from ..estimation.coloured import autocovariances, score_covariance
+from ..estimation.estimators import ESTIMATORS, Problem
+from ..estimation.information import Information
+from ..estimation.residuals import Residuals
+from ..measurement.body_sources import BodiesState
+from ..methods.body_rig import mapping, read_description
+from ..methods.description_text import with_entries
+from ..methods.link_tree import free_joint, random_bodies
+from ..methods.platform_calibration import (calibration_blocks, calibration_parameters,
+                                            predicted_state, stiffness_of, without_moment)
+from ..methods.platform_observation import observe_platform
+from ..methods.platform_rig import KEYS, platform_rig
 
 ROUNDS = 3  # of instruments from the last estimate: the second already changes little
 

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import null_space
 
-from .estimation.base_parameters import BaseParameters, decide_rank, find_base_parameters
-from .estimation.estimators import Estimate, Problem, ordinary
-from .estimation.feasible import diagonal_interval, feasible_interval
-from .estimation.information import Information
-from .methods import suspended_platform
-from .methods.held_postures import (Postures, link_parameters, posture_block,
-                                    random_postures)
+from ..estimation.base_parameters import BaseParameters, decide_rank, find_base_parameters
+from ..estimation.estimators import Estimate, Problem, ordinary
+from ..estimation.feasible import diagonal_interval, feasible_interval
+from ..estimation.information import Information
+from ..methods import suspended_platform
+from ..methods.held_postures import (Postures, link_parameters, posture_block,
+                                     random_postures)
 
 
 @dataclass(frozen=True)

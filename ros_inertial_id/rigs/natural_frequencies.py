@@ -15,13 +15,13 @@ import numpy as np
 from scipy.optimize import least_squares
 from scipy.stats import chi2
 
-from .dynamics.free_vibration import Suspension, vibration
-from .dynamics.inertial_parameters import parameters_of, pseudo_inertia
-from .errors import EstimationError
-from .estimation.base_parameters import BaseParameters, find_base_parameters
-from .methods import suspended_platform
-from .methods.held_postures import link_parameters, overall_rows
-from .methods.link_tree import random_bodies
+from ..dynamics.free_vibration import Suspension, vibration
+from ..dynamics.inertial_parameters import parameters_of, pseudo_inertia
+from ..errors import EstimationError
+from ..estimation.base_parameters import BaseParameters, find_base_parameters
+from ..methods import suspended_platform
+from ..methods.held_postures import link_parameters, overall_rows
+from ..methods.link_tree import random_bodies
 
 STARTS = 48    # at most
 ENOUGH = 3     # bodies that explain the data: do they agree?

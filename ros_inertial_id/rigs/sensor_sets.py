@@ -7,9 +7,9 @@ from itertools import combinations
 
 import numpy as np
 
-from .estimation.base_parameters import find_base_parameters
-from .methods import rigid_body
-from .methods.body_rig import body_groups
+from ..estimation.base_parameters import find_base_parameters
+from ..methods import rigid_body
+from ..methods.body_rig import body_groups
 
 
 def sensor_sets(text, options=None, gravity=(0.0, 0.0, -9.81)):
