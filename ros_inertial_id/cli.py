@@ -81,8 +81,7 @@ def _rigs(add):
                  'find the springs of a suspended platform from free vibrations')
     verb.add_argument('rig', help=rig)
     _loads(verb, 'in the platform\'s frame')
-    verb.add_argument('--config', default='', help='YAML with a suspended_platform block')
-    verb.add_argument('--mounting', help=RIG_MOUNTING)
+    _settings(verb, 'suspended_platform')
     verb.add_argument('--out', required=True, help='description to write: the rig\'s, calibrated')
 
     verb = _verb(add, 'postures', verbs_rigs.postures,
@@ -93,22 +92,19 @@ def _rigs(add):
     verb.add_argument('--held', action='append', default=[], metavar='BAG',
                       help='free vibration on the calibrated rig with the links held in a '
                       'posture; may be given several times')
-    verb.add_argument('--config', default='', help='YAML with a suspended_platform block')
-    verb.add_argument('--mounting', help=RIG_MOUNTING)
+    _settings(verb, 'suspended_platform')
 
     verb = _verb(add, 'frequencies', verbs_rigs.frequencies,
                  'find link parameters from natural frequencies alone, in held postures')
     verb.add_argument('rig', help=rig)
     verb.add_argument('frequencies', help='YAML of postures with their frequencies, or bags of '
                       'free decays; see methods/held_frequencies.py')
-    verb.add_argument('--config', default='', help='YAML with a suspended_platform block')
-    verb.add_argument('--mounting', help=RIG_MOUNTING)
+    _settings(verb, 'suspended_platform')
 
     verb = _verb(add, 'sensors', verbs_rigs.sensors,
                  'tell which wrench sensors a chain of bodies can do without')
     verb.add_argument('rig', help=rig)
-    verb.add_argument('--config', default='', help='YAML with a rigid_body block')
-    verb.add_argument('--mounting', help=RIG_MOUNTING)
+    _settings(verb, 'rigid_body')
 
     verb = _verb(add, 'drive-gains', verbs_rigs.drive_gains,
                  'find what effort is worth in torque, by a known load or a known gain')
@@ -121,6 +117,11 @@ def _rigs(add):
     verb.add_argument('--method', default='', choices=['', 'serial_arm', 'closed_loop'],
                       metavar='METHOD', help='serial_arm or closed_loop')
     verb.add_argument('--mounting', help=MOUNTING)
+
+
+def _settings(verb, method):
+    verb.add_argument('--config', default='', help=f'YAML with a {method} block')
+    verb.add_argument('--mounting', help=RIG_MOUNTING)
 
 
 def _loads(verb, frame):

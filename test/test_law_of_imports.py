@@ -13,7 +13,7 @@ FLOORS = {
     '__init__': 0, 'errors': 0, 'options': 1,
     'measurement': 2, 'dynamics': 2,
     'methods': 3, 'estimation': 3,
-    'mounting': 4.0, 'reading': 4.0, 'excitation': 4.0, 'simulation': 4.0,
+    'mounting': 4.0, 'reading': 4.0, 'simulation': 4.0, 'excitation': 4.05,
     'folding': 4.05, 'judging': 4.06, 'entries': 4.06, 'inherited_errors': 4.06,
     'consistent_links': 4.07,
     'identify': 4.1, 'identified_description': 4.2, 'identify_*': 4.2, 'online': 4.2,

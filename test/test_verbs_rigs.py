@@ -238,6 +238,8 @@ def test_sensor_sets_are_told_by_rank(capsys, folder):
     status, printed, _ = _run(capsys, 'sensors', folder / 'chain.yaml')
     assert 'fewest that show all: /base with /ankle' in printed
     assert 'unknown key' in _refused(capsys, 'sensors', folder / 'postures.yaml')
+    urdf = pathlib.Path(__file__).parents[1] / 'urdf' / 'arm2.urdf'
+    assert 'wrenches: by topic' in _refused(capsys, 'sensors', urdf)
 
 
 def test_drive_gains_from_bags_with_a_known_load(capsys, folder):

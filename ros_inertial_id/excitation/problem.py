@@ -11,8 +11,8 @@ import numpy as np
 
 from ..dynamics.robot_model import gravity_from_mounting, RobotOptions
 from ..errors import MotionError
-from ..estimation.base_parameters import find_base_parameters
 from ..methods import serial_arm
+from ..mounting import structural_base
 from ..options import option
 from .collision import enclosing_capsules, wanted_shapes
 from .criteria import CRITERIA
@@ -85,7 +85,8 @@ def motion_problem(robot, options, known=None):
     parameters = design_parameters(robot, options)
     gravities = np.array([gravity_from_mounting(m) for m in options.mountings]
                          or [robot.gravity_base])
-    base = _base(robot, parameters, gravities)
+    base = structural_base(serial_arm, [replace(robot, gravity_base=g) for g in gravities],
+                           parameters)
     rng = np.random.default_rng(options.seed)
     shapes = wanted_shapes(robot, options, rng)
     direction, space = rest_space(options.harmonics, options.start_at_offset,
@@ -100,22 +101,6 @@ def motion_problem(robot, options, known=None):
         direction=direction, space=space,
         start=np.array(options.start if len(options.start) else np.zeros(len(robot)), float))
     return problem, base, shapes
-
-
-def _base(robot, parameters, gravities):
-    """Return the BaseParameters that the mountings together can show."""
-    rng = np.random.default_rng(0)
-    samples = 3 * len(parameters) // len(robot) + 20
-    rows = []
-    for gravity in gravities:
-        mounted = replace(robot, gravity_base=gravity)
-        state = serial_arm.random_state(robot, samples, rng)
-        for block in serial_arm.regress(state, mounted, parameters):
-            for group in block.groups:
-                W = np.zeros((len(group.W), len(parameters)))
-                W[:, group.columns] = group.W
-                rows.append(W)
-    return find_base_parameters(np.vstack(rows), parameters)
 
 
 def _weights(robot, options):

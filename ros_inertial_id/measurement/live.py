@@ -65,7 +65,7 @@ class LiveMotion:
     """
 
     def __init__(self, cutoff, measured_velocity, lag, turn, shift=0.0):
-        self._cutoff, self.measured_velocity, self._lag = cutoff, measured_velocity, lag
+        self._cutoff, self.measured_velocity, self.lag = cutoff, measured_velocity, lag
         self._turn, self._shift = turn, shift
         self._takers, self._loads = {}, {}
         self.origin_ns, self.gaps, self.heard = None, 0, 0
@@ -127,7 +127,7 @@ class LiveMotion:
             return None
         if self._period is None:
             self._period = float(np.median(np.diff(t)))
-            half = max(int(self._lag / self._period - 4) // 2, 1)
+            half = max(int(self.lag / self._period - 4) // 2, 1)
             self._kernel = signals.zero_phase_kernel(
                 self._period, self._cutoff, (half - 0.5) * self._period)
             self._done = t[0] + self._margin()

@@ -37,7 +37,7 @@ class LiveMechanism(LiveMotion):
     def __init__(self, robot, options, lag, found):
         measured = options.velocity == 'measured' and not options.markers
         self._filter = CausalFilter(robot, options.imus, found) if options.imus else None
-        super().__init__(options.cutoff, measured, lag,
+        super().__init__(options.cutoff, measured, 0.0 if self._filter else lag,
                          effort_map(options, len(robot.actuated)),
                          found.get('torque_clock_offset', 0.0))
         self._robot = robot

@@ -7,6 +7,8 @@ of all frames at once to those of their configurations (iterative closest points
 axes, at the distance at which the noise of its orientation is that of its position.
 """
 
+import warnings
+
 import numpy as np
 from scipy.spatial.transform import Rotation
 
@@ -54,18 +56,20 @@ def _closest(R, seen, weight, targets):
         # |x - y|^2 of all frames and configurations, less |x|^2 which is the same for all.
         distance = weight @ squares - 2.0 * (placed * weight[:, :, None]).reshape(
             len(seen), -1) @ flat.T
-        R, p = _kabsch(seen, weight, targets[distance.argmin(1)])
+        R, p = _aligned(seen, weight, targets[distance.argmin(1)])
     placed = seen @ R.T + p
     nearest = targets[distance.argmin(1)]
     return float((weight * ((placed - nearest) ** 2).sum(-1)).sum() / weight.sum()), R, p
 
 
-def _kabsch(seen, weight, target):
+def _aligned(seen, weight, target):
     """Return R, p that bring points (M, m, 3) on targets (M, m, 3) with weights (M, m)."""
-    total = weight.sum()
-    a, b = (np.einsum('fm,fmi->i', weight, x) / total for x in (seen, target))
-    U, _, Vt = np.linalg.svd(np.einsum('fm,fmi,fmj->ij', weight, target - b, seen - a))
-    R = U @ np.diag([1.0, 1.0, np.linalg.det(U @ Vt)]) @ Vt
+    a, b = (np.einsum('fm,fmi->i', weight, x) / weight.sum() for x in (seen, target))
+    with warnings.catch_warnings():  # of what is open: the bundle adjustment says which
+        warnings.simplefilter('ignore', UserWarning)
+        turn, _ = Rotation.align_vectors((target - b).reshape(-1, 3), (seen - a).reshape(-1, 3),
+                                         weight.ravel())
+    R = turn.as_matrix()
     return R, b - R @ a
 
 

@@ -21,9 +21,8 @@ from ..measurement.bag import read_bag
 from ..measurement.body_sources import channel_of
 from ..measurement.body_state import choose_pose_cutoff, on_clock
 from ..measurement.decay import decaying_modes
-from .body_rig import mapping, read_description
 from .link_tree import vector
-from .posture_file import platform_poses
+from .posture_file import platform_poses, posture_entries
 
 KEYS = ('links', 'frequencies', 'deviation', 'bag', 'topic', 'label', 'start', 'end')
 MODES = 6
@@ -52,16 +51,8 @@ class HeldFrequencies:
 
 def read_frequencies(text, robot, folder):
     """Return the HeldFrequencies of a PlatformRig in a YAML text; bags relative to ``folder``."""
-    entries = read_description(text, ('postures',)).get('postures')
-    if not isinstance(entries, list) or not entries:
-        raise ConfigError('postures', expected='a list of postures', found=repr(entries))
     poses, found = [], []
-    for number, entry in enumerate(entries, 1):
-        where = f'posture {number}'
-        entry = mapping(entry, where)
-        for key in entry:
-            if key not in KEYS:
-                raise ConfigError(f'unknown key in {where}', found=key, exists=KEYS)
+    for where, entry in posture_entries(text, KEYS):
         if ('bag' in entry) == ('frequencies' in entry):
             raise ConfigError(where, expected='frequencies: or bag:', found=list(entry))
         poses.append(platform_poses(robot, entry.get('links') or {}, where))

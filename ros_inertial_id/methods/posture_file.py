@@ -22,21 +22,27 @@ KEYS = ('center', 'inertia', 'links')
 ORTHOGONAL = 0.01  # of printed rotations: four digits are far within
 
 
-def read_postures(text, robot):
-    """Return the Postures of a PlatformRig in a YAML text; ConfigError names what is wrong."""
+def posture_entries(text, keys):
+    """Return [('posture 1', its mapping with none but ``keys``), ...] of a YAML text."""
     entries = read_description(text, ('postures',)).get('postures')
     if not isinstance(entries, list) or not entries:
         raise ConfigError('postures', expected='a list of postures', found=repr(entries))
+    out = [(f'posture {k}', mapping(entry, f'posture {k}')) for k, entry in enumerate(entries, 1)]
+    for where, entry in out:
+        for key in entry:
+            if key not in keys:
+                raise ConfigError(f'unknown key in {where}', found=key, exists=keys)
+    return out
+
+
+def read_postures(text, robot):
+    """Return the Postures of a PlatformRig in a YAML text; ConfigError names what is wrong."""
+    entries = posture_entries(text, KEYS)
     if not np.isfinite(robot.mass):
         raise ConfigError('the description has no mass', expected='mass: of all links together, '
                           'to which the moments belong')
     rotations, positions, centers, inertias = [], [], [], []
-    for number, entry in enumerate(entries, 1):
-        where = f'posture {number}'
-        entry = mapping(entry, where)
-        for key in entry:
-            if key not in KEYS:
-                raise ConfigError(f'unknown key in {where}', found=key, exists=KEYS)
+    for where, entry in entries:
         R, p = link_poses(robot, entry.get('links') or {}, where)
         rotations.append(R)
         positions.append(p)

@@ -22,7 +22,7 @@ class Online:
     def __init__(self, node, method, topics, urdf, options):
         self._node, self._method, self._topics = node, method, topics
         self._urdf, self._options = urdf, options
-        self._complaint, self._estimate = '', None
+        self._complaint, self._estimate, self._heard = '', None, set()
         self._streams = Streams(node, self._complain)
         self._table = node.create_publisher(Float64MultiArray, '~/online_parameters', 10)
         if not urdf:
@@ -35,8 +35,8 @@ class Online:
 
     def _begin(self):
         self._estimate = None
-        self._learning = (OnlineIdentification(self._urdf, self._options, self._method)
-                          if self._urdf else None)
+        learning = OnlineIdentification(self._urdf, self._options, self._method)
+        self._learning = learning if self._urdf else None
 
     def _describe(self, message):
         if message.data != self._urdf:
@@ -51,7 +51,8 @@ class Online:
     def _go_on(self):
         """Learn what was heard, estimate and publish."""
         learning = self._learning
-        self._streams.hand_to(lambda channel: learning and learning.add(channel))
+        self._heard = set()
+        self._streams.hand_to(self._hear)
         if learning is None:
             return
         try:
@@ -65,6 +66,11 @@ class Online:
                 [b['name'] for b in estimate.base],
                 {name: [b[name] for b in estimate.base] for name in ('value', 'standard_error')}))
 
+    def _hear(self, channel):
+        self._heard.add(channel.topic)
+        if self._learning is not None:
+            self._learning.add(channel)
+
     def _complain(self, words):
         self._complaint = words
         self._node.get_logger().error(words, throttle_duration_sec=10.0)
@@ -72,6 +78,9 @@ class Online:
     def health(self):
         """Return (words of a complaint or '', {key: value}) for diagnostics."""
         words, self._complaint = self._complaint, ''
+        silent = [topic for topic in self._topics if topic not in self._heard]
+        if silent and not words:
+            words = f"nothing heard on {', '.join(silent)}"
         if self._estimate is None:
             waiting = self._learning.waiting if self._learning else 'robot_description'
             return words, {'online': f'waiting: {waiting}'}

@@ -45,7 +45,8 @@ class PredictionOptions:
                            'as base_imu_topic says; empty: as identified')
     base_imu_topic: str = option('', 'topic of an IMU on the base, for mounting: imu')
     lag: float = option(0.1, 'how far behind the newest sample predictions are; less lag, more '
-                        'noise in the acceleration', unit='s', at_least=0.005, at_most=2.0)
+                        'noise in the acceleration; none where IMUs are fused', unit='s',
+                        at_least=0.005, at_most=2.0)
     period: float = option(0.02, 'how often predictions are computed', unit='s', at_least=0.001,
                            at_most=1.0)
     reliability: str = option('auto', 'of the subscriptions',
@@ -140,7 +141,7 @@ class TorquePrediction(Node):
         self._look_for_publishers()
         self.get_logger().info(
             f"predicting {', '.join(self._health.promised)} with the model of "
-            f"{model.provenance['created']}, lag {self._options.lag} s")
+            f"{model.provenance['created']}, lag {self._live.lag} s")
 
     def _start(self, model):
         rows = METHODS.get(model.method)

@@ -7,9 +7,10 @@ from itertools import combinations
 
 import numpy as np
 
-from ..estimation.base_parameters import find_base_parameters
+from ..errors import ConfigError
 from ..methods import rigid_body
 from ..methods.body_rig import body_groups
+from ..mounting import structural_base
 
 
 def sensor_sets(text, options=None, gravity=(0.0, 0.0, -9.81)):
@@ -22,6 +23,9 @@ def sensor_sets(text, options=None, gravity=(0.0, 0.0, -9.81)):
     """
     options = replace(options or rigid_body.Options(), sensor_bias=False)
     whole = rigid_body.build(text, options, np.asarray(gravity))
+    if not all(wrench.topic for wrench in whole.wrenches):
+        raise ConfigError('no choice of sensors', expected='a description with wrenches: by topic',
+                          found='one wrist sensor of whatever topic')
     out = {}
     for size in range(len(whole.wrenches), 0, -1):
         for chosen in combinations(whole.wrenches, size):
@@ -43,11 +47,4 @@ def _base(whole, wrenches, options):
         return None
     rig = replace(whole, wrenches=tuple(wrenches), groups=groups)
     columns = rigid_body.parameters(rig, options)
-    state = rigid_body.random_state(rig, len(columns), np.random.default_rng(0))
-    rows = []
-    for block in rigid_body.regress(state, rig, columns):
-        for group in block.groups:
-            full = np.zeros((len(block.t), len(columns)))
-            full[:, group.columns] = group.W
-            rows.append(full)
-    return find_base_parameters(np.concatenate(rows), columns)
+    return structural_base(rigid_body, [rig], columns)
