@@ -42,6 +42,6 @@ setup(
         'sim': ['mujoco>=3.2'],
         'test': ['pytest>=7', 'pytest-timeout', 'pytest-xdist', 'mujoco>=3.2', 'flake8'],
     },
-    entry_points={'console_scripts': ['inertial-id = ros_inertial_id.cli:main']},
+    entry_points={'console_scripts': ['inertial-id = ros_inertial_id.cli.main:main']},
     zip_safe=True,
 )

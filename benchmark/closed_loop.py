@@ -24,7 +24,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / 'test')]
 
 import slider_crank_lagrangian as oracle  # noqa: E402
 
-from ros_inertial_id.identify import identify, options_class  # noqa: E402
+from ros_inertial_id.identification.identify import identify  # noqa: E402
+from ros_inertial_id.identification.settings import options_class  # noqa: E402
 from ros_inertial_id.simulation import slider_crank as rig  # noqa: E402
 
 URDF = (ROOT / 'urdf' / 'slider_crank.urdf').read_text()

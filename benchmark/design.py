@@ -14,13 +14,14 @@ import time
 
 import numpy as np
 import pinocchio as pin
+from threadpoolctl import threadpool_limits
+
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.excitation.design import design, DesignOptions, motion_at
 from ros_inertial_id.excitation.feasible import grid
 from ros_inertial_id.excitation.objective import Objective
 from ros_inertial_id.excitation.problem import motion_problem
 from ros_inertial_id.excitation.search import DENSER, keep_pages
-from threadpoolctl import threadpool_limits
 
 URDF = pathlib.Path(__file__).parents[1] / 'urdf' / 'franka.urdf'
 ACCELERATION = (15.0, 7.5, 10.0, 12.5, 15.0, 20.0, 20.0)  # Troebinger et al.

@@ -15,15 +15,17 @@ import sys
 
 import numpy as np
 import pinocchio as pin
+from threadpoolctl import threadpool_limits
+
 from ros_inertial_id.dynamics.inertial_parameters import SYMBOLS
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.excitation.collision import collision_shapes
 from ros_inertial_id.excitation.design import design, DesignOptions
 from ros_inertial_id.excitation.fourier import random_motion
-from ros_inertial_id.identify import identify, options_class
+from ros_inertial_id.identification.identify import identify
+from ros_inertial_id.identification.settings import options_class
 from ros_inertial_id.measurement.recording import Channel, Recording
 from ros_inertial_id.simulation.arm import ArmOptions, SimulatedArm
-from threadpoolctl import threadpool_limits
 
 URDF = pathlib.Path(__file__).parents[1] / 'urdf'
 JOINT_STATE = 'sensor_msgs/msg/JointState'

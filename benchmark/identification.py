@@ -31,12 +31,15 @@ from ros_inertial_id.dynamics.regressor import BLOCK, tree_rows  # noqa: E402
 from ros_inertial_id.dynamics.robot_model import load_robot_model  # noqa: E402
 from ros_inertial_id.estimation.base_parameters import find_base_parameters  # noqa: E402
 from ros_inertial_id.estimation.estimators import ESTIMATORS, Problem  # noqa: E402
-from ros_inertial_id.estimation.information import Information  # noqa: E402
-from ros_inertial_id.identify import identify, options_class  # noqa: E402
-from ros_inertial_id.measurement.joint_channels import JOINT_STATE  # noqa: E402
-from ros_inertial_id.measurement.kinematic_state import JointSpaceState  # noqa: E402
+from ros_inertial_id.estimation.r_factors import RFactors  # noqa: E402
+from ros_inertial_id.identification.identify import identify  # noqa: E402
+from ros_inertial_id.identification.settings import options_class  # noqa: E402
+from ros_inertial_id.measurement.joints.channels import JOINT_STATE  # noqa: E402
+from ros_inertial_id.measurement.joints.kinematic_state import JointSpaceState  # noqa: E402
 from ros_inertial_id.measurement.recording import Channel, Recording  # noqa: E402
-from ros_inertial_id.methods import serial_arm  # noqa: E402
+from ros_inertial_id.methods import METHODS  # noqa: E402
+
+serial_arm = METHODS['serial_arm']
 
 URDF = (ROOT / 'urdf' / 'franka.urdf').read_text()
 RATE = 1000.0  # [Hz]
@@ -87,11 +90,11 @@ def plain(robot, q, v, a, tau):
 def base_of(robot):
     """Return the Parameters, their BaseParameters, and where each column goes (-1: nowhere)."""
     columns = serial_arm.parameters(robot, PLAIN_OPTIONS)
-    information = Information(len(columns))
+    factors = RFactors(len(columns))
     random = serial_arm.random_state(robot, 3 * len(columns), np.random.default_rng(0))
     for block in serial_arm.regress(random, robot, columns):
-        information.fold(block, np.arange(len(columns)))
-    base = find_base_parameters(information.system()[0], columns)
+        factors.accumulate(block, np.arange(len(columns)))
+    base = find_base_parameters(factors.system()[0], columns)
     keep = np.full(len(columns), -1)
     keep[base.independent] = np.arange(len(base))
     return columns, base, keep
@@ -105,10 +108,10 @@ def state_of(q, v, a, tau):
 def from_samples(robot, q, v, a, tau):
     """Return our weighted Estimate from the samples that ``plain`` gets."""
     columns, base, keep = base_of(robot)
-    information = Information(len(base))
+    factors = RFactors(len(base))
     for block in serial_arm.regress(state_of(q, v, a, tau), robot, columns):
-        information.fold(block, keep)
-    return ESTIMATORS['weighted'](Problem(information, base, {}))
+        factors.accumulate(block, keep)
+    return ESTIMATORS['weighted'](Problem(factors, base, {}))
 
 
 def whole(robot, q, v, a, tau, options=None):
@@ -136,9 +139,9 @@ def fold_alone(robot, q, v, a, tau):
     columns, base, keep = base_of(robot)
     state = state_of(*(x[:BLOCK] for x in (q, v, a, tau)))
     block, = serial_arm.regress(state, robot, columns)
-    information = Information(len(base))
+    factors = RFactors(len(base))
     for _ in range(0, len(q), BLOCK):
-        information.fold(block, keep)
+        factors.accumulate(block, keep)
 
 
 TASKS = {'plain': plain, 'whole': whole, 'by_default': by_default, 'from_samples': from_samples,

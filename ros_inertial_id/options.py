@@ -1,37 +1,193 @@
 """
-Options: frozen dataclasses whose fields know their description, unit and range.
+Options: frozen dataclasses whose fields know their description, type, unit and range.
 
-Every room declares its own options with ``option``; ``config.py`` reads them from YAML and the
-nodes declare their ROS parameters from the same fields, so a name, default and unit exist once.
+Every room declares its own options with ``option``.  They are read here from YAML:
+
+    serial_arm:
+      mounting: rpy 0 1.5708 0
+      friction: [viscous, coulomb]
+    design:
+      acceleration: [15.0, 7.5, 10.0, 12.5, 15.0, 20.0, 20.0]
+
+and the nodes declare their ROS parameters from the same fields, so a name, default and unit exist
+once.  Unknown keys are refused with the nearest one named.
 """
 
-from dataclasses import field
+from collections.abc import Mapping, Sequence
+from dataclasses import field, Field, fields, is_dataclass, MISSING
+import difflib
+import math
+from pathlib import Path
+import types
+from typing import Any, get_args, get_origin, get_type_hints
+
+import yaml
 
 from .errors import ConfigError
 
+DESIGN = 'design'  # the block of a configuration file that holds no method's options
+_WORDS = {bool: 'true or false', float: 'a finite number', int: 'a whole number', str: 'a text'}
+_SCHEMA = {bool: 'boolean', float: 'number', int: 'integer', str: 'string'}
 
-def option(default, description, *, unit='', at_least=None, at_most=None, choices=None,
-           item=str):
+
+def option(default: Any, description: str, *, unit: str = '', at_least: float | None = None,
+           at_most: float | None = None, choices: Sequence[Any] | None = None) -> Any:
     """
     Return a dataclass field that carries its own documentation and range.
 
-    item : type of the elements where the default is a tuple (str or float)
+    default : value, a tuple for a list; description : one sentence; unit : SI, '' for none
+    at_least, at_most : range of a number, or of every number in a list
+    choices : the values there are, or those of every element of a list
     """
     metadata = {'description': description, 'unit': unit, 'at_least': at_least,
-                'at_most': at_most, 'choices': choices,
-                'item': item}
+                'at_most': at_most, 'choices': choices}
     return field(default=default, metadata=metadata)
 
 
-def check_ranges(options):
-    """Raise ConfigError when a field of the dataclass instance ``options`` leaves its range."""
-    for name, spec in options.__dataclass_fields__.items():
-        value, meta = getattr(options, name), spec.metadata
-        choices, low, high = meta.get('choices'), meta.get('at_least'), meta.get('at_most')
-        if choices and value not in choices:
-            raise ConfigError(f'option {name}', found=repr(value), exists=choices)
-        if low is not None and value < low or high is not None and value > high:
-            low = '-inf' if low is None else low
-            high = 'inf' if high is None else high
-            unit = f" {meta['unit']}" if meta['unit'] else ''
-            raise ConfigError(f'option {name}', expected=f'{low} to {high}{unit}', found=value)
+def element_type(kind: Any, name: str) -> tuple[type, bool]:
+    """
+    Return (type of a value or of its elements, whether the field is a list).
+
+    kind : options dataclass; name : of the field
+    """
+    hint = _hints(kind)[name]
+    if get_origin(hint) is tuple:
+        return get_args(hint)[0], True
+    return hint, False
+
+
+def check_ranges(options: Any) -> None:
+    """Raise ConfigError when a value of the dataclass instance ``options`` is not allowed."""
+    for spec in fields(options):
+        _check(type(options), spec, getattr(options, spec.name), f'option {spec.name}')
+
+
+def options_from(kind: type[Any], values: Mapping[str, Any], source: str) -> Any:
+    """
+    Return the frozen dataclass ``kind`` from a mapping of plain values.
+
+    values : {field: value}; a whole number may stand for a float
+    source : where they come from, for messages
+    ConfigError names a key that does not exist, a wrong type, or a value out of range.
+    """
+    specs = {f.name: f for f in fields(kind)}
+    for name in values:
+        if name not in specs:
+            raise ConfigError(f'{source} has an unknown key {name!r}', do=nearest(name, specs),
+                              exists=tuple(specs))
+    given = {name: _check(kind, specs[name], value, f'{source}, option {name}')
+             for name, value in values.items()}
+    options = kind(**given)
+    check_ranges(options)
+    return options
+
+
+def _check(kind: type[Any], spec: 'Field[Any]', value: Any, what: str) -> Any:
+    """Return the value of a field in its type, or raise ConfigError that begins with ``what``."""
+    element, many = element_type(kind, spec.name)
+    if not many:
+        return _checked(value, element, spec.metadata, what)
+    if not isinstance(value, (list, tuple)):
+        raise ConfigError(what, expected=f'a list, of {_WORDS[element]} each', found=repr(value))
+    return tuple(_checked(v, element, spec.metadata, f'{what}, element {k + 1}')
+                 for k, v in enumerate(value))
+
+
+def _checked(value: Any, kind: type, metadata: Mapping[str, Any], what: str) -> Any:
+    """Return a single value in its type and range."""
+    value = value.item() if hasattr(value, 'item') else value  # NumPy's numbers
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    unit = f" {metadata['unit']}" if metadata.get('unit') else ''
+    if type(value) is not kind or (kind is float and not math.isfinite(value)):
+        raise ConfigError(what, expected=f'{_WORDS[kind]}{unit and f" [{unit.strip()}]"}',
+                          found=repr(value))
+    choices, low, high = (metadata.get(k) for k in ('choices', 'at_least', 'at_most'))
+    if choices and value not in choices:
+        raise ConfigError(what, found=repr(value), exists=tuple(choices),
+                          do=nearest(value, choices))
+    if low is not None and value < low or high is not None and value > high:
+        low = '-inf' if low is None else low
+        high = 'inf' if high is None else high
+        raise ConfigError(what, expected=f'{low} to {high}{unit}', found=value)
+    return value
+
+
+def read_blocks(path: str, methods: Sequence[str]) -> dict[str, dict[str, Any] | None]:
+    """
+    Return the blocks of a YAML configuration file.
+
+    path : of the file; methods : names of the blocks there may be beside ``design``
+    """
+    data = read_yaml(path)
+    blocks = (*methods, DESIGN)
+    if not isinstance(data, dict) or not all(isinstance(v, (dict, types.NoneType))
+                                             for v in data.values()):
+        raise ConfigError(f'configuration {path}', expected='a block named by the method',
+                          exists=blocks)
+    for name in data:
+        if name not in blocks:
+            raise ConfigError(f'{path} has a block {name!r}', exists=blocks,
+                              do=nearest(name, blocks))
+    return data
+
+
+def read_yaml(path: str) -> Any:
+    """Return what a YAML file holds; ConfigError when it cannot be read or is none."""
+    try:
+        return yaml.safe_load(Path(path).read_text(encoding='utf-8'))
+    except OSError as error:
+        raise ConfigError(f'configuration {path} cannot be read', found=error.strerror) from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError(f'configuration {path} is not YAML',
+                          found=' '.join(str(error).split())) from None
+
+
+def schema(kinds: Mapping[str, type[Any]]) -> dict[str, Any]:
+    """
+    Return the JSON schema (draft 2020-12) of a configuration file.
+
+    kinds : {block: options dataclass}
+    """
+    return {'$schema': 'https://json-schema.org/draft/2020-12/schema', 'type': 'object',
+            'additionalProperties': False,
+            'properties': {name: _schema_of(kind) for name, kind in kinds.items()}}
+
+
+def _schema_of(kind: type[Any]) -> dict[str, Any]:
+    return {'type': 'object', 'description': ' '.join((kind.__doc__ or '').split()),
+            'additionalProperties': False,
+            'properties': {spec.name: _schema_of_field(kind, spec) for spec in fields(kind)}}
+
+
+def _schema_of_field(kind: type[Any], spec: 'Field[Any]') -> dict[str, Any]:
+    element, many = element_type(kind, spec.name)
+    meta = spec.metadata
+    unit = f" [{meta['unit']}]" if meta.get('unit') else ''
+    own: dict[str, Any] = {'type': _SCHEMA[element]}
+    for key, source in (('minimum', 'at_least'), ('maximum', 'at_most')):
+        if meta.get(source) is not None:
+            own[key] = meta[source]
+    if meta.get('choices'):
+        own['enum'] = list(meta['choices'])
+    out = {'type': 'array', 'items': own} if many else own
+    default = list(spec.default) if many and spec.default is not MISSING else spec.default
+    return {**out, 'description': meta.get('description', '') + unit, 'default': default}
+
+
+def nearest(name: Any, choices: Any) -> str | None:
+    """Return the advice "did you mean ...?" for a ``name`` that is not among ``choices``."""
+    close = difflib.get_close_matches(str(name), [str(c) for c in choices], n=1, cutoff=0.5)
+    return f'did you mean {close[0]!r}?' if close else None
+
+
+_HINTS: dict[Any, dict[str, Any]] = {}
+
+
+def _hints(kind: Any) -> dict[str, Any]:
+    """Return the types of the fields of a dataclass; every one is declared by ``option``."""
+    if not is_dataclass(kind):
+        raise TypeError(f'{kind} is no dataclass of options')
+    if kind not in _HINTS:
+        _HINTS[kind] = get_type_hints(kind)
+    return _HINTS[kind]

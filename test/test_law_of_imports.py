@@ -7,20 +7,28 @@ import pytest
 
 PACKAGE = 'ros_inertial_id'
 ROOT = Path(__file__).parents[1] / PACKAGE
-# The floors of the README, the fourth and fifth with their stairs: a room imports from lower
-# numbers only.  A new file at the top of the package has to be given its floor here.
+# The floors of the README: a room imports from lower numbers only.
 FLOORS = {
     '__init__': 0, 'errors': 0, 'options': 1,
     'measurement': 2, 'dynamics': 2,
     'methods': 3, 'estimation': 3,
-    'mounting': 4.0, 'reading': 4.0, 'simulation': 4.0, 'excitation': 4.05,
-    'folding': 4.05, 'judging': 4.06, 'entries': 4.06, 'inherited_errors': 4.06,
-    'consistent_links': 4.07,
-    'identify': 4.1, 'identified_description': 4.2, 'identify_*': 4.2, 'online': 4.2,
-    'rigs': 4.2,
-    'config': 5.0, 'report': 5.0, 'console': 5.0, 'verbs': 5.1, 'verbs_rigs': 5.1,
-    'cli': 5.2, '__main__': 5.3,
-    'nodes': 6,
+    'identification': 4, 'simulation': 4,
+    'procedures': 5, 'excitation': 5,
+    'report': 6,
+    'cli': 7,
+    'nodes': 8,
+    'demonstration': 9,
+    '__main__': 10,
+}
+# What stands at the top of the package beside rooms.
+FILES_AT_THE_TOP = {'__init__', '__main__', 'errors', 'options'}
+# Sub-rooms: each imports from those before it in its list, and files of the room itself (contract,
+# recording, signals, ...) from none of them but as said.  Peers stand in one tuple.
+PEERS = ('closed_loop', 'rigid_body', 'suspended_platform', 'serial_arm')
+SUBROOMS = {
+    'methods': [('contract',), ('bodies',), PEERS, ('__init__',)],
+    'measurement': [('recording', 'signals', 'kalman', '__init__'), ('bags', 'bodies'),
+                    ('joints',), ('live',)],
 }
 MESSAGES = ('std_msgs', 'sensor_msgs', 'geometry_msgs', 'trajectory_msgs', 'diagnostic_msgs',
             'visualization_msgs', 'tf2_msgs', 'rosgraph_msgs', 'std_srvs', 'rcl_interfaces',
@@ -31,11 +39,7 @@ FILES = sorted(ROOT.rglob('*.py'))
 
 def room_of(path):
     """Return the room (folder or file at the top) of a path inside the package."""
-    return _named(path.relative_to(ROOT).parts[0].removesuffix('.py'))
-
-
-def _named(room):
-    return 'identify_*' if room.startswith('identify_') else room
+    return path.relative_to(ROOT).parts[0].removesuffix('.py')
 
 
 def imports(path):
@@ -57,9 +61,26 @@ def rooms_used(path):
     used = set()
     for name in imports(path):
         parts = name.split('.')
-        if parts[0] == PACKAGE and len(parts) > 1 and _named(parts[1]) in FLOORS:
-            used.add(_named(parts[1]))
+        if parts[0] == PACKAGE and len(parts) > 1 and parts[1] in FLOORS:
+            used.add(parts[1])
     return used - {room_of(path)}
+
+
+def subrooms_used(path):
+    """Return the other sub-rooms of its own room that a file imports from."""
+    room, own = path.relative_to(ROOT).parts[0], subroom_of(path)
+    known = {name for peers in SUBROOMS[room] for name in peers}
+    used = set()
+    for name in imports(path):
+        parts = name.split('.')
+        if parts[:2] == [PACKAGE, room] and len(parts) > 2 and parts[2] in known:
+            used.add(parts[2])
+    return used - {own}
+
+
+def subroom_of(path):
+    """Return the sub-room, or the file, of a path inside a room."""
+    return path.relative_to(ROOT).parts[1].removesuffix('.py')
 
 
 def users(*modules):
@@ -71,31 +92,72 @@ def users(*modules):
     return found
 
 
-def test_every_room_has_a_floor():
-    assert {room_of(path) for path in FILES} <= set(FLOORS)
+def test_every_room_has_a_floor_and_the_top_holds_only_rooms():
+    assert {room_of(path) for path in FILES} == set(FLOORS)
+    assert {p.stem for p in ROOT.glob('*.py')} == FILES_AT_THE_TOP
+    assert len(set(FLOORS) - FILES_AT_THE_TOP) <= 14
+    assert all(isinstance(floor, int) for floor in FLOORS.values())
 
 
 @pytest.mark.parametrize('path', FILES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_a_room_imports_only_from_below(path):
     floor = FLOORS[room_of(path)]
     too_high = {room for room in rooms_used(path) if FLOORS[room] >= floor}
+    # The public API names what it offers; each is imported when it is asked for.
+    if room_of(path) == '__init__':
+        return
     assert not too_high, f'{path.relative_to(ROOT)} of floor {floor} imports {sorted(too_high)}'
 
 
+@pytest.mark.parametrize('path', [p for p in FILES if room_of(p) in SUBROOMS],
+                         ids=lambda p: str(p.relative_to(ROOT)))
+def test_a_sub_room_imports_only_what_is_shared_by_name(path):
+    floors = {name: level for level, peers in enumerate(SUBROOMS[room_of(path)])
+              for name in peers}
+    own = floors[subroom_of(path)]
+    too_high = {name for name in subrooms_used(path) if floors[name] >= own}
+    # Files of the room's own floor serve each other, as those inside a sub-room do.
+    if (ROOT / room_of(path) / f'{subroom_of(path)}.py').exists() and own == 0:
+        too_high = {name for name in too_high if floors[name] > own}
+    assert not too_high, f'{path.relative_to(ROOT)} imports {sorted(too_high)}'
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    module = {'.'.join([PACKAGE, *p.relative_to(ROOT).with_suffix('').parts]): p for p in FILES}
+    graph = {name: {n for n in imports(path) if n in module and n != name}
+             for name, path in module.items()}
+    done, path = set(), []
+
+    def visit(name):
+        assert name not in path, ' -> '.join([*path[path.index(name):], name])
+        if name in done:
+            return
+        path.append(name)
+        for other in sorted(graph[name]):
+            visit(other)
+        done.add(path.pop())
+
+    for name in graph:
+        visit(name)
+
+
 def test_ros_lives_under_the_roof_and_nowhere_else():
-    assert set(users(*ROS)) <= {'nodes'}
+    assert set(users(*ROS)) <= {'nodes', 'demonstration'}
 
 
 def test_pinocchio_lives_in_dynamics():
     # Excitation plans with it; entries notes its version in the provenance.
-    assert set(users('pinocchio')) <= {'dynamics', 'excitation', 'entries'}
+    allowed = {'dynamics', 'excitation'}
+    strangers = {room: files for room, files in users('pinocchio').items() if room not in allowed}
+    assert strangers == {'identification': ['entries.py']}
 
 
 def test_mujoco_never_meets_what_it_is_the_oracle_of():
     assert set(users('mujoco')) <= {'simulation'}
     for path in FILES:
         if room_of(path) == 'simulation':
-            assert not rooms_used(path) & {'dynamics', 'methods', 'estimation', 'identify'}, path
+            assert not rooms_used(path) & {'dynamics', 'methods', 'estimation',
+                                           'identification'}, path
 
 
 def test_methods_and_estimation_are_introduced_by_the_spine():
@@ -113,6 +175,7 @@ def test_measurement_and_dynamics_do_not_know_each_other():
 
 
 def test_the_core_is_found_by_its_own_imports():
-    assert 'estimation' in rooms_used(ROOT / 'identify.py')
+    assert 'estimation' in rooms_used(ROOT / 'identification' / 'identify.py')
     assert 'errors' in rooms_used(ROOT / 'dynamics' / 'robot_model.py')
+    assert 'bodies' in subrooms_used(ROOT / 'methods' / 'rigid_body' / 'method.py')
     assert 'rclpy' in {name.split('.')[0] for name in imports(ROOT / 'nodes' / 'recorder.py')}

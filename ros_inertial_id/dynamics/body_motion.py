@@ -9,9 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import RobotModelError
 from .regressor import rotation_about
-
+from ..errors import RobotModelError
 
 NEXT, LAST = np.array([1, 2, 0]), np.array([2, 0, 1])
 

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import ConfigError, RobotModelError
 from .body_motion import apply, body_motions, cross, frame_of, twists
+from ..errors import ConfigError, RobotModelError
 
 POSITION_ROWS = {'point': (0, 1, 2), 'planar_point': (0, 1), 'axis': (0, 1, 2),
                  'weld': (0, 1, 2)}

@@ -10,6 +10,9 @@ import numpy as np
 
 from .regressor import body_rows, cross
 
+AXES = ('fx', 'fy', 'fz', 'nx', 'ny', 'nz')  # of the six rows: force, then torque
+ROW_UNITS = ('N',) * 3 + ('N m',) * 3
+
 
 def own_rows(body):
     """

@@ -13,8 +13,8 @@ back, the independent coordinates alone do not tell.  Errors say where and at wh
 
 import numpy as np
 
+from .mechanism import CLOSED, coupled, describe, SINGULAR
 from ..errors import RobotModelError
-from .mechanism import CLOSED, SINGULAR, coupled, describe
 
 STEP = 0.2      # cell size: [rad], or this share of the mechanism's reach [m]
 ROUNDS = 12     # Newton steps; quadratic convergence needs four

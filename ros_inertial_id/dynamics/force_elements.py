@@ -14,24 +14,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import ConfigError
-from ..options import option
 from .body_motion import body_motions, frame_of, twists
 from .friction import check_laws, friction_column, friction_parameters
 from .inertial_parameters import Parameter
+from ..errors import ConfigError
+from ..options import option
 
 
 @dataclass(frozen=True)
 class ForceOptions:
     """Which springs, dampers and friction the mechanism has."""
 
-    friction: tuple = option((), 'friction of joints, dependent ones too: "JOINT LAW ..." or '
+    friction: tuple[str, ...] = option((), 'friction of joints, dependent ones too: "JOINT LAW ..." or '
                              '"all LAW ..."')
     coulomb_width: float = option(
         0.0, 'speed over which Coulomb friction changes sign; 0: a step, below 0: found from the '
         'data for every joint', unit='rad/s or m/s')
-    springs: tuple = option((), 'springs: "joint JOINT [REST]", "between LINK LINK [LENGTH]"')
-    dampers: tuple = option((), 'dampers: "between LINK LINK"')
+    springs: tuple[str, ...] = option((), 'springs: "joint JOINT [REST]", "between LINK LINK [LENGTH]"')
+    dampers: tuple[str, ...] = option((), 'dampers: "between LINK LINK"')
 
 
 @dataclass(frozen=True)
@@ -102,9 +102,9 @@ def _refuse_doubles(elements):
     seen = set()
     for element in elements:
         p = element.parameter
-        if (p.name, p.shape) in seen:
+        if (p.name, p.nonlinear) in seen:
             raise ConfigError('option friction', found=f'{p.law} of {p.owner} twice')
-        seen.add((p.name, p.shape))
+        seen.add((p.name, p.nonlinear))
 
 
 def _element(robot, law, line, number):

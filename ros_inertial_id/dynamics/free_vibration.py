@@ -13,8 +13,8 @@ import numpy as np
 from scipy.linalg import eig
 from scipy.spatial.transform import Rotation
 
-from ..errors import EstimationError
 from .inertial_parameters import inertia_tensor
+from ..errors import EstimationError
 
 STEPS = 50
 

@@ -1,10 +1,10 @@
 """
 Friction laws as columns of the regressor: tau_friction = sum coefficient * column(q, v, a).
 
-A law is one function and one line of ``LAWS``.  A law may hold one shape constant that is not
+A law is one function and one line of ``LAWS``.  A law may hold one constant that is not
 linear (the width of Coulomb's step, the speed of Stribeck's); the constants tried for it become
 columns of their own, of which the estimation keeps one per joint and may then refine it
-(variable projection, Golub and Pereyra 1973; see estimation/shapes.py).
+(variable projection, Golub and Pereyra 1973; see estimation/nonlinear_parameters.py).
 
 Sources: the static model with stiction, Stribeck (atan) and viscous friction of
 static_friction_3dof; Armstrong-Helouvry, Dupont and Canudas de Wit 1994 for the exponential;
@@ -16,8 +16,8 @@ from typing import Callable
 
 import numpy as np
 
-from ..errors import ConfigError
 from .inertial_parameters import Parameter
+from ..errors import ConfigError
 
 STEP = 0.01  # [rad/s] over which S(v), the sign of the speed, changes within Stribeck's laws
 
@@ -25,9 +25,9 @@ STEP = 0.01  # [rad/s] over which S(v), the sign of the speed, changes within St
 @dataclass(frozen=True)
 class Law:
     """
-    column(q, v, a, shape) -> (...,) for one joint.
+    column(q, v, a, nonlinear) -> (...,) for one joint.
 
-    symbol, unit, scale : of the coefficient; shapes : constants tried, in ``shape_unit``
+    symbol, unit, scale : of the coefficient; nonlinear_values : constants tried, in ``nonlinear_unit``
     signed : the coefficient may be negative; others are >= 0 in a passive joint
     brakes : part of the friction curve, which as a whole never drives a passive joint
     """
@@ -36,73 +36,73 @@ class Law:
     unit: str
     scale: float
     column: Callable
-    shapes: tuple = (None,)
-    shape_unit: str = ''
+    nonlinear_values: tuple = (None,)
+    nonlinear_unit: str = ''
     signed: bool = False
     brakes: bool = True
 
 
-def viscous(q, v, a, shape):
+def viscous(q, v, a, nonlinear):
     """Return the column of fv [N m s/rad]: v."""
     return v
 
 
-def coulomb(q, v, a, shape):
+def coulomb(q, v, a, nonlinear):
     """Return the column of fc [N m]: tanh(v / width), sign(v) for a width of zero."""
-    return np.tanh(v / shape) if shape else np.sign(v)
+    return np.tanh(v / nonlinear) if nonlinear else np.sign(v)
 
 
-def coulomb_atan(q, v, a, shape):
+def coulomb_atan(q, v, a, nonlinear):
     """Return the column of fca [N m]: (2 / pi) atan(v / width)."""
-    return 2.0 / np.pi * np.arctan(v / shape) if shape else np.sign(v)
+    return 2.0 / np.pi * np.arctan(v / nonlinear) if nonlinear else np.sign(v)
 
 
-def asymmetric(q, v, a, shape):
+def asymmetric(q, v, a, nonlinear):
     """
     Return the column of fd [N m]: |tanh(v / width)|.
 
     Coulomb friction is fc + fd forwards, fc - fd backwards.  But for the reversals it is the
     column of ``offset``: ask for one of the two.
     """
-    return np.abs(coulomb(q, v, a, shape))
+    return np.abs(coulomb(q, v, a, nonlinear))
 
 
-def stiction(q, v, a, shape):
+def stiction(q, v, a, nonlinear):
     """Return the column of fs [N m]: S(v) = (2 / pi) atan(v / STEP)."""
     return coulomb_atan(q, v, a, STEP)
 
 
-def stribeck_atan(q, v, a, shape):
+def stribeck_atan(q, v, a, nonlinear):
     """Return the column of Coulomb minus stiction [N m]: (2 / pi) atan(delta |v|) S(v)."""
-    return 2.0 / np.pi * np.arctan(shape * np.abs(v)) * stiction(q, v, a, None)
+    return 2.0 / np.pi * np.arctan(nonlinear * np.abs(v)) * stiction(q, v, a, None)
 
 
-def stribeck(q, v, a, shape):
+def stribeck(q, v, a, nonlinear):
     """Return the column of stiction minus Coulomb [N m]: exp(-(v / vs)^2) tanh(v / STEP)."""
-    return np.exp(-(v / shape) ** 2) * np.tanh(v / STEP)
+    return np.exp(-(v / nonlinear) ** 2) * np.tanh(v / STEP)
 
 
-def power(q, v, a, shape):
+def power(q, v, a, nonlinear):
     """
     Return the column of fp [N m (s/rad)^n]: sign(v) |v|^n, n between a step and a line.
 
     Bends the curve between Coulomb's step and the viscous line: upwards like the drag of a
     lubricant (n = 2/3, Palmgren 1957), downwards (fp < 0) like Stribeck's.
     """
-    return np.sign(v) * np.abs(v) ** shape
+    return np.sign(v) * np.abs(v) ** nonlinear
 
 
-def offset(q, v, a, shape):
+def offset(q, v, a, nonlinear):
     """Return the column of a constant torque or sensor offset [N m]: 1."""
     return np.ones_like(v)
 
 
-def armature(q, v, a, shape):
+def armature(q, v, a, nonlinear):
     """Return the column of the reflected rotor inertia Ia [kg m^2]: a."""
     return a
 
 
-def spring(q, v, a, shape):
+def spring(q, v, a, nonlinear):
     """Return the column of ks [N m/rad]: q; with ``offset`` a spring of any rest position."""
     return q
 
@@ -141,26 +141,27 @@ def check_laws(names):
         raise ConfigError('friction laws are named twice', found=names)
 
 
-def friction_parameters(number, joint, laws, effort_limit, shapes=None):
+def friction_parameters(number, joint, laws, effort_limit, nonlinear_values=None):
     """
     Return the Parameters of joint ``number`` (counted from 1), one per column.
 
-    effort_limit : of the joint [N m]; the belief before data is zero +- that limit.
-    shapes : {law: value} to use instead of those tried.  Columns of one name with different
-        shapes are alternatives: at most one of them takes part in an estimate.
+    effort_limit : of the joint [N m]; the prior before data is zero +- that limit.
+    nonlinear_values : {law: value} to use instead of those tried.  Columns of one name with
+        different values are alternatives: at most one of them takes part in an estimate.
     """
     out = []
     for name in laws:
         law = LAWS[name]
-        tried = (shapes[name],) if shapes and name in shapes else law.shapes
+        given = nonlinear_values or {}
+        tried = (given[name],) if name in given else law.nonlinear_values
         out += [Parameter(f'{law.symbol}{number}', law.unit, law.scale, 0.0, effort_limit, joint,
-                          name, shape) for shape in tried]
+                          name, nonlinear) for nonlinear in tried]
     return out
 
 
 def friction_column(parameter, q, v, a):
     """Return the column (N,) of a friction Parameter for the samples (N,) of its joint."""
-    return LAWS[parameter.law].column(q, v, a, parameter.shape)
+    return LAWS[parameter.law].column(q, v, a, parameter.nonlinear)
 
 
 def passive_rows(parameters):

@@ -25,21 +25,21 @@ class Parameter:
     name : symbol with the number of its body or joint, for example ``Ixx2`` or ``fv3``
     unit : of the value
     scale : physical size that makes columns comparable (same unit)
-    nominal : value believed before any data (URDF) (same unit)
-    spread : standard deviation of that belief (same unit)
+    nominal : prior value, before any data (URDF) (same unit)
+    prior_sd : standard deviation of that prior (same unit)
     owner : link or joint it belongs to
     law : name of the friction law, '' for a parameter of a body
-    shape : value of the nonlinear constant inside the column (a friction width), else None
+    nonlinear : value of the nonlinear parameter inside the column (a friction width), else None
     """
 
     name: str
     unit: str
     scale: float
     nominal: float = 0.0
-    spread: float = 1.0
+    prior_sd: float = 1.0
     owner: str = ''
     law: str = ''
-    shape: float = None
+    nonlinear: float = None
 
 
 def body_parameters(number, link, nominal, reach):
@@ -47,14 +47,14 @@ def body_parameters(number, link, nominal, reach):
     Return the ten Parameters of body ``number`` (counted from 1).
 
     nominal : (10,) from the URDF; reach : size of the robot [m], bounds where mass can be.
-    The spread is the body's own mass placed anywhere within a third of the reach: a belief that
+    The prior standard deviation is the body's own mass placed anywhere within a third of the reach: a prior that
     hardly resists data, yet keeps what the data do not determine near the URDF.
     """
     mass = max(abs(nominal[0]), 0.1)
     arm = max(reach / 3.0, 0.05)
-    spread = (mass,) + (mass * arm,) * 3 + (mass * arm ** 2,) * 6
+    prior_sd = (mass,) + (mass * arm,) * 3 + (mass * arm ** 2,) * 6
     return [Parameter(f'{s}{number}', u, c, float(p), d, link)
-            for s, u, c, p, d in zip(SYMBOLS, UNITS, SCALES, nominal, spread)]
+            for s, u, c, p, d in zip(SYMBOLS, UNITS, SCALES, nominal, prior_sd)]
 
 
 def pseudo_inertia(parameters):

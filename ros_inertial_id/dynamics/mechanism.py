@@ -14,10 +14,10 @@ import numpy as np
 from scipy.linalg import qr
 from scipy.optimize import least_squares
 
+from .closure import constraint, Coupling, parse_closure, POSITION_ROWS
+from .robot_model import robot_from_options, RobotOptions
 from ..errors import ConfigError, RobotModelError
 from ..options import option
-from .closure import Coupling, constraint, parse_closure, POSITION_ROWS
-from .robot_model import RobotOptions, robot_from_options
 
 CLOSED = 1e-10         # largest closure error [m, -] of a solved configuration
 SINGULAR = 0.02        # ratio of singular values of the dependent Jacobian below it
@@ -28,12 +28,12 @@ FULL_RANK = 1e-7       # relative singular values of a Jacobian above it are str
 class MechanismOptions(RobotOptions):
     """How the tree of the robot description is closed, and which coordinates describe it."""
 
-    closures: tuple = option(
+    closures: tuple[str, ...] = option(
         (), 'loop closures, one per line: point A B, planar_point A B, axis A B, weld A B '
         '(links), coupling J K RATIO [OFFSET] (joints)')
-    independent: tuple = option(
+    independent: tuple[str, ...] = option(
         (), 'joints whose positions describe the mechanism; empty: chosen and reported')
-    start: tuple = option(
+    start: tuple[str, ...] = option(
         (), 'an assembled configuration, about: "JOINT POSITION" each; decides the branch')
 
 

@@ -21,10 +21,10 @@ STANDARD_GRAVITY = 9.81  # [m/s^2], the value of the papers
 class RobotOptions:
     """Which joints of the robot description move, and how the robot is mounted."""
 
-    joints: tuple = option((), 'joints that move; empty: all moving joints of the URDF')
-    locked_joints: tuple = option((), 'moving joints of the URDF that are held still')
-    locked_positions: tuple = option((), 'where they are held, one each; empty: 0',
-                                     unit='rad or m', item=float)
+    joints: tuple[str, ...] = option((), 'joints that move; empty: all moving joints of the URDF')
+    locked_joints: tuple[str, ...] = option((), 'moving joints of the URDF that are held still')
+    locked_positions: tuple[float, ...] = option((), 'where they are held, one each; empty: 0',
+                                     unit='rad or m')
     mounting: str = option(
         '', 'how the base is mounted: upright, rpy R P Y, gravity X Y Z, rho_phi RHO PHI, imu; '
         'empty: as the recording says, else upright')

@@ -37,6 +37,12 @@ class BaseParameters:
     def __len__(self):
         return len(self.independent)
 
+    def places(self) -> np.ndarray:
+        """Return (p,): column -> its place among the base parameters, -1 where it has none."""
+        out = np.full(len(self.parameters), -1)
+        out[self.independent] = np.arange(len(self))
+        return out
+
     def reduce(self, pi):
         """Return beta (b,) of standard parameters pi (p,)."""
         pi = np.asarray(pi)
@@ -59,9 +65,9 @@ class BaseParameters:
         """Return the base parameters (b,) of the nominal standard parameters."""
         return self.reduce([p.nominal for p in self.parameters])
 
-    def spread(self):
+    def prior_covariance(self):
         """Return the covariance (b, b) of the base parameters before any data."""
-        square = np.array([p.spread for p in self.parameters]) ** 2
+        square = np.array([p.prior_sd for p in self.parameters]) ** 2
         X = self.X
         return np.diag(square[self.independent]) + (X * square[self.dependent]) @ X.T
 

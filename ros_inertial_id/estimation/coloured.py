@@ -28,7 +28,7 @@ def autocovariances(residuals):
     return out
 
 
-def score_covariance(pairs, gamma, deviation, place):
+def score_covariance(pairs, gamma, standard_deviation, place):
     """
     Return sum over t, s of Z_t gamma(t - s) Z_s' (p, p), rows weighted by their deviation.
 
@@ -42,7 +42,7 @@ def score_covariance(pairs, gamma, deviation, place):
         for g, h in zip(block.groups, other.groups):
             where = place[g.columns]
             seen = np.flatnonzero(where >= 0)
-            Z = h.W[:, seen] / deviation[g.name] ** 2
+            Z = h.W[:, seen] / standard_deviation[g.name] ** 2
             L = len(gamma[g.name]) // 2
             smooth = oaconvolve(Z, gamma[g.name][:, None], axes=0)[L:L + len(Z)]
             out[np.ix_(where[seen], where[seen])] += Z.T @ smooth

@@ -1,7 +1,7 @@
 """
 Physically consistent parameters: full standard parameters that a robot of matter can have.
 
-    minimise  1/2 |A K x - b|^2  +  BELIEF sum over bodies of D(P, P0)  +  1/2 friction belief
+    minimise  1/2 |A K x - b|^2  +  PRIOR sum over bodies of D(P, P0)  +  1/2 friction prior
     where every pseudo-inertia P is positive definite and no friction drives the robot
 
 A, b are the weighted rows of the data about the base parameters K x; D is the log-det Bregman
@@ -19,16 +19,16 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, null_space, solve_triangular
 
+from .problem import effective_standard_deviation
 from ..dynamics.friction import passive_rows
 from ..dynamics.inertial_parameters import bodies, parameters_of, pseudo_inertia
 from ..errors import EstimationError
-from .problem import effective_deviation
 
-BELIEF = 0.1       # of D: one standard deviation is 2.6 times the nominal mass
+PRIOR = 0.1       # of D: one standard deviation is 2.6 times the nominal mass
 DISSIPATION = 0.1  # weight of -log(friction): shifts by 0.1 standard errors at one from zero
 NEWTON_STEPS = 200
 DECREMENT = 1e-10  # squared Newton decrement left: twice the distance of the objective from best
-THINNEST = 1e-3    # m of a nominal body without extent: its belief must have an inverse
+THINNEST = 1e-3    # m of a nominal body without extent: its prior must have an inverse
 ARMIJO = 0.1
 
 _UNIT = np.array([pseudo_inertia(row) for row in np.eye(10)])  # (10, 4, 4)
@@ -61,7 +61,7 @@ def consistent(problem, estimate, *, masses=None, total_mass=None, known=(), inh
 
     masses : {link: known mass [kg]}; total_mass : known sum of the masses of all moving links
     known : names of parameters to keep at nominal, give or take their spread
-    inherited : (b, k) errors of unit size that all rows share, see inherited_errors.py
+    inherited : (b, k) errors of unit size that all rows share, see identification/inherited_errors.py
     EstimationError when the known masses contradict one another or the links.
     """
     base = problem.base
@@ -90,7 +90,7 @@ class _Cost:
     A (b, b), b (b,), rest : weighted rows, |rest| what no parameters explain
     M, target : rows of the estimate times K, with a row for each known parameter
     body : (n, 10) columns of the bodies; nominal (n, 4, 4) their P0, inverse (n, 4, 4)
-    other : columns of no body; center, weight : their belief; C x >= 0 : passive friction
+    other : columns of no body; center, weight : their prior; C x >= 0 : passive friction
     """
 
     A: np.ndarray
@@ -128,7 +128,7 @@ class _Cost:
         residual = self.M @ x - self.target
         away = (x[self.other] - self.center) * self.weight
         return (0.5 * residual @ residual + 0.5 * away @ away
-                + BELIEF * (np.einsum('nij,nji->', self.inverse, P) - logdet)
+                + PRIOR * (np.einsum('nij,nji->', self.inverse, P) - logdet)
                 - DISSIPATION * np.log(slack).sum())
 
     def derivatives(self, x):
@@ -139,8 +139,8 @@ class _Cost:
         slope = np.einsum('nij,kji->nk', self.inverse, _UNIT) - np.einsum('nkii->nk', G)
         bend = np.einsum('nkij,nlji->nkl', G, G)
         for columns, first, second in zip(self.body, slope, bend):
-            gradient[columns] += BELIEF * first
-            hessian[np.ix_(columns, columns)] += BELIEF * second
+            gradient[columns] += PRIOR * first
+            hessian[np.ix_(columns, columns)] += PRIOR * second
         gradient[self.other] += (x[self.other] - self.center) * self.weight ** 2
         hessian[self.other, self.other] += self.weight ** 2
         slack = self.C @ x
@@ -151,7 +151,7 @@ class _Cost:
 
 def _cost(problem, estimate, known, inherited):
     parameters = problem.base.parameters
-    A, b, rest = problem.information.system(effective_deviation(problem, estimate.deviation))
+    A, b, rest = problem.factors.system(effective_standard_deviation(problem, estimate.standard_deviation))
     rows, target = estimate.system or (A, b)
     if inherited is not None:
         rows, target = _doubted(rows, target, inherited)
@@ -159,10 +159,10 @@ def _cost(problem, estimate, known, inherited):
     body = first[:, None] + np.arange(10)
     nominal = np.array([p.nominal for p in parameters])
     other = np.setdiff1d(np.arange(len(parameters)), body)
-    weight = 1.0 / np.array([p.spread for p in parameters])[other]
+    weight = 1.0 / np.array([p.prior_sd for p in parameters])[other]
     P0 = np.array([_believed(parameters[k:k + 10]) for k in first])
     kept = [k for k, p in enumerate(parameters) if p.name in known]
-    pins = np.eye(len(parameters))[kept] / np.array([[parameters[k].spread] for k in kept]
+    pins = np.eye(len(parameters))[kept] / np.array([[parameters[k].prior_sd] for k in kept]
                                                     ).reshape(-1, 1)
     return _Cost(A, b, rest, np.vstack([rows @ problem.base.matrix(), pins]),
                  np.concatenate([target, pins @ nominal]), body, P0, np.linalg.inv(P0), other,
@@ -180,7 +180,7 @@ def _believed(parameters):
     """Return P0 (4, 4) of ten Parameters; without a nominal mass, a ball as wide as believed."""
     if parameters[0].nominal > 0.0:
         return solid(np.array([[p.nominal for p in parameters]]))[0]
-    mass, inertia = parameters[0].spread, parameters[4].spread
+    mass, inertia = parameters[0].prior_sd, parameters[4].prior_sd
     return np.diag([inertia / 5.0] * 3 + [mass])  # second moments of a ball: m r^2 / 5
 
 
@@ -251,7 +251,7 @@ def _minimise(cost, x, free):
         reduced, slope = free.T @ hessian @ free, free.T @ gradient
         size = 1.0 / np.sqrt(np.diag(reduced))  # unit diagonal: kg and kg m^2 meet as equals
         scaled = reduced * size * size[:, None]
-        # Convex, so positive definite but for rounding where beliefs differ by many decades.
+        # Convex, so positive definite but for rounding where priors differ by many decades.
         factor = cho_factor(scaled + ROUNDING * np.eye(len(scaled)))
         move = -size * cho_solve(factor, size * slope)
         decrement = -float(slope @ move)

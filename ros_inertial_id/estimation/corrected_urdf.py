@@ -21,18 +21,18 @@ from xml.parsers import expat
 import numpy as np
 from scipy.optimize import nnls
 
-from ..dynamics.friction import LAWS, friction_column
+from .consistency import solid
+from ..dynamics.friction import friction_column, LAWS
 from ..dynamics.inertial_parameters import bodies, parameters_of, pseudo_inertia
 from ..dynamics.robot_model import link_placements
 from ..errors import EstimationError, RobotModelError
-from .consistency import solid
 
 TENSOR = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
 PLACES = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 SAME = 1e-12  # relative: numbers that did not change are not written anew
 
 
-def corrected_urdf(robot, parameters, values, region=None):
+def corrected_urdf(robot, parameters, values, validity_range=None):
     """
     Return the URDF text of ``robot`` with the inertias and friction of standard parameters.
 
@@ -55,7 +55,7 @@ def corrected_urdf(robot, parameters, values, region=None):
     for joint, tag in joints.items():
         if joint in robot.joint_names:
             limit = robot.velocity[robot.joint_names.index(joint)]
-            seen = (region or {}).get(joint, {}).get('v')
+            seen = (validity_range or {}).get(joint, {}).get('v')
             top = np.abs(seen).max() if seen else limit if np.isfinite(limit) else 1.0
             edits += _dynamics_edits(data, tag, damping_and_friction(parameters, values, joint,
                                                                      float(top)))

@@ -33,11 +33,11 @@ class DriveGains:
     gain_errors: dict
     params: np.ndarray
     cov_params: np.ndarray
-    deviation: dict
+    standard_deviation: dict
     relative_percent: float
 
 
-def solve_drive_gains(information, base, known=None, correlation=None):
+def solve_drive_gains(factors, base, known=None, correlation=None):
     """
     Return the DriveGains.
 
@@ -46,12 +46,12 @@ def solve_drive_gains(information, base, known=None, correlation=None):
     base : BaseParameters; known : {joint: gain} of the datasheet
     EstimationError when neither a load nor a gain is known, or the motion does not tell.
     """
-    groups, known = information.groups, dict(known or {})
+    groups, known = factors.groups, dict(known or {})
     strange = sorted(set(known) - set(groups))
     if strange:
         raise EstimationError('known gains of joints that are not there', found=strange,
                               exists=tuple(groups))
-    blocks = {name: _split(group, information.size) for name, group in groups.items()}
+    blocks = {name: _split(group, factors.size) for name, group in groups.items()}
     if not known and not any(np.any(load) for _, load, _ in blocks.values()):
         raise EstimationError(
             'gains cannot be known without a known load or one known gain',
@@ -59,12 +59,12 @@ def solve_drive_gains(information, base, known=None, correlation=None):
             do='record the same motion with a known load, or give a gain of the datasheet')
     inverse = _first_gains(blocks, base, known)
     free = [name for name in groups if name not in known]
-    scale = np.sqrt(np.diag(base.spread()))
-    deviation = dict.fromkeys(groups, 1.0)
+    scale = np.sqrt(np.diag(base.prior_covariance()))
+    standard_deviation = dict.fromkeys(groups, 1.0)
     for _ in range(3):
-        beta, inverse = _gauss_newton(blocks, inverse, free, deviation, scale)
-        deviation = _deviation(blocks, groups, inverse, beta, len(free))
-    covariance = _covariance(blocks, groups, inverse, beta, free, deviation, scale,
+        beta, inverse = _gauss_newton(blocks, inverse, free, standard_deviation, scale)
+        standard_deviation = _deviation(blocks, groups, inverse, beta, len(free))
+    covariance = _covariance(blocks, groups, inverse, beta, free, standard_deviation, scale,
                              correlation or {})
     error = dict(zip(free, np.sqrt(np.diag(covariance)[len(beta):])))
     square = sum(_rest(*blocks[n], inverse[n], beta) @ _rest(*blocks[n], inverse[n], beta)
@@ -73,13 +73,12 @@ def solve_drive_gains(information, base, known=None, correlation=None):
     return DriveGains(
         {n: float(1.0 / inverse[n]) for n in groups},
         {n: float(error.get(n, 0.0) / inverse[n] ** 2) for n in groups}, beta,
-        covariance[:len(beta), :len(beta)], deviation, float(100.0 * np.sqrt(square / whole)))
+        covariance[:len(beta), :len(beta)], standard_deviation, float(100.0 * np.sqrt(square / whole)))
 
 
 def _split(group, size):
     """Return rows (m, b), load (m,) and effort (m,) of a group's triangle."""
-    full = np.zeros((len(group.R), size))
-    full[:, group.columns] = group.R[:, :-2]
+    full = group.equations(size)
     return full[:, :-1], full[:, -1], group.R[:, -2]
 
 
@@ -89,7 +88,7 @@ def _rest(W, load, y, inverse, beta):
 
 def _first_gains(blocks, base, known):
     """Return joint -> 1 / gain to start from: every joint by itself, or by the known ones."""
-    scale, out = np.sqrt(np.diag(base.spread())), {}
+    scale, out = np.sqrt(np.diag(base.prior_covariance())), {}
     for name, (W, load, y) in blocks.items():
         if name in known:
             out[name] = 1.0 / known[name]
@@ -103,7 +102,7 @@ def _first_gains(blocks, base, known):
     return out
 
 
-def _system(blocks, inverse, beta, free, deviation, scale):
+def _system(blocks, inverse, beta, free, standard_deviation, scale):
     """Return Jacobian (m, b + f) in scaled unknowns and residual (m,), weighted."""
     J, rest = [], []
     for name, (W, load, y) in blocks.items():
@@ -111,20 +110,20 @@ def _system(blocks, inverse, beta, free, deviation, scale):
         rows[:, :len(beta)] = inverse[name] * W * scale
         if name in free:
             rows[:, len(beta) + free.index(name)] = inverse[name] * (W @ beta + load)
-        J.append(rows / deviation[name])
-        rest.append(_rest(W, load, y, inverse[name], beta) / deviation[name])
+        J.append(rows / standard_deviation[name])
+        rest.append(_rest(W, load, y, inverse[name], beta) / standard_deviation[name])
     return np.vstack(J), np.concatenate(rest)
 
 
-def _gauss_newton(blocks, inverse, free, deviation, scale):
+def _gauss_newton(blocks, inverse, free, standard_deviation, scale):
     """Return (base parameters, joint -> 1 / gain) of least effort residual."""
     inverse, beta = dict(inverse), np.zeros(len(scale))
     for _ in range(STEPS):
         # Given the gains the parameters are linear; then both move together.
-        J, rest = _system(blocks, inverse, np.zeros_like(beta), free, deviation, scale)
+        J, rest = _system(blocks, inverse, np.zeros_like(beta), free, standard_deviation, scale)
         linear, *_ = np.linalg.lstsq(J[:, :len(beta)], rest, rcond=1e-12)
         beta = scale * linear
-        J, rest = _system(blocks, inverse, beta, free, deviation, scale)
+        J, rest = _system(blocks, inverse, beta, free, standard_deviation, scale)
         step, *_ = np.linalg.lstsq(J, rest, rcond=1e-12)
         change = np.clip(step[len(beta):], -0.5, 0.5)  # relative: gains stay positive
         for name, relative in zip(free, change):
@@ -142,9 +141,9 @@ def _deviation(blocks, groups, inverse, beta, free):
             for name, group in groups.items()}
 
 
-def _covariance(blocks, groups, inverse, beta, free, deviation, scale, correlation):
+def _covariance(blocks, groups, inverse, beta, free, standard_deviation, scale, correlation):
     """Return the covariance (b + f, b + f) of parameters and inverse gains; refuse what is not."""
-    effective = {n: deviation[n] * np.sqrt(correlation.get(n, 1.0)) for n in groups}
+    effective = {n: standard_deviation[n] * np.sqrt(correlation.get(n, 1.0)) for n in groups}
     J, _ = _system(blocks, inverse, beta, free, effective, scale)
     _, s, Vt = np.linalg.svd(J, full_matrices=False)
     weak = s < 1e-9 * s[0]

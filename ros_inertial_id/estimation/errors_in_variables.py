@@ -9,10 +9,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..errors import EstimationError
 from .coloured import autocovariances, score_covariance, whiten
-from .problem import finish, group_deviation, two_step
+from .problem import finish, group_standard_deviation, two_step
 from .residuals import Residuals
+from ..errors import EstimationError
 
 GENERIC = 0.95  # ratio of singular values from which total least squares has no solution
 
@@ -26,8 +26,8 @@ def total(problem):
     conditioned regressor: where a direction of it is no larger than the errors, it refuses.
     Standard errors are those of weighted least squares at this solution.
     """
-    _, deviation = two_step(problem)
-    A, b, rest = problem.information.system(deviation)
+    _, standard_deviation = two_step(problem)
+    A, b, rest = problem.factors.system(standard_deviation)
     size = np.linalg.norm(A, axis=0)
     if size.min() <= 0.0:
         raise EstimationError('a parameter has no effect in the recording',
@@ -43,7 +43,7 @@ def total(problem):
                               found=f'weakest direction {smallest:.2e}, errors {s[-1]:.2e}',
                               do='use estimator: instrumental, or a richer motion')
     beta = -height * Vt[-1, :-1] / (size * Vt[-1, -1])
-    return finish(problem, beta, group_deviation(problem, beta), None)
+    return finish(problem, beta, group_standard_deviation(problem, beta), None)
 
 
 def instrumental(problem):
@@ -56,18 +56,18 @@ def instrumental(problem):
     that motion).  Of a Problem without ``instruments`` (segments left out) it returns the
     weighted estimate.
     """
-    beta, deviation = two_step(problem)
+    beta, standard_deviation = two_step(problem)
     if problem.instruments is None:
-        return finish(problem, beta, deviation, None)
+        return finish(problem, beta, standard_deviation, None)
     moments = _moments(problem)
-    scale = np.sqrt(np.diag(problem.base.spread()))
+    scale = np.sqrt(np.diag(problem.base.prior_covariance()))
     for _ in range(3):
-        ZW, Zy = _weighted(moments, deviation)
+        ZW, Zy = _weighted(moments, standard_deviation)
         beta = scale * np.linalg.lstsq(ZW * np.outer(scale, scale), scale * Zy, rcond=1e-13)[0]
-        deviation = group_deviation(problem, beta)
-    ZW, _ = _weighted(moments, deviation)
-    rows = whiten(_scores(problem, beta, deviation), ZW)
-    plain = finish(problem, beta, deviation, None)
+        standard_deviation = group_standard_deviation(problem, beta)
+    ZW, _ = _weighted(moments, standard_deviation)
+    rows = whiten(_scores(problem, beta, standard_deviation), ZW)
+    plain = finish(problem, beta, standard_deviation, None)
     # What no row shows has no error by the pseudo-inverse; least squares knows that it is large.
     half = scale[:, None] * np.linalg.pinv(rows * scale, rcond=1e-13)
     covariance = half @ half.T
@@ -77,24 +77,22 @@ def instrumental(problem):
                    determined=plain.determined & (error < scale), system=(rows, rows @ beta))
 
 
-def _scores(problem, beta, deviation):
+def _scores(problem, beta, standard_deviation):
     """Return the covariance (b, b) of Z'r weighted, r the residual of base parameters beta."""
     base = problem.base
-    place = np.full(len(base.parameters), -1)
-    place[base.independent] = np.arange(len(base))
+    place = base.places()
     values = base.expand(beta, np.zeros(len(base.parameters)))
     residuals = Residuals()
     for block in problem.read(base.parameters):
         residuals.add(block, {g.name: g.W @ values[g.columns] for g in block.groups})
     return score_covariance(problem.instruments(base.parameters), autocovariances(residuals),
-                            deviation, place)
+                            standard_deviation, place)
 
 
 def _moments(problem):
     """Return group -> (Z'W (b, b), Z'y (b,)) over all the data."""
     base = problem.base
-    keep = np.full(len(base.parameters), -1)
-    keep[base.independent] = np.arange(len(base))
+    keep = base.places()
     out = {}
     for block, other in problem.instruments(base.parameters):
         if not np.array_equal(block.t, other.t):
@@ -112,7 +110,7 @@ def _moments(problem):
     return out
 
 
-def _weighted(moments, deviation):
+def _weighted(moments, standard_deviation):
     """Return both moments summed over the groups by their weights."""
-    return [sum(group[k] / deviation[name] ** 2 for name, group in moments.items())
+    return [sum(group[k] / standard_deviation[name] ** 2 for name, group in moments.items())
             for k in range(2)]

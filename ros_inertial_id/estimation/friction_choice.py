@@ -12,7 +12,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .base_parameters import BaseParameters
+from .cross_validation import left_out_percent
 from .problem import Problem
+from .r_factors import merge
 
 WORSE = 1.01  # the chosen laws may leave this much more in unseen segments than all of them
 
@@ -40,7 +42,7 @@ def choose_laws(folds, base, estimator, correlation, laws):
     folds : Informations of the b base columns, of successive stretches of the data
     correlation : group -> autocorrelation time of the residual [samples]
     """
-    total = _merge(folds)
+    total = merge(folds)
     selection, reasons = np.arange(len(base)), {}
     small = base
     while True:
@@ -59,8 +61,9 @@ def choose_laws(folds, base, estimator, correlation, laws):
         gone = small.parameters[small.independent[weakest]]
         reasons[gone.owner, gone.law] = (False, *reasons[gone.owner, gone.law][1:])
         selection, small = np.delete(selection, weakest), without(small, weakest)
-    whole = _unseen(folds, np.arange(len(base)), base, estimator, correlation)
-    part = _unseen(folds, selection, small, estimator, correlation)
+    whole = left_out_percent(folds, base, estimator, correlation) or 0.0
+    part = left_out_percent([f.select(selection) for f in folds], small, estimator,
+                            correlation) or 0.0
     if part > WORSE * whole:
         small, selection = base, np.arange(len(base))
         reasons = {key: (True, *value[1:]) for key, value in reasons.items()}
@@ -87,23 +90,3 @@ def _optional(base, laws, groups):
         own = base.parameters[k]
         if own.law in laws and own.owner in groups and not np.any(row):
             yield i, base.parameters[k]
-
-
-def _merge(folds):
-    total = folds[0]
-    for fold in folds[1:]:
-        total = total.merge(fold)
-    return total
-
-
-def _unseen(folds, selection, base, estimator, correlation):
-    """Return the relative residual [%] of every fold under the estimate of the others."""
-    if len(folds) < 2:
-        return 0.0
-    folds, square, target = [f.select(selection) for f in folds], 0.0, 0.0
-    for k, fold in enumerate(folds):
-        others = _merge(folds[:k] + folds[k + 1:])
-        beta = estimator(Problem(others, base, correlation)).params
-        square += sum(g.residual(beta) ** 2 for g in fold.groups.values())
-        target += sum(g.target() ** 2 for g in fold.groups.values())
-    return float(100.0 * np.sqrt(square / target))

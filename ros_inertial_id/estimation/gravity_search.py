@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .r_factors import RFactors
 from ..dynamics.robot_model import STANDARD_GRAVITY
-from .information import Information
 
 DIRECTIONS = 60  # of the first search: 15 degrees apart
 STEPS = 30
@@ -25,7 +25,7 @@ class Minimum:
     cost: float
     covariance: np.ndarray
     params: np.ndarray
-    deviation: dict
+    standard_deviation: dict
     relative: float
 
 
@@ -34,21 +34,20 @@ class GravitySearch:
     """Information about [W0, Gx, Gy, Gz] of the base columns, and weights per group."""
 
     base: object
-    information: Information
+    factors: RFactors
     correlation: dict = None
-    deviation: dict = None
+    standard_deviation: dict = None
 
-    def system(self, gravity, deviation):
+    def system(self, gravity, standard_deviation):
         """Return the stacked weighted rows (m, b), targets (m,) and slopes (3, m, b)."""
         size, heavy = len(self.base), heavy_columns(self.base)
         A, y, G = [], [], []
-        for name, group in self.information.groups.items():
-            full = np.zeros((len(group.R), self.information.size))
-            full[:, group.columns] = group.R[:, :-2]
+        for name, group in self.factors.groups.items():
+            full = group.equations(self.factors.size)
             slope = np.zeros((3, len(full), size))
             for k in range(3):
                 slope[k][:, heavy] = full[:, size + k * len(heavy):][:, :len(heavy)]
-            scale = 1.0 / deviation[name] if deviation else 1.0
+            scale = 1.0 / standard_deviation[name] if standard_deviation else 1.0
             if self.correlation:
                 scale /= np.sqrt(self.correlation.get(name, 1.0))
             A.append(scale * (full[:, :size] + np.tensordot(gravity, slope, 1)))
@@ -56,39 +55,39 @@ class GravitySearch:
             G.append(scale * slope)
         return np.vstack(A), np.concatenate(y), np.concatenate(G, axis=1)
 
-    def minima(self, belief):
+    def minima(self, prior):
         """Return the best Minimum over all directions, and that of the opposite half-space."""
-        found = sorted((self._profile(d, belief), tuple(d)) for d in _sphere(DIRECTIONS))
-        best = min((self.refine(np.array(d), belief) for _, d in found[:3]),
+        found = sorted((self._profile(d, prior), tuple(d)) for d in _sphere(DIRECTIONS))
+        best = min((self.refine(np.array(d), prior) for _, d in found[:3]),
                    key=lambda m: m.cost)
-        weighed = GravitySearch(self.base, self.information, self.correlation, best.deviation)
-        best = weighed.refine(best.direction, belief)
-        return best, weighed.refine(-best.direction, belief)
+        weighed = GravitySearch(self.base, self.factors, self.correlation, best.standard_deviation)
+        best = weighed.refine(best.direction, prior)
+        return best, weighed.refine(-best.direction, prior)
 
-    def _profile(self, direction, belief):
-        A, y, _ = self.system(STANDARD_GRAVITY * direction, self.deviation)
-        return np.linalg.norm(y - A @ self._solve(A, y, belief))
+    def _profile(self, direction, prior):
+        A, y, _ = self.system(STANDARD_GRAVITY * direction, self.standard_deviation)
+        return np.linalg.norm(y - A @ self._solve(A, y, prior))
 
-    def _solve(self, A, y, belief):
-        if belief is not None:
-            A, y = np.vstack([A, belief[0]]), np.concatenate([y, belief[1]])
-        scale = np.sqrt(np.diag(self.base.spread()))
+    def _solve(self, A, y, prior):
+        if prior is not None:
+            A, y = np.vstack([A, prior[0]]), np.concatenate([y, prior[1]])
+        scale = np.sqrt(np.diag(self.base.prior_covariance()))
         change, *_ = np.linalg.lstsq(A * scale, y, rcond=1e-10)
         return scale * change
 
-    def refine(self, direction, belief):
+    def refine(self, direction, prior):
         """Return the Minimum that Gauss-Newton reaches from a direction (3,)."""
         length = 1.0
         for _ in range(STEPS):
-            A, y, G = self.system(STANDARD_GRAVITY * direction, self.deviation)
-            beta = self._solve(A, y, belief)
+            A, y, G = self.system(STANDARD_GRAVITY * direction, self.standard_deviation)
+            beta = self._solve(A, y, prior)
             T = tangent(direction)
             J = STANDARD_GRAVITY * np.einsum('kmb,b,kj->mj', G, beta, T)
             rest, whole = y - A @ beta, A
-            if belief is not None:
-                rest = np.concatenate([rest, belief[1] - belief[0] @ beta])
-                whole, J = np.vstack([A, belief[0]]), np.vstack([J, np.zeros((len(beta), 2))])
-            scale = np.sqrt(np.diag(self.base.spread()))
+            if prior is not None:
+                rest = np.concatenate([rest, prior[1] - prior[0] @ beta])
+                whole, J = np.vstack([A, prior[0]]), np.vstack([J, np.zeros((len(beta), 2))])
+            scale = np.sqrt(np.diag(self.base.prior_covariance()))
             basis = _orthonormal(whole * scale)
             J = J - basis @ (basis.T @ J)
             step, *_ = np.linalg.lstsq(J, rest - basis @ (basis.T @ rest), rcond=None)
@@ -97,25 +96,25 @@ class GravitySearch:
                 break
             direction = direction + T @ (length * step)
             direction = direction / np.linalg.norm(direction)
-        deviation, relative = self._residual(direction, beta)
-        return Minimum(direction, float(rest @ rest), np.linalg.pinv(J.T @ J), beta, deviation,
+        standard_deviation, relative = self._residual(direction, beta)
+        return Minimum(direction, float(rest @ rest), np.linalg.pinv(J.T @ J), beta, standard_deviation,
                        relative)
 
     def evidence(self, one, other):
         """Return the log likelihood ratio of two Minimum, each with its own variances."""
         out = 0.0
-        for name, group in self.information.groups.items():
+        for name, group in self.factors.groups.items():
             news = group.rows / (self.correlation or {}).get(name, 1.0)
-            out += news * np.log(other.deviation[name] / one.deviation[name])
+            out += news * np.log(other.standard_deviation[name] / one.standard_deviation[name])
         return float(out)
 
     def _residual(self, direction, beta):
-        bare = GravitySearch(self.base, self.information)
+        bare = GravitySearch(self.base, self.factors)
         A, y, _ = bare.system(STANDARD_GRAVITY * direction, None)
         error, out, low = y - A @ beta, {}, 0
-        for name, group in self.information.groups.items():
+        for name, group in self.factors.groups.items():
             high = low + len(group.R)
-            free = max(1.0, group.rows - (len(beta) + 2) / len(self.information.groups))
+            free = max(1.0, group.rows - (len(beta) + 2) / len(self.factors.groups))
             floor = 1e-12 * np.linalg.norm(y[low:high])
             out[name] = max(np.linalg.norm(error[low:high]), floor, 1e-300) / np.sqrt(free)
             low = high

@@ -1,8 +1,8 @@
 """
 Known parameters: values that need not be estimated, exact or with their uncertainty.
 
-What is known replaces the robot description's belief: nominal value and spread of the Parameter.
-The estimators that hear beliefs (ridge, and the consistent estimate) then keep it, and whatever
+What is known replaces the robot description's prior: nominal value and prior standard deviation of the Parameter.
+The estimators that hear priors (ridge, and the consistent estimate) then keep it, and whatever
 is grouped with it gets the rest: for an exact value that is the same as moving its columns to the
 measured side.
 """
@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from ..errors import ConfigError
 
-EXACT = 1e-6  # of the physical scale: the spread of what is taken as exact
+EXACT = 1e-6  # of the physical scale: the prior standard deviation of what is taken as exact
 
 
 def with_known(parameters, lines):
@@ -43,11 +43,11 @@ def with_known(parameters, lines):
                               'its parameters', found=repr(line))
         for k in single or owned:
             value = numbers[0] if numbers else out[k].nominal
-            spread = numbers[1] if len(numbers) == 2 else EXACT * out[k].scale
-            out[k] = replace(out[k], nominal=value, spread=spread)
+            prior_sd = numbers[1] if len(numbers) == 2 else EXACT * out[k].scale
+            out[k] = replace(out[k], nominal=value, prior_sd=prior_sd)
     return tuple(out)
 
 
 def is_known(parameter):
     """Return whether a Parameter is taken as exact."""
-    return parameter.spread <= 2.0 * EXACT * parameter.scale
+    return parameter.prior_sd <= 2.0 * EXACT * parameter.scale

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .problem import effective_deviation
+from .problem import effective_standard_deviation
 from .residuals import autocovariance, correlation_time
 
 LEAST = 0.02  # share of the residual's variance that is left to the torque at least
@@ -43,8 +43,8 @@ class MotionNoise:
 
     def errors(self, problem, estimate):
         """Return H (b, R): errors of the base parameters by R independent ones of unit size."""
-        deviation = effective_deviation(problem, estimate.deviation)
-        scores = sum(s / deviation[name] ** 2 for name, s in self.scores.items())
+        standard_deviation = effective_standard_deviation(problem, estimate.standard_deviation)
+        scores = sum(s / standard_deviation[name] ** 2 for name, s in self.scores.items())
         return estimate.cov_params @ scores / np.sqrt(scores.shape[1])
 
 
@@ -54,8 +54,7 @@ def motion_noise(pairs, base):
 
     base : BaseParameters of the columns of the blocks.  None where there are no pairs.
     """
-    place = np.full(len(base.parameters), -1)
-    place[base.independent] = np.arange(len(base))
+    place = base.places()
     scores, sums = {}, {}
     for block, errors, times in pairs:
         for group in block.groups:

@@ -43,7 +43,7 @@ class Payload:
     parameters: np.ndarray
     cov_params: np.ndarray
     determined: dict
-    deviation: dict
+    standard_deviation: dict
     relative_percent: float
 
     def to_dict(self):
@@ -57,51 +57,50 @@ class Payload:
                 'determined': self.determined, 'relative_percent': self.relative_percent}
 
 
-def solve_payload(information, cov_arm, correlation):
+def solve_payload(factors, cov_arm, correlation):
     """
     Return (parameters (10,), covariance (10, 10), deviation, relative residual) of a load.
 
     information : about [10 load columns, b arm columns], y what the bare arm's model leaves
     cov_arm : (b, b) of the arm's base parameters; correlation : group -> autocorrelation time
     """
-    deviation = dict.fromkeys(information.groups, 1.0)
+    standard_deviation = dict.fromkeys(factors.groups, 1.0)
     scale = np.array([1.0] + [0.1] * 3 + [0.01] * 6)
     for _ in range(4):  # two-step weights, settled
-        rows, target, arm = _stack(information, deviation, {})
+        rows, target, arm = _stack(factors, standard_deviation, {})
         A = rows * scale
         U, s, Vt = np.linalg.svd(A, full_matrices=False)
         good = s > 1e-10 * s[0]
         inverse = np.where(good, 1.0 / np.where(good, s, 1.0), 0.0)
         pi = scale * ((Vt.T * inverse) @ (U.T @ target))
-        padded = np.concatenate([pi, np.zeros(information.size - 10)])
-        deviation = {n: max(g.residual(padded) / np.sqrt(max(g.rows - 10 / len(
-            information.groups), 1.0)), 1e-12 * g.target(), 1e-300)
-            for n, g in information.groups.items()}
-    rows, target, arm = _stack(information, deviation, correlation)
+        padded = np.concatenate([pi, np.zeros(factors.size - 10)])
+        standard_deviation = {n: max(g.residual(padded) / np.sqrt(max(g.rows - 10 / len(
+            factors.groups), 1.0)), 1e-12 * g.target(), 1e-300)
+            for n, g in factors.groups.items()}
+    rows, target, arm = _stack(factors, standard_deviation, correlation)
     U, s, Vt = np.linalg.svd(rows * scale, full_matrices=False)
     inverse = np.where(s > 1e-10 * s[0], 1.0 / np.maximum(s, 1e-300), 1e6)
     half = scale[:, None] * (Vt.T * inverse)
     H = half @ (U.T @ arm)
-    groups = information.groups.values()
+    groups = factors.groups.values()
     relative = np.sqrt(sum(g.residual(padded) ** 2 for g in groups)
                        / max(sum(g.target() ** 2 for g in groups), 1e-300))
-    return pi, half @ half.T + H @ cov_arm @ H.T, deviation, float(100.0 * relative)
+    return pi, half @ half.T + H @ cov_arm @ H.T, standard_deviation, float(100.0 * relative)
 
 
-def _stack(information, deviation, correlation):
+def _stack(factors, standard_deviation, correlation):
     """Return weighted load rows (m, 10), targets (m,) and arm rows (m, b)."""
     rows, target = [], []
-    for name, group in information.groups.items():
-        full = np.zeros((len(group.R), information.size))
-        full[:, group.columns] = group.R[:, :-2]
-        sigma = deviation[name] * np.sqrt(correlation.get(name, 1.0))
+    for name, group in factors.groups.items():
+        full = group.equations(factors.size)
+        sigma = standard_deviation[name] * np.sqrt(correlation.get(name, 1.0))
         rows.append(full / sigma)
         target.append(group.R[:, -2] / sigma)
     rows = np.vstack(rows)
     return rows[:, :10], np.concatenate(target), rows[:, 10:]
 
 
-def describe_payload(link, frame, placement, pi, covariance, deviation, relative):
+def describe_payload(link, frame, placement, pi, covariance, standard_deviation, relative):
     """
     Return the Payload of ten parameters about a link's joint frame.
 
@@ -128,4 +127,4 @@ def describe_payload(link, frame, placement, pi, covariance, deviation, relative
     bounded = np.sqrt(np.diag(covariance)) < limits
     return Payload(link, frame, float(value[0]), value[1:4], value[4:].reshape(3, 3),
                    float(error[0]), error[1:4], error[4:].reshape(3, 3), pi, covariance,
-                   dict(zip(SYMBOLS, bounded.tolist())), deviation, relative)
+                   dict(zip(SYMBOLS, bounded.tolist())), standard_deviation, relative)

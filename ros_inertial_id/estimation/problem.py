@@ -8,8 +8,8 @@ from typing import Callable
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from .r_factors import triangle
 from ..errors import EstimationError
-from .information import triangle
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Problem:
         whose motion is free of the noise of the first
     """
 
-    information: object
+    factors: object
     base: object
     correlation: dict
     read: Callable = None
@@ -41,10 +41,10 @@ class Estimate:
 
     params : (b,); cov_params : (b, b) covariance; bse : (b,) standard errors
     data_bse : (b,) standard errors of the data alone, inf where they say nothing
-    determined : (b,) bool, whether the data alone say more than the belief before them
+    determined : (b,) bool, whether the data alone say more than the prior before them
     deviation : group -> standard deviation of its residual [unit of the group]
     correlation : as used; condition_number : of the weighted base regressor (unscaled columns)
-    rank : number of directions in which the data alone say more than the belief before them
+    rank : number of directions in which the data alone say more than the prior before them
     system : (A (b, b), target (b,)) of whitened rows that say what the data do, None where those
         of the information are the ones that were solved
     """
@@ -54,7 +54,7 @@ class Estimate:
     bse: np.ndarray
     data_bse: np.ndarray
     determined: np.ndarray
-    deviation: dict
+    standard_deviation: dict
     correlation: dict
     condition_number: float
     rank: int
@@ -63,17 +63,17 @@ class Estimate:
 
 def two_step(problem):
     """Return (params (b,), deviation) of least squares weighted by its own residuals."""
-    beta = solve(problem.information.system(), problem.base)
-    deviation = group_deviation(problem, beta)
+    beta = solve(problem.factors.system(), problem.base)
+    standard_deviation = group_standard_deviation(problem, beta)
     for _ in range(2):
-        beta = solve(problem.information.system(deviation), problem.base)
-        deviation = group_deviation(problem, beta)
-    return beta, deviation
+        beta = solve(problem.factors.system(standard_deviation), problem.base)
+        standard_deviation = group_standard_deviation(problem, beta)
+    return beta, standard_deviation
 
 
-def group_deviation(problem, beta):
+def group_standard_deviation(problem, beta):
     """Return the residual standard deviation per group; parameters shared out evenly."""
-    groups = problem.information.groups
+    groups = problem.factors.groups
     share = len(beta) / len(groups)
     out, exact = {}, 0.0
     for name, group in groups.items():
@@ -84,18 +84,18 @@ def group_deviation(problem, beta):
         exact = max(exact, 1e-12 * group.target() / np.sqrt(group.rows))
     # Exact rows (simulations, an axis at rest) must not outweigh all others beyond reason.
     floor = max(exact, 1e-6 * max(out.values()), 1e-300)
-    return {name: float(max(deviation, floor)) for name, deviation in out.items()}
+    return {name: float(max(standard_deviation, floor)) for name, standard_deviation in out.items()}
 
 
-def effective_deviation(problem, deviation):
+def effective_standard_deviation(problem, standard_deviation):
     """Return group -> deviation of its rows as if they were independent: fewer, or noisier."""
-    return {name: d * np.sqrt(problem.correlation.get(name, 1.0)) for name, d in deviation.items()}
+    return {name: d * np.sqrt(problem.correlation.get(name, 1.0)) for name, d in standard_deviation.items()}
 
 
 def solve(system, base):
     """Return the least squares solution, of minimum change from nominal where it is free."""
     A, b, _ = system
-    scale = np.sqrt(np.diag(base.spread()))
+    scale = np.sqrt(np.diag(base.prior_covariance()))
     nominal = base.nominal()
     change, *_ = np.linalg.lstsq(A * scale, b - A @ nominal, rcond=1e-13)
     return nominal + scale * change
@@ -109,16 +109,16 @@ def least_squares(A, b):
 
 def prior_rows(base):
     """Return (A, b) of the rows L^-1 (beta - nominal) = 0, with L L' = spread."""
-    factor = np.linalg.cholesky(base.spread())
+    factor = np.linalg.cholesky(base.prior_covariance())
     inverse = solve_triangular(factor, np.eye(len(base)), lower=True)
     return inverse, inverse @ base.nominal()
 
 
-def finish(problem, beta, deviation, prior):
+def finish(problem, beta, standard_deviation, prior):
     """Return the Estimate of params found with these weights, ``prior`` rows or None."""
-    A, _, _ = problem.information.system(effective_deviation(problem, deviation))
-    factor = np.linalg.cholesky(problem.base.spread())
-    # Columns whitened by the belief: a singular value s is a direction known to 1/s of it.
+    A, _, _ = problem.factors.system(effective_standard_deviation(problem, standard_deviation))
+    factor = np.linalg.cholesky(problem.base.prior_covariance())
+    # Columns whitened by the prior: a singular value s is a direction known to 1/s of it.
     _, s, Vt = np.linalg.svd(A @ factor)
     floor = s > 1e-12 * s[0]
     inverse = np.where(floor, 1.0 / np.where(floor, s, 1.0), 1e12)
@@ -129,8 +129,8 @@ def finish(problem, beta, deviation, prior):
         kept = 1.0 / np.sqrt(s ** 2 + 1.0)
     half = (factor @ Vt.T) * kept
     covariance = half @ half.T
-    spread = np.sqrt(np.diag(problem.base.spread()))
-    weighted_rows = problem.information.system(deviation)[0]
+    spread = np.sqrt(np.diag(problem.base.prior_covariance()))
+    weighted_rows = problem.factors.system(standard_deviation)[0]
     return Estimate(beta, covariance, np.sqrt(np.diag(covariance)), data_bse,
-                    data_bse < spread, deviation, dict(problem.correlation),
+                    data_bse < spread, standard_deviation, dict(problem.correlation),
                     float(np.linalg.cond(weighted_rows)), int((s > 1.0).sum()))

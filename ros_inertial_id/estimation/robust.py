@@ -11,10 +11,10 @@ from dataclasses import replace
 import numpy as np
 from scipy.stats import norm
 
-from ..errors import EstimationError
-from .information import Information
 from .problem import finish, solve, two_step
+from .r_factors import RFactors
 from .rows import weigh
+from ..errors import EstimationError
 
 TUNING = 1.345   # 95 % as efficient as least squares on Gaussian errors
 PASSES = 20      # over the data
@@ -33,18 +33,18 @@ def robust(problem):
     without error.  Reads the data again several times; of a Problem without ``read`` (segments
     left out) it returns the weighted estimate.
     """
-    beta, deviation = two_step(problem)
+    beta, standard_deviation = two_step(problem)
     if problem.read is None:
-        return finish(problem, beta, deviation, None)
+        return finish(problem, beta, standard_deviation, None)
     floor = {name: max(1e-12 * group.target() / np.sqrt(group.rows), 1e-300)
-             for name, group in problem.information.groups.items()}  # exact data
+             for name, group in problem.factors.groups.items()}  # exact data
     for _ in range(PASSES):
-        information, tallies = _reweigh(problem, beta, deviation)
-        new = {name: max(deviation[name] * np.sqrt(square / (rows * _SQUARE)), floor[name])
+        factors, tallies = _reweigh(problem, beta, standard_deviation)
+        new = {name: max(standard_deviation[name] * np.sqrt(square / (rows * _SQUARE)), floor[name])
                for name, (square, _, rows) in tallies.items()}
-        beta = solve(information.system(new), problem.base)
-        change = max(abs(new[name] / deviation[name] - 1.0) for name in new)
-        deviation = new
+        beta = solve(factors.system(new), problem.base)
+        change = max(abs(new[name] / standard_deviation[name] - 1.0) for name in new)
+        standard_deviation = new
         if change < SETTLED:
             break
     else:
@@ -54,28 +54,27 @@ def robust(problem):
     # sigma^2 mean(psi^2) / mean(psi')^2 instead of sigma^2: what the wild rows cost.
     loss = {name: np.sqrt(square / rows) / max(inside / rows, 1e-3)
             for name, (square, inside, rows) in tallies.items()}
-    estimate = finish(problem, beta, {n: deviation[n] * loss[n] for n in deviation}, None)
-    return replace(estimate, deviation={n: float(d) for n, d in deviation.items()})
+    estimate = finish(problem, beta, {n: standard_deviation[n] * loss[n] for n in standard_deviation}, None)
+    return replace(estimate, standard_deviation={n: float(d) for n, d in standard_deviation.items()})
 
 
-def _reweigh(problem, beta, deviation):
+def _reweigh(problem, beta, standard_deviation):
     """Return the Information of rows by weight, and {group: [sum psi^2, rows inside, rows]}."""
     base = problem.base
-    keep = np.full(len(base.parameters), -1)
-    keep[base.independent] = np.arange(len(base))
-    information = Information(len(base))
-    tallies = {name: [0.0, 0, 0] for name in problem.information.groups}
+    keep = base.places()
+    factors = RFactors(len(base))
+    tallies = {name: [0.0, 0, 0] for name in problem.factors.groups}
     for block in problem.read(base.parameters):
         weights = {}
         for group in block.groups:
             place = keep[group.columns]
             seen = np.flatnonzero(place >= 0)
-            u = (group.y - group.W[:, seen] @ beta[place[seen]]) / deviation[group.name]
+            u = (group.y - group.W[:, seen] @ beta[place[seen]]) / standard_deviation[group.name]
             size = np.abs(u)
             weights[group.name] = TUNING / np.maximum(size, TUNING)
             tally = tallies[group.name]
             tally[0] += float(np.sum(np.minimum(size, TUNING) ** 2))
             tally[1] += int(np.count_nonzero(size < TUNING))
             tally[2] += len(u)
-        information.fold(weigh(block, weights), keep)
-    return information, tallies
+        factors.accumulate(weigh(block, weights), keep)
+    return factors, tallies

@@ -5,9 +5,11 @@ Everything comes from the information's triangles and running sums; nothing read
 """
 
 import numpy as np
-from scipy.stats import chi2, f as fisher, t as student
+from scipy.stats import chi2
+from scipy.stats import f as fisher
+from scipy.stats import t as student
 
-from .problem import effective_deviation
+from .problem import effective_standard_deviation
 
 LAGS = 20
 DECISIVE = 0.5  # share of a parameter's variance that one direction has to explain (Belsley)
@@ -16,7 +18,7 @@ DECISIVE = 0.5  # share of a parameter's variance that one direction has to expl
 def independent_rows(problem):
     """Return how many rows' worth of news the data hold, after their correlation."""
     return sum(g.rows / problem.correlation.get(name, 1.0)
-               for name, g in problem.information.groups.items())
+               for name, g in problem.factors.groups.items())
 
 
 def confidence_intervals(problem, estimate, confidence=0.95):
@@ -34,7 +36,7 @@ def essential_parameters(problem, estimate, level=0.05):
     on until an F-test of all that went against the full model rejects at ``level`` (Pham and
     Gautier 1991; Janot, Vandanjon and Gautier 2014).
     """
-    A, b, rest = problem.information.system(effective_deviation(problem, estimate.deviation))
+    A, b, rest = problem.factors.system(effective_standard_deviation(problem, estimate.standard_deviation))
     size = np.maximum(np.linalg.norm(A, axis=0), 1e-300)
     U, s, Vt = np.linalg.svd(A / size, full_matrices=False)
     inverse = 1.0 / np.maximum(s, 1e-12 * s[0])
@@ -67,7 +69,7 @@ def condition_causes(problem, estimate, count=3):
     1980): the parameters whose variance comes by more than half from a weak direction are those
     that the data cannot tell apart (two or more), or hardly move (one).
     """
-    A, _, _ = problem.information.system(estimate.deviation)
+    A, _, _ = problem.factors.system(estimate.standard_deviation)
     size = np.linalg.norm(A, axis=0)
     names = problem.base.names()
     still = [n for n, s in zip(names, size) if s == 0.0]

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..estimation.information import one_thread
 from .feasible import clearances, finest_grid
 from .objective import Objective
+from ..estimation.r_factors import one_thread
 
 CHUNK = 1000  # samples at once
 POSTURES = 1000  # of one period, for the collision check
@@ -46,7 +46,7 @@ class Assessment:
     """use : Use; information : (b, b) of all its samples; postures (k, n) along one period."""
 
     use: Use
-    information: np.ndarray
+    factors: np.ndarray
     postures: np.ndarray
 
 
@@ -59,7 +59,7 @@ def assess(problem, x):
 def _assess(problem, x):
     times = finest_grid(problem)
     count = len(times)
-    joints, outside, gap, information, postures = {}, -np.inf, np.inf, 0.0, []
+    joints, outside, gap, factors, postures = {}, -np.inf, np.inf, 0.0, []
     for low in range(0, count, CHUNK):
         part = Objective(problem, times[low:low + CHUNK])
         q, v, a = part.motion(x)
@@ -69,10 +69,10 @@ def _assess(problem, x):
         left, nearest = clearances(part, tree)
         outside, gap = max(outside, left.max()), min(gap, nearest.min())
         share = part.samples / count
-        information = information + share * part.information(rows)
+        factors = factors + share * part.factors(rows)
         postures.append(q.T)
     postures = np.concatenate(postures)[::max(count // POSTURES, 1)]
-    return Assessment(Use(joints, float(outside), float(gap)), information, postures)
+    return Assessment(Use(joints, float(outside), float(gap)), factors, postures)
 
 
 def describe(design):

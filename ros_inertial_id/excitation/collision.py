@@ -15,8 +15,8 @@ import coal
 import numpy as np
 import pinocchio as pin
 
-from ..errors import MotionError
 from .capsules import Capsules
+from ..errors import MotionError
 
 RANDOM_POSTURES = 300
 OBSTACLES = {'box': 6, 'sphere': 4, 'cylinder': 5}  # kind: how many numbers

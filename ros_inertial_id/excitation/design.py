@@ -5,22 +5,36 @@ Base columns of the mounting(s) -> search -> check on a grid ten times finer -> 
 Sources: Swevers et al. 1997; Troebinger et al., section II-B.2.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 import os
 import time
+from typing import Any
 
 import numpy as np
 
-from ..errors import MotionError
-from ..options import check_ranges
 from .assessment import assess, describe, Use
 from .criteria import CRITERIA
 from .fourier import FourierMotion
 from .limits import Limits
 from .problem import check_postures, design_parameters, DesignOptions, motion_problem
 from .workers import search
+from ..errors import MotionError
+from ..methods import METHODS
+from ..options import check_ranges, DESIGN, options_from, read_blocks
 
-__all__ = ['design', 'design_parameters', 'Design', 'DesignOptions', 'Progress']
+__all__ = ['design', 'design_parameters', 'Design', 'DesignOptions', 'load_design', 'Progress']
+
+
+def load_design(path: str = '', changes: Mapping[str, Any] | None = None) -> DesignOptions:
+    """
+    Return the DesignOptions of a configuration file's design block, single ones changed.
+
+    path : of the YAML file, '' for defaults; changes : {option: value}
+    """
+    blocks = read_blocks(path, tuple(METHODS)) if path else {}
+    values = {**(blocks.get(DESIGN) or {}), **(changes or {})}
+    return options_from(DesignOptions, values, path or 'the options')
 
 
 @dataclass(frozen=True)
@@ -123,7 +137,7 @@ def _nothing_found(robot, problem, last, refusal):
 def _finished(robot, options, problem, base, shapes, x, effort):
     motion = motion_at(robot, problem, x)
     result = assess(problem, x)
-    singular = np.sqrt(np.maximum(np.linalg.eigvalsh(result.information)[::-1], 0.0))
+    singular = np.sqrt(np.maximum(np.linalg.eigvalsh(result.factors)[::-1], 0.0))
     return Design(robot, options, motion, options.criterion,
                   float(CRITERIA[options.criterion].report(singular)),
                   float(singular[0] / singular[-1]), singular, tuple(base.names()), result.use,

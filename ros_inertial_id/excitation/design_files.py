@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import yaml
 
-from ..errors import MotionError
 from .page import page
+from ..errors import MotionError
 
 FILES = ('motion.yaml', 'motion.csv', 'joint_trajectory.json', 'motion.html')
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..dynamics.friction import LAWS
 from .capsules import Capsules
 from .criteria import search_value
 from .fourier import basis
 from .limits import Limits
-from .regressor_adjoint import Chain, TreePass, cross, dot
+from .regressor_adjoint import Chain, cross, dot, TreePass
+from ..dynamics.friction import LAWS
 
 FRICTION_STEP = 1e-6  # [rad, rad/s, rad/s^2] for the slope of a friction law
 TOOL_UNIT = 0.3  # [m] what counts like the whole range of a joint
@@ -105,13 +105,13 @@ class Objective:
         for j, (own, columns) in enumerate(self.rows):
             W = np.einsum('xcb,xb->cb', Y[:, own], tree.s[:, j])
             if self.problem.friction[j]:
-                W = np.vstack([W, [LAWS[law].column(*(x[j] for x in motion), shape)
-                                   for _, law, shape in self.problem.friction[j]]])
+                W = np.vstack([W, [LAWS[law].column(*(x[j] for x in motion), nonlinear)
+                                   for _, law, nonlinear in self.problem.friction[j]]])
             rows.append(W)
             tau.append(self.problem.nominal[columns] @ W)
         return tree, Y, rows, np.array(tau)
 
-    def information(self, rows):
+    def factors(self, rows):
         """Return G (b, b): of the motion's samples and of what was known before."""
         size = len(self.problem.columns)
         G = np.zeros((size, size))
@@ -123,7 +123,7 @@ class Objective:
         """Return (value, gradient) at coordinates x (n m,)."""
         q, v, a = self.motion(x)
         tree, Y, rows, tau = self.evaluate(q, v, a)
-        value, slope = search_value(self.problem.criterion, self.information(rows), sharpness)
+        value, slope = search_value(self.problem.criterion, self.factors(rows), sharpness)
         too_far, gradient = self._joints_broken(x, strength)
         broken, tau_bar, body_bars = self._places_broken(tau, tree, strength)
         shape = (len(q), self.tiles[1], self.samples)
@@ -153,11 +153,11 @@ class Objective:
         bars = list(bars)
         for j, (W_bar, laws) in enumerate(zip(W_bars, self.problem.friction)):
             motion = [tree.q[j], tree.v[j], tree.a[j]]
-            for row, (_, law, shape) in zip(W_bar, laws):
+            for row, (_, law, nonlinear) in zip(W_bar, laws):
                 for k in range(3):
                     up, down = list(motion), list(motion)
                     up[k], down[k] = motion[k] + FRICTION_STEP, motion[k] - FRICTION_STEP
-                    slope = (LAWS[law].column(*up, shape) - LAWS[law].column(*down, shape))
+                    slope = (LAWS[law].column(*up, nonlinear) - LAWS[law].column(*down, nonlinear))
                     bars[k][j] += row * slope / (2.0 * FRICTION_STEP)
         return bars
 

@@ -15,7 +15,7 @@ caption{text-align:left;color:#666}th{font-weight:600}
 #keys span{margin-right:1em;white-space:nowrap}
 #keys i{display:inline-block;width:1.2em;height:.3em;margin-right:.3em;vertical-align:middle}
 </style></head><body>
-<h1>@TITLE@</h1>@NOTICES@@TABLE@
+<h1>@TITLE@</h1>@NOTICESTABLE@
 <h2>The arm (drag to turn)</h2><canvas id="arm"></canvas>
 <div id="controls"><button id="play">Pause</button>
 <label>speed <select id="speed"><option>0.1</option><option>0.5</option>

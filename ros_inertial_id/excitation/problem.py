@@ -9,11 +9,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..dynamics.robot_model import gravity_from_mounting, RobotOptions
-from ..errors import MotionError
-from ..methods import serial_arm
-from ..mounting import structural_base
-from ..options import option
 from .collision import enclosing_capsules, wanted_shapes
 from .criteria import CRITERIA
 from .feasible import postures_allowed, random_postures
@@ -21,6 +16,13 @@ from .fourier import rest_space
 from .limits import find_limits
 from .objective import MotionProblem
 from .regressor_adjoint import Chain
+from ..dynamics.robot_model import gravity_from_mounting, RobotOptions
+from ..errors import MotionError
+from ..identification.mounting import structural_base
+from ..methods.serial_arm import SerialArm
+from ..options import option
+
+serial_arm = SerialArm()
 
 POSTURES = 2000  # tried before a box is called infeasible
 
@@ -44,31 +46,30 @@ class DesignOptions(RobotOptions):
     processes: int = option(0, 'processes that search; 0: one per core, at most 4; 1: none '
                             'besides this', at_least=0, at_most=64)
     seed: int = option(0, 'of the random motions', at_least=0)
-    mountings: tuple = option((), 'mountings the motion is to serve at once, each in the words of '
+    mountings: tuple[str, ...] = option((), 'mountings the motion is to serve at once, each in the words of '
                               'mounting:; empty: that one alone')
-    friction: tuple = option((), 'friction laws whose columns take part; empty: inertial columns '
+    friction: tuple[str, ...] = option((), 'friction laws whose columns take part; empty: inertial columns '
                              'alone, as published')
     coulomb_width: float = option(0.05, 'speed over which Coulomb friction changes sign',
                                   unit='rad/s', at_least=1e-4, at_most=10.0)
-    sigma: tuple = option((), 'standard deviation of the torque measurement, one for all joints '
-                          'or one each; empty: 1', unit='N m', item=float)
-    start: tuple = option((), 'positions the motion starts at and returns to; empty: anywhere',
-                          unit='rad or m', item=float)
+    sigma: tuple[float, ...] = option((), 'standard deviation of the torque measurement, one for all joints '
+                          'or one each; empty: 1', unit='N m')
+    start: tuple[float, ...] = option((), 'positions the motion starts at and returns to; empty: anywhere',
+                          unit='rad or m')
     start_at_offset: bool = option(False, 'start at the mean position, as published')
-    lower: tuple = option((), 'lowest positions, before the URDF', unit='rad or m', item=float)
-    upper: tuple = option((), 'highest positions, before the URDF', unit='rad or m', item=float)
-    velocity: tuple = option((), 'velocity limits, before the URDF', unit='rad/s', item=float)
-    acceleration: tuple = option((), 'acceleration limits; empty: none', unit='rad/s^2',
-                                 item=float)
-    effort: tuple = option((), 'torque limits for the nominal model, before the URDF',
-                           unit='N m', item=float)
+    lower: tuple[float, ...] = option((), 'lowest positions, before the URDF', unit='rad or m')
+    upper: tuple[float, ...] = option((), 'highest positions, before the URDF', unit='rad or m')
+    velocity: tuple[float, ...] = option((), 'velocity limits, before the URDF', unit='rad/s')
+    acceleration: tuple[float, ...] = option((), 'acceleration limits; empty: none', unit='rad/s^2')
+    effort: tuple[float, ...] = option((), 'torque limits for the nominal model, before the URDF',
+                           unit='N m')
     end_effector: str = option('', 'link that box and sphere bound; empty: the last that moves')
-    box: tuple = option((), 'xmin ymin zmin xmax ymax zmax of the end effector in the base frame',
-                        unit='m', item=float)
+    box: tuple[float, ...] = option((), 'xmin ymin zmin xmax ymax zmax of the end effector in the base frame',
+                        unit='m')
     sphere: float = option(0.0, 'least distance of the end effector from the base', unit='m',
                            at_least=0.0)
     collisions: bool = option(True, 'keep the collision primitives of the URDF apart')
-    obstacles: tuple = option((), 'what stands around in the base frame [m]: box X Y Z LX LY LZ, '
+    obstacles: tuple[str, ...] = option((), 'what stands around in the base frame [m]: box X Y Z LX LY LZ, '
                               'sphere X Y Z R, cylinder X Y Z R LENGTH (upright)')
 
 
@@ -118,7 +119,7 @@ def _friction(robot, base):
         parameter = base.parameters[k]
         if k >= 10 * len(robot):
             out[robot.joint_names.index(parameter.owner)].append(
-                (place, parameter.law, parameter.shape))
+                (place, parameter.law, parameter.nonlinear))
     return tuple(map(tuple, out))
 
 

@@ -11,8 +11,8 @@ import numpy as np
 import pinocchio as pin
 import yaml
 
-from ..errors import MotionError
 from .playback import check_course
+from ..errors import MotionError
 
 APPROACH, MOTION = 400, 2000  # samples of the way to the start, and of one period
 

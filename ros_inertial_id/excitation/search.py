@@ -82,7 +82,7 @@ def _candidates(problem, fine, dense, number, x):
     x = shrink(problem, fine, dense, x)
     if x is None:
         return []
-    G = fine.information(fine.evaluate(*fine.motion(x))[2])
+    G = fine.factors(fine.evaluate(*fine.motion(x))[2])
     return [Candidate(number, x, reported_value(problem.criterion, G))]
 
 

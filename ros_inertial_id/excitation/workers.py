@@ -5,8 +5,8 @@ The processes are started as this module, not by ``multiprocessing``, whose chil
 caller's main program first: a node or script with all it needs, for a search that needs arrays.
 """
 
-from multiprocessing.connection import Connection, wait
 from multiprocessing import Pipe
+from multiprocessing.connection import Connection, wait
 import os
 import pickle
 import subprocess
@@ -15,8 +15,8 @@ import time
 
 from threadpoolctl import threadpool_limits
 
-from ..errors import MotionError
 from .search import keep_pages, restart
+from ..errors import MotionError
 
 POLL = 0.1  # [s]
 

@@ -9,8 +9,8 @@ which are filtered as the torque was), and a JointSpaceState on a uniform clock 
 import numpy as np
 
 from . import signals
-from .drives import joint_side
-from .kinematic_state import JointSpaceState, Surroundings
+from .joints.drives import joint_side
+from .joints.kinematic_state import JointSpaceState, Surroundings
 from ..errors import RecordingError
 
 WARM_UP = 50  # samples from which the period of the clock is read
@@ -68,7 +68,7 @@ class LiveMotion:
         self._cutoff, self.measured_velocity, self.lag = cutoff, measured_velocity, lag
         self._turn, self._shift = turn, shift
         self._takers, self._loads = {}, {}
-        self.origin_ns, self.gaps, self.heard = None, 0, 0
+        self.origin_ns, self.gaps, self.received = None, 0, 0
         self._reset()
 
     def _reset(self):
@@ -100,7 +100,7 @@ class LiveMotion:
 
     def move(self, t, q, v=None):
         """Add samples of the motion, (N, n) at t (N,) [s]."""
-        self.heard += len(t)
+        self.received += len(t)
         rows = np.hstack([q, v]) if self.measured_velocity else np.asarray(q)
         longest = max(signals.LONGEST_GAP, 10 * (self._period or 0.0))
         before = self._motion
@@ -154,8 +154,8 @@ class LiveMotion:
     def known_until(self):
         """Return the time of the newest motion, of the loads if they are not late by a gap."""
         newest = self._motion.t[-1]
-        heard = [w.t[-1] - self._shift for w in self._loads.values() if len(w.t)]
-        late = [t for t in heard if newest - signals.LONGEST_GAP < t < newest]
+        received = [w.t[-1] - self._shift for w in self._loads.values() if len(w.t)]
+        late = [t for t in received if newest - signals.LONGEST_GAP < t < newest]
         return min(late, default=newest)
 
     def _margin(self):

@@ -22,7 +22,7 @@ class Channel:
     type : ROS type, for example ``sensor_msgs/msg/JointState``
     stamp_ns : (n,) int64, time of measurement (header stamp; receive time without a header)
     received_ns : (n,) int64, time of reception (the bag's own clock)
-    fields : name -> array with leading axis n (see measurement/messages.py for each type);
+    fields : name -> array with leading axis n (see measurement/bags/messages.py for each type);
         a value that a message did not carry is NaN
     names : labels of axis 1 of the fields (joints, markers); empty where there is none
     frame_id : frame of the header, '' where there is none

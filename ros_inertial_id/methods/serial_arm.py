@@ -9,18 +9,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .contract import Method
 from ..dynamics.friction import check_laws, friction_column, friction_parameters
 from ..dynamics.inertial_parameters import body_parameters
 from ..dynamics.regressor import BLOCK, RegressorBlock, RowGroup, tree_rows
-from ..dynamics.robot_model import RobotOptions, robot_from_options
+from ..dynamics.robot_model import robot_from_options, RobotOptions
 from ..errors import ConfigError
-from ..measurement.drives import effort_map, motor_speeds
-from ..measurement.kinematic_state import (JointSpaceState, observe_joints,
-                                           SignalOptions)
+from ..measurement.joints.drives import effort_map, motor_speeds
+from ..measurement.joints.kinematic_state import JointSpaceState, observe_joints, SignalOptions
 from ..measurement.live import listen_to_efforts, listen_to_joints, LiveMotion
 from ..options import option
 
-NAME = 'serial_arm'
 UNIT = 'N m'
 USUAL = ('viscous', 'coulomb', 'offset', 'armature')
 # Free inertias swallow what bends the friction curve and what pulls like a spring (cables,
@@ -34,7 +33,7 @@ TURNING = ('viscous', 'coulomb', 'coulomb_atan', 'armature')  # laws that such a
 class FrictionOptions:
     """Which friction the joints have."""
 
-    friction: tuple = option(
+    friction: tuple[str, ...] = option(
         ('auto',), 'friction laws of every joint, see dynamics/friction.py; auto: viscous, '
         'coulomb, offset, armature, and for a consistent estimate spring and power too')
     coulomb_width: float = option(
@@ -47,32 +46,84 @@ class Options(RobotOptions, SignalOptions, FrictionOptions):
     """All options of the method; the recorder and nodes declare them as parameters."""
 
 
-def build(urdf, options, gravity_base):
-    """Return the RobotModel of a URDF text under gravity (3,) in the base frame [m/s^2]."""
-    robot = robot_from_options(urdf, options, gravity_base)
-    return replace(robot, motors=motor_speeds(options, len(robot)))
+class SerialArm(Method):
+    """Joint torques of a tree robot: rows of one joint each, in N m (N)."""
 
+    name = 'serial_arm'
+    Options = Options
+    predicts_live = True
 
-def parameters(robot, options):
-    """Return the Parameters of all columns: ten per body, then friction joint by joint."""
-    laws = friction_laws(options)
-    check_laws(laws)
-    if options.coulomb_width > 10.0:
-        raise ConfigError('option coulomb_width', expected='at most 10 rad/s',
-                          found=options.coulomb_width)
-    shapes = {'coulomb': options.coulomb_width} if options.coulomb_width >= 0 else None
-    out = []
-    for i, link in enumerate(robot.link_names):
-        out += body_parameters(i + 1, link, robot.inertias[i], robot.reach())
-    for j, joint in enumerate(robot.joint_names):
-        limit = robot.effort[j] if robot.effort[j] > 0 else 100.0
-        out += friction_parameters(j + 1, joint, laws, limit, shapes)
-    for j in robot.motors:  # what several joints turn brakes by its own speed, not by theirs
-        limit = robot.effort[j] if robot.effort[j] > 0 else 100.0
-        own = friction_parameters(j + 1, robot.joint_names[j] + MOTOR,
-                                  [law for law in laws if law in TURNING], limit, shapes)
-        out += [replace(p, name=p.name.rstrip('0123456789') + f'm{j + 1}') for p in own]
-    return tuple(out)
+    def build(self, urdf, options, gravity_base):
+        """Return the RobotModel of a URDF text under gravity (3,) in the base frame [m/s^2]."""
+        robot = robot_from_options(urdf, options, gravity_base)
+        return replace(robot, motors=motor_speeds(options, len(robot)))
+
+    def parameters(self, robot, options):
+        """Return the Parameters of all columns: ten per body, then friction joint by joint."""
+        laws = friction_laws(options)
+        check_laws(laws)
+        if options.coulomb_width > 10.0:
+            raise ConfigError('option coulomb_width', expected='at most 10 rad/s',
+                              found=options.coulomb_width)
+        shapes = {'coulomb': options.coulomb_width} if options.coulomb_width >= 0 else None
+        out = []
+        for i, link in enumerate(robot.link_names):
+            out += body_parameters(i + 1, link, robot.inertias[i], robot.reach())
+        for j, joint in enumerate(robot.joint_names):
+            limit = robot.effort[j] if robot.effort[j] > 0 else 100.0
+            out += friction_parameters(j + 1, joint, laws, limit, shapes)
+        for j in robot.motors:  # what several joints turn brakes by its own speed, not by theirs
+            limit = robot.effort[j] if robot.effort[j] > 0 else 100.0
+            own = friction_parameters(j + 1, robot.joint_names[j] + MOTOR,
+                                      [law for law in laws if law in TURNING], limit, shapes)
+            out += [replace(p, name=p.name.rstrip('0123456789') + f'm{j + 1}') for p in own]
+        return tuple(out)
+
+    def observe(self, recording, robot, options):
+        """Return the JointSpaceObservation of the robot's joints in a Recording."""
+        return observe_joints(recording, robot.joint_names, options)
+
+    def regress(self, state, robot, parameters):
+        """Yield the RegressorBlocks of a JointSpaceState; columns as ``parameters``."""
+        bodies = 10 * len(robot)
+        levers = {k: _lever(robot, p) for k, p in enumerate(parameters) if k >= bodies}
+        friction = [[k for k, lever in levers.items() if lever[j]] for j in range(len(robot))]
+        columns = [np.concatenate([_body_columns(robot.subtree(j)), friction[j]]).astype(int)
+                   for j in range(len(robot))]
+        dissipation = [_friction(state, j, [(parameters[k], levers[k]) for k in friction[j]])
+                       for j in range(len(robot))]
+        for low in range(0, len(state.t), BLOCK):
+            part = slice(low, low + BLOCK)
+            rows = tree_rows(robot, state.q[part], state.v[part], state.a[part])
+            groups = []
+            for j, joint in enumerate(robot.joint_names):
+                W = np.concatenate([rows[j], dissipation[j][:, part]])
+                groups.append(RowGroup(joint, 'N' if robot.prismatic[j] else UNIT, columns[j], W.T,
+                                       state.tau[part, j], state.tau_raw[part, j]))
+            yield RegressorBlock(state.t[part], state.segment, tuple(groups))
+
+    def random_state(self, robot, samples, rng):
+        """Return a JointSpaceState of random motion: what the structure alone can show."""
+        size = (samples, len(robot))
+        prismatic = np.asarray(robot.prismatic)
+        q = np.where(prismatic, rng.uniform(-1.0, 1.0, size), rng.uniform(-np.pi, np.pi, size))
+        v, a = rng.uniform(-3.0, 3.0, size), rng.uniform(-10.0, 10.0, size)
+        none = np.zeros(size)
+        return JointSpaceState(np.arange(samples, dtype=float), 0, q, v, a, none, none)
+
+    def validity_range(self, state, robot):
+        """Return joint -> {q, v, a: (N,)}: the quantities whose range bounds where a model holds."""
+        return {joint: {name: getattr(state, name)[:, j] for name in ('q', 'v', 'a')}
+                for j, joint in enumerate(robot.joint_names)}
+
+    def live(self, robot, options, lag, found):
+        """Return the LiveMotion of the robot's joints while it runs; see methods/contract.py."""
+        out = LiveMotion(options.cutoff, options.velocity == 'measured', lag,
+                         effort_map(options, len(robot)))
+        motion = options.joint_states_topic or 'joint_states'
+        listen_to_joints(out, motion, robot.joint_names, options)
+        listen_to_efforts(out, options.effort_topic or motion, robot.joint_names)
+        return out
 
 
 def friction_laws(options):
@@ -80,31 +131,6 @@ def friction_laws(options):
     if tuple(options.friction) != ('auto',):
         return tuple(options.friction)
     return USUAL + (UNHIDDEN if getattr(options, 'consistent', False) else ())
-
-
-def observe(recording, robot, options):
-    """Return the JointSpaceObservation of the robot's joints in a Recording."""
-    return observe_joints(recording, robot.joint_names, options)
-
-
-def regress(state, robot, parameters):
-    """Yield the RegressorBlocks of a JointSpaceState; columns as ``parameters``."""
-    bodies = 10 * len(robot)
-    levers = {k: _lever(robot, p) for k, p in enumerate(parameters) if k >= bodies}
-    friction = [[k for k, lever in levers.items() if lever[j]] for j in range(len(robot))]
-    columns = [np.concatenate([_body_columns(robot.subtree(j)), friction[j]]).astype(int)
-               for j in range(len(robot))]
-    dissipation = [_friction(state, j, [(parameters[k], levers[k]) for k in friction[j]])
-                   for j in range(len(robot))]
-    for low in range(0, len(state.t), BLOCK):
-        part = slice(low, low + BLOCK)
-        rows = tree_rows(robot, state.q[part], state.v[part], state.a[part])
-        groups = []
-        for j, joint in enumerate(robot.joint_names):
-            W = np.concatenate([rows[j], dissipation[j][:, part]])
-            groups.append(RowGroup(joint, 'N' if robot.prismatic[j] else UNIT, columns[j], W.T,
-                                   state.tau[part, j], state.tau_raw[part, j]))
-        yield RegressorBlock(state.t[part], state.segment, tuple(groups))
 
 
 def _lever(robot, parameter):
@@ -121,7 +147,7 @@ def _friction(state, joint, pairs):
             p, *(_turned(x, joint, lever) for x in (q, v, a))) for p, lever in chosen], axis=1)
 
     out = np.empty((len(pairs), len(state.t)))
-    sharp = [k for k, (p, _) in enumerate(pairs) if p.shape is not None]
+    sharp = [k for k, (p, _) in enumerate(pairs) if p.nonlinear is not None]
     plain = [k for k in range(len(pairs)) if k not in sharp]
     if plain:
         out[plain] = columns([pairs[k] for k in plain])(state.q, state.v, state.a).T
@@ -136,29 +162,3 @@ def _turned(x, joint, lever):
 
 def _body_columns(bodies):
     return np.concatenate([np.arange(10 * b, 10 * b + 10) for b in bodies])
-
-
-def random_state(robot, samples, rng):
-    """Return a JointSpaceState of random motion: what the structure alone can show."""
-    size = (samples, len(robot))
-    prismatic = np.asarray(robot.prismatic)
-    q = np.where(prismatic, rng.uniform(-1.0, 1.0, size), rng.uniform(-np.pi, np.pi, size))
-    v, a = rng.uniform(-3.0, 3.0, size), rng.uniform(-10.0, 10.0, size)
-    none = np.zeros(size)
-    return JointSpaceState(np.arange(samples, dtype=float), 0, q, v, a, none, none)
-
-
-def region(state, robot):
-    """Return joint -> {q, v, a: (N,)}: the quantities whose range bounds where a model holds."""
-    return {joint: {name: getattr(state, name)[:, j] for name in ('q', 'v', 'a')}
-            for j, joint in enumerate(robot.joint_names)}
-
-
-def live(robot, options, lag, found):
-    """Return the LiveMotion of the robot's joints while it runs; see methods/__init__.py."""
-    out = LiveMotion(options.cutoff, options.velocity == 'measured', lag,
-                     effort_map(options, len(robot)))
-    motion = options.joint_states_topic or 'joint_states'
-    listen_to_joints(out, motion, robot.joint_names, options)
-    listen_to_efforts(out, options.effort_topic or motion, robot.joint_names)
-    return out

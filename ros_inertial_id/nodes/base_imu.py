@@ -4,11 +4,11 @@ import numpy as np
 from rclpy.node import Node
 from sensor_msgs.msg import Imu
 
-from ..errors import InertialIdError
-from ..identify import imu_gravity
-from ..measurement.messages import decode
-from ..measurement.recording import Recording
 from .conversions import every, stream
+from ..errors import InertialIdError
+from ..identification.robot import imu_gravity
+from ..measurement.bags.messages import decode
+from ..measurement.recording import Recording
 
 AVERAGE = 1.0  # [s] of samples behind a direction
 CHANGE = np.deg2rad(1.0)  # a smaller change is no new mounting

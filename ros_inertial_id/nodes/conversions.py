@@ -5,14 +5,15 @@ import importlib
 import time
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
-from rcl_interfaces.msg import (FloatingPointRange, IntegerRange, ParameterDescriptor,
-                                ParameterType)
+from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor, ParameterType
 from rclpy.clock import Clock, ClockType
 from rclpy.exceptions import ParameterUninitializedException
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 from std_srvs.srv import Trigger
+
+from ..options import element_type
 
 LEVELS = {'ok': DiagnosticStatus.OK, 'warn': DiagnosticStatus.WARN,
           'error': DiagnosticStatus.ERROR}
@@ -66,7 +67,7 @@ def declare_options(node, kind, defaults=None, fixed=(), prefix=''):
     prefix : before the names of the fields, for example ``design.``
     """
     defaults = defaults or kind()
-    return kind(**{spec.name: _declare(node, prefix, spec, getattr(defaults, spec.name),
+    return kind(**{spec.name: _declare(node, prefix, (kind, spec), getattr(defaults, spec.name),
                                        spec.name in fixed) for spec in fields(kind)})
 
 
@@ -75,7 +76,8 @@ def read_options(node, kind, prefix=''):
     return kind(**{spec.name: _value(node, prefix, spec) for spec in fields(kind)})
 
 
-def _declare(node, prefix, spec, default, fixed):
+def _declare(node, prefix, kind_spec, default, fixed):
+    kind, spec = kind_spec
     meta, name = spec.metadata, prefix + spec.name
     unit = f" [{meta['unit']}]" if meta.get('unit') else ''
     choices = f" (one of {', '.join(map(str, meta['choices']))})" if meta.get('choices') else ''
@@ -95,7 +97,7 @@ def _declare(node, prefix, spec, default, fixed):
         if default:
             node.declare_parameter(name, list(default), descriptor)
         else:  # an empty list has no type of its own in ROS
-            texts = meta.get('item', str) is str
+            texts = element_type(kind, spec.name)[0] is str
             descriptor.type = (ParameterType.PARAMETER_STRING_ARRAY if texts
                                else ParameterType.PARAMETER_DOUBLE_ARRAY)
             node.declare_parameter(name, Parameter.Type.STRING_ARRAY if texts

@@ -22,17 +22,17 @@ from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 import yaml
 
+from .conversions import declare_options, diagnostics, every, latched, read_options
+from .motion_design import MotionDesign
+from .recorder_dialogue import RecorderDialogue
+from .running import run
+from .streams import Streams
 from ..errors import InertialIdError, MotionError, RecordingError
 from ..excitation.fourier import read_motion
 from ..excitation.playback import Guard, HORIZON, plan_course
 from ..excitation.rehearsal import check_kinematics, rehearse
 from ..measurement.live import carried
 from ..options import check_ranges, option
-from .conversions import declare_options, diagnostics, every, latched, read_options
-from .motion_design import MotionDesign
-from .recorder_dialogue import RecorderDialogue
-from .running import run
-from .streams import Streams
 
 WATCH = 0.02  # [s] between looks at the joint states
 PIECE = 0.1  # [s] between pieces; each covers more than two of them

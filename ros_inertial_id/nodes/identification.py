@@ -21,19 +21,19 @@ from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import Trigger
 import yaml
 
-from ..config import load_options
-from ..console import read_text
-from ..errors import ConfigError, InertialIdError, RecordingError
-from ..estimation.identified_model import IdentifiedModel, plain
-from ..identify import identify, options_class
-from ..identify_payload import identify_payload
-from ..measurement.bag import read_bag
-from ..methods import METHODS
-from ..options import check_ranges, option
-from ..report import summary, write_report
 from .conversions import declare_options, diagnostics, every, latched, read_options, table
 from .online import Online
 from .running import run
+from ..cli.console import read_text
+from ..errors import ConfigError, InertialIdError, RecordingError
+from ..identification.identify import identify
+from ..identification.model import IdentifiedModel, plain
+from ..identification.settings import load_options, options_class
+from ..measurement.bags.bag import read_bag
+from ..methods import METHODS
+from ..options import check_ranges, option
+from ..procedures.payload import identify_payload
+from ..report import summary, write_report
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class NodeOptions:
                              'one identified last')
     out: str = option('', 'folder for model.yaml and report.html; empty: not written')
     online: bool = option(False, 'estimate while the robot moves, on ~/online_parameters')
-    topics: tuple = option(('joint_states',), 'topics to learn from online')
+    topics: tuple[str, ...] = option(('joint_states',), 'topics to learn from online')
 
 
 class Identification(Node):

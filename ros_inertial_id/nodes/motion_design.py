@@ -6,14 +6,13 @@ import threading
 
 import numpy as np
 
-from ..config import load_design
+from .conversions import declare_options, read_options
 from ..dynamics.robot_model import gravity_from_mounting, robot_from_options
 from ..errors import InertialIdError
 from ..excitation.collision import wanted_shapes
-from ..excitation.design import design, DesignOptions
+from ..excitation.design import design, DesignOptions, load_design
 from ..excitation.design_files import write_design
 from ..options import check_ranges
-from .conversions import declare_options, read_options
 
 PREFIX = 'design.'
 

@@ -3,10 +3,10 @@
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import Trigger
 
-from ..errors import InertialIdError
-from ..online import OnlineIdentification
 from .conversions import every, latched, table
 from .streams import Streams
+from ..errors import InertialIdError
+from ..procedures.online import OnlineIdentification
 
 PERIOD = 1.0  # [s] from one estimate to the next
 

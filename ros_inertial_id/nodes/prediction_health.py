@@ -11,7 +11,7 @@ class PredictionHealth:
     """The running residual of every row group of an IdentifiedModel, and excursions."""
 
     def __init__(self, model):
-        self._region = model.region
+        self._region = model.validity_range
         fit = model.statistics.get('validation', model.statistics['training'])['filtered']
         self.promised = fit['rms']
         self._square = dict.fromkeys(self.promised, 0.0)

@@ -17,12 +17,12 @@ from rclpy.node import Node
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
-from ..errors import InertialIdError, RecordingError
-from ..measurement.bag import BagWriter
-from ..measurement.messages import DECODERS, encode_string
-from ..options import check_ranges, option
 from .conversions import declare_options, DEPTH, diagnostics, every, latched, message_class, stream
 from .running import run
+from ..errors import InertialIdError, RecordingError
+from ..measurement.bags.bag import BagWriter
+from ..measurement.bags.messages import DECODERS, encode_string
+from ..options import check_ranges, option
 
 STRING = 'std_msgs/msg/String'
 SETTABLE = {'name', 'mounting'}  # of the next bag
@@ -33,7 +33,7 @@ FLUSH = 0.4  # [s] what a killed recorder loses at most, also of a topic that fe
 class RecorderOptions:
     """What is recorded and where to."""
 
-    topics: tuple = option(('joint_states',), 'topics to record, of any type with a decoder')
+    topics: tuple[str, ...] = option(('joint_states',), 'topics to record, of any type with a decoder')
     out: str = option('recordings', 'folder of the bags')
     name: str = option('', 'name of the next bag; empty: date and time')
     storage: str = option('mcap', 'storage of the bag', choices=('mcap', 'sqlite3'))

@@ -11,7 +11,7 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
 
 from ..errors import ConfigError, InertialIdError
-from ..estimation.information import one_thread
+from ..estimation.r_factors import one_thread
 
 try:  # a third of the CPU time of the SingleThreadedExecutor at 1 kHz
     from rclpy.experimental.events_executor import EventsExecutor as Executor

@@ -22,14 +22,14 @@ from std_msgs.msg import String
 from std_srvs.srv import Trigger
 import yaml
 
-from ..errors import ConfigError
-from ..estimation.identified_model import plain
-from ..measurement.messages import encode
-from ..options import check_ranges
-from ..simulation.live_rigs import RIGS, STEP
 from .conversions import declare_options, DEPTH, diagnostics, every, latched, message_class
 from .running import run
 from .share import shared_file
+from ..errors import ConfigError
+from ..identification.model import plain
+from ..measurement.bags.messages import encode
+from ..options import check_ranges
+from ..simulation.live_rigs import RIGS, STEP
 
 BURST = 0.05  # [s] of samples published at once when late, so that other callbacks get a turn
 TICK = 0.005  # [s]

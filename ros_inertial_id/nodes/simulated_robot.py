@@ -7,15 +7,14 @@ without noise and faults as ``~/true_joint_states`` while somebody listens, and 
 ``joint_trajectory_controller/joint_trajectory`` as that controller would.
 """
 
-import sys
-import time
 from array import array
 from dataclasses import asdict, fields
 from pathlib import Path
+import sys
+import time
 
-import numpy as np
-import yaml
 from diagnostic_msgs.msg import DiagnosticArray
+import numpy as np
 from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
 from rclpy.clock import Clock, ClockType
 from rclpy.impl.implementation_singleton import rclpy_implementation
@@ -25,11 +24,12 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
+import yaml
 
-from ..errors import ConfigError, InertialIdError
-from ..simulation.arm import ArmOptions, SimulatedArm
 from .conversions import declare_options, diagnostics, latched
 from .running import run
+from ..errors import ConfigError, InertialIdError
+from ..simulation.arm import ArmOptions, SimulatedArm
 
 FAULTS = ('', 'joint_states_stop', 'joint_stuck', 'effort_offset', 'drop_trajectory')
 BURST = 0.02   # [s] of samples published at once when late, so that other callbacks get a turn

@@ -5,9 +5,9 @@ Messages stay bytes until somebody asks; then they are decoded in one go, by the
 read bags.
 """
 
-from ..errors import RecordingError
-from ..measurement.messages import decode, DECODERS
 from .conversions import message_class, stream
+from ..errors import RecordingError
+from ..measurement.bags.messages import decode, DECODERS
 
 
 class Streams:

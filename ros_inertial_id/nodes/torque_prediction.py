@@ -17,18 +17,19 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
-from ..console import read_text
-from ..dynamics.robot_model import gravity_from_mounting
-from ..errors import ConfigError, InertialIdError, RobotModelError
-from ..estimation.identified_model import IdentifiedModel
-from ..identify import check_robot, prediction_options
-from ..methods import METHODS
-from ..options import check_ranges, option
 from .base_imu import BaseImu
 from .conversions import declare_options, DEPTH, diagnostics, every, latched
 from .prediction_health import PredictionHealth
 from .running import run
 from .streams import Streams
+from ..cli.console import read_text
+from ..dynamics.robot_model import gravity_from_mounting
+from ..errors import ConfigError, InertialIdError, RobotModelError
+from ..identification.model import IdentifiedModel
+from ..identification.robot import check_robot
+from ..identification.settings import prediction_options
+from ..methods import METHODS
+from ..options import check_ranges, option
 
 JOINT_STATES = 'joint_states'
 
@@ -64,7 +65,7 @@ class TorquePrediction(Node):
         check_ranges(self._options)
         self._gravity = None  # by the base IMU
         _check_mounting(self._options.mounting, self._options)
-        self._model = self._robot = self._rows = self._live = self._description = None
+        self._model = self._robot = self._method = self._live = self._description = None
         self._streams = Streams(self, self._complain, self._options.reliability)
         self._refusal = 'no model yet'
         self._complaint, self._health = '', None
@@ -144,23 +145,23 @@ class TorquePrediction(Node):
             f"{model.provenance['created']}, lag {self._live.lag} s")
 
     def _start(self, model):
-        rows = METHODS.get(model.method)
-        if not hasattr(rows, 'live'):
+        method = METHODS[model.method]
+        if not method.predicts_live:
             raise RobotModelError('nothing to predict live', found=f'a model of {model.method!r}',
-                                  exists=[n for n, m in METHODS.items() if hasattr(m, 'live')])
+                                  exists=[n for n, m in METHODS.items() if m.predicts_live])
         own, options = self._options, prediction_options(model)
         options = replace(options, joint_states_topic=own.joint_states_topic
                           or options.joint_states_topic or JOINT_STATES)
         gravity, urdf = model.mounting['gravity_base'][0], self._description or model.robot['urdf']
         if own.mounting == 'imu' and self._gravity is None:
-            self._robot = rows.build(urdf, options, gravity)  # for the frame of the IMU
+            self._robot = method.build(urdf, options, gravity)  # for the frame of the IMU
             raise RobotModelError('the mounting is not known yet',
                                   expected=f'a second at rest on {own.base_imu_topic}')
         if own.mounting:
             gravity = gravity_from_mounting(own.mounting, self._gravity)
-        self._rows, self._robot = rows, rows.build(urdf, options, gravity)
+        self._method, self._robot = method, method.build(urdf, options, gravity)
         check_robot(model, self._robot)
-        self._live = rows.live(self._robot, options, own.lag, model.preprocessing[0])
+        self._live = method.live(self._robot, options, own.lag, model.preprocessing[0])
 
     def _topics(self):
         """Return the topics that are needed; before there is a model, the likeliest."""
@@ -195,7 +196,7 @@ class TorquePrediction(Node):
         if taken is None:
             return
         stamps, state = taken
-        words = self._health.watch(self._rows.region(state, self._robot))
+        words = self._health.watch(self._method.validity_range(state, self._robot))
         if words:
             self.get_logger().warning(f'the motion leaves the identified region: {words}',
                                       throttle_duration_sec=5.0)
@@ -216,7 +217,7 @@ class TorquePrediction(Node):
         residual it is filtered as the measured torque is, which has no jumps left.
         """
         def predictions(state):
-            blocks = list(self._rows.regress(state, self._robot, self._model.parameters))
+            blocks = list(self._method.regress(state, self._robot, self._model.parameters))
             parts = []
             for block in blocks:
                 predicted = self._model.predict(block)
@@ -241,13 +242,13 @@ class TorquePrediction(Node):
         else:
             level, words, values = self._health.report()
             values['gaps'] = self._gaps
-            for name, sure in getattr(self._live, 'deviation', {}).items():
+            for name, sure in getattr(self._live, 'standard_deviation', {}).items():
                 values[f'{name} deviation of q, v, a'] = ' '.join(f'{x:.2g}' for x in sure)
-            if self._live.heard == self._heard:
+            if self._live.received == self._heard:
                 level, words = 'warn', f"nothing heard on {', '.join(self._topics())}"
             if self._complaint:
                 level, words = 'error', self._complaint
-            self._heard = self._live.heard
+            self._heard = self._live.received
         self._complaint = ''
         self._diagnostics.publish(diagnostics(self, level, words, values))
 

@@ -103,7 +103,7 @@ def friction_curves(model, blocks):
     for k, group in enumerate(blocks[0].groups if blocks else ()):
         own = [c for c in group.columns if model.parameters[c].law in LAWS
                and model.parameters[c].owner == group.name]
-        top = max(map(abs, model.region.get(group.name, {}).get('v', (0.0,))))
+        top = max(map(abs, model.validity_range.get(group.name, {}).get('v', (0.0,))))
         speed = top * np.linspace(-1.0, 1.0, SPEEDS)
         zero = np.zeros_like(speed)
         columns = {c: friction_column(model.parameters[c], zero, speed, zero) for c in own}

@@ -68,7 +68,7 @@ class Knowledge:
         return abs(entry['value'] - entry['nominal']) / entry['standard_error']
 
 
-def judge(model):
+def evaluate(model):
     """Return the Knowledge of every base parameter of an IdentifiedModel, in its order."""
     parameters = {p.name: p for p in model.parameters}
     dependence = _dependence(model)

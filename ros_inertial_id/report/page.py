@@ -5,13 +5,13 @@ import numpy as np
 
 from .curves import curves, friction_curves
 from .digits import percent, ratio, significant, typeset, with_error
-from .knowledge import fits, judge, MIXED
+from .knowledge import evaluate, fits, MIXED
 from .pictures import cutoff_picture, friction_picture, parameter_picture, torque_picture
 from .reach import force_unit, robot_of_model, unit_of
 from .words import chapters
 from ..dynamics.friction import LAWS
-from ..estimation.identified_model import plain
-from ..identify import options_class
+from ..identification.model import plain
+from ..identification.settings import options_class
 
 SIGNALS = (  # key of an observation's summary, words, unit, digits
     ('topic', 'topic', '', 0), ('effort_topic', 'effort from', '', 0),
@@ -33,12 +33,12 @@ def render(identification):
         loader=PackageLoader('ros_inertial_id.report', ''), undefined=StrictUndefined,
         autoescape=select_autoescape(default=True), trim_blocks=True, lstrip_blocks=True)
     environment.filters.update(significant=significant, ratio=ratio, typeset=typeset)
-    known, robot = judge(model), robot_of_model(model)
+    known, robot = evaluate(model), robot_of_model(model)
     return environment.get_template('report.html').render(
         model=model, s=model.statistics, training=fits(model)['training'],
         verdict=chapters(model), unit=force_unit(robot),
         signals=_signals(model), cutoffs=_cutoffs(model),
-        bodies=_bodies(model), region=_region(model, robot),
+        bodies=_bodies(model), validity_range=_region(model, robot),
         fits=_columns(model), correlation=_correlation(model),
         torque=_torque(model, identification), friction=_friction(model, identification),
         parameter_picture=parameter_picture(known), consistent=_consistent(model),
@@ -155,7 +155,7 @@ def _friction(model, identification):
     """Return None, or the picture and a table of laws and coefficients per joint."""
     drawn = friction_curves(model, identification.training)
     laws, rows, shapes, units, consistent = {}, {}, {}, {}, _consistent(model)
-    for item in judge(model):
+    for item in evaluate(model):
         law, row = item.lead.law, _parameter_row(item)
         if law not in LAWS:
             continue
@@ -163,13 +163,13 @@ def _friction(model, identification):
             row['value'], row['error'] = consistent['base'][item.name]
         laws[law] = row['unit']
         rows.setdefault(item.lead.owner, {})[law] = row
-        if item.lead.shape is not None and row['determined']:
-            shapes[item.lead.owner, law] = f'{item.lead.shape:.3g}'
-            units[law] = LAWS[law].shape_unit
+        if item.lead.nonlinear is not None and row['determined']:
+            shapes[item.lead.owner, law] = f'{item.lead.nonlinear:.3g}'
+            units[law] = LAWS[law].nonlinear_unit
     if not laws:
         return None
     return {'picture': friction_picture(drawn) if drawn else '', 'laws': laws, 'rows': rows,
-            'shapes': shapes, 'shape_units': units}
+            'nonlinear': shapes, 'nonlinear_units': units}
 
 
 def _consistent(model):
@@ -186,10 +186,10 @@ def _consistent(model):
 def _region(model, robot):
     """Return {quantity: unit} and (where, {quantity: text of its range}) of the training data."""
     units = {name: typeset(unit_of(robot, name))
-             for seen in model.region.values() for name in seen}
+             for seen in model.validity_range.values() for name in seen}
     return units, [(where, {name: f'{significant(low)} to {significant(high)}'
                             for name, (low, high) in seen.items()})
-                   for where, seen in model.region.items()]
+                   for where, seen in model.validity_range.items()]
 
 
 def _recordings(model):

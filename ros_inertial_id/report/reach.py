@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..dynamics.robot_model import RobotModel
-from ..identify import prediction_options
+from ..identification.settings import prediction_options
 from ..methods import METHODS
 
 HALF = 0.5  # share of a limit below which a motion is called small
@@ -45,14 +45,14 @@ def goes_round(model):
     robot = robot_of_model(model)
     sliding = dict(zip(robot.joint_names, robot.prismatic)) if hasattr(robot, 'prismatic') else {}
     spans = {joint: seen['q'][1] - seen['q'][0]
-             for joint, seen in model.region.items() if 'q' in seen}
+             for joint, seen in model.validity_range.items() if 'q' in seen}
     return bool(spans) and all(span >= 2 * np.pi and not sliding.get(joint)
                                for joint, span in spans.items())
 
 
 def _reached(model, robot, name):
     spans = {joint: seen[name][1] - seen[name][0] if name == 'q' else max(map(abs, seen[name]))
-             for joint, seen in model.region.items() if name in seen}
+             for joint, seen in model.validity_range.items() if name in seen}
     if not spans:
         return ''
     low, high = (round(x, 6) for x in (min(spans.values()), max(spans.values())))

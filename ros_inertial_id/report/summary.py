@@ -3,7 +3,7 @@
 from textwrap import wrap
 
 from .digits import ratio, significant
-from .knowledge import fits, judge, NOT
+from .knowledge import evaluate, fits, NOT
 from .reach import force_unit, robot_of_model
 from .words import verdict
 from ..dynamics.friction import LAWS
@@ -55,7 +55,7 @@ def _table(model):
 def _friction(model, joints):
     """Return {law: unit} and {(joint, law): coefficient with its standard error}."""
     laws, coefficients = {}, {}
-    for item in judge(model):
+    for item in evaluate(model):
         entry, law = item.entry, item.lead.law
         if item.lead.owner in joints and law in LAWS:
             laws[law] = entry['unit']

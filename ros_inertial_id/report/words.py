@@ -6,8 +6,8 @@ nothing to say, nothing is said.
 """
 
 from .digits import ratio, significant
-from .knowledge import (fits, judge, MIXED, NOT, ROUGH, ROUGH_PERCENT, SURE, WELL,
-                        WELL_PERCENT, ZERO)
+from .knowledge import (evaluate, fits, MIXED, NOT, ROUGH, ROUGH_PERCENT, SURE, WELL, WELL_PERCENT,
+                        ZERO)
 from .oddities import oddities
 from .reach import force_unit, goes_round, RANGES, reached, robot_of_model, SPEEDS
 
@@ -24,7 +24,7 @@ def verdict(model, listed=10):
 
 def chapters(model, listed=10):
     """Return {heading: items} of the verdict."""
-    known = judge(model)
+    known = evaluate(model)
 
     def few(names):
         names = list(names)

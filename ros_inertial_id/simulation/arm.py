@@ -15,11 +15,11 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from ..errors import ConfigError, MotionError
-from ..options import check_ranges, option
 from . import true_robot
 from .joint_path import path_through, rest_at
 from .rigid_bodies import RigidBodies
+from ..errors import ConfigError, MotionError
+from ..options import check_ranges, option
 
 STEP_LIMIT = 0.3    # step times fastest decay; accelerations are right to 1e-6 of full scale
 MOTOR_SHARE = 0.95  # of the effort limit; the rest is left for friction

@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from . import two_link_platform as two_links
-from ..errors import ConfigError
-from ..measurement.recording import Channel
-from ..options import option
 from .platform import PlatformRig
 from .platform_sensors import channels_of, PlatformOptions
 from .slider_crank import (IMU, JOINTS, POINT_MARKERS, record, RigOptions, SliderCrankRig, TAGS,
                            TORQUE)
 from .wrist_sensor import WristOptions, WristRig
+from ..errors import ConfigError
+from ..measurement.recording import Channel
+from ..options import option
 
 STEP = 0.01  # [s]: at most that late is what a rig says
 SYMBOLS = ('m', 'mcx', 'mcy', 'mcz', 'Ixx', 'Ixy', 'Iyy', 'Ixz', 'Iyz', 'Izz')
@@ -91,7 +91,7 @@ class SequenceOptions(PlatformOptions):
                                  at_least=1.0)
     loose_seconds: float = option(8.0, 'of every motion of the loose links', unit='s',
                                   at_least=1.0)
-    faults: tuple = option((), f'faults to play, of {", ".join(FAULTS)}: a limb that is not held '
+    faults: tuple[str, ...] = option((), f'faults to play, of {", ".join(FAULTS)}: a limb that is not held '
                            'still in the first posture, a marker lost for a second in the '
                            'second, a stop that the platform touches in the third')
     pause: float = option(1.0, 'between two of them, without the camera', unit='s', at_least=0.0)

@@ -12,10 +12,10 @@ from typing import Mapping
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from ..measurement.recording import Recording
-from ..options import check_ranges
 from .platform_sensors import channels_of, PlatformOptions
 from .rigid_bodies import _mujoco
+from ..measurement.recording import Recording
+from ..options import check_ranges
 
 SUBSTEPS = 3  # of Runge and Kutta between samples: 3 ms at 120 Hz, 1e-6 of modes at 3 Hz; IMUs
 #               speak in every one

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from .closed_mechanism import ClosedMechanism
+from . import true_robot
 from ..measurement.recording import Channel, Recording
 from ..options import check_ranges, option
-from . import true_robot
-from .closed_mechanism import ClosedMechanism
 
 STEP = 1.25e-4                 # [s] of the simulation: 800 Hz and 1 kHz are whole numbers of it
 RAMP = 0.5                     # [s] from rest to the full motion
@@ -132,8 +132,8 @@ class SliderCrankRig:
                     value = value, _quaternion(rotation, noise(o.tag_noise, 3))
                 said.setdefault(topic, []).append((t + o.camera_delay, value))
 
-    def _noise(self, deviation, size=None):
-        return deviation * self._rng.standard_normal(size)
+    def _noise(self, standard_deviation, size=None):
+        return standard_deviation * self._rng.standard_normal(size)
 
 
 def lively(t):

@@ -12,8 +12,8 @@ so the truth is physically consistent whenever the description is (Wensing, Kim 
 Linear matrix inequalities for physically consistent inertial parameter identification, 2018).
 """
 
-import xml.etree.ElementTree as ET
 from dataclasses import dataclass
+import xml.etree.ElementTree as ET
 
 import numpy as np
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .rigid_bodies import _bodies_only, _mujoco
 from ..measurement.recording import Channel, Recording
 from ..options import check_ranges, option
-from .rigid_bodies import _bodies_only, _mujoco
 
 HARMONICS = 5
 
@@ -23,19 +23,18 @@ class WristOptions:
     rate: float = option(500.0, 'samples per second', unit='Hz', at_least=10.0, at_most=5000.0)
     seed: int = option(0, 'seed of everything random', at_least=0)
     mass: float = option(2.0, 'mass of the payload', unit='kg', at_least=0.01)
-    center: tuple = option((0.03, -0.02, 0.09), 'its centre in the frame of the sensor',
-                           unit='m', item=float)
-    inertia: tuple = option((0.012, 0.015, 0.009, 0.001, -0.0015, 0.0008),
-                            'inertia about its centre: xx yy zz xy xz yz', unit='kg m^2',
-                            item=float)
+    center: tuple[float, ...] = option((0.03, -0.02, 0.09), 'its centre in the frame of the sensor',
+                           unit='m')
+    inertia: tuple[float, ...] = option((0.012, 0.015, 0.009, 0.001, -0.0015, 0.0008),
+                            'inertia about its centre: xx yy zz xy xz yz', unit='kg m^2')
     amplitude: float = option(0.7, 'largest swing of a joint', unit='rad', at_least=0.0)
     base_frequency: float = option(0.15, 'of the Fourier series of the motion', unit='Hz',
                                    at_least=0.01)
     encoder_noise: float = option(1e-5, 'standard deviation', unit='rad', at_least=0.0)
     force_noise: float = option(0.15, 'standard deviation', unit='N', at_least=0.0)
     torque_noise: float = option(0.006, 'standard deviation', unit='N m', at_least=0.0)
-    force_bias: tuple = option((4.0, -3.0, 6.0), 'offset of the sensor', unit='N', item=float)
-    torque_bias: tuple = option((0.2, -0.3, 0.1), 'offset of the sensor', unit='N m', item=float)
+    force_bias: tuple[float, ...] = option((4.0, -3.0, 6.0), 'offset of the sensor', unit='N')
+    torque_bias: tuple[float, ...] = option((0.2, -0.3, 0.1), 'offset of the sensor', unit='N m')
     gyro_noise: float = option(2e-3, 'standard deviation', unit='rad/s', at_least=0.0)
     accelerometer_noise: float = option(0.02, 'standard deviation', unit='m/s^2', at_least=0.0)
 

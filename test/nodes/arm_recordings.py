@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from ros_inertial_id.excitation.fourier import random_motion
-from ros_inertial_id.measurement.messages import JOINT_STATE
+from ros_inertial_id.measurement.bags.messages import JOINT_STATE
 from ros_inertial_id.measurement.recording import Channel, Recording
 from ros_inertial_id.simulation.arm import ArmOptions, SimulatedArm
 

@@ -31,5 +31,6 @@ def arm_recording():
 @pytest.fixture(scope='session')
 def arm_model(arm_recording):
     """Return the IdentifiedModel of that recording."""
-    from ros_inertial_id.identify import identify, options_class
+    from ros_inertial_id.identification.identify import identify
+    from ros_inertial_id.identification.settings import options_class
     return identify([arm_recording], options_class('serial_arm')()).model

@@ -155,9 +155,9 @@ class Graph:
 
     def listen(self, kind, topic, qos=5000):
         """Return a list that fills with the messages of a topic."""
-        heard = []
-        self.node.create_subscription(kind, topic, heard.append, qos)
-        return heard
+        received = []
+        self.node.create_subscription(kind, topic, received.append, qos)
+        return received
 
     def ask(self, kind, service, request):
         """Return the future of a service's response."""

@@ -18,7 +18,7 @@ from std_msgs.msg import String  # noqa: E402
 from trajectory_msgs.msg import JointTrajectory  # noqa: E402
 
 from ros_inertial_id.excitation.fourier import FourierMotion  # noqa: E402
-from ros_inertial_id.measurement.bag import read_bag  # noqa: E402
+from ros_inertial_id.measurement.bags.bag import read_bag  # noqa: E402
 
 CONTROLLER = 'joint_trajectory_controller/joint_trajectory'
 TRUTH = 'simulated_robot/true_joint_states'

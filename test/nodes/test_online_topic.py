@@ -10,8 +10,9 @@ import arm_recordings  # noqa: E402
 from live_graph import LATCHED  # noqa: E402
 from std_msgs.msg import Float64MultiArray, String  # noqa: E402
 
-from ros_inertial_id.identify import identify, options_class  # noqa: E402
-from ros_inertial_id.measurement.bag import write_recording  # noqa: E402
+from ros_inertial_id.identification.identify import identify  # noqa: E402
+from ros_inertial_id.identification.settings import options_class  # noqa: E402
+from ros_inertial_id.measurement.bags.bag import write_recording  # noqa: E402
 
 SECONDS = 24.0
 

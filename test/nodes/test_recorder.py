@@ -18,7 +18,7 @@ from sensor_msgs.msg import Imu, JointState  # noqa: E402
 from std_msgs.msg import Bool, Float64MultiArray, String  # noqa: E402
 from std_srvs.srv import Trigger  # noqa: E402
 
-from ros_inertial_id.measurement.bag import read_bag  # noqa: E402
+from ros_inertial_id.measurement.bags.bag import read_bag  # noqa: E402
 from ros_inertial_id.nodes.recorder import Recorder  # noqa: E402
 
 LONG = os.environ.get('INERTIAL_ID_LONG')

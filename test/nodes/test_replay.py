@@ -9,9 +9,10 @@ pytest.importorskip('mujoco', reason='the simulated arm needs mujoco')
 from live_graph import LATCHED  # noqa: E402
 from std_msgs.msg import Float64MultiArray, String  # noqa: E402
 
-from ros_inertial_id.estimation.identified_model import IdentifiedModel  # noqa: E402
-from ros_inertial_id.identify import identify, options_class  # noqa: E402
-from ros_inertial_id.measurement.bag import read_bag, write_recording  # noqa: E402
+from ros_inertial_id.identification.identify import identify  # noqa: E402
+from ros_inertial_id.identification.model import IdentifiedModel  # noqa: E402
+from ros_inertial_id.identification.settings import options_class  # noqa: E402
+from ros_inertial_id.measurement.bags.bag import read_bag, write_recording  # noqa: E402
 
 SAME = 1e-9  # the same numbers take the same way; only sums in another order are forgiven
 

@@ -17,8 +17,8 @@ pytest.importorskip('mujoco', reason='the simulated rigs need mujoco')
 from live_graph import LATCHED, ROOT  # noqa: E402
 from std_msgs.msg import String  # noqa: E402
 
-from ros_inertial_id.estimation.identified_model import IdentifiedModel  # noqa: E402
-from ros_inertial_id.measurement.bag import read_bag  # noqa: E402
+from ros_inertial_id.identification.model import IdentifiedModel  # noqa: E402
+from ros_inertial_id.measurement.bags.bag import read_bag  # noqa: E402
 from ros_inertial_id.simulation.live_rigs import RIGS  # noqa: E402
 
 PATIENCE = 300.0  # [s] for a demonstration on a loaded machine; it takes one
@@ -26,7 +26,7 @@ PATIENCE = 300.0  # [s] for a demonstration on a loaded machine; it takes one
 
 def demonstration(graph, folder, rig):
     """Return the numbers of ``demo --rig`` in the domain of a graph."""
-    command = [sys.executable, '-m', 'ros_inertial_id.nodes.demo', '--rig', rig, '--out',
+    command = [sys.executable, '-m', 'ros_inertial_id.demonstration.demo', '--rig', rig, '--out',
                str(folder), '--json']
     done = subprocess.run(command, cwd=ROOT, env=environment(graph), capture_output=True,
                           text=True, timeout=PATIENCE)
@@ -112,7 +112,8 @@ def test_platform_goes_from_recorder_to_latched_model_which_says_what_was_wrong(
 def test_model_without_live_prediction_is_refused_in_words(graph, tmp_path):
     rig = RIGS['suspended_platform']
     live = rig(rig.Options(held_seconds=3.0, loose_seconds=3.0))
-    from ros_inertial_id.identify import identify, options_class
+    from ros_inertial_id.identification.identify import identify
+    from ros_inertial_id.identification.settings import options_class
     from ros_inertial_id.measurement.recording import joined, Recording
     said = {topic: [] for topic in live.topics}
     while live.time < live.ends:
@@ -131,7 +132,7 @@ def test_interrupted_demonstration_leaves_no_process_behind(graph, tmp_path):
     log = tmp_path / 'log'
     with log.open('w') as output:
         demo = subprocess.Popen(
-            [sys.executable, '-m', 'ros_inertial_id.nodes.demo', '--rig', 'wrist_sensor',
+            [sys.executable, '-m', 'ros_inertial_id.demonstration.demo', '--rig', 'wrist_sensor',
              '--out', str(tmp_path / 'demo')], cwd=ROOT, env=environment(graph), stdout=output,
             stderr=subprocess.STDOUT)
     end = time.monotonic() + PATIENCE

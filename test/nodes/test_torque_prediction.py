@@ -1,7 +1,6 @@
 """The node torque_prediction: what it predicts, when, and when it refuses."""
 
 from array import array
-
 from dataclasses import replace
 
 from arm_recordings import ARM, ORIGIN_NS, random_arm_motion, RATE, simulated
@@ -83,8 +82,8 @@ class Driver:
                          and len(self._predicted) == len(self._residual), 'the predictions')
         stamps = np.array([stamp_ns(m) for m in self.predicted])
         assert stamps.tolist() == [stamp_ns(m) for m in self.residual]
-        return stamps, *(np.array([m.effort for m in heard])
-                         for heard in (self.predicted, self.residual))
+        return stamps, *(np.array([m.effort for m in received])
+                         for received in (self.predicted, self.residual))
 
     def health(self, level, words):
         """Wait for a level and words in the diagnostics; return its values."""

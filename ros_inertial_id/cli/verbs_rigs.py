@@ -1,0 +1,225 @@
+"""What the verbs for rigs and drives do: calibrate, postures, frequencies, sensors, ..."""
+
+from dataclasses import asdict
+import pathlib
+
+import numpy as np
+
+from .console import known_load, Progress, read_recording, read_text, show, write_text
+from ..dynamics.robot_model import gravity_from_mounting
+from ..errors import ConfigError, EstimationError
+from ..estimation.problem import Problem
+from ..identification.consistent_links import consistent_links
+from ..identification.dataset import Dataset
+from ..identification.mounting import unknown
+from ..identification.settings import load_options
+from ..methods.suspended_platform.held_frequencies import read_frequencies
+from ..methods.suspended_platform.method import SuspendedPlatform
+from ..methods.suspended_platform.posture_file import joined, read_postures, relative_turns
+from ..procedures.calibration import calibrate_platform
+from ..procedures.drive_gains import identify_drive_gains
+from ..procedures.held_recordings import identify_held
+from ..procedures.natural_frequencies import identify_frequencies
+from ..procedures.postures import identify_postures, open_directions, suggest_posture
+from ..procedures.sensor_sets import sensor_sets
+from ..report.digits import with_error
+from ..report.oddities import oddities
+
+suspended_platform = SuspendedPlatform()
+
+AXES = ('x', 'y', 'z', 'rx', 'ry', 'rz')
+STIFFNESS_UNITS = ('N/m',) * 3 + ('N m/rad',) * 3
+
+
+def calibrate(options):
+    """Find springs and platform from free vibrations with known loads; write the description."""
+    settings, gravity = _settings(options, 'suspended_platform')
+    text = read_text(options.rig)
+    loaded = _loaded(options)
+    with Progress('recording') as progress:
+        found = calibrate_platform(text, loaded, settings, gravity, progress)
+    write_text(options.out, found.text)
+    told = {k: v for k, v in asdict(found).items() if k != 'text'}
+    rows = [_row(f'stiffness {axis}', K, dK, unit) for axis, K, dK, unit in
+            zip(AXES, np.diag(found.stiffness), np.diag(found.stiffness_error), STIFFNESS_UNITS)]
+    rows.append(_row('platform mass', found.platform[0], found.platform_error[0], 'kg'))
+    if found.imu:
+        rows += [_row(f'place of the IMU {axis}', x, dx, 'm') for axis, x, dx in
+                 zip('xyz', found.imu['position'], found.imu['position_error'])]
+        rows += [_row(f'rpy of the IMU {axis}', x, dx, 'rad') for axis, x, dx in
+                 zip('xyz', found.imu['rpy'], found.imu['rpy_error'])]
+    left = ', '.join(f'{name.split()[-1]} {x:.3g}' for name, x in found.residual.items())
+    show(options, dict(told, description=str(options.out)), '\n'.join([
+        *_aligned(rows), f'left unexplained (rms, N and N m): {left}',
+        *oddities(found), str(options.out)]))
+
+
+def sensors(options):
+    """Tell by rank which wrench sensors a chain of bodies can do without."""
+    settings, gravity = _settings(options, 'rigid_body')
+    found = sensor_sets(read_text(options.rig), settings, gravity)
+    whole = next(iter(found.values()))
+    sets, lines = [], []
+    for topics, base in found.items():
+        rank = len(base) if base else 0
+        lost = [whole.names()[k] for k in unknown(base, whole)] if base else whole.names()
+        sets.append({'wrenches': list(topics), 'rank': rank, 'not_apart': lost,
+                     'suffices': not lost})
+        lines.append(f"{rank:3d} of {len(whole)} combinations: {', '.join(topics)}"
+                     + ('' if not lost else f"  (not seen apart: {', '.join(lost)})"))
+    enough = [s['wrenches'] for s in sets if s['suffices']]
+    few = min(map(len, enough))
+    least = ' or '.join(' with '.join(s) for s in enough if len(s) == few)
+    show(options, {'rank': len(whole), 'parameters': len(whole.parameters), 'sets': sets},
+         '\n'.join([*lines, f'fewest that show all: {least}']))
+
+
+def postures(options):
+    """Find link parameters from overall moments in held postures; say what to hold next."""
+    settings, gravity = _settings(options, 'suspended_platform')
+    text = read_text(options.rig)
+    robot = suspended_platform.build(text, settings, gravity)
+    if not options.postures and not options.held:
+        raise ConfigError('no postures', do='give a YAML of them, or --held BAG for each')
+    with Progress() as progress:
+        recorded = [identify_held(text, [read_recording(bag)], settings, progress)
+                    for bag in options.held]
+    given = [read_postures(read_text(options.postures), robot)] if options.postures else []
+    held = joined([*given, *recorded])
+    result = identify_postures(text, held, settings, gravity)
+    base, estimate = result.base, result.estimate
+    problem = Problem(result.factors, base, {})
+    _, told = consistent_links(Dataset(suspended_platform, (robot,), (), settings), problem,
+                               estimate)
+    bounds, note = _intervals(result, told['links'])
+    chosen, factor = suggest_posture(result, held)
+    turns, = relative_turns(robot, chosen)
+    found = [{'name': n, 'expression': e, 'unit': u, 'value': v if d else None,
+              'standard_error': s if d else None} for n, e, u, v, s, d in
+             zip(base.names(), base.expressions(), base.units(), estimate.params.tolist(),
+                 estimate.bse.tolist(), estimate.determined)]
+    rows = [_row(e['expression'], e['value'], e['standard_error'], e['unit']) for e in found]
+    show(options, {
+        'postures': len(held.positions), 'rank': len(base), 'rank_in_data': estimate.rank,
+        'base_parameters': found, 'open': list(result.missing), 'intervals': bounds,
+        'consistent': {k: told[k] for k in ('links', 'loss_percent')},
+        'next': {'links': turns, 'errors_shrink_to': factor}}, '\n'.join([
+            f'{len(held.positions)} postures of {len(robot.link_names)} links: rank '
+            f'{estimate.rank} of {len(base)}', *_aligned(rows),
+            *(f'held postures leave open: {words}' for words in result.missing), *note,
+            *(_interval_words(name, entry) for name, entry in bounds.items()),
+            'hold next: ' + ', '.join(f'{link} {_turn_words(turn)}' for link, turn in
+                                      turns.items())
+            + f' (errors shrink to {factor:.2f} of what they are)']))
+
+
+def frequencies(options):
+    """Find link parameters from natural frequencies alone; print none that they leave open."""
+    settings, gravity = _settings(options, 'suspended_platform')
+    text = read_text(options.rig)
+    robot = suspended_platform.build(text, settings, gravity)
+    held = read_frequencies(read_text(options.frequencies), robot,
+                            pathlib.Path(options.frequencies).parent)
+    result = identify_frequencies(text, held, settings, gravity)
+    base, values = result.base, [v or (None, None) for v in result.values()]
+    missing = open_directions(robot, base.parameters, base)
+    found = [{'name': n, 'expression': e, 'unit': u, 'value': v, 'standard_error': s}
+             for n, e, u, (v, s) in zip(base.names(), base.expressions(), base.units(), values)]
+    count = sum(map(len, held.frequency))
+    worst = max(float(np.abs(rest).max()) for rest in result.misfit)
+    rows = [_row(e['expression'], e['value'], e['standard_error'], e['unit']) for e in found]
+    show(options, {
+        'postures': len(held), 'frequencies': [f.tolist() for f in held.frequency],
+        'deviations': [d.tolist() for d in held.standard_deviation], 'rank': len(base),
+        'rank_in_data': result.rank, 'base_parameters': found, 'open': list(missing),
+        'chi_square': result.chi_square, 'largest_misfit': worst}, '\n'.join([
+            f'{count} frequencies of {len(held)} postures fix {result.rank} relations between '
+            f'{len(base)} base parameters', *_aligned(rows),
+            *(f'held postures leave open: {words}' for words in missing),
+            f'largest misfit {1e3 * worst:.2g} mHz, chi-squared {result.chi_square:.3g}',
+            *(['hold more postures: what is not determined differs between bodies that explain '
+               'these frequencies equally well'] if (None, None) in values else [])]))
+
+
+def drive_gains(options):
+    """Find what effort is worth in torque, by a known load or a known gain."""
+    changes = {'mounting': options.mounting} if options.mounting is not None else {}
+    method, settings = load_options(options.config, options.method, changes)
+    found = identify_drive_gains(
+        _loaded(options), settings, method=method, link=options.link,
+        urdf=read_text(options.urdf) if options.urdf else '',
+        known=dict(_gain(words) for words in options.gain))
+    rows = [_row(joint, gain, found.gain_errors[joint], 'torque per effort')
+            for joint, gain in found.gains.items()]
+    listed = ', '.join(f'{gain:.6g}' for gain in found.gains.values())
+    show(options, {'gains': found.gains, 'standard_errors': found.gain_errors,
+                   'relative_percent': found.relative_percent}, '\n'.join([
+                       *_aligned(rows),
+                       f'{found.relative_percent:.2f} % of the effort is left unexplained',
+                       f'effort_kind: current, drive_gain: [{listed}]']))
+
+
+def _loaded(options):
+    """Return [(Recording, load (10,)), ...] of --empty and --loaded."""
+    loads = [np.zeros(10)] * len(options.empty) + [known_load(load) for _, load in options.loaded]
+    bags = [*options.empty, *(bag for bag, _ in options.loaded)]
+    if not bags:
+        raise ConfigError('no recordings', do='give --empty BAG and --loaded BAG LOAD')
+    return [(read_recording(bag), load) for bag, load in zip(bags, loads)]
+
+
+def _settings(options, method):
+    """Return the options of a method by --config and --mounting, and gravity (3,)."""
+    changes = {} if options.mounting is None else {'mounting': options.mounting}
+    _, settings = load_options(options.config, method, changes)
+    return settings, gravity_from_mounting(settings.mounting or 'upright')
+
+
+def _intervals(result, links):
+    """Return {name: {paper, physical, consistent}} of what postures leave open, and a note."""
+    if result.estimate.rank < len(result.base):
+        return {}, ['the intervals of what stays open need more postures first']
+    words = {word for expression in result.missing for word in expression.split()}
+    out = {}
+    try:
+        for k, ten in enumerate(links.values()):
+            for place, axis in ((4, 'xx'), (6, 'yy'), (9, 'zz')):
+                if f'I{axis}{k}' in words:
+                    out[f'I{axis}{k}'] = dict(result.interval(f'I{axis}{k}'),
+                                              consistent=ten[place])
+    except EstimationError as error:
+        return {}, [str(error)]
+    return out, []
+
+
+def _interval_words(name, entry):
+    spans = [f'{span[0]:.4f} to {span[1]:.4f} {why}' for span, why in
+             ((entry['paper'], 'by positive moments of inertia'),
+              (entry['physical'], 'by matter')) if span]
+    return f"{name} lies in {', in '.join(spans)}; {entry['consistent']:.4f} is consistent"
+
+
+def _turn_words(turn):
+    (kind, value), = turn.items()
+    return f"{kind} {' '.join(f'{x:.2f}' for x in np.atleast_1d(value))} rad"
+
+
+def _gain(words):
+    try:
+        joint, value = words.replace('=', ' ').split()
+        return joint, float(value)
+    except ValueError:
+        raise ConfigError('--gain', found=repr(words), expected='JOINT=TORQUE_PER_EFFORT'
+                          ) from None
+
+
+def _row(name, value, error, unit):
+    if value is None:
+        return name, 'not determined', '', ''
+    value, error = with_error(value, error)
+    return name, value, f'+- {error}', unit
+
+
+def _aligned(rows):
+    wide = [max(len(row[k]) for row in rows) for k in range(3)]
+    return [f'{a:<{wide[0]}}  {b:>{wide[1]}}  {c:<{wide[2]}}  {d}'.rstrip() for a, b, c, d in rows]

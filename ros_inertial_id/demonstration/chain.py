@@ -1,0 +1,154 @@
+"""
+Chain: the processes of a demonstration and a node that asks them, until all of them have ended.
+"""
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+
+from rcl_interfaces.srv import SetParameters
+import rclpy
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from std_srvs.srv import Trigger
+
+from ..errors import RecordingError
+
+
+class Chain:
+    """
+    Nodes of this package, each in a process of its own; logs go to the folder ``out``.
+
+    interrupted : set by a signal, whose exit may be lost in a destructor that Python runs
+    """
+
+    interrupted = False
+
+    def __init__(self, out):
+        self.out, self._processes = out, {}
+        self.node = Node('demo')
+
+    def start(self, name, **parameters):
+        """Start a node of this package in a process of its own."""
+        arguments = []
+        for key, value in parameters.items():
+            arguments += ['-p', f'{key}:={value}']
+        with open(self.out / f'{name}.log', 'w') as log:
+            self._processes[name] = subprocess.Popen(
+                [sys.executable, '-m', f'ros_inertial_id.nodes.{name}', '--ros-args', *arguments],
+                stdout=log, stderr=subprocess.STDOUT, preexec_fn=_die_with_parent)
+
+    def call(self, service, patience=30.0):
+        """Return the words of a Trigger service; a lost reply is asked for once more."""
+        return self._ask(Trigger, service, Trigger.Request(), patience).message
+
+    def call_when_ready(self, service, patience=15.0):
+        """Return the words of a Trigger service that may refuse while things come up."""
+        deadline = time.monotonic() + patience
+        while True:
+            try:
+                return self.call(service)
+            except RecordingError:
+                if time.monotonic() > deadline:
+                    raise
+                self.pass_time(0.5)
+
+    def set(self, node, name, value):
+        """Set a parameter of a node: a text, or what else has a type."""
+        value = value if isinstance(value, (bool, int, float)) else str(value)
+        request = SetParameters.Request(parameters=[Parameter(name, value=value
+                                                              ).to_parameter_msg()])
+        self._ask(SetParameters, f'{node}/set_parameters', request, 30.0)
+
+    def _ask(self, kind, service, request, patience):
+        client = self.node.create_client(kind, service)
+        try:
+            for _ in range(2):
+                self.wait(client.service_is_ready, 30.0, f'service {service}')
+                future = client.call_async(request)
+                deadline = time.monotonic() + patience
+                while not future.done() and time.monotonic() < deadline:
+                    self.spin()
+                if future.done():
+                    break
+            else:
+                raise RecordingError(f'{service} did not answer', do=f'see {self.out}')
+            answer = future.result()
+        finally:
+            self.node.destroy_client(client)
+        if getattr(answer, 'success', True) is False:
+            raise RecordingError(f'{service} refused: {answer.message}')
+        return answer
+
+    def wait(self, condition, patience, what):
+        """Spin until ``condition()``; raise RecordingError when it takes longer [s]."""
+        deadline = time.monotonic() + patience
+        while not condition():
+            if time.monotonic() > deadline:
+                raise RecordingError(f'{what} did not come within {patience:g} s',
+                                     do=f'see the logs in {self.out}')
+            self.spin()
+
+    def pass_time(self, seconds):
+        """Spin for a while."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            self.spin()
+
+    def spin(self):
+        """Serve the node a little; raise RecordingError when a process has ended."""
+        if Chain.interrupted:
+            sys.exit(130)
+        for name, process in self._processes.items():
+            if process.poll() is not None:
+                log = (self.out / f'{name}.log').read_text().strip().split('\n')
+                raise RecordingError(f'{name} ended with status {process.returncode}',
+                                     found=log[-1])
+        rclpy.spin_once(self.node, timeout_sec=0.1)
+
+    def stop(self):
+        """End all processes, the gentle way first."""
+        for process in self._processes.values():
+            if process.poll() is None:
+                process.send_signal(signal.SIGINT)
+        deadline = time.monotonic() + 8.0
+        for process in self._processes.values():
+            try:
+                process.wait(max(0.1, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        self.node.destroy_node()
+
+
+def _die_with_parent():
+    """Let the kernel end this process when the demo is gone, however it went (Linux)."""
+    os.setpgrp()  # Ctrl-C reaches the demo alone, which then ends the others in order
+    ctypes.CDLL(None).prctl(1, signal.SIGTERM)
+
+
+def say(words):
+    """Tell the person who watches how far things are."""
+    print(f'demo: {words}', file=sys.stderr, flush=True)
+
+
+def evaluate(model, truth):
+    """
+    Return (share within 3 standard errors, worst relative error [%]) of base parameters.
+
+    truth : {parameter: value}, zero where nothing is said; of the worst, those that are less
+    than a tenth of the largest of their unit do not count
+    """
+    found = [(e['value'], e['standard_error'], e['unit'],
+              sum(c * truth.get(name, 0.0) for name, c in e['grouping'].items()))
+             for e in model.base if e['determined'] and set(e['grouping']) & set(truth)]
+    largest = {}
+    for _, _, unit, true in found:
+        largest[unit] = max(largest.get(unit, 0.0), abs(true))
+    within = [abs(value - true) <= 3 * error for value, error, _, true in found]
+    worst = max(100 * abs(value - true) / abs(true) for value, _, unit, true in found
+                if abs(true) > 0.1 * largest[unit])
+    return sum(within) / len(within), worst

@@ -1,0 +1,211 @@
+"""
+demo: the whole chain on a simulated arm or rig, over DDS, in separate processes.
+
+Design two motions, play and record the first, identify from the bag, then predict live during
+the second and compare: identified with true base parameters, predicted with true torque.  At last
+identify once more with the second bag as judge, so that the report holds a validation.  All
+processes end with this one, also after Ctrl-C.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import random
+import signal
+import sys
+import time
+
+import numpy as np
+import rclpy
+from rclpy.signals import SignalHandlerOptions
+from std_msgs.msg import String
+import yaml
+
+from .chain import Chain, evaluate, say
+from .rig_demo import demonstrate_rig, PLANS
+from ..dynamics.inertial_parameters import SYMBOLS
+from ..dynamics.robot_model import load_robot_model
+from ..errors import ConfigError, InertialIdError, RecordingError
+from ..excitation.design import design, DesignOptions
+from ..excitation.design_files import write_design
+from ..identification.model import IdentifiedModel, plain
+from ..measurement.bags.bag import read_bag
+from ..nodes.conversions import latched
+from ..nodes.share import shared_file
+from ..report import summary
+
+RATE = 500.0  # [Hz]
+MARGIN = 0.6  # share of the torque limits the nominal model may use: the true arm may be heavier
+TRUTH, PREDICTED = 'simulated_robot/true_joint_states', 'torque_prediction/predicted'
+
+
+class Demo(Chain):
+    """The Chain with a player of motions."""
+
+    def __init__(self, out):
+        super().__init__(out)
+        self._statuses = []
+        self.node.create_subscription(
+            String, 'excitation/status', lambda m: self._statuses.append(m.data), latched())
+
+    def play(self, motion, name):
+        """Play a motion with the recorder on; return the bag's path."""
+        self.set('excitation', 'motion_file', motion)
+        self.set('recorder', 'name', name)
+        self.wait(lambda: self.node.count_publishers('excitation/status'), 30.0, 'the player')
+        deadline = time.monotonic() + 15.0
+        while True:
+            try:
+                self._statuses.clear()
+                say(self.call('excitation/play'))
+                break
+            except RecordingError:  # joint states or controller may still be coming up
+                if time.monotonic() > deadline:
+                    raise
+                self.spin()
+        ended = ('finished; ', 'stopped')
+        self.wait(lambda: any(s.startswith(ended) for s in self._statuses), 120.0, name)
+        last = next(s for s in self._statuses if s.startswith(ended))
+        if not last.startswith('finished'):
+            raise RecordingError(last)
+        return self.out / name
+
+
+def demonstrate(out, robot_name):
+    """Run the chain; return its numbers."""
+    urdf_file = shared_file('urdf', f'{robot_name}.urdf')
+    robot = load_robot_model(urdf_file.read_text())
+    demo = Demo(out)
+    try:
+        demo.start('simulated_robot', urdf_file=urdf_file, rate=RATE,
+                   truth_file=out / 'truth.yaml')
+        demo.start('recorder', out=out, topics=f'[joint_states, {TRUTH}, excitation/periods, '
+                   f'{PREDICTED}]')
+        demo.start('excitation', stale=1.0, tracking=0.5)  # a loaded machine is no fault
+        demo.start('identification', out=out)
+        demo.start('torque_prediction')
+        say('designing two motions')
+        motions = [_design(robot, out / name, seed)
+                   for seed, name in enumerate(('motion', 'second_motion'))]
+        say('playing and recording the first')
+        first = demo.play(motions[0], 'recording')
+        say('identifying')
+        demo.call('identification/identify', 60.0)
+        model = IdentifiedModel.from_yaml((out / 'model.yaml').read_text())
+        print(summary(model), file=sys.stderr)
+        say('predicting during the second')
+        second = demo.play(motions[1], 'second_recording')
+        say('judging by the second')
+        demo.set('identification', 'recording', first)
+        demo.set('identification', 'validation', second)
+        demo.call('identification/identify', 60.0)
+        model = IdentifiedModel.from_yaml((out / 'model.yaml').read_text())
+    finally:
+        demo.stop()
+    counts = _counted(read_bag(first), RATE)
+    truth = yaml.safe_load((out / 'truth.yaml').read_text())
+    return {'published': counts[0], 'recorded': counts[1],
+            'base_parameters': sum(b['determined'] for b in model.base),
+            'within_3_standard_errors': evaluate(model, _true_parameters(truth, model))[0],
+            'torque_relative_percent': _torque_error(read_bag(second)),
+            'validation_relative_percent':
+                model.statistics['validation']['filtered']['relative_percent'],
+            'condition_number': model.statistics['condition_number'],
+            'model': str(out / 'model.yaml'), 'report': str(out / 'report.html')}
+
+
+def _design(robot, folder, seed):
+    """Return the path of the YAML of a motion designed for the robot."""
+    limits = tuple(float(MARGIN * x) for x in robot.effort)
+    options = DesignOptions(seconds=20.0, seed=seed, effort=limits, restarts=2,
+                            acceleration=(8.0,) * len(robot))
+    result = design(robot, options)
+    say(f'condition number {result.condition_number:.1f} in {result.seconds:.0f} s')
+    return write_design(result, folder)[0]
+
+
+def _counted(recording, rate):
+    """Return how many joint states were published between the first and last recorded, and how
+    many of them are in the bag."""
+    stamps = recording.channels['/joint_states'].stamp_ns
+    return round((stamps[-1] - stamps[0]) * 1e-9 * rate) + 1, len(np.unique(stamps))
+
+
+def _true_parameters(truth, model):
+    """Return {parameter: value}; what the arm does not have is zero."""
+    robot = load_robot_model(truth['true_urdf'])
+    true = {name: 0.0 for entry in model.base for name in entry['grouping']}
+    true.update({f'{s}{i + 1}': x for i, pi in enumerate(robot.inertias)
+                 for s, x in zip(SYMBOLS, pi)})
+    for symbol, key in (('fv', 'viscous'), ('fc', 'coulomb')):
+        true.update({f'{symbol}{j + 1}': x for j, x in enumerate(truth['friction'][key])})
+    return true
+
+
+def _torque_error(recording):
+    """Return |predicted - true| / |true| [%] over the live predictions, by equal stamps."""
+    predicted, true = recording.channels['/' + PREDICTED], recording.channels['/' + TRUTH]
+    _, rows, columns = np.intersect1d(predicted.stamp_ns, true.stamp_ns, return_indices=True)
+    if not len(rows):
+        raise RecordingError('no live prediction at the stamp of a joint state')
+    order = [predicted.names.index(name) for name in true.names]
+    guess = predicted.fields['effort'][rows][:, order]
+    tau = true.fields['effort'][columns]
+    return float(100 * np.linalg.norm(guess - tau) / np.linalg.norm(tau))
+
+
+def main(args=None):
+    """Run the demonstration; return its exit status."""
+    parser = argparse.ArgumentParser(prog='demo', description=__doc__)
+    parser.add_argument('--out', default='demo')
+    parser.add_argument('--robot', default='franka')
+    parser.add_argument('--rig', default='', choices=['', *PLANS])
+    parser.add_argument('--json', action='store_true')
+    options, _ = parser.parse_known_args(args)
+    out = pathlib.Path(options.out).resolve()
+    os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
+    os.environ.setdefault('ROS_DOMAIN_ID', str(random.randint(100, 200)))
+    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _leave)
+    try:
+        _fresh(out)
+        result = (demonstrate_rig(out, options.rig) if options.rig
+                  else demonstrate(out, options.robot))
+    except InertialIdError as error:
+        print(f'demo: {error}', file=sys.stderr)
+        return 2
+    finally:
+        rclpy.try_shutdown()
+    if options.json:
+        print(json.dumps(plain(result)))
+    else:
+        for key, value in result.items():
+            print(f"{key.replace('_', ' '):26s} {value:.4g}" if isinstance(value, float)
+                  else f"{key.replace('_', ' '):26s} {value}")
+    return 0
+
+
+def _leave(*_):
+    """
+    End from wherever we are, by way of all that tidies up; one signal is enough.
+
+    Not a KeyboardInterrupt: that ends the search for a motion and nothing else.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    Chain.interrupted = True
+    print('demo: interrupted', file=sys.stderr)
+    sys.exit(130)
+
+
+def _fresh(out):
+    """Make the folder; refuse one that holds recordings already: nothing is overwritten."""
+    out.mkdir(parents=True, exist_ok=True)
+    if (out / 'recording').exists():
+        raise ConfigError(f'{out} holds a demonstration already', do='give another --out')
+
+
+if __name__ == '__main__':
+    sys.exit(main())

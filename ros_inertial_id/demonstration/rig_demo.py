@@ -1,0 +1,169 @@
+"""
+The chain on a simulated rig: record, identify, predict live where that makes sense, compare.
+
+The rig stands still between recordings, so what it published and what is in the bags can be
+counted to the last message.
+"""
+
+from dataclasses import dataclass
+import json
+import sys
+import time
+
+from diagnostic_msgs.msg import DiagnosticArray
+import numpy as np
+from std_msgs.msg import String
+import yaml
+
+from .chain import Chain, evaluate, say
+from ..errors import ConfigError, RecordingError
+from ..identification.model import IdentifiedModel
+from ..measurement.bags.bag import read_bag
+from ..methods import METHODS
+from ..nodes.conversions import latched
+from ..nodes.share import shared_file
+from ..report import summary
+from ..simulation.live_rigs import RIGS
+
+PREDICTED = 'torque_prediction/predicted'
+DRAIN = 15.0  # [s] a late recorder is waited for
+PERIOD = 0.05  # [s] of prediction: markers are solved in batches, larger ones cost less
+
+
+@dataclass(frozen=True)
+class Plan:
+    """
+    How a rig is demonstrated.
+
+    method, whose configuration has the rig's name; seconds : of the recording to learn from (0:
+    until the rig has finished) and of the one to predict; true : topic of what is predicted
+    """
+
+    method: str
+    seconds: float
+    predicted_seconds: float = 0.0
+    true: str = ''
+
+
+PLANS = {'slider_crank': Plan('closed_loop', 8.0, 6.0, 'simulated_rig/true_torque'),
+         'suspended_platform': Plan('suspended_platform', 0.0),
+         'wrist_sensor': Plan('rigid_body', 15.0, 6.0, 'simulated_rig/true_wrench')}
+
+
+def demonstrate_rig(out, rig, seconds=None, **settings):
+    """
+    Run the chain; return its numbers.
+
+    seconds : of the recordings, default as planned; settings : parameters of simulated_rig
+    """
+    if rig not in PLANS:
+        raise ConfigError('rig', found=repr(rig), exists=tuple(PLANS))
+    plan = PLANS[rig]
+    live = METHODS[plan.method].predicts_live
+    chain = _RigChain(out, rig)
+    try:
+        chain.begin(plan, live, settings)
+        say(f'recording the {rig}')
+        first = chain.record('recording', seconds or plan.seconds)
+        say('identifying')
+        chain.call('identification/identify', 100.0)
+        model = IdentifiedModel.from_yaml((out / 'model.yaml').read_text())
+        print(summary(model), file=sys.stderr)
+        second = None
+        if live:
+            say('predicting')
+            second = chain.record('second_recording', seconds or plan.predicted_seconds)
+    finally:
+        chain.stop()
+    within, worst = evaluate(model, yaml.safe_load((out / 'truth.yaml').read_text())['parameters'])
+    result = {'published': first[0], 'recorded': first[1],
+              'base_parameters': sum(b['determined'] for b in model.base),
+              'within_3_standard_errors': within, 'worst_error_percent': worst}
+    if second:
+        result.update(published_second=second[0], recorded_second=second[1],
+                      prediction_relative_percent=_prediction_error(
+                          read_bag(out / 'second_recording'), plan.true, model))
+    return dict(result, model=str(out / 'model.yaml'), report=str(out / 'report.html'))
+
+
+class _RigChain(Chain):
+    """A Chain around a simulated rig."""
+
+    def __init__(self, out, rig):
+        super().__init__(out)
+        self._rig, self._counts, self._status, self._written = rig, {}, '', {}
+        self.node.create_subscription(String, 'simulated_rig/status', self._note, latched())
+
+        self.node.create_subscription(DiagnosticArray, '/diagnostics', self._count, 100)
+
+    def _note(self, message):
+        self._status = message.data
+
+    def _count(self, message):
+        """Note how much the recorder says that it has written."""
+        for status in message.status:
+            if status.name == 'recorder':
+                self._written = {v.key.removesuffix(' count'): int(v.value)
+                                 for v in status.values if v.key.endswith(' count')}
+
+    def begin(self, plan, live, settings):
+        """Start all nodes and wait until the recorder hears every topic."""
+        topics = [f'simulated_rig{t}' if t.startswith('/true_') else t.lstrip('/')
+                  for t in RIGS[self._rig].topics]
+        self._topics = [f'/{t}' for t in topics]
+        self.start('simulated_rig', rig=self._rig, running=False,
+                   truth_file=self.out / 'truth.yaml', **settings)
+        self.start('recorder', out=self.out, topics=f"[{', '.join(topics + [PREDICTED] * live)}]")
+        self.start('identification', out=self.out, method=plan.method,
+                   config=shared_file('config', f'{self._rig}.yaml'))
+        if live:
+            self.start('torque_prediction', period=PERIOD)
+        self.wait(lambda: all(self.node.count_subscribers(t) for t in self._topics)
+                  and (not live or self.node.count_publishers(PREDICTED)), 30.0, 'the recorder')
+
+    def record(self, name, seconds):
+        """Let the rig run with the recorder on; return ({topic: published}, {topic: recorded})."""
+        self.set('recorder', 'name', name)
+        self.call_when_ready('recorder/start')
+        self.pass_time(1.0)  # the readers are known; now the writers know them, too
+        self.set('simulated_rig', 'running', True)
+        if seconds:
+            self.pass_time(seconds)
+            self.set('simulated_rig', 'running', False)
+        else:
+            self.wait(lambda: self._status == 'finished', 300.0, 'the end of the motions')
+        before, self._counts = self._counts, json.loads(self.call('simulated_rig/published'))
+        published = {t: self._counts[t] - before.get(t, 0) for t in self._topics}
+        self._drain(published)
+        self.call('recorder/stop')
+        channels = read_bag(self.out / name).channels
+        return published, {t: len(channels[t]) if t in channels else 0 for t in self._topics}
+
+    def _drain(self, published):
+        """Give a recorder that is behind on a loaded computer the time to write what waits."""
+        deadline = time.monotonic() + DRAIN
+        while (time.monotonic() < deadline
+               and any(self._written.get(t, 0) < n for t, n in published.items())):
+            self.spin()
+
+
+def _prediction_error(recording, true_topic, model):
+    """Return |predicted - true| / |true| [%] over the live predictions, at their stamps."""
+    predicted, true = (recording.channels[f'/{t}'] for t in (PREDICTED, true_topic))
+    if not len(predicted):
+        raise RecordingError('nothing was predicted live')
+    # Predictions carry the stamps of the motion, which another clock may have given.
+    late = model.preprocessing[0].get('torque_clock_offset', 0.0)
+    t = (predicted.stamp_ns - true.stamp_ns[0]) * 1e-9 + late
+    at = (true.stamp_ns - true.stamp_ns[0]) * 1e-9
+    inside = (t >= at[0]) & (t <= at[-1])
+    values = (true.fields['effort'] if 'effort' in true.fields
+              else np.hstack([true.fields['force'], true.fields['torque']]))
+    # Newton and newton metre are never added: the worst of the two for a wrench.
+    parts = [slice(None)] if 'effort' in true.fields else [slice(0, 3), slice(3, 6)]
+    errors = []
+    for part in parts:
+        tau = np.stack([np.interp(t[inside], at, x) for x in values[:, part].T], axis=1)
+        guess = predicted.fields['effort'][inside][:, part]
+        errors.append(100 * np.linalg.norm(guess - tau) / np.linalg.norm(tau))
+    return float(max(errors))

@@ -1,0 +1,276 @@
+"""
+Shapes: the constants inside a friction law that are not linear, one per joint.
+
+Columns for every constant tried are folded together with the others, so a choice needs no second
+look at the data: separable least squares over a grid (Golub and Pereyra 1973), joint by joint and
+repeated until nothing changes.  ``refine_shapes`` then leaves the grid and says how sure it is:
+between the constants tried a column is their cubic interpolation over the logarithm, so that this
+too is done on what was folded; without a grid it reads the data again.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .estimators import ridge
+from .problem import effective_standard_deviation, group_standard_deviation, Problem
+from .r_factors import RFactors
+from ..dynamics.inertial_parameters import Parameter
+
+SWEEPS = 10
+PASSES = 8       # over the data, while refining
+STEP = 0.01      # of the logarithm of a shape, for its derivative
+SETTLED = 1e-3   # of the logarithm: a thousandth of the shape
+REACH = 2.3      # of the logarithm: a factor of ten from the grid's choice
+
+
+def alternatives(parameters):
+    """Return {name: [column, ...]} of parameters that stand more than once, by shape."""
+    columns = {}
+    for k, parameter in enumerate(parameters):
+        columns.setdefault(parameter.name, []).append(k)
+    return {name: ks for name, ks in columns.items() if len(ks) > 1}
+
+
+def one_alternative(parameters: Sequence[Parameter]) -> tuple[Parameter, ...]:
+    """Return the ``parameters`` with the middle one alone of every set of alternatives."""
+    drop: set[int] = set()
+    for ks in alternatives(parameters).values():
+        drop |= set(ks) - {ks[len(ks) // 2]}
+    return tuple(p for k, p in enumerate(parameters) if k not in drop)
+
+
+def choose_nonlinear(factors, base, choices, parameters):
+    """
+    Return {name: chosen index into ``choices[name]``}.
+
+    information : about the b base columns, then the further alternatives
+    choices : name -> information columns of the alternatives, the first one a base column
+    parameters : Parameter of every information column
+    """
+    picked = {name: 0 for name in choices}
+    for _ in range(SWEEPS):
+        columns = np.arange(len(base))
+        for name, k in picked.items():
+            columns[choices[name][0]] = choices[name][k]
+        problem = Problem(factors.select(columns), base, {})
+        beta = ridge(problem).params
+        new = {name: _best(factors, beta, columns, choices[name], parameters)
+               for name in choices}
+        if new == picked:
+            break
+        picked = new
+    return picked
+
+
+def _best(factors, beta, columns, choice, parameters):
+    """
+    Return the alternative that leaves least, the joint's other friction free, the rest held.
+
+    Friction of a joint without rows of its own (a dependent joint of a closed loop) shows in all.
+    """
+    owner = parameters[choice[0]].owner
+    groups = factors.groups
+    groups = [groups[owner]] if owner in groups else list(groups.values())
+    size = factors.size
+    W, rest = [], []
+    for group in groups:
+        spread = group.equations(size)
+        W.append(spread)
+        rest.append(group.R[:, -2])
+    W, rest, free = np.vstack(W), np.concatenate(rest), []
+    for column, value in zip(columns, beta):
+        if column in choice:
+            continue
+        if parameters[column].law and parameters[column].owner == owner:
+            free.append(column)
+        else:
+            rest = rest - W[:, column] * value
+    left = []
+    for column in choice:
+        A = W[:, free + [column]]
+        solution, *_ = np.linalg.lstsq(A, rest, rcond=None)
+        left.append(np.linalg.norm(rest - A @ solution))
+    return int(np.argmin(left))
+
+
+@dataclass(frozen=True)
+class Grid:
+    """
+    The columns for all constants tried.
+
+    information : about the b base columns, then the further alternatives; choices : name ->
+    its columns there; parameters : Parameter of every column
+    """
+
+    factors: object
+    choices: dict
+    parameters: tuple
+
+    def logarithms(self, name):
+        """Return the logarithms of the constants tried for a coefficient, increasing."""
+        return np.log([self.parameters[k].nonlinear for k in self.choices[name]])
+
+    def weights(self, name, logarithm):
+        """Return (p,) what the column at exp(logarithm) is of the columns of the grid."""
+        nodes = self.logarithms(name)
+        first = int(np.clip(np.searchsorted(nodes, logarithm) - 2, 0, max(0, len(nodes) - 4)))
+        near = np.arange(first, min(first + 4, len(nodes)))
+        out = np.zeros(self.factors.size)
+        for k in near:  # Lagrange
+            others = nodes[near[near != k]]
+            out[self.choices[name][k]] = np.prod((logarithm - others) / (nodes[k] - others))
+        return out
+
+    def columns(self, base):
+        """Return T (p, b): the columns of base parameters with shapes between those tried."""
+        T = np.eye(self.factors.size)[:, :len(base)]
+        for name, own in self.choices.items():
+            shape = base.parameters[base.independent[own[0]]].nonlinear
+            T[:, own[0]] = self.weights(name, np.log(shape))
+        return T
+
+
+@dataclass(frozen=True)
+class RefinedNonlinear:
+    """
+    Shape constants off the grid.
+
+    base, information : with the refined columns
+    values : name of the coefficient -> {value, standard_error}; the error is None where the data
+        do not bound the constant (its column is collinear with others)
+    inflation : (b, b) what not knowing the shapes adds to the covariance of base parameters
+    passes : how often the data were read
+    """
+
+    base: object
+    factors: object
+    values: dict
+    inflation: np.ndarray
+    passes: int
+
+    def inflate(self, estimate):
+        """Return an Estimate that knows the shapes no better than they are known."""
+        covariance = estimate.cov_params + self.inflation
+        extra = np.diag(self.inflation)
+        return replace(estimate, cov_params=covariance, bse=np.sqrt(np.diag(covariance)),
+                       data_bse=np.sqrt(estimate.data_bse ** 2 + extra))
+
+
+def refine_nonlinear(problem, standard_deviation, laws=None):
+    """
+    Return the RefinedShapes near those of ``problem.base``, by Gauss-Newton over all at once.
+
+    Every pass needs the columns at the shapes and a step beside them, from ``problem.grid`` or by
+    reading the data again; the derivative by the logarithm of a shape is one more column
+    (Kaufman 1975), so standard errors are of shapes and coefficients together.
+
+    problem : with ``grid`` or ``read``
+    deviation : group -> standard deviation of its rows, to start with
+    laws : names of those to refine, default all that have a shape
+    """
+    base = problem.base
+    places = [i for i, k in enumerate(base.independent) if base.parameters[k].nonlinear
+              and (laws is None or base.parameters[k].law in laws)]
+    start = np.log([base.parameters[base.independent[i]].nonlinear for i in places])
+    low, high = _reach(problem, places, start)
+    current, best, length = start.copy(), None, 1.0
+    for passes in range(1, PASSES + 1):
+        factors, A, b = _with_slopes(problem, places, current)
+        beta, move, _, cost = _gauss_newton(base, A, b, standard_deviation, problem, places)
+        if best is not None and cost > best[0]:
+            length /= 4.0  # overshot: a shorter step from the best so far
+        else:
+            best, length = (cost, current, np.clip(move, -0.7, 0.7), factors, A, b, beta), 1.0
+        if not places or length * np.abs(best[2]).max() < SETTLED:
+            break
+        current = np.clip(best[1] + length * best[2], low, high)
+    _, current, _, factors, A, b, beta = best
+    # A wrong shape leaves more than noise: errors by what the last one leaves.
+    standard_deviation = group_standard_deviation(
+        replace(problem, factors=factors.select(np.arange(len(base)))), beta)
+    covariance = _gauss_newton(base, A, b, standard_deviation, problem, places)[2]
+    size, shapes = len(base), {}
+    for n, i in enumerate(places):
+        error = float(np.sqrt(covariance[size + n, size + n]))
+        bounded = error < 1.0 and low[n] < current[n] < high[n]
+        value = float(np.exp(current[n]))
+        shapes[base.parameters[base.independent[i]].name] = {
+            'value': value, 'standard_error': value * error if bounded else None}
+    across = covariance[:size, size:]
+    inflation = across @ np.linalg.pinv(covariance[size:, size:]) @ across.T
+    return RefinedNonlinear(_reshaped(base, places, current), factors.select(np.arange(size)),
+                         shapes, (inflation + inflation.T) / 2, passes)
+
+
+def _reach(problem, places, start):
+    """Return the bounds (s,) of the logarithms: a shape that the data do not bound runs away."""
+    if problem.grid is None:
+        return start - REACH, start + REACH
+    names = [problem.base.parameters[problem.base.independent[i]].name for i in places]
+    grids = [problem.grid.logarithms(name) for name in names]
+    return (np.array([g[0] for g in grids]), np.array([g[-1] for g in grids]))
+
+
+def _reshaped(base, places, logarithms):
+    """Return the BaseParameters with other shape constants."""
+    parameters = list(base.parameters)
+    for i, value in zip(places, logarithms):
+        k = base.independent[i]
+        parameters[k] = replace(parameters[k], nonlinear=float(np.exp(value)))
+    return replace(base, parameters=tuple(parameters))
+
+
+def _with_slopes(problem, places, logarithms):
+    """Return Information about [base, column at shape + STEP, - STEP], and its groups' A, b."""
+    base = _reshaped(problem.base, places, logarithms)
+    size, columns = len(base), list(base.parameters)
+    for i, value in zip(places, logarithms):
+        chosen = base.parameters[base.independent[i]]
+        columns += [replace(chosen, nonlinear=float(np.exp(value + s))) for s in (STEP, -STEP)]
+    if problem.grid is None:
+        keep = np.full(len(columns), -1)
+        keep[base.independent] = np.arange(size)
+        keep[len(base.parameters):] = size + np.arange(2 * len(places))
+        factors = RFactors(size + 2 * len(places))
+        for block in problem.read(tuple(columns)):
+            factors.accumulate(block, keep)
+    else:
+        factors = _from_grid(problem.grid, base, places, logarithms)
+    A, b = {}, {}
+    for name, group in factors.groups.items():
+        full = group.equations(factors.size)
+        slopes = (full[:, size::2] - full[:, size + 1::2]) / (2 * STEP)
+        A[name], b[name] = np.hstack([full[:, :size], slopes]), group.R[:, -2]
+    return factors, A, b
+
+
+def _from_grid(grid, base, places, logarithms):
+    """Return what folding the columns would give, from the columns of the grid."""
+    T = [grid.columns(base)]
+    for i, value in zip(places, logarithms):
+        name = base.parameters[base.independent[i]].name
+        T += [grid.weights(name, value + step)[:, None] for step in (STEP, -STEP)]
+    return grid.factors.combine(np.hstack(T))
+
+
+def _gauss_newton(base, A, b, standard_deviation, problem, places):
+    """Return coefficients (b,), step of the logarithms (s,), covariance and squared residual."""
+    sigma = effective_standard_deviation(problem, standard_deviation)
+    rows = np.vstack([A[name] / sigma[name] for name in A])
+    target = np.concatenate([b[name] / sigma[name] for name in b])
+    size = len(base)
+    scale = np.sqrt(np.diag(base.prior_covariance()))
+    solution, *_ = np.linalg.lstsq(rows[:, :size] * scale, target, rcond=1e-12)
+    beta = scale * solution
+    rows[:, size:] *= beta[places]
+    whole = rows * np.concatenate([scale, np.ones(len(places))])
+    U, s, Vt = np.linalg.svd(whole, full_matrices=False)
+    inverse = np.where(s > 1e-9 * s[0], 1.0 / np.maximum(s, 1e-300), 0.0)
+    rest = target - rows[:, :size] @ beta
+    move = (Vt.T * inverse) @ (U.T @ rest)
+    # Directions without data keep the width of the prior, or of a shape known to a factor e.
+    half = Vt.T * np.minimum(np.where(inverse > 0.0, inverse, np.inf), 1e3)
+    half = half * np.concatenate([scale, np.ones(len(places))])[:, None]
+    return beta, move[size:], half @ half.T, float(rest @ rest)

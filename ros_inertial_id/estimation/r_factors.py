@@ -1,0 +1,160 @@
+"""
+Information: all that least squares will ever ask of the data, in a few small triangles.
+
+The rows of each group (joint) are folded, block by block, into the upper triangle R of a QR
+factorisation of ``[W, y, y_raw]`` (sequential TSQR; Golub and Van Loan 2013, 6.5): R'R is the sum
+of outer products, at the accuracy of QR and not of the normal equations.  From the triangles come
+ordinary and weighted solutions, residuals of any candidate, covariance and condition number;
+triangles of other bags, segments or processes merge by one more QR.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.linalg import lapack
+from threadpoolctl import ThreadpoolController
+
+PANEL = 8  # columns that dtpqrt reduces at once: fastest from 4 to 16 for triangles of 20 to 100
+_THREADS = ThreadpoolController()
+
+
+def one_thread():
+    """Return a context in which BLAS uses one thread: tall-skinny products lose with more."""
+    return _THREADS.limit(limits=1, user_api='blas')
+
+
+def triangle(rows, R=None):
+    """
+    Return the upper triangle (k, k) of the QR factorisation of [R; rows].
+
+    rows : (m, k) Fortran-ordered, destroyed; R : (k, k) upper triangle, kept; none by default
+    """
+    k = rows.shape[1]
+    R = np.zeros((k, k), order='F') if R is None else R
+    # LAPACK's dtpqrt skips the zeros of R, and takes half the time of dgeqrf of the stack.
+    R, _, _, status = lapack.dtpqrt(0, min(PANEL, k), R, rows, overwrite_b=True)
+    if status:
+        raise np.linalg.LinAlgError(f'dtpqrt: {status}')
+    return R
+
+
+@dataclass
+class GroupFactor:
+    """columns (k,) of one row group; R (k + 2, k + 2) of [W, y, y_raw]; number of rows folded."""
+
+    unit: str
+    columns: np.ndarray
+    R: np.ndarray
+    rows: int = 0
+
+    def residual(self, x, raw=False):
+        """Return the norm of y - W x over all rows folded (y_raw instead of y with ``raw``)."""
+        target = self.R[:, -1 if raw else -2]
+        return float(np.linalg.norm(target - self.R[:, :-2] @ x[self.columns]))
+
+    def equations(self, size: int) -> np.ndarray:
+        """Return (k + 2, size) of W: the rows of R with a column for each of all ``size``."""
+        out = np.zeros((len(self.R), size))
+        out[:, self.columns] = self.R[:, :-2]
+        return out
+
+    def target(self, raw=False):
+        """Return the norm of y (or y_raw) over all rows folded."""
+        return float(np.linalg.norm(self.R[:, -1 if raw else -2]))
+
+
+@dataclass
+class RFactors:
+    """
+    The information of many rows about p columns.
+
+    size : p; groups : name -> GroupInformation, whose ``columns`` index the p columns
+    """
+
+    size: int
+    groups: dict = field(default_factory=dict)
+
+    def accumulate(self, block, keep):
+        """
+        Fold a RegressorBlock in.
+
+        keep : (columns of the block's parameters,) -> index among the p columns, -1 to leave out
+        """
+        for group in block.groups:
+            place = keep[group.columns]
+            chosen = np.flatnonzero(place >= 0)
+            old = self.groups.get(group.name)
+            if old is None:
+                k = len(chosen) + 2
+                old = GroupFactor(group.unit, place[chosen], np.zeros((k, k)))
+                self.groups[group.name] = old
+            # The transpose of a C-ordered (k, rows) is what LAPACK wants, without a copy.
+            rows = np.empty((len(old.R), len(group.y)))
+            rows[:-2] = group.W.T[chosen]
+            rows[-2], rows[-1] = group.y, group.y_raw
+            old.R = triangle(rows.T, old.R)
+            old.rows += len(group.y)
+
+    def merge(self, other):
+        """Return the Information of both, neither changed."""
+        merged = RFactors(self.size, dict(self.groups))
+        for name, theirs in other.groups.items():
+            ours = merged.groups.get(name)
+            if ours is None:
+                merged.groups[name] = theirs
+                continue
+            R = triangle(theirs.R.copy(order='F'), ours.R)
+            merged.groups[name] = GroupFactor(ours.unit, ours.columns, R,
+                                                   ours.rows + theirs.rows)
+        return merged
+
+    def select(self, keep):
+        """Return the Information about the columns ``keep`` (indices) alone, in that order."""
+        place = np.full(self.size, -1)
+        place[np.asarray(keep, dtype=int)] = np.arange(len(keep))
+        out = RFactors(len(keep))
+        for name, group in self.groups.items():
+            new = place[group.columns]
+            chosen = np.flatnonzero(new >= 0)
+            R = triangle(np.asfortranarray(group.R[:, np.r_[chosen, -2, -1]]))
+            out.groups[name] = GroupFactor(group.unit, new[chosen], R, group.rows)
+        return out
+
+    def combine(self, T):
+        """Return the Information about columns that are combinations of ours, T (p, new)."""
+        out = RFactors(T.shape[1])
+        for name, group in self.groups.items():
+            own = T[group.columns]
+            new = np.flatnonzero(np.any(own, axis=0))
+            rows = np.column_stack([group.R[:, :-2] @ own[:, new], group.R[:, -2:]])
+            out.groups[name] = GroupFactor(group.unit, new,
+                                                triangle(np.asfortranarray(rows)), group.rows)
+        return out
+
+    def system(self, standard_deviation=None):
+        """
+        Return (A (p, p) upper triangular, b (p,), |residual outside A|) of the weighted rows.
+
+        deviation : name -> standard deviation of the group's rows; ones by default
+        """
+        stack = []
+        for name, group in self.groups.items():
+            rows = np.zeros((len(group.R), self.size + 1))
+            rows[:, group.columns] = group.R[:, :-2]
+            rows[:, -1] = group.R[:, -2]
+            stack.append(rows / (standard_deviation[name] if standard_deviation else 1.0))
+        R = triangle(np.asfortranarray(np.vstack(stack)))
+        return R[:-1, :-1], R[:-1, -1], abs(R[-1, -1])
+
+    def rows(self):
+        """Return the number of rows folded, over all groups."""
+        return sum(group.rows for group in self.groups.values())
+
+
+def merge(folds: Sequence[RFactors]) -> RFactors:
+    """Return the RFactors of all ``folds`` together."""
+    total = folds[0]
+    for fold in folds[1:]:
+        total = total.merge(fold)
+    return total

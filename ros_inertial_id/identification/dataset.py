@@ -1,0 +1,78 @@
+"""
+Dataset: recordings of one robot, observed: what every later step reads.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .robot import robot_of
+from ..dynamics.inertial_parameters import Parameter
+from ..dynamics.regressor import RegressorBlock
+from ..measurement.recording import Recording
+from ..methods import METHODS
+from ..methods.contract import Method, Observation, Robot, State
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """
+    A method, and of every recording the robot as it was mounted and what was observed.
+
+    robots, observations : one per recording, see methods/contract.py
+    options : of the method with EstimationOptions
+    progress : called with (stage, samples done, samples in all) on long work
+    """
+
+    method: Method
+    robots: tuple[Any, ...]
+    observations: tuple[Any, ...]
+    options: Any
+    progress: Progress | None = None
+
+    @property
+    def robot(self) -> Any:
+        """Return the first robot: they differ in their mounting alone."""
+        return self.robots[0]
+
+    def pairs(self) -> Iterator[tuple[Robot, Observation]]:
+        """Yield every robot with what was observed of it."""
+        yield from zip(self.robots, self.observations)
+
+    def samples(self, training: bool) -> int:
+        """Return about how many samples there are, thinned out for ``training``."""
+        return sum(o.samples(training) for o in self.observations)
+
+    def states(self, training: bool) -> Iterator[tuple[Robot, State]]:
+        """Yield (robot, state), recording by recording; ``training`` : see Observation."""
+        for robot, observation in self.pairs():
+            for state in observation.states(training):
+                yield robot, state
+
+    def blocks(self, parameters: Sequence[Parameter],
+               training: bool = True) -> Iterator[RegressorBlock]:
+        """Yield the rows of all states about ``parameters``; ``training`` : see Observation."""
+        for robot, state in self.states(training):
+            yield from self.method.regress(state, robot, parameters)
+
+    def report(self, stage: str, done: int, whole: int) -> None:
+        """Tell whoever waits that ``done`` of ``whole`` samples of a stage are through."""
+        if self.progress:
+            self.progress(stage, done, whole)
+
+
+def read_dataset(recordings: Sequence[Recording], options: Any, method: str, urdf: str = '',
+                 progress: Progress | None = None) -> Dataset:
+    """
+    Return the Dataset of Recordings.
+
+    options : of the method with EstimationOptions; method : its name
+    urdf : text of the description, '' for the recordings' own; progress : see Dataset
+    Raises what ``Method.build`` and ``Method.observe`` raise.
+    """
+    robots = tuple(robot_of(recording, options, urdf, method) for recording in recordings)
+    observations = tuple(METHODS[method].observe(recording, robot, options)
+                         for recording, robot in zip(recordings, robots))
+    return Dataset(METHODS[method], robots, observations, options, progress)

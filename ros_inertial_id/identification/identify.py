@@ -1,0 +1,255 @@
+"""
+identify: the spine. Recording -> state -> rows -> R factors -> base parameters -> estimate.
+
+The same page serves the public API, the command line, the node and the tests; nothing here knows
+ROS.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .accumulation import (accumulate, choose_alternatives, refine, standard, Structure,
+                           structure_of)
+from .consistent_links import consistent_links
+from .dataset import Dataset, Progress, read_dataset
+from .entries import base_entries, mounting_entry, provenance, robot_entry
+from .inherited_errors import inflated, inherited_errors
+from .model import IdentifiedModel
+from .reading import readers
+from .robot import check_robot
+from .settings import prediction_options
+from .validation import evaluate, fits
+from ..dynamics.inertial_parameters import Parameter
+from ..dynamics.regressor import RegressorBlock
+from ..errors import ConfigError, RobotModelError
+from ..estimation.base_parameters import BaseParameters
+from ..estimation.cross_validation import left_out_percent
+from ..estimation.estimators import Estimate, ESTIMATORS, Problem
+from ..estimation.friction_choice import choose_laws
+from ..estimation.known_parameters import with_known
+from ..estimation.motion_noise import motion_noise, MotionNoise
+from ..estimation.nonlinear_parameters import Grid, RefinedNonlinear
+from ..estimation.r_factors import merge, one_thread, RFactors
+from ..estimation.residuals import Residuals
+from ..estimation.statistics import condition_causes, essential_parameters, whiteness
+from ..measurement.recording import Recording
+from ..options import check_ranges
+
+
+@dataclass(frozen=True)
+class Identification:
+    """A model, and thinned out RegressorBlocks of its data for the report's curves."""
+
+    model: IdentifiedModel
+    training: tuple[RegressorBlock, ...]
+    validation: tuple[RegressorBlock, ...] = ()
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """
+    The data as R factors about the base columns.
+
+    base : BaseParameters; folds : RFactors of the base columns, one per stretch of time
+    grid : of the nonlinear parameters tried, None where there are none; searched : their laws
+    refined : what refining them gave; notes : {key of the statistics: what was chosen}
+    """
+
+    base: BaseParameters
+    folds: Sequence[RFactors]
+    grid: Grid | None
+    searched: set[str]
+    refined: RefinedNonlinear | None
+    notes: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """
+    An Estimate with what surrounds it.
+
+    residuals : of a first estimate, for their correlation; curves, ranges : see ``evaluate``
+    inherited : (b, k) errors of unit size that come with the robot or the motion, or None
+    left_out : relative residual [%] of cross-validation
+    """
+
+    factors: RFactors
+    estimate: Estimate
+    residuals: Residuals
+    curves: tuple[RegressorBlock, ...]
+    ranges: dict[str, Any]
+    inherited: np.ndarray | None
+    left_out: float | None
+
+
+def identify(recordings: Sequence[Recording], options: Any, *, method: str = 'serial_arm',
+             urdf: str = '', validate: Sequence[Recording] = (),
+             progress: Progress | None = None) -> Identification:
+    """
+    Return the Identification of a robot from Recordings.
+
+    recordings, validate : to identify from, and to validate on
+    options : of the method with EstimationOptions; method : its name
+    urdf : text of the description, '' for the recordings' own
+    progress : called with (stage, samples done, samples in all) on long work
+    InertialIdError of all kinds for bad input: see the steps.
+    """
+    check_ranges(options)
+    with one_thread():
+        data = read_dataset(recordings, options, method, urdf, progress)
+        _check_nominal(data)
+        reduced = _reduce(data, structure_of(data.method, data.robots, _columns(data)))
+        fitted = _estimate(data, reduced)
+        model = _model(data, reduced, fitted, recordings)
+    if not validate:
+        return Identification(model, fitted.curves)
+    return Identification(model, fitted.curves, _validate(model, validate, progress))
+
+
+def validation(model: IdentifiedModel, recordings: Sequence[Recording], *,
+               progress: Progress | None = None
+               ) -> tuple[dict[str, Any], tuple[RegressorBlock, ...]]:
+    """
+    Return ({filtered, raw} residuals of a model on Recordings, blocks for the report's curves).
+
+    The signals are prepared as they were for the identification (same cutoff, same velocity).
+
+    model : IdentifiedModel; recordings : of its robot; progress : see ``identify``
+    """
+    with one_thread():
+        data = read_dataset(recordings, prediction_options(model), model.method,
+                            model.robot['urdf'], progress)
+        for robot in data.robots:
+            check_robot(model, robot)
+        residuals, curves, _ = evaluate(data, model.parameters, model.values, False)
+    return residuals.summary(), curves
+
+
+def _columns(data: Dataset) -> tuple[Parameter, ...]:
+    """Return the Parameters with what is given; refuse estimators without a prior."""
+    options = data.options
+    if options.given and options.estimator != 'ridge':
+        raise ConfigError('given parameters', expected='estimator: ridge, which keeps them',
+                          found=options.estimator)
+    return with_known(data.method.parameters(data.robot, options), options.given)
+
+
+def _check_nominal(data: Dataset) -> None:
+    robot = data.robot
+    bare = [name for name, pi in zip(robot.link_names, robot.inertias) if pi[0] <= 0.0]
+    if bare and data.options.estimator == 'ridge':
+        raise RobotModelError('the URDF has links without inertia', found=bare,
+                              expected='nominal inertias, which the ridge estimator leans on',
+                              do='add <inertial>, or use estimator: weighted')
+
+
+def _reduce(data: Dataset, structure: Structure) -> Reduced:
+    """Return the data as R factors, friction laws and nonlinear parameters chosen."""
+    options, notes = data.options, {}
+    wide = accumulate(data, structure.columns, structure.keep)
+    base, folds, grid = choose_alternatives(structure, wide)
+    if options.choose_friction:
+        base, folds, notes['friction_choice'] = _choose_friction(data, base, folds)
+        grid = None  # of columns that are no longer all there
+    searched = structure.searched_laws & set(options.refine_nonlinear)
+    read, _ = readers(data)
+    refined = refine(Problem(merge(folds), base, {}, read, grid=grid), searched)
+    if refined:
+        base = refined.base
+        folds = ([f.combine(grid.columns(base)) for f in wide] if grid else
+                 accumulate(data, base.parameters, base.places()))
+    return Reduced(base, folds, grid, searched, refined, notes)
+
+
+def _estimate(data: Dataset, reduced: Reduced) -> Fitted:
+    """Return the estimate with its uncertainty: correlated residuals, noise, what it rests on."""
+    estimator, base = ESTIMATORS[data.options.estimator], reduced.base
+    read, instruments = readers(data)
+    total = merge(reduced.folds)
+    draft = estimator(Problem(total, base, {}))
+    residuals, curves, ranges = evaluate(data, base.parameters, standard(base, draft), True)
+    noise = _noise(data, base, draft)
+    correlation = noise.correlation(residuals) if noise else residuals.correlation()
+    problem = Problem(total, base, correlation, read, instruments)
+    estimate = estimator(problem)
+    if reduced.refined:
+        refined = refine(Problem(total, base, estimate.correlation, read, grid=reduced.grid),
+                         reduced.searched)
+        assert refined is not None
+        estimate = refined.inflate(estimate)
+        reduced.notes['nonlinear_parameters'] = refined.values
+    inherited = (noise.errors(problem, estimate) if noise else
+                 inherited_errors(data, base, estimate))
+    estimate = inflated(estimate, inherited)
+    left_out = left_out_percent(reduced.folds, base, estimator, estimate.correlation)
+    return Fitted(total, estimate, residuals, curves, ranges, inherited, left_out)
+
+
+def _noise(data: Dataset, base: BaseParameters, draft: Estimate) -> MotionNoise | None:
+    """Return what noise of the motion does to the rows, where the method says so."""
+    values = standard(base, draft)
+    return motion_noise((draw for robot, observation in data.pairs() for draw in
+                         data.method.noise(observation, robot, base.parameters, values)), base)
+
+
+def _choose_friction(data: Dataset, base: BaseParameters, folds: Sequence[RFactors]
+                     ) -> tuple[BaseParameters, list[RFactors], dict[str, Any]]:
+    """Return base and folds with the laws that the data ask for, and the reasons."""
+    estimator = ESTIMATORS[data.options.estimator]
+    draft = estimator(Problem(merge(folds), base, {}))
+    residuals, _, _ = evaluate(data, base.parameters, standard(base, draft), True)
+    laws = {p.law for p in base.parameters if p.law}
+    choice = choose_laws(folds, base, estimator, residuals.correlation(), laws)
+    return (choice.base, [f.select(choice.selection) for f in folds],
+            {'joints': choice.reasons, 'left_out_percent': list(choice.left_out_percent)})
+
+
+def _model(data: Dataset, reduced: Reduced, fitted: Fitted,
+           recordings: Sequence[Recording]) -> IdentifiedModel:
+    """Return the IdentifiedModel with its statistics, physically consistent when asked for."""
+    base, estimate, options = reduced.base, fitted.estimate, data.options
+    statistics = _statistics(reduced, fitted)
+    values = standard(base, estimate)
+    if options.consistent:
+        problem = Problem(fitted.factors, base, estimate.correlation)
+        values, statistics['consistent'] = consistent_links(data, problem, estimate,
+                                                            fitted.inherited)
+    return IdentifiedModel(
+        data.method.name, asdict(options), robot_entry(data.robot),
+        mounting_entry(data, [r.mounting for r in recordings], base), base.parameters, values,
+        base_entries(base, estimate), estimate.cov_params, statistics, fitted.ranges,
+        [o.summary for o in data.observations], provenance(recordings))
+
+
+def _statistics(reduced: Reduced, fitted: Fitted) -> dict[str, Any]:
+    """Return what the model file says of the estimate, beside the parameters."""
+    base, estimate, total = reduced.base, fitted.estimate, fitted.factors
+    problem, names = Problem(total, base, estimate.correlation), base.names()
+    essential = essential_parameters(problem, estimate)['essential']
+    return {
+        'samples': max(g.rows for g in total.groups.values()), 'rank': len(base),
+        'rank_in_data': estimate.rank, 'rank_gap': base.gap,
+        'condition_number': estimate.condition_number,
+        'standard_deviation': estimate.standard_deviation,
+        'correlation_samples': estimate.correlation,
+        'training': fits(total, estimate.params), 'left_out_relative_percent': fitted.left_out,
+        **reduced.notes,
+        'essential': [names[k] for k in essential],
+        'condition_causes': condition_causes(problem, estimate),
+        'whiteness': whiteness(fitted.residuals)}
+
+
+def _validate(model: IdentifiedModel, recordings: Sequence[Recording],
+              progress: Progress | None) -> tuple[RegressorBlock, ...]:
+    """Put the validation into the statistics of a model; return blocks for the curves."""
+    statistics = model.statistics
+    statistics['validation'], curves = validation(model, recordings, progress=progress)
+    model.provenance['validation'] = [dict(r.provenance) for r in recordings]
+    if 'consistent' in statistics:
+        consistent = statistics['consistent']
+        consistent['unconstrained_validation'], _ = validation(
+            replace(model, values=np.array(consistent['unconstrained_values'])), recordings)
+    return curves

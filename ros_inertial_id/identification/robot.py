@@ -1,0 +1,75 @@
+"""
+The robot of a recording: its description, mounted as the options, the recording or an IMU say.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from .model import IdentifiedModel
+from .mounting import check_mounting
+from .settings import prediction_options
+from ..dynamics.robot_model import gravity_from_mounting
+from ..errors import RecordingError, RobotModelError
+from ..measurement.recording import Recording
+from ..methods import METHODS
+
+IMU = 'sensor_msgs/msg/Imu'
+AT_REST = 1.0  # [m/s^2] largest standard deviation of a base IMU that shows gravity
+
+
+def robot_of(recording: Recording, options: Any, urdf: str = '',
+             method: str = 'serial_arm') -> Any:
+    """
+    Return the Robot of a Recording, mounted as the options or the recording say.
+
+    options : of the method; urdf : text of the description, '' for the recording's own
+    method : its name
+    RecordingError where there is no description, or an IMU that was not at rest.
+    """
+    text = urdf or recording.robot_description
+    if not text:
+        raise RecordingError('no robot description', found='none in the recording',
+                             do='give --urdf, or record robot_description')
+    mounting = options.mounting or recording.mounting or 'upright'
+    build = METHODS[method].build
+    upright = build(text, options, gravity_from_mounting('upright'))
+    imu = imu_gravity(recording, upright) if mounting.strip() == 'imu' else None
+    return build(text, options, gravity_from_mounting(mounting, imu))
+
+
+def imu_gravity(recording: Recording, robot: Any) -> np.ndarray | None:
+    """
+    Return gravity (3,) in the base frame by the mean of a base IMU [m/s^2], None without one.
+
+    recording : with the IMU's topic; robot : with the IMU's frame, where it is not the base's
+    """
+    for channel in recording.of_type(IMU).values():
+        force = channel.fields['linear_acceleration']
+        mean, shake = force.mean(0), force.std(0).max()
+        if shake > AT_REST:
+            raise RecordingError(f'the base IMU {channel.topic} was not at rest',
+                                 expected=f'a standard deviation below {AT_REST} m/s^2',
+                                 found=f'{shake:.2f} m/s^2')
+        frames = {f.name: f for f in robot.pin_model.frames}
+        frame = frames.get(channel.frame_id)
+        if frame is not None and frame.parentJoint == 0:
+            mean = frame.placement.rotation @ mean
+        return -mean
+    return None
+
+
+def check_robot(model: IdentifiedModel, robot: Any) -> None:
+    """
+    Raise RobotModelError when the model knows too little of a robot, as it is mounted.
+
+    model : IdentifiedModel; robot : of the same method's ``build``
+    """
+    if tuple(model.robot['joints']) != robot.joint_names:
+        raise RobotModelError('the model is of another robot', do='use its own model file',
+                              expected=model.robot['joints'], found=robot.joint_names)
+    if model.robot['kinematics_sha256'] != robot.kinematics_sha256():
+        raise RobotModelError(
+            f"the model is of robot {model.robot['name']!r} with other kinematics",
+            found=f'robot {robot.name!r}, same joint names but other axes or placements')
+    check_mounting(METHODS[model.method], model, prediction_options(model), robot)

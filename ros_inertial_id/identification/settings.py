@@ -1,0 +1,77 @@
+"""
+Settings of an identification: the method's options with those of the estimation.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cache
+from typing import Any
+
+from .model import IdentifiedModel
+from ..errors import ConfigError
+from ..estimation.estimators import ESTIMATORS
+from ..methods import METHODS
+from ..options import DESIGN, option, options_from, read_blocks
+
+
+@dataclass(frozen=True)
+class EstimationOptions:
+    """How numbers are estimated."""
+
+    estimator: str = option('ridge', 'estimator, see estimation/estimators.py',
+                            choices=tuple(ESTIMATORS))
+    consistent: bool = option(False, 'physically consistent bodies and friction that brakes: '
+                              'full parameters, from which a URDF can be written')
+    choose_friction: bool = option(False, 'leave out friction laws of a joint that explain too '
+                                   'little, by an information criterion')
+    refine_nonlinear: tuple[str, ...] = option(
+        ('coulomb', 'stribeck', 'stribeck_atan'), 'friction laws whose nonlinear parameter, '
+        'where it is found from the data, is refined beyond the values tried, with its '
+        'uncertainty')
+    total_mass: float = option(0.0, 'known mass of all moving links, used with consistent; 0: '
+                               'unknown', unit='kg', at_least=0.0)
+    given: tuple[str, ...] = option(
+        (), 'what is known: NAME, NAME VALUE or NAME VALUE STANDARD_DEVIATION of a parameter; a '
+        'link or joint as the URDF says')
+
+
+@cache
+def options_class(method: str) -> type[Any]:
+    """Return the dataclass of all options of a method by its name, its own and the estimation's."""
+    own = METHODS[method].Options
+    return dataclass(frozen=True)(type('Options', (own, EstimationOptions),
+                                       {'__doc__': own.__doc__, '__module__': __name__}))
+
+
+def load_options(path: str = '', method: str = '',
+                 changes: Mapping[str, Any] | None = None) -> tuple[str, Any]:
+    """
+    Return (method, options) of a configuration file with single options changed.
+
+    path : of the YAML file, '' for defaults; method : '' for the file's own, else serial_arm
+    changes : {option: value}, for example from the command line
+    """
+    blocks = read_blocks(path, tuple(METHODS)) if path else {}
+    present = [name for name in blocks if name != DESIGN]
+    if not method:
+        if len(present) > 1:
+            raise ConfigError(f'{path} has blocks for several methods', found=present,
+                              do='choose one with --method')
+        method = next(iter(present), 'serial_arm')
+    values = {**(blocks.get(method) or {}), **(changes or {})}
+    return method, options_from(options_class(method), values, path or 'the options')
+
+
+def prediction_options(model: IdentifiedModel) -> Any:
+    """Return the options of an IdentifiedModel with all that the data decided fixed."""
+    kind = options_class(model.method)
+    # An option that came after the model was made stands at its default.
+    names = {f.name for f in fields(kind)}
+    known = {name: tuple(v) if isinstance(v, list) else v
+             for name, v in model.options.items() if name in names}
+    if 'average_periods' in known:
+        known['average_periods'] = False  # what is predicted are samples as they come
+    first = model.preprocessing[0]
+    if 'camera' in first:  # where it was found to stand
+        known.update(camera=tuple(first['camera']), find_camera=False)
+    return kind(**dict(known, cutoff=first['cutoff'], velocity=first['velocity']))

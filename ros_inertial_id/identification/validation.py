@@ -1,0 +1,71 @@
+"""
+Validation: the residuals of parameters, over blocks read again or over what was accumulated.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .dataset import Dataset
+from ..dynamics.inertial_parameters import Parameter
+from ..dynamics.regressor import RegressorBlock
+from ..errors import RecordingError
+from ..estimation.r_factors import RFactors
+from ..estimation.residuals import Fit, Residuals
+
+ENOUGH = 20000  # samples whose residuals tell how they are correlated
+CURVE = 2000  # points per curve kept for the report
+
+
+def evaluate(data: Dataset, parameters: Sequence[Parameter], values: np.ndarray,
+             training: bool) -> tuple[Residuals, tuple[RegressorBlock, ...], dict[str, Any]]:
+    """
+    Return Residuals, thinned out blocks for curves, and the validity range.
+
+    parameters, values : (p,) standard parameters that predict; training : see Observation, and
+        of long recordings only as many samples as show the correlation of residuals
+    RecordingError when no sample is left after filtering.
+    """
+    residuals, curves, ranges = Residuals(), [], {}
+    whole = data.samples(training)
+    stride, done = max(1, whole // CURVE), 0
+    # In training this is for the correlation of residuals alone (their size is known already).
+    every = max(1, whole // ENOUGH) if training else 1
+    for number, (robot, state) in enumerate(data.states(training)):
+        _extend(ranges, data.method.validity_range(state, robot))
+        if number % every:
+            thin = state.rows(slice((-done) % stride, None, stride))
+            curves += data.method.regress(thin, robot, parameters)
+            done += len(state.t)
+            continue
+        for block in data.method.regress(state, robot, parameters):
+            residuals.add(block, {g.name: g.W @ values[g.columns] for g in block.groups})
+            curves.append(block.rows(np.arange((-done) % stride, len(block.t), stride)))
+            done += len(block.t)
+            data.report('validate', done, whole)
+    if not done:
+        raise RecordingError('the recording is too short', found='no samples left after filtering')
+    return residuals, tuple(curves), ranges
+
+
+def _extend(ranges: dict[str, Any], seen: dict[str, dict[str, np.ndarray]]) -> None:
+    """Extend joint -> {q, v, a: [smallest, largest]} by what a state holds."""
+    for where, quantities in seen.items():
+        entry = ranges.setdefault(where, {})
+        for name, column in quantities.items():
+            low, high = entry.get(name, (np.inf, -np.inf))
+            entry[name] = [min(low, float(column.min())), max(high, float(column.max()))]
+
+
+def fits(factors: RFactors, beta: np.ndarray) -> dict[str, Any]:
+    """Return {filtered, raw} residuals of base parameters ``beta`` (b,) over RFactors."""
+    out = {}
+    for kind in ('filtered', 'raw'):
+        fit = Fit()
+        for name, group in factors.groups.items():
+            fit.samples = max(fit.samples, group.rows)
+            fit.residual[name] = group.residual(beta, kind == 'raw') ** 2
+            fit.target[name] = group.target(kind == 'raw') ** 2
+        out[kind] = fit.summary()
+    return out

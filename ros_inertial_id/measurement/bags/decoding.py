@@ -1,0 +1,264 @@
+"""
+From equal bytes to arrays: how a Decoder's paths become the fields of one Channel.
+
+Messages are decoded in batches.  Within a batch those of one layout (cdr.py) are read together;
+each such group is a part with names of its own, and the parts are joined at the end.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .cdr import CdrError, Layout, walk
+from ..recording import Channel
+from ...errors import RecordingError
+
+_BATCH = 4096          # messages decoded at once
+_BATCH_BYTES = 8 << 20
+_MERGE = 64            # parts merged at once, so that small arrays do not litter the memory
+_SUBROWS = 1 << 20     # more than the transforms of one message
+
+
+@dataclass(frozen=True)
+class Decoder:
+    """
+    How messages of one type become the fields of a Channel; paths as in the definition.
+
+    fields : name of the field -> path of its numbers
+    header : path of the std_msgs/Header that gives stamp and frame
+    labels : paths of the strings or integers that together name axis 1
+    text : path of a string that becomes the field ``data``
+    covariance : name of a field -> path of its covariance, which begins with -1 for "unknown"
+    action : path of integers; elements where it is not 0 (deleted markers) are left out
+    """
+
+    fields: dict = field(default_factory=dict)
+    header: str = ''
+    labels: tuple = ()
+    text: str = ''
+    covariance: dict = field(default_factory=dict)
+    action: str = ''
+
+
+class ChannelBuilder:
+    """A Channel that grows batch by batch, holding little more than its arrays."""
+
+    def __init__(self, type_name, decoder, topic):
+        self.type, self.topic = type_name, topic
+        self._decoder = decoder
+        self._messages, self._received, self._bytes = [], [], 0
+        self._parts, self._merged, self._count = [], [], 0
+
+    def add(self, messages, received_ns):
+        """Take more messages (list of bytes) and their times of reception [ns]."""
+        self._messages.extend(messages)
+        self._received.extend(received_ns)
+        self._bytes += sum(map(len, messages))
+        if len(self._messages) >= _BATCH or self._bytes >= _BATCH_BYTES:
+            self._decode()
+
+    def channel(self):
+        """Return the Channel; the builder is empty afterwards."""
+        self._decode()
+        part = _merge(self._merged + self._parts)
+        self._parts, self._merged, self._count = [], [], 0
+        stamp = part.stamp if part.stamp.any() else part.received.copy()
+        return Channel(self.topic, self.type, stamp, part.received, part.fields, part.names,
+                       part.frame)
+
+    def _decode(self):
+        for start in range(0, len(self._messages), _BATCH):
+            messages = self._messages[start:start + _BATCH]
+            received = np.array(self._received[start:start + _BATCH], np.int64)
+            lengths = np.fromiter(map(len, messages), int, len(messages))
+            rest = np.arange(len(messages))
+            while rest.size:
+                rest = self._decode_alike(messages, lengths, rest, received)
+            self._count += len(messages)
+            if len(self._parts) >= _MERGE:
+                self._merged.append(_merge(self._parts))
+                self._parts = []
+        self._messages, self._received, self._bytes = [], [], 0
+
+    def _decode_alike(self, messages, lengths, rest, received):
+        """Decode those of ``rest`` with the layout of its first; return which are left."""
+        first = rest[0]
+        try:
+            shape = _shape(self.type, self._decoder, messages[first])
+            alike = lengths[rest] == lengths[first]
+            data = np.frombuffer(b''.join([messages[i] for i in rest[alike]]), np.uint8)
+            data = data.reshape(-1, lengths[first])
+            fits = shape.layout.fits(data)
+            if not fits.all():
+                alike[alike], data = fits, data[fits]
+            taken = rest[alike]
+            self._parts += shape.parts(data, received[taken], self._count + taken)
+        except (CdrError, UnicodeDecodeError) as error:
+            raise RecordingError(
+                f'topic {self.topic}, message {self._count + first}: not a whole {self.type}',
+                found=error) from error
+        return rest[~alike]
+
+
+@dataclass
+class _Part:
+    """Rows with the same names; ``order`` sorts them among all others'."""
+
+    order: np.ndarray
+    stamp: np.ndarray
+    received: np.ndarray
+    names: tuple
+    frame: str
+    fields: dict
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """
+    A Layout and where in it the fields of a Channel are.
+
+    keep : columns of axis 1 that are no deleted markers, None for all
+    single : the message is one element of axis 1, not a sequence of them
+    """
+
+    layout: Layout
+    fields: dict
+    covariance: dict
+    stamp: tuple
+    names: tuple
+    frame: str
+    text: slice
+    keep: np.ndarray
+    single: bool
+
+    def parts(self, data, received, index):
+        """Return the _Parts of ``data`` (n, length) uint8: one, or one for each stamp."""
+        fields, order = self._fields(data), index * _SUBROWS
+        stamp = self._stamp(data, received)
+        if stamp.ndim == 2 and (stamp != stamp[:, :1]).any():
+            return [_Part(order + j, stamp[:, j], received, (name,), self.frame,
+                          {key: values[:, j:j + 1] for key, values in fields.items()})
+                    for j, name in enumerate(self.names)]
+        if len(set(self.names)) < len(self.names):
+            raise CdrError(f'a name twice in {", ".join(self.names)}')
+        if stamp.ndim == 2:  # no element, no stamp
+            stamp = stamp[:, 0] if self.names else received
+        return [_Part(order, stamp, received, self.names, self.frame, fields)]
+
+    def _fields(self, data):
+        fields = {name: block.read(data) for name, block in self.fields.items()}
+        for name, block in self.covariance.items():
+            fields[name][block.read(data)[:, 0] == -1.0] = np.nan
+        if self.text is not None:
+            fields['data'] = np.array([row[self.text].tobytes().decode() for row in data], object)
+        if self.single:
+            fields = {name: values[:, None] for name, values in fields.items()}
+        if self.keep is not None:
+            fields = {name: values[:, self.keep] for name, values in fields.items()}
+        return fields
+
+    def _stamp(self, data, received):
+        """Return (n,) int64 [ns], or (n, elements) where each has a header of its own."""
+        if not self.stamp:
+            return received
+        sec, nanosec = (block.read(data).astype(np.int64) for block in self.stamp)
+        stamp = sec * 1_000_000_000 + nanosec
+        return stamp if self.keep is None else stamp[:, self.keep]
+
+
+_SHAPES = {}  # (type, length of the message) -> the shapes seen last
+
+
+def _shape(type_name, decoder, message):
+    """Return the _Shape that fits the message; one seen before costs no walk."""
+    key = type_name, len(message)
+    data = np.frombuffer(message, np.uint8)[None]
+    known = _SHAPES.get(key, ())
+    for shape in known:
+        if shape.layout.fits(data)[0]:
+            return shape
+    if len(_SHAPES) > 1000:
+        _SHAPES.clear()
+    shape = _new_shape(type_name, decoder, message)
+    _SHAPES[key] = (shape, *known[:7])
+    return shape
+
+
+def _new_shape(type_name, decoder, message):
+    fixed = [path.rpartition('.')[2] for path in (*decoder.labels, decoder.action)]
+    layout = walk(type_name, message, free=(decoder.text,), fixed=fixed)
+    labels = [layout.values(path, message) for path in decoder.labels]
+    names = tuple('/'.join(str(word) for word in words if word != '') for words in zip(*labels))
+    fields = {name: layout.block(path) for name, path in decoder.fields.items()}
+    fields = {name: block for name, block in fields.items() if 0 not in block.shape}
+    single = bool(labels) and not isinstance(layout.find(decoder.labels[0]), list)
+    for name, block in fields.items():
+        if labels and not single and block.shape[0] != len(names):
+            raise CdrError(f'{block.shape[0]} values of {name} for {len(names)} names')
+    keep, stamp, frames = None, (), ['']
+    if decoder.action:
+        keep = np.flatnonzero(np.array(layout.values(decoder.action, message), int) == 0)
+        names = tuple(names[i] for i in keep)
+    if decoder.header:
+        stamp = tuple(layout.block(f'{decoder.header}.stamp.{unit}')
+                      for unit in ('sec', 'nanosec'))
+        frames = layout.values(f'{decoder.header}.frame_id', message) or frames
+    return _Shape(layout, fields,
+                  {name: layout.block(path) for name, path in decoder.covariance.items()},
+                  stamp, names, frames[0], layout.find(decoder.text) if decoder.text else None,
+                  keep, single)
+
+
+def _merge(parts):
+    """Return all parts as one; empties them as it goes, to hold every number once."""
+    if len(parts) == 1:
+        return parts[0]
+    if not parts:
+        return _Part(*np.empty((3, 0), np.int64), (), '', {})
+    sizes = [len(part.order) for part in parts]
+    order = np.concatenate([part.order for part in parts])
+    stamp = np.concatenate([part.stamp for part in parts])
+    received = np.concatenate([part.received for part in parts])
+    for part in parts:
+        part.order = part.stamp = part.received = None
+    ends = np.cumsum([0] + sizes)
+    rows = [slice(start, end) for start, end in zip(ends, ends[1:])]
+    if (order[1:] < order[:-1]).any():  # messages of several layouts take turns
+        sort = np.argsort(order, kind='stable')
+        order, stamp, received = order[sort], stamp[sort], received[sort]
+        rank = np.empty(len(order), int)
+        rank[sort] = np.arange(len(order))
+        rows = [_span(rank[row]) for row in rows]
+    names = tuple(dict.fromkeys(name for part in parts for name in part.names))
+    frame = next((part.frame for part in parts if part.frame), '')
+    fields = {name: _merge_field(name, parts, rows, names, len(order))
+              for name in dict.fromkeys(name for part in parts for name in part.fields)}
+    return _Part(order, stamp, received, names, frame, fields)
+
+
+def _merge_field(name, parts, rows, names, n):
+    blocks = [part.fields.pop(name, None) for part in parts]
+    present = [block for block in blocks if block is not None]
+    shape = present[0].shape[1:]
+    if shape:
+        shape = (len(names) or max(block.shape[1] for block in present), *shape[1:])
+    values = np.full((n, *shape), np.nan, present[0].dtype)
+    del present
+    for i, (part, row) in enumerate(zip(parts, rows)):
+        block, blocks[i] = blocks[i], None
+        if block is not None and shape:
+            columns = _span(np.array([names.index(label) for label in part.names]
+                                     or range(block.shape[1]), int))
+            if not isinstance(row, slice) and not isinstance(columns, slice):
+                row = row[:, None]
+            values[row, columns] = block
+        elif block is not None:
+            values[row] = block
+    return values
+
+
+def _span(index):
+    """Return consecutive indices as a slice, which numpy assigns much faster."""
+    if len(index) and (np.diff(index) == 1).all():
+        return slice(int(index[0]), int(index[-1]) + 1)
+    return index

@@ -1,0 +1,226 @@
+"""
+The files of other programs: what an ``.npz`` or ``.csv`` log holds.
+
+Names of quantities, in small or large letters:
+
+========  ====================================================================================
+time      stamp_s, time_s, timestamp, stamp, time, t, __time [s]; stamp_ns, time_ns,
+          timestamp_ns [ns]
+position  position, positions, pos, q
+velocity  velocity, velocities, vel, v, dq, qd, qdot
+effort    effort, efforts, torque, torques, tau, current, currents (the identification is told
+          which)
+========  ====================================================================================
+
+An ``.npz`` holds time (n,), the others (n, k), or (n,) for one joint, and perhaps the names of the
+joints: joint_names, names, joints.
+
+A ``.csv`` has one header line, or its columns are named by whoever imports it; commas, semicolons
+or tabs between; an empty cell is NaN.  Its columns are time and, for each joint, ``q_<joint>``,
+``q.<joint>``, ``q/<joint>``, ``q[<joint>]`` or as PlotJuggler writes it
+``/topic/<joint>/position``, with any of the names above.  <joint> is a name, or a number (then
+also ``q1``); numbered joints are taken in ascending order.
+"""
+
+import csv
+from dataclasses import dataclass
+from decimal import Decimal, DecimalException
+import logging
+import re
+from zipfile import BadZipFile
+
+import numpy as np
+
+from ...errors import RecordingError
+
+_ALIASES = {alias: kind for kind, aliases in {
+    'time [s]': ('stamp_s', 'time_s', 'timestamp', 'stamp', 'time', 't', '__time'),
+    'time [ns]': ('stamp_ns', 'time_ns', 'timestamp_ns'),
+    'position': ('position', 'positions', 'pos', 'q'),
+    'velocity': ('velocity', 'velocities', 'vel', 'v', 'dq', 'qd', 'qdot'),
+    'effort': ('effort', 'efforts', 'torque', 'torques', 'tau', 'current', 'currents'),
+    'names': ('joint_names', 'names', 'joints')}.items() for alias in aliases}
+_FIELDS = ('position', 'velocity', 'effort')
+_WORDS = '|'.join(sorted((a for a, kind in _ALIASES.items() if kind in _FIELDS), key=len)[::-1])
+_JOINT = r'(?P<number>\d+)|[_./ \[](?P<joint>[^\]]+)\]?'
+_COLUMNS = (re.compile(rf'(?P<word>{_WORDS})({_JOINT})?', re.I),
+            re.compile(rf'/(.*/)?(?P<joint>[^/]+)/(?P<word>{_WORDS})', re.I))
+_LAST_SECOND = 2 ** 31  # builtin_interfaces/Time
+_BLOCK = 10_000         # rows of a csv turned into an array at once
+_logger = logging.getLogger(__name__)
+
+
+@dataclass
+class Log:
+    """What a file holds; ``stamp_ns`` and ``names`` are None where it has none."""
+
+    fields: dict
+    stamp_ns: np.ndarray = None
+    names: tuple = None
+
+
+def read_npz(path):
+    """Return the Log of an .npz file; raise RecordingError for one that holds no numbers."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {key: file[key] for key in file.files}
+    except (OSError, ValueError, EOFError, BadZipFile) as error:
+        raise RecordingError(f'{path} cannot be read', found=error,
+                             expected='an .npz of plain arrays') from error
+    found = _by_kind(path, arrays)
+    for kind in set(found) - {'names'}:
+        if found[kind].dtype.kind not in 'fiu':
+            raise RecordingError(f'{path}: {kind} is not numeric', found=found[kind].dtype)
+    log = Log({kind: np.array(found[kind], float) for kind in _FIELDS if kind in found})
+    log.fields = {kind: values[:, None] if values.ndim == 1 else values
+                  for kind, values in log.fields.items()}
+    if 'time [ns]' in found:
+        log.stamp_ns = nanoseconds(path, found['time [ns]'], 1)
+    elif 'time [s]' in found:
+        log.stamp_ns = nanoseconds(path, found['time [s]'])
+    if 'names' in found:
+        names = found['names'].ravel()
+        log.names = tuple(np.char.decode(names) if names.dtype.kind == 'S' else names)
+    return log
+
+
+def _by_kind(path, columns):
+    """Return the columns whose name is an alias by what they are; say which are not used."""
+    found = {}
+    for alias, kind in _ALIASES.items():
+        for name in [name for name in columns if name.lower() == alias]:
+            found.setdefault(kind, name)
+    unused = [name for name in columns if name not in found.values() and name[0] != '-']
+    if unused:
+        _logger.warning('%s: not imported: %s', path, ', '.join(unused))
+    return {kind: columns[name] for kind, name in found.items()}
+
+
+def read_csv(path, columns=''):
+    """
+    Return the Log of a .csv file; raise RecordingError naming the line that is no data.
+
+    columns : names instead of a header line, with spaces; q1..q6 for six, - for one not wanted
+    """
+    with path.open(newline='', encoding='utf-8-sig', errors='replace') as stream:
+        delimiter, header = _header(path, stream, _expanded(columns))
+        labels, joints = _joint_columns(path, header)
+        time = _by_kind(path, {name: i for i, name in enumerate(header) if not _joint(name)})
+        unit, clock = next(((u, time[k]) for u, k in ((1, 'time [ns]'), (10 ** 9, 'time [s]'))
+                            if k in time), (None, None))
+        wanted, stamps, parts, block = sum(joints.values(), []), [], [], []
+        for line, row in enumerate(csv.reader(stream, delimiter=delimiter), 2):
+            if len(row) != len(header):
+                if not ''.join(row).strip():
+                    continue
+                raise RecordingError(f'{path}, line {line}', expected=f'{len(header)} cells',
+                                     found=len(row))
+            if unit:
+                stamps.append(_exact_ns(path, line, row[clock], unit))
+            block.append([_number(path, line, row[i]) for i in wanted])
+            if len(block) == _BLOCK:
+                parts, block = [*parts, np.array(block)], []
+    table = np.concatenate([*parts, np.array(block).reshape(-1, len(wanted))])
+    k = len(labels)
+    fields = {kind: table[:, i * k:(i + 1) * k].copy() for i, kind in enumerate(joints)}
+    numbered = all(label.isdigit() for label in labels)
+    return Log(fields, np.array(stamps, np.int64) if unit else None,
+               None if numbered or labels == [''] else tuple(labels))
+
+
+def _header(path, stream, columns):
+    """Return the delimiter and the names of the columns; leave the stream at the first data."""
+    head = stream.readline().lstrip('# ').strip()
+    delimiter = max(',;\t', key=head.count)
+    header = [name.strip() for name in next(csv.reader([head], delimiter=delimiter))]
+    if header != [''] and all(map(_is_number, header)):
+        if not columns:
+            raise RecordingError(f'{path}: no header line', found=', '.join(header[:4]),
+                                 do='name its columns: --columns "time q1..q6 v1..v6 tau1..tau6"')
+        stream.seek(0)
+    if columns and len(columns) != len(header):
+        raise RecordingError(f'{path} has other columns', expected=f'{len(columns)} as named',
+                             found=len(header))
+    return delimiter, columns or header
+
+
+def _expanded(columns):
+    """Return the names in a text, ``q1..q3`` as q1 q2 q3, each ``-`` told from the others."""
+    out = []
+    for word in columns.split():
+        span = re.fullmatch(r'(.*?)(\d+)\.\.\1(\d+)', word)
+        out += ([f'{span[1]}{k}' for k in range(int(span[2]), int(span[3]) + 1)] if span
+                else [f'-{len(out)}' if word == '-' else word])
+    return out
+
+
+def _is_number(cell):
+    try:
+        return bool(float(cell)) or True
+    except ValueError:
+        return False
+
+
+def _joint(name):
+    """Return (quantity, joint) of a column's name, or None."""
+    match = next(filter(None, (form.fullmatch(name) for form in _COLUMNS)), None)
+    if match is None:
+        return None
+    parts = match.groupdict()
+    return _ALIASES[parts['word'].lower()], parts.get('number') or parts['joint'] or ''
+
+
+def _joint_columns(path, header):
+    """Return the joints in order, and for each quantity their columns in that order."""
+    found = {}
+    for i, name in enumerate(header):
+        if _joint(name):
+            kind, label = _joint(name)
+            if label in found.setdefault(kind, {}):
+                raise RecordingError(f'{path}: {kind} of joint {label} is there twice',
+                                     exists=header)
+            found[kind][label] = i
+    labels = list(found.get('position', ()))
+    if not labels or any(set(columns) != set(labels) for columns in found.values()):
+        raise RecordingError(
+            f'{path}: the columns do not belong together',
+            expected='a header with time, and q_<joint>, v_<joint>, tau_<joint> of every joint',
+            found=[f'{kind} of {list(columns)}' for kind, columns in found.items()] or header)
+    if all(label.isdigit() for label in labels):
+        labels.sort(key=int)
+    return labels, {kind: [columns[label] for label in labels] for kind, columns in found.items()}
+
+
+def _number(path, line, cell):
+    try:
+        return float(cell)
+    except ValueError:
+        if not cell.strip():
+            return np.nan
+        raise RecordingError(f'{path}, line {line}', expected='a number', found=cell) from None
+
+
+def _exact_ns(path, line, cell, unit):
+    """Return a time as text in ns; a float of today's seconds would resolve 240 ns."""
+    try:
+        stamp_ns = int((Decimal(cell.strip()) * unit).to_integral_value())
+    except (DecimalException, ValueError, OverflowError):
+        raise RecordingError(f'{path}, line {line}', expected='a time', found=cell) from None
+    if abs(stamp_ns) >= _LAST_SECOND * 10 ** 9:
+        raise RecordingError(f'{path}, line {line}: no time', found=cell,
+                             do='a time in seconds is named stamp_s, in nanoseconds stamp_ns')
+    return stamp_ns
+
+
+def nanoseconds(path, times, unit=10 ** 9):
+    """
+    Return times (n,) in units of ``unit`` ns as int64 [ns], exact to the nearest.
+
+    Whole seconds go apart: today's unix time in float, times 1e9, would be 128 ns off.
+    """
+    wrong = np.flatnonzero(~(np.abs(times) < _LAST_SECOND * 10 ** 9 // unit))
+    if wrong.size:
+        raise RecordingError(f'{path}, sample {wrong[0]}: no time', found=times.flat[wrong[0]],
+                             do='a time in seconds is named stamp_s, in nanoseconds stamp_ns')
+    whole = np.floor(times).astype(np.int64)
+    return whole * unit + np.round((times - whole) * unit).astype(np.int64)

@@ -1,0 +1,172 @@
+"""
+What the bytes of a message say: one decoder per ROS type, the same for live topics and bags.
+
+``decode`` turns serialised messages (CDR, as ``raw=True`` subscriptions and bags hold them) into
+a Channel; a live node calls it with one message, ``read_bag`` builds with thousands.  To teach
+the package a new sensor topic, add a line to ``DECODERS``.
+
+Fields, with n samples and k joints, markers or poses (SI units, quaternions x y z w):
+
+==================================  =============================================================
+sensor_msgs/msg/JointState          position, velocity, effort (n, k); names = joints
+sensor_msgs/msg/Imu                 orientation_xyzw (n, 4), angular_velocity [rad/s] and
+                                    linear_acceleration [m/s^2] (n, 3); NaN where the covariance
+                                    begins with -1 (sensor_msgs/Imu: no estimate)
+geometry_msgs/msg/PoseStamped       position [m] (n, 3), orientation_xyzw (n, 4)
+geometry_msgs/msg/PointStamped      position (n, 3)
+geometry_msgs/msg/PoseArray         position (n, k, 3), orientation_xyzw (n, k, 4)
+geometry_msgs/msg/TransformStamped  position (n, k, 3), orientation_xyzw (n, k, 4);
+tf2_msgs/msg/TFMessage              names = child frames; one row per stamp
+visualization_msgs/msg/MarkerArray  the same; names = namespace/id, or id where there is none
+geometry_msgs/msg/Wrench            force [N], torque [N m] (n, 3); so does WrenchStamped
+std_msgs/msg/Float64                data (n,)
+std_msgs/msg/Float64MultiArray      data (n, k)
+std_msgs/msg/String                 data (n,) of str
+==================================  =============================================================
+
+``names`` is the union over all messages in the order of first appearance; what a message lacks is
+NaN; a field that no message has is absent.  Where every header stamp is zero (a driver that does
+not stamp) the time of reception stands in.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+from rosbags.interfaces import Nodetype
+
+from .cdr import typestore, walk
+from .decoding import ChannelBuilder, Decoder
+from ...errors import RecordingError
+
+JOINT_STATE = 'sensor_msgs/msg/JointState'
+STRING = 'std_msgs/msg/String'
+_ROWS = 4096  # messages encoded at once
+
+
+def _pose(path, position='position', orientation='orientation'):
+    return {'position': f'{path}.{position}', 'orientation_xyzw': f'{path}.{orientation}'}
+
+
+DECODERS = {
+    JOINT_STATE: Decoder(
+        {'position': 'position', 'velocity': 'velocity', 'effort': 'effort'},
+        header='header', labels=('name',)),
+    'sensor_msgs/msg/Imu': Decoder(
+        {'orientation_xyzw': 'orientation', 'angular_velocity': 'angular_velocity',
+         'linear_acceleration': 'linear_acceleration'}, header='header',
+        covariance={'orientation_xyzw': 'orientation_covariance',
+                    'angular_velocity': 'angular_velocity_covariance',
+                    'linear_acceleration': 'linear_acceleration_covariance'}),
+    'geometry_msgs/msg/PoseStamped': Decoder(_pose('pose'), header='header'),
+    'geometry_msgs/msg/PointStamped': Decoder({'position': 'point'}, header='header'),
+    'geometry_msgs/msg/PoseArray': Decoder(_pose('poses'), header='header'),
+    'geometry_msgs/msg/TransformStamped': Decoder(
+        _pose('transform', 'translation', 'rotation'),
+        header='header', labels=('child_frame_id',)),
+    'tf2_msgs/msg/TFMessage': Decoder(
+        _pose('transforms.transform', 'translation', 'rotation'),
+        header='transforms.header', labels=('transforms.child_frame_id',)),
+    'visualization_msgs/msg/MarkerArray': Decoder(
+        _pose('markers.pose'), header='markers.header',
+        labels=('markers.ns', 'markers.id'), action='markers.action'),
+    'geometry_msgs/msg/Wrench': Decoder({'force': 'force', 'torque': 'torque'}),
+    'geometry_msgs/msg/WrenchStamped': Decoder(
+        {'force': 'wrench.force', 'torque': 'wrench.torque'}, header='header'),
+    'std_msgs/msg/Float64': Decoder({'data': 'data'}),
+    'std_msgs/msg/Float64MultiArray': Decoder({'data': 'data'}),
+    STRING: Decoder(text='data'),
+}
+
+
+def full_name(type_name):
+    """Return ``pkg/msg/Type``, for ``pkg/Type`` too."""
+    return type_name if type_name.count('/') != 1 else type_name.replace('/', '/msg/')
+
+
+def channel_builder(type_name, topic):
+    """Return an empty ChannelBuilder for messages of a type in the table."""
+    decoder = DECODERS.get(full_name(type_name))
+    if decoder is None:
+        raise RecordingError(f'topic {topic}: no decoder for {type_name}',
+                             exists=sorted(DECODERS))
+    return ChannelBuilder(full_name(type_name), decoder, topic)
+
+
+def decode(type_name, messages, topic, received_ns):
+    """
+    Return the Channel of serialised messages.
+
+    messages : list of bytes, in the order they came
+    received_ns : their times of reception [ns]
+    Raises RecordingError for a type without a decoder and for bytes that are no such message.
+    """
+    builder = channel_builder(type_name, topic)
+    builder.add(messages, received_ns)
+    return builder.channel()
+
+
+def encode_string(text):
+    """Return a std_msgs/String as CDR bytes."""
+    store = typestore()
+    return bytes(store.serialize_cdr(store.types[STRING](data=text), STRING, little_endian=True))
+
+
+def encodable(type_name):
+    """Return whether ``encode`` can write a type: numbers whose elements have no headers."""
+    decoder = DECODERS.get(full_name(type_name))
+    return bool(decoder and decoder.fields) and decoder.labels in ((), ('name',))
+
+
+def encode(channel):
+    """
+    Yield the messages of a Channel as CDR bytes, in order: what ``decode`` reads, the other way.
+
+    A field the Channel lacks is an empty sequence in the messages, or zero.
+    """
+    if not encodable(channel.type):
+        raise RecordingError(f'{channel.topic} cannot be written', found=channel.type,
+                             exists=sorted(filter(encodable, DECODERS)))
+    shapes = tuple((name, values.shape[1:]) for name, values in channel.fields.items())
+    first, blocks = _template(full_name(channel.type), shapes, channel.names, channel.frame_id)
+    sec, nanosec = np.divmod(channel.stamp_ns, 1_000_000_000)
+    columns = {**channel.fields, 'sec': sec, 'nanosec': nanosec}
+    for start in range(0, len(channel), _ROWS):
+        rows = slice(start, min(start + _ROWS, len(channel)))
+        data = np.tile(np.frombuffer(first, np.uint8), (rows.stop - start, 1))
+        for name, block in blocks.items():
+            block.write(data, columns[name][rows])
+        yield from (row.tobytes() for row in data)
+
+
+@lru_cache(maxsize=100)
+def _template(type_name, shapes, names, frame_id):
+    """Return one message as bytes, and the Blocks of its stamp and fields of these shapes."""
+    store, decoder = typestore(), DECODERS[type_name]
+    paths = {name: decoder.fields[name] for name, _ in shapes}
+    sizes = {paths[name].split('.')[0]: shape[0] for name, shape in shapes if shape}
+    message = _blank(type_name, sizes)
+    for label in decoder.labels:
+        setattr(message, label, list(names))
+    if decoder.header:
+        getattr(message, decoder.header).frame_id = frame_id
+        paths |= {unit: f'{decoder.header}.stamp.{unit}' for unit in ('sec', 'nanosec')}
+    first = bytes(store.serialize_cdr(message, type_name, little_endian=True))
+    layout = walk(type_name, first)
+    return first, {name: layout.block(path) for name, path in paths.items()}
+
+
+def _blank(type_name, sizes):
+    """Return a message of zeros, its sequences as long as ``sizes`` says of their fields."""
+    store, values = typestore(), {}
+    for name, (node, what) in store.fielddefs[type_name][1]:
+        if node == Nodetype.NAME:
+            values[name] = _blank(what, {})
+        elif node == Nodetype.BASE:
+            values[name] = '' if what[0] == 'string' else 0
+        else:
+            (kind, element), count = what
+            count = count if node == Nodetype.ARRAY else sizes.get(name, 0)
+            values[name] = ([_blank(element, {}) for _ in range(count)]
+                            if kind == Nodetype.NAME else np.zeros(count, element[0])
+                            if element[0] != 'string' else [])
+    return store.types[type_name](**values)

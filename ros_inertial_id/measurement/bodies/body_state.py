@@ -1,0 +1,178 @@
+"""
+BodyState: how a rigid body moves, from its measured pose, free of any singularity.
+
+Orientations stay unit quaternions: signs are made continuous (q and -q are one attitude), the
+smoothed quaternion is projected back onto the unit sphere, and rates follow from its derivatives
+by the group's own product.  Constant rotation passes such a filter unchanged at any speed.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import signal
+from scipy.interpolate import make_interp_spline
+from scipy.spatial.transform import Rotation
+
+from ...errors import RecordingError
+
+STANDS_OUT = 10.0  # times the noise: a band of the spectrum that holds motion
+STENCIL = 6  # half width of the difference stencil: order 12, exact far above any cutoff
+
+
+@dataclass(frozen=True)
+class BodyState:
+    """
+    Consecutive samples of one body's frame.
+
+    position : (N, 3) of its origin in the world [m]; quaternion_xyzw : (N, 4) body to world
+    omega, alpha : (N, 3) angular velocity and acceleration [rad/s, rad/s^2], in the body's frame
+    acc : (N, 3) acceleration of the origin minus gravity [m/s^2], in the body's frame: what an
+        accelerometer there reads
+    velocity : (N, 3) of the origin in the world [m/s], None where nobody asks for it
+    """
+
+    position: np.ndarray
+    quaternion_xyzw: np.ndarray
+    omega: np.ndarray
+    alpha: np.ndarray
+    acc: np.ndarray
+    velocity: np.ndarray = None
+
+    def rotation(self):
+        """Return the rotations (N, 3, 3), body to world."""
+        return Rotation.from_quat(self.quaternion_xyzw).as_matrix()
+
+    def rows(self, chosen):
+        """Return the BodyState of the samples chosen by a slice or index array."""
+        return BodyState(self.position[chosen], self.quaternion_xyzw[chosen], self.omega[chosen],
+                         self.alpha[chosen], self.acc[chosen],
+                         None if self.velocity is None else self.velocity[chosen])
+
+
+def continuous(quaternion_xyzw, topic='orientation'):
+    """
+    Return unit quaternions (N, 4) whose sign never jumps; NaN rows stay NaN.
+
+    A row of zeros, which some trackers send for "not seen", becomes NaN.
+    """
+    norm = np.linalg.norm(quaternion_xyzw, axis=1, keepdims=True)
+    good = np.isfinite(norm[:, 0]) & (norm[:, 0] > 1e-3)
+    if not good.any():
+        raise RecordingError(f'{topic} holds no orientation', found='zeros or NaN throughout')
+    out = np.full(np.shape(quaternion_xyzw), np.nan)
+    unit = quaternion_xyzw[good] / norm[good]
+    flips = np.sign(np.einsum('ij,ij->i', unit[1:], unit[:-1]))
+    flips[flips == 0] = 1.0
+    out[good] = unit * np.concatenate([[1.0], np.cumprod(flips)])[:, None]
+    return out
+
+
+def vector_of_product(p, q):
+    """Return the vector part (N, 3) of conj(p) q for quaternions x y z w (N, 4)."""
+    pv, pw, qv, qw = p[:, :3], p[:, 3:], q[:, :3], q[:, 3:]
+    return pw * qv - qw * pv - np.cross(pv, qv)
+
+
+def smoothed_derivatives(x, kernel, period):
+    """
+    Return x, its first and second derivative (N, k), smoothed by one symmetric kernel.
+
+    The difference stencil is folded into the kernel, so all three are the same band of the same
+    signal; central differences of the smoothed signal would lose 1 % at a twentieth of the rate.
+    """
+    stencil = _first_difference() / period
+    first = np.convolve(kernel, stencil)
+    return (_filtered(x, kernel), _filtered(x, first),
+            _filtered(x, np.convolve(first, stencil)))
+
+
+def _first_difference():
+    """Return the central first difference of order 2 STENCIL (convolution order) for period 1."""
+    k = np.arange(1, STENCIL + 1)
+    ratio = np.cumprod((STENCIL - k + 1) / (STENCIL + k))  # p!^2 / ((p - k)! (p + k)!)
+    side = (-1.0) ** (k + 1) * ratio / k
+    return np.concatenate([side[::-1], [0.0], -side])
+
+
+def _filtered(x, kernel):
+    half = len(kernel) // 2
+    if half == 0:
+        return x
+    if len(x) < half + 2:
+        raise RecordingError('a stretch is too short to filter', found=f'{len(x)} samples',
+                             expected=f'at least {half + 2}')
+    extended = np.concatenate([2 * x[0] - x[half:0:-1], x, 2 * x[-1] - x[-2:-half - 2:-1]])
+    return signal.oaconvolve(extended, kernel[:, None], mode='valid', axes=0)
+
+
+def state_of_pose(position, quaternion_xyzw, kernel, period, gravity_world):
+    """
+    Return the BodyState of poses (N, 3), (N, 4) on a uniform clock, zero-phase filtered.
+
+    kernel : symmetric (signals.zero_phase_kernel); gravity_world : (3,) [m/s^2]
+    """
+    p, v, acc = smoothed_derivatives(position, kernel, period)
+    Q, dQ, ddQ = smoothed_derivatives(continuous(quaternion_xyzw), kernel, period)
+    n = np.linalg.norm(Q, axis=1, keepdims=True)
+    # Q = n q with q unit: the rates of q from those of Q (conj(q) dq/dt = omega / 2).
+    omega = 2.0 * vector_of_product(Q, dQ) / n ** 2
+    growth = np.einsum('ij,ij->i', Q, dQ)[:, None] / n ** 2
+    alpha = 2.0 * vector_of_product(Q, ddQ) / n ** 2 - 2.0 * growth * omega
+    q = Q / n
+    body = Rotation.from_quat(q).inv()
+    return BodyState(p, q, omega, alpha, body.apply(acc - np.asarray(gravity_world)), v)
+
+
+def state_of_imu(omega, force, kernel, period, position=(0.0, 0.0, 0.0), rotation=None):
+    """
+    Return the BodyState of an IMU's rates: omega (N, 3) [rad/s] and specific force (N, 3) [m/s^2].
+
+    position, rotation : of the IMU in the body's frame ((3,) [m], (3, 3)).  The attitude is not
+    known and not needed by equations in the body's frame: position and quaternion are NaN.
+    """
+    R = np.eye(3) if rotation is None else np.asarray(rotation)
+    omega, alpha, _ = smoothed_derivatives(omega @ R.T, kernel, period)
+    arm = np.asarray(position, dtype=float)
+    swing = np.cross(alpha, arm) + np.cross(omega, np.cross(omega, arm))
+    acc = _filtered(force @ R.T, kernel) - swing
+    nowhere = np.full((len(omega), 7), np.nan)
+    return BodyState(nowhere[:, :3], nowhere[:, 3:], omega, alpha, acc)
+
+
+def on_clock(t_measured, values, t):
+    """
+    Return values (n, k) at times t (N,) by cubic interpolation; NaN samples are passed over.
+
+    Straight lines would flatten a 2 Hz motion seen at 120 Hz by up to a tenth of a percent.
+    """
+    good = np.isfinite(values).all(1)
+    good[1:] &= np.diff(t_measured) > 0
+    return make_interp_spline(t_measured[good], values[good], k=3)(t)
+
+
+def choose_pose_cutoff(pieces, period):
+    """
+    Return (cutoff [Hz], end of the motion [Hz]) for poses ``pieces``: list of arrays (N_i, k).
+
+    Markers are white: above the motion the spectrum of a pose is flat.  The motion ends where
+    the highest band stands out of that floor tenfold, and the cutoff is there: beyond it noise
+    of the accelerations, which biases, grows with the fifth power of the cutoff.
+    """
+    length = max(len(piece) for piece in pieces)
+    # Seven windows and more: a spectrum of one is noise itself and exceeds its floor by chance.
+    window = int(min(length, max(64, min(length // 4, 4.0 / period))))
+    total, weight = 0.0, 0
+    for piece in pieces:
+        if len(piece) >= window:
+            # A window without side lobes: a slow swing must not leak above the noise.
+            frequency, power = signal.welch(piece, 1.0 / period, 'blackmanharris', window,
+                                            axis=0, detrend='linear')
+            total, weight = total + len(piece) * power, weight + len(piece)
+    power, top = total / weight, 0.25 / period
+    floor = np.median(power[frequency > top], axis=0)
+    inside = (frequency <= top)[:, None] & (power > STANDS_OUT * floor)
+    # A tenfold power once in hundreds of bands is chance: two neighbours are not.
+    inside[1:] &= inside[:-1]
+    ends = frequency[np.flatnonzero(inside.any(1))]
+    end = float(ends[-1]) if ends.size else float(frequency[1])
+    return float(np.clip(end, 1.0, top)), end

@@ -1,0 +1,146 @@
+"""
+Markers on one rigid body: from their labelled positions to the pose of the body.
+
+The pose of every sample is the least squares registration of the cluster's layout onto the
+markers seen, by singular value decomposition (Arun, Huang, Blostein 1987; Umeyama 1991 for the
+sign of the determinant).  Markers that are missing (NaN) are left out; two that were exchanged
+by the camera system show as residuals that an exchange removes.
+"""
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from ...errors import RecordingError
+
+FLAT = 1e-3  # [m]: second largest spread of the markers seen, below which they are on a line
+WRONG = 5.0  # a sample whose residual is so many times the usual one is no rigid registration
+MENDED = 1.0 / 3.0  # an exchange that leaves less than this share of the residual explains it
+
+
+@dataclass(frozen=True)
+class Registration:
+    """
+    Poses of a cluster.
+
+    position (N, 3) [m], quaternion_xyzw (N, 4) : of the body's frame, NaN where too few markers
+        were seen or those seen are no rigid body
+    residual (N, k) : distance of every marker from its place in the layout [m], NaN unseen
+    swapped : ((label, label, samples, first index), ...) pairs that were exchanged
+    """
+
+    position: np.ndarray
+    quaternion_xyzw: np.ndarray
+    residual: np.ndarray
+    swapped: tuple = ()
+
+    def rms(self):
+        """Return the residual of every marker over all samples (k,) [m]."""
+        good = np.isfinite(self.position[:, :1]) & np.isfinite(self.residual)
+        square = np.where(good, self.residual, 0.0) ** 2
+        return np.sqrt(square.sum(0) / np.maximum(good.sum(0), 1))
+
+
+def register_cluster(markers, layout, labels, topic=''):
+    """
+    Return the Registration of markers (N, k, 3) [m] onto their layout (k, 3) in the body.
+
+    labels : (k,) names, for messages.  Samples with exchanged markers become NaN and are listed
+    in ``swapped``; a cluster that is exchanged in most samples is refused.
+    """
+    layout = np.asarray(layout, dtype=float)
+    if len(layout) < 3 or _flatness(layout) < FLAT:
+        raise RecordingError(f'the markers {", ".join(labels)} of {topic} do not fix a pose',
+                             expected='at least three that are not on a line',
+                             found=f'{len(layout)} in the layout')
+    rotation, position, residual = _register(markers, layout)
+    error = _rms(residual)
+    usual = np.nanmedian(error) if np.isfinite(error).any() else np.nan
+    best, pair = _best_exchange(markers, layout, error)
+    if pair is not None:
+        names = f'{labels[pair[0]]} and {labels[pair[1]]}'
+        raise RecordingError(f'markers {names} of {topic} are exchanged',
+                             found=f'residual {usual * 1e3:.1f} mm, exchanged {best * 1e3:.1f} mm',
+                             do='correct the layout or the labels of the camera system')
+    wrong = np.flatnonzero(error > max(WRONG * usual, 1e-6))
+    swapped = _exchanges(markers, layout, labels, error, wrong)
+    quaternion = np.full((len(position), 4), np.nan)
+    good = np.isfinite(position).all(1)
+    good[wrong] = False
+    position[~good] = np.nan
+    if good.any():
+        quaternion[good] = Rotation.from_matrix(rotation[good]).as_quat()
+    return Registration(position, quaternion, residual, swapped)
+
+
+def _register(markers, layout):
+    """Return rotations (N, 3, 3), positions (N, 3), residuals (N, k); NaN where not determined."""
+    seen = np.isfinite(markers).all(-1)
+    weight = seen / np.maximum(seen.sum(1, keepdims=True), 1)
+    x = np.where(seen[..., None], markers, 0.0)
+    centre_x = np.einsum('nk,nkj->nj', weight, x)
+    centre_l = weight @ layout
+    there = np.where(seen[..., None], layout - centre_l[:, None], 0.0)
+    here = np.where(seen[..., None], x - centre_x[:, None], 0.0)
+    U, s, Vt = np.linalg.svd(np.einsum('nki,nkj->nij', here, there))
+    U[..., 2] *= np.sign(np.linalg.det(U) * np.linalg.det(Vt))[:, None]
+    rotation = U @ Vt
+    position = centre_x - np.einsum('nij,nj->ni', rotation, centre_l)
+    placed = np.einsum('nij,kj->nki', rotation, layout) + position[:, None]
+    residual = np.where(seen, np.linalg.norm(markers - placed, axis=-1), np.nan)
+    # Singular values are spread times spread: the second one says that they are not on a line.
+    lost = (seen.sum(1) < 3) | (s[:, 1] < FLAT ** 2)
+    position[lost] = np.nan
+    residual[lost] = np.nan
+    return rotation, position, residual
+
+
+def _flatness(layout):
+    return np.linalg.svd(layout - layout.mean(0), compute_uv=False)[1]
+
+
+def _exchanged(markers, layout, pair):
+    order = np.arange(len(layout))
+    order[list(pair)] = order[list(pair[::-1])]
+    residual = _register(markers[:, order], layout)[2]
+    return _rms(residual)
+
+
+def _rms(residual):
+    """Return the residual of every sample (N,) over the markers it shows, NaN for none."""
+    seen = np.isfinite(residual)
+    square = np.where(seen, residual, 0.0) ** 2
+    return np.sqrt(square.sum(1) / np.where(seen.any(1), seen.sum(1), np.nan))
+
+
+def _best_exchange(markers, layout, error):
+    """Return (residual, pair) when an exchange mends the typical sample, else (_, None)."""
+    finite = np.flatnonzero(np.isfinite(error))
+    if not finite.size:
+        return np.nan, None
+    some = finite[np.linspace(0, len(finite) - 1, min(51, len(finite))).astype(int)]
+    usual = np.median(error[some])
+    pairs = list(combinations(range(len(layout)), 2))
+    after = [np.nanmedian(_exchanged(markers[some], layout, pair)) for pair in pairs]
+    k = int(np.argmin(after))
+    if usual > 1e-6 and after[k] < MENDED * usual:
+        return after[k], pairs[k]
+    return after[k], None
+
+
+def _exchanges(markers, layout, labels, error, wrong):
+    """Return ((label, label, samples, first index), ...) that explain the wrong samples."""
+    if not wrong.size:
+        return ()
+    pairs = list(combinations(range(len(layout)), 2))
+    after = np.array([_exchanged(markers[wrong], layout, pair) for pair in pairs])
+    best = after.argmin(0)
+    mended = after.min(0) < MENDED * error[wrong]
+    out = []
+    for k in np.unique(best[mended]):
+        where = wrong[mended & (best == k)]
+        a, b = pairs[k]
+        out.append((labels[a], labels[b], int(len(where)), int(where[0])))
+    return tuple(out)

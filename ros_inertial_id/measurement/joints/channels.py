@@ -1,0 +1,97 @@
+"""
+Joint channels: which topic carries the joints, and its values, refused where they are not whole.
+"""
+
+import numpy as np
+
+from .. import signals
+from ...errors import RecordingError
+
+JOINT_STATE = 'sensor_msgs/msg/JointState'
+
+
+def find_channel(recording, joints, topic, what):
+    """Return the JointState channel that carries ``what`` of all the joints."""
+    channels = recording.of_type(JOINT_STATE)
+    if topic:
+        if topic.lstrip('/') not in {name.lstrip('/') for name in channels}:
+            raise RecordingError(f'topic {topic} is not in the recording',
+                                 exists=tuple(channels) or tuple(recording.channels))
+        channels = {n: c for n, c in channels.items() if n.lstrip('/') == topic.lstrip('/')}
+    if not channels:
+        raise RecordingError('the recording has no joint states', expected=JOINT_STATE,
+                             found=[f'{n} ({c.type})' for n, c in recording.channels.items()])
+    for channel in sorted(channels.values(), key=lambda c: len(c.topic)):
+        if set(joints) <= set(channel.names) and carries(channel, what, joints):
+            return channel
+    best = max(channels.values(), key=lambda c: len(set(joints) & set(c.names)))
+    missing = [j for j in joints if j not in best.names]
+    if missing:
+        raise RecordingError(f'{best.topic} lacks joints', expected=missing, exists=best.names,
+                             do='give joints: and locked_joints: in the configuration, or the '
+                                'URDF of this robot')
+    without = [j for j in joints if not carries(best, what, [j])]
+    raise RecordingError(f'{best.topic} has no {what}', found=f'none for {", ".join(without)}',
+                         do='record a topic with it and name it in effort_topic:'
+                         if what == 'effort' else None)
+
+
+def carries(channel, what, joints):
+    if what not in channel.fields:
+        return False
+    columns = [channel.names.index(j) for j in joints if j in channel.names]
+    return bool(columns) and bool(np.isfinite(channel.fields[what])[:, columns].any(0).all())
+
+
+def series_of(channel, what, joints, origin, t=None):
+    """Return {joint: (stamps t [s], values)} of messages that carry the joint; refuse NaN."""
+    t = (channel.stamp_ns - origin) * 1e-9 if t is None else t
+    out = {}
+    for joint in joints:
+        column = channel.names.index(joint)
+        values = channel.fields[what][:, column]
+        good = np.isfinite(values)
+        if not good.all():
+            lacking = np.ones(len(t), dtype=bool)
+            for other in channel.fields.values():
+                lacking &= np.isnan(other[:, column])
+            broken = ~good & ~lacking
+            if broken.any():
+                k = int(np.flatnonzero(broken)[0])
+                raise RecordingError(
+                    f'{what} of {joint} in {channel.topic} is not finite in '
+                    f'{int(broken.sum())} of {len(t)} messages',
+                    found=f'{values[k]} at {t[k]:.3f} s (sample {k})',
+                    do='cut the recording with @START:END or mend its source')
+            out[joint] = (t[good], values[good])
+        else:
+            out[joint] = (t, values)
+    return out
+
+
+def check_effort(effort, topic):
+    silent = [joint for joint, (_, values) in effort.items() if not np.any(values)]
+    if silent:
+        raise RecordingError(f'the effort in {topic} is zero in every message',
+                             found=f'for {", ".join(silent)}',
+                             do='the driver does not report efforts: enable them, or name '
+                                'another topic in effort_topic:')
+
+
+def common_clock(motion, force, joints, origin):
+    """Return the clock of the messages that carry joints, where motion and force overlap."""
+    columns = [motion.names.index(j) for j in joints]
+    rows = np.isfinite(motion.fields['position'])[:, columns].any(axis=1)
+    stamps = motion.stamp_ns[rows]
+    clock = signals.uniform_clock(stamps, origin, motion.topic)
+    if force is not motion:
+        signals.uniform_clock(force.stamp_ns, origin, force.topic)
+        overlap = (min(stamps[-1], force.stamp_ns[-1]) - max(stamps[0], force.stamp_ns[0])) * 1e-9
+        if overlap < 0.5 * (stamps[-1] - stamps[0]) * 1e-9:
+            raise RecordingError(
+                f'{motion.topic} and {force.topic} are on two clocks',
+                found=f'{overlap:.3f} s in common of {(stamps[-1] - stamps[0]) * 1e-9:.3f} s',
+                do='stamp both with the same clock')
+        inside = (stamps >= force.stamp_ns[0]) & (stamps <= force.stamp_ns[-1])
+        clock = signals.uniform_clock(stamps[inside], origin, motion.topic)
+    return clock

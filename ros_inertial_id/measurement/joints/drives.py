@@ -1,0 +1,116 @@
+"""
+Drives: what a driver reports on the motor's side of gears and couplings, on the joint's side.
+
+Motor angles = C G joint angles with gear ratios G and coupling C, so by virtual work joint
+torques = G C' motor torques.  Khalil and Dombre 2002, ch. 9.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ...errors import ConfigError
+from ...options import option
+
+
+@dataclass(frozen=True)
+class DriveOptions:
+    """On which side of the gears signals are measured."""
+
+    effort_kind: str = option(
+        'link', 'what effort is: torque on the link side, on the motor side, or current',
+        choices=('link', 'motor', 'current'))
+    position_kind: str = option(
+        'link', 'what position and velocity are: of the joint, or of the motor',
+        choices=('link', 'motor'))
+    gear_ratio: tuple[float, ...] = option((), 'motor turns per joint turn, one per joint; empty: 1')
+    drive_gain: tuple[float, ...] = option((), 'motor torque per current, one per joint; empty: 1',
+                               unit='N m/A')
+    coupling: tuple[float, ...] = option(
+        (), 'matrix C (row by row) of a coupled drive: motor angles = C (gear_ratio joint '
+        'angles); empty: none')
+    position_offset: tuple[float, ...] = option((), 'joint angle where the recorded position is zero, one per '
+                                    'joint; empty: 0', unit='rad')
+
+
+def motor_turns(options, count):
+    """Return the matrix C G (n, n): motor angles per joint angle."""
+    if len(options.coupling) not in (0, count * count):
+        raise ConfigError('option coupling', expected=f'{count * count} values, row by row',
+                          found=f'{len(options.coupling)} values')
+    coupling = np.eye(count)
+    if len(options.coupling):
+        coupling = np.asarray(options.coupling, dtype=float).reshape(count, count)
+    turns = coupling @ np.diag(_per_joint(options.gear_ratio, 'gear_ratio', count))
+    if abs(np.linalg.det(turns)) < 1e-12:
+        raise ConfigError('gear_ratio and coupling', found='motors that cannot place all joints',
+                          expected='a matrix that has an inverse')
+    return turns
+
+
+def motor_speeds(options, count):
+    """
+    Return {motor: (n,)} of motors that several joints turn: their speed per joint speed.
+
+    On the side of the motor's own joint: motor k turns ``P[k] @ v`` times its gear ratio.
+    """
+    turns = motor_turns(options, count)
+    rows = turns / np.diag(turns)[:, None] if np.all(np.diag(turns)) else turns
+    return {k: row for k, row in enumerate(rows) if np.count_nonzero(row) > 1}
+
+
+def effort_map(options, count):
+    """
+    Return the matrix (n, n) that turns recorded efforts into joint torques: G C' drive gains.
+
+    A current first becomes a motor torque by the drive gain.
+    """
+    turns = motor_turns(options, count)
+    if options.effort_kind == 'link':
+        if options.drive_gain or (options.position_kind == 'link'
+                                  and (options.gear_ratio or options.coupling)):
+            raise ConfigError('gear_ratio, drive_gain or coupling are given',
+                              expected='effort_kind: motor or current, or position_kind: motor',
+                              found='link')
+        return np.eye(count)
+    gains = np.ones(count)
+    if options.effort_kind == 'current':
+        if not len(options.drive_gain):
+            raise ConfigError('effort_kind: current needs drive_gain', expected=f'{count} values',
+                              do='take them from the datasheet, or find them with a known load: '
+                                 'inertial-id drive-gains')
+        gains = _per_joint(options.drive_gain, 'drive_gain', count)
+    return turns.T @ np.diag(gains)
+
+
+def joint_side(channel, joints, options):
+    """Return a Channel of joint states whose positions and velocities are those of ``joints``."""
+    count = len(joints)
+    offset = np.zeros(count)
+    if len(options.position_offset):
+        offset = _per_joint(options.position_offset, 'position_offset', count)
+    if options.position_kind == 'link' and not np.any(offset):
+        return channel
+    missing = [joint for joint in joints if joint not in channel.names]
+    if missing:
+        return channel  # whoever needs them will say so
+    inverse = np.eye(count)
+    if options.position_kind == 'motor':
+        inverse = np.linalg.inv(motor_turns(options, count))
+        inverse[abs(inverse) < 1e-12 * abs(inverse).max()] = 0.0
+    columns, fields = [channel.names.index(joint) for joint in joints], dict(channel.fields)
+    for name, zero in (('position', offset), ('velocity', np.zeros(count))):
+        if name in fields:
+            motor, out = fields[name][:, columns], fields[name].copy()
+            for j, row in enumerate(inverse):  # a motor that was not heard spoils only its joints
+                own = np.flatnonzero(row)
+                out[:, columns[j]] = motor[:, own] @ row[own] + zero[j]
+            fields[name] = out
+    return replace(channel, fields=fields)
+
+
+def _per_joint(values, name, count):
+    if len(values) not in (0, count):
+        raise ConfigError(f'option {name}', expected=f'{count} values, one per joint',
+                          found=f'{len(values)} values')
+    return np.asarray(values, dtype=float) if len(values) else np.ones(count)

@@ -1,0 +1,37 @@
+"""
+Joint motion alone: positions and velocities of a recording's joints where no effort is needed.
+"""
+
+import numpy as np
+
+from .channels import carries, find_channel, series_of
+from .kinematic_state import check_moving, choose_velocity, JointSpaceObservation
+from ..bodies.sources import Series
+from .. import signals
+
+
+def read_joint_motion(recording, joints, topic, wish, origin_ns):
+    """
+    Return (Series of positions (n, k), Series of velocities or None) of ``joints``.
+
+    topic : JointState topic, '' for the one that carries them; wish : measured, differentiated
+    or auto, as SignalOptions.velocity.  Refuses what observe_joints refuses.
+    """
+    channel = find_channel(recording, joints, topic, 'position')
+    position = series_of(channel, 'position', joints, origin_ns)
+    has_velocity = carries(channel, 'velocity', joints)
+    velocity = series_of(channel, 'velocity', joints, origin_ns) if has_velocity else {}
+    clock = signals.uniform_clock(channel.stamp_ns, origin_ns, channel.topic)
+    probe = JointSpaceObservation(joints, position, velocity, {}, clock, np.ones(1),
+                                  False, np.eye(len(joints)))
+    check_moving(probe)
+    measured, _ = choose_velocity(probe, wish)
+    return (_together(channel.topic, position, joints),
+            _together(channel.topic, velocity, joints) if measured else None)
+
+
+def _together(topic, series, joints):
+    """Return one Series (n, k) on the stamps of the first joint."""
+    t = series[joints[0]][0]
+    values = np.stack([np.interp(t, *series[joint]) for joint in joints], axis=1)
+    return Series(topic, t, values)

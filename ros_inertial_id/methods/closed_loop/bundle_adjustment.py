@@ -1,0 +1,218 @@
+"""
+What all camera frames share, pose and clocks, estimated together with the motion.
+
+Every frame has its own z, all frames the same camera pose and clock offsets, so the normal
+equations are block-arrow and z is eliminated frame by frame (Schur complement; bundle adjustment,
+Triggs et al. 2000).  Robust weights as in closed_loop_markers.py.  Directions that the markers
+leave open (a lone marker on a crank says nothing of a turn about its axis) are not moved.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from .markers import LARGEST_STEP, MarkerFit, OUTLIER
+from ...dynamics.continuation import newton
+from ...measurement.bodies.markers import common_frames, on_one_clock, reference_stamps
+
+ROUNDS = 25        # Gauss-Newton steps
+SETTLED = 1e-3     # standard errors: a smaller step is no news
+STALLED = 1e-3     # relative loss: by so much worse than before it goes nowhere
+APART = 0.010      # [s] between clock offsets to start from
+STEP = 1e-6        # [rad, m, s] of differences; residuals are nearly linear
+SURE = 0.05        # standard error of a direction, share of the reach: above it is not determined
+
+
+@dataclass(frozen=True)
+class Shared:
+    """
+    What all frames of a camera share.
+
+    rotation (3, 3), translation (3,) : of the camera in the base link [m]
+    offsets : topic -> [s] that it is stamped later than the first marker's
+    notes : for logs and the model file
+    """
+
+    rotation: np.ndarray
+    translation: np.ndarray
+    offsets: dict
+    notes: dict
+
+    def pose(self):
+        """Return X Y Z ROLL PITCH YAW (6,)."""
+        return np.concatenate([self.translation,
+                               Rotation.from_matrix(self.rotation).as_euler('xyz')])
+
+    def frames(self, markers, t=None):
+        """Return the Frames of Markers in the base frame, at the times t (M,) or all."""
+        placed = on_one_clock(markers, self.offsets, t)
+        if t is not None:
+            placed = [_rows(m, np.isin(m.t, t)) for m in placed]
+        return common_frames(placed, self.rotation, self.translation)
+
+
+@dataclass(frozen=True)
+class Adjusted:
+    """
+    A Shared that fits, and how well it is known.
+
+    covariance (g, g) : of [rotation, position of ``centre``, offsets] [rad, m, s] in the base link
+    loose : (g, d) directions that the markers do not determine
+    cost : mean loss (Cauchy), about the mean squared residual in standard deviations
+    """
+
+    shared: Shared
+    covariance: np.ndarray
+    loose: np.ndarray
+    centre: np.ndarray
+    cost: float
+
+
+class Bundle:
+    """
+    At most ``count`` frames of Markers on a mechanism, whose pose and clocks are free.
+
+    shared : whose offsets are free; the pose is with ``find_camera``
+    """
+
+    def __init__(self, robot, markers, options, shared, count):
+        self._robot, self._markers, self._limit = robot, markers, options.largest_clock_offset
+        t = reference_stamps(markers, shared.offsets)
+        self._t = t[np.unique(np.linspace(0, len(t) - 1, min(count, len(t))).astype(int))]
+        self._camera = replace(shared, rotation=np.eye(3), translation=np.zeros(3))
+        frames = self.camera_frames()
+        self.fit = MarkerFit(robot, frames, options.marker_noise, options.tag_noise)
+        # Rotations and times in metres: what they move.
+        self._scale = np.concatenate([
+            np.full(3, 1.0 / robot.reach()), np.ones(3),
+            np.full(len(shared.offsets), 1.0 / max(_speed(frames), 1e-9))])
+        self._first = 0 if options.find_camera else 6
+        slide = np.asarray(robot.prismatic)[list(robot.independent)]
+        self._step = LARGEST_STEP * np.where(slide, robot.reach(), 1.0)
+
+    def camera_frames(self):
+        """Return the Frames as the camera sees them."""
+        return self._camera.frames(self._markers, self._t)
+
+    def starts(self):
+        """Return clock offsets [s] to start from, a little beyond the limit, smallest first."""
+        count = int(np.ceil(2.0 * self._limit / APART))
+        return sorted(APART * np.arange(-count, count + 1), key=abs)
+
+    def search(self, shared):
+        """Return the configurations q (M, n) nearest to the frames as ``shared`` places them."""
+        self.fit.frames = shared.frames(self._markers, self._t)
+        return self.fit.search(np.arange(len(self.fit.frames.t)))[1]
+
+    def loss(self, shared, q):
+        """Return the mean loss of a Shared at configurations q (M, n)."""
+        self.fit.frames = shared.frames(self._markers, self._t)
+        return _weights(self.fit.residuals(np.arange(len(q)), q))[1]
+
+    def adjust(self, shared, q):
+        """Return the Adjusted near ``shared``, from the configurations q (M, n)."""
+        robot, index = self._robot, list(self._robot.independent)
+        before = np.inf
+        for _ in range(ROUNDS):
+            residual, slope, P, centre = self._equations(shared, q)
+            weight, cost = _weights(residual)
+            residual, P = np.nan_to_num(residual), np.nan_to_num(P)
+            A = np.einsum('bmik,bmi,bmil->bkl', slope, weight, slope)
+            B = np.einsum('bmik,bmi,bmig->bkg', slope, weight, P)
+            inverse = np.linalg.pinv(A, hermitian=True)
+            own = np.einsum('bmik,bmi,bmi->bk', slope, weight, residual)
+            S = (np.einsum('bmig,bmi,bmih->gh', P, weight, P)
+                 - np.einsum('bkg,bkl,blh->gh', B, inverse, B))
+            right = (np.einsum('bkg,bkl,bl->g', B, inverse, own)
+                     - np.einsum('bmig,bmi,bmi->g', P, weight, residual))
+            noise = _variance(residual, weight, own.size + len(S))
+            change, covariance, loose = self._solve(S, right, noise)
+            dz = np.einsum('bkl,bl->bk', inverse, own + B @ change[self._first:])
+            shared = moved(shared, change, centre)
+            goal = q[:, index] + np.clip(dz, -self._step, self._step)
+            nearby, closed = newton(robot, q, robot.transformation(q)[0], goal, goal)
+            q = np.where(closed[:, None], nearby, q)
+            error = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
+            if (np.abs(change) <= SETTLED * error).all() or before < cost < (1 + STALLED) * before:
+                break
+            before = cost
+        return Adjusted(shared, covariance, loose, centre, cost)
+
+    def _equations(self, shared, q):
+        """Return residuals (M, m, 6), slopes by z and by what is shared, and the centre (3,)."""
+        rows = np.arange(len(q))
+        R = self._robot.transformation(q)[0]
+        frames = self.fit.frames = shared.frames(self._markers, self._t)
+        centre = np.nanmean(frames.position.reshape(-1, 3), axis=0)
+        residual, slope = self.fit.residuals(rows, q, R)
+        columns = [np.zeros(residual.shape + (0,))]
+        for k in range(self._first, len(self._scale)):
+            step = np.zeros(len(self._scale))
+            step[k] = STEP
+            self.fit.frames = (_turned(frames, step, centre) if k < 6 else moved(
+                shared, step, centre).frames(self._markers, self._t))
+            columns.append(((self.fit.residuals(rows, q) - residual) / STEP)[..., None])
+        return residual, slope, np.concatenate(columns, axis=-1), centre
+
+    def _solve(self, S, right, noise):
+        """Return the change (g,), its covariance (g, g), and directions (g, d) left open."""
+        size, part = len(self._scale), slice(self._first, None)
+        scale = self._scale[part]
+        values, vectors = np.linalg.eigh(S * np.outer(scale, scale))
+        sure = noise < values * (SURE * self._robot.reach()) ** 2
+        inverse = np.where(sure, 1.0 / np.where(sure, values, 1.0), 0.0)
+        half = scale[:, None] * vectors
+        change, covariance = np.zeros(size), np.zeros((size, size))
+        change[part] = half @ (inverse * (half.T @ right))
+        covariance[part, part] = noise * (half * inverse) @ half.T
+        loose = np.zeros((size, int((~sure).sum())))
+        loose[part] = half[:, ~sure]
+        return change, covariance, loose
+
+
+def moved(shared, change, centre):
+    """Return ``shared`` turned about the centre, moved, and its offsets changed."""
+    turn = Rotation.from_rotvec(change[:3]).as_matrix()
+    return replace(
+        shared, rotation=turn @ shared.rotation,
+        translation=turn @ (shared.translation - centre) + centre + change[3:6],
+        offsets={t: float(x + d) for (t, x), d in zip(shared.offsets.items(), change[6:])})
+
+
+def _turned(frames, change, centre):
+    """Return Frames turned about a centre (3,) and moved by change (6,)."""
+    turn = Rotation.from_rotvec(change[:3]).as_matrix()
+    return replace(frames, position=(frames.position - centre) @ turn.T + centre + change[3:6],
+                   rotation=turn @ frames.rotation)
+
+
+def _weights(residual):
+    """
+    Return Cauchy weights of residuals (M, m, 6), NaN where nothing was seen, and their mean loss.
+
+    While most of them are large, on the way, an outlier is what is large among them.
+    """
+    seen = np.isfinite(residual)
+    square = np.nan_to_num(residual ** 2).sum(-1) / np.maximum(seen.sum(-1), 1)
+    looked = seen.any(-1)
+    width = OUTLIER ** 2 * max(1.0, float(np.median(square[looked])))
+    loss = OUTLIER ** 2 * np.log1p(square[looked] / OUTLIER ** 2)
+    return seen / (1.0 + square / width)[:, :, None], float(loss.mean())
+
+
+def _variance(residual, weight, unknowns):
+    """Return the variance of residuals in squared standard deviations."""
+    return float((weight * residual ** 2).sum() / max(1.0, weight.sum() - unknowns))
+
+
+def _speed(frames):
+    """Return the typical speed [m/s] of the markers of Frames."""
+    steps = np.linalg.norm(np.diff(frames.position, axis=0), axis=-1)
+    steps = steps / np.diff(frames.t)[:, None]
+    return float(np.nanmedian(steps)) if np.isfinite(steps).any() else 1.0
+
+
+def _rows(marker, chosen):
+    return replace(marker, t=marker.t[chosen], position=marker.position[chosen],
+                   rotation=None if marker.rotation is None else marker.rotation[chosen])

@@ -1,0 +1,194 @@
+"""
+Where the camera stands and how late each marker topic is stamped, found from the markers.
+
+Where nothing is known of the camera its pose is first sought among random ones by registration,
+then adjusted together with the motion (closed_loop_bundle.py).  What the markers do not tell is
+not given a number: with ``camera:`` it stays as it says, without it is refused.
+"""
+
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from .bundle_adjustment import Bundle, moved, Shared, STEP
+from .markers import OUTLIER, WRONG
+from .registration import registered
+from ...errors import RecordingError
+from ...measurement.bodies.markers import other_topics, own_clocks
+
+FRAMES = 5000      # at most, spread over the recording; more sharpen nothing
+FEW = 120          # enough to find the way by
+FITS = 4.0         # mean loss with which no other clock offset is tried
+BAD = OUTLIER ** 2 * np.log1p((WRONG / OUTLIER) ** 2)  # mean loss of markers that are WRONG
+ALIKE = 1.2        # ratio of mean losses that does not tell two poses apart
+OPEN = 1e-3        # [rad, m] per unit of an open direction: a number that it moves is open, too
+OPEN_CLOCK = 1e-4  # [s] likewise
+TURNED, MOVED = 0.2, 0.1  # [rad], share of the reach: poses that differ more are two
+
+
+def find_shared(robot, markers, options, rotation, translation):
+    """
+    Return the Shared of Markers, from the pose that the options say.
+
+    Topics with stamps of their own get a clock offset (``largest_clock_offset``), with
+    ``find_camera`` the pose is estimated.  Raises RecordingError where the data do not tell.
+    """
+    own = own_clocks(markers) if options.largest_clock_offset else []
+    shared = Shared(rotation, translation, dict.fromkeys(own, 0.0), {})
+    found = _candidates(robot, markers, options, shared)
+    others = other_topics(markers) if options.largest_clock_offset else []
+    if found[0].cost > FITS and others != own:  # stamps may be alike by whole periods
+        again = replace(shared, offsets=dict.fromkeys(others, 0.0))
+        tried = _candidates(robot, markers, options, again)
+        if tried[0].cost < 0.5 * found[0].cost:
+            found = tried
+    if found[0].cost > BAD:
+        _explain(robot, markers, options, shared)
+    elif options.find_camera and (not options.camera or len(found) > 1):
+        _refuse_others(found, robot.reach())
+    best = found[0].shared
+    _check_clocks(best, options.largest_clock_offset)
+    if not best.offsets and not options.find_camera:
+        return best
+    many = Bundle(robot, markers, options, best, FRAMES)
+    result = many.adjust(best, many.search(best))
+    return replace(result.shared, notes=_notes(result, options.find_camera))
+
+
+def _candidates(robot, markers, options, shared):
+    """Return Adjusted near ``shared`` or, if need be, anywhere, the best first."""
+    few = Bundle(robot, markers, options, shared, FEW)
+    found = []
+    if options.camera or not options.find_camera:
+        found = [_on_clock(few, few.adjust(shared, few.search(shared)))]
+    if options.find_camera and (not found or found[0].cost > BAD):
+        guesses = [replace(shared, rotation=R, translation=p) for R, p in registered(
+            robot, few.camera_frames(), options.marker_noise / options.tag_noise)]
+        found = sorted((few.adjust(g, few.search(g)) for g in guesses), key=_cost)
+        best = min((_on_clock(few, f) for f in found[:2]), key=_cost)
+        if best.shared.offsets != found[0].shared.offsets:
+            again = [replace(f.shared, offsets=best.shared.offsets) for f in found]
+            found = [best] + [few.adjust(g, few.search(g)) for g in again]
+    return sorted(found, key=_cost)
+
+
+def _cost(adjusted):
+    return adjusted.cost
+
+
+def _on_clock(bundle, best):
+    """Return the best Adjusted with clock offsets as they are or, if that does not fit, others."""
+    for topic in best.shared.offsets:
+        if best.cost < FITS:
+            break
+        tried = [replace(best.shared, offsets={**best.shared.offsets, topic: start})
+                 for start in bundle.starts()]
+        nearest = min(tried, key=lambda shared: bundle.loss(shared, bundle.search(shared)))
+        best = min(best, bundle.adjust(nearest, bundle.search(nearest)), key=_cost)
+    return best
+
+
+def _explain(robot, markers, options, shared):
+    """Raise RecordingError: why the markers do not fit, where another reading of them does."""
+    def fits(others):
+        own = {t: x for t, x in shared.offsets.items() if t in {m.topic for m in others}}
+        return _candidates(robot, others, options, replace(shared, offsets=own))[0].cost < BAD
+
+    same = [m for m in markers if m.topic not in shared.offsets]
+    if shared.offsets and fits(same):
+        raise RecordingError(
+            'the sensors are not on one clock', do='raise largest_clock_offset:, or check the '
+            'links in markers:', expected=f'within +-{options.largest_clock_offset} s',
+            found=f'no offset of {", ".join(shared.offsets)} that fits')
+    if not options.find_camera:
+        return  # the misfit of every marker says more, see closed_loop_markers.py
+    for a, b in combinations(range(len(markers)), 2):
+        links = [m.link for m in markers]
+        links[a], links[b] = links[b], links[a]
+        if fits([replace(m, link=link) for m, link in zip(markers, links)]):
+            raise RecordingError(f'markers {markers[a].name} and {markers[b].name} are exchanged',
+                                 do='exchange them in markers:')
+    raise RecordingError(
+        'the markers fit the mechanism from no place of the camera', do='check their links, the '
+        'lengths in the URDF and start: (another branch?)')
+
+
+def _check_clocks(shared, limit):
+    """Raise RecordingError where an offset is larger than believed."""
+    for topic, late in shared.offsets.items():
+        if abs(late) > limit:
+            raise RecordingError(
+                'the sensors are not on one clock', expected=f'within +-{limit} s',
+                found=f'{topic} {late:+.4f} s', do='raise largest_clock_offset:')
+
+
+def _refuse_others(found, reach):
+    """Raise RecordingError where the markers alone do not tell where the camera stands."""
+    result = found[0]
+    if result.loose.shape[1]:
+        raise RecordingError(
+            'the markers do not tell where the camera stands', found='; '.join(
+                f'{words} is open' for words in _directions(result)),
+            do='give camera: as far as it is known, or see more markers or a tag (pose)')
+    first = result.shared
+    for other in found[1:]:
+        turned = Rotation.from_matrix(first.rotation @ other.shared.rotation.T).magnitude()
+        moved = np.linalg.norm(first.translation - other.shared.translation)
+        if other.cost < ALIKE * result.cost and (turned > TURNED or moved > MOVED * reach):
+            raise RecordingError(
+                'the markers fit two places of the camera alike', found=' and '.join(
+                    '[' + ', '.join(f'{x:.3f}' for x in s.pose()) + ']'
+                    for s in (first, other.shared)),
+                do='give camera: roughly, or the orientation of a tag (pose)')
+
+
+def _notes(result, find_camera):
+    """Return what was found, with standard errors; None where the markers do not tell."""
+    shared, error = result.shared, np.sqrt(np.diag(result.covariance))
+    out = {}
+    if find_camera:
+        out['camera'] = shared.pose().tolist()
+        out['camera_standard_error'] = _pose_errors(result)
+        out['camera_not_determined'] = _directions(result)
+    if shared.offsets:
+        open_ = np.abs(result.loose[6:]).max(1, initial=0.0) > OPEN_CLOCK
+        out['marker_clock_offset'] = dict(shared.offsets)
+        out['marker_clock_offset_error'] = {
+            t: None if o else float(e) for t, e, o in zip(shared.offsets, error[6:], open_)}
+    return out
+
+
+def _pose_errors(result):
+    """Return standard errors of X Y Z ROLL PITCH YAW [m, rad], None where not determined."""
+    shared, size = result.shared, len(result.covariance)
+    slope = np.zeros((6, size))
+    for k in range(6):
+        step = np.zeros(size)
+        step[k] = STEP
+        change = moved(shared, step, result.centre).pose() - shared.pose()
+        change[3:] = (change[3:] + np.pi) % (2 * np.pi) - np.pi
+        slope[:, k] = change / STEP
+    error = np.sqrt(np.maximum(np.diag(slope @ result.covariance @ slope.T), 0.0))
+    open_ = np.abs(slope @ result.loose).max(1, initial=0.0) > OPEN
+    return [None if o else float(e) for e, o in zip(error, open_)]
+
+
+def _directions(result):
+    """Return words for the directions of the pose that the markers leave open."""
+    out = []
+    for turn, move in zip(result.loose[:3].T, result.loose[3:6].T):
+        angle = np.linalg.norm(turn)
+        if angle > OPEN * np.linalg.norm(move):
+            axis = turn / angle
+            # The point of the axis nearest to the centre stays where it is.
+            place = result.centre + np.cross(axis, move) / angle
+            out.append('a turn about the axis ' + _three(axis) + ' through ' + _three(place))
+        elif np.linalg.norm(move) > 0.0:
+            out.append('a shift along ' + _three(move / np.linalg.norm(move)))
+    return out
+
+
+def _three(x):
+    return '[' + ', '.join(f'{v:.3f}' for v in np.asarray(x) + 0.0) + ']'

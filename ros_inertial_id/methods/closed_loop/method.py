@@ -1,0 +1,170 @@
+"""
+closed_loop: mechanisms with loops, identified through their independent coordinates.
+
+Rows ``R' Y(q, v, a) [standard parameters, springs, dampers, friction] = R' tau``, one group per
+independent coordinate: the equations of motion projected onto what the closures allow.  Source:
+the closed-loop slider-crank paper (coordinate partitioning), Garcia de Jalon and Bayo 1994.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .live import LiveMechanism
+from .motion import MotionOptions, reconstruct, topics
+from .noise import noise_errors
+from .state import all_parameters, MechanismState, projected_rows
+from .tuning import Trial
+from ..contract import Method
+from ...dynamics.continuation import random_walk
+from ...dynamics.force_elements import force_elements, ForceOptions
+from ...dynamics.mechanism import mechanism_from_options, MechanismOptions
+from ...dynamics.regressor import BLOCK, RegressorBlock, RowGroup
+from ...errors import ConfigError
+from ...measurement.joints.kinematic_state import SignalOptions
+from ...options import option
+
+
+@dataclass(frozen=True)
+class PriorOptions:
+    """What is measured, and what is known before."""
+
+    actuated: tuple[str, ...] = option((), 'joints with a measured torque or force; empty: the independent')
+    known: tuple[str, ...] = option(
+        (), 'parameters that are known or zero by symmetry: "NAME VALUE" or "NAME" for zero')
+
+
+@dataclass(frozen=True)
+class Options(MechanismOptions, SignalOptions, ForceOptions, PriorOptions, MotionOptions):
+    """All options of the method; the recorder and nodes declare them as parameters."""
+
+
+class ClosedLoop(Method):
+    """Torques of a mechanism with loops, projected onto its independent coordinates."""
+
+    name = 'closed_loop'
+    Options = Options
+    predicts_live = True
+
+    def build(self, urdf, options, gravity_base):
+        """Return the Mechanism of a URDF text under gravity (3,) in the base frame [m/s^2]."""
+        mechanism = mechanism_from_options(urdf, options, gravity_base)
+        names = mechanism.joint_names
+        for name in options.actuated:
+            if name not in names:
+                raise ConfigError('option actuated', found=repr(name), exists=names)
+        actuated = tuple(names.index(n) for n in options.actuated) or mechanism.independent
+        mechanism = replace(mechanism, forces=force_elements(mechanism.robot, options),
+                            actuated=actuated)
+        return replace(mechanism, known=_known(options.known, all_parameters(mechanism)))
+
+    def parameters(self, robot, options):
+        """Return the Parameters of all columns that are not known: bodies, then force elements."""
+        return tuple(p for p in all_parameters(robot) if p.name not in robot.known)
+
+    def observe(self, recording, robot, options):
+        """
+        Return the Observation of the independent coordinates and motor torques of a Recording.
+
+        With ``cutoff`` 0 the cutoff is that of the smallest torque error; a torque on another topic
+        than the motion gets its clock offset.  Both are reported in the summary.
+        """
+        recording, notes = reconstruct(recording, robot, options)
+        motion, effort = topics(options)
+        trial = Trial(recording, robot, replace(options, joint_states_topic=motion,
+                                                effort_topic=effort))
+        cutoff = options.cutoff
+        align = options.largest_clock_offset > 0 and notes['motion'] != notes['torque']
+        for _ in range(3 if align else 1):  # an offset blurs the curve, a cutoff blurs the offset
+            if not options.cutoff:
+                cutoff, notes['cutoff_curve'] = trial.choose_cutoff()
+            if align:
+                trial.shift, gain = trial.torque_offset(cutoff, options.largest_clock_offset,
+                                                        notes['torque'])
+                notes['torque_clock_offset'] = trial.shift
+                notes.setdefault('torque_clock_gain', gain)
+        observation = trial.at(cutoff)
+        trial.check_torque_sign(observation)
+        summary = dict(observation.summary, cutoff_chosen=not options.cutoff,
+                       independent=list(robot.coordinates),
+                       closures=[c.text for c in robot.closures], **notes)
+        return replace(observation, summary=summary)
+
+    def regress(self, state, robot, parameters):
+        """Yield the RegressorBlocks of a MechanismState; columns as ``parameters``."""
+        forces, chosen, fixed, values = _columns(robot, parameters)
+        for low in range(0, len(state.t), BLOCK):
+            part = state.rows(slice(low, low + BLOCK))
+            W = projected_rows(robot, part, forces)
+            force = part.force(robot.actuated)
+            groups = []
+            for i, name in enumerate(robot.coordinates):
+                known = values @ W[i, fixed]
+                unit = 'N' if robot.prismatic[robot.independent[i]] else 'N m'
+                y = force[:, i] - known
+                groups.append(RowGroup(name, unit, np.arange(len(chosen)), W[i, chosen].T, y, y,
+                                       known))
+            yield RegressorBlock(part.t, state.segment, tuple(groups))
+
+    def noise(self, observation, robot, parameters, values):
+        """Yield (RegressorBlock, group -> errors (B, R), times) by noise of the motion."""
+        for state, errors, times in noise_errors(observation, robot, parameters, values):
+            low = 0
+            for block in self.regress(state, robot, parameters):
+                part = errors[:, low:low + len(block.t)]
+                yield block, dict(zip(robot.coordinates, part)), times
+                low += len(block.t)
+
+    def random_state(self, robot, samples, rng):
+        """Return a MechanismState of random closed configurations and rates."""
+        q = random_walk(robot, samples, rng)
+        size = (samples, len(robot))
+        R, _ = robot.transformation(q)
+        v, a = robot.motion(q, R, rng.uniform(-3.0, 3.0, size), rng.uniform(-10.0, 10.0, size))
+        none = np.zeros((samples, len(robot.actuated)))
+        return MechanismState(np.arange(samples, dtype=float), 0, q, v, a, R, none)
+
+    def validity_range(self, state, robot):
+        """Return joint -> {q, v, a: (N,)} of the independent joints: where a model holds."""
+        return {robot.joint_names[j]: {name: getattr(state, name)[:, j] for name in ('q', 'v', 'a')}
+                for j in robot.independent}
+
+    def live(self, robot, options, lag, found):
+        """Return the LiveMechanism: what comes in while it runs; see methods/contract.py."""
+        return LiveMechanism(robot, options, lag, found)
+
+
+def _columns(robot, parameters):
+    """
+    Return the force elements of ``parameters`` and of known ones, and where columns are.
+
+    A Parameter may have another shape constant than the mechanism's own: it is what counts.
+    chosen, fixed : columns of the parameters and of the known ones; values : of the latter
+    """
+    bodies = [p.name for p in all_parameters(robot) if not p.law]
+    elements = {e.parameter.name: e for e in robot.forces}
+    forces = [replace(elements[p.name], parameter=p) for p in parameters if p.law]
+    order = bodies + [f.parameter.name for f in forces]
+    chosen, seen = [], len(bodies)
+    for p in parameters:
+        chosen.append(seen if p.law else bodies.index(p.name))
+        seen += bool(p.law)
+    forces += [elements[name] for name in robot.known if name in elements]
+    order += [name for name in robot.known if name in elements]
+    fixed = [len(order) - 1 - order[::-1].index(name) for name in robot.known]
+    return forces, np.array(chosen), np.array(fixed, dtype=int), np.array(
+        list(robot.known.values()))
+
+
+def _known(lines, parameters):
+    names, out = [p.name for p in parameters], {}
+    for line in lines:
+        words = line.split()
+        try:
+            out[words[0]] = float(words[1]) if len(words) > 1 else 0.0
+        except (ValueError, IndexError):
+            raise ConfigError('option known', expected='"NAME VALUE" or "NAME"',
+                              found=repr(line)) from None
+        if words[0] not in names:
+            raise ConfigError('option known', found=words[0], exists=names)
+    return out

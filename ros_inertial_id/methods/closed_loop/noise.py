@@ -1,0 +1,91 @@
+"""
+The noise of z that the filter lets through, as errors of the equations of motion.
+
+White noise of the size that the data show is drawn, filtered and differentiated like z, and turned
+into torque by the slopes of the misfit ``rows pi - R' tau`` with z, zdot and zddot.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from .state import all_parameters, projected_rows
+from ...dynamics.continuation import newton
+from ...measurement import signals
+
+DRAWS = 64       # the variance of an error is known to a fifth
+LOOKED = 16384   # samples looked at; more only repeat it
+STEPS = 1e-6, 1e-4, 1e-2  # of z [rad, m], zdot, zddot for differences
+
+
+def noise_errors(observation, robot, parameters, values):
+    """
+    Yield (MechanismState, errors (k, N, DRAWS) [N m, N], times it counts) of an Observation.
+
+    values : (p,) of ``parameters``.  Nothing is yielded where velocities are measured.
+    """
+    joints = observation.joints
+    if joints.measured_velocity or len(joints.kernel) < 3:
+        return
+    standard_deviation, rng, done = _deviation(joints), np.random.default_rng(0), 0
+    whole = observation.samples(training=True)
+    times = max(1.0, whole / LOOKED)
+    for state in observation.states(training=True):
+        if done >= LOOKED:
+            return
+        done += len(state.t)
+        slopes = _slopes(robot, state, parameters, values)
+        noise = _drawn(joints, len(state.t), standard_deviation, rng)
+        yield state, np.einsum('ojnk,onjr->knr', slopes, noise), times
+
+
+def _deviation(joints):
+    """Return the standard deviations (k,) of white noise in z: what is beyond the cutoff."""
+    kernel, period = joints.kernel, joints.clock.period
+    half, out = len(kernel) // 2, []
+    kept = 1.0 - 2.0 * kernel[half] + (kernel ** 2).sum()  # share of white noise beyond it
+    for joint in joints.joints:
+        square, count = 0.0, 0
+        for start, size in joints.clock.segments:
+            size = min(size, LOOKED)
+            x = np.interp(start + np.arange(size) * period, *joints.position[joint])[:, None]
+            rest = (x - signals.smooth(x, kernel))[half:size - half]
+            square, count = square + float((rest ** 2).sum()), count + len(rest)
+        out.append(np.sqrt(square / max(count, 1) / kept))
+    return np.array(out)
+
+
+def _drawn(joints, count, standard_deviation, rng):
+    """Return noise (3, N, k, DRAWS) of z, zdot, zddot at ``count`` training samples."""
+    period, step = joints.clock.period, joints.decimate
+    size = (count * step + len(joints.kernel) - 1, len(standard_deviation) * DRAWS)
+    z = signals.smooth_inside(rng.standard_normal(size), joints.kernel)
+    rate = signals.differentiate(z, period)
+    x = np.stack([z, rate, signals.differentiate(rate, period)])[:, ::step]
+    return x.reshape(3, count, len(standard_deviation), DRAWS) * standard_deviation[:, None]
+
+
+def _slopes(robot, state, parameters, values):
+    """Return slopes (3, k, N, k) of the misfit by z, zdot, zddot of every coordinate."""
+    known = dict(zip([p.name for p in parameters], values), **robot.known)
+    # Friction turns on and off: it has no slope.
+    pi = np.array([0.0 if p.law else known[p.name] for p in all_parameters(robot)])
+    index = list(robot.independent)
+    z, rate, second = state.q[:, index], state.v[:, index], state.a[:, index]
+
+    def misfit(q, R, rate, second):
+        v, a = robot.motion(q, R, rate, second)
+        moved = replace(state, q=q, v=v, a=a, R=R)
+        return np.einsum('kpb,p->bk', projected_rows(robot, moved), pi) - moved.force(
+            robot.actuated)
+
+    base = misfit(state.q, state.R, rate, second)
+    out = np.empty((3, len(index)) + base.shape)
+    for j, unit in enumerate(np.eye(len(index))):
+        goal = z + STEPS[0] * unit
+        q, _ = newton(robot, state.q, state.R, goal, goal)
+        moved = (misfit(q, robot.transformation(q)[0], rate, second),
+                 misfit(state.q, state.R, rate + STEPS[1] * unit, second),
+                 misfit(state.q, state.R, rate, second + STEPS[2] * unit))
+        out[:, j] = [(x - base) / step for x, step in zip(moved, STEPS)]
+    return out

@@ -1,0 +1,201 @@
+"""
+The contract of a method: how a recording of one kind becomes linear equations ``W pi = y``.
+
+A method is a subclass of ``Method`` and one line of ``methods.METHODS``.  The six abstract methods
+are what identification needs; the others say "not supported" until a method overrides them.  The
+protocols name what flows between them.
+"""
+
+from abc import ABC, abstractmethod
+from typing import Any, Iterator, Mapping, Protocol, Sequence
+
+import numpy as np
+
+from ..dynamics.inertial_parameters import Parameter
+from ..dynamics.regressor import RegressorBlock
+from ..errors import ConfigError
+from ..measurement.recording import Channel, Recording
+
+
+class Robot(Protocol):
+    """
+    What mechanics knows of a robot, mechanism or rig: the protocol of ``Method.build``.
+
+    joint_names, link_names : in the order of the parameters
+    inertias : (links, 10) nominal standard parameters in the links' frames, see SYMBOLS
+    gravity_base : (3,) gravity in the base frame [m/s^2]
+    """
+
+    @property
+    def name(self) -> str:
+        """Return the name in the description."""
+
+    @property
+    def urdf(self) -> str:
+        """Return the text of the description: a URDF, or the YAML of a rig."""
+
+    @property
+    def base_link(self) -> str:
+        """Return the name of the link in whose frame gravity and positions are given."""
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Return the names of the moving joints."""
+
+    @property
+    def link_names(self) -> tuple[str, ...]:
+        """Return the names of the moving links."""
+
+    @property
+    def inertias(self) -> np.ndarray:
+        """Return the nominal standard parameters (links, 10)."""
+
+    @property
+    def gravity_base(self) -> np.ndarray:
+        """Return gravity (3,) in the base frame [m/s^2]."""
+
+    def kinematics_sha256(self) -> str:
+        """Return a hash of axes and placements: equal for robots of the same kinematics."""
+
+
+class State(Protocol):
+    """Consecutive samples of the motion and of what was measured with it."""
+
+    @property
+    def t(self) -> np.ndarray:
+        """Return the stamps (N,) since the start of the recording [s]."""
+
+    @property
+    def segment(self) -> int:
+        """Return the number of the stretch between two gaps."""
+
+    def rows(self, chosen: slice, /) -> 'State':
+        """Return the state of the samples chosen by a slice."""
+
+
+class Observation(Protocol):
+    """The motion of one recording; states are computed piece by piece, each time anew."""
+
+    @property
+    def summary(self) -> Mapping[str, Any]:
+        """Return what was understood: ``cutoff`` [Hz] and ``velocity`` as chosen, rate, gaps."""
+
+    def samples(self, training: bool = False) -> int:
+        """Return about how many samples ``states`` yields, thinned out for ``training``."""
+
+    def states(self, training: bool = False) -> Iterator[Any]:
+        """Yield States in order of time; ``training``: edges trimmed and thinned out."""
+
+    def low_passed(self, cutoff: float) -> 'Observation':
+        """Return the observation of the same motion filtered at ``cutoff`` [Hz] instead."""
+
+
+class LiveSource(Protocol):
+    """
+    The newest motion of a running robot, from samples as they come in.
+
+    topics : that it listens to; origin_ns : zero of its seconds [ns]
+    gaps, received : how often samples were missing; how many came
+    standard_deviation : {joint: of its newest position, velocity, acceleration}; empty: unknown
+    """
+
+    topics: Any
+    origin_ns: Any
+    gaps: Any
+    received: Any
+    standard_deviation: Mapping[str, Sequence[float]]
+
+    def add(self, channel: Channel) -> None:
+        """Take new samples of a topic."""
+
+    def take(self) -> Any:
+        """Return (stamps [s], State on a uniform clock around them), or None."""
+
+
+class Method(ABC):
+    """
+    One way to write rows ``W pi = y`` from what was measured.
+
+    name : in configuration files and on the command line; Options : frozen dataclass of them
+    predicts_live, is_calibrated : whether ``live`` and ``calibrated`` are supported
+    """
+
+    name: str
+    Options: type[Any]
+    predicts_live: bool = False
+    is_calibrated: bool = False
+
+    @abstractmethod
+    def build(self, urdf: str, options: Any, gravity_base: np.ndarray) -> Any:
+        """
+        Return the Robot of a description.
+
+        urdf : text of the URDF or of the rig's YAML; options : an instance of ``Options``
+        gravity_base : (3,) in the base frame [m/s^2]
+        """
+
+    @abstractmethod
+    def parameters(self, robot: Any, options: Any) -> tuple[Parameter, ...]:
+        """Return the Parameter of every column, for a ``robot`` of ``build``; options as there."""
+
+    @abstractmethod
+    def observe(self, recording: Recording, robot: Any, options: Any) -> Any:
+        """Return the Observation of a ``recording`` of ``robot``; options : see ``build``."""
+
+    @abstractmethod
+    def regress(self, state: Any, robot: Any,
+                parameters: Sequence[Parameter]) -> Iterator[RegressorBlock]:
+        """Yield the rows of a ``state`` of ``robot``; their columns are the ``parameters``."""
+
+    @abstractmethod
+    def random_state(self, robot: Any, samples: int, rng: np.random.Generator) -> Any:
+        """Return a State of ``samples`` random motions of ``robot``: what its structure shows."""
+
+    @abstractmethod
+    def validity_range(self, state: Any, robot: Any) -> dict[str, dict[str, np.ndarray]]:
+        """Return {joint or body: {quantity: (N,)}} of a ``state``: what bounds a model of it."""
+
+    def live(self, robot: Any, options: Any, lag: float, metadata: Mapping[str, Any]) -> Any:
+        """
+        Return the LiveSource of a running robot.
+
+        robot, options : see ``build``; lag : age of the newest state [s]
+        metadata : ``summary`` of the observation that the model comes from
+        Raises ConfigError where the method is not supported live.
+        """
+        raise ConfigError('not supported live', found=f'method {self.name}',
+                          do='use a method whose rows come from joint states or a wrist sensor')
+
+    def noise(self, observation: Any, robot: Any, parameters: Sequence[Parameter],
+              values: np.ndarray) -> Iterator[tuple[RegressorBlock, dict[str, np.ndarray], int]]:
+        """
+        Yield (block, {group: errors (B, R)}, how many times it counts) of R draws of noise.
+
+        What the noise of a filtered motion does to the rows, where y is as recorded; nothing by
+        default: y went through the same filter.
+
+        observation, robot, parameters : see ``observe`` and ``regress``
+        values : (p,) of the parameters
+        """
+        return iter(())
+
+    def calibrated(self, state: Any, robot: Any) -> Iterator[RegressorBlock]:
+        """
+        Yield blocks about the calibrated numbers with covariance ``robot.covariance``.
+
+        They stand beside those of ``regress`` for the same ``state`` and ``robot``: both together
+        are zero, and observations have a ``motion`` with ``extrinsic_sensitivities()``.
+        """
+        raise ConfigError('no calibrated numbers', found=f'method {self.name}')
+
+    def links(self, robot: Any, options: Any) -> tuple[Parameter, ...]:
+        """
+        Return all ten Parameters of every link of ``robot``, also those ``parameters`` omits.
+
+        options : see ``build``; nothing by default: none is omitted.
+        """
+        return ()
+
+    def total_mass(self, robot: Any) -> float | None:
+        """Return the mass of all links of ``robot`` together [kg] where its description has it."""
+        return None

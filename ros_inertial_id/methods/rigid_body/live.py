@@ -1,0 +1,46 @@
+"""
+A payload behind a wrist sensor while the arm moves: joint states and wrench at a fixed lag.
+"""
+
+import numpy as np
+
+from .wrench_observation import state_of_frame
+from ...dynamics.body_motion import frame_of
+from ...errors import ConfigError
+from ...measurement.bodies.sources import BodiesState
+from ...measurement.joints.drives import DriveOptions
+from ...measurement.live import listen_to_joints, LiveMotion
+
+
+class LiveWrench(LiveMotion):
+    """The motion of the payload and the wrench on it; contract in methods/__init__.py."""
+
+    def __init__(self, robot, options, lag, found):
+        if robot.arm is None:
+            raise ConfigError('nothing to predict live', found='bodies measured on their own',
+                              expected='a payload on an arm with joint states')
+        super().__init__(options.cutoff, options.velocity == 'measured', lag, np.eye(6))
+        topic, = found['wrench_topics']
+        self._arm = robot.arm
+        self._frame = robot.frame or frame_of(robot.arm, found['sources'][topic]['frame_id'])
+        self._sign = 1.0 if found['wrench_of'] == 'on_body' else -1.0
+        self._gravity = np.asarray(robot.gravity_base)
+        if 'gravity' in found:
+            self._gravity = np.linalg.norm(self._gravity) * np.array(found['gravity']['direction'])
+        listen_to_joints(self, options.joint_states_topic or found['topic'],
+                         robot.arm.joint_names, DriveOptions())
+        self.listen(topic, self._feel)
+
+    def _feel(self, channel):
+        self.load(0, self.seconds(channel.stamp_ns),
+                  np.hstack([channel.fields['force'], channel.fields['torque']]))
+
+    def take(self):
+        """Return (stamps, BodiesState), or None."""
+        taken = super().take()
+        if taken is None:
+            return None
+        stamps, state = taken
+        body = state_of_frame(self._arm, self._frame, state.q, state.v, state.a, self._gravity)
+        return stamps, BodiesState(state.t, state.segment, (body,), state.tau, state.tau_raw,
+                                   self._sign)

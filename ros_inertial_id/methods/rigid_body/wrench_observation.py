@@ -1,0 +1,222 @@
+"""
+Observation of bodies and wrenches: which signals, which clock, which cutoff, which sign.
+"""
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from ...dynamics.body_motion import apply, body_motions, frame_of, twists
+from ...errors import ConfigError, EstimationError, RecordingError
+from ...measurement import signals
+from ...measurement.bodies.body_state import (BodyState, choose_pose_cutoff, on_clock,
+                                              smoothed_derivatives, state_of_imu, state_of_pose)
+from ...measurement.bodies.imu_fusion import fuse_imu
+from ...measurement.bodies.sources import (BodiesObservation, common_clock, gaps_between, read_imu,
+                                           read_pose, read_wrench, usable)
+from ...measurement.joints.motion import read_joint_motion
+
+STILL = 0.02  # [rad/s]: slower turning is drift and noise, not a motion
+SURE = 5.0  # standard errors of the mass beyond which its sign is taken for known
+
+
+def observe_wrenches(recording, robot, options):
+    """Return the BodiesObservation of a BodyRig in a Recording."""
+    origin = recording.origin_ns()
+    wrenches = [read_wrench(recording, w.topic, origin) for w in robot.wrenches]
+    sources, raw, choose, states = _motion(recording, robot, options, wrenches, origin)
+    clock = common_clock([*sources, *wrenches], origin)
+    cutoff, valley = options.cutoff, None
+    if not cutoff:
+        cutoff, valley = choose(raw(clock), clock.period)
+    kernel = signals.zero_phase_kernel(clock.period, cutoff)
+    clock = usable(clock, kernel, sources[0].topic)
+    decimate = options.decimate or max(1, int(1.0 / (20.0 * cutoff * clock.period)))
+    summary = {
+        'topic': sources[0].topic, 'wrench_topics': [w.topic for w in wrenches],
+        'rate': 1.0 / clock.period, 'samples': clock.samples, 'missing': clock.missing,
+        'gaps': clock.gaps, 'gaps_at': gaps_between(clock), 'segments': len(clock.segments),
+        'duration': sum(c for _, c in clock.segments) * clock.period, 'cutoff': cutoff,
+        'cutoff_chosen': not options.cutoff, 'motion_ends_at': valley, 'decimate': decimate,
+        'velocity': getattr(states, 'velocity', 'differentiated'),
+        'sources': {s.topic: dict(s.note) for s in [*sources, *wrenches]}}
+    gravity = np.asarray(robot.gravity_base)
+    fused, summary['imus'] = _fused(recording, robot, sources, clock, kernel, options)
+
+    def motion(t, gravity):
+        return tuple(fused.get((k, t[0], len(t)), body)
+                     for k, body in enumerate(states(t, kernel, gravity)))
+
+    def observation(gravity, sign=1.0):
+        return BodiesObservation(clock, kernel, lambda t: motion(t, gravity),
+                                 tuple(wrenches), 1.0 / cutoff, decimate, summary, sign)
+
+    _check_moving(observation(gravity), sources[0].topic)
+    sign = {'on_body': 1.0, 'by_body': -1.0}.get(options.wrench_of)
+    if options.gravity == 'identified':
+        if robot.arm is None:
+            raise ConfigError('gravity: identified', expected='a payload on an arm',
+                              found='bodies measured on their own')
+        gravity, sign, found = _find_gravity(observation(np.zeros(3)), gravity, sign)
+        summary['gravity'] = found
+    if sign is None:
+        sign = 1.0 if len(robot.wrenches) > 1 else _find_sign(observation(gravity))
+    summary['wrench_of'] = 'on_body' if sign > 0 else 'by_body'
+    return observation(gravity, sign)
+
+
+def _fused(recording, robot, series, clock, kernel, options):
+    """Return {(body, start, samples): BodyState} of bodies with poses and an IMU, and notes."""
+    out, notes = {}, {}
+    stretches = [start + np.arange(count) * clock.period for start, count in clock.segments]
+    for body, source in enumerate(robot.sources):
+        if source is None or source.imu is None:
+            continue
+        ride, notes[source.name] = fuse_imu(
+            recording, source, series[body], stretches, kernel, robot.gravity_base,
+            options.largest_clock_offset)
+        out.update({(body, t[0], len(t)): state for t, state in zip(stretches, ride.states())})
+    return out, notes
+
+
+def _check_moving(observation, topic):
+    square, count = 0.0, 0
+    for state in observation.states(training=True):
+        square = square + sum((body.omega ** 2).sum(0) for body in state.bodies)
+        count += len(state.t)
+    turning_rate = float(np.sqrt(np.max(square) / max(count, 1)))
+    if turning_rate < STILL:
+        raise RecordingError('the motion excites nothing', do='turn the body about several axes',
+                             expected=f'a turning rate of {STILL} rad/s',
+                             found=f'{turning_rate:.2g} rad/s in {topic}')
+
+
+def _motion(recording, robot, options, wrenches, origin):
+    """
+    Return (Series, raw, choose, states) of what moves.
+
+    raw(clock) : what shows the motion, unfiltered (N, k) per stretch; choose : cutoff of it
+    states(t, kernel, gravity) : tuple of BodyState on a uniform stretch of time
+    """
+    if robot.arm is not None:
+        return _arm_motion(recording, robot, options, wrenches, origin)
+    imu = [s for s in robot.sources if s.kind == 'imu']
+    if imu and len(robot.sources) > 1:
+        raise ConfigError('a body with an IMU alone', expected='poses or markers of every body '
+                          'where there are several', found=imu[0].name)
+    read = read_imu if imu else read_pose
+    series = [read(recording, source, origin) for source in robot.sources]
+
+    def raw(clock):
+        return [np.concatenate([on_clock(s.t, s.values[:, :3] if imu else s.values,
+                                         start + np.arange(count) * clock.period)
+                                for s in series], axis=1) for start, count in clock.segments]
+
+    def states(t, kernel, gravity):
+        period = t[1] - t[0]
+        values = [on_clock(s.t, s.values, t) for s in series]
+        if imu:
+            return (state_of_imu(values[0][:, :3], values[0][:, 3:], kernel, period,
+                                 imu[0].position, imu[0].rotation),)
+        return tuple(state_of_pose(v[:, :3], v[:, 3:], kernel, period, gravity) for v in values)
+
+    choose = signals.choose_cutoff if imu else choose_pose_cutoff
+    return series, raw, choose, states
+
+
+def _arm_motion(recording, robot, options, wrenches, origin):
+    arm = robot.arm
+    frame = robot.frame or frame_of(arm, wrenches[0].note['frame_id'])
+    position, velocity = read_joint_motion(recording, arm.joint_names,
+                                           options.joint_states_topic, options.velocity, origin)
+
+    def raw(clock):
+        out = []
+        for start, count in clock.segments:
+            t = start + np.arange(count) * clock.period
+            if velocity is not None:
+                out.append(on_clock(velocity.t, velocity.values, t))
+            else:
+                q = on_clock(position.t, position.values, t)
+                out.append(signals.differentiate(q, clock.period))
+        return out
+
+    def states(t, kernel, gravity):
+        period = t[1] - t[0]
+        q, v, a = smoothed_derivatives(on_clock(position.t, position.values, t), kernel, period)
+        if velocity is not None:
+            v, a, _ = smoothed_derivatives(on_clock(velocity.t, velocity.values, t), kernel,
+                                           period)
+        return (state_of_frame(arm, frame, q, v, a, gravity),)
+
+    states.velocity = 'measured' if velocity is not None else 'differentiated'
+    return [position], raw, signals.choose_cutoff, states
+
+
+def state_of_frame(robot, frame, q, v, a, gravity_base):
+    """Return the BodyState of a Frame on a RobotModel that moves with q, v, a (N, n)."""
+    motions = body_motions(robot, q, v)
+    at = motions[frame.body + 1].at(frame)
+    alpha, acc = np.array(at.alpha), at.a - np.asarray(gravity_base)[:, None]
+    for j, u, w in twists(robot, motions, frame.body, at.p):
+        acc += u * a[:, j]
+        if w is not None:
+            alpha += w * a[:, j]
+    into = at.R.transpose(1, 0, 2)
+    return BodyState(at.p.T, Rotation.from_matrix(at.R.transpose(2, 0, 1)).as_quat(),
+                     *(apply(into, x).T for x in (at.omega, alpha, acc)))
+
+
+def _force_fit(observation, columns_of):
+    """Return (x, covariance) of the measured force on columns (N, 3, k) of a BodyState."""
+    A, y = [], []
+    for state in observation.states(training=True):
+        columns = columns_of(state.bodies[0])
+        A.append(columns.reshape(-1, columns.shape[2]))
+        y.append(state.wrench[:, :3].ravel())
+    A, y = np.concatenate(A), np.concatenate(y)
+    x, *_ = np.linalg.lstsq(A, y, rcond=None)
+    standard_deviation = np.linalg.norm(y - A @ x) / np.sqrt(max(1, len(y) - len(x)))
+    return x, standard_deviation ** 2 * np.linalg.pinv(A.T @ A)
+
+
+def _find_sign(observation):
+    """Return 1 where the wrench acts on the body, -1 where it is the reaction: mass > 0."""
+    def columns(body):
+        eye = np.broadcast_to(np.eye(3), (len(body.acc), 3, 3))
+        return np.concatenate([body.acc[:, :, None], eye], axis=2)
+
+    x, _ = _force_fit(observation, columns)
+    return 1.0 if x[0] >= 0.0 else -1.0
+
+
+def _find_gravity(observation, gravity, sign):
+    """
+    Return (gravity (3,), sign, what was found) from the forces alone.
+
+    Force = m a + (alpha x + omega x omega x) mc - R' h + bias is linear in h, which is the
+    weight's vector in the base frame; its length is confounded with m, its direction is not.
+    """
+    def columns(body):
+        swing = np.stack([np.cross(body.alpha, e) + np.cross(body.omega, np.cross(body.omega, e))
+                          for e in np.eye(3)], axis=2)
+        eye = np.broadcast_to(np.eye(3), swing.shape)
+        return np.concatenate([body.acc[:, :, None], swing, -body.rotation().transpose(0, 2, 1),
+                               eye], axis=2)
+
+    x, covariance = _force_fit(observation, columns)
+    evidence = x[0] / np.sqrt(covariance[0, 0])
+    if sign is None:
+        if abs(evidence) < SURE:
+            raise EstimationError('gravity up or down cannot be told', expected=f'a mass known to '
+                                  f'{SURE:g} standard errors by its acceleration',
+                                  found=f'{abs(evidence):.1f}',
+                                  do='give wrench_of:, or move faster')
+        sign = float(np.sign(evidence))
+    h = sign * x[4:7]
+    length = np.linalg.norm(h)
+    direction = h / length
+    across = (np.eye(3) - np.outer(direction, direction)) / length
+    error = np.sqrt(np.trace(across @ covariance[4:7, 4:7] @ across))
+    return np.linalg.norm(gravity) * direction, sign, {
+        'direction': direction.tolist(), 'standard_error_deg': float(np.degrees(error)),
+        'sign_evidence': float(sign * evidence)}

@@ -1,0 +1,178 @@
+"""
+Calibration of a suspended platform: recordings with known masses to a description that is known.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+import yaml
+
+from .calibrated_imu import described_extrinsics, pooled_extrinsics, seated, with_extrinsics
+from ..errors import EstimationError, RecordingError
+from ..estimation.base_parameters import find_base_parameters
+from ..estimation.coloured import autocovariances, score_covariance
+from ..estimation.estimators import ESTIMATORS, Problem
+from ..estimation.r_factors import RFactors
+from ..estimation.residuals import Residuals
+from ..measurement.bodies.sources import BodiesState
+from ..methods.bodies.body_rig import mapping, read_description
+from ..methods.bodies.description_text import with_entries
+from ..methods.bodies.link_tree import free_joint, random_bodies
+from ..methods.suspended_platform.calibration import (calibration_blocks, calibration_parameters,
+                                                      predicted_state, stiffness_of,
+                                                      without_moment)
+from ..methods.suspended_platform.observation import observe_platform
+from ..methods.suspended_platform.rig import KEYS, platform_rig
+
+ROUNDS = 3  # of instruments from the last estimate: the second already changes little
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """
+    Springs and platform as found.
+
+    stiffness, stiffness_error (6, 6); damping (6, 6); preload (6,); platform (10,) and its
+    standard errors; rest_position (3,), rest_rpy (3,) : where displacements are zero
+    imu : position [m] and rpy [rad] of the one on the platform, with errors; empty without
+    residual : row group -> rms of what is left unexplained [N, N m]
+    preprocessing : per recording what was understood of it
+    text : the description with all of it filled in
+    """
+
+    stiffness: np.ndarray
+    stiffness_error: np.ndarray
+    damping: np.ndarray
+    preload: np.ndarray
+    platform: np.ndarray
+    platform_error: np.ndarray
+    imu: dict
+    rest_position: np.ndarray
+    rest_rpy: np.ndarray
+    residual: dict
+    preprocessing: tuple
+    text: str
+
+
+def calibrate_platform(text, loaded, options, gravity=(0.0, 0.0, -9.81), progress=None):
+    """
+    Return the Calibration of the platform that a YAML text describes.
+
+    loaded : [(Recording, added (10,)), ...], zeros for the empty platform, at least one not
+    options : as for suspended_platform; progress : called with (stage, recordings done, in all)
+    """
+    if not any(np.any(added) for _, added in loaded):
+        raise RecordingError('the platform was recorded empty only', expected='recordings with a '
+                             'known mass on it too', do='empty vibrations fix ratios, not sizes')
+    rig = platform_rig(_platform_only(text), np.asarray(gravity))
+    progress, observations = progress or (lambda *_: None), []
+    for number, (recording, _) in enumerate(loaded, 1):
+        observations.append(observe_platform(recording, rig, options))
+        progress('observe', number, len(loaded))
+    extrinsics = pooled_extrinsics(observations)
+    if extrinsics:
+        observations = seated(observations, extrinsics)
+    rest = _rest([o for o, (_, added) in zip(observations, loaded) if not np.any(added)]
+                 or observations)
+    states = [(state, np.asarray(added, dtype=float)) for o, (_, added) in
+              zip(observations, loaded) for state in o.states(training=True)]
+    columns = calibration_parameters()
+    value = _draft(states, rest, columns, rig.gravity_base)
+    for _ in range(ROUNDS):
+        rest, value = without_moment(rest, value)
+        value, covariance, residual, inverse = _instrumental(states, rest, value)
+    if extrinsics:
+        covariance = with_extrinsics(observations, [added for _, added in loaded], rest, value,
+                               (covariance, residual, inverse), extrinsics[1])
+    error = np.sqrt(np.diag(covariance))[:43]
+    unknown = [p.name for p, e in zip(columns, error) if not e < p.prior_sd]
+    if unknown:
+        raise EstimationError('the vibrations do not determine the platform', found=unknown,
+                              do='push and turn it in all directions, and add the mass at '
+                                 'several places')
+    imu = described_extrinsics(rig.sources[0].imu, extrinsics) if extrinsics else {}
+    return _result(value, covariance, rest, text, imu, residual=residual,
+                   preprocessing=tuple(o.summary for o in observations))
+
+
+def _draft(states, rest, columns, gravity):
+    """Return the weighted least squares estimate (43,): biased by noise, good for a start."""
+    base = _structure(columns, gravity)
+    factors = RFactors(len(base))
+    for state, added in states:
+        for block in calibration_blocks(state, rest, added):
+            factors.accumulate(block, np.arange(len(base)))
+    return ESTIMATORS['weighted'](Problem(factors, base, {})).params
+
+
+def _instrumental(states, rest, value):
+    """
+    Return (estimate (43,), covariance, rms, inverse of Z'W) by noise-free accelerations.
+
+    Least squares shrinks what multiplies noisy accelerations, here by percents as no term has a
+    known size in an empty vibration.  Accelerations that the last estimate predicts from poses
+    carry a hundredth of that noise (Soderstrom and Stoica 1989, refined instruments).
+    """
+    pairs, residuals = [], Residuals()
+    for state, added in states:
+        quiet = predicted_state(state, rest, value, added)
+        for block, other in zip(calibration_blocks(state, rest, added),
+                                calibration_blocks(quiet, rest, added)):
+            pairs.append((block, other))
+            residuals.add(block, {g.name: g.W @ value for g in block.groups})
+    count = sum(len(block.t) for block, _ in pairs)
+    rms = {name: float(np.sqrt(x / count)) for name, x in residuals.filtered.residual.items()}
+    spread = {name: max(x, 1e-9) for name, x in rms.items()}
+    ZW, Zy = np.zeros((43, 43)), np.zeros(43)
+    for block, other in pairs:
+        for group, instrument in zip(block.groups, other.groups):
+            Z = instrument.W / spread[group.name] ** 2
+            ZW += Z.T @ group.W
+            Zy += Z.T @ group.y
+    size = np.maximum(np.sqrt(np.abs(np.diag(ZW))), 1e-300)
+    try:
+        inverse = np.linalg.inv(ZW / size / size[:, None]) / size / size[:, None]
+    except np.linalg.LinAlgError:
+        inverse = np.full((43, 43), np.nan)  # nothing moved it, see the caller
+    scores = score_covariance(pairs, autocovariances(residuals), spread, np.arange(43))
+    return inverse @ Zy, inverse @ scores @ inverse.T, rms, inverse
+
+
+def _platform_only(text):
+    data = read_description(text, KEYS)
+    platform = dict(mapping(data.get('platform'), 'platform'))
+    platform.pop('covariance', None)  # what was known before is not leaned on
+    return yaml.safe_dump({'platform': platform}, sort_keys=False)
+
+
+def _rest(observations):
+    """Return (position, rotation) of the mean pose of the empty platform."""
+    poses = [state.bodies[0] for o in observations for state in o.states(training=True)]
+    position = np.concatenate([b.position for b in poses]).mean(0)
+    return position, Rotation.from_quat(
+        np.concatenate([b.quaternion_xyzw for b in poses])).mean().as_matrix()
+
+
+def _structure(columns, gravity):
+    bodies = random_bodies((free_joint(),), 4 * len(columns), np.random.default_rng(0), gravity)
+    state = BodiesState(np.arange(4.0 * len(columns)), 0, bodies, np.zeros((172, 0)),
+                        np.zeros((172, 0)))
+    rows = [g.W for block in calibration_blocks(state, (np.zeros(3), np.eye(3)), np.zeros(10))
+            for g in block.groups]
+    return find_base_parameters(np.concatenate(rows), columns)
+
+
+def _result(value, covariance, rest, text, imu, **told):
+    error = np.sqrt(np.diag(covariance))[:43]
+    K, dK = stiffness_of(value), stiffness_of(error)
+    damping, preload = np.diag(value[31:37]), value[37:43]
+    rpy = Rotation.from_matrix(rest[1]).as_euler('xyz')
+    text = with_entries(text, ('platform',), {
+        'stiffness': K, 'damping': damping, 'preload': preload, 'rest_position': rest[0],
+        'rest_rpy': rpy, 'inertial': value[:10],
+        'covariance': [' '.join(f'{x:.9g}' for x in row[:k + 1])
+                       for k, row in enumerate(covariance)],
+        **{f'imu_{key}': imu[key] for key in ('position', 'rpy') if imu}})
+    return Calibration(K, dK, damping, preload, value[:10], error[:10], imu, rest[0], rpy,
+                       text=text, **told)

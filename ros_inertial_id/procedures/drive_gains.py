@@ -1,0 +1,89 @@
+"""
+identify_drive_gains: efforts that are currents, with and without a known load, made torques.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..dynamics.inertial_parameters import bodies, parameters_of
+from ..dynamics.regressor import RegressorBlock, RowGroup
+from ..errors import ConfigError, RobotModelError
+from ..estimation.drive_gains import solve_drive_gains
+from ..estimation.nonlinear_parameters import one_alternative
+from ..estimation.r_factors import one_thread, RFactors
+from ..estimation.residuals import Residuals
+from ..identification.dataset import read_dataset
+from ..identification.mounting import structural_base
+
+
+def load_parameters(mass, center_of_mass, inertia=None):
+    """
+    Return the ten parameters (10,) of a load in its link's joint frame.
+
+    mass [kg]; center_of_mass (3,) [m]; inertia (3, 3) about the centre of mass [kg m^2], none by
+    default (a compact load)
+    """
+    c = np.asarray(center_of_mass, dtype=float)
+    tensor = np.zeros((3, 3)) if inertia is None else np.asarray(inertia, dtype=float)
+    if not mass > 0.0:
+        raise ConfigError('mass of the load', expected='above 0 kg', found=mass)
+    pseudo = np.zeros((4, 4))
+    pseudo[:3, :3] = np.trace(tensor) / 2 * np.eye(3) - tensor + mass * np.outer(c, c)
+    pseudo[:3, 3] = pseudo[3, :3] = mass * c
+    pseudo[3, 3] = mass
+    return parameters_of(pseudo)
+
+
+def identify_drive_gains(loaded, options, *, method='serial_arm', urdf='', link='', known=None):
+    """
+    Return the DriveGains of a robot whose efforts are no torques.
+
+    loaded : [(Recording, load (10,)), ...], parameters of what ``link`` (the last by default)
+        carries, in its joint frame; zeros: nothing
+    options : of the method; effort is taken as recorded, whatever they say of it
+    known : {joint: torque per effort} of gains that are known, e.g. from the datasheet
+    """
+    options = replace(options, effort_kind='link', drive_gain=())
+    if options.position_kind == 'link':
+        options = replace(options, gear_ratio=(), coupling=())
+    recordings = [recording for recording, _ in loaded]
+    data = read_dataset(recordings, options, method, urdf)
+    parameters = one_alternative(data.method.parameters(data.robot, options))
+    links = bodies(parameters)
+    link = link or list(links)[-1]
+    if link not in links:
+        raise RobotModelError(f'{link!r} carries nothing', exists=tuple(links),
+                              expected='a moving link')
+    loads = np.zeros((len(loaded), len(parameters)))
+    loads[:, links[link]:links[link] + 10] = [load for _, load in loaded]
+    with one_thread():
+        base = structural_base(data.method, data.robots, parameters)
+        factors = RFactors(len(base) + 1)
+        identity = np.arange(len(base) + 1)
+        for block in _blocks(data, loads, base):
+            factors.accumulate(block, identity)
+        draft = solve_drive_gains(factors, base, known)
+        residuals = Residuals()
+        x = np.append(draft.params, 1.0)
+        for block in _blocks(data, loads, base):
+            residuals.add(block, {g.name: g.W @ x[g.columns] / draft.gains[g.name]
+                                  for g in block.groups})
+        return solve_drive_gains(factors, base, known, residuals.correlation())
+
+
+def _blocks(data, loads, base):
+    """Yield blocks of the base columns and the torque of the known load."""
+    place = base.places()
+    for robot, observation, load in zip(data.robots, data.observations, loads):
+        for state in observation.states(training=True):
+            for block in data.method.regress(state, robot, base.parameters):
+                groups = []
+                for g in block.groups:
+                    seen = place[g.columns] >= 0
+                    torque = g.W @ load[g.columns]
+                    W = np.vstack([g.W.T[seen], torque])
+                    groups.append(RowGroup(g.name, g.unit,
+                                           np.append(place[g.columns][seen], len(base)), W.T,
+                                           g.y, g.y_raw))
+                yield RegressorBlock(block.t, block.segment, tuple(groups))

@@ -1,0 +1,170 @@
+"""
+identify_gravity: the direction of gravity in the base frame, from joint motion and torques alone.
+
+The rows are affine in gravity, W(g) = W0 + gx Gx + gy Gy + gz Gz, so the columns of all four are
+folded in one pass and every direction is then judged without the data: two angles are searched
+around a linear problem (variable projection, Golub and Pereyra 1973; Gauss-Newton of Kaufman's
+kind, which also gives the covariance with all inertial parameters free).
+
+Never a magnitude: it is confounded with mass.  The sign is nearly confounded with the sign of the
+masses: g and -g explain the weights alike, only the inertial coupling tells them apart.  So the
+sign wants a prior (an IMU, a half-space, the description's nominal inertias), and its strength is
+reported.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.stats import chi2
+
+from ..dynamics.regressor import RegressorBlock, RowGroup
+from ..dynamics.robot_model import STANDARD_GRAVITY
+from ..errors import ConfigError, EstimationError
+from ..estimation.gravity_search import GravitySearch, heavy_columns, tangent
+from ..estimation.nonlinear_parameters import one_alternative
+from ..estimation.problem import prior_rows
+from ..estimation.r_factors import one_thread, RFactors
+from ..estimation.residuals import Residuals
+from ..identification.dataset import read_dataset
+from ..identification.mounting import any_mounting, structural_base
+
+CERTAIN = 3.0  # nats: odds of 20 to 1
+
+
+@dataclass(frozen=True)
+class GravityEstimate:
+    """
+    Where gravity points in the base frame.
+
+    direction : (3,) unit vector; gravity_base : (3,) of standard magnitude [m/s^2]
+    tangent : (3, 2) orthonormal, across direction; covariance : (2, 2) of the angles [rad^2]
+    standard_error_deg : of the less certain angle [deg]
+    antipode : (3,) the best direction of the opposite half-space
+    relative_percent : residual with direction, and with the antipode [%]
+    sign : decided_by ('data', 'nominal', 'given'); evidence_nats {data, nominal}, the logarithm
+        of the odds for this sign by the residuals, of unknown variance, and by the distance of
+        the parameters from nominal; ambiguous (bool)
+    """
+
+    direction: np.ndarray
+    gravity_base: np.ndarray
+    tangent: np.ndarray
+    covariance: np.ndarray
+    standard_error_deg: float
+    antipode: np.ndarray
+    relative_percent: tuple
+    sign: dict
+
+    def contains(self, direction, confidence=0.95):
+        """Return whether the confidence region holds a direction (3,)."""
+        unit = np.asarray(direction) / np.linalg.norm(direction)
+        along = unit @ self.direction
+        angles = self.tangent.T @ unit
+        angles *= np.arctan2(np.linalg.norm(angles), along) / max(np.linalg.norm(angles), 1e-300)
+        return bool(angles @ np.linalg.solve(self.covariance, angles)
+                    <= chi2.ppf(confidence, 2))
+
+    def to_dict(self):
+        """Return plain values for JSON: the direction and how sure it and its sign are."""
+        return {'direction': self.direction.tolist(), 'gravity_base': self.gravity_base.tolist(),
+                'standard_error_deg': self.standard_error_deg, 'antipode': self.antipode.tolist(),
+                'relative_percent': list(self.relative_percent),
+                'sign_evidence': dict(self.sign)}
+
+
+def identify_gravity(recordings, options, *, method='serial_arm', urdf='', prior='nominal'):
+    """
+    Return the GravityEstimate of Recordings that share one mounting.
+
+    options : of the method; their mounting is not used
+    prior : decides the sign: 'nominal' inertias of the description, 'none', or a direction (3,)
+        in whose half-space gravity lies, as a base IMU or a person gives it
+    """
+    given = None if isinstance(prior, str) else np.asarray(prior, dtype=float)
+    if isinstance(prior, str) and prior not in ('nominal', 'none'):
+        raise ConfigError('gravity prior', found=repr(prior),
+                          exists=('nominal', 'none', 'a direction X Y Z'))
+    with one_thread():
+        data = read_dataset(recordings, replace(options, mounting='upright'), method, urdf)
+        parameters = one_alternative(data.method.parameters(data.robot, options))
+        base = structural_base(data.method, any_mounting(data.method, data.robot.urdf, options),
+                               parameters)
+        search = GravitySearch(base, _accumulate(data, base))
+        free, antipode = search.minima(None)
+        if free.relative > 0.9:
+            raise EstimationError('no direction of gravity explains the torques',
+                                  found=f'a residual of {100 * free.relative:.0f} %')
+        correlation = _correlation(data, base, free)
+        search = GravitySearch(base, search.factors, correlation, free.standard_deviation)
+        return _decide(search, free, antipode, given, prior)
+
+
+def _decide(search, free, antipode, given, prior):
+    """Return the GravityEstimate: sign by the prior, evidence by data and nominal inertias."""
+    nominal_prior = prior_rows(search.base)
+    pair = [search.refine(m.direction, None) for m in (free, antipode)]
+    leaning = [search.refine(m.direction, nominal_prior) for m in pair]
+    data = search.evidence(*pair)
+    far, near = (np.linalg.norm(nominal_prior[1] - nominal_prior[0] @ m.params) ** 2
+                 for m in leaning[::-1])
+    nominal = (far - near) / 2
+    if given is not None:
+        first = int(pair[0].direction @ given < 0.0)
+    else:
+        first = int((data if prior == 'none' else data + nominal) < 0.0)
+    towards = 1.0 if first == 0 else -1.0
+    strength = {'data': float(towards * data), 'nominal': float(towards * nominal)}
+    kind = 'given' if given is not None else 'data' if prior == 'none' else 'nominal'
+    # Model errors, not noise, tell g from -g in the data alone: their word is no decision.
+    ambiguous = kind == 'data' or (kind == 'nominal' and strength['nominal'] < CERTAIN)
+    chosen, other = pair[first], pair[1 - first]
+    return GravityEstimate(
+        chosen.direction, STANDARD_GRAVITY * chosen.direction, tangent(chosen.direction),
+        chosen.covariance, float(np.degrees(np.sqrt(np.linalg.eigvalsh(chosen.covariance)[-1]))),
+        other.direction, (100 * chosen.relative, 100 * other.relative),
+        {'decided_by': kind, 'evidence_nats': strength, 'ambiguous': ambiguous})
+
+
+def _accumulate(data, base):
+    """Return the RFactors of the columns [W0, Gx, Gy, Gz] of the base parameters."""
+    robots = [data.method.build(data.robot.urdf, data.options, STANDARD_GRAVITY * g)
+              for g in (np.zeros(3), *np.eye(3))]
+    heavy = heavy_columns(base)
+    size = len(base) + 3 * len(heavy)
+    factors, identity = RFactors(size), np.arange(size)
+    place = base.places()
+    rank = np.full(len(base), -1)
+    rank[heavy] = np.arange(len(heavy))
+    for _, state in data.states(training=True):
+        for blocks in zip(*(data.method.regress(state, r, base.parameters) for r in robots)):
+            groups = tuple(_affine(four, place, rank, len(heavy))
+                           for four in zip(*(b.groups for b in blocks)))
+            factors.accumulate(RegressorBlock(blocks[0].t, blocks[0].segment, groups), identity)
+    if not factors.groups:
+        raise EstimationError('the recording is too short to see gravity')
+    return factors
+
+
+def _affine(four, place, rank, count):
+    """Return the RowGroup [W0, Gx, Gy, Gz] of one group under no, x, y and z gravity."""
+    still = four[0]
+    own = place[still.columns]
+    chosen = np.flatnonzero(own >= 0)
+    heavy = chosen[rank[own[chosen]] >= 0]
+    W, columns = [still.W[:, chosen]], [own[chosen]]
+    for k, pulled in enumerate(four[1:]):
+        W.append((pulled.W[:, heavy] - still.W[:, heavy]) / STANDARD_GRAVITY)
+        columns.append(len(rank) + k * count + rank[own[heavy]])
+    return RowGroup(still.name, still.unit, np.concatenate(columns),
+                    np.ascontiguousarray(np.hstack(W).T).T, still.y, still.y_raw)
+
+
+def _correlation(data, base, found):
+    """Return group -> autocorrelation time of the residual under a Minimum [samples]."""
+    robot = data.method.build(data.robot.urdf, data.options, STANDARD_GRAVITY * found.direction)
+    values = base.expand(found.params, np.zeros(len(base.parameters)))
+    tilted = replace(data, robots=(robot,) * len(data.robots))
+    residuals = Residuals()
+    for block in tilted.blocks(base.parameters):
+        residuals.add(block, {g.name: g.W @ values[g.columns] for g in block.groups})
+    return residuals.correlation()

@@ -1,0 +1,191 @@
+"""
+Links on a suspended platform by natural frequencies alone: where only those were measured.
+
+The frequencies of a held posture are those of det(K - w^2 M) = 0 for the whole, whose ten
+parameters are linear in the links' (Homma and Yamaura, Eqs. 5 to 7).  So all postures are one
+nonlinear least squares problem in the base parameters.  Six numbers cannot fix nine: one posture
+leaves a curved family of bodies with the same frequencies.  Only what is the same in every body
+that was found to explain the data, from starts all over the possible, is called determined.
+"""
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from scipy.optimize import least_squares
+from scipy.stats import chi2
+
+from ..dynamics.free_vibration import Suspension, vibration
+from ..dynamics.inertial_parameters import parameters_of, pseudo_inertia
+from ..errors import EstimationError
+from ..estimation.base_parameters import BaseParameters, find_base_parameters
+from ..methods.bodies.link_tree import random_bodies
+from ..methods.suspended_platform.held_postures import link_parameters, overall_rows
+from ..methods.suspended_platform.method import SuspendedPlatform
+
+suspended_platform = SuspendedPlatform()
+
+STARTS = 48    # at most
+ENOUGH = 3     # bodies that explain the data: do they agree?
+CHANCE = 1e-3  # that noise alone makes a misfit as large as that of such a body
+APART = 3.0    # standard errors by which they may differ and still be one
+NEAR = 0.1     # how much starts stretch and shift the bodies of the description
+FAR = 1e3      # residual of a body that the springs do not carry
+
+
+@dataclass(frozen=True)
+class FrequencyResult:
+    """
+    What natural frequencies tell.
+
+    base : BaseParameters of held postures; params (b,), cov_params (b, b) : of the best body
+    rank : relations between them that the frequencies fix around it
+    bodies (k, b) : all that explain the data as well; chi_square : misfit of the best
+    misfit : per posture, measured less predicted frequencies (m,) [Hz]
+    """
+
+    base: BaseParameters
+    params: np.ndarray
+    cov_params: np.ndarray
+    rank: int
+    bodies: np.ndarray
+    chi_square: float
+    misfit: tuple
+
+    def value(self, combination):
+        """Return (value, standard error) of {parameter name: factor}; None where left open."""
+        names = [p.name for p in self.base.parameters]
+        c = np.array([combination.get(name, 0.0) for name in names])
+        d = c[self.base.independent]
+        if not np.allclose(d @ self.base.X, c[self.base.dependent], atol=1e-9):
+            return None
+        return self._determined(d)
+
+    def values(self):
+        """Return [(value, standard error) or None, ...] of the base parameters."""
+        return [self._determined(d) for d in np.eye(len(self.base))]
+
+    def _determined(self, d):
+        error = float(np.sqrt(d @ self.cov_params @ d))
+        spread = np.sqrt(d @ self.base.prior_covariance() @ d)
+        if error > spread or np.ptp(self.bodies @ d) > 2 * APART * error:
+            return None
+        return float(d @ self.params), error
+
+
+def identify_frequencies(text, held, options=None, gravity=(0.0, 0.0, -9.81), seed=0):
+    """
+    Return the FrequencyResult of HeldFrequencies on the rig in a YAML text.
+
+    Links that the description gives an ``inertial:`` are looked for around it first.
+    """
+    options = options or suspended_platform.Options(damping='given')
+    gravity = np.asarray(gravity, dtype=float)
+    robot = suspended_platform.build(text, options, gravity)
+    problem = _Problem(robot, options, held, gravity)
+    best, bodies = _search(problem, np.random.default_rng(seed))
+    _, s, Vt = np.linalg.svd(best.jac)
+    inverse = np.full(len(problem.base), 1e6)  # a direction that nothing was said about
+    inverse[:len(s)] = 1.0 / np.maximum(s, 1e-6)
+    half = (problem.size[:, None] * Vt.T) * inverse
+    return FrequencyResult(problem.base, best.x * problem.size, half @ half.T,
+                           int((s > 1.0).sum()), bodies, 2 * best.cost, problem.misfit(best.x))
+
+
+def _search(problem, rng):
+    """Return (best fit, bodies (k, b)) of up to ENOUGH that explain the frequencies."""
+    measured = sum(map(len, problem.held.frequency))
+    limit = chi2.isf(CHANCE, max(1, measured - len(problem.base)))
+    fits = []
+    for number in range(STARTS):
+        fit = problem.fit(problem.start(rng, near=number % 2 == 0))
+        if fit is not None:
+            fits.append(fit)
+        good = [f for f in fits if 2 * f.cost < limit]
+        if len(good) == ENOUGH:
+            break
+    best = min(fits, key=lambda f: f.cost, default=None)
+    if len(good) < 2:
+        found = 'no start' if best is None else f'chi-squared {2 * best.cost:.3g} at best'
+        raise EstimationError(
+            'no body was found that explains the frequencies', found=found,
+            expected=f'below {limit:.3g}, from two starts',
+            do='check springs, postures and deviations; give the links an inertial: to start from')
+    return best, np.array([f.x for f in good]) * problem.size
+
+
+class _Problem:
+    """Least squares in base parameters, each in units of the prior about it."""
+
+    def __init__(self, robot, options, held, gravity):
+        self.held, self.robot, self.options = held, robot, options
+        self.springs = Suspension(robot.stiffness, robot.preload, robot.rest_rotation, gravity)
+        columns = tuple(p for p in suspended_platform.parameters(robot, options) if not p.law)
+        self.E, self.e = link_parameters(robot, columns)
+        self.base = find_base_parameters(self._structure(robot, gravity), columns)
+        self.size = np.sqrt(np.diag(self.base.prior_covariance()))
+        rows = overall_rows(held.rotations, held.positions).transpose(2, 0, 1)
+        self.rows = rows @ self.E[:, self.base.independent] * self.size
+        self.known = rows @ self.e + robot.platform
+
+    def _structure(self, robot, gravity):
+        bodies = random_bodies(robot.joints, len(self.e), np.random.default_rng(0), gravity, True)
+        platform = bodies[0]
+        back = platform.rotation().transpose(0, 2, 1)
+        rotations = np.stack([back @ b.rotation() for b in bodies[1:]], axis=1)
+        positions = np.stack([np.einsum('nij,nj->ni', back, b.position - platform.position)
+                              for b in bodies[1:]], axis=1)
+        rows = overall_rows(rotations, positions).transpose(2, 0, 1)
+        return (rows @ self.E).reshape(-1, self.E.shape[1])
+
+    def start(self, rng, near):
+        """Return base parameters (b,), scaled, of links of matter; ``near`` the description's."""
+        robot, size, count = self.robot, self.options.size, len(self.robot.link_names)
+        near = near and robot.inertias[:, 0].min() > 0.0
+        mass = robot.mass if np.isfinite(robot.mass) else self.options.link_mass
+        links = []
+        for nominal, m in zip(robot.inertias, mass * rng.dirichlet(np.ones(count))):
+            P, G = pseudo_inertia(nominal), np.eye(4)  # an affine map of matter is matter
+            G[:3] += (NEAR if near else 1.0) * rng.standard_normal((3, 4)) * [1, 1, 1, size / 3]
+            if not near:
+                P = m * np.diag([(size / 3) ** 2] * 3 + [1.0])
+            links.append(parameters_of(G @ P @ G.T))
+        x, *_ = np.linalg.lstsq(self.E, np.concatenate(links) - self.e, rcond=None)
+        return self.base.reduce(x) / self.size
+
+    def fit(self, start):
+        """Return the result of least_squares from a start, None where that is hopeless."""
+        try:
+            return least_squares(self._residual, start, self._slope, max_nfev=100)
+        except np.linalg.LinAlgError:
+            return None
+
+    def misfit(self, x):
+        """Return per posture measured less predicted frequencies (m,) [Hz]."""
+        ends = np.cumsum([len(f) for f in self.held.frequency])[:-1]
+        rest = np.split(self._predicted(x)[0], ends)
+        return tuple(r * d for r, d in zip(rest, self.held.standard_deviation))
+
+    def _residual(self, x):
+        try:
+            self._now = x.copy(), *self._predicted(x)
+        except EstimationError:
+            return np.full(sum(map(len, self.held.frequency)), FAR)
+        return self._now[1]
+
+    def _slope(self, x):
+        # least_squares asks for it where it has just asked for the residual.
+        return self._now[2] if np.array_equal(self._now[0], x) else self._predicted(x)[1]
+
+    def _predicted(self, x):
+        """Return residuals (m,) and their slopes (m, b) in standard deviations."""
+        rest, slope = [], []
+        for rows, known, frequency, standard_deviation in zip(self.rows, self.known, self.held.frequency,
+                                                     self.held.standard_deviation):
+            modes = vibration(self.springs, rows @ x + known)
+            # Which modes were not seen is not said: the ones that leave the least.
+            chosen = min((list(c) for c in combinations(range(6), len(frequency))), key=lambda c:
+                         (((frequency - modes.frequency[c]) / standard_deviation) ** 2).sum())
+            rest.append((frequency - modes.frequency[chosen]) / standard_deviation)
+            slope.append(-modes.frequency_slope[chosen] @ rows / standard_deviation[:, None])
+        return np.concatenate(rest), np.concatenate(slope)

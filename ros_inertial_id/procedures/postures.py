@@ -1,0 +1,141 @@
+"""
+Held postures: overall moments to link parameters, what they leave open, which posture helps.
+
+Step one of suspended_platform for those whose rig, or whose device for single bodies, reports
+overall mass moments.  What postures alone can never show is said as a combination, with the
+interval that matter allows it.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import null_space
+
+from ..estimation.base_parameters import BaseParameters, decide_rank, find_base_parameters
+from ..estimation.estimators import Estimate, ordinary, Problem
+from ..estimation.feasible import diagonal_interval, feasible_interval
+from ..estimation.r_factors import RFactors
+from ..methods.suspended_platform.held_postures import (link_parameters, posture_block, Postures,
+                                                        random_postures)
+from ..methods.suspended_platform.method import SuspendedPlatform
+
+suspended_platform = SuspendedPlatform()
+
+
+@dataclass(frozen=True)
+class PostureResult:
+    """
+    What held postures tell.
+
+    base : BaseParameters of all postures that the joints allow; estimate : of these postures
+    missing : expressions of what further motion must show, see ``open_directions``
+    information : about the base columns, that the estimate is of
+    """
+
+    robot: object
+    base: BaseParameters
+    estimate: Estimate
+    missing: tuple
+    factors: RFactors
+
+    def value(self, combination):
+        """
+        Return (value, standard error) of {parameter name: factor}; None where it is left open.
+        """
+        names = [p.name for p in self.base.parameters]
+        c = np.array([combination.get(name, 0.0) for name in names])
+        d = c[self.base.independent]
+        if not np.allclose(d @ self.base.X, c[self.base.dependent], atol=1e-9):
+            return None
+        return (float(d @ self.estimate.params),
+                float(np.sqrt(d @ self.estimate.cov_params @ d)))
+
+    def interval(self, name):
+        """Return {paper, physical: (least, greatest)} of a parameter that is left open."""
+        base, robot = self.base, self.robot
+        x0 = base.expand(self.estimate.params, np.zeros(len(base.parameters)))
+        E, e = link_parameters(robot, base.parameters)
+        direction = np.array([float(p.name == name) for p in base.parameters])
+        N = np.zeros((len(x0), len(base.dependent)))
+        N[base.dependent, np.arange(N.shape[1])] = 1.0
+        N[base.independent] = -base.X
+        swing = N[:, np.abs(direction @ N) > 1e-12]
+        paper = (diagonal_interval(x0, swing[:, 0], direction, E, e)
+                 if swing.shape[1] == 1 else None)
+        return {'paper': paper, 'physical': feasible_interval(x0, N, direction, E, e)}
+
+
+def identify_postures(text, postures, options=None, gravity=(0.0, 0.0, -9.81)):
+    """Return the PostureResult of Postures of the rig in a YAML text."""
+    options = options or suspended_platform.Options(damping='given')
+    robot = suspended_platform.build(text, options, np.asarray(gravity))
+    columns = tuple(p for p in suspended_platform.parameters(robot, options) if not p.law)
+    base = find_base_parameters(_rows(robot, columns, np.random.default_rng(0)), columns)
+    factors = RFactors(len(base))
+    keep = np.full(len(columns), -1)
+    keep[base.independent] = np.arange(len(base))
+    factors.accumulate(posture_block(postures, robot, columns), keep)
+    estimate = ordinary(Problem(factors, base, {}))
+    return PostureResult(robot, base, estimate, open_directions(robot, columns, base), factors)
+
+
+def _rows(robot, columns, rng):
+    """Return rows of random postures, of three times as many as needed."""
+    block = posture_block(random_postures(robot, len(columns), rng), robot, columns)
+    return np.concatenate([g.W for g in block.groups])
+
+
+def open_directions(robot, columns, held):
+    """
+    Return what held postures leave open though a motion of the joints shows it, as expressions.
+
+    The part of the parameters that relative motion adds to the base set ``held`` of postures.
+    """
+    rng = np.random.default_rng(0)
+    state = suspended_platform.random_state(robot, len(columns), rng)
+    rows = np.concatenate([g.W for block in suspended_platform.regress(state, robot, columns)
+                           for g in block.groups])
+    moving = find_base_parameters(rows, columns)
+    scales = np.array([p.scale for p in columns])
+    # Directions of the held null space that the moving rows see.
+    unseen = null_space(held.matrix() * scales, rcond=1e-9)
+    seen = moving.matrix() * scales @ unseen
+    _, s, Vt = np.linalg.svd(seen)
+    rank, _ = decide_rank(s) if s[0] > 1e-9 else (0, 0.0)
+    return tuple(_words(unseen @ row * scales, columns) for row in Vt[:rank])
+
+
+def _words(vector, columns):
+    vector = vector / vector[np.argmax(np.abs(vector))]
+    terms = []
+    for x, parameter in zip(vector, columns):
+        if abs(x) > 1e-6:
+            size = '' if abs(abs(x) - 1.0) < 1e-6 else f'{abs(x):.4g} '
+            terms.append(f"{'-' if x < 0 else '+'} {size}{parameter.name}")
+    return ' '.join(terms).removeprefix('+ ')
+
+
+def suggest_posture(result, postures, candidates=300, seed=0):
+    """
+    Return (Postures of one, factor): the next posture, and by how much it shrinks errors.
+
+    The one among random postures that the joints allow whose nine further rows shrink the volume
+    of the confidence ellipsoid most (D-optimal, Fedorov 1972); factor is per parameter.
+    """
+    robot, base = result.robot, result.base
+    columns = base.parameters
+    now = posture_block(postures, robot, columns)
+    A = np.concatenate([g.W for g in now.groups])[:, base.independent] * base.scales()
+    tried = random_postures(robot, candidates, np.random.default_rng(seed))
+    block = posture_block(tried, robot, columns)
+    rows = np.stack([g.W for g in block.groups])[:, :, base.independent] * base.scales()
+    factors = A.T @ A
+    # What is not determined yet counts as known to a hundred times the physical scale.
+    factors += 1e-4 * np.eye(len(base))
+    before = np.linalg.slogdet(factors)[1]
+    gains = [np.linalg.slogdet(factors + rows[:, k].T @ rows[:, k])[1] - before
+             for k in range(candidates)]
+    best = int(np.argmax(gains))
+    chosen = Postures(*(x[best:best + 1] for x in
+                        (tried.rotations, tried.positions, tried.moments)))
+    return chosen, float(np.exp(-0.5 * gains[best] / len(base)))

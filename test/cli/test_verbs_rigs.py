@@ -1,0 +1,288 @@
+"""The verbs for rigs and drives, as typed: bags and YAML in, numbers or one line of error out."""
+
+import json
+import pathlib
+
+import numpy as np
+import pytest
+import test_drive_gains as drives
+import test_rigid_body as bodies
+import test_suspended_platform_postures as paper
+import yaml
+
+from ros_inertial_id.cli.console import known_load
+from ros_inertial_id.cli.main import main
+from ros_inertial_id.dynamics.inertial_parameters import inertia_tensor
+from ros_inertial_id.errors import ConfigError
+from ros_inertial_id.measurement.bags.bag import write_recording
+from ros_inertial_id.measurement.bodies.sources import read_pose
+from ros_inertial_id.measurement.recording import Channel, Recording
+from ros_inertial_id.methods.suspended_platform.posture_file import read_postures, relative_turns
+from ros_inertial_id.methods.suspended_platform.rig import platform_rig
+
+GRAVITY = np.array([0.0, 0.0, -9.81])
+PLACES = ([0.25, 0.1, 0.05], [-0.1, -0.25, 0.05])  # of a known mass on the platform
+
+
+def _run(capsys, *arguments):
+    """Return (exit status, standard output, standard error) of inertial-id."""
+    status = main([str(a) for a in arguments])
+    told = capsys.readouterr()
+    return status, told.out, told.err
+
+
+def _refused(capsys, *arguments):
+    """Return the one line that a refused command line prints."""
+    status, out, error = _run(capsys, *arguments)
+    assert status == 2 and out == '' and error.count('\n') == 1, error
+    return error
+
+
+@pytest.fixture(scope='module')
+def folder(tmp_path_factory):
+    """Return a folder with a platform's rig.yaml, bags of it, and the paper's postures."""
+    out = tmp_path_factory.mktemp('rigs')
+    (out / 'paper.yaml').write_text(paper.TEXT)
+    (out / 'postures.yaml').write_text(_paper_postures())
+    (out / 'chain.yaml').write_text(bodies.CHAIN)
+    return out
+
+
+@pytest.fixture(scope='module')
+def rig(folder):
+    """Return (module of the true rig, rig.yaml), bags of its vibrations beside it."""
+    pytest.importorskip('mujoco', reason='the simulated platform needs mujoco')
+    import platform_truth as truth
+    data = yaml.safe_load(truth.description(truth.TWO_LINKS, calibrated=False))
+    markers = platform_rig(yaml.safe_dump(data), GRAVITY)
+    for entry, topic in ((data['platform'], '/platform'), (data['links']['link1'], '/link1')):
+        del entry['markers'], entry['layout']
+        entry['pose'] = topic
+    file = folder / 'rig.yaml'
+    file.write_text(yaml.safe_dump(data, sort_keys=False) + '# weighed on Monday\n')
+    loaded = {'empty': None, **{f'load{k}': (40.0, place) for k, place in enumerate(PLACES)}}
+    for k, (name, weight) in enumerate(loaded.items()):
+        _write(folder / name, truth.loaded(weight, 8.0, 800 + k)[0], markers.sources[:1])
+    for k, posture in enumerate(truth.LOOSE):
+        recording = truth.record(truth.TWO_LINKS, posture, 6.0, 900 + k, held=False)
+        _write(folder / f'loose{k}', recording, (markers.sources[0], markers.sources[2]))
+    return truth, file
+
+
+@pytest.fixture(scope='module')
+def held(folder, rig):
+    """Return the bags of three held postures on springs that are known, and their rig.yaml."""
+    truth, file = rig
+    known = yaml.safe_load(file.read_text())
+    described = yaml.safe_load(truth.description(truth.TWO_LINKS))
+    known['platform'] |= {k: described['platform'][k] for k in ('stiffness', 'preload',
+                                                                'inertial')}
+    (folder / 'known.yaml').write_text(yaml.safe_dump(known))
+    sources = platform_rig(truth.description(truth.TWO_LINKS), GRAVITY).sources
+    bags = [folder / f'held{k}' for k in range(3)]
+    for k, (bag, posture) in enumerate(zip(bags, truth.POSTURES[1:])):
+        _write(bag, truth.record(truth.TWO_LINKS, posture, 6.0, 950 + k),
+               (sources[0], sources[2]))
+    return truth, folder / 'known.yaml', bags
+
+
+def _write(path, recording, sources):
+    """Write the poses of bodies in a Recording of markers, which cannot be written, as a bag."""
+    channels = {}
+    for source, topic in zip(sources, ('/platform', '/link1')):
+        series = read_pose(recording, source, recording.origin_ns())
+        stamps = recording.origin_ns() + np.round(series.t * 1e9).astype(np.int64)
+        channels[topic] = Channel(
+            topic, 'geometry_msgs/msg/PoseStamped', stamps, stamps,
+            {'position': series.values[:, :3], 'orientation_xyzw': series.values[:, 3:]},
+            frame_id='world')
+    write_recording(path, Recording(channels))
+
+
+def _paper_postures():
+    entries = []
+    for (xx, yy, zz, xy, zx, yz), center, turn in zip(paper.INERTIA, paper.CENTER, paper.TURN):
+        entries.append({'center': list(center), 'inertia': [xx, xy, yy, zx, yz, zz],
+                        'links': {'link1': {'rotation': [list(row) for row in turn]}}})
+    return yaml.safe_dump({'postures': entries})
+
+
+def test_platform_is_calibrated_and_then_used_from_bags(capsys, folder, rig):
+    truth, file = rig
+    loads = []
+    for k, place in enumerate(PLACES):
+        weight = truth.SimulatedLink('weight', 40.0, np.array(place), np.diag([0.3, 0.3, 0.5]))
+        loads += ['--loaded', folder / f'load{k}', ' '.join(map(str, truth.ten(weight)))]
+    out = folder / 'calibrated.yaml'
+    status, printed, _ = _run(capsys, 'calibrate', file, '--json', '--empty', folder / 'empty',
+                              *loads, '--out', out)
+    told = json.loads(printed)
+    assert status == 0 and told['description'] == str(out)
+    np.testing.assert_allclose(np.diag(told['stiffness']), np.diag(truth.STIFFNESS), rtol=0.01)
+    assert '# weighed on Monday' in out.read_text()
+    status, printed, _ = _run(capsys, 'identify', folder / 'loose0', folder / 'loose1', '--json',
+                              '--method', 'suspended_platform', '--urdf', out, '--out',
+                              folder / 'result', '--urdf-out', folder / 'identified.yaml')
+    assert status == 0
+    links = yaml.safe_load((folder / 'identified.yaml').read_text())['links']
+    for link in truth.TWO_LINKS[1:]:
+        np.testing.assert_allclose(links[link.name]['inertial'][1:4], truth.ten(link)[1:4],
+                                   atol=0.05)
+
+
+def test_calibration_refuses_what_cannot_give_sizes(capsys, folder, rig):
+    _, file = rig
+    out = folder / 'none.yaml'
+    words = ('calibrate', file, '--out', out)
+    assert '--empty BAG' in _refused(capsys, *words)
+    assert 'empty only' in _refused(capsys, *words, '--empty', folder / 'empty')
+    assert 'MASS X Y Z' in _refused(capsys, *words, '--loaded', folder / 'load1', '40 kg')
+    assert 'cannot be read' in _refused(capsys, 'calibrate', folder / 'no.yaml', '--out', out)
+    assert not out.exists()
+
+
+def test_postures_of_the_paper_give_its_table_and_what_to_hold_next(capsys, folder):
+    words = ('postures', folder / 'paper.yaml', folder / 'postures.yaml')
+    status, printed, _ = _run(capsys, *words, '--json')
+    told = json.loads(printed)
+    assert status == 0 and told['rank'] == told['rank_in_data'] == 17
+    value = {e['expression']: e['value'] for e in told['base_parameters']}
+    for name in ('mcy0', 'mcz0', 'Iyz0', 'mcz1'):  # alone in their combinations
+        assert value[name] == pytest.approx(paper.TABLE_3[name], abs=0.006)
+    assert told['open'] == ['Ixx0 + Iyy0 + Izz0 - Ixx1 - Iyy1 - Izz1']
+    interval = told['intervals']['Iyy0']
+    # Table 2 by least squares; the paper's own point gives 2.4251, 1.3498 to 2.3878.
+    np.testing.assert_allclose(interval['paper'], (0.0, 2.42), atol=0.01)
+    np.testing.assert_allclose(interval['physical'], (1.35, 2.38), atol=0.01)
+    assert interval['physical'][0] < interval['consistent'] < interval['physical'][1]
+    assert list(told['next']['links']) == ['link1'] and 0.0 < told['next']['errors_shrink_to'] < 1
+    status, printed, _ = _run(capsys, *words)
+    assert status == 0 and 'hold next: link1 rpy' in printed and 'Iyy0 lies in 0.0000' in printed
+
+
+def test_postures_from_bags_give_the_links_within_the_intervals(capsys, folder, held):
+    truth, file, bags = held
+    words = [word for bag in bags for word in ('--held', bag)]
+    status, printed, _ = _run(capsys, 'postures', file, *words, '--json')
+    told = json.loads(printed)
+    assert status == 0 and told['rank_in_data'] == 17
+    first, second = (truth.ten(link) for link in truth.TWO_LINKS[1:])
+    value = {e['expression']: e['value'] for e in told['base_parameters']}
+    for k, ten in enumerate((first, second)):
+        for place, axis in enumerate('xyz', 1):
+            # 80 kg, 0.3 mm of noise: a millimetre of the whole's centre is 0.08 kg m.
+            assert value[f'mc{axis}{k}'] == pytest.approx(ten[place], abs=0.08)
+    low, high = told['intervals']['Iyy0']['physical']
+    # The ends of the interval move with the combinations, known to a few hundredths.
+    assert low - 0.05 < first[6] < high + 0.05
+    assert 'was not still' in _refused(capsys, 'postures', file, '--held', folder / 'loose0')
+    assert '--held BAG' in _refused(capsys, 'postures', file)
+
+
+def test_postures_too_few_say_so(capsys, folder):
+    data = yaml.safe_load(_paper_postures())
+    (folder / 'one.yaml').write_text(yaml.safe_dump({'postures': data['postures'][:1]}))
+    status, printed, _ = _run(capsys, 'postures', folder / 'paper.yaml', folder / 'one.yaml')
+    assert status == 0
+    assert 'rank 9 of 17' in printed and 'not determined' in printed and 'more postures' in printed
+
+
+@pytest.mark.parametrize('change, words', [
+    (lambda p: p.pop('center'), 'center of posture 1'),
+    (lambda p: p.update(inertia=[1.0, 2.0]), 'inertia of posture 1.*6 numbers'),
+    (lambda p: p.update(weight=3.0), "unknown key in posture 1.*weight"),
+    (lambda p: p['links'].update(foot={'rpy': [0, 0, 0]}), 'foot.*link0, link1'),
+    (lambda p: p.update(links={}), "'link1' in posture 1, how it is turned"),
+    (lambda p: p['links'].update(link1={'angle': 1.0}), 'rpy or rotation'),
+    (lambda p: p['links'].update(link1={'rotation': [[1.0] * 3] * 3}), 'rotation matrix')])
+def test_bad_posture_files_are_refused(folder, change, words):
+    data = yaml.safe_load(_paper_postures())
+    change(data['postures'][0])
+    with pytest.raises(ConfigError, match=words):
+        read_postures(yaml.safe_dump(data), platform_rig(paper.TEXT, GRAVITY))
+
+
+LEG = """
+platform: {pose: /p}
+links:
+  hip: {parent: platform, joint: fixed, rpy: [0.1, 0.2, 0.3], position: [0, 0, 1]}
+  thigh: {parent: hip, joint: spherical, pose: /t, position: [0.1, 0, 0]}
+  shank: {parent: thigh, joint: revolute, axis: [1, 0, 0], pose: /s, position: [0, 0, -0.4],
+          own_position: [0, 0, 0.1], rpy: [0, 0, 0.5]}
+mass: 10.0
+"""
+
+
+def test_places_of_links_follow_from_the_joints():
+    robot = platform_rig(LEG, GRAVITY)
+    links = {'thigh': {'rpy': [0.4, -0.2, 0.1]}, 'shank': {'angle': -0.7}}
+    text = yaml.safe_dump({'postures': [{'center': [0, 0, 0], 'inertia': [1, 0, 1, 0, 0, 1],
+                                         'links': links}]})
+    held = read_postures(text, robot)
+    thigh, shank = held.rotations[0, 1:]
+    np.testing.assert_allclose(held.positions[0, 0], 0.0)
+    knee = held.positions[0, 1] + thigh @ [0, 0, -0.4]
+    np.testing.assert_allclose(held.positions[0, 2] + shank @ [0, 0, 0.1], knee, atol=1e-12)
+    back, = relative_turns(robot, held)
+    np.testing.assert_allclose(back['thigh']['rpy'], links['thigh']['rpy'])
+    assert back['shank']['angle'] == pytest.approx(-0.7)
+
+
+def test_sensor_sets_are_told_by_rank(capsys, folder):
+    status, printed, _ = _run(capsys, 'sensors', folder / 'chain.yaml', '--json')
+    told = json.loads(printed)
+    assert status == 0 and told['rank'] == 27
+    assert {tuple(s['wrenches']): s['rank'] for s in told['sets']} == {
+        ('/base', '/ankle'): 27, ('/base',): 26, ('/ankle',): 10}
+    assert [s['suffices'] for s in told['sets']] == [True, False, False]
+    assert 'm3' in told['sets'][1]['not_apart']
+    status, printed, _ = _run(capsys, 'sensors', folder / 'chain.yaml')
+    assert 'fewest that show all: /base with /ankle' in printed
+    assert 'unknown key' in _refused(capsys, 'sensors', folder / 'postures.yaml')
+    urdf = pathlib.Path(__file__).parents[2] / 'urdf' / 'arm2.urdf'
+    assert 'wrenches: by topic' in _refused(capsys, 'sensors', urdf)
+
+
+def test_drive_gains_from_bags_with_a_known_load(capsys, folder):
+    urdf = drives.mujoco_arm.description('arm3')
+    true = drives.mujoco_arm.true_urdf(urdf, 6)
+    (folder / 'arm.urdf').write_text(urdf)
+    (folder / 'arm.yaml').write_text('serial_arm: {friction: [viscous, coulomb], '
+                                     'coulomb_width: 0.02}\n')
+    write_recording(folder / 'bare', drives.record(true, 1))
+    write_recording(folder / 'held', drives.record(drives.loaded(true), 2))
+    ten = drives.load_parameters(drives.MASS, drives.CENTER, drives.INERTIA)
+    words = ('drive-gains', '--empty', folder / 'bare', '--urdf', folder / 'arm.urdf', '--config',
+             folder / 'arm.yaml')
+    status, printed, _ = _run(capsys, *words, '--json', '--loaded', folder / 'held',
+                              ' '.join(map(str, ten)))
+    told = json.loads(printed)
+    assert status == 0
+    np.testing.assert_allclose(list(told['gains'].values()), drives.gains(), rtol=0.01)
+    status, printed, _ = _run(capsys, *words, '--gain', 'joint2=8')
+    assert status == 0 and 'drive_gain: [' in printed and 'joint2' in printed
+    assert 'cannot be known' in _refused(capsys, *words)
+    assert 'JOINT=TORQUE' in _refused(capsys, *words, '--gain', 'joint2')
+
+
+def test_a_block_weighs_what_a_cloud_of_points_in_its_place_does():
+    edges, center, mass = np.array([0.3, 0.2, 0.1]), np.array([0.5, -0.2, 0.1]), 12.0
+    grid = (np.arange(20) + 0.5) / 20 - 0.5
+    points = np.stack(np.meshgrid(grid, grid, grid), -1).reshape(-1, 3) * edges + center
+    inertia = mass * (np.mean((points ** 2).sum(1)) * np.eye(3)
+                      - points.T @ points / len(points))
+    ten = known_load('12 0.5 -0.2 0.1 0.3 0.2 0.1')
+    np.testing.assert_allclose(ten[:4], [mass, *(mass * center)])
+    # The midpoint rule misses 1/400 of a block's own second moments.
+    np.testing.assert_allclose(inertia_tensor(ten), inertia, atol=mass * 0.13 / 12 / 390)
+    point = known_load('12, 0.5, -0.2, 0.1')
+    assert inertia_tensor(point)[2, 2] == pytest.approx(mass * (0.5 ** 2 + 0.2 ** 2))
+    np.testing.assert_array_equal(known_load(' '.join(map(repr, ten.tolist()))), ten)
+    with pytest.raises(ConfigError, match='MASS X Y Z'):
+        known_load('12 0.5')
+
+
+def test_shipped_descriptions_work_with_sensors(capsys):
+    status, printed, _ = _run(capsys, 'sensors', pathlib.Path(__file__).parents[2] / 'urdf'
+                              / 'two_bodies.yaml')
+    assert status == 0 and '/ft_sensor' in printed

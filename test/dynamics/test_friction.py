@@ -1,0 +1,218 @@
+"""Friction laws, their shape constants with errors, and the choice among them."""
+
+from dataclasses import replace
+
+import mujoco_arm
+import numpy as np
+import pytest
+
+from ros_inertial_id.dynamics.friction import (friction_column, friction_parameters, LAWS,
+                                               passive_rows)
+from ros_inertial_id.dynamics.robot_model import load_robot_model
+from ros_inertial_id.errors import ConfigError
+from ros_inertial_id.estimation.estimators import ridge, weighted
+from ros_inertial_id.estimation.friction_choice import choose_laws
+from ros_inertial_id.estimation.nonlinear_parameters import refine_nonlinear
+from ros_inertial_id.identification.identify import identify
+from ros_inertial_id.identification.settings import options_class
+from ros_inertial_id.methods import METHODS
+
+serial_arm = METHODS['serial_arm']
+
+PAPER = ('stiction', 'stribeck_atan', 'viscous')
+DELTA = 6.0
+
+
+def sign(v):
+    """Return the paper's S(v)."""
+    return 2 / np.pi * np.arctan(100 * v)
+
+
+def paper_friction(v, stiction=2.0, coulomb=1.2, viscous=0.5, delta=DELTA):
+    """Return the friction of static_friction_3dof [N m]."""
+    return (stiction + (coulomb - stiction) * 2 / np.pi * np.arctan(delta * np.abs(v))) * sign(v) \
+        + viscous * v
+
+
+def paper_data(seed, noise=0.05, speed=0.6, duration=40):
+    """Return (urdf, t, q, v, a, tau) of a 3R arm with the paper's friction and noise."""
+    urdf = mujoco_arm.description('arm3')
+    t, q, v, a = mujoco_arm.motion(3, duration, 100, seed=seed, speed=speed)
+    rng = np.random.default_rng(seed)
+    tau = mujoco_arm.torque(mujoco_arm.true_urdf(urdf, seed), q, v, a) + paper_friction(v)
+    return urdf, t, q, v, a, tau + noise * rng.normal(size=v.shape)
+
+
+def with_shape(problem, law, shape):
+    """Return the Problem with another shape constant in all joints, its information folded."""
+    parameters = tuple(replace(p, nonlinear=shape) if p.law == law else p
+                       for p in problem.base.parameters)
+    base = replace(problem.base, parameters=parameters)
+    keep = np.full(len(parameters), -1)
+    keep[base.independent] = np.arange(len(base))
+    factors = type(problem.factors)(len(base))
+    for block in problem.read(parameters):
+        factors.accumulate(block, keep)
+    return replace(problem, base=base, factors=factors)
+
+
+@pytest.mark.parametrize('law, shape, formula', [
+    ('viscous', None, lambda q, v, a: v),
+    ('coulomb', 0.0, lambda q, v, a: np.sign(v)),
+    ('coulomb', 0.02, lambda q, v, a: (np.exp(100 * v) - 1) / (np.exp(100 * v) + 1)),
+    ('coulomb_atan', 0.02, lambda q, v, a: np.angle(1 + 50j * v) / (np.pi / 2)),
+    ('asymmetric', 0.0, lambda q, v, a: np.where(v == 0, 0, 1)),
+    ('stiction', None, lambda q, v, a: sign(v)),
+    ('stribeck_atan', 4.0, lambda q, v, a: np.angle(1 + 4j * abs(v)) / (np.pi / 2) * sign(v)),
+    ('stribeck', 0.1, lambda q, v, a: np.exp(-100 * v * v) * np.tanh(100 * v)),
+    ('power', 0.5, lambda q, v, a: np.where(v < 0, -1, 1) * np.sqrt(abs(v))),
+    ('offset', None, lambda q, v, a: np.ones(7)),
+    ('armature', None, lambda q, v, a: a),
+    ('spring', None, lambda q, v, a: q)])
+def test_columns_are_their_formulas(law, shape, formula):
+    rng = np.random.default_rng(0)
+    q, v, a = rng.normal(size=(3, 7))
+    v[3] = 0.0
+    parameter, = friction_parameters(1, 'j', (law,), 10.0, {law: shape})
+    np.testing.assert_allclose(friction_column(parameter, q, v, a), formula(q, v, a), atol=1e-12)
+
+
+def test_every_law_is_tested():
+    marks = test_columns_are_their_formulas.pytestmark
+    assert {case[0] for case in marks[0].args[1]} == set(LAWS)
+
+
+def test_passive_rows_refuse_friction_that_drives():
+    columns = friction_parameters(1, 'j', ('coulomb', 'viscous', 'power', 'spring'), 10.0,
+                                  {'coulomb': 0.0})
+    C = passive_rows(columns)
+    assert (C @ [1.0, 2.0, -1.5, -9.0] > 0).all()  # bent down, but braking at any speed
+    assert (C @ [0.5, 1.0, -2.5, 0.0]).min() < 0   # drives at 1 rad/s
+    assert (C @ [-0.1, 1.0, 0.0, 0.0]).min() < 0
+
+
+def test_paper_delta_is_recovered_within_its_stated_error():
+    z = []
+    for seed in range(6):
+        problem, _ = mujoco_arm.problem(paper_data(seed)[0], serial_arm.Options(friction=PAPER),
+                                        *paper_data(seed)[1:])
+        problem = with_shape(problem, 'stribeck_atan', 16.0)  # started a factor 2.7 away
+        found = refine_nonlinear(problem, weighted(problem).standard_deviation)
+        for told in found.values.values():
+            assert told['standard_error'] < 0.5 * DELTA
+            z.append((told['value'] - DELTA) / told['standard_error'])
+    # 18 standard normals: root mean square 1 +- 0.17.
+    assert 0.6 < np.sqrt(np.mean(np.square(z))) < 1.5 and np.abs(z).max() < 3.5
+
+
+def test_a_wrong_delta_biases_inertial_parameters_and_the_search_does_not():
+    urdf, t, q, v, a, _ = paper_data(0, noise=0.0, speed=0.6)
+    true = load_robot_model(mujoco_arm.true_urdf(urdf, 0)).inertias.ravel()
+    tau = paper_data(0, noise=0.0, speed=0.6)[-1]
+    problem, _ = mujoco_arm.problem(urdf, serial_arm.Options(friction=PAPER), t, q, v, a, tau)
+    bodies = [i for i, k in enumerate(problem.base.independent)
+              if not problem.base.parameters[k].law]
+    friction = np.zeros(len(problem.base.parameters) - len(true))
+    truth = problem.base.reduce(np.concatenate([true, friction]))[bodies]
+    units = np.array(problem.base.units())[bodies]
+    largest = np.array([np.abs(truth[units == unit]).max() for unit in units])
+
+    def bias(found):  # in percent of the largest parameter of its kind
+        return 100 * np.max(np.abs(found[bodies] - truth) / largest)
+
+    wrong = {delta: bias(weighted(with_shape(problem, 'stribeck_atan', delta)).params)
+             for delta in (2.0, 64.0)}
+    refined = refine_nonlinear(with_shape(problem, 'stribeck_atan', 16.0),
+                            {name: 0.05 for name in problem.factors.groups})
+    right = weighted(replace(problem, base=refined.base, factors=refined.factors)).params
+    # METHODS.md: up to 12 % with a wrong delta; exact data and delta leave rounding.
+    assert min(wrong.values()) > 2.0
+    assert bias(right) < 0.05
+
+
+def test_a_delta_beyond_all_speeds_is_reported_as_unbounded():
+    urdf, t, q, v, a, _ = paper_data(1)
+    tau = mujoco_arm.torque(urdf, q, v, a) + 1.2 * sign(v) + 0.5 * v
+    tau += 0.05 * np.random.default_rng(1).normal(size=v.shape)  # no Stribeck effect at all
+    problem, _ = mujoco_arm.problem(urdf, serial_arm.Options(friction=PAPER), t, q, v, a, tau)
+    problem = with_shape(problem, 'stribeck_atan', 100.0)
+    found = refine_nonlinear(problem, weighted(problem).standard_deviation)
+    assert all(told['standard_error'] is None or told['standard_error'] > 0.3 * told['value']
+               for told in found.values.values())
+
+
+def test_exponential_stribeck_speed_is_recovered_within_its_error():
+    urdf, t, q, v, a, _ = paper_data(2, speed=0.4)
+    tau = mujoco_arm.torque(urdf, q, v, a) + 0.4 * v
+    tau += np.tanh(v / 0.01) * (1.0 + 0.8 * np.exp(-(v / 0.13) ** 2))
+    tau += 0.05 * np.random.default_rng(2).normal(size=v.shape)
+    options = serial_arm.Options(friction=('coulomb', 'stribeck', 'viscous'), coulomb_width=0.01)
+    problem, _ = mujoco_arm.problem(urdf, options, t, q, v, a, tau)
+    problem = with_shape(problem, 'stribeck', 0.2)
+    found = refine_nonlinear(problem, weighted(problem).standard_deviation, laws=('stribeck',))
+    for told in found.values.values():
+        assert abs(told['value'] - 0.13) < 3.5 * told['standard_error'] < 0.05
+
+
+def test_the_choice_of_laws_keeps_what_is_there_and_says_why():
+    urdf, t, q, v, a, _ = paper_data(3)
+    tau = mujoco_arm.torque(urdf, q, v, a) + 0.8 * np.tanh(v / 0.01) + 0.5 * v
+    tau[:, 1] += 3.0 * q[:, 1]  # a spring in the second joint
+    tau[:, 2] += 0.4            # an offset in the third
+    tau += 0.05 * np.random.default_rng(3).normal(size=v.shape)
+    laws = ('viscous', 'coulomb', 'stribeck', 'spring', 'offset')
+    options = serial_arm.Options(friction=laws, coulomb_width=0.01)
+    problem, folds = mujoco_arm.problem(urdf, options, t, q, v, a, tau, folds=5)
+    choice = choose_laws(folds, problem.base, ridge, {}, laws)
+    kept = {joint: {r['law'] for r in told if r['kept']}
+            for joint, told in choice.reasons.items()}
+    assert kept['joint1'] == {'viscous', 'coulomb'}
+    assert kept['joint2'] == {'viscous', 'coulomb', 'spring'}
+    assert kept['joint3'] == {'viscous', 'coulomb', 'offset'}
+    assert len(choice.base) == len(problem.base) - 7 == len(choice.selection)
+    for told in choice.reasons.values():
+        assert all((r['z_square'] >= r['threshold']) == r['kept'] for r in told)
+    assert choice.left_out_percent[1] <= 1.01 * choice.left_out_percent[0]
+    smaller = ridge(replace(problem, base=choice.base,
+                            factors=problem.factors.select(choice.selection)))
+    assert len(smaller.params) == len(choice.base)
+
+
+def test_a_law_that_does_not_exist_names_those_that_do():
+    options = replace(options_class('serial_arm')(), friction=('viscous', 'glue'))
+    urdf = mujoco_arm.description('arm2')
+    names = mujoco_arm.joints_of(urdf)
+    t, q, v, a = mujoco_arm.motion(2, 5, 100)
+    with pytest.raises(ConfigError, match="'glue'.*viscous, coulomb"):
+        identify([mujoco_arm.recording(names, t, q, v, v)], options, urdf=urdf)
+
+
+def test_coulomb_asymmetry_and_offset_are_one_where_the_step_is_sharp():
+    urdf = mujoco_arm.description('arm2')
+    options = serial_arm.Options(friction=('coulomb', 'asymmetric', 'offset'), coulomb_width=0.0)
+    t, q, v, a = mujoco_arm.motion(2, 5, 100)
+    columns = [p for p in serial_arm.parameters(load_robot_model(urdf), options)]
+    assert {p.law for p in columns if p.law} == {'coulomb', 'asymmetric', 'offset'}
+    problem, _ = mujoco_arm.problem(urdf, options, t, q, v, a, v)
+    # With a step of 0.01 rad/s the two columns differ near reversals alone: hardly determined.
+    estimate = weighted(problem)
+    i = problem.base.names().index('fd1')
+    j = problem.base.names().index('off1')
+    correlation = estimate.cov_params[i, j] / (estimate.bse[i] * estimate.bse[j])
+    assert correlation < -0.9
+
+
+def test_identification_chooses_laws_when_asked_and_tells_why():
+    urdf, t, q, v, a, _ = paper_data(5)
+    names = mujoco_arm.joints_of(urdf)
+    tau = mujoco_arm.torque(urdf, q, v, a) + 0.8 * np.tanh(v / 0.02) + 0.5 * v
+    tau[:, 2] += 0.6
+    tau += 0.1 * np.random.default_rng(5).normal(size=v.shape)
+    options = replace(options_class('serial_arm')(), choose_friction=True, coulomb_width=0.02,
+                      friction=('viscous', 'coulomb', 'offset', 'spring'))
+    model = identify([mujoco_arm.recording(names, t, q, v, tau)], options, urdf=urdf).model
+    left = {(p.law, p.owner) for p in model.parameters if p.law}
+    assert {('viscous', n) for n in names} | {('coulomb', n) for n in names} <= left
+    assert ('offset', 'joint3') in left and ('spring', 'joint1') not in left
+    reasons = model.statistics['friction_choice']['joints']
+    assert {r['law'] for r in reasons['joint3'] if r['kept']} >= {'viscous', 'coulomb', 'offset'}

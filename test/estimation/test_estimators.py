@@ -1,0 +1,145 @@
+"""Each estimator does what it is for, where the others fail."""
+
+from dataclasses import replace
+
+import mujoco_arm
+import numpy as np
+import pytest
+
+from ros_inertial_id.dynamics.inertial_parameters import Parameter
+from ros_inertial_id.dynamics.robot_model import load_robot_model
+from ros_inertial_id.errors import EstimationError
+from ros_inertial_id.estimation.base_parameters import find_base_parameters
+from ros_inertial_id.estimation.errors_in_variables import instrumental
+from ros_inertial_id.estimation.estimators import (ESTIMATORS, ordinary, Problem, ridge, total,
+                                                   weighted)
+from ros_inertial_id.estimation.r_factors import GroupFactor, RFactors, triangle
+from ros_inertial_id.estimation.robust import robust
+from ros_inertial_id.identification.identify import identify
+from ros_inertial_id.identification.settings import options_class
+from ros_inertial_id.methods import METHODS
+
+serial_arm = METHODS['serial_arm']
+
+NO_FRICTION = serial_arm.Options(friction=())
+
+
+def arm(noise, seed=0, wild=0.0):
+    """Return (Problem of a two-joint arm with noisy torques, its true base parameters)."""
+    urdf = mujoco_arm.description('arm2')
+    true = mujoco_arm.true_urdf(urdf, 7)
+    rng = np.random.default_rng(seed)
+    t, q, v, a = mujoco_arm.motion(2, 20, 50, seed=3)
+    tau = mujoco_arm.torque(true, q, v, a) + noise * rng.normal(size=v.shape)
+    struck = rng.random(v.shape) < wild
+    tau = np.where(struck, tau + 30.0 + 10.0 * rng.normal(size=v.shape), tau)
+    problem, _ = mujoco_arm.problem(urdf, NO_FRICTION, t, q, v, a, tau)
+    return problem, problem.base.reduce(load_robot_model(true).inertias.ravel())
+
+
+def linear(W, y):
+    """Return the Problem of plain rows W (N, k), y (N,) in one group."""
+    k = W.shape[1]
+    parameters = tuple(Parameter(f'x{i}', '', 1.0, 0.0, 10.0, 'rows') for i in range(k))
+    base = find_base_parameters(np.random.default_rng(0).normal(size=(3 * k, k)), parameters)
+    R = triangle(np.asfortranarray(np.column_stack([W, y, y])))
+    group = GroupFactor('', np.arange(k), R, len(y))
+    return Problem(RFactors(k, {'rows': group}), base, {})
+
+
+@pytest.mark.parametrize('name', ['ordinary', 'weighted', 'robust', 'total', 'instrumental'])
+def test_exact_data_give_exact_parameters(name):
+    problem, truth = arm(0.0)
+    estimate = ESTIMATORS[name](replace(problem, instruments=lambda parameters: (
+        (block, block) for block in problem.read(parameters))))
+    np.testing.assert_allclose(estimate.params, truth, atol=1e-7)
+
+
+def test_ridge_leans_towards_nominal_by_less_than_its_error():
+    problem, _ = arm(0.5)
+    lean, free = ridge(problem), weighted(problem)
+    assert np.all(np.abs(lean.params - free.params) < 0.5 * free.bse)
+
+
+@pytest.mark.parametrize('name', ['ordinary', 'weighted', 'ridge', 'robust', 'total'])
+def test_standard_errors_are_those_of_repeated_runs(name):
+    z = []
+    for seed in range(40):
+        problem, truth = arm(np.array([2.0, 0.2]), seed)
+        estimate = ESTIMATORS[name](problem)
+        z.append((estimate.params - truth) / estimate.bse)
+    spread = np.sqrt(np.mean(np.square(z)))
+    # 320 values; ordinary takes one variance for both joints, so its errors are a compromise.
+    low, high = (0.5, 1.6) if name in ('ordinary', 'total') else (0.85, 1.15)
+    assert low < spread < high
+
+
+def test_wild_samples_bend_least_squares_but_not_the_robust_estimate():
+    clean, truth = arm(0.2, 1)
+    struck, _ = arm(0.2, 1, wild=0.05)
+    error = {name: np.abs(f(struck).params - truth) / f(clean).bse
+             for name, f in (('weighted', weighted), ('robust', robust))}
+    assert np.median(error['weighted']) > 5.0
+    assert np.median(error['robust']) < 2.5
+    assert robust(struck).standard_deviation['joint1'] < 1.5 * 0.2 < weighted(struck).standard_deviation['joint1']
+
+
+def test_robust_costs_five_percent_on_gaussian_errors():
+    problem, _ = arm(0.2)
+    ratio = robust(problem).bse / weighted(problem).bse
+    assert np.all((ratio > 0.98) & (ratio < 1.08))  # 1/sqrt(0.95) = 1.026
+
+
+def test_total_least_squares_is_unbiased_where_all_columns_are_noisy():
+    rng = np.random.default_rng(5)
+    W = rng.normal(size=(20000, 3))
+    y = W @ [1.0, 1.0, -1.0]
+    noise = 0.3
+    noisy = linear(W + noise * rng.normal(size=W.shape),
+                   y + noise * np.sqrt(3.0) * rng.normal(size=y.shape))
+    # Columns of norm 1 (unit variance), y of norm sqrt(3): errors of one size once scaled.
+    assert np.abs(ordinary(noisy).params - [1, 1, -1]).min() > 0.06  # 1 / (1 + 0.09) = 0.917
+    np.testing.assert_allclose(total(noisy).params, [1, 1, -1], atol=0.02)
+
+
+def test_total_least_squares_refuses_a_poor_regressor():
+    rng = np.random.default_rng(6)
+    W = rng.normal(size=(500, 2)) @ [[1.0, 1.0], [0.0, 1e-4]]
+    with pytest.raises(EstimationError, match='too poor for total least squares'):
+        total(linear(W, W @ [1.0, 2.0] + 0.1 * rng.normal(size=500)))
+
+
+def test_noisy_accelerations_bias_least_squares_and_not_instruments():
+    urdf = mujoco_arm.description('arm2')
+    names = mujoco_arm.joints_of(urdf)
+    robot = load_robot_model(urdf)
+    options = replace(options_class('serial_arm')(), friction=(), velocity='differentiated',
+                      cutoff=25.0, decimate=2)
+    error = {'weighted': [], 'instrumental': []}
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        t, q, v, a = mujoco_arm.motion(2, 40, 200, seed=3, period=10.0, speed=0.8)
+        tau = mujoco_arm.torque(urdf, q, v, a)
+        recording = mujoco_arm.recording(names, t, q + 3e-4 * rng.normal(size=q.shape), v, tau)
+        for name, found in error.items():
+            model = identify([recording], replace(options, estimator=name), urdf=urdf).model
+            values = {e['name']: e['value'] for e in model.base}
+            truth = {e['name']: e['nominal'] for e in model.base}
+            found.append([values[n] / truth[n] - 1.0 for n in ('IzzR1', 'Izz2')])
+    bias = {name: np.mean(found, axis=0) for name, found in error.items()}
+    spread = {name: np.std(found, axis=0) / np.sqrt(8) for name, found in error.items()}
+    # 3e-4 rad at 25 Hz is some 2 rad/s^2 of noise beside 1 rad/s^2 of motion: inertias shrink.
+    assert bias['weighted'].max() < -0.1
+    assert np.all(np.abs(bias['instrumental']) < 4 * spread['instrumental'] + 0.02)
+    assert robot.joint_names == names
+
+
+def test_instruments_of_other_samples_are_refused():
+    problem, _ = arm(0.1)
+
+    def shifted(parameters):
+        for block in problem.read(parameters):
+            yield block, block.rows(slice(1, None))
+
+    with pytest.raises(EstimationError, match='other samples'):
+        instrumental(replace(problem, instruments=shifted))

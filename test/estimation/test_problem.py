@@ -1,0 +1,165 @@
+"""What the estimators share, against formulas of textbooks on all rows at once."""
+
+from dataclasses import replace
+
+import mujoco_arm
+import numpy as np
+import pytest
+
+from ros_inertial_id.dynamics.robot_model import load_robot_model
+from ros_inertial_id.errors import EstimationError
+from ros_inertial_id.estimation.estimators import ordinary, Problem, ridge, weighted
+from ros_inertial_id.estimation.r_factors import RFactors
+from ros_inertial_id.methods import METHODS
+
+serial_arm = METHODS['serial_arm']
+
+OPTIONS = serial_arm.Options(friction=('viscous', 'coulomb'), coulomb_width=0.01)
+NOISE = np.array([2.0, 0.5, 0.1])  # [N m], as in METHODS.md section 1
+
+
+def arm(duration=20, noise=NOISE, seed=0):
+    """Return a Problem of a three-joint arm with noisy torques."""
+    urdf = mujoco_arm.description('arm3')
+    t, q, v, a = mujoco_arm.motion(3, duration, 50, seed=3)
+    tau = mujoco_arm.torque(mujoco_arm.true_urdf(urdf, 7), q, v, a) + 0.5 * v
+    tau = tau + noise * np.random.default_rng(seed).normal(size=v.shape)
+    return mujoco_arm.problem(urdf, OPTIONS, t, q, v, a, tau)[0]
+
+
+def stacked(problem):
+    """Return (W (N, b), y (N,), joint of every row (N,)) of all rows."""
+    base, W, y, joint = problem.base, [], [], []
+    for block in problem.read(base.parameters):
+        for j, group in enumerate(block.groups):
+            full = np.zeros((len(group.y), len(base.parameters)))
+            full[:, group.columns] = group.W
+            W.append(full[:, base.independent])
+            y.append(group.y)
+            joint.append(np.full(len(group.y), j))
+    return np.vstack(W), np.concatenate(y), np.concatenate(joint)
+
+
+@pytest.fixture(scope='module')
+def problem():
+    """Return the Problem of twenty seconds."""
+    return arm()
+
+
+def test_ordinary_is_least_squares_with_its_covariance(problem):
+    W, y, _ = stacked(problem)
+    estimate = ordinary(problem)
+    solution = np.linalg.lstsq(W, y, rcond=None)[0]
+    error = np.abs(estimate.params - solution)
+    assert np.all(error < 1e-9 * estimate.bse)
+    variance = ((y - W @ solution) ** 2).sum() / (len(y) - len(solution))
+    np.testing.assert_allclose(estimate.cov_params, variance * np.linalg.inv(W.T @ W), rtol=1e-6,
+                               atol=1e-12)
+    assert estimate.condition_number == pytest.approx(np.linalg.cond(W), rel=1e-6)
+
+
+def test_weighted_is_aitkens_with_the_joints_own_deviations(problem):
+    W, y, joint = stacked(problem)
+    estimate = weighted(problem)
+    found = np.array(list(estimate.standard_deviation.values()))
+    # 1000 rows a joint: a deviation is known to 1 / sqrt(2000) = 2 %.
+    np.testing.assert_allclose(found, NOISE, rtol=0.1)
+    weight = 1.0 / found[joint]
+    Ww, yw = W * weight[:, None], y * weight
+    np.testing.assert_allclose(estimate.cov_params, np.linalg.inv(Ww.T @ Ww), rtol=1e-6,
+                               atol=1e-12)
+    solution = np.linalg.lstsq(Ww, yw, rcond=None)[0]
+    # The weights are those of the step before, the same to within a hundredth.
+    assert np.all(np.abs(estimate.params - solution) < 0.02 * estimate.bse)
+
+
+def test_ridge_is_the_bayesian_mean_and_covariance(problem):
+    W, y, joint = stacked(problem)
+    estimate = ridge(problem)
+    weight = 1.0 / np.array(list(estimate.standard_deviation.values()))[joint]
+    Ww, yw = W * weight[:, None], y * weight
+    prior = np.linalg.inv(problem.base.prior_covariance())
+    covariance = np.linalg.inv(Ww.T @ Ww + prior)
+    mean = covariance @ (Ww.T @ yw + prior @ problem.base.nominal())
+    np.testing.assert_allclose(estimate.cov_params, covariance, rtol=1e-6, atol=1e-12)
+    assert np.all(np.abs(estimate.params - mean) < 0.02 * estimate.bse)
+
+
+def test_correlated_rows_count_for_fewer(problem):
+    joints = problem.factors.groups
+    alone = weighted(problem)
+    slow = weighted(replace(problem, correlation={name: 9.0 for name in joints}))
+    np.testing.assert_allclose(slow.params, alone.params, rtol=1e-12)
+    np.testing.assert_allclose(slow.bse, 3.0 * alone.bse, rtol=1e-9)
+    assert slow.standard_deviation == alone.standard_deviation
+
+
+def standing_still():
+    """Return the Problem of an arm whose second and third joint hardly move."""
+    urdf = mujoco_arm.description('arm3')
+    t, q, v, a = mujoco_arm.motion(3, 20, 50, seed=3)
+    for x in (q, v, a):
+        x[:, 1:] = 0.0
+    q[:, 1:] = 0.4
+    rng = np.random.default_rng(0)
+    tau = mujoco_arm.torque(mujoco_arm.true_urdf(urdf, 7), q, v, a)
+    return mujoco_arm.problem(urdf, OPTIONS, t, q, v, a, tau + 0.05 * rng.normal(size=v.shape))[0]
+
+
+def test_ridge_stays_at_nominal_where_the_data_are_silent():
+    problem = standing_still()
+    estimate, names = ridge(problem), problem.base.names()
+    silent = [names.index(n) for n in ('fv2', 'fc3', 'fv3')]
+    np.testing.assert_allclose(estimate.params[silent], problem.base.nominal()[silent], atol=1e-9)
+    assert not estimate.determined[silent].any()
+    assert np.isclose(estimate.bse[silent],
+                      np.sqrt(np.diag(problem.base.prior_covariance()))[silent]).all()
+    assert estimate.determined[names.index('fv1')]
+    assert 0 < estimate.rank < len(problem.base)
+
+
+def test_least_squares_invents_nothing_where_the_data_are_silent():
+    problem = standing_still()
+    estimate = weighted(problem)
+    silent = [problem.base.names().index(n) for n in ('fv2', 'fc3', 'fv3')]
+    np.testing.assert_allclose(estimate.params[silent], problem.base.nominal()[silent], atol=1e-6)
+    assert not estimate.determined[silent].any() and estimate.data_bse[silent].min() > 1e3
+
+
+@pytest.mark.parametrize('estimator', [ordinary, weighted, ridge])
+def test_predictions_of_silent_data_stay_sane(estimator):
+    problem = standing_still()
+    moving = arm(noise=0.0 * NOISE)
+    W, y, _ = stacked(moving)
+    error = W @ estimator(problem).params - y
+    # No better than the nominal description can be expected, hundreds of times worse is insane.
+    nominal = W @ problem.base.nominal() - y
+    assert np.linalg.norm(error) < 3.0 * np.linalg.norm(nominal)
+
+
+def test_fewer_rows_than_parameters_are_refused():
+    problem = arm(duration=0.1)
+    with pytest.raises(EstimationError, match='too short: joint1; expected more than 7 samples; '
+                                              'found 5'):
+        weighted(problem)
+
+
+def test_information_of_two_halves_estimates_like_the_whole(problem):
+    first, second = (RFactors(len(problem.base)) for _ in range(2))
+    keep = np.full(len(problem.base.parameters), -1)
+    keep[problem.base.independent] = np.arange(len(problem.base))
+    for k, block in enumerate(problem.read(problem.base.parameters)):
+        half = len(block.t) // 2
+        first.accumulate(block.rows(slice(None, half)), keep)
+        second.accumulate(block.rows(slice(half, None)), keep)
+    merged = weighted(Problem(second.merge(first), problem.base, {}))
+    whole = weighted(problem)
+    assert np.all(np.abs(merged.params - whole.params) < 1e-8 * whole.bse)
+    np.testing.assert_allclose(merged.bse, whole.bse, rtol=1e-9)
+
+
+def test_problem_of_the_description_has_nominal_values_of_the_urdf(problem):
+    robot = load_robot_model(mujoco_arm.description('arm3'))
+    friction = len(problem.base.parameters) - 30
+    pi = np.concatenate([robot.inertias.ravel(), np.zeros(friction)])
+    np.testing.assert_allclose(problem.base.nominal(), problem.base.reduce(pi), rtol=1e-12)

@@ -1,0 +1,331 @@
+"""Designed motions: as good as promised, within every limit, and clear words where impossible."""
+
+import csv
+from dataclasses import replace
+import json
+import pathlib
+import re
+
+import coal
+import numpy as np
+import pinocchio as pin
+import pytest
+import yaml
+
+from ros_inertial_id.dynamics.robot_model import load_robot_model
+from ros_inertial_id.errors import ConfigError, MotionError
+from ros_inertial_id.excitation.design import design, DesignOptions
+from ros_inertial_id.excitation.design_files import write_design
+from ros_inertial_id.excitation.fourier import random_motion, read_motion
+
+URDF = pathlib.Path(__file__).parents[2] / 'urdf'
+WALL, UPRIGHT = (9.81, 0.0, 0.0), (0.0, 0.0, -9.81)
+# Troebinger et al.; the URDF holds the other limits
+ACCELERATION = (15.0, 7.5, 10.0, 12.5, 15.0, 20.0, 20.0)
+# One restart in this process: the search is not cut short by a clock, so results are repeatable
+QUICK = DesignOptions(restarts=1, processes=1, seconds=3600.0, acceleration=ACCELERATION)
+SMALL = replace(QUICK, acceleration=(), collisions=False)
+SYMBOLS = ('m', 'mcx', 'mcy', 'mcz', 'Ixx', 'Ixy', 'Iyy', 'Ixz', 'Iyz', 'Izz')
+
+
+def franka(gravity=WALL):
+    return load_robot_model((URDF / 'franka.urdf').read_text(), gravity_base=gravity)
+
+
+def arm3():
+    return load_robot_model((URDF / 'arm3.urdf').read_text())
+
+
+@pytest.fixture(scope='module')
+def small():
+    """Return a Design for arm3, shared by the tests that only look at it."""
+    return design(arm3(), SMALL)
+
+
+def pinocchio_rows(robot, motion, samples):
+    """Return the stacked regressor (n samples, 10 n) and torques (samples, n) by pinocchio."""
+    q, v, a = motion.at(np.arange(samples) * (motion.period / samples))
+    model = pin.buildModelFromXML(robot.urdf)
+    model.gravity.linear = np.array(robot.gravity_base)
+    data = model.createData()
+    W = [pin.computeJointTorqueRegressor(model, data, *x) for x in zip(q, v, a)]
+    return np.vstack(W), np.array([pin.rnea(model, data, *x) for x in zip(q, v, a)])
+
+
+def base_columns(names):
+    """Return the columns of pinocchio's regressor that base parameters stand for."""
+    parts = [re.fullmatch(r'([A-Za-z]+?)R?(\d+)', name).groups() for name in names]
+    return [10 * (int(number) - 1) + SYMBOLS.index(symbol) for symbol, number in parts]
+
+
+@pytest.mark.parametrize('seed', range(3))
+@pytest.mark.parametrize('gravity, count', [(WALL, 45), (UPRIGHT, 43)])
+def test_franka_beats_the_published_condition_number(gravity, count, seed):
+    """
+    The published figure is 43.0, the bar of the issue 40; pinocchio's own regressor judges.
+
+    The condition number at 1000 samples differs from that at the 10000 of the report by the
+    error of a rectangle rule on a periodic integrand, which is far below 1e-6.
+    """
+    robot = franka(gravity)
+    result = design(robot, replace(QUICK, seed=seed))
+    W, tau = pinocchio_rows(robot, result.motion, 1000)
+    assert len(result.base_names) == count == np.linalg.matrix_rank(W, tol=1e-8 * len(W))
+    singular = np.linalg.svd(W[:, base_columns(result.base_names)], compute_uv=False)
+    assert abs(singular[0] / singular[-1] / result.condition_number - 1.0) < 1e-6
+    assert result.condition_number <= 40.0
+    assert (np.abs(tau).max(0) <= robot.effort).all()
+    assert_limits_kept(robot, result.motion, ACCELERATION)
+
+
+def assert_limits_kept(robot, motion, acceleration=np.inf):
+    """Look ten times closer than the check at 1 kHz did."""
+    q, v, a = motion.at(np.linspace(0.0, motion.period, 100001))
+    assert (q >= robot.lower).all() and (q <= robot.upper).all()
+    assert (np.abs(v) <= robot.velocity).all() and (np.abs(a) <= acceleration).all()
+    assert np.abs(v[[0, -1]]).max() < 1e-9 and np.abs(a[[0, -1]]).max() < 1e-9
+
+
+def tool_path(robot, motion, name):
+    """Return positions (N, 3) of a link by pinocchio [m]."""
+    q = motion.at(np.linspace(0.0, motion.period, 2001))[0]
+    data, frame = robot.pin_model.createData(), robot.pin_model.getFrameId(name)
+    out = []
+    for x in q:
+        pin.framesForwardKinematics(robot.pin_model, data, x)
+        out.append(data.oMf[frame].translation.copy())
+    return np.array(out)
+
+
+def test_box_and_sphere_hold_the_end_effector():
+    robot, box = franka(), (-0.6, -0.6, -0.2, 0.6, 0.6, 1.0)
+    result = design(robot, replace(QUICK, box=box, sphere=0.3))
+    path = tool_path(robot, result.motion, 'fr3_flange')
+    assert (path >= box[:3]).all() and (path <= box[3:]).all()
+    assert (np.linalg.norm(path, axis=1) >= 0.3).all()
+    assert result.condition_number <= 45.0  # the bar of the issue
+    assert result.summary()['feasible'] is True
+
+
+def test_links_stay_apart():
+    """Without the check the same search drives the arm into itself; with it, coal agrees."""
+    def touches(result):
+        model = result.robot.pin_model
+        shapes = pin.buildGeomFromUrdfString(model, result.robot.urdf, pin.COLLISION)
+        for i, first in enumerate(shapes.geometryObjects):
+            for k, second in enumerate(shapes.geometryObjects):
+                if second.parentJoint - first.parentJoint > 1:
+                    shapes.addCollisionPair(pin.CollisionPair(i, k))
+        data, geometry = model.createData(), shapes.createData()
+        q = result.motion.at(np.linspace(0.0, 10.0, 1501))[0]
+        return any(pin.computeCollisions(model, data, shapes, geometry, x, True) for x in q)
+
+    robot = franka()
+    free = (design(robot, replace(QUICK, collisions=False, seed=s)) for s in range(3))
+    assert any(touches(result) for result in free)
+    assert not any(touches(design(robot, replace(QUICK, seed=s))) for s in range(2))
+
+
+def test_motion_keeps_away_from_obstacles():
+    """Without them the same search drives the arm through the wall; coal judges the wall whole."""
+    robot, wall = franka(UPRIGHT), 'box 0.6 0 0.5 0.04 1 1'
+
+    def touches(motion):
+        model = robot.pin_model
+        shapes = pin.buildGeomFromUrdfString(model, robot.urdf, pin.COLLISION)
+        placed = pin.SE3(np.eye(3), np.array([0.6, 0.0, 0.5]))
+        number = shapes.addGeometryObject(
+            pin.GeometryObject('wall', 0, 0, placed, coal.Box(0.04, 1.0, 1.0)))
+        for k, item in enumerate(shapes.geometryObjects):
+            if item.parentJoint > 0:
+                shapes.addCollisionPair(pin.CollisionPair(k, number))
+        data, geometry = model.createData(), shapes.createData()
+        q = motion.at(np.linspace(0.0, motion.period, 1501))[0]
+        return any(pin.computeCollisions(model, data, shapes, geometry, x, True) for x in q)
+
+    assert touches(design(robot, QUICK).motion)
+    result = design(robot, replace(QUICK, obstacles=(wall, 'box 0 0 -0.05 1.2 1.2 0.1')))
+    assert not touches(result.motion)
+    assert result.condition_number < 20.0  # free 8.9, published 43
+
+
+def test_direct_condition_number_beats_the_frobenius_criterion():
+    """The claim of METHODS.md section 1 for a vertical 3R arm, with its friction columns."""
+    options = replace(SMALL, friction=('viscous', 'coulomb', 'offset'), restarts=2)
+    direct = design(arm3(), options)
+    other = design(arm3(), replace(options, criterion='frobenius'))
+    assert len(direct.base_names) == 24
+    assert direct.condition_number < other.condition_number
+    assert other.value < np.sqrt((direct.singular_values ** 2).sum()
+                                 * (direct.singular_values ** -2.0).sum())
+
+
+def test_design_beats_random_motions(small):
+    robot, rng = arm3(), np.random.default_rng(5)
+    columns = base_columns(small.base_names)
+    others = []
+    for _ in range(20):
+        motion = random_motion(robot.joint_names, robot.lower, robot.upper, robot.velocity, rng)
+        others.append(np.linalg.cond(pinocchio_rows(robot, motion, 200)[0][:, columns]))
+    assert small.condition_number < 0.5 * min(others)
+
+
+def test_torque_limits_bind_where_they_are_tight():
+    robot = arm3()
+    held = design(robot, replace(SMALL, effort=(4.0, 14.0, 2.0)))
+    tau = pinocchio_rows(robot, held.motion, 2000)[1]
+    assert (np.abs(tau).max(0) <= (4.0, 14.0, 2.0)).all()
+    assert held.use.joints['effort'].max() > 0.9
+
+
+def test_motion_starts_where_it_is_told():
+    start = (0.5, 1.0, -0.5)
+    motion = design(arm3(), replace(SMALL, start=start)).motion
+    assert np.abs(motion.at([0.0, motion.period])[0] - start).max() < 1e-9
+    at_offset = design(arm3(), replace(SMALL, start_at_offset=True)).motion
+    assert np.abs(at_offset.start - at_offset.offset).max() < 1e-9
+
+
+def test_known_information_turns_the_motion_to_what_is_missing(small):
+    """What an earlier recording determined well, the next one need not."""
+    robot = arm3()
+    W = pinocchio_rows(robot, small.motion, 1000)[0]
+    third = np.zeros(30)
+    third[:20] = 1.0  # all of bodies 1 and 2, nothing of body 3
+    known = 100.0 * (W * third).T @ (W * third)
+    alone = design(robot, replace(SMALL, criterion='d_optimality'))
+    after = design(robot, replace(SMALL, criterion='d_optimality'), known=known)
+    columns = base_columns(after.base_names)
+
+    def together(motion):
+        rows = pinocchio_rows(robot, motion, 1000)[0][:, columns]
+        return np.linalg.slogdet(rows.T @ rows + known[np.ix_(columns, columns)])[1]
+
+    assert together(after.motion) > together(alone.motion)
+
+
+def test_several_mountings_make_more_parameters_visible():
+    both = design(arm3(), replace(SMALL, mountings=('upright', 'gravity 9.81 0 0')))
+    assert len(both.base_names) == 17  # 15 upright (METHODS.md section 1)
+    assert len(both.gravities) == 2
+
+
+def test_search_in_processes_finds_what_one_process_finds():
+    alone = design(arm3(), replace(SMALL, restarts=2))
+    spread = design(arm3(), replace(SMALL, restarts=2, processes=2))
+    assert spread.value == pytest.approx(alone.value, rel=1e-9)
+
+
+def test_stopped_search_keeps_the_best_motion_so_far():
+    seen = []
+    result = design(arm3(), replace(SMALL, restarts=50), seen.append,
+                    stop=lambda: seen[-1].best is not None)
+    assert seen[-1].found == 1 and result.summary()['feasible']
+
+
+def test_ctrl_c_keeps_the_best_motion_so_far():
+    def interrupt(progress):
+        if progress.found >= 2:
+            raise KeyboardInterrupt
+
+    result = design(arm3(), replace(SMALL, restarts=50), interrupt)
+    assert result.found == 2 and result.summary()['feasible']
+
+
+@pytest.mark.parametrize('change, joint, words', [
+    (('velocity="3.0"', 'velocity="0.0"'), 'joint1, joint2', 'no velocity limit above zero'),
+    (('effort="40.0"', 'effort="0"'), 'joint3', 'no effort limit above zero'),
+    (('type="revolute">\n    <parent link="base_link"', 'type="continuous">\n    <parent '
+      'link="base_link"'), 'joint1', 'no position limits'),
+    (('lower="-2.9" upper="2.9"', 'lower="1" upper="1"'), 'joint1', 'empty position range')])
+def test_missing_limit_names_joint_and_remedy(change, joint, words):
+    text = (URDF / 'arm3.urdf').read_text()
+    assert change[0] in text
+    robot = load_robot_model(text.replace(*change))
+    with pytest.raises(MotionError, match=words) as caught:
+        design(robot, SMALL)
+    assert joint in str(caught.value) and 'give ' in str(caught.value)
+
+
+def test_given_limits_go_before_the_urdf():
+    text = (URDF / 'arm3.urdf').read_text().replace('velocity="3.0"', 'velocity="0.0"')
+    robot = load_robot_model(text)
+    v = design(robot, replace(SMALL, velocity=(0.5,))).motion.at(np.linspace(0, 10, 1001))[1]
+    assert 0.4 < np.abs(v).max() <= 0.5
+
+
+@pytest.mark.parametrize('settings, words', [
+    ({'start': (9.0, 0.0, 0.0)}, 'start is outside the position limits.*joint1 at 9'),
+    ({'start': (0.0,)}, 'expected 3 positions'),
+    ({'box': (5.0, 5.0, 5.0, 6.0, 6.0, 6.0)}, 'none of .* postures .* is allowed'),
+    ({'box': (1.0, 0.0, 0.0, -1.0, 1.0, 1.0)}, 'each min below its max'),
+    ({'start': (0.0, 0.0, 0.0), 'sphere': 0.9}, 'start is outside the box or sphere'),
+    ({'end_effector': 'hand'}, "'hand' is not a link.*link3"),
+    ({'end_effector': 'base_link'}, 'does not move'),
+    ({'acceleration': (1.0, 2.0)}, 'nothing, 1 or 3 values'),
+    ({'sigma': (0.0,)}, 'option sigma'),
+    ({'effort': (0.5,), 'start': (0.0, 0.0, 0.0)}, 'no motion that keeps.*effort of joint2')])
+def test_impossible_wish_is_refused_with_words(settings, words):
+    with pytest.raises(MotionError, match=words):
+        design(arm3(), replace(SMALL, **settings))
+
+
+@pytest.mark.parametrize('settings', [
+    {'criterion': 'beauty'}, {'period': -1.0}, {'harmonics': 0}, {'friction': ('glue',)}])
+def test_option_out_of_range_is_refused(settings):
+    with pytest.raises(ConfigError):
+        design(arm3(), replace(SMALL, **settings))
+
+
+def test_known_information_of_another_size_is_refused():
+    with pytest.raises(MotionError, match='30 x 30'):
+        design(arm3(), SMALL, known=np.eye(3))
+
+
+def test_files_hold_the_motion(small, tmp_path):
+    paths = {p.name: p for p in write_design(small, tmp_path / 'new' / 'folder')}
+    again = read_motion(paths['motion.yaml'])
+    times = np.linspace(0.0, 10.0, 101)
+    assert np.abs(again.at(times)[0] - small.motion.at(times)[0]).max() < 1e-12
+    content = yaml.safe_load(paths['motion.yaml'].read_text())
+    assert content['result']['feasible'] is True
+    assert content['result']['use_of_limits_percent']['velocity'] <= 100.0
+    with open(paths['motion.csv'], newline='') as file:
+        rows = list(csv.reader(file))
+    assert rows[0][:5] == ['time', 'q_joint1', 'q_joint2', 'q_joint3', 'v_joint1']
+    table = np.array(rows[1:], dtype=float)
+    assert table.shape == (1001, 10)
+    assert np.abs(table[:, 1:4] - small.motion.at(table[:, 0])[0]).max() < 1e-7  # 9 digits
+    trajectory = json.loads(paths['joint_trajectory.json'].read_text())
+    assert trajectory['joint_names'] == ['joint1', 'joint2', 'joint3']
+    last = trajectory['points'][-1]
+    assert last['time_from_start'] == {'sec': 10, 'nanosec': 0}
+    assert np.abs(last['velocities']).max() < 1e-9
+
+
+def test_page_needs_nothing_from_outside(small, tmp_path):
+    text = write_design(small, tmp_path)[3].read_text()
+    assert not re.search(r'(src|href)\s*=|https?:|@import|url\(', text)
+    data = json.loads(re.search(r'const D = (\{.*\});', text)[1])
+    tau = pinocchio_rows(small.robot, small.motion, 400)[1]
+    shown = np.array(data['plots'][3]['y']).T[:-1]
+    assert np.abs(shown - tau).max() < 1e-4  # the page rounds to four decimals
+    path = np.array(data['points'])[:, -1]
+    assert np.abs(path[::40] - tool_path(small.robot, small.motion, 'tool')[::200]).max() < 1e-4
+
+
+def test_folder_that_cannot_be_made_is_refused(small, tmp_path):
+    (tmp_path / 'file').write_text('')
+    with pytest.raises(MotionError, match='cannot be written'):
+        write_design(small, tmp_path / 'file' / 'folder')
+
+
+def test_shapes_that_cannot_be_checked_are_named():
+    text = (URDF / 'arm3.urdf').read_text()
+    bare = re.sub(r'<collision>.*?</collision>', '', text, flags=re.S)
+    options = replace(SMALL, collisions=True)
+    notices = design(load_robot_model(bare), options).notices
+    assert any('no collision primitives' in notice for notice in notices)
+    mesh = re.sub(r'<cylinder radius="0.035"[^>]*/>', '<mesh filename="package://x/y.stl"/>', text)
+    notices = design(load_robot_model(mesh), options).notices
+    assert any('meshes' in notice and 'link3' in notice for notice in notices)

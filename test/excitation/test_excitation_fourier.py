@@ -1,0 +1,111 @@
+"""Fourier motions: rest at the ends, exact derivatives, files."""
+
+import numpy as np
+import pytest
+import yaml
+
+from ros_inertial_id.errors import MotionError
+from ros_inertial_id.excitation.fourier import (FourierMotion, motion_from_dict, random_motion,
+                                                read_motion, rest_space)
+
+LOWER, UPPER = np.array([-2.0, 0.1, -0.4]), np.array([2.0, 3.0, 0.4])
+VELOCITY, ACCELERATION = np.array([2.0, 1.0, 0.5]), np.array([8.0, 1.5, np.inf])
+
+
+def motion(seed=0, **options):
+    rng = np.random.default_rng(seed)
+    return random_motion(('a', 'b', 'c'), LOWER, UPPER, VELOCITY, rng,
+                         acceleration=ACCELERATION, **options)
+
+
+def test_velocity_and_acceleration_are_derivatives_of_position():
+    m, t, h = motion(), np.linspace(0.3, 9.7, 50), 1e-4
+    q, v, a = m.at(t)
+    before, after = m.at(t - h)[0], m.at(t + h)[0]
+    # truncation h^2/6 q''' and rounding eps/h^2, with q''' and q of order 10
+    assert np.abs((after - before) / (2 * h) - v).max() < 1e-6
+    assert np.abs((after - 2 * q + before) / h ** 2 - a).max() < 1e-5
+
+
+@pytest.mark.parametrize('seed', range(5))
+def test_random_motion_rests_at_both_ends_of_every_period(seed):
+    m = motion(seed, period=7.0)
+    q, v, a = m.at(np.array([0.0, 7.0, 21.0]))
+    assert np.abs(v).max() < 1e-12 and np.abs(a).max() < 1e-11  # rounding of sums of order 10
+    assert np.abs(q - m.start).max() < 1e-12
+
+
+@pytest.mark.parametrize('seed', range(20))
+def test_random_motion_keeps_its_limits_and_uses_them(seed):
+    q, v, a = motion(seed).at(np.linspace(0, 10, 5001))
+    assert (q >= LOWER).all() and (q <= UPPER).all()
+    use = np.maximum(np.abs(v).max(0) / VELOCITY, np.abs(a).max(0) / ACCELERATION)
+    use = np.maximum(use, np.ptp(q, axis=0) / (UPPER - LOWER))
+    assert np.abs(use - 0.9).max() < 0.01  # the scale is found on a grid of 200 points
+
+
+def test_same_seed_gives_same_motion():
+    assert motion(3).to_dict() == motion(3).to_dict() != motion(4).to_dict()
+
+
+def test_published_condition_on_sines_would_start_with_velocity():
+    """Eq. 13 prints sum a_k = 0: such a motion jerks at the start."""
+    m = FourierMotion(('a',), 10.0, np.zeros(1), np.array([[1.0, -1.0]]), np.zeros((1, 2)))
+    assert abs(m.at([0.0])[1][0, 0]) > 0.5
+
+
+@pytest.mark.parametrize('at_offset, given, free', [
+    (False, False, 9), (True, False, 8), (False, True, 8), (True, True, 7)])
+def test_rest_space_holds_all_motions_at_rest(at_offset, given, free):
+    direction, space = rest_space(5, at_offset, given)
+    assert space.shape == (11, free)
+    x = np.random.default_rng(1).normal(size=free)
+    c = 0.7 * direction + space @ x
+    m = FourierMotion(('a',), 10.0, c[:1], c[None, 1:6], c[None, 6:])
+    q, v, a = m.at([0.0, 10.0])
+    assert np.abs(v).max() < 1e-12 and np.abs(a).max() < 1e-12
+    if given:
+        assert abs(q[0, 0] - 0.7) < 1e-12
+    if at_offset:
+        assert abs(m.start[0] - m.offset[0]) < 1e-12
+
+
+def test_too_few_harmonics_for_rest_are_refused():
+    with pytest.raises(MotionError, match='more harmonics'):
+        rest_space(1, start_at_offset=True, start_given=True)
+
+
+def test_samples_repeat_every_period():
+    s = motion().sampled(rate=50.0, periods=3)
+    assert len(s.t) == 1501 and s.t[-1] == 30.0
+    assert np.abs(s.q[:500] - s.q[500:1000]).max() < 1e-12
+
+
+def test_motion_survives_its_file(tmp_path):
+    path = tmp_path / 'motion.yaml'
+    path.write_text(yaml.safe_dump({'motion': motion().to_dict()}))
+    again = read_motion(path)
+    assert again.joint_names == ('a', 'b', 'c')
+    assert np.array_equal(again.sine, motion().sine)
+    assert np.array_equal(again.offset, motion().offset)
+
+
+@pytest.mark.parametrize('change, words', [
+    (lambda d: d.pop('period'), 'period'),
+    (lambda d: d['joints']['a'].pop('sine'), 'sine'),
+    (lambda d: d['joints']['a'].update(sine=[1.0]), 'not a motion'),
+    (lambda d: d['joints']['a'].update(offset=float('nan')), 'non-finite'),
+    (lambda d: d.update(period=0), 'period above 0')])
+def test_broken_motion_is_refused_with_words(change, words):
+    content = motion().to_dict()
+    change(content)
+    with pytest.raises(MotionError, match=words):
+        motion_from_dict(content)
+
+
+@pytest.mark.parametrize('text', ['', '[1, 2', '3', 'motion: [1]'])
+def test_file_that_is_no_motion_is_refused(tmp_path, text):
+    path = tmp_path / 'm.yaml'
+    path.write_text(text)
+    with pytest.raises(MotionError, match='m.yaml'):
+        read_motion(path)

@@ -1,0 +1,130 @@
+"""The regressor's adjoint and the search's gradient against pinocchio and finite differences."""
+
+from dataclasses import replace
+import pathlib
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from ros_inertial_id.dynamics.robot_model import load_robot_model
+from ros_inertial_id.excitation.objective import Objective
+from ros_inertial_id.excitation.problem import DesignOptions, motion_problem
+from ros_inertial_id.excitation.regressor_adjoint import Chain, TreePass
+
+URDF = pathlib.Path(__file__).parents[2] / 'urdf'
+BODY = ('<inertial><origin xyz=".1 .2 .3"/><mass value="1.5"/><inertia ixx=".3" ixy=".02" '
+        'ixz="-.01" iyy=".2" iyz=".03" izz=".4"/></inertial>')
+
+
+def branched():
+    """Two branches with sliders and slanted axes."""
+    joints = (('base', 'revolute', '0 0 1'), ('l1', 'prismatic', '0 1 0'),
+              ('l2', 'revolute', '0 0.6 0.8'), ('l1', 'revolute', '1 0 0'),
+              ('l4', 'prismatic', '0 0 -1'), ('l5', 'revolute', '0.48 0.6 0.64'))
+    parts = ['<robot name="branched"><link name="base"/>']
+    for i, (parent, kind, axis) in enumerate(joints, start=1):
+        parts.append(
+            f'<joint name="j{i}" type="{kind}"><parent link="{parent}"/><child link="l{i}"/>'
+            f'<origin xyz=".{i} -.2 .3" rpy=".4 -{i} .2"/><axis xyz="{axis}"/>'
+            '<limit lower="-2" upper="2" velocity="2" effort="60"/></joint>'
+            f'<link name="l{i}">{BODY}</link>')
+    return ''.join(parts) + '</robot>'
+
+
+def robot_of(name):
+    text = branched() if name == 'branched' else (URDF / f'{name}.urdf').read_text()
+    return load_robot_model(text, gravity_base=(2.0, -3.0, -9.0))
+
+
+@pytest.mark.parametrize('name', ['franka', 'branched'])
+def test_rows_are_those_of_pinocchio(name):
+    robot, rng = robot_of(name), np.random.default_rng(0)
+    n = len(robot)
+    q, v, a = rng.normal(size=(3, n, 20))
+    tree = TreePass(Chain.of(robot), q, v, a, robot.gravity_base)
+    rows = np.einsum('xcib,xjb->bjic', tree.Y, tree.s) * robot_moves(robot)[None, :, :, None]
+    data = robot.pin_model.createData()
+    for k in range(20):
+        W = pin.computeJointTorqueRegressor(robot.pin_model, data, q[:, k], v[:, k], a[:, k])
+        # rounding of sums of terms of order 100
+        assert np.abs(rows[k].reshape(n, -1) - W).max() < 1e-12 * max(1.0, np.abs(W).max())
+
+
+def robot_moves(robot):
+    """Return (joints, bodies) 1 where pinocchio's joint carries the body."""
+    model = robot.pin_model
+    return np.array([[float(j + 1 in list(model.supports[i + 1])) for i in range(len(robot))]
+                     for j in range(len(robot))])
+
+
+@pytest.mark.parametrize('name', ['franka', 'branched'])
+def test_adjoint_is_the_derivative(name):
+    robot, rng = robot_of(name), np.random.default_rng(1)
+    chain, x = Chain.of(robot), list(rng.normal(size=(3, len(robot), 2)))
+
+    def value(motion):
+        tree = TreePass(chain, *motion, robot.gravity_base)
+        return ((tree.Y * weights[0]).sum() + (tree.s * weights[1]).sum()
+                + (tree.p * weights[2]).sum())
+
+    tree = TreePass(chain, *x, robot.gravity_base)
+    weights = [rng.normal(size=y.shape) for y in (tree.Y, tree.s, tree.p)]
+    for k, bar in enumerate(tree.back(*weights)):
+        numeric = np.zeros_like(bar)
+        for place in np.ndindex(bar.shape):
+            step = np.zeros_like(bar)
+            step[place] = 1e-5
+            up, down = list(x), list(x)
+            up[k], down[k] = x[k] + step, x[k] - step
+            numeric[place] = (value(up) - value(down)) / 2e-5
+        # central differences: h^2 = 1e-10 and eps/h = 1e-11, relative
+        assert np.abs(numeric - bar).max() < 1e-8 * np.abs(bar).max()
+
+
+# Capsules whose axes cross have no gradient there, so the flat arm3 goes without collisions.
+CASES = {
+    'plain': ('franka', {}),
+    'frobenius': ('franka', {'criterion': 'frobenius', 'collisions': False}),
+    'd_optimality': ('arm3', {'criterion': 'd_optimality', 'start_at_offset': True,
+                              'collisions': False}),
+    'friction and weights': ('arm3', {'friction': ('viscous', 'coulomb', 'offset', 'armature'),
+                                      'sigma': (2.0, 0.5, 0.1), 'coulomb_width': 0.3,
+                                      'collisions': False}),
+    'bounded': ('franka', {'box': (-.3, -.3, -.2, .3, .3, .5), 'sphere': .6}),
+    'two mountings': ('arm3', {'mountings': ('upright', 'gravity 9.81 0 0'), 'collisions': False}),
+    'given start': ('arm3', {'start': (0.1, 0.5, -0.3), 'effort': (10.0, 9.0, 2.0),
+                             'collisions': False}),
+    'branched with sliders': ('branched', {'acceleration': (3.0,)})}
+
+
+@pytest.mark.parametrize('case', CASES)
+def test_gradient_of_the_objective_is_its_derivative(case):
+    name, settings = CASES[case]
+    robot = robot_of(name)
+    problem = motion_problem(robot, DesignOptions(**settings))[0]
+    times = np.arange(40) * (problem.period / 40)
+    objective = Objective(problem, times, margin=0.9)
+    rng = np.random.default_rng(2)
+    # large enough to break every kind of limit, so that every penalty takes part
+    x = rng.normal(size=len(robot) * problem.space.shape[1])
+    value, gradient = objective(x, 8.0, 100.0)
+    numeric = np.empty_like(gradient)
+    for k, step in enumerate(1e-6 * np.eye(len(x))):
+        numeric[k] = (objective(x + step, 8.0, 100.0)[0]
+                      - objective(x - step, 8.0, 100.0)[0]) / 2e-6
+    assert np.isfinite(value)
+    # the bar of the issue; penalties have kinks in their second derivative
+    assert np.abs(numeric - gradient).max() < 1e-5 * np.abs(gradient).max()
+
+
+def test_information_of_earlier_recordings_adds_up():
+    robot = robot_of('arm3')
+    problem = motion_problem(robot, DesignOptions())[0]
+    size = len(problem.columns)
+    known = replace(problem, known=np.diag(np.arange(1.0, size + 1)))
+    times = np.arange(50) * 0.2
+    q = np.random.default_rng(0).normal(size=(3, 3, 50))
+    G, both = (Objective(p, times).factors(Objective(p, times).evaluate(*q)[2])
+               for p in (problem, known))
+    assert np.abs(both - G - known.known).max() < 1e-12 * np.abs(G).max()

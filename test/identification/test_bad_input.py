@@ -1,0 +1,323 @@
+"""
+Bad recordings, descriptions and options: a clear message each, and nothing is lost.
+
+Bags, nodes and the command line have their own; here are those of the chain itself.
+"""
+
+from dataclasses import replace
+import re
+
+import mujoco_arm
+import numpy as np
+import pytest
+
+from ros_inertial_id.errors import (ConfigError, EstimationError, InertialIdError, RecordingError,
+                                    RobotModelError)
+from ros_inertial_id.identification.identify import identify, validation
+from ros_inertial_id.identification.robot import robot_of
+from ros_inertial_id.identification.settings import load_options, options_class
+from ros_inertial_id.measurement.recording import Channel, Recording
+
+TOPIC = '/joint_states'
+OPTIONS = options_class('serial_arm')()
+
+
+@pytest.fixture
+def urdf(arm3):
+    """Return the URDF text of the arm."""
+    return arm3[0]
+
+
+def altered(recording, **changes):
+    """Return the recording with fields or attributes of its joint states replaced."""
+    channel = recording.channels[TOPIC]
+    fields = {k: changes.pop(k, v) for k, v in channel.fields.items()}
+    fields = {k: v for k, v in fields.items() if v is not None}
+    return replace(recording, channels={TOPIC: replace(channel, fields=fields, **changes)})
+
+
+def spoiled(recording, name, where, value):
+    """Return the recording with one entry of a field replaced."""
+    values = recording.channels[TOPIC].fields[name].copy()
+    values[where] = value
+    return altered(recording, **{name: values})
+
+
+def refused(recording, urdf, words, kind=RecordingError, options=OPTIONS):
+    """Assert that identify refuses with these words in one line and changes no recording."""
+    before = {k: v.copy() for k, v in recording.channels[TOPIC].fields.items()}
+    with pytest.raises(kind, match=words) as caught:
+        identify([recording], options, urdf=urdf)
+    assert '\n' not in str(caught.value) and isinstance(caught.value, InertialIdError)
+    for name, values in recording.channels[TOPIC].fields.items():
+        np.testing.assert_array_equal(values, before[name])
+
+
+def test_wrong_joint_names_are_listed_beside_the_right_ones(arm3_recording, urdf):
+    names = ('shoulder', 'joint2', 'joint3')
+    refused(altered(arm3_recording, names=names), urdf,
+            '/joint_states lacks joints; expected joint1; there is: shoulder, joint2, joint3')
+
+
+def test_a_missing_joint_is_named_with_the_way_to_lock_it(arm3_recording, urdf):
+    channel = arm3_recording.channels[TOPIC]
+    fewer = replace(channel, names=channel.names[:2],
+                    fields={k: v[:, :2] for k, v in channel.fields.items()})
+    refused(Recording({TOPIC: fewer}), urdf, 'lacks joints; expected joint3; .*locked_joints:')
+
+
+def test_a_joint_that_is_locked_is_not_missed(arm3_recording, urdf):
+    channel = arm3_recording.channels[TOPIC]
+    fewer = replace(channel, names=channel.names[:2],
+                    fields={k: v[:, :2] for k, v in channel.fields.items()})
+    options = replace(OPTIONS, locked_joints=('joint3',))
+    model = identify([Recording({TOPIC: fewer})], options, urdf=urdf).model
+    assert model.robot['joints'] == ['joint1', 'joint2']
+
+
+@pytest.mark.parametrize('field, value', [('position', np.nan), ('effort', np.inf),
+                                          ('velocity', np.nan)])
+def test_values_that_are_not_finite_are_located(arm3_recording, urdf, field, value):
+    refused(spoiled(arm3_recording, field, (1234, 1), value), urdf,
+            rf'{field} of joint2 in /joint_states is not finite in 1 of 10000 messages; '
+            rf'found {value} at 4\.936 s .sample 1234.; cut the recording with @START:END')
+
+
+def test_stamps_running_backwards_are_located(arm3_recording, urdf):
+    stamps = arm3_recording.channels[TOPIC].stamp_ns.copy()
+    stamps[5000:] -= 10 ** 9
+    refused(altered(arm3_recording, stamp_ns=stamps), urdf,
+            r'stamps of /joint_states run backwards 1 times; found first by 0\.996')
+
+
+def test_two_publishers_with_two_clocks_are_refused(arm3_recording, urdf):
+    # One driver stamps with the system's clock, one with its own, on the same topic.
+    stamps = arm3_recording.channels[TOPIC].stamp_ns.copy()
+    stamps[1::2] += 1_700_000_000 * 10 ** 9
+    refused(altered(arm3_recording, stamp_ns=stamps), urdf,
+            'run backwards 4999 times.*two publishers or two clocks share the topic')
+
+
+def test_motion_and_effort_on_two_clocks_are_refused(arm3_recording, urdf):
+    channel = arm3_recording.channels[TOPIC]
+    motion = {k: v for k, v in channel.fields.items() if k != 'effort'}
+    later = channel.stamp_ns + 30 * 10 ** 9
+    both = {TOPIC: replace(channel, fields=motion),
+            '/torques': replace(channel, topic='/torques', stamp_ns=later,
+                                fields={'effort': channel.fields['effort']})}
+    refused(Recording(both), urdf, '/joint_states and /torques are on two clocks; '
+            'found 9.996 s in common of 39.996 s', options=replace(OPTIONS,
+                                                                   effort_topic='/torques'))
+
+
+@pytest.mark.parametrize('count, words', [
+    (2, 'too short; expected at least 3 samples; found 2'),
+    (60, r'/joint_states is too short; expected at least 1 s; found 0\.240 s; record longer'),
+    (240, 'too short')])
+def test_recordings_that_are_too_short_are_refused(arm3_recording, urdf, count, words):
+    channel = arm3_recording.channels[TOPIC].rows(slice(count))
+    refused(Recording({TOPIC: channel}), urdf, words, InertialIdError)
+
+
+def test_a_window_without_samples_is_refused_with_what_there_is(arm3_recording):
+    with pytest.raises(RecordingError, match=r'the window 50 to 60 s holds no samples; there is: '
+                                             r'0 to 39\.996 s'):
+        arm3_recording.window(50, 60)
+
+
+def test_a_recording_without_samples_is_refused(urdf):
+    empty = Channel(TOPIC, mujoco_arm.JOINT_STATE, np.zeros(0, np.int64), np.zeros(0, np.int64),
+                    {'position': np.zeros((0, 3))}, ('joint1', 'joint2', 'joint3'))
+    recording = Recording({TOPIC: empty}, provenance={'path': 'bag'})
+    refused(recording, urdf, 'bag holds no samples; there is: /joint_states')
+
+
+@pytest.mark.parametrize('velocity', [True, False])
+def test_a_motion_that_excites_nothing_is_refused(arm3_recording, urdf, velocity):
+    still = arm3_recording.channels[TOPIC].fields['position'].copy()
+    still[:] = [0.1, 0.2, 0.3]
+    still += 1e-5 * np.random.default_rng(0).normal(size=still.shape)
+    refused(altered(arm3_recording, position=still,
+                    velocity=np.zeros_like(still) if velocity else None), urdf,
+            'the motion excites nothing; found no joint moves more than .*play a designed motion')
+
+
+def test_a_description_without_inertia_is_refused_where_it_is_leaned_on(arm3_recording, urdf):
+    bare = re.sub(r'<inertial>.*?</inertial>', '', urdf, flags=re.S)
+    refused(arm3_recording, bare, 'links without inertia; expected nominal inertias.*'
+            'found link1, link2, link3.*estimator: weighted', RobotModelError)
+
+
+def test_a_description_without_inertia_is_enough_for_least_squares(arm3_recording, urdf):
+    bare = re.sub(r'<inertial>.*?</inertial>', '', urdf, flags=re.S)
+    options = replace(OPTIONS, estimator='weighted')
+    values = [identify([arm3_recording], options, urdf=text).model.base for text in (bare, urdf)]
+    for one, other in zip(*values):
+        assert one['name'] == other['name']
+        assert abs(one['value'] - other['value']) < 0.01 * other['standard_error'] + 1e-9
+
+
+def test_a_recording_without_effort_is_refused(arm3_recording, urdf):
+    refused(altered(arm3_recording, effort=None), urdf,
+            '/joint_states has no effort; found none for joint1, joint2, joint3; record a topic '
+            'with it and name it in effort_topic:')
+
+
+def test_efforts_that_were_never_sent_are_refused(arm3_recording, urdf):
+    effort = np.full_like(arm3_recording.channels[TOPIC].fields['effort'], np.nan)
+    refused(altered(arm3_recording, effort=effort), urdf, '/joint_states has no effort')
+
+
+def test_efforts_that_are_zero_throughout_are_refused(arm3_recording, urdf):
+    effort = arm3_recording.channels[TOPIC].fields['effort'].copy()
+    effort[:, 2] = 0.0
+    refused(altered(arm3_recording, effort=effort), urdf,
+            'the effort in /joint_states is zero in every message; found for joint3; '
+            'the driver does not report efforts')
+
+
+def test_a_recording_of_something_else_says_what_it_is(arm3_recording, urdf):
+    refused(altered(arm3_recording, type='sensor_msgs/msg/Imu'), urdf,
+            r'no joint states; expected sensor_msgs/msg/JointState; '
+            r'found /joint_states \(sensor_msgs/msg/Imu\)')
+
+
+def test_a_recording_without_description_asks_for_one(arm3_recording):
+    refused(arm3_recording, '', 'no robot description; .*give --urdf')
+
+
+def test_joints_that_take_turns_in_the_messages_are_put_together(arm3_recording, urdf):
+    # Two drivers share the topic: each message carries one half of the joints.
+    fields = {k: v.copy() for k, v in arm3_recording.channels[TOPIC].fields.items()}
+    for values in fields.values():
+        values[0::2, 2] = np.nan
+        values[1::2, :2] = np.nan
+    one, whole = (identify([r], OPTIONS, urdf=urdf).model
+                  for r in (altered(arm3_recording, **fields), arm3_recording))
+    assert one.statistics['training']['filtered']['relative_percent'] < 0.5
+    for a, b in zip(one.base, whole.base):
+        assert abs(a['value'] - b['value']) < 0.01 * abs(b['value']) + 0.01
+
+
+def test_a_joint_missing_now_and_then_changes_next_to_nothing(arm3_recording, urdf):
+    fields = {k: v.copy() for k, v in arm3_recording.channels[TOPIC].fields.items()}
+    gone = np.random.default_rng(0).random(len(fields['position'])) < 0.05
+    for values in fields.values():
+        values[gone, 1] = np.nan
+    one, whole = (identify([r], OPTIONS, urdf=urdf).model
+                  for r in (altered(arm3_recording, **fields), arm3_recording))
+    for a, b in zip(one.base, whole.base):
+        assert abs(a['value'] - b['value']) < 0.01 * abs(b['value']) + 0.01
+
+
+def test_nothing_is_made_up_while_a_joint_is_missing(arm3_recording, urdf):
+    fields = {k: v.copy() for k, v in arm3_recording.channels[TOPIC].fields.items()}
+    for values in fields.values():
+        values[3000:5000, 2] = np.nan  # from 12 to 20 s
+    model = identify([altered(arm3_recording, **fields)], OPTIONS, urdf=urdf).model
+    summary = model.preprocessing[0]
+    assert summary['segments'] == 2 and summary['duration'] == pytest.approx(32.0, abs=0.1)
+    assert model.statistics['training']['filtered']['relative_percent'] < 0.5
+
+
+def test_nothing_is_made_up_while_the_effort_topic_is_silent(arm3_recording, urdf):
+    channel = arm3_recording.channels[TOPIC]
+    kept = np.r_[0:3000, 5000:10000]  # nothing from 12 to 20 s
+    force = replace(channel, topic='/torques', stamp_ns=channel.stamp_ns[kept],
+                    received_ns=channel.received_ns[kept],
+                    fields={'effort': channel.fields['effort'][kept]})
+    motion = altered(arm3_recording, effort=None).channels[TOPIC]
+    both = Recording({TOPIC: motion, '/torques': force})
+    model = identify([both], replace(OPTIONS, effort_topic='/torques'), urdf=urdf).model
+    assert model.preprocessing[0]['duration'] == pytest.approx(32.0, abs=0.1)
+    assert model.statistics['training']['filtered']['relative_percent'] < 0.5
+
+
+def test_a_driver_that_stops_reporting_efforts_is_noticed(arm3_recording, urdf):
+    effort = arm3_recording.channels[TOPIC].fields['effort'].copy()
+    effort[-3000:] = np.nan
+    refused(altered(arm3_recording, effort=effort), urdf,
+            r'effort of joint1 in /joint_states is not finite in 3000 of 10000 messages; '
+            r'found nan at 28\.000 s')
+
+
+def test_joints_that_are_never_recorded_together_are_refused(arm3_recording, urdf):
+    fields = {k: v.copy() for k, v in arm3_recording.channels[TOPIC].fields.items()}
+    for values in fields.values():
+        values[:5000, 2] = np.nan
+        values[5000:, :2] = np.nan
+    refused(altered(arm3_recording, **fields), urdf,
+            r'never recorded together; found joint1 from 0\.000 to 19\.996 s')
+
+
+@pytest.fixture(scope='module')
+def model(arm3, arm3_motion):
+    """Return the model of the arm."""
+    names, t, q, v, _, tau = arm3_motion
+    return identify([mujoco_arm.recording(names, t, q, v, tau)], OPTIONS, urdf=arm3[0]).model
+
+
+def test_a_model_of_another_robot_is_refused_with_the_difference(model, arm3_recording, urdf):
+    longer = urdf.replace('xyz="0.35 0 0"', 'xyz="0.36 0 0"')
+    stranger = replace(model, robot=dict(model.robot, urdf=longer))
+    with pytest.raises(RobotModelError, match='other kinematics; found.*same joint names but '
+                                              'other axes or placements'):
+        validation(stranger, [arm3_recording])
+    renamed = replace(model, robot=dict(model.robot, joints=['a', 'b', 'c']))
+    with pytest.raises(RobotModelError, match='another robot; expected a, b, c; found joint1, '):
+        validation(renamed, [arm3_recording])
+
+
+def test_a_model_is_not_used_under_a_mounting_that_it_does_not_know(model, arm3_recording):
+    with pytest.raises(RobotModelError, match='mounting needs parameters that were not identified'
+                                              '; .*found .*mcx1'):
+        validation(model, [replace(arm3_recording, mounting='rpy 0 1.2 0')])
+
+
+@pytest.mark.parametrize('changes, words', [
+    ({'estimater': 'ridge'}, "unknown key 'estimater'.*estimator"),
+    ({'decimate': -1}, 'option decimate; expected 0 to inf; found -1'),
+    ({'estimator': 'magic'}, "option estimator; found 'magic'; there is: ordinary, weighted"),
+    ({'friction': ['sticky']}, "friction law; found 'sticky'; there is: viscous, coulomb"),
+    ({'friction': ['viscous', 'viscous']}, 'friction laws are named twice'),
+    ({'coulomb_width': 99.0}, 'option coulomb_width'),
+    ({'mounting': 'ceiling'}, "mounting; found 'ceiling'; there is: upright, rpy R P Y"),
+    ({'cutoff': 'low'}, 'cutoff'),
+    ({'joint_states_topic': '/robot/states'}, 'topic /robot/states is not in the recording; '
+                                              'there is: /joint_states'),
+    ({'velocity': 'guessed'}, "option velocity; found 'guessed'; there is: auto, measured")])
+def test_options_that_mean_nothing_are_refused_with_those_that_do(arm3_recording, urdf, changes,
+                                                                  words):
+    with pytest.raises(InertialIdError, match=words):
+        _, options = load_options(changes=changes)
+        identify([arm3_recording], options, urdf=urdf)
+
+
+def test_a_method_that_does_not_exist_is_refused():
+    with pytest.raises(ConfigError, match="method; found 'magic'; there is: serial_arm"):
+        options_class('magic')
+
+
+def test_an_imu_must_rest_to_tell_the_mounting(arm3_recording, urdf):
+    stamps = np.arange(100) * 10 ** 7
+    force = np.array([0.0, 0.0, 9.81]) + 3.0 * np.random.default_rng(0).normal(size=(100, 3))
+    imu = Channel('/imu', 'sensor_msgs/msg/Imu', stamps, stamps, {'linear_acceleration': force})
+    shaken = replace(arm3_recording, mounting='imu',
+                     channels={**arm3_recording.channels, '/imu': imu})
+    with pytest.raises(RecordingError, match='the base IMU /imu was not at rest; expected a stan'):
+        robot_of(shaken, OPTIONS, urdf)
+    still = replace(shaken, channels={**arm3_recording.channels, '/imu': replace(
+        imu, fields={'linear_acceleration': np.tile([0.0, 9.7, 0.0], (100, 1))})})
+    np.testing.assert_allclose(robot_of(still, OPTIONS, urdf).gravity_base, [0, -9.81, 0])
+
+
+def test_wild_efforts_leave_a_model_with_large_errors_and_not_a_crash(arm3_recording, urdf):
+    rng = np.random.default_rng(0)
+    effort = rng.normal(size=arm3_recording.channels[TOPIC].fields['effort'].shape)
+    model = identify([altered(arm3_recording, effort=effort)], OPTIONS, urdf=urdf).model
+    assert model.statistics['training']['filtered']['relative_percent'] > 50.0
+
+
+def test_all_refusals_are_told_apart_from_faults_of_the_program():
+    for kind in (ConfigError, RecordingError, RobotModelError, EstimationError):
+        assert issubclass(kind, InertialIdError)

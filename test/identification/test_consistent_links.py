@@ -1,0 +1,210 @@
+"""Consistent links of rigs: known overall mass, bodies behind sensors, their descriptions."""
+
+from dataclasses import replace
+import pathlib
+
+import numpy as np
+import pytest
+import test_closed_loop as closed_loop
+import test_suspended_platform_postures as paper
+import yaml
+
+from ros_inertial_id.dynamics.inertial_parameters import pseudo_inertia
+from ros_inertial_id.dynamics.robot_model import load_robot_model
+from ros_inertial_id.errors import ConfigError, EstimationError, RobotModelError
+from ros_inertial_id.estimation.base_parameters import find_base_parameters
+from ros_inertial_id.estimation.estimators import ESTIMATORS, Problem
+from ros_inertial_id.estimation.feasible import feasible_interval
+from ros_inertial_id.estimation.payload_urdf import urdf_with_payload
+from ros_inertial_id.estimation.r_factors import RFactors
+from ros_inertial_id.identification.consistent_links import consistent_links
+from ros_inertial_id.identification.dataset import Dataset
+from ros_inertial_id.identification.identified_description import identified_description
+from ros_inertial_id.identification.identify import identify
+from ros_inertial_id.identification.settings import options_class
+from ros_inertial_id.measurement.bodies.sources import BodiesState
+from ros_inertial_id.methods import METHODS
+from ros_inertial_id.methods.bodies.link_tree import random_bodies
+
+rigid_body = METHODS['rigid_body']
+
+GRAVITY = np.array([0.0, 0.0, -9.81])
+URDF = pathlib.Path(__file__).parents[2] / 'urdf'
+FRANKA = (URDF / 'franka.urdf').read_text()
+PLATFORM = replace(options_class('suspended_platform')(), consistent=True)
+BODIES = replace(options_class('rigid_body')(), consistent=True)
+postures, result = paper.postures, paper.result
+
+
+def _smallest(links):
+    """Return the smallest eigenvalue of any pseudo-inertia of {link: ten parameters}."""
+    return min(np.linalg.eigvalsh(pseudo_inertia(ten))[0] for ten in links.values())
+
+
+def _errors(told, truth, names):
+    """Return how many standard errors each base parameter of a consistent estimate is off."""
+    return np.array([(told['base'][n] - t) / told['standard_error'][n]
+                     for n, t in zip(names, truth)])
+
+
+@pytest.fixture(scope='module')
+def rig():
+    pytest.importorskip('mujoco', reason='the simulated platform needs mujoco')
+    import platform_truth
+    return platform_truth
+
+
+@pytest.fixture(scope='module')
+def recordings(rig):
+    held = [rig.record(rig.TWO_LINKS, p, 6.0, 600 + k) for k, p in enumerate(rig.POSTURES[1:])]
+    return held, [rig.record(rig.TWO_LINKS, rig.LOOSE[0], 6.0, 700, held=False)]
+
+
+def _identified(rig, recordings, text=None, **changes):
+    return identify(recordings, replace(PLATFORM, **changes), method='suspended_platform',
+                    urdf=text or rig.description(rig.TWO_LINKS)).model
+
+
+def test_links_of_a_platform_can_exist_and_weigh_what_is_known(rig, recordings):
+    model = _identified(rig, [*recordings[0], *recordings[1]])
+    told = model.statistics['consistent']
+    assert list(told['links']) == ['link0', 'link1']
+    assert _smallest(told['links']) > 0.0
+    assert sum(ten[0] for ten in told['links'].values()) == pytest.approx(80.817, abs=1e-9)
+    assert 0.0 <= told['loss_percent'] < 0.5  # true bodies explain the data as well
+    names = [e['name'] for e in model.base if e['unit'] in ('kg m', 'kg m^2')]
+    z = _errors(told, [t for _, _, t in rig.truth(model, rig.TWO_LINKS)], names)
+    assert len(z) == 18 and abs(z).max() < 3.0
+
+
+def test_what_held_postures_leave_open_is_filled_with_matter(rig, recordings):
+    told = _identified(rig, recordings[0]).statistics['consistent']
+    assert _smallest(told['links']) > 0.0
+    # The split of the moment of inertia: anything of matter that keeps the seventeen known.
+    first, second = (np.array(told['links'][name]) for name in ('link0', 'link1'))
+    true = [rig.ten(link) for link in rig.TWO_LINKS[1:]]
+    assert first[6] + second[6] == pytest.approx(true[0][6] + true[1][6], abs=0.02)
+
+
+def test_a_nominal_body_in_the_description_fills_what_is_left_open(rig, recordings):
+    data = yaml.safe_load(rig.description(rig.TWO_LINKS))
+    for link in rig.TWO_LINKS[1:]:
+        data['links'][link.name]['inertial'] = rig.ten(link).tolist()
+    told = _identified(rig, recordings[0], yaml.safe_dump(data, sort_keys=False)
+                       ).statistics['consistent']
+    # Nothing pulls the open directions away from the nominal bodies, which are the true ones.
+    for link in rig.TWO_LINKS[1:]:
+        np.testing.assert_allclose(told['links'][link.name], rig.ten(link), atol=0.05)
+
+
+def test_an_overall_mass_against_the_description_is_refused(rig, recordings):
+    with pytest.raises(ConfigError, match='total_mass.*80.817'):
+        _identified(rig, recordings[1], total_mass=70.0)
+
+
+def test_identified_inertials_go_into_the_platforms_description(rig, recordings):
+    model = _identified(rig, recordings[1])
+    text = identified_description(model, recordings[1][0], PLATFORM,
+                                  rig.description(rig.TWO_LINKS))
+    robot = METHODS['suspended_platform'].build(text, PLATFORM, GRAVITY)
+    np.testing.assert_array_equal(robot.inertias,
+                                  list(model.statistics['consistent']['links'].values()))
+    with pytest.raises(EstimationError, match='--consistent'):
+        identified_description(replace(model, statistics={}), recordings[1][0], PLATFORM, text)
+
+
+def test_consistent_value_of_the_papers_example_lies_in_its_intervals(result):
+    for found in (result, paper._with_table_3(result)):
+        problem = Problem(found.factors, found.base, {})
+        _, told = consistent_links(Dataset(METHODS['suspended_platform'], (found.robot,), (),
+                                           PLATFORM), problem, found.estimate)
+        assert _smallest(told['links']) > 0.0
+        interval = found.interval('Iyy0')
+        for low, high in interval.values():
+            assert low < told['links']['link0'][6] < high
+        assert sum(ten[0] for ten in told['links'].values()) == pytest.approx(paper.MASS)
+
+
+def _two_bodies(noise, seed=0, samples=300):
+    """Return (columns, Problem, truth (20,)) of the shipped chain under random motion."""
+    text = (URDF / 'two_bodies.yaml').read_text()
+    options = replace(BODIES, sensor_bias=False)
+    rig = METHODS['rigid_body'].build(text, options, GRAVITY)
+    rng = np.random.default_rng(seed)
+    bodies = random_bodies(rig.joints, samples, rng, rig.gravity_base)
+    # A rod-like and a plate-like body: smallest second moments a fiftieth of the largest.
+    truth = []
+    for mass, second in ((3.0, [0.05, 0.001, 0.001]), (1.5, [0.02, 0.02, 0.0004])):
+        c = rng.normal(size=3) * 0.05
+        S = np.diag(second) + mass * np.outer(c, c)
+        inertia = np.trace(S) * np.eye(3) - S
+        truth += [mass, *(mass * c), *inertia[[0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]]]
+    none = np.zeros((samples, 6))
+    state = BodiesState(np.arange(float(samples)), 0, bodies, none, none)
+    columns = rigid_body.parameters(rig, options)
+    factors, clean = RFactors(20), RFactors(20)
+    for block in rigid_body.regress(state, rig, columns):
+        clean.accumulate(block, np.arange(20))
+        groups = []
+        for g in block.groups:
+            y = g.W @ np.array(truth)[g.columns] + noise * rng.normal(size=len(block.t))
+            groups.append(replace(g, y=y, y_raw=y))
+        factors.accumulate(replace(block, groups=tuple(groups)), np.arange(20))
+    base = find_base_parameters(clean.system()[0], columns)
+    return rig, Problem(factors.select(base.independent), base, {}), np.array(truth)
+
+
+def test_bodies_of_a_chain_can_exist_though_noise_would_have_them_impossible():
+    rig, problem, truth = _two_bodies(noise=1.0)
+    free = ESTIMATORS['weighted'](problem)
+    base = problem.base
+    N = np.vstack([-base.X, np.eye(len(base.dependent))])[np.argsort(
+        np.concatenate([base.independent, base.dependent]))]
+    with pytest.raises(EstimationError, match='matter'):
+        feasible_interval(base.expand(free.params, np.zeros(20)), N, np.eye(20)[0], np.eye(20),
+                          np.zeros(20))
+    _, told = consistent_links(Dataset(METHODS['rigid_body'], (rig,), (), BODIES), problem, free)
+    assert list(told['links']) == ['upper', 'lower'] and _smallest(told['links']) > 0.0
+    assert 0.0 <= told['loss_percent'] < 5.0
+    z = _errors(told, base.reduce(truth), base.names())
+    # Unconstrained they are normal; bounds on true bodies only pull closer.
+    assert np.sqrt((z ** 2).mean()) < 1.5 and abs(z).max() < 4.0
+
+
+@pytest.fixture(scope='module')
+def wrist():
+    pytest.importorskip('mujoco', reason='the simulated arm needs mujoco')
+    from ros_inertial_id.simulation.wrist_sensor import WristRig
+    rig = WristRig(FRANKA, tuple(f'fr3_joint{i}' for i in range(1, 8)), 'fr3_flange')
+    return rig, rig.record(5.0)
+
+
+def test_principal_moments_alone_are_no_bodies(wrist):
+    with pytest.raises(EstimationError, match='all ten'):
+        identify([wrist[1]], replace(BODIES, unknowns='principal'), method='rigid_body')
+
+
+def test_payload_becomes_a_link_of_the_urdf(wrist):
+    rig, recording = wrist
+    model = identify([recording], BODIES, method='rigid_body').model
+    loaded = load_robot_model(identified_description(model, recording, BODIES))
+    difference = loaded.inertias - load_robot_model(FRANKA).inertias
+    np.testing.assert_allclose(difference[:6], 0.0, atol=1e-12)
+    # fr3_flange is 0.107 m along z from the frame of joint 7.
+    m, cx, cy, cz = rig.parameters[:4]
+    np.testing.assert_allclose(difference[6, :4], [m, cx, cy, cz + 0.107 * m], rtol=0.01)
+    with pytest.raises(RobotModelError, match="'payload' already"):
+        urdf_with_payload(loaded.urdf, 'fr3_flange', rig.parameters)
+    with pytest.raises(RobotModelError, match="'sensor'.*fr3_flange"):
+        urdf_with_payload(FRANKA, 'sensor', rig.parameters)
+
+
+def test_slider_crank_is_of_matter():
+    crank = closed_loop.slider_crank([closed_loop.recording(seed=0)], cutoff=10.0,
+                                     consistent=True)
+    told = crank.statistics['consistent']
+    assert _smallest(told['links']) > 0.0
+    # Limit of the prior's pull in six parameters of two thousand rows.
+    assert 0.0 <= told['loss_percent'] < 1.0
+    for name in closed_loop.oracle.FOUR:
+        assert told['base'][name] == pytest.approx(closed_loop.oracle.BASE[name], rel=0.02)

@@ -1,0 +1,213 @@
+"""The whole chain in memory: MuJoCo moves a robot, identification finds what moved."""
+
+from dataclasses import replace
+
+import mujoco_arm
+import numpy as np
+import pytest
+from random_tree import tree_urdf
+
+from ros_inertial_id.dynamics.robot_model import load_robot_model
+from ros_inertial_id.errors import ConfigError
+from ros_inertial_id.estimation.estimators import ESTIMATORS
+from ros_inertial_id.identification.identify import identify, validation
+from ros_inertial_id.identification.model import FORMAT, IdentifiedModel
+from ros_inertial_id.identification.settings import options_class
+from ros_inertial_id.measurement.recording import Recording
+
+OPTIONS = options_class('serial_arm')()
+VISCOUS, COULOMB, OFFSET = 0.8, 0.5, 0.15
+RATE = 250.0
+LAWS = {'fv': VISCOUS, 'fc': COULOMB, 'off': OFFSET, 'Ia': 0.0}
+
+
+def simulated(urdf, truth, seed=0, duration=40.0, noise=0.1, gravity=mujoco_arm.UPRIGHT, speed=1.5,
+              **place):
+    """Return (Recording, noise-free joint torques) of a robot of ``truth`` with friction."""
+    names = mujoco_arm.joints_of(urdf)
+    rng = np.random.default_rng(seed)
+    t, q, v, a = mujoco_arm.motion(len(names), duration, RATE, seed=seed, speed=speed)
+    tau = mujoco_arm.torque(truth, q, v, a, gravity)
+    tau += VISCOUS * v + COULOMB * np.tanh(v / 0.01) + OFFSET
+    return mujoco_arm.recording(
+        names, t, q + 1e-5 * rng.normal(size=q.shape), v + 1e-3 * rng.normal(size=q.shape),
+        tau + noise * rng.normal(size=q.shape), **place), tau
+
+
+def errors(model, truth):
+    """Return (estimate - truth) / standard error of all base parameters of a model."""
+    robot = load_robot_model(truth)
+    pi = {p.name: x for p, x in zip(model.parameters, robot.inertias.ravel())}
+    out = []
+    for entry in model.base:
+        true = sum(c * (pi[n] if n in pi else LAWS[n.rstrip('0123456789')])
+                   for n, c in entry['grouping'].items())
+        assert entry['determined'], entry['name']
+        out.append((entry['value'] - true) / entry['standard_error'])
+    return np.array(out)
+
+
+@pytest.mark.parametrize('name', ESTIMATORS)
+def test_every_estimator_recovers_the_truth_within_its_errors(arm3, name):
+    urdf, truth = arm3
+    recording, _ = simulated(urdf, truth)
+    z = errors(identify([recording], replace(OPTIONS, estimator=name), urdf=urdf).model, truth)
+    # 25 values that share a covariance: 3 sigma holds for 99.7 % each; one may stray.
+    assert np.sum(np.abs(z) > 3.0) <= 1 and np.abs(z).max() < 4.5
+    assert np.sqrt(np.mean(z ** 2)) > 0.3  # errors are not stated far too wide either
+
+
+def test_a_robot_with_sliders_is_recovered():
+    urdf = tree_urdf(('prismatic', 'revolute', 'prismatic', 'revolute'), seed=2, name='gantry')
+    truth = mujoco_arm.true_urdf(urdf, seed=3)
+    recording, _ = simulated(urdf, truth, seed=1, gravity=(1.0, 2.0, -9.0), speed=1.0,
+                             mounting='gravity 1 2 -9')
+    z = errors(identify([recording], OPTIONS, urdf=urdf).model, truth)
+    assert np.sum(np.abs(z) > 3.0) <= 0.05 * len(z)
+
+
+def test_seven_joints_are_recovered_and_predict_another_motion():
+    urdf = mujoco_arm.description('franka')
+    truth = mujoco_arm.true_urdf(urdf, seed=4)
+    recording, _ = simulated(urdf, truth, seed=5, duration=60.0)
+    other, tau = simulated(urdf, truth, seed=6, duration=15.0, noise=0.0)
+    found = identify([recording], OPTIONS, urdf=urdf, validate=[other])
+    z = errors(found.model, truth)
+    assert len(z) == 43 + 7 * 4 - 2  # the rotors of two joints are one with link inertias
+    assert np.mean(np.abs(z) < 3.0) >= 0.95
+    assert found.model.statistics['validation']['filtered']['relative_percent'] < 2.0
+
+
+def test_intervals_cover_the_truth(arm3):
+    urdf, truth = arm3
+    z = np.concatenate([errors(identify([simulated(urdf, truth, seed, 20.0)[0]], OPTIONS,
+                                        urdf=urdf).model, truth) for seed in range(10, 20)])
+    # 250 values of ten motions, of which some 10 are free in each: +-4 % around 95 %.
+    assert 0.90 <= np.mean(np.abs(z) < 1.96) <= 0.995
+
+
+def test_two_recordings_know_more_than_one(arm3):
+    urdf, truth = arm3
+    first, second = (simulated(urdf, truth, seed, 20.0)[0] for seed in (0, 1))
+    one, both = (identify(parts, OPTIONS, urdf=urdf).model for parts in
+                 ([first], [first, second]))
+    assert np.abs(errors(both, truth)).max() < 4.5
+    ratio = [b['standard_error'] / a['standard_error'] for a, b in zip(one.base, both.base)]
+    assert np.median(ratio) < 0.85  # 1 / sqrt(2), and what is new in the second motion
+    assert len(both.preprocessing) == 2
+
+
+def test_mountings_of_recordings_are_obeyed(arm3):
+    urdf, truth = arm3
+    wall = (9.81, 0.0, 0.0)
+    recording, _ = simulated(urdf, truth, gravity=wall, mounting='rpy 0 1.5707963267948966 0')
+    model = identify([recording], OPTIONS, urdf=urdf).model
+    assert len(model.base) == 17 + 9 + 1  # METHODS.md, offsets apart; one rotor shows
+    assert np.abs(errors(model, truth)).max() < 4.0
+    np.testing.assert_allclose(model.mounting['gravity_base'], [wall], atol=1e-12)
+
+
+def test_the_order_of_joints_in_messages_changes_nothing(arm3, arm3_recording):
+    urdf, _ = arm3
+    channel = arm3_recording.channels['/joint_states']
+    order = [1, 2, 0]
+    shuffled = replace(channel, names=tuple(channel.names[k] for k in order),
+                       fields={k: v[:, order] for k, v in channel.fields.items()})
+    one = identify([arm3_recording], OPTIONS, urdf=urdf).model
+    other = identify([Recording({'/joint_states': shuffled})], OPTIONS, urdf=urdf).model
+    np.testing.assert_array_equal(one.values, other.values)
+
+
+def test_identification_is_the_same_every_time(arm3, arm3_recording):
+    models = [identify([arm3_recording], OPTIONS, urdf=arm3[0]).model for _ in range(2)]
+    np.testing.assert_array_equal(models[0].values, models[1].values)
+    assert models[0].base == models[1].base
+
+
+def test_the_robot_description_of_the_recording_is_used(arm3, arm3_recording):
+    own = replace(arm3_recording, robot_description=arm3[0])
+    given = identify([arm3_recording], OPTIONS, urdf=arm3[0]).model
+    np.testing.assert_array_equal(identify([own], OPTIONS).model.values, given.values)
+
+
+def test_motor_torques_with_gears_give_the_same_model(arm3, arm3_motion, arm3_recording):
+    names, t, q, v, _, tau = arm3_motion
+    gear = np.array([100.0, -160.0, 50.0])
+    geared = mujoco_arm.recording(names, t, q, v, tau / gear)
+    one = identify([arm3_recording], OPTIONS, urdf=arm3[0]).model
+    other = identify([geared], replace(OPTIONS, effort_kind='motor', gear_ratio=tuple(gear)),
+                     urdf=arm3[0]).model
+    np.testing.assert_allclose(other.values, one.values, rtol=1e-6, atol=1e-8)
+
+
+def test_lost_samples_and_jitter_hardly_change_the_model(arm3):
+    urdf, truth = arm3
+    recording, _ = simulated(urdf, truth)
+    channel = recording.channels['/joint_states']
+    rng = np.random.default_rng(0)
+    kept = np.sort(rng.permutation(len(channel))[:int(0.97 * len(channel))])
+    model = identify([Recording({'/joint_states': channel.rows(kept)})], OPTIONS, urdf=urdf).model
+    z = errors(model, truth)
+    assert np.sum(np.abs(z) > 3.0) <= 1 and np.abs(z).max() < 4.5
+
+
+def test_residuals_are_the_noise_that_was_put_in(arm3):
+    urdf, truth = arm3
+    recording, _ = simulated(urdf, truth, noise=0.3)
+    statistics = identify([recording], OPTIONS, urdf=urdf).model.statistics
+    # White noise of 0.3 N m on thousands of samples: its sample deviation is within 3 %.
+    np.testing.assert_allclose(list(statistics['training']['raw']['rms'].values()), 0.3, rtol=0.05)
+    filtered = statistics['training']['filtered']['rms'].values()
+    assert max(filtered) < 0.15
+    assert statistics['left_out_relative_percent'] < 2 * statistics['training']['filtered'][
+        'relative_percent']
+
+
+def test_the_width_of_coulombs_step_is_found(arm3):
+    urdf, truth = arm3
+    recording, _ = simulated(urdf, truth, noise=0.02)
+    model = identify([recording], OPTIONS, urdf=urdf).model
+    shapes = model.statistics['nonlinear_parameters']
+    for joint in (1, 2, 3):
+        found = shapes[f'fc{joint}']
+        assert abs(found['value'] - 0.01) < 3 * found['standard_error']
+        assert found['standard_error'] < 0.3 * found['value']
+
+
+def test_the_model_file_holds_everything_that_is_needed(arm3, arm3_recording):
+    model = identify([replace(arm3_recording, provenance={'path': 'somewhere'})], OPTIONS,
+                     urdf=arm3[0]).model
+    text = model.to_yaml()
+    again = IdentifiedModel.from_yaml(text)
+    assert again.to_yaml() == text and FORMAT in text
+    np.testing.assert_array_equal(again.values, model.values)
+    np.testing.assert_array_equal(again.covariance, model.covariance)
+    one, other = (validation(m, [arm3_recording])[0] for m in (model, again))
+    assert one == other
+    assert again.provenance['recordings'][0]['path'] == 'somewhere'
+    assert again.provenance['versions']['pinocchio']
+    assert set(again.validity_range) == {'joint1', 'joint2', 'joint3'}
+
+
+def test_progress_is_told_from_none_to_all(arm3, arm3_recording):
+    told = []
+    identify([arm3_recording], OPTIONS, urdf=arm3[0], validate=[arm3_recording],
+             progress=lambda *x: told.append(x))
+    assert {stage for stage, _, _ in told} == {'identify', 'validate'}
+    for _, done, whole in told:
+        assert 0 < done <= whole
+
+
+def test_curves_of_the_report_cover_the_recording_and_stay_small(arm3, arm3_recording):
+    found = identify([arm3_recording], OPTIONS, urdf=arm3[0])
+    t = np.concatenate([block.t for block in found.training])
+    assert len(t) < 5000 and np.all(np.diff(t) > 0)
+    assert t[0] < 2.0 and t[-1] > 38.0
+
+
+def test_model_files_that_are_something_else_are_refused():
+    for text, words in (('a: [', 'is not YAML'), ('a: 1', 'not an identified model'),
+                        (f'format: {FORMAT}\nversion: 99', 'of another version'),
+                        (f'format: {FORMAT}\nversion: 1', 'is incomplete; found no method')):
+        with pytest.raises(ConfigError, match=f'model.yaml {words}|model.yaml.*{words}'):
+            IdentifiedModel.from_yaml(text, 'model.yaml')

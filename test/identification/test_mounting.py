@@ -1,0 +1,256 @@
+"""What a mounting shows of a robot, and where a model of it may predict (METHODS.md section 1)."""
+
+import mujoco_arm
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from ros_inertial_id.dynamics.inertial_parameters import body_parameters
+from ros_inertial_id.dynamics.robot_model import gravity_from_mounting, load_robot_model
+from ros_inertial_id.errors import RobotModelError
+from ros_inertial_id.estimation.base_parameters import find_base_parameters
+from ros_inertial_id.estimation.estimators import ordinary, Problem, weighted
+from ros_inertial_id.estimation.r_factors import RFactors
+from ros_inertial_id.identification.identify import identify, validation
+from ros_inertial_id.identification.mounting import any_mounting, structural_base, unknown
+from ros_inertial_id.identification.robot import robot_of
+from ros_inertial_id.identification.settings import options_class
+from ros_inertial_id.measurement.joints.kinematic_state import JointSpaceState
+from ros_inertial_id.methods import METHODS
+
+serial_arm = METHODS['serial_arm']
+
+WALL = (0.0, 9.81, 0.0)
+NO_FRICTION = serial_arm.Options(friction=())
+TABLE_II = {'Izz1': 0.2, 'mcx1': 0.8, 'mcy1': 0.1, 'Ixx2': 1.71, 'Iyy2': 0.12, 'Ixy2': 0.21,
+            'Ixz2': -0.03, 'Iyz2': 0.21, 'Izz2': 1.66, 'mcx2': 0.3, 'mcy2': -2.1, 'mcz2': 1.0}
+PRINTED = {'IzzR1': 0.32, 'mcx1': 0.8, 'mcyR1': 1.1, 'IxxR2': 1.59, 'Ixy2': 0.21, 'Ixz2': -0.03,
+           'Iyz2': 0.21, 'Izz2': 1.66, 'mcx2': 0.3, 'mcy2': -2.1}
+
+
+def base_of(urdf, gravities, options=NO_FRICTION):
+    """Return the BaseParameters that a URDF shows under gravities (a list of (3,))."""
+    robots = [load_robot_model(urdf, gravity_base=g) for g in gravities]
+    return structural_base(serial_arm, robots, serial_arm.parameters(robots[0], options))
+
+
+def bodies_in(base):
+    """Return the number of base parameters that are of bodies."""
+    return sum(not base.parameters[k].law for k in base.independent)
+
+
+def two_link():
+    """Return the 2-DoF URDF and the standard parameters behind the paper's Table II."""
+    urdf = mujoco_arm.description('arm2')
+    parameters = serial_arm.parameters(load_robot_model(urdf), NO_FRICTION)
+    return urdf, np.array([TABLE_II.get(p.name, 0.0) for p in parameters])
+
+
+def torques(urdf, pi, q, v, a, gravity):
+    """Return the joint torques (N, n) of standard parameters by pinocchio."""
+    model = pin.buildModelFromXML(urdf)
+    model.gravity.linear = np.array(gravity)
+    data = model.createData()
+    return np.array([pin.computeJointTorqueRegressor(model, data, *x) @ pi for x in zip(q, v, a)])
+
+
+def fit(urdf, pi, gravity, estimator=ordinary, standard_deviation=None, seed=0):
+    """Return (BaseParameters, Estimate) of an exact (or noisy) motion under one gravity."""
+    robot = load_robot_model(urdf, gravity_base=gravity)
+    parameters = serial_arm.parameters(robot, NO_FRICTION)
+    base = structural_base(serial_arm, [robot], parameters)
+    t, q, v, a = mujoco_arm.motion(len(robot), 20, 20, seed=4)
+    tau = torques(urdf, pi, q, v, a, gravity)
+    if standard_deviation is not None:
+        tau = tau + standard_deviation * np.random.default_rng(seed).normal(size=tau.shape)
+    keep = np.full(len(parameters), -1)
+    keep[base.independent] = np.arange(len(base))
+    factors = RFactors(len(base))
+    for block in serial_arm.regress(JointSpaceState(t, 0, q, v, a, tau, tau), robot, parameters):
+        factors.accumulate(block, keep)
+    return base, estimator(Problem(factors, base, {}))
+
+
+def test_seven_joints_have_57_parameters_upright_and_59_otherwise():
+    urdf = mujoco_arm.description('franka')
+    options = serial_arm.Options(friction=('viscous', 'coulomb'), coulomb_width=0.01)
+    for gravities, count in (([mujoco_arm.UPRIGHT], 43), ([(0, 0, 9.81)], 43), ([WALL], 45),
+                             ([gravity_from_mounting('rpy 0.017453 0 0')], 45),
+                             ([mujoco_arm.UPRIGHT, WALL], 45), (9.81 * np.eye(3), 45)):
+        base = base_of(urdf, gravities, options)
+        assert (bodies_in(base), len(base)) == (count, count + 14)
+
+
+def test_upright_hides_two_first_moments():
+    urdf = mujoco_arm.description('franka')
+    upright, general = (base_of(urdf, g) for g in ([mujoco_arm.UPRIGHT], 9.81 * np.eye(3)))
+    words = general.expressions()
+    assert [words[k] for k in unknown(upright, general)] == ['mcx1', 'mcy1 + mcz2']
+    assert not unknown(general, upright).size
+
+
+@pytest.mark.parametrize('gravity, count', [(mujoco_arm.UPRIGHT, 15), (WALL, 17)])
+def test_vertical_three_joint_arm(gravity, count):
+    options = serial_arm.Options(friction=('stiction', 'stribeck_atan', 'viscous'))
+    robot = load_robot_model(mujoco_arm.description('arm3'), gravity_base=gravity)
+    columns = serial_arm.parameters(robot, options)
+    one = [p for p in columns if p.law != 'stribeck_atan' or p.nonlinear == 4.0]
+    base = structural_base(serial_arm, [robot], one)
+    assert (bodies_in(base), len(base)) == (count, count + 9)
+
+
+def test_planar_three_joint_arm_has_7_and_9():
+    body = ('<link name="l{0}"><inertial><mass value="1"/><inertia ixx=".1" iyy=".1" izz=".1" '
+            'ixy="0" ixz="0" iyz="0"/></inertial></link><joint name="j{0}" type="continuous">'
+            '<parent link="l{1}"/><child link="l{0}"/><origin xyz="0.4 0 0"/><axis xyz="0 0 1"/>'
+            '</joint>')
+    urdf = ('<robot name="planar"><link name="l0"/>'
+            + ''.join(body.format(k, k - 1) for k in (1, 2, 3)) + '</robot>')
+    options = serial_arm.Options(friction=('stiction', 'viscous', 'power'))
+    base = base_of(urdf, [mujoco_arm.UPRIGHT], options)
+    assert (bodies_in(base), len(base)) == (7, 16)
+
+
+def test_independently_identifiable_parameters_depend_on_the_frames():
+    urdf = mujoco_arm.description('arm3')
+    base = base_of(urdf, [mujoco_arm.UPRIGHT])
+    alone = [base.parameters[k].name for k, row in zip(base.independent, base.X)
+             if not np.any(row)]
+    assert len(alone) == 9
+    assert len(_alone_in_distal_frames(urdf)) == 6
+
+
+def _alone_in_distal_frames(urdf):
+    """Return the names alone in their group, frames moved to the ends of the links."""
+    robot = load_robot_model(urdf)
+    parameters = serial_arm.parameters(robot, NO_FRICTION)
+    ends = [pin.SE3(np.eye(3), t) for t in robot.translations[1:]]
+    ends.append(pin.SE3(np.eye(3), robot.translations[-1]))
+    W = []
+    rng = np.random.default_rng(0)
+    model, data = robot.pin_model, robot.pin_model.createData()
+    for _ in range(100):
+        W.append(pin.computeJointTorqueRegressor(model, data, *rng.uniform(-3, 3, (3, 3))))
+    W = np.vstack(W)
+    for i, end in enumerate(ends):
+        T = np.array([_moved(end, unit) for unit in np.eye(10)]).T
+        W[:, 10 * i:10 * i + 10] = W[:, 10 * i:10 * i + 10] @ T
+    base = find_base_parameters(W, parameters)
+    return [parameters[k].name for k, row in zip(base.independent, base.X) if not np.any(row)]
+
+
+def _moved(end, pi):
+    """Return parameters about the joint of parameters about ``end`` (Steiner)."""
+    m, mc, p = pi[0], pi[1:4], end.translation
+    xx, xy, yy, xz, yz, zz = pi[4:]
+    inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    inertia = inertia + 2 * (mc @ p) * np.eye(3) - np.outer(mc, p) - np.outer(p, mc)
+    inertia += m * (p @ p * np.eye(3) - np.outer(p, p))
+    return np.r_[m, mc + m * p, inertia[0, 0], inertia[0, 1], inertia[1, 1], inertia[0, 2],
+                 inertia[1, 2], inertia[2, 2]]
+
+
+@pytest.mark.parametrize('gravity, count', [(WALL, 10), (mujoco_arm.UPRIGHT, 8)])
+def test_table_two_is_recovered_with_the_corrected_sign(gravity, count):
+    base, estimate = fit(*two_link(), gravity)
+    assert len(base) == count
+    found = dict(zip(base.names(), estimate.params))
+    assert dict(zip(base.names(), base.expressions()))['IxxR2'] == 'Ixx2 - Iyy2'
+    for name, value in found.items():
+        # Exact data: rounding at a condition number of about 1e2.
+        assert value == pytest.approx(PRINTED[name], abs=1e-10)
+
+
+def test_upright_parameters_fail_on_the_wall_and_general_ones_hold_anywhere():
+    urdf, pi = two_link()
+    vbs, upright = fit(urdf, pi, mujoco_arm.UPRIGHT)
+    gbs, wall = fit(urdf, pi, WALL)
+    rms = []
+    for seed in range(20):
+        _, q, v, a = mujoco_arm.motion(2, 10, 50, seed=seed)
+        error = (torques(urdf, vbs.expand(upright.params, np.zeros(20)), q, v, a, WALL)
+                 - torques(urdf, pi, q, v, a, WALL))
+        rms.append(np.sqrt(np.mean(error ** 2, axis=0)))
+        error = (torques(urdf, gbs.expand(wall.params, np.zeros(20)), q, v, a, mujoco_arm.UPRIGHT)
+                 - torques(urdf, pi, q, v, a, mujoco_arm.UPRIGHT))
+        assert np.abs(error).max() < 1e-12 * 100  # of torques up to 100 N m
+    rms = np.array(rms)
+    assert 8.0 < np.median(rms[:, 0]) < 12.0  # the paper: 10.9 N m, by the motion 8 to 12
+    assert rms[:, 1].max() < 1e-10
+
+
+def test_weights_never_harm_and_often_help():
+    urdf = mujoco_arm.description('arm3')
+    pi = load_robot_model(urdf).inertias.ravel()
+    standard_deviation = np.array([2.0, 0.5, 0.1])
+    ends = {'ordinary': [], 'weighted': []}
+    for seed in range(30):
+        for name, estimator in (('ordinary', ordinary), ('weighted', weighted)):
+            base, estimate = fit(urdf, pi, mujoco_arm.UPRIGHT, estimator, standard_deviation, seed)
+            ends[name].append(estimate.params)
+    ratio = np.std(ends['ordinary'], axis=0) / np.std(ends['weighted'], axis=0)
+    # METHODS.md: median 1.6 to 1.8, up to 7.2 on link 3; thirty runs leave 18 % of scatter.
+    assert np.median(ratio) > 1.4 and ratio.max() > 3.0 and ratio.min() > 0.7
+
+
+def record(urdf, mounting, seed, noise=0.01):
+    """Return a Recording of a MuJoCo arm under a mounting."""
+    names = mujoco_arm.joints_of(urdf)
+    t, q, v, a = mujoco_arm.motion(len(names), 20, 100, seed=seed, speed=1.0)
+    tau = mujoco_arm.torque(urdf, q, v, a, gravity_from_mounting(mounting))
+    tau = tau + noise * np.random.default_rng(seed).normal(size=tau.shape)
+    return mujoco_arm.recording(names, t, q, v, tau, mounting)
+
+
+@pytest.fixture(scope='module')
+def arm():
+    """Return the true and the believed description of a two-joint arm."""
+    urdf = mujoco_arm.description('arm2')
+    return mujoco_arm.true_urdf(urdf, 1), urdf
+
+
+def options():
+    """Return options without friction."""
+    from dataclasses import replace
+    return replace(options_class('serial_arm')(), friction=())
+
+
+def test_prediction_under_another_mounting_is_refused_and_names_what_is_missing(arm):
+    true, urdf = arm
+    model = identify([record(true, 'upright', 0)], options(), urdf=urdf).model
+    assert model.mounting['missing'] == ['mcx1', 'mcyR1']
+    assert len(model.mounting['known']) == 8
+    with pytest.raises(RobotModelError, match=r'mcx1.*mcy1 \+ mcz2'):
+        validation(model, [record(true, 'rpy 1.2 0.3 0', 1)])
+    # Hanging from the ceiling gravity is along the first axis still: nothing new is needed.
+    hanging = validation(model, [record(true, 'rpy 3.141592653589793 0 0', 1)])[0]
+    assert hanging['filtered']['relative_percent'] < 1.0
+
+
+def test_prediction_under_any_mounting_works_when_all_is_known(arm):
+    true, urdf = arm
+    model = identify([record(true, 'rpy 0.5 0 0', 0)], options(), urdf=urdf).model
+    assert model.mounting['missing'] == []
+    for mounting in ('upright', 'rpy 1.5 0.2 0.1', 'gravity 3 -4 8.3'):
+        found = validation(model, [record(true, mounting, 1)])[0]
+        assert found['filtered']['relative_percent'] < 1.0
+
+
+def test_recordings_of_several_mountings_are_one_identification(arm):
+    true, urdf = arm
+    model = identify([record(true, 'upright', 0), record(true, 'rpy 1.5707963 0 0', 2)],
+                     options(), urdf=urdf).model
+    assert len(model.mounting['gravity_base']) == 2 and model.mounting['missing'] == []
+    truth = load_robot_model(true).inertias.ravel()
+    general = structural_base(serial_arm, any_mounting(serial_arm, urdf, options()),
+                              model.parameters)
+    error = general.reduce(model.values) - general.reduce(truth)
+    # 0.01 N m of noise, and what the low-pass takes off, against moments of 0.1 to 1.
+    assert np.abs(error).max() < 0.003
+    robot = robot_of(record(true, 'rpy 0.7 0.7 0', 3), options(), urdf)
+    assert np.linalg.norm(robot.gravity_base) == pytest.approx(9.81)
+
+
+def test_a_body_of_known_parameters_keeps_its_names():
+    names = [p.name for p in body_parameters(3, 'link', np.ones(10), 1.0)]
+    assert names[:4] == ['m3', 'mcx3', 'mcy3', 'mcz3']

@@ -1,0 +1,77 @@
+"""
+The bars of issue 2 on recordings of real robots, with default options.
+
+They are what the best peer or plain code reached on the same samples (PEERS.md).
+"""
+
+import mujoco_arm
+import numpy as np
+import pytest
+
+from ros_inertial_id.identification.identify import identify, validation
+from ros_inertial_id.identification.settings import options_class
+
+DEFAULTS = options_class('serial_arm')()
+KUKA = tuple(f'lwr_{i}_joint' for i in range(7))
+PANDA = tuple(f'panda_joint{i}' for i in range(1, 8))
+
+
+@pytest.fixture(scope='module')
+def kuka(shared_data):
+    """Return (Identification of measurement 1, Recording of measurement 2)."""
+    urdf = (shared_data / 'kuka_lwr4' / 'kuka_lwr4.urdf').read_text()
+    first, second = (mujoco_arm.real(f'kuka_lwr4/measurement_{k}.npz', KUKA) for k in (1, 2))
+    return identify([first], DEFAULTS, urdf=urdf, validate=[second]), second
+
+
+@pytest.fixture(scope='module')
+def panda(shared_data):
+    """Return the Identification of the first 60 %, judged by the last 40 %."""
+    urdf = (shared_data / 'panda' / 'panda.urdf').read_text()
+    recording = mujoco_arm.real('panda/excitation.npz', PANDA)
+    stamps = recording.channels['/joint_states'].stamp_ns
+    cut = (stamps[int(0.6 * len(stamps))] - stamps[0]) * 1e-9
+    return identify([recording.window(0.0, cut)], DEFAULTS, urdf=urdf,
+                    validate=[recording.window(cut, None)])
+
+
+def test_kuka_beats_plain_code_in_the_excited_region(kuka):
+    found, second = kuka
+    stamps = second.channels['/joint_states'].stamp_ns
+    start, end = ((stamps[k] - stamps[0]) * 1e-9 for k in (550, -50))
+    trimmed, _ = validation(found.model, [second.window(start, end)])
+    assert trimmed['filtered']['relative_percent'] <= 1.81
+
+
+def test_kuka_beats_the_best_peer_with_the_start_up_transient(kuka):
+    full = kuka[0].model.statistics['validation']
+    assert full['filtered']['relative_percent'] <= 2.40
+    assert full['filtered']['samples'] == pytest.approx(5027, abs=5)  # nothing trimmed
+
+
+def test_kuka_finds_the_structure_of_the_robot(kuka):
+    statistics = kuka[0].model.statistics
+    assert statistics['rank'] == 43 + 7 * 4 - 2 and statistics['rank_gap'] > 1e6
+
+
+def test_panda_beats_plain_code_filtered_and_raw(panda):
+    residuals = panda.model.statistics['validation']
+    assert residuals['filtered']['relative_percent'] <= 1.34
+    assert residuals['raw']['relative_percent'] <= 2.71
+
+
+def test_panda_uses_the_measured_velocities_it_was_given(panda):
+    assert panda.model.preprocessing[0]['velocity'] == 'measured'
+    assert panda.model.preprocessing[0]['missing'] > 100  # packets were lost
+
+
+def test_real_models_are_better_than_their_descriptions(kuka, panda):
+    for found in (kuka[0], panda):
+        nominal = np.array([p.nominal for p in found.model.parameters])
+        error, target = 0.0, 0.0
+        for block in found.validation:
+            for group in block.groups:
+                error += ((group.y - group.W @ nominal[group.columns]) ** 2).sum()
+                target += (group.y ** 2).sum()
+        identified = found.model.statistics['validation']['filtered']['relative_percent']
+        assert 100 * np.sqrt(error / target) > 3 * identified

@@ -1,0 +1,259 @@
+"""Import of logs: nothing is lost, nothing is repaired, and what does not fit is named."""
+
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ros_inertial_id.errors import RecordingError, RobotModelError
+from ros_inertial_id.measurement.bags.bag import read_bag
+from ros_inertial_id.measurement.bags.log import import_log, moving_joints
+
+DATA = Path(__file__).parents[4] / 'shared' / 'data'
+REAL = [('kuka_lwr4/measurement_1.npz', 'kuka_lwr4/kuka_lwr4.urdf', 5027),
+        ('panda/excitation.npz', 'panda/panda.urdf', 20544)]
+URDF = """<robot name="r"><link name="base"/><link name="l3"/><link name="l1"/><link name="l2"/>
+<link name="tool"/><link name="finger"/>
+<joint name="third" type="prismatic"><parent link="l2"/><child link="l3"/></joint>
+<joint name="first" type="revolute"><parent link="base"/><child link="l1"/></joint>
+<joint name="stay" type="fixed"><parent link="l3"/><child link="tool"/></joint>
+<joint name="copy" type="revolute"><parent link="tool"/><child link="finger"/>
+<mimic joint="third"/></joint>
+<joint name="second" type="continuous"><parent link="l1"/><child link="l2"/></joint></robot>"""
+JOINTS = ('first', 'second', 'third')
+N = 50
+RNG = np.random.default_rng(5)
+Q, V, TAU = RNG.normal(size=(3, N, 3))
+UNIX = 1_460_034_860.25 + 0.005 * np.arange(N) + RNG.uniform(0, 1e-3, N)  # [s]
+
+
+def save(path, **arrays):
+    np.savez(path, **arrays)
+    return path
+
+
+def exact_ns(seconds):
+    """Return seconds (floats, or texts that are taken at their word) in ns, by fractions."""
+    return np.array([round(Fraction(second) * 10**9) for second in seconds])
+
+
+def imported(tmp_path, log, **options):
+    import_log(log, URDF, tmp_path / 'bag', **options)
+    recording = read_bag(tmp_path / 'bag')
+    assert recording.robot_description == URDF
+    return recording.channels['/joint_states']
+
+
+def write_csv(path, header, table, delimiter=','):
+    rows = [delimiter.join(header)]
+    rows += [delimiter.join(cell if isinstance(cell, str) else repr(float(cell)) for cell in row)
+             for row in table]
+    path.write_text('\n'.join(rows) + '\n')
+    return path
+
+
+@pytest.mark.parametrize(('log', 'urdf', 'samples'), REAL)
+def test_real_logs_come_back_bit_exact(tmp_path, log, urdf, samples):
+    if not DATA.is_dir():
+        pytest.skip(f'the recordings of real robots are not in {DATA}')
+    arrays = np.load(DATA / log)
+    import_log(DATA / log, (DATA / urdf).read_text(), tmp_path / 'bag')
+    recording = read_bag(tmp_path / 'bag')
+    channel = recording.channels['/joint_states']
+    assert len(channel) == samples and len(channel.names) == 7
+    for field, key in (('position', 'q'), ('velocity', 'v'), ('effort', 'tau')):
+        np.testing.assert_array_equal(channel.fields[field], arrays[key])
+    np.testing.assert_array_less(np.abs(channel.stamp_ns - exact_ns(arrays['stamp_s'])), 2)  # ns
+    if 'joint_names' in arrays:
+        assert channel.names == tuple(arrays['joint_names'])
+    else:
+        assert channel.names == tuple(f'lwr_{i}_joint' for i in range(7))
+    assert recording.robot_description == (DATA / urdf).read_text()
+
+
+@pytest.mark.parametrize('keys', [
+    ('stamp_s', 'q', 'v', 'tau'), ('time', 'position', 'velocity', 'effort'),
+    ('T', 'Pos', 'dQ', 'current'), ('timestamp', 'positions', 'qdot', 'torque')])
+def test_npz_keys_have_aliases(tmp_path, keys):
+    log = save(tmp_path / 'log.npz', **dict(zip(keys, (UNIX, Q, V, TAU))))
+    channel = imported(tmp_path, log)
+    assert channel.names == JOINTS
+    for field, values in (('position', Q), ('velocity', V), ('effort', TAU)):
+        np.testing.assert_array_equal(channel.fields[field], values)
+    np.testing.assert_array_less(np.abs(channel.stamp_ns - exact_ns(UNIX)), 2)  # [ns]
+
+
+def test_stamps_in_ns_stay_as_they_are(tmp_path):
+    stamps = 1_700_000_000_000_000_001 + np.arange(N) * 999_999_937
+    log = save(tmp_path / 'log.npz', stamp_ns=stamps, q=Q)
+    channel = imported(tmp_path, log)
+    np.testing.assert_array_equal(channel.stamp_ns, stamps)
+    assert set(channel.fields) == {'position'}
+
+
+def test_nan_and_time_running_backwards_are_imported_as_they_are(tmp_path):
+    q, time = Q.copy(), UNIX.copy()
+    q[7, 1], time[[10, 11, 30]] = np.nan, time[[11, 10, 5]]
+    log = save(tmp_path / 'log.npz', t=time, q=q)
+    channel = imported(tmp_path, log)
+    np.testing.assert_array_equal(channel.fields['position'], q)
+    np.testing.assert_array_less(np.abs(channel.stamp_ns - exact_ns(time)), 2)  # [ns]
+
+
+def test_unknown_keys_are_named(tmp_path, caplog):
+    imported(tmp_path, save(tmp_path / 'log.npz', t=UNIX, q=Q, temperature=Q))
+    assert 'not imported: temperature' in caplog.text
+
+
+def test_a_log_without_time_needs_a_rate(tmp_path):
+    log = save(tmp_path / 'log.npz', q=Q, tau=TAU)
+    with pytest.raises(RecordingError, match='no time column.*rate'):
+        import_log(log, URDF, tmp_path / 'bag')
+    channel = imported(tmp_path, log, rate=3.0)
+    np.testing.assert_array_equal(channel.stamp_ns[:4], [0, 333333333, 666666667, 1000000000])
+    timed = save(tmp_path / 'timed.npz', q=Q, t=UNIX)
+    with pytest.raises(RecordingError, match='leave the rate out'):
+        import_log(timed, URDF, tmp_path / 'bag2', rate=3.0)
+
+
+def test_joint_names_are_given_or_in_the_log_or_in_the_urdf(tmp_path, caplog):
+    assert moving_joints(URDF) == JOINTS
+    named = save(tmp_path / 'named.npz', q=Q, t=UNIX, joint_names=np.array(['c', 'b', 'a']))
+    assert import_log(named, URDF, tmp_path / 'b1').names == ('c', 'b', 'a')
+    assert 'not among the moving joints' in caplog.text
+    given = ['third', 'first', 'second']
+    assert import_log(named, URDF, tmp_path / 'b2', joint_names=given).names == tuple(given)
+    bare = save(tmp_path / 'bare.npz', q=Q[:, :2], t=UNIX)
+    with pytest.raises(RecordingError, match='expected 3: first, second, third; found 2 columns'):
+        import_log(bare, URDF, tmp_path / 'b3')
+    with pytest.raises(RecordingError, match='expected 2 different ones; found third'):
+        import_log(bare, URDF, tmp_path / 'b3', joint_names=given)
+    with pytest.raises(RobotModelError, match='XML'):
+        import_log(bare, 'no robot', tmp_path / 'b3')
+    assert not (tmp_path / 'b3').exists()
+
+
+@pytest.mark.parametrize('arrays', [
+    {'q': Q, 't': UNIX[:-1]}, {'q': Q, 'v': V[:, :2], 't': UNIX}, {'q': Q.T, 't': UNIX},
+    {'q': Q, 'tau': TAU[:-3], 't': UNIX}, {'v': V, 't': UNIX}, {'q': Q[:0], 't': UNIX[:0]}])
+def test_arrays_that_do_not_belong_together_are_named_with_their_shapes(tmp_path, arrays):
+    log = save(tmp_path / 'log.npz', **arrays)
+    with pytest.raises(RecordingError) as caught:
+        import_log(log, URDF, tmp_path / 'bag')
+    assert all(str(values.shape) in str(caught.value) for values in arrays.values())
+    assert not (tmp_path / 'bag').exists()
+
+
+@pytest.mark.parametrize('bad', [np.nan, np.inf, 1.46e18, -1e10])
+def test_a_stamp_that_is_no_time_is_refused(tmp_path, bad):
+    time = UNIX.copy()
+    time[4] = bad
+    with pytest.raises(RecordingError, match='sample 4.*stamp_ns'):
+        import_log(save(tmp_path / 'log.npz', t=time, q=Q), URDF, tmp_path / 'bag')
+
+
+def test_files_that_are_no_log_are_refused(tmp_path):
+    (tmp_path / 'log.npz').write_bytes(b'no archive')
+    (tmp_path / 'log.mat').write_bytes(b'')
+    np.savez(tmp_path / 'objects.npz', q=np.array([{}, 3], object), t=UNIX[:2])
+    np.savez(tmp_path / 'words.npz', q=np.array(['a', 'b']), t=UNIX[:2])
+    for name in ('log.npz', 'log.mat', 'objects.npz', 'words.npz', 'absent.csv'):
+        with pytest.raises(RecordingError, match=name):
+            import_log(tmp_path / name, URDF, tmp_path / 'bag')
+
+
+HEADERS = [
+    (',', ['time'] + [f'{x}_{j}' for x in ('q', 'v', 'tau') for j in JOINTS]),
+    (';', ['t'] + [f'{x}.{j}' for x in ('position', 'velocity', 'effort') for j in JOINTS]),
+    ('\t', ['# stamp_s'] + [f'{x}{i}' for x in ('q', 'dq', 'torque') for i in (1, 2, 3)]),
+    (', ', ['Time'] + [f'{x}_{i}' for x in ('Q', 'QD', 'Tau') for i in range(3)]),
+    (',', ['timestamp'] + [f'{x}[{i}]' for x in ('pos', 'vel', 'current') for i in range(3)]),
+    (',', ['__time'] + [f'/arm/joint_states/{j}/{x}' for x in ('position', 'velocity', 'effort')
+                        for j in JOINTS])]
+
+
+@pytest.mark.parametrize(('delimiter', 'header'), HEADERS)
+def test_csv_columns_are_recognised(tmp_path, delimiter, header):
+    log = write_csv(tmp_path / 'log.csv', header, np.column_stack([UNIX, Q, V, TAU]), delimiter)
+    channel = imported(tmp_path, log)
+    assert channel.names == JOINTS
+    for field, values in (('position', Q), ('velocity', V), ('effort', TAU)):
+        np.testing.assert_array_equal(channel.fields[field], values)
+    np.testing.assert_array_equal(channel.stamp_ns, exact_ns(repr(float(t)) for t in UNIX))
+
+
+def test_csv_stamps_are_exact_beyond_the_resolution_of_floats(tmp_path):
+    texts = ['1460034860.123456789', '1.460034860123456790e+09', ' 1460034860.123456791 ']
+    log = write_csv(tmp_path / 'log.csv', ['time', 'q1', 'q2', 'q3'],
+                    [[text, *q] for text, q in zip(texts, Q)])
+    assert imported(tmp_path, log).stamp_ns.tolist() == [
+        1460034860123456789 + i for i in range(3)]
+
+
+def test_csv_numbers_ascend_and_names_go_together(tmp_path):
+    order = [10, 9, 11]
+    log = write_csv(tmp_path / 'log.csv', ['t', *(f'q{i}' for i in order), 'tau9', 'tau10', 'x',
+                                           'tau11'], [[0, 1, 2, 3, 4, 5, 6, 7]])
+    channel = imported(tmp_path, log)
+    np.testing.assert_array_equal(channel.fields['position'], [[2, 1, 3]])
+    np.testing.assert_array_equal(channel.fields['effort'], [[4, 5, 7]])
+    log = write_csv(tmp_path / 'b.csv', ['t', 'q_b', 'q_a', 'v_a', 'v_b'], [[0, 1, 2, 3, 4]])
+    channel = import_log(log, URDF, tmp_path / 'bag_b')
+    assert channel.names == ('b', 'a')
+    np.testing.assert_array_equal(channel.fields['velocity'], [[4, 3]])
+
+
+def test_an_empty_csv_cell_is_nan_and_a_word_an_error(tmp_path):
+    header = ['t', 'q1', 'q2', 'q3']
+    log = write_csv(tmp_path / 'log.csv', header, [['0', '1', '', '3'], ['1', 'nan', '5', '6']])
+    np.testing.assert_array_equal(imported(tmp_path, log).fields['position'],
+                                  [[1, np.nan, 3], [np.nan, 5, 6]])
+    for row, words in ((['1', '2', 'three', '4'], 'line 3.*a number.*three'),
+                       (['1', '2', '3'], 'line 3.*4 cells.*found 3'),
+                       (['', '2', '3', '4'], 'line 3.*a time'),
+                       (['nan', '2', '3', '4'], 'line 3.*a time'),
+                       (['1.7e18', '2', '3', '4'], 'line 3.*stamp_ns')):
+        write_csv(log, header, [['0', '1', '2', '3'], row])
+        with pytest.raises(RecordingError, match=words):
+            import_log(log, URDF, tmp_path / 'other')
+
+
+@pytest.mark.parametrize('header', [
+    ['t', 'q1', 'q2', 'q3', 'v1', 'v2'], ['t', 'q_a', 'q_b', 'q_c', 'v_a', 'v_b', 'v_d'],
+    ['t', 'x', 'y', 'z'], ['0.0', '1.0', '2.0'], ['t', 'q1', 'q2', 'tau1', 'current1'], ['']])
+def test_csv_columns_that_do_not_belong_together_are_listed(tmp_path, header):
+    log = write_csv(tmp_path / 'log.csv', header, [np.arange(len(header))])
+    with pytest.raises(RecordingError, match='log.csv: '):
+        import_log(log, URDF, tmp_path / 'bag')
+
+
+def test_a_long_csv_is_read_in_blocks_without_a_seam(tmp_path):
+    n = 20_001  # blocks of 10 000 rows
+    table = np.column_stack([np.arange(n) * 1e-3, np.arange(3 * n).reshape(n, 3)])
+    log = write_csv(tmp_path / 'log.csv', ['t', 'q1', 'q2', 'q3'], table)
+    channel = imported(tmp_path, log)
+    np.testing.assert_array_equal(channel.fields['position'], table[:, 1:])
+    np.testing.assert_array_equal(channel.stamp_ns, np.arange(n) * 1_000_000)
+
+
+def test_a_csv_without_header_is_read_by_the_names_of_its_columns(tmp_path):
+    """As UR logs come: time, positions, velocities, something else, currents."""
+    table = np.column_stack([np.arange(N) * 0.01, Q, V, np.ones(N), TAU])
+    path = tmp_path / 'log.csv'
+    np.savetxt(path, table, delimiter=',', fmt='%.17g')
+    channel = imported(tmp_path, path, columns='time q1..q3 v1..v3 - current1..current3')
+    np.testing.assert_array_equal(channel.fields['position'], Q)
+    np.testing.assert_array_equal(channel.fields['velocity'], V)
+    np.testing.assert_array_equal(channel.fields['effort'], TAU)
+    assert len(channel) == N and channel.stamp_ns[1] == 10 ** 7
+
+
+@pytest.mark.parametrize('columns, words', [
+    ('', 'no header line.*--columns'), ('time q1..q3 v1..v3', 'expected 7 as named; found 11')])
+def test_columns_that_are_not_named_or_too_few_are_said(tmp_path, columns, words):
+    path = tmp_path / 'log.csv'
+    np.savetxt(path, np.column_stack([np.arange(N), Q, V, np.ones(N), TAU]), delimiter=',')
+    with pytest.raises(RecordingError, match=words):
+        imported(tmp_path, path, columns=columns)
+    assert not (tmp_path / 'bag').exists()

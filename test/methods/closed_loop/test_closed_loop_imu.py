@@ -1,0 +1,59 @@
+"""What an IMU on a closed mechanism feels, against pinocchio's rigid body kinematics."""
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from test_closure import machine
+
+from ros_inertial_id.methods import METHODS
+from ros_inertial_id.methods.closed_loop.imu import imu_links, ImuMeasurementModel, on_clock
+
+closed_loop = METHODS['closed_loop']
+
+LINKS = {'slider_crank': 'rod_imu', 'parallelogram_arm': 'forearm_link'}
+
+
+def felt(mechanism, link, q, v, a):
+    """Return angular velocity and specific force (6,) of a link by pinocchio."""
+    model = mechanism.robot.pin_model
+    data = model.createData()
+    qs = np.concatenate([[np.cos(x), np.sin(x)] if model.joints[j + 1].nq == 2 else [x]
+                         for j, x in enumerate(q)])
+    pin.forwardKinematics(model, data, qs, v, a)
+    pin.updateFramePlacements(model, data)
+    frame = model.getFrameId(link)
+    omega = pin.getFrameVelocity(model, data, frame, pin.LOCAL).angular
+    acc = pin.getFrameClassicalAcceleration(model, data, frame, pin.LOCAL).linear
+    return np.concatenate([omega, acc - data.oMf[frame].rotation.T @ mechanism.gravity_base])
+
+
+@pytest.mark.parametrize('name', LINKS)
+def test_imu_feels_what_pinocchio_says_and_changes_as_its_slopes_say(name):
+    mechanism, link = machine(name), LINKS[name]
+    rng, count = np.random.default_rng(0), len(mechanism)
+    state = closed_loop.random_state(mechanism, 20, rng)
+    index = list(mechanism.independent)
+    motion = np.hstack([x[:, index] for x in (state.q, state.v, state.a)])
+    feel = ImuMeasurementModel(mechanism, [frame for _, frame in imu_links(mechanism, [f'/imu {link}'])])
+    base, slopes = feel.slopes(motion, state.q)
+    expected = [felt(mechanism, link, *x) for x in zip(state.q, state.v, state.a)]
+    np.testing.assert_allclose(base[:, 0], expected, atol=1e-8)
+    step = 1e-4 * rng.standard_normal(motion.shape)
+    there, _ = feel.slopes(motion + step, state.q)
+    back, _ = feel.slopes(motion - step, state.q)
+    along = np.einsum('nis,ns->ni', slopes[:, 0], step)
+    # Both differences are good to second order, forward ones in the slopes to first.
+    np.testing.assert_allclose(0.5 * (there - back)[:, 0], along,
+                               atol=1e-3 * np.abs(along).max())
+    assert slopes.shape == (20, 1, 6, 3 * count)
+
+
+def test_every_reading_counts_once_at_the_tick_next_to_it():
+    t = np.arange(5) * 0.1
+    predicted = np.column_stack([t, np.ones(5), np.zeros(5)])  # z = t: one coordinate
+    stamps = np.array([0.0, 0.06, 0.12, 0.31])
+    readings = stamps[:, None] + np.array([1.0, 2.0, 4.0, 8.0])[:, None]
+    H, residual, variance = on_clock(t, stamps, readings, np.array([2.0]), predicted)
+    np.testing.assert_allclose(residual[:, 0], [1.0, 3.0, np.nan, 8.0, np.nan])
+    np.testing.assert_allclose(variance[:, 0], [2.0, 1.0, np.nan, 2.0, np.nan])
+    np.testing.assert_array_equal(H[0], [[1.0, 0.0, 0.0]])

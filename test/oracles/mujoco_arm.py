@@ -1,0 +1,112 @@
+"""
+Recordings of arms that MuJoCo moves, for the tests of the estimation.
+
+Exact inverse dynamics of a smooth motion, noise as of real sensors on top: MuJoCo shares no code
+with what is tested, and the truth is known.
+"""
+
+from pathlib import Path
+import xml.etree.ElementTree as ET
+
+import numpy as np
+
+from ros_inertial_id.measurement.recording import Channel, Recording
+from ros_inertial_id.simulation.rigid_bodies import RigidBodies
+from ros_inertial_id.simulation.true_robot import parse, perturbed_urdf
+
+URDF = Path(__file__).parents[2] / 'urdf'
+DATA = Path(__file__).parents[3] / 'shared' / 'data'
+JOINT_STATE = 'sensor_msgs/msg/JointState'
+UPRIGHT = (0.0, 0.0, -9.81)
+
+
+def description(name):
+    """Return the text of one of our descriptions."""
+    return (URDF / f'{name}.urdf').read_text(encoding='utf-8')
+
+
+def joints_of(urdf):
+    """Return the names of the revolute joints of a URDF text."""
+    return tuple(j.get('name') for j in ET.fromstring(urdf).findall('joint')
+                 if j.get('type') in ('revolute', 'continuous', 'prismatic'))
+
+
+def true_urdf(urdf, seed, change=0.2):
+    """Return the URDF text of a robot that is near ``urdf`` but not the same."""
+    return perturbed_urdf(parse(urdf), np.random.default_rng(seed), change, change, change / 2)[0]
+
+
+def motion(joints, duration, rate, seed=0, period=10.0, harmonics=5, speed=1.5):
+    """Return t (N,), q, v, a (N, n): a random periodic motion of about ``speed`` [rad/s]."""
+    rng = np.random.default_rng(seed)
+    t = np.arange(int(duration * rate)) / rate
+    omega = 2 * np.pi / period * np.arange(1, harmonics + 1)[:, None]
+    size = rng.normal(size=(2, harmonics, joints))
+    size *= speed / np.sqrt((size ** 2).sum((0, 1))) / omega
+    angle = omega * t[:, None, None]
+    sin, cos = np.sin(angle), np.cos(angle)
+    q = rng.uniform(-0.5, 0.5, joints) + (size[0] * sin + size[1] * cos).sum(1)
+    v = (omega * (size[0] * cos - size[1] * sin)).sum(1)
+    a = (-omega ** 2 * (size[0] * sin + size[1] * cos)).sum(1)
+    return t, q, v, a
+
+
+def torque(urdf, q, v, a, gravity=UPRIGHT):
+    """Return the joint torques (N, n) of rigid bodies by MuJoCo."""
+    arm = RigidBodies(urdf, joints_of(urdf), gravity)
+    return np.array([arm.inverse(*state).copy() for state in zip(q, v, a)])
+
+
+def recording(names, t, q, v, tau, mounting=''):
+    """Return the Recording of joint states."""
+    stamps = np.round(t * 1e9).astype(np.int64)
+    channel = Channel('/joint_states', JOINT_STATE, stamps, stamps,
+                      {'position': q.copy(), 'velocity': v.copy(), 'effort': tau.copy()}, names)
+    return Recording({'/joint_states': channel}, mounting=mounting)
+
+
+def real(path, names):
+    """Return the Recording of one of the files of shared/data."""
+    data = np.load(DATA / path)
+    stamps = np.round(data['stamp_s'] * 1e9).astype(np.int64)
+    channel = Channel('/joint_states', JOINT_STATE, stamps, stamps,
+                      {'position': data['q'], 'velocity': data['v'], 'effort': data['tau']}, names)
+    return Recording({'/joint_states': channel}, provenance={'path': path})
+
+
+def problem(urdf, options, t, q, v, a, tau, folds=1):
+    """
+    Return (Problem with ``read``, list of Informations of ``folds`` stretches) of exact motion.
+
+    Columns are those of serial_arm with ``options``; of alternatives the first.
+    """
+    from ros_inertial_id.dynamics.robot_model import load_robot_model
+    from ros_inertial_id.estimation.estimators import Problem
+    from ros_inertial_id.estimation.nonlinear_parameters import alternatives
+    from ros_inertial_id.estimation.r_factors import RFactors
+    from ros_inertial_id.identification.mounting import structural_base
+    from ros_inertial_id.measurement.joints.kinematic_state import JointSpaceState
+    from ros_inertial_id.methods import METHODS
+    serial_arm = METHODS['serial_arm']
+    robot = load_robot_model(urdf)
+    columns = serial_arm.parameters(robot, options)
+    later = {k for ks in alternatives(columns).values() for k in ks[1:]}
+    base = structural_base(serial_arm, [robot],
+                           tuple(p for k, p in enumerate(columns) if k not in later))
+
+    def read(parameters, part=slice(None)):
+        state = JointSpaceState(t[part], 0, q[part], v[part], a[part], tau[part], tau[part])
+        return serial_arm.regress(state, robot, parameters)
+
+    keep = np.full(len(base.parameters), -1)
+    keep[base.independent] = np.arange(len(base))
+    bounds = np.linspace(0, len(t), folds + 1).astype(int)
+    parts = []
+    for low, high in zip(bounds[:-1], bounds[1:]):
+        parts.append(RFactors(len(base)))
+        for block in read(base.parameters, slice(low, high)):
+            parts[-1].accumulate(block, keep)
+    total = parts[0]
+    for part in parts[1:]:
+        total = total.merge(part)
+    return Problem(total, base, {}, read), parts

@@ -1,0 +1,49 @@
+"""Closed mechanisms moved by MuJoCo, and Recordings of their encoders and motors."""
+
+import pathlib
+
+import numpy as np
+
+from ros_inertial_id.measurement.recording import Channel, Recording
+from ros_inertial_id.simulation.closed_mechanism import ClosedMechanism
+
+URDF = pathlib.Path(__file__).parents[2] / 'urdf'
+STEP = 1e-4  # [s]: half of it is the lag of velocities in the integration
+
+
+def description(name):
+    return (URDF / f'{name}.urdf').read_text()
+
+
+def encoder_recording(urdf, closures, start, reference, gains, duration, noise, seed, **forces):
+    """
+    Return the Recording of the motors of a mechanism that follow a reference, at 1 kHz.
+
+    start : {joint: position} assembled; reference : {joint: t -> position}
+    gains : (proportional, derivative); noise : (position [rad], torque [N m])
+    forces : of ClosedMechanism (dry, spring, rest, damping)
+    """
+    rig = ClosedMechanism(urdf, closures, step=STEP, **forces)
+    rig.place(start)
+    motors = [rig.joint_names.index(joint) for joint in reference]
+    paths, t, q, tau = list(reference.values()), [], [], []
+    for k in range(int(duration / STEP)):
+        now = k * STEP
+        position, rate = rig.data.qpos[motors], rig.data.qvel[motors]
+        wanted = np.array([path(now) for path in paths])
+        ahead = np.array([path(now + STEP) for path in paths])
+        torque = gains[0] * (wanted - position) + gains[1] * ((ahead - wanted) / STEP - rate)
+        if k % 10 == 0:
+            t.append(now)
+            q.append(position.copy())
+            tau.append(torque)
+        rig.apply(dict(zip(motors, torque)))
+        rig.step()
+    rng = np.random.default_rng(seed)
+    t, q, tau = (np.array(x) for x in (t, q, tau))
+    stamps = np.round(t * 1e9).astype(np.int64)
+    fields = {'position': q + noise[0] * rng.standard_normal(q.shape),
+              'effort': tau + noise[1] * rng.standard_normal(q.shape)}
+    channel = Channel('/joint_states', 'sensor_msgs/msg/JointState', stamps, stamps.copy(),
+                      fields, tuple(reference))
+    return Recording({'/joint_states': channel}, urdf, 'upright', {'path': 'mujoco'})

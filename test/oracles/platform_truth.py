@@ -1,0 +1,128 @@
+"""Rigs of the suspended platform with known truth: Table 1 of suspended_platform, and a leg."""
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+import yaml
+
+from ros_inertial_id.simulation.platform import (PlatformOptions, PlatformRig, SimulatedLink,
+                                                 Springs)
+
+
+def turned(axis, degrees):
+    """Return the rotation (3, 3) about x, y or z."""
+    return Rotation.from_euler(axis, degrees, degrees=True).as_matrix()
+
+
+def cloud(prefix, places):
+    """Return {marker: place}."""
+    return {f'{prefix}{k}': np.array(p, dtype=float) for k, p in enumerate(places)}
+
+
+STIFFNESS = np.diag([5000.0, 5500.0, 16000.0, 700.0, 800.0, 600.0])
+STIFFNESS[0, 4] = STIFFNESS[4, 0] = 150.0
+STIFFNESS[1, 3] = STIFFNESS[3, 1] = -120.0
+STIFFNESS[2, 3] = STIFFNESS[3, 2] = 80.0
+SPRINGS = Springs(STIFFNESS, np.diag([12.0, 12.0, 25.0, 2.0, 2.0, 2.0]),
+                  np.array([0.0, 0.0, 25.0 * 9.81, 0.0, 0.0, 0.0]))
+PLATFORM = SimulatedLink(
+    'platform', 25.0, np.array([0.01, -0.005, -0.02]), np.diag([1.6, 1.5, 2.9]),
+    layout=cloud('p', [[0.5, 0, 0], [0.35, 0.35, 0.03], [0, 0.5, 0], [-0.35, 0.35, 0.03],
+                       [-0.5, 0, 0], [-0.35, -0.35, 0.03], [0, -0.5, 0], [0.35, -0.35, 0.03],
+                       [0.2, 0.1, 0.6], [-0.25, -0.1, 0.55], [0.1, -0.3, 0.5],
+                       [-0.1, 0.2, 0.62]]))
+LINK0 = SimulatedLink(
+    'link0', 65.921, np.array([0.0, -0.3072, -0.1152]),
+    np.array([[1.8506, -0.0081, -0.0024], [-0.0081, 1.4892, -0.1659],
+              [-0.0024, -0.1659, 1.4157]]), position=np.array([0.0, 0.25, 0.25]))
+LINK1 = SimulatedLink(
+    'link1', 14.896, np.array([0.0, 0.0217, -0.1747]),
+    np.array([[0.0774, 0, 0], [0, 0.1020, 0.0041], [0, 0.0041, 0.0458]]), kind='spherical',
+    layout=cloud('q', [[0.1, 0.1, -0.05], [-0.1, 0.1, -0.05], [0.1, -0.1, -0.05],
+                       [-0.1, -0.1, -0.05], [0.1, 0.08, -0.3], [-0.1, 0.08, -0.32],
+                       [0.09, -0.1, -0.35], [-0.1, -0.1, -0.3]]))
+TWO_LINKS = (PLATFORM, LINK0, LINK1)
+POSTURES = ([turned('x', 0)], [turned('x', -35)], [turned('y', -90)],
+            [turned('z', 90) @ turned('x', 30)])
+LOOSE = ([turned('x', 50)], [turned('y', 50)])
+_LEG = [[0.1, 0.1, -0.05], [-0.1, 0.1, -0.08], [0.1, -0.1, -0.15], [-0.1, -0.1, -0.3],
+        [0.1, 0.08, -0.3], [-0.1, 0.08, -0.32]]
+_FOOT = [[0.06, 0.1, -0.05], [-0.06, 0.1, -0.03], [0.06, -0.06, -0.05], [-0.06, -0.06, -0.03],
+         [0.05, 0.15, 0.03], [-0.05, 0.16, 0.02]]
+LEG = (PLATFORM, LINK0,
+       SimulatedLink('thigh', 8.0, np.array([0, 0.01, -0.19]), np.diag([0.14, 0.14, 0.03]),
+                     'spherical', friction=1.5, layout=cloud('t', _LEG)),
+       SimulatedLink('shank', 3.5, np.array([0, 0, -0.18]), np.diag([0.045, 0.045, 0.006]),
+                     'revolute', axis=np.array([1.0, 0, 0]), position=np.array([0, 0, -0.42]),
+                     friction=0.6, layout=cloud('s', 0.8 * np.array(_LEG))),
+       SimulatedLink('foot', 1.1, np.array([0, 0.06, -0.03]), np.diag([0.005, 0.0015, 0.005]),
+                     'spherical', position=np.array([0, 0, -0.40]), friction=0.08,
+                     layout=cloud('f', _FOOT)))
+
+
+def ten(link):
+    """Return the ten standard parameters of a SimulatedLink about its frame (Steiner)."""
+    c = link.center
+    inertia = link.inertia + link.mass * (c @ c * np.eye(3) - np.outer(c, c))
+    return np.concatenate([[link.mass], link.mass * c,
+                           inertia[[0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]]])
+
+
+def description(links, calibrated=True):
+    """Return the YAML description; without what only calibration finds unless ``calibrated``."""
+    def plain(x):
+        return np.asarray(x, dtype=float).tolist()
+
+    platform = {'markers': '/markers',
+                'layout': {k: plain(v) for k, v in links[0].layout.items()}}
+    if calibrated:
+        platform |= {'stiffness': plain(SPRINGS.stiffness), 'preload': plain(SPRINGS.preload),
+                     'inertial': plain(ten(links[0]))}
+    entries = {}
+    for parent, link in zip(links, links[1:]):
+        entry = {'parent': parent.name, 'joint': link.kind, 'position': plain(link.position)}
+        if link.kind != 'fixed':
+            entry |= {'markers': '/markers', 'axis': plain(link.axis),
+                      'layout': {k: plain(v) for k, v in link.layout.items()}}
+        entries[link.name] = entry
+    return yaml.safe_dump({'platform': platform, 'links': entries,
+                           'mass': float(sum(link.mass for link in links[1:]))}, sort_keys=False)
+
+
+def record(links, posture, duration, seed, held=True, noise=3e-4, stop=None):
+    """Return a Recording of links (after the first, which is bolted) in a posture."""
+    rig = PlatformRig(links, SPRINGS, [None, *posture], held,
+                      PlatformOptions(seed=seed, marker_noise=noise), stop)
+    return rig.record(duration)
+
+
+def loaded(added, duration, seed):
+    """Return (Recording, ten parameters) of the platform with a known (mass, place) on it."""
+    links, pi = [PLATFORM], np.zeros(10)
+    if added:
+        weight = SimulatedLink('weight', added[0], np.array(added[1]), np.diag([0.3, 0.3, 0.5]))
+        links.append(weight)
+        pi = ten(weight)
+    rig = PlatformRig(links, SPRINGS, [None] * (len(links) - 1), True, PlatformOptions(seed=seed))
+    return rig.record(duration), pi
+
+
+def truth(model, links):
+    """Return [(value, standard error, truth)] of a model's base entries of the links."""
+    known = {f'{s}{k}': v for k, link in enumerate(links[1:]) for s, v in zip(
+        ('m', 'mcx', 'mcy', 'mcz', 'Ixx', 'Ixy', 'Iyy', 'Ixz', 'Iyz', 'Izz'), ten(link))}
+    out = []
+    for entry in model.base:
+        if entry['unit'] not in ('kg m', 'kg m^2'):
+            continue
+        total, sign = 0.0, 1.0
+        words, factor = entry['expression'].split(), 1.0
+        for word in words:
+            if word in '+-':
+                sign = -1.0 if word == '-' else 1.0
+            elif word in known:
+                total += sign * factor * known[word]
+                factor = 1.0
+            else:
+                factor = float(word)
+        out.append((entry['value'], entry['standard_error'], total))
+    return out

@@ -1,0 +1,122 @@
+"""Currents become torques by a known load or a known gain, and by nothing less."""
+
+from dataclasses import replace
+
+import mujoco_arm
+import numpy as np
+import pytest
+
+from ros_inertial_id.errors import ConfigError, EstimationError
+from ros_inertial_id.identification.identify import identify
+from ros_inertial_id.identification.settings import options_class
+from ros_inertial_id.procedures.drive_gains import identify_drive_gains, load_parameters
+
+MASS, CENTER, INERTIA = 4.0, np.array([0.25, 0.04, 0.03]), np.diag([0.01, 0.012, 0.014])
+EMPTY = np.zeros(10)
+
+
+def gains():
+    """Return torque per current of the three joints [N m/A]."""
+    return np.array([12.0, 8.0, 3.5])
+
+
+def loaded(urdf):
+    """Return the URDF text with the known load on the last link."""
+    center = ' '.join(str(x) for x in CENTER)
+    ixx, iyy, izz = np.diag(INERTIA)
+    return urdf.replace('</robot>', f'''<link name="load"><inertial><origin xyz="{center}"/>
+      <mass value="{MASS}"/><inertia ixx="{ixx}" ixy="0" ixz="0" iyy="{iyy}" iyz="0" izz="{izz}"/>
+      </inertial></link><joint name="grip" type="fixed"><parent link="link3"/>
+      <child link="load"/></joint></robot>''')
+
+
+def record(urdf, seed, noise=0.02):
+    """Return the Recording of currents [A] of an arm with friction."""
+    names = tuple(n for n in mujoco_arm.joints_of(urdf) if n != 'grip')
+    rng = np.random.default_rng(seed)
+    t, q, v, a = mujoco_arm.motion(3, 20, 200, seed=5, speed=1.0)
+    tau = mujoco_arm.torque(urdf, q, v, a) + 0.8 * np.tanh(v / 0.02) + 0.5 * v
+    current = tau / gains() + noise * rng.normal(size=v.shape)
+    return mujoco_arm.recording(names, t, q + 1e-5 * rng.normal(size=q.shape),
+                                v + 1e-3 * rng.normal(size=v.shape), current)
+
+
+def options():
+    """Return options with viscous and Coulomb friction."""
+    return replace(options_class('serial_arm')(), friction=('viscous', 'coulomb'),
+                   coulomb_width=0.02)
+
+
+@pytest.fixture(scope='module')
+def arm():
+    """Return (URDF, true URDF)."""
+    urdf = mujoco_arm.description('arm3')
+    return urdf, mujoco_arm.true_urdf(urdf, 6)
+
+
+def test_a_known_load_gives_gains_within_their_errors(arm):
+    urdf, true = arm
+    load, z = load_parameters(MASS, CENTER, INERTIA), []
+    for seed in range(6):
+        found = identify_drive_gains([(record(true, seed), EMPTY),
+                                      (record(loaded(true), 100 + seed), load)],
+                                     options(), urdf=urdf)
+        value, error = (np.array(list(x.values())) for x in (found.gains, found.gain_errors))
+        np.testing.assert_allclose(value, gains(), rtol=0.01)
+        z += list((value - gains()) / error)
+    assert 0.4 < np.sqrt(np.mean(np.square(z))) < 1.8  # 18 values, three of a run not independent
+
+
+def test_one_gain_of_the_datasheet_gives_the_others(arm):
+    urdf, true = arm
+    found = identify_drive_gains([(record(true, 1), EMPTY)], options(), urdf=urdf,
+                                 known={'joint2': 8.0})
+    assert found.gains['joint2'] == 8.0 and found.gain_errors['joint2'] == 0.0
+    for k, joint in ((0, 'joint1'), (2, 'joint3')):
+        assert found.gains[joint] == pytest.approx(gains()[k], rel=0.02)
+        assert abs(found.gains[joint] - gains()[k]) < 4 * found.gain_errors[joint]
+
+
+def test_gains_turn_currents_into_the_torques_of_a_plain_identification(arm):
+    urdf, true = arm
+    load = load_parameters(MASS, CENTER, INERTIA)
+    bare = record(true, 2)
+    found = identify_drive_gains([(bare, EMPTY), (record(loaded(true), 3), load)], options(),
+                                 urdf=urdf)
+    drive = replace(options(), effort_kind='current', estimator='weighted',
+                    drive_gain=tuple(found.gains.values()))
+    model = identify([bare], drive, urdf=urdf).model
+    values = np.array([entry['value'] for entry in model.base])
+    assert np.abs(values - found.params).max() < 0.02 * np.abs(values).max()
+
+
+def test_without_load_and_gain_it_says_what_cannot_be_known(arm):
+    urdf, true = arm
+    with pytest.raises(EstimationError, match='cannot be known.*ratios.*known load'):
+        identify_drive_gains([(record(true, 4), EMPTY)], options(), urdf=urdf)
+
+
+def test_a_gain_of_a_joint_that_is_not_there_is_refused(arm):
+    urdf, true = arm
+    with pytest.raises(EstimationError, match='elbow.*joint1, joint2, joint3'):
+        identify_drive_gains([(record(true, 4), EMPTY)], options(), urdf=urdf,
+                             known={'elbow': 1.0})
+
+
+def test_a_load_without_mass_is_refused():
+    with pytest.raises(ConfigError, match='above 0 kg'):
+        load_parameters(0.0, CENTER)
+
+
+def test_joints_that_nothing_couples_to_a_known_gain_are_named():
+    sliders = '<robot name="gantry"><link name="base"/>' + ''.join(
+        f'<link name="l{k}"><inertial><mass value="2"/><inertia ixx="0.1" iyy="0.1" izz="0.1" '
+        f'ixy="0" ixz="0" iyz="0"/></inertial></link><joint name="j{k}" type="continuous">'
+        f'<parent link="base"/><child link="l{k}"/><origin xyz="0 {k} 0"/><axis xyz="1 0 0"/>'
+        f'</joint>' for k in (1, 2)) + '</robot>'
+    t, q, v, a = mujoco_arm.motion(2, 20, 100, speed=1.0)
+    tau = mujoco_arm.torque(sliders, q, v, a)
+    recording = mujoco_arm.recording(('j1', 'j2'), t, q, v, tau)
+    with pytest.raises(EstimationError, match='do not tell the gains.*j2'):
+        identify_drive_gains([(recording, EMPTY)], replace(options(), friction=()),
+                             urdf=sliders, known={'j1': 1.0})

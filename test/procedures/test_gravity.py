@@ -1,0 +1,108 @@
+"""Gravity's direction is found within its stated error; its sign only as far as it is known."""
+
+from dataclasses import replace
+
+import mujoco_arm
+import numpy as np
+import pytest
+
+from ros_inertial_id.errors import ConfigError, EstimationError
+from ros_inertial_id.identification.settings import options_class
+from ros_inertial_id.procedures.gravity import identify_gravity
+
+LAWS = ('viscous', 'coulomb', 'offset')
+
+
+def options():
+    """Return options with the friction of the simulated arm and an offset."""
+    return replace(options_class('serial_arm')(), friction=LAWS, coulomb_width=0.01)
+
+
+def record(urdf, direction, seed, noise=0.1, speed=1.0, duration=20):
+    """Return the Recording of an arm with friction and noise under gravity along a direction."""
+    names, rng = mujoco_arm.joints_of(urdf), np.random.default_rng(seed)
+    t, q, v, a = mujoco_arm.motion(len(names), duration, 100, seed=seed, speed=speed)
+    tau = mujoco_arm.torque(urdf, q, v, a, 9.81 * np.asarray(direction))
+    tau += 0.5 * np.tanh(v / 0.01) + 0.5 * v + noise * rng.normal(size=v.shape)
+    return mujoco_arm.recording(names, t, q + 1e-5 * rng.normal(size=q.shape),
+                                v + 1e-3 * rng.normal(size=q.shape), tau)
+
+
+def test_direction_is_within_its_interval_in_19_of_20_random_mountings():
+    urdf, inside, errors = mujoco_arm.description('franka'), 0, []
+    for seed in range(20):
+        direction = np.random.default_rng(500 + seed).normal(size=3)
+        direction /= np.linalg.norm(direction)
+        recording = record(mujoco_arm.true_urdf(urdf, seed), direction, seed)
+        found = identify_gravity([recording], options(), urdf=urdf)
+        inside += found.contains(direction)
+        errors.append(np.degrees(np.arccos(min(1.0, direction @ found.direction)))
+                      / found.standard_error_deg)
+        assert np.linalg.norm(found.gravity_base) == pytest.approx(9.81)
+        assert found.standard_error_deg < 0.2
+        assert found.sign['decided_by'] == 'nominal' and not found.sign['ambiguous']
+    assert inside >= 19
+    # Not by intervals that are too wide: a typical error is about one standard error.
+    assert np.median(errors) > 0.3
+
+
+def test_the_antipode_is_reported_when_no_prior_is_given():
+    urdf = mujoco_arm.description('franka')
+    direction = np.array([0.6, 0.0, -0.8])
+    found = identify_gravity([record(urdf, direction, 1)], options(), urdf=urdf, prior='none')
+    assert found.sign['ambiguous'] and found.sign['decided_by'] == 'data'
+    assert found.antipode @ found.direction < -0.9
+    assert found.relative_percent[1] > found.relative_percent[0]
+
+
+def test_slow_motion_weakens_the_evidence_for_the_sign():
+    urdf, strength = mujoco_arm.description('franka'), {}
+    for speed in (1.0, 0.1):
+        recording = record(urdf, (0.0, 0.6, -0.8), 2, speed=speed, duration=30)
+        found = identify_gravity([recording], options(), urdf=urdf, prior='none')
+        strength[speed] = abs(found.sign['evidence_nats']['data'])
+    assert strength[0.1] < 0.1 * strength[1.0]
+
+
+def test_a_given_half_space_decides_the_sign_and_says_how_it_fits():
+    urdf = mujoco_arm.description('franka')
+    direction = np.array([0.0, 0.6, -0.8])
+    recording = record(urdf, direction, 3)
+    right = identify_gravity([recording], options(), urdf=urdf, prior=(0, 0, -1))
+    wrong = identify_gravity([recording], options(), urdf=urdf, prior=(0, 0, 1))
+    assert right.direction @ direction > 0.999 and wrong.direction @ direction < -0.9
+    assert right.sign['evidence_nats']['data'] > 0.0 > wrong.sign['evidence_nats']['data']
+    assert right.sign['evidence_nats']['nominal'] > 0.0 > wrong.sign['evidence_nats']['nominal']
+
+
+def test_two_recordings_of_one_mounting_are_surer_than_one():
+    urdf = mujoco_arm.description('arm3')
+    both = [record(urdf, (0.8, 0.0, -0.6), seed) for seed in (4, 5)]
+    one = identify_gravity(both[:1], options(), urdf=urdf)
+    two = identify_gravity(both, options(), urdf=urdf)
+    assert two.standard_error_deg < one.standard_error_deg
+    assert two.contains((0.8, 0.0, -0.6), 0.999)
+
+
+def test_a_wrong_prior_word_is_refused():
+    urdf = mujoco_arm.description('arm3')
+    with pytest.raises(ConfigError, match="found 'down'.*nominal, none"):
+        identify_gravity([record(urdf, (0, 0, -1), 0)], options(), urdf=urdf, prior='down')
+
+
+def test_torques_that_are_noise_have_no_gravity():
+    urdf = mujoco_arm.description('arm3')
+    names, rng = mujoco_arm.joints_of(urdf), np.random.default_rng(0)
+    t, q, v, a = mujoco_arm.motion(3, 20, 100)
+    recording = mujoco_arm.recording(names, t, q, v, rng.normal(size=q.shape))
+    with pytest.raises(EstimationError, match='no direction of gravity explains'):
+        identify_gravity([recording], options(), urdf=urdf)
+
+
+@pytest.mark.skipif(not mujoco_arm.DATA.is_dir(), reason='shared/data is not here')
+def test_a_real_upright_robot_is_upright():
+    urdf = (mujoco_arm.DATA / 'panda' / 'panda.urdf').read_text()
+    recording = mujoco_arm.real('panda/excitation.npz', tuple(f'panda_joint{i}'
+                                                              for i in range(1, 8)))
+    found = identify_gravity([recording], options_class('serial_arm')(), urdf=urdf)
+    assert found.direction @ (0, 0, -1) > np.cos(np.radians(1.0))

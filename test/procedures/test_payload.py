@@ -1,0 +1,104 @@
+"""A load is weighed with errors that cover, and what is not seen is not claimed."""
+
+from dataclasses import replace
+
+import mujoco_arm
+import numpy as np
+import pytest
+
+from ros_inertial_id.errors import EstimationError, RobotModelError
+from ros_inertial_id.identification.identify import identify
+from ros_inertial_id.identification.settings import options_class
+from ros_inertial_id.procedures.payload import identify_payload
+
+MASS, CENTER = 2.0, np.array([0.02, -0.03, 0.06])
+INERTIA = np.diag([0.006, 0.005, 0.004])
+NOISE = 0.1  # N m
+
+
+def loaded(urdf, last, offset='0 0 0.107'):
+    """Return the URDF text with 2 kg fixed to the last link, at a flange ``offset`` from it."""
+    ixx, iyy, izz = np.diag(INERTIA)
+    center = ' '.join(str(x) for x in CENTER)
+    return urdf.replace('</robot>', f'''<link name="load"><inertial><origin xyz="{center}"/>
+      <mass value="{MASS}"/><inertia ixx="{ixx}" ixy="0" ixz="0" iyy="{iyy}" iyz="0" izz="{izz}"/>
+      </inertial></link><joint name="grip" type="fixed"><parent link="{last}"/>
+      <child link="load"/><origin xyz="{offset}"/></joint></robot>''')
+
+
+def record(urdf, seed, duration=20):
+    """Return the Recording of an arm with friction and noise."""
+    names, rng = mujoco_arm.joints_of(urdf), np.random.default_rng(seed)
+    names = tuple(n for n in names if n != 'grip')
+    t, q, v, a = mujoco_arm.motion(len(names), duration, 200, seed=1, speed=1.0)
+    tau = mujoco_arm.torque(urdf, q, v, a) + 0.5 * np.tanh(v / 0.02) + 0.5 * v
+    tau += NOISE * rng.normal(size=v.shape)
+    return mujoco_arm.recording(names, t, q + 1e-5 * rng.normal(size=q.shape),
+                                v + 1e-3 * rng.normal(size=v.shape), tau)
+
+
+@pytest.fixture(scope='module')
+def franka():
+    """Return (URDF, true URDF, model of the bare arm)."""
+    urdf = mujoco_arm.description('franka')
+    true = mujoco_arm.true_urdf(urdf, 2)
+    options = replace(options_class('serial_arm')(), friction=('viscous', 'coulomb', 'offset'))
+    return urdf, true, identify([record(true, 0)], options, urdf=urdf).model
+
+
+def test_two_kilograms_are_weighed_within_the_bars_and_the_stated_errors(franka):
+    _, true, model = franka
+    z = []
+    for seed in range(5):
+        found = identify_payload(model, [record(loaded(true, 'fr3_link7'), 10 + seed)])
+        center = found.center_of_mass - [0.0, 0.0, 0.107]  # given from the joint of link 7
+        assert abs(found.mass - MASS) < 0.01 * MASS
+        assert np.linalg.norm(center - CENTER) < 0.003
+        z += [(found.mass - MASS) / found.mass_error,
+              *((center - CENTER) / found.center_of_mass_error),
+              *np.diag((found.inertia - INERTIA) / found.inertia_error)]
+    # 35 values, those of one model not independent: a root mean square near one.
+    assert 0.3 < np.sqrt(np.mean(np.square(z))) < 1.7 and np.abs(z).max() < 4.5
+
+
+def test_numbers_are_given_in_the_frame_that_is_asked_for(franka):
+    urdf, true, _ = franka
+    flange = ('<link name="tool"/><joint name="f" type="fixed"><parent link="fr3_link7"/>'
+              '<child link="tool"/><origin xyz="0 0 0.107" rpy="0 0 1.5707963267948966"/></joint>'
+              '</robot>')
+    options = replace(options_class('serial_arm')(), friction=('viscous', 'coulomb', 'offset'))
+    model = identify([record(true, 0)], options, urdf=urdf.replace('</robot>', flange)).model
+    found = identify_payload(model, [record(loaded(true, 'fr3_link7'), 1)], frame='tool')
+    turned = [CENTER[1], -CENTER[0], CENTER[2]]  # a quarter turn about z
+    np.testing.assert_allclose(found.center_of_mass, turned, atol=0.003)
+    assert found.frame == 'tool'
+    with pytest.raises(RobotModelError, match='not fixed to fr3_link7.*tool'):
+        identify_payload(model, [record(true, 0)], frame='fr3_link2')
+
+
+def test_an_empty_hand_is_no_load(franka):
+    _, true, model = franka
+    with pytest.raises(EstimationError, match='no payload is seen'):
+        identify_payload(model, [record(true, 5)])
+
+
+def test_a_link_that_does_not_exist_is_refused(franka):
+    _, true, model = franka
+    with pytest.raises(RobotModelError, match='fr3_link1'):
+        identify_payload(model, [record(true, 5)], link='hand')
+
+
+def test_a_vertical_axis_hides_the_height_of_the_load():
+    urdf = mujoco_arm.description('arm2')
+    options = replace(options_class('serial_arm')(), friction=())
+    planar = urdf.replace('rpy="-1.5707963267948966 0 0"', 'rpy="0 0 0"')
+    names = mujoco_arm.joints_of(planar)
+    t, q, v, a = mujoco_arm.motion(2, 20, 100, speed=1.0)
+
+    def taken(text):
+        return mujoco_arm.recording(names, t, q, v, mujoco_arm.torque(text, q, v, a))
+
+    model = identify([taken(planar)], options, urdf=planar).model
+    with pytest.raises(EstimationError, match='no payload is seen'):
+        # Two coincident vertical axes show the load's inertia about them, not its mass.
+        identify_payload(model, [taken(loaded(planar, 'link2', '0 0 0.1'))])

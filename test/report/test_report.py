@@ -1,0 +1,334 @@
+"""The report tells what the model holds, no more, and needs nothing but itself."""
+
+from dataclasses import replace
+from html.parser import HTMLParser
+import re
+import subprocess
+import sys
+
+import mujoco_arm
+import numpy as np
+import pytest
+import slider_crank_lagrangian as crank
+
+from ros_inertial_id.dynamics.regressor import RegressorBlock, RowGroup
+from ros_inertial_id.identification.identify import identify
+from ros_inertial_id.identification.model import IdentifiedModel
+from ros_inertial_id.identification.settings import options_class
+from ros_inertial_id.report import summary, verdict, write_report
+from ros_inertial_id.report.curves import curves, friction_curves
+from ros_inertial_id.report.digits import significant, with_error
+from ros_inertial_id.report.knowledge import evaluate, NOT
+
+OPTIONS = options_class('serial_arm')(cutoff=8.0)
+VISCOUS, COULOMB, OFFSET = 0.8, 0.5, -0.2
+FAST, SLOW = 1.5, 0.6  # [rad/s]
+
+
+def record(name='arm2', seed=0, speed=FAST, still=(), mounting='', gravity=mujoco_arm.UPRIGHT):
+    """Return a Recording of a noisy arm with friction that is not quite as described."""
+    urdf = mujoco_arm.description(name)
+    joints = mujoco_arm.joints_of(urdf)
+    t, q, v, a = mujoco_arm.motion(len(joints), 10.0, 200.0, seed=seed, speed=speed)
+    for joint in still:
+        q[:, joint], v[:, joint], a[:, joint] = 0.5, 0.0, 0.0
+    tau = mujoco_arm.torque(mujoco_arm.true_urdf(urdf, 3), q, v, a, gravity)
+    tau += VISCOUS * v + COULOMB * np.tanh(v / 0.02) + OFFSET
+    tau += 0.05 * np.random.default_rng(seed).normal(size=tau.shape)
+    recording = mujoco_arm.recording(joints, t, q, v, tau, mounting)
+    return replace(recording, robot_description=urdf, provenance={'path': f'bag {seed} & more'})
+
+
+@pytest.fixture(scope='module')
+def good():
+    """Return the Identification of two recordings, validated by a third."""
+    return identify([record(), record(seed=1)], OPTIONS, validate=[record(seed=2)])
+
+
+@pytest.fixture(scope='module')
+def poor():
+    """Return the Identification of an arm whose second joint was held still."""
+    options = replace(OPTIONS, estimator='weighted')
+    return identify([record(still=(1,))], options)
+
+
+class Page(HTMLParser):
+    """The rows of all tables as texts, the attributes that refer to something, all text."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.rows, self.references, self.tags, self.words, self._in = [], [], set(), [], False
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.add(tag)
+        self.references += [v for k, v in attributes if k in ('src', 'href', 'xlink:href')]
+        if tag == 'tr':
+            self.rows.append([])
+        self._in = tag in ('td', 'th') or self._in and tag not in ('tr', 'table')
+        if tag in ('td', 'th'):
+            self.rows[-1].append('')
+
+    def handle_endtag(self, tag):
+        self._in = self._in and tag not in ('td', 'th')
+
+    def handle_data(self, data):
+        self.words.append(data)
+        if self._in:
+            self.rows[-1][-1] += data
+
+    def row(self, *begin):
+        """Return the one row that begins with these cells."""
+        found = [row for row in self.rows if tuple(row[:len(begin)]) == begin]
+        assert len(found) == 1, (begin, found)
+        return found[0]
+
+
+def page(identification, folder):
+    return Page(write_report(identification, folder / 'report.html').read_text('utf-8'))
+
+
+@pytest.fixture(scope='module')
+def good_page(good, tmp_path_factory):
+    return page(good, tmp_path_factory.mktemp('good'))
+
+
+def test_report_refers_to_nothing_outside_itself(good, tmp_path):
+    path = write_report(good, tmp_path / 'report.html')
+    text = path.read_text('utf-8')
+    found = Page(text)
+    assert found.references
+    assert all(r.startswith(('#', 'data:')) for r in found.references)
+    assert not {'link', 'script', 'iframe', 'object'} & found.tags
+    assert not re.search(r'@import|url\(\s*["\']?(?!#)', text)
+    assert len(text) < 3e6
+
+
+def test_table_gives_every_base_parameter_to_the_digits_of_its_error(good, good_page):
+    for entry in good.model.base:
+        row = good_page.row(entry['name'], entry['expression'])
+        value, error = (float(x) for x in row[2].rstrip(' !').split(' ± '))
+        assert value == pytest.approx(entry['value'], abs=0.05 * entry['standard_error'])
+        assert error == pytest.approx(entry['standard_error'], rel=0.05)
+        assert row[4] == entry['unit'].replace('^2', '²')
+
+
+def test_table_of_residuals_is_that_of_the_model(good, good_page):
+    found, s = good_page, good.model.statistics
+    fits = [s[part][kind] for part in ('training', 'validation') for kind in ('filtered', 'raw')]
+    for joint in good.model.robot['joints']:
+        rows = [row for row in found.rows if row[0] == joint and 'samples' in row[-1]]
+        assert rows[0][1:5] == [f"{fit['rms'][joint]:#.3g}" for fit in fits]
+    assert [cell.rstrip(' %') for cell in found.row('relative')[1:5]] == [
+        significant(fit['relative_percent']) for fit in fits]
+    assert found.row('samples', str(fits[0]['samples']))[3] == str(fits[2]['samples'])
+
+
+def test_report_tells_where_the_data_came_from(good_page):
+    paths = [row[1] for row in good_page.rows if row and row[0] == 'path']
+    assert paths == ['bag 0 & more', 'bag 1 & more', 'bag 2 & more']
+    assert good_page.row('low-pass cutoff')[1] == '8.00 Hz'
+
+
+def test_no_number_is_given_for_what_the_data_do_not_determine(poor, tmp_path):
+    found = page(poor, tmp_path)
+    undetermined = [entry for entry in poor.model.base if not entry['determined']]
+    # The joint never moved: nothing shows its viscous friction, nor its inertia.
+    assert 'fv2' in [entry['name'] for entry in undetermined]
+    for entry in undetermined:
+        assert found.row(entry['name'], entry['expression'])[2] == 'not determined by the data'
+    friction, = (row for row in found.rows if row[0] == 'joint2'
+                 and 'not determined by the data' in row)
+    assert friction[1:] == ['not determined by the data'] * 3 + ['']  # and no step's width
+    assert any(text.startswith('Not determined by the data') and 'fv2' in text
+               for text in verdict(poor.model))
+    assert NOT in summary(poor.model)
+
+
+def test_report_of_a_model_without_validation_says_so(poor, tmp_path):
+    assert verdict(poor.model)[0].startswith('No validation recording')
+    assert not any('validation' in row[0] for row in page(poor, tmp_path).rows if row)
+
+
+def test_model_read_from_its_file_gives_the_same_report(good, poor, good_page, tmp_path):
+    for result in (good, poor):
+        model = IdentifiedModel.from_yaml(result.model.to_yaml())
+        assert summary(model) == summary(result.model)
+    read = IdentifiedModel.from_yaml(good.model.to_yaml())
+    assert page(replace(good, model=read), tmp_path).rows == good_page.rows
+
+
+def test_verdict_names_what_a_tilted_mounting_would_show(good):
+    told, = (text for text in verdict(good.model) if text.startswith('No motion under'))
+    # Gravity along the first axis hides the first moments across it (the second body's along
+    # the common normal joins them).
+    assert 'mcx1, mcyR1' in told
+    wall = record(mounting='gravity 0 9.81 0', gravity=(0.0, 9.81, 0.0))
+    tilted = identify([wall], OPTIONS).model
+    assert not any(text.startswith('No motion under') for text in verdict(tilted))
+
+
+def test_verdict_says_how_fast_the_joints_were_when_speed_is_lacking():
+    model = identify([record(speed=0.2)], OPTIONS).model
+    told, = (text for text in verdict(model) if text.startswith('Faster motion'))
+    top = [max(map(abs, model.validity_range[joint]['v'])) for joint in model.robot['joints']]
+    assert f'{min(top):.2g} to {max(top):.2g} rad/s' in told
+    assert f'{100 * min(top) / 3.0:.0f} to {100 * max(top) / 3.0:.0f} % of limits' in told
+    assert 'below half: all' in told
+
+
+def changed(model, name, **values):
+    base = [dict(entry, **values) if entry['name'] == name else entry for entry in model.base]
+    return replace(model, base=base)
+
+
+def test_verdict_names_what_cannot_be_below_zero(good):
+    assert not any('impossible' in text for text in verdict(good.model))
+    for name, wrong in (('fv1', True), ('IzzR1', True), ('off1', False), ('Ixy2', False)):
+        model = changed(good.model, name, value=-1.0, standard_error=0.1)
+        assert any(f'impossible: {name} = -1' in text for text in verdict(model)) is wrong
+
+
+def test_verdict_tells_mixed_parameters_from_small_ones(good):
+    names = [entry['name'] for entry in good.model.base]
+    model, j, k = good.model, names.index('fv1'), names.index('off1')
+    for name in ('fv1', 'off1', 'fv2'):
+        model = changed(model, name, relative_percent=200.0)
+    covariance = np.diag([0.01] * len(names))
+    covariance[j, k] = covariance[k, j] = 0.0099  # variances inflated 50 times
+    known = {item.name: item for item in evaluate(replace(model, covariance=covariance))}
+    assert known['fv1'].inflation == pytest.approx(1 / (1 - 0.99 ** 2))
+    assert known['fv1'].partner == 'off1'
+    told = verdict(replace(model, covariance=covariance), listed=99)
+    mixed, = (text for text in told if 'only together with others' in text)
+    small, = (text for text in told if 'Too small in this motion' in text)
+    assert {'fv1', 'off1'} <= set(re.findall(r'\w+', mixed))
+    assert 'fv2' in small and 'fv1' not in small
+
+
+def test_verdict_compares_other_data_with_training(good):
+    def told(ratio):
+        s = dict(good.model.statistics)
+        percent = ratio * s['training']['filtered']['relative_percent']
+        s['validation'] = dict(s['validation'], filtered=dict(
+            s['validation']['filtered'], relative_percent=percent))
+        return verdict(replace(good.model, statistics=s))[0]
+    assert 'carries over' in told(1.1)
+    assert 'somewhat worse than in training (1.6 times)' in told(1.6)
+    assert '5.0 times worse than in training' in told(5.0)
+
+
+def test_verdict_sees_residuals_that_are_not_noise(good):
+    first = good.model.preprocessing[0]
+    noise = 0.5 / first['cutoff'] * first['rate'] / first['decimate']  # samples behind the filter
+    s = dict(good.model.statistics, correlation_samples={'joint1': noise, 'joint2': 20 * noise})
+    told, = (t for t in verdict(replace(good.model, statistics=s)) if 'not noise' in t)
+    assert 'in joint2 something' in told
+    s['correlation_samples'] = {'joint1': noise, 'joint2': noise}
+    assert any('look like noise' in t for t in verdict(replace(good.model, statistics=s)))
+
+
+def test_summary_of_seven_joints_fits_a_screen():
+    model = identify([record('franka')], OPTIONS, validate=[record('franka', seed=1)]).model
+    lines = summary(model).split('\n')
+    assert len(lines) <= 42
+    assert max(map(len, lines)) <= 120
+    for joint in model.robot['joints']:
+        assert any(line.startswith(joint) for line in lines)
+
+
+def block(t, segment, y):
+    """Return a RegressorBlock of one row group with one parameter."""
+    t, y = np.array(t, dtype=float), np.array(y, dtype=float)
+    W = np.ones((len(t), 1))
+    return RegressorBlock(t, segment, (RowGroup('joint1', 'N m', np.array([0]), W, y, y),))
+
+
+class Constant:
+    """A model that predicts 1."""
+
+    def predict(self, block):
+        return {group.name: group.W[:, 0] for group in block.groups}
+
+
+def test_lines_break_between_segments_recordings_and_gaps():
+    blocks = [block([0, 1, 2], 0, [0, 1, 2]), block([3, 4], 0, [3, 4]),
+              block([5, 6], 1, [5, 6]), block([], 1, []), block([16, 17], 1, [7, 8]),
+              block([0, 1], 0, [9, 10])]
+    curve = curves(Constant(), blocks)['joint1']
+    nan = np.nan
+    np.testing.assert_array_equal(curve.y, [0, 1, 2, 3, 4, nan, 5, 6, nan, 7, 8, nan, 9, 10])
+    np.testing.assert_array_equal(curve.residual, curve.y - 1)
+    assert len(curve.starts) == 1 and curve.starts[0] == curve.t[12] > curve.t[10]
+    assert np.nanmin(np.diff(curve.t[~np.isnan(curve.t)])) > 0
+
+
+def test_two_recordings_stand_one_after_the_other(good):
+    curve = curves(good.model, good.training)['joint2']
+    assert len(curve.starts) == 1
+    assert np.isnan(curve.y).sum() == 1
+
+
+def test_friction_curve_is_the_law_with_the_true_coefficients(good):
+    first = friction_curves(good.model, good.training)[0]
+    assert abs(first.speed).max() == max(map(abs, good.model.validity_range['joint1']['v']))
+    fast = abs(first.speed) > 0.3  # past Coulomb's step, whatever its width
+    true = VISCOUS * first.speed + COULOMB * np.sign(first.speed) + OFFSET
+    # Two standard errors are 95 % at every speed; three halves more make it sure.
+    assert np.all(abs(first.torque - true)[fast] < 2.5 * first.error[fast])
+    assert np.sqrt(np.mean((first.measured - np.interp(
+        first.v, first.speed, first.torque)) ** 2)) < 0.1
+
+
+@pytest.mark.parametrize('value, error, text', [
+    (3.41923, 0.02117, ('3.419', '0.021')), (-1.5, 12.3, ('-2', '12')),
+    (6.49, 2.0, ('6.5', '2.0')),
+    (1234.5, 100.0, ('1234', '100')), (2.0, 1e-13, ('2.000000000', '1.0e-13')),
+    (0.5, 0.0, ('0.5', '0.0'))])
+def test_digits_follow_the_error(value, error, text):
+    assert with_error(value, error) == text
+
+
+def test_package_and_verdict_work_without_matplotlib_and_report_says_what_is_missing(tmp_path):
+    code = ("import sys; sys.modules['matplotlib'] = sys.modules['jinja2'] = None\n"
+            'from ros_inertial_id.report import summary, verdict, write_report\n'
+            'from ros_inertial_id.errors import ConfigError\n'
+            'try:\n'
+            f'    write_report(None, {str(tmp_path / "x.html")!r})\n'
+            'except ConfigError as error:\n'
+            '    print(error)\n')
+    out = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True)
+    assert re.search(r'a report needs matplotlib and jinja2; found no \w+; install', out.stdout)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(not mujoco_arm.DATA.exists(), reason='no recordings in ../shared/data')
+def test_report_of_a_real_robot(tmp_path):
+    joints = tuple(f'lwr_{i}_joint' for i in range(7))
+    urdf = (mujoco_arm.DATA / 'kuka_lwr4/kuka_lwr4.urdf').read_text()
+    one, two = (mujoco_arm.real(f'kuka_lwr4/measurement_{k}.npz', joints) for k in (1, 2))
+    result = identify([one], options_class('serial_arm')(), urdf=urdf, validate=[two])
+    path = write_report(result, tmp_path / 'report.html')
+    found = Page(path.read_text('utf-8'))
+    assert path.stat().st_size < 3e6
+    assert found.row('path', 'kuka_lwr4/measurement_1.npz')
+    assert all(found.row(e['name'], e['expression']) for e in result.model.base)
+    assert len(verdict(result.model)) > 5
+
+
+def test_choice_of_the_cutoff_is_shown_and_a_whole_turn_is_wide_enough(tmp_path):
+    t = np.arange(0.0, 2.0, 1e-3)
+    z, rate, second = crank.lively(t)
+    noise = np.random.default_rng(0).standard_normal((2, t.size))
+    recording = crank.encoder_recording(
+        t, z + 1e-3 * noise[0], crank.torque(z, rate, second) + 1e-2 * noise[1],
+        mujoco_arm.description('slider_crank'))
+    options = options_class('closed_loop')(closures=crank.CLOSURES, independent=('crank',),
+                                           start=crank.START, estimator='ordinary')
+    found = identify([recording], options, method='closed_loop')
+    text = page(found, tmp_path).words
+    assert 'Choice of the cutoff' in text
+    chosen = found.model.preprocessing[0]['cutoff']
+    assert any(word.strip() == f'{chosen:.3g} Hz' for word in text)  # beside the line
+    assert not any('cutoff_curve' in word for word in text)  # numbers nobody reads
+    assert 'Wider motion' not in str(verdict(found.model))
