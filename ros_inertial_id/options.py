@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field, Field, fields, is_dataclass, MISSING
 import difflib
 import math
+import numbers
 from pathlib import Path
 import types
 from typing import Any, get_args, get_origin, get_type_hints
@@ -95,11 +96,13 @@ def _check(kind: type[Any], spec: 'Field[Any]', value: Any, what: str) -> Any:
 
 def _checked(value: Any, kind: type, metadata: Mapping[str, Any], what: str) -> Any:
     """Return a single value in its type and range."""
-    value = value.item() if hasattr(value, 'item') else value  # NumPy's numbers
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        value = float(value)
+    if not isinstance(value, bool):  # NumPy's numbers and whole numbers for floats
+        if kind is float and isinstance(value, numbers.Real):
+            value = float(value)
+        elif kind is int and isinstance(value, numbers.Integral):
+            value = int(value)
     unit = f" {metadata['unit']}" if metadata.get('unit') else ''
-    if type(value) is not kind or (kind is float and not math.isfinite(value)):
+    if type(value) is not kind or (isinstance(value, float) and not math.isfinite(value)):
         raise ConfigError(what, expected=f'{_WORDS[kind]}{unit and f" [{unit.strip()}]"}',
                           found=repr(value))
     choices, low, high = (metadata.get(k) for k in ('choices', 'at_least', 'at_most'))
