@@ -155,6 +155,16 @@ class Method(ABC):
     def validity_range(self, state: Any, robot: Any) -> dict[str, dict[str, np.ndarray]]:
         """Return {joint or body: {quantity: (N,)}} of a ``state``: what bounds a model of it."""
 
+    def state_of(self, robot: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> Any:
+        """
+        Return the State of a motion that is given and not measured.
+
+        robot : of ``build``; q, v, a : (N, n) of its n (independent) joints [rad], [rad/s],
+        [rad/s^2] ([m] and so on for sliders).  ConfigError where there are no joints.
+        """
+        raise ConfigError('no joint coordinates', found=f'method {self.name}',
+                          expected='a method of joints: serial_arm or closed_loop')
+
     def live(self, robot: Any, options: Any, lag: float, metadata: Mapping[str, Any]) -> Any:
         """
         Return the LiveSource of a running robot.

@@ -13,7 +13,7 @@ from .contract import Method
 from ..dynamics.friction import check_laws, friction_column, friction_parameters
 from ..dynamics.inertial_parameters import body_parameters
 from ..dynamics.regressor import BLOCK, RegressorBlock, RowGroup, tree_rows
-from ..dynamics.robot_model import robot_from_options, RobotOptions
+from ..dynamics.robot_model import robot_from_options, RobotModel, RobotOptions
 from ..errors import ConfigError
 from ..measurement.joints.drives import effort_map, motor_speeds
 from ..measurement.joints.kinematic_state import JointSpaceState, observe_joints, SignalOptions
@@ -110,6 +110,12 @@ class SerialArm(Method):
         v, a = rng.uniform(-3.0, 3.0, size), rng.uniform(-10.0, 10.0, size)
         none = np.zeros(size)
         return JointSpaceState(np.arange(samples, dtype=float), 0, q, v, a, none, none)
+
+    def state_of(self, robot: RobotModel, q: np.ndarray, v: np.ndarray,
+                 a: np.ndarray) -> JointSpaceState:
+        """Return the JointSpaceState of a motion that is given and not measured."""
+        none = np.zeros(q.shape)
+        return JointSpaceState(np.arange(len(q), dtype=float), 0, q, v, a, none, none)
 
     def validity_range(self, state, robot):
         """Return joint -> {q, v, a: (N,)}: the quantities whose range bounds where a model holds."""

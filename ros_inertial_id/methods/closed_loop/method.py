@@ -13,15 +13,15 @@ import numpy as np
 from .live import LiveMechanism
 from .motion import MotionOptions, reconstruct, topics
 from .noise import noise_errors
-from .state import all_parameters, MechanismState, projected_rows
+from .state import all_parameters, close, MechanismState, projected_rows
 from .tuning import Trial
 from ..contract import Method
 from ...dynamics.continuation import random_walk
 from ...dynamics.force_elements import force_elements, ForceOptions
-from ...dynamics.mechanism import mechanism_from_options, MechanismOptions
+from ...dynamics.mechanism import Mechanism, mechanism_from_options, MechanismOptions
 from ...dynamics.regressor import BLOCK, RegressorBlock, RowGroup
 from ...errors import ConfigError
-from ...measurement.joints.kinematic_state import SignalOptions
+from ...measurement.joints.kinematic_state import JointSpaceState, SignalOptions
 from ...options import option
 
 
@@ -123,6 +123,13 @@ class ClosedLoop(Method):
         v, a = robot.motion(q, R, rng.uniform(-3.0, 3.0, size), rng.uniform(-10.0, 10.0, size))
         none = np.zeros((samples, len(robot.actuated)))
         return MechanismState(np.arange(samples, dtype=float), 0, q, v, a, R, none)
+
+    def state_of(self, robot: Mechanism, q: np.ndarray, v: np.ndarray,
+                 a: np.ndarray) -> MechanismState:
+        """Return the MechanismState of independent coordinates that are given, not measured."""
+        none = np.zeros((len(q), len(robot.actuated)))
+        state = JointSpaceState(np.arange(len(q), dtype=float), 0, q, v, a, none, none)
+        return close(robot, state)
 
     def validity_range(self, state, robot):
         """Return joint -> {q, v, a: (N,)} of the independent joints: where a model holds."""
