@@ -1,56 +1,72 @@
 """
-Calibrated IMU: how it sits on the platform, found once from all recordings of step zero.
+Calibrated IMU: its extrinsics on the platform, found once from all recordings of step zero.
 
-What one recording tells of the IMU's turn and place costs as much as the IMU brings; the seat
-belongs to the rig, so all recordings tell of one and later ones lean on it.  Springs and seat are
-wrong together, and a later identification rests on both: their covariance is joint.
+The extrinsics belong to the rig, so they are pooled over all recordings of the calibration and
+later identifications use them as known; found anew from every recording they would cost as much
+information as the IMU adds.  Errors of springs and extrinsics are correlated, and a later
+identification rests on both: their covariance is joint.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
 from ..methods.suspended_platform.calibration import calibration_blocks, predicted_state
 
-
-def pooled_extrinsics(observations):
-    """Return (turn and shift (6,), covariance) that observations agree on, None without IMU."""
-    seats = [o.motion.rides[0].extrinsics() for o in observations if 0 in o.motion.rides]
-    if not seats:
-        return None
-    weights = [np.linalg.inv(P) for _, P in seats]
-    covariance = np.linalg.inv(sum(weights))
-    return covariance @ sum(w @ extrinsics for w, (extrinsics, _) in zip(weights, seats)), covariance
+Extrinsics = tuple[np.ndarray, np.ndarray]
 
 
-def seated(observations, extrinsics):
-    """Return the observations as they are when the IMU sits as all of them say."""
-    return [replace(o, motion=o.motion.with_ride(
-        0, o.motion.rides[0].seated(extrinsics[0], np.zeros((6, 6))))) for o in observations]
-
-
-def with_extrinsics(observations, loads, rest, value, fit, extrinsics):
+def pooled_extrinsics(observations: Sequence[Any]) -> Extrinsics | None:
     """
-    Return the covariance (49, 49) of the calibrated numbers, then turn and shift.
+    Return (rotation vector [rad] and shift [m] (6,), covariance (6, 6)); None without an IMU.
 
-    loads : what was added in each; value (43,) : the estimate by instruments; seat : (6, 6)
-    fit : its (covariance, rms, inverse of Z'W), to which comes what the mounting does to it
+    observations : of the platform, whose estimates are averaged by their covariances
+    """
+    found = [o.motion.rides[0].extrinsics() for o in observations if 0 in o.motion.rides]
+    if not found:
+        return None
+    weights = [np.linalg.inv(P) for _, P in found]
+    covariance = np.linalg.inv(sum(weights))
+    weighted = sum(w @ extrinsics for w, (extrinsics, _) in zip(weights, found))
+    return covariance @ weighted, covariance
+
+
+def with_known_extrinsics(observations: Sequence[Any], extrinsics: Extrinsics) -> list[Any]:
+    """Return the ``observations`` with the IMU where the pooled ``extrinsics`` have it."""
+    return [replace(o, motion=o.motion.with_fused_motion(
+        0, o.motion.fused_motions[0].with_extrinsics(extrinsics[0], np.zeros((6, 6)))))
+            for o in observations]
+
+
+def with_extrinsics(observations: Sequence[Any], loads: Sequence[np.ndarray], rest: tuple,
+                    value: np.ndarray, fit: tuple[np.ndarray, Mapping[str, float], np.ndarray],
+                    extrinsics: np.ndarray) -> np.ndarray:
+    """
+    Return the covariance (49, 49) of the calibrated numbers, then rotation and shift of the IMU.
+
+    observations : of the platform; loads : inertial parameters (10,) added in each of them
+    rest : (position (3,) [m], rotation (3, 3)) where displacements are zero
+    value : (43,) the estimate by instrumental variables
+    fit : its (covariance (43, 43), {row group: rms}, inverse of Z'W), before the extrinsics
+    extrinsics : their covariance (6, 6)
     """
     covariance, rms, inverse = fit
-    spread = {name: max(x, 1e-9) for name, x in rms.items()}
+    sd = {name: max(x, 1e-9) for name, x in rms.items()}
     slope = np.zeros((43, 6))
     for observation, added in zip(observations, loads):
         for sensitivity in observation.motion.extrinsic_sensitivities():
-            change = -inverse @ _scores(observation, added, rest, value, sensitivity, spread)
+            change = -inverse @ _scores(observation, added, rest, value, sensitivity, sd)
             slope += change @ sensitivity.shared
             covariance = covariance + change @ sensitivity.own @ (change @ sensitivity.own).T
     both = slope @ extrinsics
     return np.block([[covariance + both @ slope.T, both], [both.T, extrinsics]])
 
 
-def _scores(observation, added, rest, value, sensitivity, spread):
-    """Return the change (43, 13) of the sum of Z'r by each number of the mounting."""
+def _scores(observation, added, rest, value, sensitivity, sd):
+    """Return the change (43, 13) of the sum of Z'r by each number of the extrinsics."""
     out = np.zeros((43, len(sensitivity.sizes)))
     others = [replace(observation, motion=m) for m in sensitivity.motions]
     for states in zip(*(o.states(training=True) for o in (observation, *others))):
@@ -58,14 +74,18 @@ def _scores(observation, added, rest, value, sensitivity, spread):
         for z, *blocks in zip(*(calibration_blocks(s, rest, added) for s in (quiet, *states))):
             for instrument, *groups in zip(z.groups, *(b.groups for b in blocks)):
                 r = np.array([g.W @ value - g.y for g in groups])
-                out += instrument.W.T @ (r[1:] - r[0]).T / spread[instrument.name] ** 2
+                out += instrument.W.T @ (r[1:] - r[0]).T / sd[instrument.name] ** 2
     return out / sensitivity.sizes
 
 
-def described_extrinsics(imu, extrinsics):
-    """Return {position, rpy, position_error, rpy_error} of a BodySource that sits as pooled."""
-    (turn, shift), covariance = np.split(extrinsics[0], 2), extrinsics[1]
-    turned = Rotation.from_rotvec(turn) * Rotation.from_matrix(imu.rotation)
+def described_extrinsics(imu: Any, extrinsics: Extrinsics) -> dict[str, np.ndarray]:
+    """
+    Return {position [m], rpy [rad], position_error, rpy_error} (3,) of an IMU.
+
+    imu : BodySource with its nominal placement; extrinsics : as ``pooled_extrinsics`` gives them
+    """
+    (rotation, shift), covariance = np.split(extrinsics[0], 2), extrinsics[1]
+    turned = Rotation.from_rotvec(rotation) * Rotation.from_matrix(imu.rotation)
     rpy, small = turned.as_euler('xyz'), 1e-6
     slope = [(Rotation.from_rotvec(v) * turned).as_euler('xyz') - rpy for v in small * np.eye(3)]
     error = np.sqrt(np.diag(np.transpose(slope) @ covariance[:3, :3] @ slope)) / small

@@ -2,20 +2,25 @@
 Calibration of a suspended platform: recordings with known masses to a description that is known.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 import yaml
 
-from .calibrated_imu import described_extrinsics, pooled_extrinsics, seated, with_extrinsics
+from .calibrated_imu import (described_extrinsics, pooled_extrinsics, with_extrinsics,
+                             with_known_extrinsics)
 from ..errors import EstimationError, RecordingError
 from ..estimation.base_parameters import find_base_parameters
 from ..estimation.coloured import autocovariances, score_covariance
 from ..estimation.estimators import ESTIMATORS, Problem
 from ..estimation.r_factors import RFactors
 from ..estimation.residuals import Residuals
+from ..identification.dataset import Progress
 from ..measurement.bodies.sources import BodiesState
+from ..measurement.recording import Recording
 from ..methods.bodies.body_rig import mapping, read_description
 from ..methods.bodies.description_text import with_entries
 from ..methods.bodies.link_tree import free_joint, random_bodies
@@ -31,13 +36,15 @@ ROUNDS = 3  # of instruments from the last estimate: the second already changes 
 @dataclass(frozen=True)
 class Calibration:
     """
-    Springs and platform as found.
+    Springs and platform as identified.
 
-    stiffness, stiffness_error (6, 6); damping (6, 6); preload (6,); platform (10,) and its
-    standard errors; rest_position (3,), rest_rpy (3,) : where displacements are zero
+    stiffness, stiffness_error : (6, 6) [N/m, N, N m/rad] with standard errors
+    damping : (6, 6) [N s/m, N m s/rad]; preload : (6,) [N, N m]
+    platform, platform_error : (10,) inertial parameters with standard errors, see SYMBOLS
+    rest_position, rest_rpy : (3,) [m], [rad] where displacements are zero
     imu : position [m] and rpy [rad] of the one on the platform, with errors; empty without
-    residual : row group -> rms of what is left unexplained [N, N m]
-    preprocessing : per recording what was understood of it
+    residual : row group -> rms of the residual [N, N m]
+    preprocessing : per recording the summary of its observation
     text : the description with all of it filled in
     """
 
@@ -47,32 +54,38 @@ class Calibration:
     preload: np.ndarray
     platform: np.ndarray
     platform_error: np.ndarray
-    imu: dict
+    imu: dict[str, np.ndarray]
     rest_position: np.ndarray
     rest_rpy: np.ndarray
-    residual: dict
+    residual: dict[str, float]
     preprocessing: tuple
     text: str
 
 
-def calibrate_platform(text, loaded, options, gravity=(0.0, 0.0, -9.81), progress=None):
+def calibrate_platform(text: str, loaded: Sequence[tuple[Recording, np.ndarray]], options: Any,
+                       gravity: Sequence[float] = (0.0, 0.0, -9.81),
+                       progress: Progress | None = None) -> Calibration:
     """
-    Return the Calibration of the platform that a YAML text describes.
+    Return the Calibration of the platform that a YAML ``text`` describes.
 
-    loaded : [(Recording, added (10,)), ...], zeros for the empty platform, at least one not
-    options : as for suspended_platform; progress : called with (stage, recordings done, in all)
+    loaded : [(Recording, added (10,)), ...], inertial parameters in the platform's frame, zeros
+        for the empty platform, at least one not
+    options : as for suspended_platform; gravity : (3,) in the base frame [m/s^2]
+    progress : called with (stage, recordings done, in all)
+    RecordingError without a known mass; EstimationError when a number is not determined.
     """
     if not any(np.any(added) for _, added in loaded):
         raise RecordingError('the platform was recorded empty only', expected='recordings with a '
                              'known mass on it too', do='empty vibrations fix ratios, not sizes')
     rig = platform_rig(_platform_only(text), np.asarray(gravity))
-    progress, observations = progress or (lambda *_: None), []
+    observations = []
     for number, (recording, _) in enumerate(loaded, 1):
         observations.append(observe_platform(recording, rig, options))
-        progress('observe', number, len(loaded))
+        if progress:
+            progress('observe', number, len(loaded))
     extrinsics = pooled_extrinsics(observations)
     if extrinsics:
-        observations = seated(observations, extrinsics)
+        observations = with_known_extrinsics(observations, extrinsics)
     rest = _rest([o for o, (_, added) in zip(observations, loaded) if not np.any(added)]
                  or observations)
     states = [(state, np.asarray(added, dtype=float)) for o, (_, added) in
@@ -84,7 +97,7 @@ def calibrate_platform(text, loaded, options, gravity=(0.0, 0.0, -9.81), progres
         value, covariance, residual, inverse = _instrumental(states, rest, value)
     if extrinsics:
         covariance = with_extrinsics(observations, [added for _, added in loaded], rest, value,
-                               (covariance, residual, inverse), extrinsics[1])
+                                     (covariance, residual, inverse), extrinsics[1])
     error = np.sqrt(np.diag(covariance))[:43]
     unknown = [p.name for p, e in zip(columns, error) if not e < p.prior_sd]
     if unknown:
@@ -123,11 +136,11 @@ def _instrumental(states, rest, value):
             residuals.add(block, {g.name: g.W @ value for g in block.groups})
     count = sum(len(block.t) for block, _ in pairs)
     rms = {name: float(np.sqrt(x / count)) for name, x in residuals.filtered.residual.items()}
-    spread = {name: max(x, 1e-9) for name, x in rms.items()}
+    sd = {name: max(x, 1e-9) for name, x in rms.items()}
     ZW, Zy = np.zeros((43, 43)), np.zeros(43)
     for block, other in pairs:
         for group, instrument in zip(block.groups, other.groups):
-            Z = instrument.W / spread[group.name] ** 2
+            Z = instrument.W / sd[group.name] ** 2
             ZW += Z.T @ group.W
             Zy += Z.T @ group.y
     size = np.maximum(np.sqrt(np.abs(np.diag(ZW))), 1e-300)
@@ -135,14 +148,14 @@ def _instrumental(states, rest, value):
         inverse = np.linalg.inv(ZW / size / size[:, None]) / size / size[:, None]
     except np.linalg.LinAlgError:
         inverse = np.full((43, 43), np.nan)  # nothing moved it, see the caller
-    scores = score_covariance(pairs, autocovariances(residuals), spread, np.arange(43))
+    scores = score_covariance(pairs, autocovariances(residuals), sd, np.arange(43))
     return inverse @ Zy, inverse @ scores @ inverse.T, rms, inverse
 
 
 def _platform_only(text):
     data = read_description(text, KEYS)
     platform = dict(mapping(data.get('platform'), 'platform'))
-    platform.pop('covariance', None)  # what was known before is not leaned on
+    platform.pop('covariance', None)  # what was known before is not used
     return yaml.safe_dump({'platform': platform}, sort_keys=False)
 
 
@@ -163,7 +176,7 @@ def _structure(columns, gravity):
     return find_base_parameters(np.concatenate(rows), columns)
 
 
-def _result(value, covariance, rest, text, imu, **told):
+def _result(value, covariance, rest, text, imu, **notes):
     error = np.sqrt(np.diag(covariance))[:43]
     K, dK = stiffness_of(value), stiffness_of(error)
     damping, preload = np.diag(value[31:37]), value[37:43]
@@ -175,4 +188,4 @@ def _result(value, covariance, rest, text, imu, **told):
                        for k, row in enumerate(covariance)],
         **{f'imu_{key}': imu[key] for key in ('position', 'rpy') if imu}})
     return Calibration(K, dK, damping, preload, value[:10], error[:10], imu, rest[0], rpy,
-                       text=text, **told)
+                       text=text, **notes)

@@ -1,28 +1,32 @@
 """
-identify_drive_gains: efforts that are currents, with and without a known load, made torques.
+identify_drive_gains: torque per effort of every joint, from recordings with a known load.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from ..dynamics.inertial_parameters import bodies, parameters_of
 from ..dynamics.regressor import RegressorBlock, RowGroup
 from ..errors import ConfigError, RobotModelError
-from ..estimation.drive_gains import solve_drive_gains
+from ..estimation.drive_gains import DriveGains, solve_drive_gains
 from ..estimation.nonlinear_parameters import one_alternative
 from ..estimation.r_factors import one_thread, RFactors
 from ..estimation.residuals import Residuals
 from ..identification.dataset import read_dataset
 from ..identification.mounting import structural_base
+from ..measurement.recording import Recording
 
 
-def load_parameters(mass, center_of_mass, inertia=None):
+def load_parameters(mass: float, center_of_mass: Sequence[float],
+                    inertia: np.ndarray | None = None) -> np.ndarray:
     """
     Return the ten parameters (10,) of a load in its link's joint frame.
 
-    mass [kg]; center_of_mass (3,) [m]; inertia (3, 3) about the centre of mass [kg m^2], none by
-    default (a compact load)
+    mass : [kg], above 0, else ConfigError; center_of_mass : (3,) [m] in the joint frame
+    inertia : (3, 3) about the centre of mass [kg m^2], none by default (a compact load)
     """
     c = np.asarray(center_of_mass, dtype=float)
     tensor = np.zeros((3, 3)) if inertia is None else np.asarray(inertia, dtype=float)
@@ -35,14 +39,18 @@ def load_parameters(mass, center_of_mass, inertia=None):
     return parameters_of(pseudo)
 
 
-def identify_drive_gains(loaded, options, *, method='serial_arm', urdf='', link='', known=None):
+def identify_drive_gains(loaded: Sequence[tuple[Recording, np.ndarray]], options: Any, *,
+                         method: str = 'serial_arm', urdf: str = '', link: str = '',
+                         known: Mapping[str, float] | None = None) -> DriveGains:
     """
     Return the DriveGains of a robot whose efforts are no torques.
 
     loaded : [(Recording, load (10,)), ...], parameters of what ``link`` (the last by default)
         carries, in its joint frame; zeros: nothing
-    options : of the method; effort is taken as recorded, whatever they say of it
+    options : of the method, by its name; effort is taken as recorded, whatever they say of it
+    urdf : text of the description, '' for the recordings' own
     known : {joint: torque per effort} of gains that are known, e.g. from the datasheet
+    RobotModelError where ``link`` does not move.
     """
     options = replace(options, effort_kind='link', drive_gain=())
     if options.position_kind == 'link':

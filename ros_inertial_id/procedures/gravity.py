@@ -2,17 +2,19 @@
 identify_gravity: the direction of gravity in the base frame, from joint motion and torques alone.
 
 The rows are affine in gravity, W(g) = W0 + gx Gx + gy Gy + gz Gz, so the columns of all four are
-folded in one pass and every direction is then judged without the data: two angles are searched
-around a linear problem (variable projection, Golub and Pereyra 1973; Gauss-Newton of Kaufman's
-kind, which also gives the covariance with all inertial parameters free).
+accumulated in one pass and every direction is evaluated from the R factors: two angles are
+searched around a linear problem (variable projection, Golub and Pereyra 1973; Gauss-Newton of
+Kaufman's kind, which also gives the covariance with all inertial parameters free).
 
 Never a magnitude: it is confounded with mass.  The sign is nearly confounded with the sign of the
-masses: g and -g explain the weights alike, only the inertial coupling tells them apart.  So the
+masses: g and -g explain the weights alike, only the inertial coupling distinguishes them.  So the
 sign wants a prior (an IMU, a half-space, the description's nominal inertias), and its strength is
 reported.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.stats import chi2
@@ -27,6 +29,7 @@ from ..estimation.r_factors import one_thread, RFactors
 from ..estimation.residuals import Residuals
 from ..identification.dataset import read_dataset
 from ..identification.mounting import any_mounting, structural_base
+from ..measurement.recording import Recording
 
 CERTAIN = 3.0  # nats: odds of 20 to 1
 
@@ -52,11 +55,15 @@ class GravityEstimate:
     covariance: np.ndarray
     standard_error_deg: float
     antipode: np.ndarray
-    relative_percent: tuple
-    sign: dict
+    relative_percent: tuple[float, float]
+    sign: dict[str, Any]
 
-    def contains(self, direction, confidence=0.95):
-        """Return whether the confidence region holds a direction (3,)."""
+    def contains(self, direction: Sequence[float], confidence: float = 0.95) -> bool:
+        """
+        Return whether the confidence region holds a ``direction`` (3,) in the base frame.
+
+        confidence : probability that the region holds the true direction
+        """
         unit = np.asarray(direction) / np.linalg.norm(direction)
         along = unit @ self.direction
         angles = self.tangent.T @ unit
@@ -64,7 +71,7 @@ class GravityEstimate:
         return bool(angles @ np.linalg.solve(self.covariance, angles)
                     <= chi2.ppf(confidence, 2))
 
-    def to_dict(self):
+    def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON: the direction and how sure it and its sign are."""
         return {'direction': self.direction.tolist(), 'gravity_base': self.gravity_base.tolist(),
                 'standard_error_deg': self.standard_error_deg, 'antipode': self.antipode.tolist(),
@@ -72,13 +79,17 @@ class GravityEstimate:
                 'sign_evidence': dict(self.sign)}
 
 
-def identify_gravity(recordings, options, *, method='serial_arm', urdf='', prior='nominal'):
+def identify_gravity(recordings: Sequence[Recording], options: Any, *,
+                     method: str = 'serial_arm', urdf: str = '',
+                     prior: str | Sequence[float] = 'nominal') -> GravityEstimate:
     """
-    Return the GravityEstimate of Recordings that share one mounting.
+    Return the GravityEstimate of ``recordings`` that share one mounting.
 
-    options : of the method; their mounting is not used
+    options : of the method, by its name; their mounting is not used
+    urdf : text of the description, '' for the recordings' own
     prior : decides the sign: 'nominal' inertias of the description, 'none', or a direction (3,)
         in whose half-space gravity lies, as a base IMU or a person gives it
+    ConfigError for another prior; EstimationError when no direction explains the torques.
     """
     given = None if isinstance(prior, str) else np.asarray(prior, dtype=float)
     if isinstance(prior, str) and prior not in ('nominal', 'none'):
@@ -103,10 +114,10 @@ def _decide(search, free, antipode, given, prior):
     """Return the GravityEstimate: sign by the prior, evidence by data and nominal inertias."""
     nominal_prior = prior_rows(search.base)
     pair = [search.refine(m.direction, None) for m in (free, antipode)]
-    leaning = [search.refine(m.direction, nominal_prior) for m in pair]
+    regularised = [search.refine(m.direction, nominal_prior) for m in pair]
     data = search.evidence(*pair)
     far, near = (np.linalg.norm(nominal_prior[1] - nominal_prior[0] @ m.params) ** 2
-                 for m in leaning[::-1])
+                 for m in regularised[::-1])
     nominal = (far - near) / 2
     if given is not None:
         first = int(pair[0].direction @ given < 0.0)
@@ -115,7 +126,7 @@ def _decide(search, free, antipode, given, prior):
     towards = 1.0 if first == 0 else -1.0
     strength = {'data': float(towards * data), 'nominal': float(towards * nominal)}
     kind = 'given' if given is not None else 'data' if prior == 'none' else 'nominal'
-    # Model errors, not noise, tell g from -g in the data alone: their word is no decision.
+    # In the data alone model errors, not noise, distinguish g from -g: that decides nothing.
     ambiguous = kind == 'data' or (kind == 'nominal' and strength['nominal'] < CERTAIN)
     chosen, other = pair[first], pair[1 - first]
     return GravityEstimate(

@@ -5,11 +5,13 @@ The frequencies of a held posture are those of det(K - w^2 M) = 0 for the whole,
 parameters are linear in the links' (Homma and Yamaura, Eqs. 5 to 7).  So all postures are one
 nonlinear least squares problem in the base parameters.  Six numbers cannot fix nine: one posture
 leaves a curved family of bodies with the same frequencies.  Only what is the same in every body
-that was found to explain the data, from starts all over the possible, is called determined.
+that explains the data, found from starts over the whole range, is called determined.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from scipy.optimize import least_squares
@@ -20,6 +22,7 @@ from ..dynamics.inertial_parameters import parameters_of, pseudo_inertia
 from ..errors import EstimationError
 from ..estimation.base_parameters import BaseParameters, find_base_parameters
 from ..methods.bodies.link_tree import random_bodies
+from ..methods.suspended_platform.held_frequencies import HeldFrequencies
 from ..methods.suspended_platform.held_postures import link_parameters, overall_rows
 from ..methods.suspended_platform.method import SuspendedPlatform
 
@@ -36,7 +39,7 @@ FAR = 1e3      # residual of a body that the springs do not carry
 @dataclass(frozen=True)
 class FrequencyResult:
     """
-    What natural frequencies tell.
+    Base parameters by natural frequencies, and what these leave open.
 
     base : BaseParameters of held postures; params (b,), cov_params (b, b) : of the best body
     rank : relations between them that the frequencies fix around it
@@ -50,10 +53,14 @@ class FrequencyResult:
     rank: int
     bodies: np.ndarray
     chi_square: float
-    misfit: tuple
+    misfit: tuple[np.ndarray, ...]
 
-    def value(self, combination):
-        """Return (value, standard error) of {parameter name: factor}; None where left open."""
+    def value(self, combination: Mapping[str, float]) -> tuple[float, float] | None:
+        """
+        Return (value, standard error) of a linear combination; None where it is left open.
+
+        combination : {parameter name: factor}
+        """
         names = [p.name for p in self.base.parameters]
         c = np.array([combination.get(name, 0.0) for name in names])
         d = c[self.base.independent]
@@ -61,28 +68,34 @@ class FrequencyResult:
             return None
         return self._determined(d)
 
-    def values(self):
+    def values(self) -> list[tuple[float, float] | None]:
         """Return [(value, standard error) or None, ...] of the base parameters."""
         return [self._determined(d) for d in np.eye(len(self.base))]
 
     def _determined(self, d):
         error = float(np.sqrt(d @ self.cov_params @ d))
-        spread = np.sqrt(d @ self.base.prior_covariance() @ d)
-        if error > spread or np.ptp(self.bodies @ d) > 2 * APART * error:
+        prior_sd = np.sqrt(d @ self.base.prior_covariance() @ d)
+        if error > prior_sd or np.ptp(self.bodies @ d) > 2 * APART * error:
             return None
         return float(d @ self.params), error
 
 
-def identify_frequencies(text, held, options=None, gravity=(0.0, 0.0, -9.81), seed=0):
+def identify_frequencies(text: str, held: HeldFrequencies, options: Any = None,
+                         gravity: Sequence[float] = (0.0, 0.0, -9.81),
+                         seed: int = 0) -> FrequencyResult:
     """
-    Return the FrequencyResult of HeldFrequencies on the rig in a YAML text.
+    Return the FrequencyResult of natural frequencies on the rig in a YAML ``text``.
 
-    Links that the description gives an ``inertial:`` are looked for around it first.
+    held : HeldFrequencies, measured [Hz] with their postures; seed : of the random starts
+    options : of suspended_platform, its defaults with damping as given if None
+    gravity : (3,) in the base frame [m/s^2]
+    EstimationError when no body explains the frequencies.
+
+    Links that the description gives an ``inertial:`` are searched around it first.
     """
     options = options or suspended_platform.Options(damping='given')
-    gravity = np.asarray(gravity, dtype=float)
-    robot = suspended_platform.build(text, options, gravity)
-    problem = _Problem(robot, options, held, gravity)
+    g = np.asarray(gravity, dtype=float)
+    problem = _Problem(suspended_platform.build(text, options, g), options, held, g)
     best, bodies = _search(problem, np.random.default_rng(seed))
     _, s, Vt = np.linalg.svd(best.jac)
     inverse = np.full(len(problem.base), 1e6)  # a direction that nothing was said about
@@ -163,8 +176,8 @@ class _Problem:
     def misfit(self, x):
         """Return per posture measured less predicted frequencies (m,) [Hz]."""
         ends = np.cumsum([len(f) for f in self.held.frequency])[:-1]
-        rest = np.split(self._predicted(x)[0], ends)
-        return tuple(r * d for r, d in zip(rest, self.held.standard_deviation))
+        scaled = np.split(self._predicted(x)[0], ends)
+        return tuple(r * d for r, d in zip(scaled, self.held.standard_deviation))
 
     def _residual(self, x):
         try:
@@ -179,13 +192,13 @@ class _Problem:
 
     def _predicted(self, x):
         """Return residuals (m,) and their slopes (m, b) in standard deviations."""
-        rest, slope = [], []
-        for rows, known, frequency, standard_deviation in zip(self.rows, self.known, self.held.frequency,
-                                                     self.held.standard_deviation):
+        residual, slope = [], []
+        for rows, known, frequency, standard_deviation in zip(
+                self.rows, self.known, self.held.frequency, self.held.standard_deviation):
             modes = vibration(self.springs, rows @ x + known)
-            # Which modes were not seen is not said: the ones that leave the least.
+            # Which modes were not measured is unknown: the choice with the smallest residual.
             chosen = min((list(c) for c in combinations(range(6), len(frequency))), key=lambda c:
                          (((frequency - modes.frequency[c]) / standard_deviation) ** 2).sum())
-            rest.append((frequency - modes.frequency[chosen]) / standard_deviation)
+            residual.append((frequency - modes.frequency[chosen]) / standard_deviation)
             slope.append(-modes.frequency_slope[chosen] @ rows / standard_deviation[:, None])
-        return np.concatenate(rest), np.concatenate(slope)
+        return np.concatenate(residual), np.concatenate(slope)

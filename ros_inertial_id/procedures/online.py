@@ -1,17 +1,22 @@
 """
 Online: the estimate while the robot moves.
 
-The first seconds are looked at as a recording is: cutoff, clocks, kind of velocity.  From then on
-new samples are filtered, written as rows, folded and forgotten; the triangles give the estimate
-at any moment, by the steps of identification/identify.py.  What the estimate before predicted of samples it had
-not seen is its honest error (prequential; Dawid 1984).  The newest stretch is kept and looked at
-again: where a motion grows livelier than the filter lets through, learning begins anew with it.
+The first seconds are examined as a recording is: cutoff, clocks, kind of velocity.  From then on
+new samples are filtered, written as rows, accumulated and dropped; the R factors give the estimate
+at any moment, by the steps of identification/identify.py.  The residual of new samples under the
+estimate before them is an unbiased prediction error (prequential; Dawid 1984).  The newest stretch
+is kept and examined again: where a motion has a higher bandwidth than the filter, learning begins
+anew with it.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
+from ..dynamics.inertial_parameters import Parameter
+from ..dynamics.regressor import RegressorBlock
 from ..errors import ConfigError, EstimationError, RecordingError
 from ..estimation.estimators import ESTIMATORS, Problem
 from ..estimation.known_parameters import with_known
@@ -20,72 +25,78 @@ from ..estimation.residuals import Residuals
 from ..identification.accumulation import choose_alternatives, refine, standard, structure_of
 from ..identification.entries import base_entries
 from ..identification.robot import robot_of
-from ..measurement.recording import joined, Recording
+from ..measurement.recording import Channel, joined, Recording
 from ..methods import METHODS
 
-WARM_UP = 8.0    # [s] of motion by which the signals are judged
+WARM_UP = 8.0    # [s] of motion by which the signals are examined
 LONGEST = 30.0   # [s] that are kept
-LOOK = 4.0       # [s] from one look at them to the next
-LIVELIER = 1.2   # times the cutoff: what was filtered before is lost
-LAG = 2.0        # [s] behind the newest sample, which leaves the filter as long as a recording's
-REMEMBERED = 0.95  # of the residuals' statistics from one second to the next
-FOLDED = ('ordinary', 'weighted', 'ridge')  # estimators that need no second look at the data
+EXAMINE = 4.0    # [s] from one examination to the next
+HIGHER = 1.2     # times the cutoff: what was filtered before is lost
+LAG = 2.0        # [s] behind the newest sample: the filter is as long as a recording's
+FORGETTING = 0.95  # factor on the residuals' statistics per second
+ACCUMULATED = ('ordinary', 'weighted', 'ridge')  # estimators that need no second look at the data
 
 
 @dataclass(frozen=True)
 class OnlineEstimate:
     """
-    What is known so far.
+    The estimate from all samples so far.
 
-    base : entries as in IdentifiedModel.base; seconds, samples : learnt from
+    base : entries as in IdentifiedModel.base; seconds [s], samples : accumulated
+    rank, condition_number : of the accumulated rows about the base parameters
     unseen_percent : residual of new samples under the estimate before, relative; None at first
     """
 
-    base: list
+    base: list[dict[str, Any]]
     seconds: float
     samples: int
     rank: int
     condition_number: float
-    unseen_percent: float
+    unseen_percent: float | None
 
 
 class OnlineIdentification:
     """
     One robot while it moves: ``add`` new samples, ``estimate`` now and then.
 
-    urdf : text; options : of the method with EstimationOptions
-    waiting : why there is no estimate yet, '' once there is
+    urdf : text; options : of the method, by its name, with EstimationOptions
+    summary : of the observation whose filter is used; waiting : why there is no estimate yet, ''
+        once there is
+    ConfigError for a method or estimator that cannot learn sample by sample.
     """
 
-    def __init__(self, urdf, options, method='serial_arm'):
+    def __init__(self, urdf: str, options: Any, method: str = 'serial_arm') -> None:
         if not METHODS[method].predicts_live:
             raise ConfigError('nothing to learn online', found=f'method {method}',
                               exists=[n for n, m in METHODS.items() if m.predicts_live])
-        if options.estimator not in FOLDED or options.consistent or options.choose_friction:
-            raise ConfigError('online estimation', expected=f'estimator: one of {FOLDED}',
+        if options.estimator not in ACCUMULATED or options.consistent or options.choose_friction:
+            raise ConfigError('online estimation', expected=f'estimator: one of {ACCUMULATED}',
                               found=f'{options.estimator}, consistent: {options.consistent}, '
                               f'choose_friction: {options.choose_friction}',
                               do='identify from a recording for these')
         self._urdf, self._options, self._method = urdf, options, METHODS[method]
-        self._kept, self._looked, self._live = {}, -np.inf, None
-        self.summary, self.waiting = {}, f'the first {WARM_UP:.0f} s of motion'
+        self._kept: dict[str, list[Channel]] = {}
+        self._examined = -np.inf
+        self._live: Any = None
+        self.summary: dict[str, Any] = {}
+        self.waiting = f'the first {WARM_UP:.0f} s of motion'
 
     @property
-    def gaps(self):
+    def gaps(self) -> int:
         """Return how often the stream broke and was begun anew."""
         return self._live.gaps if self._live else 0
 
-    def add(self, channel):
-        """Take a Channel of new samples; RecordingError says which of them cannot be used."""
+    def add(self, channel: Channel) -> None:
+        """Take a ``channel`` of new samples; RecordingError for those that cannot be used."""
         self._kept.setdefault(channel.topic, []).append(channel)
         for topic in self._live.topics if self._live else ():  # with or without the slash
             if topic.lstrip('/') == channel.topic.lstrip('/'):
                 self._live.add(replace(channel, topic=topic))
 
-    def estimate(self):
+    def estimate(self) -> OnlineEstimate | None:
         """Learn what has come and return the OnlineEstimate, None as long as there is none."""
         with one_thread():
-            self._look()
+            self._examine()
             if self._live is None:
                 return None
             while (taken := self._live.take()) is not None:
@@ -96,12 +107,12 @@ class OnlineIdentification:
                 self.waiting = str(error)
                 return None
 
-    def _look(self):
-        """Look at what was kept as at a recording; begin when it is one, or a livelier one."""
+    def _examine(self):
+        """Examine what was kept as a recording; begin when it is one, or of higher bandwidth."""
         newest = max((parts[-1].stamp_ns[-1] for parts in self._kept.values()), default=0) * 1e-9
-        if newest < self._looked + (0.0 if self._live is None else LOOK):
+        if newest < self._examined + (0.0 if self._live is None else EXAMINE):
             return
-        self._looked = newest
+        self._examined = newest
         recording = self._recent()
         if recording is None or (self._live is not None and self._options.cutoff):
             return
@@ -112,7 +123,7 @@ class OnlineIdentification:
             if self._live is None:
                 self.waiting = str(error)
             return
-        if self._live is None or observation.summary['cutoff'] > LIVELIER * self.summary['cutoff']:
+        if self._live is None or observation.summary['cutoff'] > HIGHER * self.summary['cutoff']:
             self._begin(recording, robot, dict(observation.summary))
 
     def _recent(self):
@@ -142,7 +153,7 @@ class OnlineIdentification:
         self.summary, self.waiting = summary, ''
 
     def _learn(self, state):
-        """Fold a state's samples in, as thinned out as in a recording; hear their residuals."""
+        """Accumulate a state's samples, thinned out as in a recording, and their residuals."""
         period = self.summary['decimate'] / self.summary['rate']
         fresh = np.flatnonzero(state.t > self._next)
         if not fresh.size:
@@ -151,7 +162,7 @@ class OnlineIdentification:
         self._next = state.t[-1] + 0.999 * period
         if self._predicting is not None:
             base, values = self._predicting
-            self._residuals.fade(REMEMBERED ** (len(state.t) * period))
+            self._residuals.fade(FORGETTING ** (len(state.t) * period))
             for block in self._blocks(state, base.parameters):
                 self._residuals.add(block, {g.name: g.W @ values[g.columns]
                                             for g in block.groups})
@@ -159,32 +170,33 @@ class OnlineIdentification:
             self._factors.accumulate(block, self._structure.keep)
             self._seconds += len(block.t) * period
 
-    def _blocks(self, state, columns):
-        """Yield the RegressorBlocks of samples whose measured side was received."""
+    def _blocks(self, state: Any, columns: tuple[Parameter, ...]) -> Iterator[RegressorBlock]:
+        """Yield the RegressorBlocks of samples whose measured torque was received."""
         for block in self._method.regress(state, self._robot, columns):
-            received = np.all([np.isfinite(g.y) & np.isfinite(g.y_raw) for g in block.groups], axis=0)
+            received = np.all([np.isfinite(g.y) & np.isfinite(g.y_raw) for g in block.groups],
+                              axis=0)
             if received.any():
                 yield block if received.all() else block.rows(np.flatnonzero(received))
 
     def _estimate(self):
-        base, folds, grid = choose_alternatives(self._structure, [self._factors])
-        options, problem = self._options, Problem(folds[0], base, {}, grid=grid)
+        base, chosen, grid = choose_alternatives(self._structure, [self._factors])
+        options, problem = self._options, Problem(chosen[0], base, {}, grid=grid)
         laws = self._structure.searched_laws & set(options.refine_nonlinear)
         refined = refine(problem, laws) if grid else None
         if refined:
             base = refined.base
             problem = replace(problem, base=base,
                               factors=self._factors.combine(grid.columns(base)))
-        found = ESTIMATORS[options.estimator](
+        estimate = ESTIMATORS[options.estimator](
             replace(problem, correlation=self._residuals.correlation()))
         if refined:
-            found = refined.inflate(found)
-        self._predicting = base, standard(base, found)
+            estimate = refined.inflate(estimate)
+        self._predicting = base, standard(base, estimate)
         fit = self._residuals.filtered
         return OnlineEstimate(
-            base_entries(base, found), self._seconds,
-            max(g.rows for g in self._factors.groups.values()), found.rank,
-            found.condition_number, fit.summary()['relative_percent'] if fit.samples else None)
+            base_entries(base, estimate), self._seconds,
+            max(g.rows for g in self._factors.groups.values()), estimate.rank,
+            estimate.condition_number, fit.summary()['relative_percent'] if fit.samples else None)
 
 
 def _channel(channels, topic):
@@ -192,5 +204,5 @@ def _channel(channels, topic):
     for name, channel in channels.items():
         if name.lstrip('/') == topic.lstrip('/'):
             return replace(channel, topic=topic)
-    raise RecordingError(f'{topic} was not heard', exists=tuple(channels),
+    raise RecordingError(f'{topic} was not received', exists=tuple(channels),
                          do='add it to topics:')

@@ -1,6 +1,8 @@
 """
-identify_payload: an identified arm, a recording with a load, and what the load weighs.
+identify_payload: the inertial parameters of a load, from an identified arm and a recording.
 """
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -8,22 +10,27 @@ from ..dynamics.inertial_parameters import bodies
 from ..dynamics.regressor import RegressorBlock, RowGroup
 from ..dynamics.robot_model import link_placements
 from ..errors import EstimationError, RobotModelError
-from ..estimation.payload import describe_payload, solve_payload
+from ..estimation.payload import describe_payload, Payload, solve_payload
 from ..estimation.r_factors import one_thread, RFactors
 from ..estimation.residuals import Residuals
 from ..identification.dataset import read_dataset
+from ..identification.model import IdentifiedModel
 from ..identification.mounting import structural_base
 from ..identification.robot import check_robot
 from ..identification.settings import prediction_options
+from ..measurement.recording import Recording
 
 
-def identify_payload(model, recordings, *, link='', frame=''):
+def identify_payload(model: IdentifiedModel, recordings: Sequence[Recording], *,
+                     link: str = '', frame: str = '') -> Payload:
     """
-    Return the Payload that a link of an identified arm carries in Recordings.
+    Return the Payload that a link of an identified arm carries in ``recordings``.
 
-    model : IdentifiedModel of the bare arm; best with a recording of the same motion
+    model : of the bare arm; best with a recording of the same motion
     link : that carries it, the last one by default; frame : link of the URDF in whose frame the
         centre and inertia are given, the carrying link by default
+    RobotModelError for another robot, link or frame; EstimationError for a model file whose base
+    parameters are of another version.
     """
     options = prediction_options(model)
     data = read_dataset(recordings, options, model.method, model.robot['urdf'])
@@ -38,15 +45,16 @@ def identify_payload(model, recordings, *, link='', frame=''):
     load = np.arange(links[link], links[link] + 10)
     with one_thread():
         base = structural_base(data.method, [
-            data.method.build(model.robot['urdf'], options, np.array(g)) for g in model.mounting['gravity_base']], model.parameters)
+            data.method.build(model.robot['urdf'], options, np.array(g))
+            for g in model.mounting['gravity_base']], model.parameters)
         if base.names() != [entry['name'] for entry in model.base]:
             raise EstimationError('the base parameters of the model file are of another version',
                                   do='identify the bare arm again')
         factors = _accumulate(data, model, load, base)
         pi = solve_payload(factors, model.covariance, {})[0]
         correlation = _correlation(data, model, load, pi)
-        found = solve_payload(factors, model.covariance, correlation)
-    return describe_payload(link, frame, placement, *found)
+        solution = solve_payload(factors, model.covariance, correlation)
+    return describe_payload(link, frame, placement, *solution)
 
 
 def _placement(robot, link, frame):
@@ -59,7 +67,7 @@ def _placement(robot, link, frame):
 
 
 def _accumulate(data, model, load, base):
-    """Return the RFactors of [load, arm base columns] of what the bare arm leaves."""
+    """Return the RFactors of [load, arm base columns] of the residual of the bare arm."""
     size = 10 + len(base)
     factors, identity = RFactors(size), np.arange(size)
     arm = base.places() + np.where(base.places() < 0, 0, 10)
@@ -80,7 +88,7 @@ def _accumulate(data, model, load, base):
 
 
 def _correlation(data, model, load, pi):
-    """Return group -> autocorrelation time of what neither arm nor load explain [samples]."""
+    """Return group -> autocorrelation time of the residual of arm and load [samples]."""
     values = model.values.copy()
     values[load] += pi
     residuals = Residuals()

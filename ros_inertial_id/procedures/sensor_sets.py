@@ -2,12 +2,15 @@
 Which sensors a chain of bodies can do without: ranks for every set of its wrenches.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
 from ..errors import ConfigError
+from ..estimation.base_parameters import BaseParameters
 from ..identification.mounting import structural_base
 from ..methods.bodies.body_rig import body_groups
 from ..methods.rigid_body.method import RigidBody
@@ -15,13 +18,18 @@ from ..methods.rigid_body.method import RigidBody
 rigid_body = RigidBody()
 
 
-def sensor_sets(text, options=None, gravity=(0.0, 0.0, -9.81)):
+def sensor_sets(text: str, options: Any = None, gravity: Sequence[float] = (0.0, 0.0, -9.81)
+                ) -> dict[tuple[str, ...], BaseParameters | None]:
     """
     Return {topics: BaseParameters or None} of a description's bodies for every set of wrenches.
 
-    What the joints allow to be seen: without the sensor between two bodies their wrenches cancel
-    in the sum and some parameters group.  None: no wrench from outside is left, or bodies would
-    have to be joined though the description has no joint between them.
+    text : YAML of the rig; options : of rigid_body, its defaults if None
+    gravity : (3,) in the base frame [m/s^2]
+    ConfigError for a description without wrenches by topic.
+
+    What the joints allow to be identified: without the sensor between two bodies their wrenches
+    cancel in the sum and some parameters group.  None: no wrench from outside is left, or bodies
+    would have to be joined though the description has no joint between them.
     """
     options = replace(options or rigid_body.Options(), sensor_bias=False)
     whole = rigid_body.build(text, options, np.asarray(gravity))

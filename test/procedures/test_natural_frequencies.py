@@ -70,7 +70,8 @@ def _held(count, seed=0, standard_deviation=NOISE):
                  for turn in TURNS[:count]))
     true = [_mujoco_frequencies(turn) for turn in TURNS[:count]]
     seen = tuple(np.sort(f * (1 + standard_deviation * rng.standard_normal(6))) for f in true)
-    return HeldFrequencies(np.array(R), np.array(p), seen, tuple(standard_deviation * f for f in true))
+    return HeldFrequencies(np.array(R), np.array(p), seen,
+                           tuple(standard_deviation * f for f in true))
 
 
 def _described():
@@ -161,7 +162,8 @@ def test_eight_postures_determine_all_that_held_postures_can():
     held = _held(8)
     # A mode was overlooked in the first posture; nobody says which.
     held = replace(held, frequency=(np.delete(held.frequency[0], 2), *held.frequency[1:]),
-                   standard_deviation=(np.delete(held.standard_deviation[0], 2), *held.standard_deviation[1:]))
+                   standard_deviation=(np.delete(held.standard_deviation[0], 2),
+                                       *held.standard_deviation[1:]))
     result = identify_frequencies(_described(), held, OPTIONS)
     assert result.rank == len(result.base) == 17
     values = result.values()
@@ -205,9 +207,9 @@ def test_verb_prints_no_number_that_is_not_determined(tmp_path, capsys):
         for turn, f in zip(TURNS, held.frequency)]}))
     arguments = ['frequencies', str(tmp_path / 'rig.yaml'), str(tmp_path / 'seen.yaml')]
     assert main([*arguments, '--json']) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told['rank_in_data'] == 12 and told['rank'] == 17
-    assert {entry['value'] for entry in told['base_parameters']} == {None}
+    result = json.loads(capsys.readouterr().out)
+    assert result['rank_in_data'] == 12 and result['rank'] == 17
+    assert {entry['value'] for entry in result['base_parameters']} == {None}
     assert main(arguments) == 0
     words = capsys.readouterr().out
     assert '12 frequencies of 2 postures fix 12 relations between 17' in words

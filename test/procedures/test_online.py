@@ -96,7 +96,7 @@ def _noise_free(truth, recording):
 def test_unseen_data_are_predicted_as_well_as_the_noise_allows(arm):
     urdf, _, recording = arm
     _, estimates = followed(urdf, recording)
-    assert estimates[0].unseen_percent is None  # nothing was foretold yet
+    assert estimates[0].unseen_percent is None  # nothing was predicted yet
     offline = identify([recording], OPTIONS, urdf=urdf).model
     promised = offline.statistics['training']['filtered']['relative_percent']
     assert estimates[-1].unseen_percent == pytest.approx(promised, rel=0.25)
@@ -113,7 +113,7 @@ def test_memory_does_not_grow_with_time(arm):
     assert sizes[2] < 1.2 * sizes[0]  # from one look to the next a few seconds more are kept
 
 
-def test_a_motion_that_grows_livelier_is_learnt_anew(arm):
+def test_a_motion_of_higher_bandwidth_is_learnt_anew(arm):
     """A slow way to the start must not decide how the motion itself is filtered."""
     urdf, truth, recording = arm
     names = mujoco_arm.joints_of(urdf)
