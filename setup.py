@@ -16,7 +16,7 @@ def ros(distribution):
 
 setup(
     name=NAME,
-    version='0.1.0',
+    version='0.2.0',
     description='Identify the inertial parameters of live robots (ROS 2)',
     license='Apache-2.0',
     maintainer='ros_inertial_id maintainers',

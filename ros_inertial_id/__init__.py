@@ -1,3 +1,46 @@
-"""Identification of the inertial parameters of live robots (ROS 2)."""
+"""
+ros_inertial_id: identification of the inertial parameters of live robots (ROS 2).
 
-__version__ = '0.1.0'
+    import ros_inertial_id as rid
+
+    recording = rid.read_bag('bag')
+    result = rid.identify(recording, validate=rid.read_bag('other_bag'))
+    tau = result.model.torque(q, v, a)
+
+What stands in ``__all__`` is documented and stable; each is imported when it is asked for.
+"""
+
+import importlib
+from typing import Any, TYPE_CHECKING
+
+__version__ = '0.2.0'
+
+if TYPE_CHECKING:
+    from .api.identify import identify, read_log, Result
+    from .api.model import load_model, Model
+    from .errors import (ConfigError, EstimationError, InertialIdError, MotionError,
+                         RecordingError, RobotModelError)
+    from .measurement.bags.bag import read_bag
+    from .measurement.recording import Recording
+
+__all__ = ['identify', 'load_model', 'Model', 'read_bag', 'read_log', 'Recording', 'Result',
+           'ConfigError', 'EstimationError', 'InertialIdError', 'MotionError', 'RecordingError',
+           'RobotModelError']
+
+_ROOMS = {'identify': 'api.identify', 'read_log': 'api.identify', 'Result': 'api.identify',
+          'load_model': 'api.model', 'Model': 'api.model',
+          'read_bag': 'measurement.bags.bag', 'Recording': 'measurement.recording'}
+
+
+def __getattr__(name: str) -> Any:
+    """Return a name of the public API, imported now."""
+    if name not in __all__:
+        raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
+    room = importlib.import_module(f'.{_ROOMS.get(name, "errors")}', __name__)
+    globals()[name] = getattr(room, name)
+    return globals()[name]
+
+
+def __dir__() -> list[str]:
+    """Return what the public API offers."""
+    return [*__all__, '__version__']

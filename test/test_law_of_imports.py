@@ -15,10 +15,11 @@ FLOORS = {
     'identification': 4, 'simulation': 4,
     'procedures': 5, 'excitation': 5,
     'report': 6,
-    'cli': 7,
-    'nodes': 8,
-    'demonstration': 9,
-    '__main__': 10,
+    'api': 7,
+    'cli': 8,
+    'nodes': 9,
+    'demonstration': 10,
+    '__main__': 11,
 }
 # What stands at the top of the package beside rooms.
 FILES_AT_THE_TOP = {'__init__', '__main__', 'errors', 'options'}

@@ -1,38 +1,148 @@
 """
-The description with what was identified in it: a URDF, or the YAML of a rig.
+The description with what was identified in it: a URDF, MJCF, or the YAML of a rig.
+
+What a description cannot hold (offsets, springs, rotor inertias, friction that is no line) stands
+in it as a comment, and is said to whoever writes it.
 """
 
+from collections.abc import Sequence
+from typing import Any
+from xml.etree import ElementTree as xml
+
+import numpy as np
+
+from .identified_mjcf import HELD, identified_mjcf
+from .model import IdentifiedModel
 from .robot import robot_of
+from ..dynamics.friction import friction_column
+from ..dynamics.inertial_parameters import Parameter
+from ..dynamics.robot_model import RobotModel
 from ..errors import EstimationError
 from ..estimation.corrected_urdf import corrected_urdf
 from ..estimation.payload_urdf import urdf_with_payload
+from ..measurement.recording import Recording
+from ..methods import METHODS
 from ..methods.bodies.body_rig import PAYLOAD
 from ..methods.bodies.description_text import with_inertials
 
 WRENCH = 'geometry_msgs/msg/WrenchStamped'
+AS_DAMPING = ('viscous', 'coulomb', 'coulomb_atan', 'stiction')  # laws that URDF's numbers mean
 
 
-def identified_description(model, recording, options, urdf=''):
+def identified_description(model: IdentifiedModel, recording: Recording, options: Any,
+                           urdf: str = '') -> str:
     """
     Return the text of the robot's description with consistent parameters of a model.
 
-    recording : one that the model is of; urdf : text, '' for the recording's own
+    model : IdentifiedModel, physically consistent; recording : one that the model is of
+    options : of the method; urdf : text, '' for the recording's own
     A URDF keeps all but its inertial and friction numbers; one whose arm carries a payload behind
     a sensor gets that payload as a further link; a rig's YAML gets ``inertial`` of its bodies.
+    EstimationError where the model is not physically consistent.
     """
-    links = model.statistics.get('consistent', {}).get('links')
-    if links is None:
-        raise EstimationError('the model has no consistent parameters',
-                              do='identify with --consistent')
     robot = robot_of(recording, options, urdf, model.method)
-    if '<robot' not in robot.urdf:
-        return with_inertials(robot.urdf, links)
-    if tuple(links) == (PAYLOAD,) and model.method == 'rigid_body':
+    links = consistent_parameters(model)
+    if '<robot' in robot.urdf and tuple(links) == (PAYLOAD,) and model.method == 'rigid_body':
         frame = options.wrench_frame or _stamped_frame(recording, options.wrench_topic)
         return urdf_with_payload(robot.urdf, frame, links[PAYLOAD])
-    return corrected_urdf(robot, model.parameters, model.values, model.validity_range)
+    return description_of(model, robot)[0]
 
 
-def _stamped_frame(recording, topic):
+def description_of(model: IdentifiedModel, robot: Any) -> tuple[str, list[str]]:
+    """
+    Return (text of the description, what it cannot hold in words) of an identified robot.
+
+    model : IdentifiedModel, physically consistent; robot : built from its description
+    """
+    links = consistent_parameters(model)
+    if '<robot' not in robot.urdf:
+        return with_inertials(robot.urdf, links), []
+    tree = tree_of(robot)
+    text = corrected_urdf(tree, model.parameters, model.values, model.validity_range)
+    lines = _beyond(model, tree, lambda p: _in_urdf(text, p))
+    return _with_comment(text, model, lines), lines
+
+
+def mjcf_of(model: IdentifiedModel, robot: Any) -> tuple[str, list[str]]:
+    """
+    Return (text of the MJCF, what it cannot hold in words) of an identified tree robot.
+
+    model : IdentifiedModel, physically consistent; robot : built from its description, mounted
+    """
+    consistent_parameters(model)
+    tree = tree_of(robot)
+    text = identified_mjcf(tree, model.parameters, model.values, largest_speeds(model))
+    lines = _beyond(model, tree, lambda p: p.law in HELD)
+    comment = _comment(model, lines)
+    return text.replace('>\n', f'>\n{comment}\n', 1), lines
+
+
+def tree_of(robot: Any) -> RobotModel:
+    """Return the RobotModel of a serial robot; EstimationError for a mechanism or rig."""
+    if not isinstance(robot, RobotModel):
+        raise EstimationError('no description of a tree', found='a mechanism with loops or a rig',
+                              expected='a robot identified by serial_arm')
+    return robot
+
+
+def consistent_parameters(model: IdentifiedModel) -> dict[str, list[float]]:
+    """Return {link: ten parameters} of a consistent ``model``; EstimationError for another."""
+    links = model.statistics.get('consistent', {}).get('links')
+    if links is None:
+        raise EstimationError('the model has no physically consistent parameters',
+                              do='identify with --consistent')
+    return links
+
+
+def largest_speeds(model: IdentifiedModel) -> dict[str, float]:
+    """Return {joint: largest speed of the training data [rad/s]} of a ``model``."""
+    return {joint: float(np.abs(seen['v']).max())
+            for joint, seen in model.validity_range.items() if 'v' in seen}
+
+
+def _beyond(model: IdentifiedModel, robot: RobotModel, holds: Any) -> list[str]:
+    """Return one line per joint term that a description does not hold, with its torque."""
+    lines = []
+    for p, value in zip(model.parameters, model.values):
+        if p.law and value and not holds(p):
+            seen = model.validity_range.get(p.owner, {})
+            ends = np.array([seen.get(name, [0.0, 0.0]) for name in 'qva'])
+            largest = float(np.abs(value * friction_column(p, *ends)).max())
+            lines.append(f'{p.name} = {value:.6g} {p.unit} ({p.law} of {p.owner}, up to '
+                         f'{largest:.3g} N m in the training data)')
+    return lines
+
+
+def _in_urdf(text: str, parameter: Parameter) -> bool:
+    """Return whether <dynamics> of the parameter's joint holds what it means."""
+    dynamics = xml.fromstring(text).find(f"joint[@name='{parameter.owner}']/dynamics")
+    name = 'damping' if parameter.law == 'viscous' else 'friction'
+    return (parameter.law in AS_DAMPING and dynamics is not None
+            and dynamics.get(name) is not None)
+
+
+def _comment(model: IdentifiedModel, lines: Sequence[str]) -> str:
+    head = f"identified by ros_inertial_id, {model.provenance.get('created', '')}"
+    held = ['not held by this file:', *lines] if lines else []
+    text = '\n     '.join([head, *held]).replace('--', '- -')
+    return f'<!-- {text} -->'
+
+
+def _with_comment(text: str, model: IdentifiedModel, lines: Sequence[str]) -> str:
+    """Return the URDF with a comment before its first element, behind an XML declaration."""
+    at = text.index('<robot')
+    return f'{text[:at]}{_comment(model, lines)}\n{text[at:]}'
+
+
+def _stamped_frame(recording: Recording, topic: str) -> str:
     channels = recording.of_type(WRENCH)
     return (channels[topic] if topic else next(iter(channels.values()))).frame_id
+
+
+def robot_of_model(model: IdentifiedModel, options: Any, gravity_base: np.ndarray) -> Any:
+    """
+    Return the Robot that a model was identified from, under gravity (3,) in the base frame.
+
+    model : IdentifiedModel; options : its prediction options; gravity_base : [m/s^2]
+    """
+    return METHODS[model.method].build(model.robot['urdf'], options, gravity_base)

@@ -5,6 +5,7 @@ An import loses and repairs nothing: stamps, order and NaN stay as the log has t
 cannot be used is refused later by the analysis.  The accepted files stand in log_files.py.
 """
 
+from collections.abc import Sequence
 import logging
 from pathlib import Path
 from xml.etree import ElementTree
@@ -20,16 +21,32 @@ from ...errors import RecordingError, RobotModelError
 _logger = logging.getLogger(__name__)
 
 
-def import_log(log_path, urdf_text, out_path, joint_names=None, rate=None, columns=''):
+def import_log(log_path: str | Path, urdf_text: str, out_path: str | Path,
+               joint_names: Sequence[str] | None = None, rate: float | None = None,
+               columns: str = '') -> Channel:
     """
     Write a log to a new bag with /joint_states and /robot_description; return the Channel.
 
+    out_path : of the bag; log_path, urdf_text, joint_names, rate, columns : see ``read_log``
+    Raises RecordingError, before anything is written, for a log whose columns do not make a
+    recording, and for an ``out_path`` that exists.
+    """
+    recording = read_log(log_path, urdf_text, joint_names, rate, columns)
+    write_recording(out_path, recording)
+    return next(iter(recording.channels.values()))
+
+
+def read_log(log_path: str | Path, urdf_text: str, joint_names: Sequence[str] | None = None,
+             rate: float | None = None, columns: str = '') -> Recording:
+    """
+    Return the Recording in a log: one channel of joint states, with the robot description.
+
+    log_path : of the .npz or .csv; urdf_text : description of the robot
     joint_names : names of the joints in the order of the log; without them those in the log, or
         else the moving joints of the URDF in the order of its tree
     rate : sampling rate [Hz] of a log without time, whose first stamp is then 0
     columns : names of the columns of a .csv without a header line, see log_files.read_csv
-    Raises RecordingError, before anything is written, for a log whose columns do not make a
-    recording, and for an ``out_path`` that exists.
+    Raises RecordingError for a log whose columns do not make a recording.
     """
     path = Path(log_path)
     kind = path.suffix.lower()
@@ -44,12 +61,17 @@ def import_log(log_path, urdf_text, out_path, joint_names=None, rate=None, colum
     # Players sort by reception, which therefore must not run back where the stamps do.
     received_ns = np.maximum.accumulate(np.maximum(stamp_ns, 0))
     channel = Channel('/joint_states', JOINT_STATE, stamp_ns, received_ns, log.fields, names)
-    write_recording(out_path, Recording({channel.topic: channel}, urdf_text))
-    return channel
+    return Recording({channel.topic: channel}, urdf_text)
 
 
-def moving_joints(urdf_text):
-    """Return the names of a URDF's moving joints, from the root down, in document order."""
+def moving_joints(urdf_text: str) -> tuple[str, ...]:
+    """
+    Return the names of the moving joints, from the root down, in document order.
+
+    urdf_text : the robot description
+
+    Raises RobotModelError for a text that is no XML.
+    """
     try:
         robot = ElementTree.fromstring(urdf_text)
     except ElementTree.ParseError as error:
@@ -57,7 +79,7 @@ def moving_joints(urdf_text):
     joints = [joint for joint in robot.findall('joint')
               if None not in (joint.find('parent'), joint.find('child'))]
     child = {joint: joint.find('child').get('link') for joint in joints}
-    below = {}
+    below: dict[str | None, list[ElementTree.Element]] = {}
     for joint in joints:
         below.setdefault(joint.find('parent').get('link'), []).append(joint)
     names = []

@@ -1,0 +1,168 @@
+"""
+Model: an identified robot that predicts, and writes itself in the formats of other tools.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+import logging
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .parameter_table import parameter_table, ParameterTable
+from ..dynamics.inertial_parameters import bodies
+from ..dynamics.pinocchio_model import pinocchio_model
+from ..dynamics.robot_model import gravity_from_mounting
+from ..estimation.corrected_urdf import damping_and_friction
+from ..identification.files import read_text, write_text
+from ..identification.identified_description import (description_of, largest_speeds, mjcf_of,
+                                                     robot_of_model, tree_of)
+from ..identification.identify import validation
+from ..identification.inverse_dynamics import InverseDynamics
+from ..identification.model import IdentifiedModel
+from ..identification.prediction import predict, Prediction
+from ..identification.robot import check_robot
+from ..identification.settings import prediction_options
+from ..measurement.recording import Recording
+from ..methods import METHODS
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Model:
+    """
+    An identified robot under one mounting.
+
+    identified : the content of model.yaml; gravity_base : (3,) in the base frame [m/s^2]
+
+    Of a tree of n joints q, v, a are (..., n) positions [rad], velocities [rad/s] and
+    accelerations [rad/s^2] in the order of ``joint_names`` ([m] and so on for sliders); of a
+    closed loop they are those of its independent joints.
+    """
+
+    identified: IdentifiedModel
+    gravity_base: np.ndarray
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Return the names of the joints that q, v, a and torques are of."""
+        return tuple(self._robot.coordinates)
+
+    @property
+    def statistics(self) -> dict[str, Any]:
+        """Return rank, residuals, condition number, verdict: what model.yaml says of the fit."""
+        return self.identified.statistics
+
+    @cached_property
+    def base_parameters(self) -> ParameterTable:
+        """Return the base parameters with standard errors and units."""
+        return parameter_table(self.identified.base)
+
+    def torque(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> np.ndarray:
+        """Return the joint torques (..., n) [N m] of a motion q, v, a (..., n)."""
+        return self._dynamics.torque(q, v, a)
+
+    def gravity(self, q: ArrayLike) -> np.ndarray:
+        """Return the torques (..., n) [N m] that hold the links at rest at q (..., n)."""
+        return self._dynamics.gravity(q)
+
+    def mass_matrix(self, q: ArrayLike) -> np.ndarray:
+        """Return the mass matrices (..., n, n) [kg m^2] at q (..., n), rotors included."""
+        return self._dynamics.mass_matrix(q)
+
+    def friction(self, v: ArrayLike) -> np.ndarray:
+        """Return the friction torques (..., n) [N m] at v (..., n), offsets included."""
+        return self._dynamics.friction(v)
+
+    def mounted(self, mounting: str) -> 'Model':
+        """
+        Return the model of the same robot mounted another way.
+
+        mounting : ``upright``, ``rpy R P Y`` [rad], ``gravity X Y Z`` [m/s^2], ...
+        RobotModelError names the parameters that would be needed and were not identified.
+        """
+        other = Model(self.identified, gravity_from_mounting(mounting))
+        check_robot(self.identified, other._robot)
+        return other
+
+    def predict(self, recording: Recording) -> Prediction:
+        """Return measured and predicted torques over a Recording of the robot."""
+        return predict(self.identified, recording)
+
+    def validate(self, recordings: Recording | Sequence[Recording]) -> dict[str, Any]:
+        """Return the {filtered, raw} residuals of the model on other ``recordings``."""
+        several = [recordings] if isinstance(recordings, Recording) else list(recordings)
+        return validation(self.identified, several)[0]
+
+    def to_urdf(self, path: str | Path) -> list[str]:
+        """
+        Write the description with the identified numbers to ``path``.
+
+        Return in words what a URDF cannot hold; the same stands in the file as a comment.
+        EstimationError where the model is not physically consistent.
+        """
+        return _write(path, *description_of(self.identified, self._robot))
+
+    def to_mjcf(self, path: str | Path) -> list[str]:
+        """
+        Write the robot as MJCF (MuJoCo) to ``path``: no shapes, gravity as mounted.
+
+        Return in words what MJCF cannot hold; the same stands in the file as a comment.
+        EstimationError where the model is not physically consistent, or not of a tree.
+        """
+        return _write(path, *mjcf_of(self.identified, self._robot))
+
+    def to_pinocchio(self) -> Any:
+        """
+        Return a pinocchio.Model with identified inertias, armature, damping and friction.
+
+        EstimationError where the model is not physically consistent, or not of a tree.
+        """
+        robot, model = tree_of(self._robot), self.identified
+        first, speeds = bodies(model.parameters), largest_speeds(model)
+        own = [damping_and_friction(model.parameters, model.values, joint, speeds.get(joint, 1.0))
+               for joint in robot.joint_names]
+        armature = {p.owner: x for p, x in zip(model.parameters, model.values)
+                    if p.law == 'armature'}
+        return pinocchio_model(
+            robot, np.array([model.values[first[link]:first[link] + 10]
+                             for link in robot.link_names]),
+            {'armature': np.array([armature.get(j, 0.0) for j in robot.joint_names]),
+             **{name: np.array([terms.get(name, 0.0) for terms in own])
+                for name in ('damping', 'friction')}})
+
+    def save(self, path: str | Path) -> None:
+        """Write the model file (YAML) to ``path``."""
+        write_text(path, self.identified.to_yaml())
+
+    @cached_property
+    def _robot(self) -> Any:
+        return robot_of_model(self.identified, prediction_options(self.identified),
+                              self.gravity_base)
+
+    @cached_property
+    def _dynamics(self) -> InverseDynamics:
+        model = self.identified
+        return InverseDynamics(METHODS[model.method], self._robot, model.parameters, model.values)
+
+
+def model_of(identified: IdentifiedModel) -> Model:
+    """Return the Model of an ``identified`` one, mounted as its first recording was."""
+    return Model(identified, np.array(identified.mounting['gravity_base'][0]))
+
+
+def load_model(path: str | Path) -> Model:
+    """Return the Model in a model file; ConfigError when ``path`` holds none."""
+    return model_of(IdentifiedModel.from_yaml(read_text(path), str(path)))
+
+
+def _write(path: str | Path, text: str, lines: list[str]) -> list[str]:
+    write_text(path, text)
+    if lines:
+        _logger.warning('%s cannot hold %d of the joint terms, which are listed in it: %s', path,
+                        len(lines), ', '.join(line.split(' = ')[0] for line in lines))
+    return lines

@@ -1,0 +1,39 @@
+"""
+A pinocchio model with identified parameters, for controllers and for other tools.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pinocchio as pin
+
+from .inertial_parameters import pseudo_inertia
+from .robot_model import RobotModel
+from ..errors import EstimationError
+
+
+def pinocchio_model(robot: RobotModel, bodies: np.ndarray,
+                    joint_terms: Mapping[str, np.ndarray]) -> pin.Model:
+    """
+    Return a copy of the robot's pinocchio model with other inertias and joint terms.
+
+    robot : RobotModel of n joints, its gravity included
+    bodies : (n, 10) standard parameters of every body in its joint frame
+    joint_terms : {armature [kg m^2], damping [N m s/rad], friction [N m]: (n,)}
+    EstimationError when a body is not physically consistent.
+    """
+    model = robot.pin_model.copy()
+    for i, (link, pi) in enumerate(zip(robot.link_names, np.asarray(bodies, dtype=float))):
+        if np.linalg.eigvalsh(pseudo_inertia(pi))[0] <= 0.0:
+            raise EstimationError(f'the parameters of {link} are not physically consistent',
+                                  found='a pseudo-inertia that is not positive definite',
+                                  do='identify with consistent: true')
+        model.inertias[i + 1] = pin.Inertia.FromDynamicParameters(pi)
+    order = [joint.idx_v for joint in model.joints[1:]]
+    for name, target in (('armature', 'armature'), ('damping', 'damping'),
+                         ('friction', 'friction')):
+        if name in joint_terms:
+            values = np.zeros(model.nv)
+            values[order] = joint_terms[name]
+            setattr(model, target, values)
+    return model
