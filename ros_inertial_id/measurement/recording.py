@@ -6,7 +6,7 @@ Nothing here is resampled, filtered or dropped: a Recording is what the sensors 
 
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Mapping
+from typing import Any, Mapping, Sequence
 
 import numpy as np
 
@@ -33,7 +33,7 @@ class Channel:
     stamp_ns: np.ndarray
     received_ns: np.ndarray
     fields: Mapping[str, np.ndarray]
-    names: tuple = ()
+    names: tuple[str, ...] = ()
     frame_id: str = ''
 
     def __post_init__(self):
@@ -41,11 +41,15 @@ class Channel:
             array.setflags(write=False)
         object.__setattr__(self, 'fields', MappingProxyType(dict(self.fields)))
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.stamp_ns)
 
-    def rows(self, selection):
-        """Return the Channel of the samples chosen by a slice or a boolean mask."""
+    def rows(self, selection: Any) -> 'Channel':
+        """
+        Return the Channel of some samples.
+
+        selection : a slice, (n,) boolean mask or indices
+        """
         return replace(self, stamp_ns=self.stamp_ns[selection],
                        received_ns=self.received_ns[selection],
                        fields={k: v[selection] for k, v in self.fields.items()})
@@ -65,10 +69,10 @@ class Recording:
     channels: Mapping[str, Channel]
     robot_description: str = ''
     mounting: str = ''
-    provenance: Mapping = field(default_factory=dict)
+    provenance: Mapping[str, Any] = field(default_factory=dict)
     periods: str = ''
 
-    def origin_ns(self):
+    def origin_ns(self) -> int:
         """Return the first stamp of all channels [ns]; the zero of START and END."""
         stamps = [c.stamp_ns.min() for c in self.channels.values() if len(c)]
         if not stamps:
@@ -76,8 +80,16 @@ class Recording:
                                  exists=tuple(self.channels))
         return int(min(stamps))
 
-    def window(self, start_s=None, end_s=None):
-        """Return the Recording from ``start_s`` to ``end_s`` [s] after the first stamp."""
+    def window(self, start_s: float | None = None,
+               end_s: float | None = None) -> 'Recording':
+        """
+        Return the Recording of a span of time.
+
+        start_s, end_s : its ends [s] after ``origin_ns``, both included; None for the
+            recording's own
+
+        Raises RecordingError where no sample is in it.
+        """
         origin = self.origin_ns()
         low = -np.inf if start_s is None else round(start_s * 1e9)
         high = np.inf if end_s is None else round(end_s * 1e9)
@@ -93,25 +105,33 @@ class Recording:
         provenance = dict(self.provenance, start_s=start_s, end_s=end_s)
         return replace(self, channels=channels, provenance=provenance)
 
-    def of_type(self, type_name):
-        """Return the channels of a ROS type, by topic."""
+    def of_type(self, type_name: str) -> dict[str, Channel]:
+        """
+        Return the channels of a ROS type, by topic.
+
+        type_name : in full, ``sensor_msgs/msg/JointState``
+        """
         return {t: c for t, c in self.channels.items() if c.type == type_name}
 
 
-def joined(parts):
-    """Return one Channel of Channels of one topic, in their order; NaN for names not there."""
+def joined(parts: Sequence[Channel]) -> Channel:
+    """
+    Return one Channel of several of one topic; NaN where one lacks a name or field.
+
+    parts : Channels of the topic, in their order; at least one
+    """
     if len(parts) == 1:
         return parts[0]
     names = tuple(dict.fromkeys(name for part in parts for name in part.names))
     fields = {}
     for key in dict.fromkeys(key for part in parts for key in part.fields):
-        fields[key] = np.concatenate([_widened(part, key, names, parts) for part in parts])
+        fields[key] = np.concatenate([_expanded(part, key, names, parts) for part in parts])
     stamp, received = (np.concatenate([getattr(part, name) for part in parts])
                        for name in ('stamp_ns', 'received_ns'))
     return replace(parts[0], stamp_ns=stamp, received_ns=received, fields=fields, names=names)
 
 
-def _widened(part, key, names, parts):
+def _expanded(part, key, names, parts):
     """Return a field (n, ...) of a Channel in the shape that it has with all ``names``."""
     shape = next(p.fields[key].shape[1:] for p in parts if key in p.fields)
     if part.names == names and key in part.fields:

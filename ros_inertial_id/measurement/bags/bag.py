@@ -12,6 +12,7 @@ from importlib.metadata import version
 import logging
 from pathlib import Path
 import sqlite3
+from typing import Callable, Collection
 
 import numpy as np
 from rosbags.interfaces import (Qos, QosDurability, QosHistory, QosLiveliness, QosReliability,
@@ -32,7 +33,8 @@ _FOREVER = QosTime(9223372036, 854775807)
 _logger = logging.getLogger(__name__)
 
 
-def read_bag(path, topics=None, progress=None):
+def read_bag(path: str | Path, topics: Collection[str] | None = None,
+             progress: Callable[[float], None] | None = None) -> Recording:
     """
     Return the Recording of a bag.
 
@@ -134,7 +136,7 @@ class BagWriter:
     loses no more.  ``counts`` holds the number of messages by topic.
     """
 
-    def __init__(self, path, storage='mcap', compress=False):
+    def __init__(self, path: str | Path, storage: str = 'mcap', compress: bool = False) -> None:
         self.path, self.counts = Path(path), {}
         self._connections, self._flushed_ns = {}, None
         self._ended = 'is closed'
@@ -152,8 +154,16 @@ class BagWriter:
         except (WriterError, OSError, sqlite3.Error) as error:
             raise RecordingError(f'cannot make the bag {path}', found=error) from error
 
-    def add_topic(self, topic, type_name, latched=False):
-        """Declare a topic; ``latched`` for transient local durability."""
+    def add_topic(self, topic: str, type_name: str, latched: bool = False) -> None:
+        """
+        Declare a topic.
+
+        topic : its name
+        type_name : of its messages
+        latched : whether its durability is transient local
+
+        Raises RecordingError for a type without definition, and where the disk refuses.
+        """
         if full_name(type_name) not in typestore().fielddefs:
             raise RecordingError(f'topic {topic}: unknown type {type_name}')
         durability = QosDurability.TRANSIENT_LOCAL if latched else QosDurability.VOLATILE
@@ -163,8 +173,16 @@ class BagWriter:
             topic, full_name(type_name), typestore=typestore(), offered_qos_profiles=[qos]))
         self.counts[topic] = 0
 
-    def write(self, topic, message, received_ns):
-        """Append a serialised message (CDR bytes) of a declared topic."""
+    def write(self, topic: str, message: bytes, received_ns: int) -> None:
+        """
+        Append a message.
+
+        topic : a declared one
+        message : serialised (CDR)
+        received_ns : time of reception [ns]
+
+        Raises RecordingError for an undeclared topic, and where the disk refuses.
+        """
         if topic not in self._connections:
             raise RecordingError(f'topic {topic} was not declared',
                                  exists=tuple(self.counts))
@@ -175,11 +193,11 @@ class BagWriter:
             self._flushed_ns = received_ns
             self.flush()
 
-    def flush(self):
+    def flush(self) -> None:
         """Hand everything written so far to the operating system."""
         self._do(_flush)
 
-    def close(self):
+    def close(self) -> None:
         """Finish the bag with its index and metadata.yaml; a second call does nothing."""
         if self._writer is not None:
             self._do(Writer.close)
@@ -216,9 +234,13 @@ def _flush(writer):
         storage.bio.flush()
 
 
-def write_recording(path, recording, storage='mcap', compress=False):
+def write_recording(path: str | Path, recording: Recording, storage: str = 'mcap',
+                    compress: bool = False) -> None:
     """
     Write the channels and texts (robot description, mounting, periods) of a Recording to a bag.
+
+    path, storage, compress : see BagWriter
+    recording : what is written
 
     Raises RecordingError for channels whose elements had names of their own (tf, MarkerArray).
     """

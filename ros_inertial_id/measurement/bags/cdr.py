@@ -11,10 +11,12 @@ strings: the guards); ``Layout.fits`` then finds the messages with the same guar
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any, Collection
 
 import numpy as np
 from rosbags.interfaces import Nodetype
 from rosbags.typesys import get_typestore, Stores
+from rosbags.typesys.store import Typestore
 
 _DTYPES = {'bool': 'u1', 'byte': 'u1', 'char': 'u1', 'uint8': 'u1', 'int8': 'i1',
            'uint16': 'u2', 'int16': 'i2', 'uint32': 'u4', 'int32': 'i4',
@@ -27,7 +29,7 @@ class CdrError(ValueError):
 
 
 @lru_cache(maxsize=1)
-def typestore():
+def typestore() -> Typestore:
     """Return rosbags' message definitions of Jazzy (0.1 s the first time)."""
     return get_typestore(Stores.ROS2_JAZZY)
 
@@ -49,19 +51,28 @@ class Block:
     """
 
     dtype: np.dtype
-    shape: tuple
+    shape: tuple[int, ...]
     first: int = 0
-    steps: tuple = ()
-    rows: tuple = ()
+    steps: tuple[int, ...] = ()
+    rows: tuple['Block', ...] = ()
 
-    def read(self, data):
-        """Return the numbers of all rows of ``data`` (n, length) uint8: (n, *shape), native."""
+    def read(self, data: np.ndarray) -> np.ndarray:
+        """
+        Return the numbers of all messages, (n, *shape), in the machine's byte order.
+
+        data : (n, length) uint8, one message a row
+        """
         if self.rows:
             return np.stack([row.read(data) for row in self.rows], axis=1)
         return self._view(data).astype(self.dtype.newbyteorder('='))
 
-    def write(self, data, values):
-        """Set the numbers of all rows of ``data`` from ``values`` (n, *shape)."""
+    def write(self, data: np.ndarray, values: np.ndarray) -> None:
+        """
+        Set the numbers of all messages in place.
+
+        data : (n, length) uint8, one message a row
+        values : (n, *shape)
+        """
         self._view(data)[...] = values
 
     def _view(self, data):
@@ -74,7 +85,7 @@ class Block:
 @dataclass(frozen=True)
 class Layout:
     """
-    What all messages of one shape share.
+    What messages whose sequences and strings are alike have in common.
 
     length : bytes of the whole message
     tree : the message as nested dict (struct), list (sequence), Numbers and slice (string)
@@ -83,35 +94,56 @@ class Layout:
     """
 
     length: int
-    tree: dict
+    tree: dict[str, Any]
     guarded: np.ndarray
     guards: np.ndarray
 
-    def fits(self, data):
-        """Return which rows of ``data`` (n, length) uint8 have this layout, (n,) bool."""
+    def fits(self, data: np.ndarray) -> np.ndarray:
+        """
+        Return which messages have this layout, (n,) bool.
+
+        data : (n, length) uint8, one message a row
+        """
         return (data[:, self.guarded] == self.guards).all(axis=1)
 
-    def find(self, path):
-        """Return the node at a dotted path; through a sequence, the list of its elements'."""
+    def find(self, path: str) -> Any:
+        """
+        Return the node of the tree at a path; through a sequence, the list of its elements'.
+
+        path : names of fields with dots between, ``header.stamp.sec``
+        """
         return _find(self.tree, path.split('.'))
 
-    def values(self, path, message):
-        """Return the strings or integers at a path of one message, as a list."""
+    def values(self, path: str, message: bytes) -> list[Any]:
+        """
+        Return the strings or integers of one message at a path, as a list.
+
+        path : names of fields with dots between
+        message : bytes of this layout
+        """
         nodes = self.find(path)
         return [_value(node, message) for node in (nodes if isinstance(nodes, list) else [nodes])]
 
-    def block(self, path):
-        """Return the Block of all numbers below a path, in the order of the definition."""
+    def block(self, path: str) -> Block:
+        """
+        Return the Block of all numbers below a path, in the order of the definition.
+
+        path : names of fields with dots between
+        """
         return _block(_stack(self.find(path)))
 
 
-def walk(type_name, message, free=(), fixed=()):
+def walk(type_name: str, message: bytes, free: Collection[str] = (),
+         fixed: Collection[str] = ()) -> Layout:
     """
     Return the Layout of one message.
 
+    type_name : in full, ``sensor_msgs/msg/JointState``
     message : bytes, with the four-byte header
     free : names of string fields whose content may differ within a layout
     fixed : names of number fields whose value may not
+
+    Raises CdrError for bytes that are no whole message of the type.
     """
     encoding = bytes(message[:2])
     if len(message) < _HEADER or encoding not in (b'\x00\x00', b'\x00\x01'):

@@ -6,6 +6,7 @@ each such group is a part with names of its own, and the parts are joined at the
 """
 
 from dataclasses import dataclass, field
+from typing import Sequence
 
 import numpy as np
 
@@ -32,32 +33,40 @@ class Decoder:
     action : path of integers; elements where it is not 0 (deleted markers) are left out
     """
 
-    fields: dict = field(default_factory=dict)
+    fields: dict[str, str] = field(default_factory=dict)
     header: str = ''
-    labels: tuple = ()
+    labels: tuple[str, ...] = ()
     text: str = ''
-    covariance: dict = field(default_factory=dict)
+    covariance: dict[str, str] = field(default_factory=dict)
     action: str = ''
 
 
 class ChannelBuilder:
     """A Channel that grows batch by batch, holding little more than its arrays."""
 
-    def __init__(self, type_name, decoder, topic):
+    def __init__(self, type_name: str, decoder: Decoder, topic: str) -> None:
         self.type, self.topic = type_name, topic
         self._decoder = decoder
-        self._messages, self._received, self._bytes = [], [], 0
-        self._parts, self._merged, self._count = [], [], 0
+        self._messages: list[bytes] = []
+        self._received: list[int] = []
+        self._bytes, self._count = 0, 0
+        self._parts: list[_Part] = []
+        self._merged: list[_Part] = []
 
-    def add(self, messages, received_ns):
-        """Take more messages (list of bytes) and their times of reception [ns]."""
+    def add(self, messages: Sequence[bytes], received_ns: Sequence[int]) -> None:
+        """
+        Take more messages.
+
+        messages : bytes (CDR), in the order they came
+        received_ns : (n,) their times of reception [ns]
+        """
         self._messages.extend(messages)
         self._received.extend(received_ns)
         self._bytes += sum(map(len, messages))
         if len(self._messages) >= _BATCH or self._bytes >= _BATCH_BYTES:
             self._decode()
 
-    def channel(self):
+    def channel(self) -> Channel:
         """Return the Channel; the builder is empty afterwards."""
         self._decode()
         part = _merge(self._merged + self._parts)
@@ -166,7 +175,8 @@ class _Shape:
         return stamp if self.keep is None else stamp[:, self.keep]
 
 
-_SHAPES = {}  # (type, length of the message) -> the shapes seen last
+# (type, length of the message) -> the shapes seen last
+_SHAPES: dict[tuple[str, int], tuple[_Shape, ...]] = {}
 
 
 def _shape(type_name, decoder, message):

@@ -8,8 +8,8 @@ time      stamp_s, time_s, timestamp, stamp, time, t, __time [s]; stamp_ns, time
           timestamp_ns [ns]
 position  position, positions, pos, q
 velocity  velocity, velocities, vel, v, dq, qd, qdot
-effort    effort, efforts, torque, torques, tau, current, currents (the identification is told
-          which)
+effort    effort, efforts, torque, torques, tau, current, currents (which of them is an option
+          of the identification)
 ========  ====================================================================================
 
 An ``.npz`` holds time (n,), the others (n, k), or (n,) for one joint, and perhaps the names of the
@@ -26,8 +26,10 @@ import csv
 from dataclasses import dataclass
 from decimal import Decimal, DecimalException
 import logging
+from pathlib import Path
 import re
 from zipfile import BadZipFile
+import zlib
 
 import numpy as np
 
@@ -47,24 +49,39 @@ _COLUMNS = (re.compile(rf'(?P<word>{_WORDS})({_JOINT})?', re.I),
             re.compile(rf'/(.*/)?(?P<joint>[^/]+)/(?P<word>{_WORDS})', re.I))
 _LAST_SECOND = 2 ** 31  # builtin_interfaces/Time
 _BLOCK = 10_000         # rows of a csv turned into an array at once
+_LONGEST = 1 << 20      # letters of a header line
+_MOST = 10_000          # columns
 _logger = logging.getLogger(__name__)
 
 
 @dataclass
 class Log:
-    """What a file holds; ``stamp_ns`` and ``names`` are None where it has none."""
+    """
+    What a file holds.
 
-    fields: dict
-    stamp_ns: np.ndarray = None
-    names: tuple = None
+    fields : position, velocity, effort -> (n, k)
+    stamp_ns : (n,) int64, None where the file has no time
+    names : of the k joints, None where the file has none
+    """
+
+    fields: dict[str, np.ndarray]
+    stamp_ns: np.ndarray | None = None
+    names: tuple[str, ...] | None = None
 
 
-def read_npz(path):
-    """Return the Log of an .npz file; raise RecordingError for one that holds no numbers."""
+def read_npz(path: Path) -> Log:
+    """
+    Return the Log of an .npz file.
+
+    path : the file
+
+    Raises RecordingError for one that cannot be read or holds no numbers.
+    """
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = {key: file[key] for key in file.files}
-    except (OSError, ValueError, EOFError, BadZipFile) as error:
+    except (OSError, ValueError, EOFError, BadZipFile, zlib.error, RuntimeError,
+            MemoryError) as error:
         raise RecordingError(f'{path} cannot be read', found=error,
                              expected='an .npz of plain arrays') from error
     found = _by_kind(path, arrays)
@@ -96,30 +113,42 @@ def _by_kind(path, columns):
     return {kind: columns[name] for kind, name in found.items()}
 
 
-def read_csv(path, columns=''):
+def read_csv(path: Path, columns: str = '') -> Log:
     """
-    Return the Log of a .csv file; raise RecordingError naming the line that is no data.
+    Return the Log of a .csv file.
 
+    path : the file
     columns : names instead of a header line, with spaces; q1..q6 for six, - for one not wanted
+
+    Raises RecordingError naming the line that is no data.
     """
-    with path.open(newline='', encoding='utf-8-sig', errors='replace') as stream:
-        delimiter, header = _header(path, stream, _expanded(columns))
-        labels, joints = _joint_columns(path, header)
-        time = _by_kind(path, {name: i for i, name in enumerate(header) if not _joint(name)})
-        unit, clock = next(((u, time[k]) for u, k in ((1, 'time [ns]'), (10 ** 9, 'time [s]'))
-                            if k in time), (None, None))
-        wanted, stamps, parts, block = sum(joints.values(), []), [], [], []
-        for line, row in enumerate(csv.reader(stream, delimiter=delimiter), 2):
-            if len(row) != len(header):
-                if not ''.join(row).strip():
-                    continue
-                raise RecordingError(f'{path}, line {line}', expected=f'{len(header)} cells',
-                                     found=len(row))
-            if unit:
-                stamps.append(_exact_ns(path, line, row[clock], unit))
-            block.append([_number(path, line, row[i]) for i in wanted])
-            if len(block) == _BLOCK:
-                parts, block = [*parts, np.array(block)], []
+    try:
+        with path.open(newline='', encoding='utf-8-sig', errors='replace') as stream:
+            return _csv_log(path, stream, columns)
+    except (OSError, csv.Error) as error:
+        raise RecordingError(f'{path} cannot be read', found=error,
+                             expected='a .csv of numbers') from error
+
+
+def _csv_log(path, stream, columns):
+    delimiter, header = _header(path, stream, _expanded(columns))
+    labels, joints = _joint_columns(path, header)
+    time = _by_kind(path, {name: i for i, name in enumerate(header) if not _joint(name)})
+    unit, clock = next(((u, time[k]) for u, k in ((1, 'time [ns]'), (10 ** 9, 'time [s]'))
+                        if k in time), (0, 0))
+    wanted = [column for columns in joints.values() for column in columns]
+    stamps, parts, block = [], [], []
+    for line, row in enumerate(csv.reader(stream, delimiter=delimiter), 2):
+        if len(row) != len(header):
+            if not ''.join(row).strip():
+                continue
+            raise RecordingError(f'{path}, line {line}', expected=f'{len(header)} cells',
+                                 found=len(row))
+        if unit:
+            stamps.append(_exact_ns(path, line, row[clock], unit))
+        block.append([_number(path, line, row[i]) for i in wanted])
+        if len(block) == _BLOCK:
+            parts, block = [*parts, np.array(block)], []
     table = np.concatenate([*parts, np.array(block).reshape(-1, len(wanted))])
     k = len(labels)
     fields = {kind: table[:, i * k:(i + 1) * k].copy() for i, kind in enumerate(joints)}
@@ -130,7 +159,7 @@ def read_csv(path, columns=''):
 
 def _header(path, stream, columns):
     """Return the delimiter and the names of the columns; leave the stream at the first data."""
-    head = stream.readline().lstrip('# ').strip()
+    head = stream.readline(_LONGEST).lstrip('# ').strip()
     delimiter = max(',;\t', key=head.count)
     header = [name.strip() for name in next(csv.reader([head], delimiter=delimiter))]
     if header != [''] and all(map(_is_number, header)):
@@ -145,10 +174,12 @@ def _header(path, stream, columns):
 
 
 def _expanded(columns):
-    """Return the names in a text, ``q1..q3`` as q1 q2 q3, each ``-`` told from the others."""
-    out = []
+    """Return the names in a text, ``q1..q3`` as q1 q2 q3, each ``-`` as -0, -1, ...."""
+    out: list[str] = []
     for word in columns.split():
-        span = re.fullmatch(r'(.*?)(\d+)\.\.\1(\d+)', word)
+        span = re.fullmatch(r'(.*?)(\d{1,9})\.\.\1(\d{1,9})', word)
+        if span and len(out) + int(span[3]) - int(span[2]) >= _MOST:
+            raise RecordingError(f'{word} names too many columns', expected=f'at most {_MOST}')
         out += ([f'{span[1]}{k}' for k in range(int(span[2]), int(span[3]) + 1)] if span
                 else [f'-{len(out)}' if word == '-' else word])
     return out
@@ -212,9 +243,13 @@ def _exact_ns(path, line, cell, unit):
     return stamp_ns
 
 
-def nanoseconds(path, times, unit=10 ** 9):
+def nanoseconds(path: Path, times: np.ndarray, unit: int = 10 ** 9) -> np.ndarray:
     """
-    Return times (n,) in units of ``unit`` ns as int64 [ns], exact to the nearest.
+    Return times as (n,) int64 [ns], exact to the nearest.
+
+    path : the file they come from, for the message
+    times : (n,)
+    unit : of the times [ns]
 
     Whole seconds go apart: today's unix time in float, times 1e9, would be 128 ns off.
     """

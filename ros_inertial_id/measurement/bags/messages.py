@@ -30,12 +30,14 @@ not stamp) the time of reception stands in.
 """
 
 from functools import lru_cache
+from typing import Iterator, Sequence
 
 import numpy as np
 from rosbags.interfaces import Nodetype
 
 from .cdr import typestore, walk
 from .decoding import ChannelBuilder, Decoder
+from ..recording import Channel
 from ...errors import RecordingError
 
 JOINT_STATE = 'sensor_msgs/msg/JointState'
@@ -78,13 +80,24 @@ DECODERS = {
 }
 
 
-def full_name(type_name):
-    """Return ``pkg/msg/Type``, for ``pkg/Type`` too."""
+def full_name(type_name: str) -> str:
+    """
+    Return the full name of a ROS type.
+
+    type_name : ``pkg/msg/Type``, or ``pkg/Type`` for short
+    """
     return type_name if type_name.count('/') != 1 else type_name.replace('/', '/msg/')
 
 
-def channel_builder(type_name, topic):
-    """Return an empty ChannelBuilder for messages of a type in the table."""
+def channel_builder(type_name: str, topic: str) -> ChannelBuilder:
+    """
+    Return an empty ChannelBuilder.
+
+    type_name : one of the types in the table
+    topic : name of the Channel
+
+    Raises RecordingError for a type without a decoder.
+    """
     decoder = DECODERS.get(full_name(type_name))
     if decoder is None:
         raise RecordingError(f'topic {topic}: no decoder for {type_name}',
@@ -92,12 +105,16 @@ def channel_builder(type_name, topic):
     return ChannelBuilder(full_name(type_name), decoder, topic)
 
 
-def decode(type_name, messages, topic, received_ns):
+def decode(type_name: str, messages: Sequence[bytes], topic: str,
+           received_ns: Sequence[int]) -> Channel:
     """
     Return the Channel of serialised messages.
 
-    messages : list of bytes, in the order they came
-    received_ns : their times of reception [ns]
+    type_name : one of the types in the table
+    messages : bytes (CDR), in the order they came
+    topic : name of the Channel
+    received_ns : (n,) their times of reception [ns]
+
     Raises RecordingError for a type without a decoder and for bytes that are no such message.
     """
     builder = channel_builder(type_name, topic)
@@ -105,23 +122,35 @@ def decode(type_name, messages, topic, received_ns):
     return builder.channel()
 
 
-def encode_string(text):
-    """Return a std_msgs/String as CDR bytes."""
+def encode_string(text: str) -> bytes:
+    """
+    Return a std_msgs/String as CDR bytes.
+
+    text : what it says
+    """
     store = typestore()
     return bytes(store.serialize_cdr(store.types[STRING](data=text), STRING, little_endian=True))
 
 
-def encodable(type_name):
-    """Return whether ``encode`` can write a type: numbers whose elements have no headers."""
+def encodable(type_name: str) -> bool:
+    """
+    Return whether ``encode`` can write a type: numbers whose elements have no headers.
+
+    type_name : of any ROS message
+    """
     decoder = DECODERS.get(full_name(type_name))
-    return bool(decoder and decoder.fields) and decoder.labels in ((), ('name',))
+    return (decoder is not None and bool(decoder.fields)
+            and decoder.labels in ((), ('name',)))
 
 
-def encode(channel):
+def encode(channel: Channel) -> Iterator[bytes]:
     """
     Yield the messages of a Channel as CDR bytes, in order: what ``decode`` reads, the other way.
 
-    A field the Channel lacks is an empty sequence in the messages, or zero.
+    channel : of a type that is ``encodable``; a field it lacks is an empty sequence in the
+        messages, or zero
+
+    Raises RecordingError for another type.
     """
     if not encodable(channel.type):
         raise RecordingError(f'{channel.topic} cannot be written', found=channel.type,

@@ -15,6 +15,7 @@ import shutil
 import sqlite3
 import struct
 from tempfile import TemporaryDirectory
+from typing import Callable, Iterable, Iterator
 
 from mcap.data_stream import ReadDataStream
 from mcap.exceptions import McapError
@@ -36,8 +37,14 @@ _MESSAGE = struct.Struct('<HIQQ')    # channel, sequence, log time, publish time
 _BROKEN = (McapError, struct.error, zstandard.ZstdError, ValueError, RuntimeError)
 
 
-def storage_files(path):
-    """Return the storage files of a bag in their order, and what is wrong with its metadata."""
+def storage_files(path: Path) -> tuple[list[Path], list[str]]:
+    """
+    Return the storage files of a bag in their order, and what is wrong with its metadata.
+
+    path : folder of a rosbag2, or one of its files
+
+    Raises RecordingError for a path without a whole bag.
+    """
     if not path.exists():
         raise RecordingError(f'{path} does not exist', expected='a rosbag2 folder or file')
     if path.is_file():
@@ -69,8 +76,12 @@ def _natural(path):
     return [int(word) if word.isdigit() else word for word in re.split(r'(\d+)', path.name)]
 
 
-def sha256(files):
-    """Return the hash of the contents of all files, one after the other."""
+def sha256(files: Iterable[Path]) -> str:
+    """
+    Return the hash of the contents of all files, one after the other.
+
+    files : in the order of the bag
+    """
     digest = hashlib.sha256()
     for file in files:
         with file.open('rb') as stream:
@@ -87,7 +98,9 @@ def _is_storage(path):
     return name.endswith(_SUFFIXES)
 
 
-def read_storage(path, wanted, damage, progress):
+def read_storage(path: Path, wanted: Callable[[str, str], bool], damage: list[str],
+                 progress: Callable[[float], None],
+                 ) -> Iterator[tuple[str, str, list[bytes], list[int]]]:
     """
     Yield (topic, type, messages, received_ns) of one storage file, many times, in file order.
 
