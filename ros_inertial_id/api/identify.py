@@ -11,7 +11,7 @@ from .model import Model, model_of
 from ..dynamics.robot_model import gravity_from_mounting
 from ..identification import identify as spine
 from ..identification.dataset import Progress
-from ..identification.files import read_text
+from ..identification.files import read_description
 from ..identification.settings import load_options
 from ..measurement.bags.log import read_log as read_log_text
 from ..measurement.recording import Recording
@@ -79,8 +79,9 @@ def read_log(log: str | Path, *, urdf: str | Path, joints: Sequence[str] | None 
 
 
 def description_text(urdf: str | Path) -> str:
-    """Return the text of a description given as its text or as the path of its file."""
-    return str(urdf) if not urdf or '\n' in str(urdf) or '<' in str(urdf) else read_text(urdf)
+    """Return the text of a description ``urdf``, given as its text or as the path of its file."""
+    text = str(urdf)
+    return text if not text or '\n' in text or '<' in text else read_description(urdf)
 
 
 def _several(recordings: Recordings) -> list[Recording]:

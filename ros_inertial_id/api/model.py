@@ -90,7 +90,7 @@ class Model:
         return other
 
     def predict(self, recording: Recording) -> Prediction:
-        """Return measured and predicted torques over a Recording of the robot."""
+        """Return measured and predicted torques over a ``recording`` of the robot."""
         return predict(self.identified, recording)
 
     def validate(self, recordings: Recording | Sequence[Recording]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 Accumulation: training data into R factors, about the base columns and alternatives still open.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -35,7 +35,7 @@ class Structure:
     base: BaseParameters
     columns: tuple[Parameter, ...]
     keep: np.ndarray
-    choices: Mapping[str, list[int]]
+    choices: dict[str, list[int]]
 
     @property
     def searched_laws(self) -> set[str]:
@@ -69,7 +69,7 @@ def accumulate(data: Dataset, columns: Sequence[Parameter], keep: np.ndarray) ->
     """
     Return FOLDS RFactors, each of one stretch of time of every recording.
 
-    columns : (p,) Parameters of the rows; keep : (p,) their places in the R factors, -1: none
+    data : the Dataset; columns : (p,) Parameters of the rows; keep : (p,) their places in the R factors, -1: none
     """
     size = int(keep.max()) + 1
     folds = [RFactors(size) for _ in range(FOLDS)]
@@ -117,7 +117,11 @@ def choose_alternatives(
 
 
 def refine(problem: Problem, laws: set[str]) -> RefinedNonlinear | None:
-    """Return the RefinedNonlinear parameters of friction ``laws``, None where there are none."""
+    """
+    Return the RefinedNonlinear parameters of friction laws, None where there are none.
+
+    problem : with grid or read; laws : names of those to refine
+    """
     own = [problem.base.parameters[k] for k in problem.base.independent]
     if not any(p.law in laws and p.nonlinear for p in own):
         return None

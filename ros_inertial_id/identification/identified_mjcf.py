@@ -61,8 +61,8 @@ def _joint(body: xml.Element, robot: RobotModel, i: int, terms: dict[str, float]
     extra = {names.get(name, name): _numbers([value]) for name, value in terms.items() if value}
     if np.isfinite(robot.lower[i]) and np.isfinite(robot.upper[i]):
         extra['range'] = _numbers([robot.lower[i], robot.upper[i]])
-    xml.SubElement(body, 'joint', name=robot.joint_names[i], type=kind,
-                   axis=_numbers(robot.axes[i]), **extra)
+    xml.SubElement(body, 'joint', {'name': robot.joint_names[i], 'type': kind,
+                                   'axis': _numbers(robot.axes[i]), **extra})
 
 
 def _numbers(values: Sequence[float] | np.ndarray) -> str:

@@ -61,7 +61,7 @@ def inherited_errors(data: Dataset, base: BaseParameters,
 
 
 def inflated(estimate: Estimate, errors: np.ndarray | None) -> Estimate:
-    """Return the Estimate with ``errors`` H (b, k) in its covariance; None adds nothing."""
+    """Return the ``estimate`` with ``errors`` H (b, k) in its covariance; None adds nothing."""
     if errors is None:
         return estimate
     covariance = estimate.cov_params + errors @ errors.T

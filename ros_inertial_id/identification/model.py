@@ -4,15 +4,26 @@ IdentifiedModel: a YAML file that says everything needed to predict with it and 
 
 from dataclasses import asdict, dataclass, field, fields
 import math
+from typing import Any
 
 import numpy as np
 import yaml
 
 from ..dynamics.inertial_parameters import Parameter
+from ..dynamics.regressor import RegressorBlock
 from ..errors import ConfigError
 
 FORMAT = 'ros_inertial_id/identified_model'
 VERSION = 1
+KINDS = {'method': str, 'options': dict, 'robot': dict, 'mounting': dict, 'parameters': list,
+         'base': list, 'covariance': list, 'statistics': dict, 'validity_range': dict,
+         'preprocessing': list, 'provenance': dict}
+# Keys that whoever predicts with a model reads.
+NEEDED = {'robot': {'name', 'joints', 'kinematics_sha256', 'urdf'},
+          'mounting': {'gravity_base'},
+          'base': {'name', 'value', 'standard_error', 'unit', 'determined', 'nominal',
+                   'expression'},
+          'preprocessing': {'cutoff', 'velocity'}, 'statistics': {'training'}}
 
 
 @dataclass(frozen=True)
@@ -32,23 +43,23 @@ class IdentifiedModel:
     """
 
     method: str
-    options: dict
-    robot: dict
-    mounting: dict
-    parameters: tuple
+    options: dict[str, Any]
+    robot: dict[str, Any]
+    mounting: dict[str, Any]
+    parameters: tuple[Parameter, ...]
     values: np.ndarray
-    base: list
+    base: list[dict[str, Any]]
     covariance: np.ndarray
-    statistics: dict
-    validity_range: dict
-    preprocessing: list
-    provenance: dict = field(default_factory=dict)
+    statistics: dict[str, Any]
+    validity_range: dict[str, Any]
+    preprocessing: list[Any]
+    provenance: dict[str, Any] = field(default_factory=dict)
 
-    def predict(self, block):
-        """Return group name -> predicted rows (B,) of a RegressorBlock with our parameters."""
+    def predict(self, block: RegressorBlock) -> dict[str, np.ndarray]:
+        """Return group name -> predicted rows (B,) of a RegressorBlock ``block``."""
         return {g.name: g.W @ self.values[g.columns] for g in block.groups}
 
-    def to_yaml(self):
+    def to_yaml(self) -> str:
         """Return the model as YAML text."""
         data = {'format': FORMAT, 'version': VERSION}
         for item in fields(self):
@@ -61,8 +72,13 @@ class IdentifiedModel:
                          width=98)
 
     @classmethod
-    def from_yaml(cls, text, source='model'):
-        """Return the model in YAML text; ConfigError when it is something else."""
+    def from_yaml(cls, text: str, source: str = 'model') -> 'IdentifiedModel':
+        """
+        Return the model in YAML text.
+
+        text : as ``to_yaml`` makes it; source : where it comes from, for messages
+        ConfigError when it is something else, of another version, incomplete or damaged.
+        """
         try:
             data = yaml.load(text, Loader=getattr(yaml, 'CSafeLoader', yaml.SafeLoader))
         except yaml.YAMLError as error:
@@ -75,26 +91,49 @@ class IdentifiedModel:
             raise ConfigError(f'{source} is of another version', expected=VERSION,
                               found=data.get('version'), do='identify again with this version')
         data = with_present_keys(data)
-        missing = [f.name for f in fields(cls) if f.name != 'values' and f.name not in data]
-        if missing:
-            raise ConfigError(f'{source} is incomplete', found=f'no {", ".join(missing)}')
-        values = np.array([p.pop('value') for p in data['parameters']])
-        data['parameters'] = tuple(Parameter(**p) for p in data['parameters'])
-        data['covariance'] = np.array([[float(x) for x in row.split()]
-                                       for row in data['covariance']])
         del data['format'], data['version']
-        return cls(values=values, **data)
+        names = {f.name for f in fields(cls)} - {'values'}
+        for words, keys in (('is incomplete; it has no', names - set(data)),
+                            ('has keys that no model file has:', set(data) - names)):
+            if keys:
+                raise ConfigError(f"{source} {words} {', '.join(sorted(map(str, keys)))}")
+        try:
+            return cls(**_checked(data))
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise ConfigError(f'{source} is damaged', found=f'{type(error).__name__}: {error}',
+                              do='identify again, or take the file as it was written') from None
 
 
 # Keys of model files of version 0.1.0, which are still read: {where: {then: now}}.
-FORMER_KEYS = {
+FORMER_KEYS: dict[tuple[str, ...], dict[str, str]] = {
     (): {'region': 'validity_range'},
     ('statistics',): {'deviation': 'standard_deviation', 'shapes': 'nonlinear_parameters'},
     ('options',): {'refine_shapes': 'refine_nonlinear'},
     ('parameters',): {'spread': 'prior_sd', 'shape': 'nonlinear'}}
 
 
-def with_present_keys(data):
+def _checked(data: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of an IdentifiedModel; ValueError and its like where one is damaged."""
+    for name, kind in KINDS.items():
+        if not isinstance(data[name], kind):
+            raise ValueError(f'{name} is no {kind.__name__}')
+    values = np.array([float(p.pop('value')) for p in data['parameters']])
+    covariance = np.array([[float(x) for x in row.split()] for row in data['covariance']])
+    if not np.isfinite(values).all() or covariance.shape != (len(data['base']),) * 2:
+        raise ValueError(f"{len(data['base'])} base parameters, covariance {covariance.shape}, "
+                         f'{np.isnan(values).sum()} values that are no numbers')
+    for where, keys in NEEDED.items():
+        entries = data[where] if isinstance(data[where], list) else [data[where]]
+        for entry in entries:
+            if not isinstance(entry, dict) or not keys <= set(entry):
+                raise ValueError(f'{where} lacks {sorted(keys - set(entry))}')
+    if not data['preprocessing'] or not data['mounting']['gravity_base']:
+        raise ValueError('no recording stands behind it')
+    return dict(data, values=values, covariance=covariance,
+                parameters=tuple(Parameter(**p) for p in data['parameters']))
+
+
+def with_present_keys(data: dict[str, Any]) -> dict[str, Any]:
     """
     Return the content of a model file with the keys of version 0.1.0 as they are called now.
 
@@ -110,12 +149,12 @@ def with_present_keys(data):
     return data
 
 
-def _renamed(mapping, names):
+def _renamed(mapping: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
     return {names.get(key, key): value for key, value in mapping.items()}
 
 
-def plain(value):
-    """Return numbers, lists and dicts of Python alone, not-a-number as None."""
+def plain(value: Any) -> Any:
+    """Return a ``value`` as numbers, lists and dicts of Python alone, not-a-number as None."""
     if isinstance(value, dict):
         return {str(k): plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):

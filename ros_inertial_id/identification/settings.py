@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 from .model import IdentifiedModel
+from ..dynamics.friction import LAWS
 from ..errors import ConfigError
 from ..estimation.estimators import ESTIMATORS
 from ..methods import METHODS
@@ -27,7 +28,8 @@ class EstimationOptions:
     refine_nonlinear: tuple[str, ...] = option(
         ('coulomb', 'stribeck', 'stribeck_atan'), 'friction laws whose nonlinear parameter, '
         'where it is found from the data, is refined beyond the values tried, with its '
-        'uncertainty')
+        'uncertainty', choices=tuple(name for name, law in LAWS.items()
+                                     if law.nonlinear_values != (None,)))
     total_mass: float = option(0.0, 'known mass of all moving links, used with consistent; 0: '
                                'unknown', unit='kg', at_least=0.0)
     given: tuple[str, ...] = option(
@@ -63,7 +65,7 @@ def load_options(path: str = '', method: str = '',
 
 
 def prediction_options(model: IdentifiedModel) -> Any:
-    """Return the options of an IdentifiedModel with all that the data decided fixed."""
+    """Return the options of a ``model`` (IdentifiedModel) with what the data decided fixed."""
     kind = options_class(model.method)
     # An option that came after the model was made stands at its default.
     names = {f.name for f in fields(kind)}

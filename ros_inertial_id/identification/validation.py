@@ -23,11 +23,12 @@ def evaluate(data: Dataset, parameters: Sequence[Parameter], values: np.ndarray,
     """
     Return Residuals, thinned out blocks for curves, and the validity range.
 
-    parameters, values : (p,) standard parameters that predict; training : see Observation, and
+    data : the Dataset; parameters, values : (p,) standard parameters that predict; training : see Observation, and
         of long recordings only as many samples as show the correlation of residuals
     RecordingError when no sample is left after filtering.
     """
-    residuals, curves, ranges = Residuals(), [], {}
+    residuals, curves = Residuals(), list[RegressorBlock]()
+    ranges: dict[str, Any] = {}
     whole = data.samples(training)
     stride, done = max(1, whole // CURVE), 0
     # In training this is for the correlation of residuals alone (their size is known already).
@@ -59,7 +60,7 @@ def _extend(ranges: dict[str, Any], seen: dict[str, dict[str, np.ndarray]]) -> N
 
 
 def fits(factors: RFactors, beta: np.ndarray) -> dict[str, Any]:
-    """Return {filtered, raw} residuals of base parameters ``beta`` (b,) over RFactors."""
+    """Return {filtered, raw} residuals of base parameters ``beta`` (b,) over RFactors ``factors``."""
     out = {}
     for kind in ('filtered', 'raw'):
         fit = Fit()

@@ -6,6 +6,7 @@ import mujoco_arm
 import numpy as np
 import pytest
 from random_tree import tree_urdf
+import yaml
 
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import ConfigError
@@ -208,6 +209,47 @@ def test_curves_of_the_report_cover_the_recording_and_stay_small(arm3, arm3_reco
 def test_model_files_that_are_something_else_are_refused():
     for text, words in (('a: [', 'is not YAML'), ('a: 1', 'not an identified model'),
                         (f'format: {FORMAT}\nversion: 99', 'of another version'),
-                        (f'format: {FORMAT}\nversion: 1', 'is incomplete; found no method')):
+                        (f'format: {FORMAT}\nversion: 1', 'is incomplete; it has no base')):
         with pytest.raises(ConfigError, match=f'model.yaml {words}|model.yaml.*{words}'):
             IdentifiedModel.from_yaml(text, 'model.yaml')
+
+
+@pytest.fixture(scope='module')
+def model_text(arm3, arm3_motion):
+    names, t, q, v, _, tau = arm3_motion
+    return identify([mujoco_arm.recording(names, t, q, v, tau)], OPTIONS, urdf=arm3[0]
+                    ).model.to_yaml()
+
+
+@pytest.mark.parametrize('damage, said', [
+    (lambda d: d.pop('statistics'), 'is incomplete; it has no statistics'),
+    (lambda d: d.update(colour='red'), 'has keys that no model file has: colour'),
+    (lambda d: d['parameters'][0].pop('value'), "is damaged; found KeyError: 'value'"),
+    (lambda d: d['parameters'][0].update(taste=1), 'is damaged'),
+    (lambda d: d.update(covariance=d['covariance'][:-1]), 'is damaged'),
+    (lambda d: d['robot'].pop('urdf'), r"robot lacks \['urdf'\]"),
+    (lambda d: d.update(base='nothing'), 'base is no list'),
+    (lambda d: d['preprocessing'].clear(), 'no recording stands behind it'),
+    (lambda d: d['base'][3].pop('unit'), r"base lacks \['unit'\]"),
+    (lambda d: d['parameters'][0].update(value=float('nan')), '1 values that are no numbers'),
+])
+def test_a_damaged_model_file_is_refused_with_what_is_wrong(model_text, damage, said):
+    data = yaml.safe_load(model_text)
+    damage(data)
+    with pytest.raises(ConfigError, match=said):
+        IdentifiedModel.from_yaml(yaml.safe_dump(data), 'model.yaml')
+
+
+def test_a_model_file_cut_anywhere_is_refused_or_whole(model_text):
+    for share in np.linspace(0.01, 0.99, 12):
+        with pytest.raises(ConfigError):
+            IdentifiedModel.from_yaml(model_text[:int(share * len(model_text))])
+
+
+def test_model_files_of_version_0_1_0_are_still_read(model_text):
+    old = (model_text.replace('validity_range:', 'region:').replace('prior_sd:', 'spread:')
+           .replace('refine_nonlinear:', 'refine_shapes:').replace(' nonlinear:', ' shape:')
+           .replace('\n  standard_deviation:', '\n  deviation:'))
+    assert old != model_text
+    again = IdentifiedModel.from_yaml(old)
+    assert again.to_yaml() == model_text
