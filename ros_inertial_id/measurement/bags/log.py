@@ -78,19 +78,23 @@ def moving_joints(urdf_text: str) -> tuple[str, ...]:
         raise RobotModelError('the robot description is no XML', found=error) from error
     joints = [joint for joint in robot.findall('joint')
               if None not in (joint.find('parent'), joint.find('child'))]
-    child = {joint: joint.find('child').get('link') for joint in joints}
+    child = {joint: _link(joint, 'child') for joint in joints}
     below: dict[str | None, list[ElementTree.Element]] = {}
     for joint in joints:
-        below.setdefault(joint.find('parent').get('link'), []).append(joint)
+        below.setdefault(_link(joint, 'parent'), []).append(joint)
     names = []
     waiting = [joint for link in below if link not in child.values() for joint in below[link]]
     while waiting:
         joint = waiting.pop(0)
         if joint.get('type') in ('revolute', 'continuous', 'prismatic') \
                 and joint.find('mimic') is None:
-            names.append(joint.get('name'))
+            names.append(joint.get('name') or '')
         waiting = below.pop(child[joint], []) + waiting
     return tuple(names)
+
+
+def _link(joint, end):
+    return joint.find(end).get('link')
 
 
 def _joint_names(path, log, given, urdf_text):
