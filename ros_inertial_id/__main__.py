@@ -2,6 +2,9 @@
 
 import sys
 
-from .cli.main import main
-
-sys.exit(main())
+try:
+    from .cli.main import main
+    status = main()
+except KeyboardInterrupt:  # before main could take it
+    status = 130
+sys.exit(status)

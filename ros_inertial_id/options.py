@@ -19,9 +19,11 @@ import difflib
 import math
 import numbers
 from pathlib import Path
+import reprlib
 import types
 from typing import Any, get_args, get_origin, get_type_hints
 
+import numpy as np
 import yaml
 
 from .errors import ConfigError
@@ -29,6 +31,8 @@ from .errors import ConfigError
 DESIGN = 'design'  # the block of a configuration file that holds no method's options
 _WORDS = {bool: 'true or false', float: 'a finite number', int: 'a whole number', str: 'a text'}
 _SCHEMA = {bool: 'boolean', float: 'number', int: 'integer', str: 'string'}
+_shown = reprlib.Repr()  # of values in messages: a YAML of aliases can stand for gigabytes
+_shown.maxlevel, _shown.maxstring, _shown.maxother = 2, 80, 80
 
 
 def option(default: Any, description: str, *, unit: str = '', at_least: float | None = None,
@@ -86,17 +90,20 @@ def options_from(kind: type[Any], values: Mapping[str, Any], source: str) -> Any
 def _check(kind: type[Any], spec: 'Field[Any]', value: Any, what: str) -> Any:
     """Return the value of a field in its type, or raise ConfigError that begins with ``what``."""
     element, many = element_type(kind, spec.name)
+    value = value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
     if not many:
         return _checked(value, element, spec.metadata, what)
     if not isinstance(value, (list, tuple)):
-        raise ConfigError(what, expected=f'a list, of {_WORDS[element]} each', found=repr(value))
+        raise ConfigError(what, expected=f'a list, of {_WORDS[element]} each',
+                          found=_shown.repr(value))
     return tuple(_checked(v, element, spec.metadata, f'{what}, element {k + 1}')
                  for k, v in enumerate(value))
 
 
 def _checked(value: Any, kind: type, metadata: Mapping[str, Any], what: str) -> Any:
     """Return a single value in its type and range."""
-    if not isinstance(value, bool):  # NumPy's numbers and whole numbers for floats
+    value = value.item() if isinstance(value, np.generic) else value
+    if not isinstance(value, bool):
         if kind is float and isinstance(value, numbers.Real):
             value = float(value)
         elif kind is int and isinstance(value, numbers.Integral):
@@ -104,10 +111,10 @@ def _checked(value: Any, kind: type, metadata: Mapping[str, Any], what: str) -> 
     unit = f" {metadata['unit']}" if metadata.get('unit') else ''
     if type(value) is not kind or (isinstance(value, float) and not math.isfinite(value)):
         raise ConfigError(what, expected=f'{_WORDS[kind]}{unit and f" [{unit.strip()}]"}',
-                          found=repr(value))
+                          found=_shown.repr(value))
     choices, low, high = (metadata.get(k) for k in ('choices', 'at_least', 'at_most'))
     if choices and value not in choices:
-        raise ConfigError(what, found=repr(value), exists=tuple(choices),
+        raise ConfigError(what, found=_shown.repr(value), exists=tuple(choices),
                           do=nearest(value, choices))
     if low is not None and value < low or high is not None and value > high:
         low = '-inf' if low is None else low
@@ -136,12 +143,21 @@ def read_blocks(path: str, methods: Sequence[str]) -> dict[str, dict[str, Any] |
 
 
 def read_yaml(path: str) -> Any:
-    """Return what a YAML file holds; ConfigError when it cannot be read or is none."""
+    """
+    Return what a YAML file holds.
+
+    path : of the file; ConfigError when it cannot be read or is no YAML
+    """
     try:
         return yaml.safe_load(Path(path).read_text(encoding='utf-8'))
     except OSError as error:
         raise ConfigError(f'configuration {path} cannot be read', found=error.strerror) from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except RecursionError:
+        raise ConfigError(f'configuration {path} is nested too deeply') from None
+    except UnicodeDecodeError:
+        raise ConfigError(f'configuration {path} cannot be read', expected='text in UTF-8',
+                          found='other bytes') from None
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: a date that is none
         raise ConfigError(f'configuration {path} is not YAML',
                           found=' '.join(str(error).split())) from None
 
@@ -158,7 +174,7 @@ def schema(kinds: Mapping[str, type[Any]]) -> dict[str, Any]:
 
 
 def _schema_of(kind: type[Any]) -> dict[str, Any]:
-    return {'type': 'object', 'description': ' '.join((kind.__doc__ or '').split()),
+    return {'type': ['object', 'null'], 'description': ' '.join((kind.__doc__ or '').split()),
             'additionalProperties': False,
             'properties': {spec.name: _schema_of_field(kind, spec) for spec in fields(kind)}}
 

@@ -2,28 +2,34 @@
 Console: what the verbs share, bags and texts in, files, numbers and progress out.
 """
 
+from collections.abc import Mapping
 import json
 import pathlib
 import re
 import sys
+from typing import Any
 
 import numpy as np
 from tqdm import tqdm
 
+from .shared_arguments import LOAD
 from ..errors import ConfigError
 from ..identification.model import plain
 from ..measurement.bags.bag import read_bag
-from ..procedures.drive_gains import load_parameters
+from ..measurement.recording import Recording
 
+KEYS = 1  # version of the keys of --json
 WINDOW = re.compile(r'^(?P<path>.+?)(?:@(?P<start>[0-9.]*):(?P<end>[0-9.]*))?$')
-LOAD = ('"MASS X Y Z" of a point, "MASS X Y Z A B C" of a block with edges A B C [m] along the '
-        'axes, or ten standard parameters')
 
 
-def read_recording(argument):
-    """Return the Recording of BAG or BAG@START:END."""
+def read_recording(argument: str) -> Recording:
+    """
+    Return the Recording of a bag, or of a part of it.
+
+    argument : BAG or BAG@START:END, seconds after the first stamp
+    """
     parts = WINDOW.match(argument)
-    path, start, end = parts['path'], parts['start'], parts['end']
+    path, start, end = parts.group('path', 'start', 'end') if parts else (argument, None, None)
     if start is None and not pathlib.Path(path).exists() and '@' in path:
         raise ConfigError(f'the window of {argument}', expected='BAG@START:END in seconds')
     recording = read_bag(path)
@@ -35,38 +41,29 @@ def read_recording(argument):
     return recording.window(*window) if start or end else recording
 
 
-def read_text(path):
-    """Return the text of a file."""
-    try:
-        return pathlib.Path(path).read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f'{path} cannot be read',
-                          found=getattr(error, 'strerror', None) or 'no text') from None
+def show(options: Any, data: Mapping[str, Any], text: str) -> None:
+    """
+    Print the result of a verb.
+
+    options : of the command line; with ``--json`` one JSON object, else the text
+    data : the result, plain or NumPy's; text : the same for a person, by lines
+    The object also has ``schema``, the verb and the version of its keys, and ``verdict``: the
+    result's own or the lines of the text.
+    """
+    if not options.json:
+        print(text)
+        return
+    head = {'schema': f'ros_inertial_id/{options.verb}/{KEYS}', 'verdict': text.split('\n')}
+    print(json.dumps(plain({**head, **data})))
 
 
-def write_text(path, text):
-    """Write a text to a file."""
-    try:
-        pathlib.Path(path).write_text(text)
-    except OSError as error:
-        raise ConfigError(f'{path} cannot be written', found=error.strerror) from None
+def known_load(argument: str) -> np.ndarray:
+    """
+    Return the ten standard parameters (10,) of a known load, in the frame of X Y Z.
 
-
-def make_folder(path):
-    """Make a folder and those above it."""
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigError(f'folder {path} cannot be made', found=error.strerror) from None
-
-
-def show(options, data, text):
-    """Print a text, or with --json the data as one JSON object."""
-    print(json.dumps(plain(data)) if options.json else text)
-
-
-def known_load(argument):
-    """Return the ten parameters (10,) of a known load, see LOAD, in the frame of X Y Z."""
+    argument : see LOAD; ConfigError when it is something else
+    """
+    from ..procedures.drive_gains import load_parameters
     try:
         numbers = [float(word) for word in argument.replace(',', ' ').split()]
     except ValueError:
@@ -80,15 +77,16 @@ def known_load(argument):
 
 
 class Progress:
-    """A bar on standard error, one per stage, only where somebody watches."""
+    """A bar on standard error, one per stage, only on a terminal."""
 
-    def __init__(self, unit='sample'):
-        self._bar, self._stage, self._unit = None, '', unit
+    def __init__(self, unit: str = 'sample') -> None:
+        self._bar: Any = None
+        self._stage, self._unit = '', unit
 
-    def __enter__(self):
+    def __enter__(self) -> 'Progress':
         return self
 
-    def __call__(self, stage, done, total):
+    def __call__(self, stage: str, done: int, total: int) -> None:
         if stage != self._stage:
             self.__exit__()
             self._bar = tqdm(total=total, desc=stage, disable=None, leave=False, unit=self._unit,
@@ -96,6 +94,6 @@ class Progress:
             self._stage = stage
         self._bar.update(done - self._bar.n)
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         if self._bar is not None:
             self._bar.close()

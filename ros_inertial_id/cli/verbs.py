@@ -1,32 +1,37 @@
 """What the verbs of the command line do: read, call the core, write, print."""
 
 from importlib.util import find_spec
+import json
 import pathlib
 import subprocess
 import sys
+from typing import Any
 
 from tqdm import tqdm
 
-from .console import make_folder, Progress, read_recording, read_text, show, write_text
+from .console import Progress, read_recording, show
 from ..dynamics.robot_model import gravity_from_mounting, robot_from_options
 from ..errors import ConfigError
-from ..excitation.design import design, load_design
-from ..excitation.design_files import write_design
-from ..identification.identified_description import identified_description
+from ..identification.files import make_folder, read_description, read_text, write_text
 from ..identification.identify import identify, validation
 from ..identification.model import IdentifiedModel
-from ..identification.settings import load_options
-from ..measurement.bags.bag import read_bag
-from ..measurement.bags.log import import_log
-from ..procedures.gravity import identify_gravity
-from ..procedures.payload import identify_payload
-from ..report import summary, write_report
+from ..identification.settings import load_options, options_class
+from ..report import summary, verdict, write_report
+
+ENTRY_KEYS = ('name', 'expression', 'value', 'standard_error', 'unit', 'determined',
+              'relative_percent', 'nominal')
 
 
-def import_(options):
-    """Turn a log into a bag."""
+def import_(options: Any) -> None:
+    """
+    Turn a log into a bag.
+
+    options : of the command line
+    """
+    from ..measurement.bags.bag import read_bag
+    from ..measurement.bags.log import import_log
     joints = options.joints.split(',') if options.joints else None
-    import_log(options.log, read_text(options.urdf), options.out, joint_names=joints,
+    import_log(options.log, read_description(options.urdf), options.out, joint_names=joints,
                rate=options.rate, columns=options.columns)
     recording = read_bag(options.out)
     channels = {t: len(c) for t, c in recording.channels.items()}
@@ -34,74 +39,133 @@ def import_(options):
          f'{options.out}: ' + ', '.join(f'{n} {t}' for t, n in channels.items()))
 
 
-def identify_(options):
-    """Identify a model; write it, its report and, when asked for, the corrected URDF."""
+def identify_(options: Any) -> None:
+    """
+    Identify a model; write it, its report and, when asked for, the description identified.
+
+    options : of the command line
+    """
     names = ('mounting', 'estimator', 'consistent')
     changes = {n: getattr(options, n) for n in names if getattr(options, n) is not None}
     if options.urdf_out:
         changes['consistent'] = True
     method, settings = load_options(options.config, options.method, changes)
-    urdf = read_text(options.urdf) if options.urdf else ''
-    out = pathlib.Path(options.out)
+    urdf = read_description(options.urdf) if options.urdf else ''
     bags = [read_recording(bag) for bag in options.bags]
-    judges = [read_recording(bag) for bag in options.validate]
-    make_folder(out)
-    told, files = {}, {'model': out / 'model.yaml', 'report': out / 'report.html'}
+    others = [read_recording(bag) for bag in options.validate]
+    make_folder(options.out)
+    gravity: dict[str, Any] = {}
     if options.identify_gravity:
-        found = identify_gravity(bags, settings, method=method, urdf=urdf,
-                                 prior=_prior(options.identify_gravity))
-        told['gravity'] = found.to_dict()
-        changes['mounting'] = 'gravity {:.17g} {:.17g} {:.17g}'.format(*found.gravity_base)
+        gravity = _gravity(options.identify_gravity, bags, settings, method, urdf)
+        changes['mounting'] = 'gravity {:.17g} {:.17g} {:.17g}'.format(*gravity['gravity_base'])
         method, settings = load_options(options.config, options.method, changes)
     with Progress() as progress:
-        result = identify(bags, settings, method=method, urdf=urdf, validate=judges,
+        result = identify(bags, settings, method=method, urdf=urdf, validate=others,
                           progress=progress)
-    model = result.model
-    write_text(files['model'], model.to_yaml())
-    write_report(result, files['report'])
+    files = _write(result, options)
     if options.urdf_out:
-        files['urdf'] = pathlib.Path(options.urdf_out)
-        write_text(files['urdf'], identified_description(model, bags[0], settings, urdf))
-    paths = {name: str(path) for name, path in files.items()}
-    show(options, dict(_outline(model), **told, **paths),
-         '\n'.join([summary(model), *_gravity_words(told), *paths.values()]))
+        from ..identification.identified_description import identified_description
+        files['urdf'] = options.urdf_out
+        write_text(options.urdf_out, identified_description(result.model, bags[0], settings, urdf))
+    show(options, {**_outline(result.model), **({'gravity': gravity} if gravity else {}), **files},
+         '\n'.join([summary(result.model), *_gravity_words(gravity), *_listed(files.values())]))
 
 
-def validate(options):
-    """Judge a model on a bag."""
+def _write(result: Any, options: Any) -> dict[str, Any]:
+    """Write model, report and figures; return {what: path or paths}."""
+    out = pathlib.Path(options.out)
+    files: dict[str, Any] = {'model': str(out / 'model.yaml')}
+    write_text(files['model'], result.model.to_yaml())
+    if not options.no_report:
+        files['report'] = write_report(result, out / 'report.html')
+    if options.figures:
+        from ..report.figures import write_figures
+        files['figures'] = write_figures(result, out / 'figures', options.figures)
+    return files
+
+
+def validate(options: Any) -> None:
+    """
+    Validate a model on a bag.
+
+    options : of the command line
+    """
+    from ..identification.identify import Identification
     model = IdentifiedModel.from_yaml(read_text(options.model), options.model)
+    recording = read_recording(options.bag)
     with Progress() as progress:
-        fit, _ = validation(model, [read_recording(options.bag)], progress=progress)
-    lines = []
+        fit, blocks = validation(model, [recording], progress=progress)
+    lines, files = [], {}
     for kind, numbers in fit.items():
         joints = '  '.join(f'{n} {r:.4g}' for n, r in numbers['rms'].items())
-        lines.append(f"{kind}: {numbers['relative_percent']:.3f} % of the torque, rms "
+        lines.append(f"{kind}: relative residual {numbers['relative_percent']:.3f} %, RMS "
                      f"{numbers['rms_all']:.4g} over {numbers['samples']} samples ({joints})")
-    show(options, {'model': options.model, 'validation': fit}, '\n'.join(lines))
+    if options.out:
+        make_folder(options.out)
+        model.statistics['validation'] = fit
+        model.provenance['validation'] = [dict(recording.provenance)]
+        files['report'] = write_report(Identification(model, (), blocks),
+                                       pathlib.Path(options.out) / 'report.html')
+    show(options, {'model': options.model, 'validation': fit, **files},
+         '\n'.join([*lines, *files.values()]))
 
 
-def payload(options):
-    """Weigh the load of an identified arm."""
+def compare(options: Any) -> None:
+    """
+    Compare models: parameters with the significance of differences, predictions on one bag.
+
+    options : of the command line
+    """
+    from ..report.comparison import compare_models, write_comparison
+    if len(options.models) < 2:
+        raise ConfigError('compare', found='one model', expected='two models or more')
+    models = [IdentifiedModel.from_yaml(read_text(path), path) for path in options.models]
+    fits = {}
+    if options.bag:
+        recording = read_recording(options.bag)
+        fits = {path: validation(model, [recording])[0]['filtered']
+                for path, model in zip(options.models, models)}
+    found = compare_models(options.models, models, fits)
+    files = {}
+    if options.out:
+        make_folder(options.out)
+        files['report'] = write_comparison(found, pathlib.Path(options.out) / 'comparison.html')
+    show(options, {**found.to_dict(), **files}, '\n'.join([found.to_text(), *files.values()]))
+
+
+def payload(options: Any) -> None:
+    """
+    Weigh the load of an identified arm.
+
+    options : of the command line
+    """
+    from ..procedures.payload import identify_payload
     model = IdentifiedModel.from_yaml(read_text(options.model), options.model)
     bags = [read_recording(bag) for bag in options.bags]
-    found = identify_payload(model, bags, link=options.link, frame=options.frame)
+    result = identify_payload(model, bags, link=options.link, frame=options.frame)
     center = ', '.join(f'{x:.4f} +- {e:.4f}' for x, e in
-                       zip(found.center_of_mass, found.center_of_mass_error))
-    show(options, found.to_dict(), f'{found.link} carries {found.mass:.4f} +- '
-         f'{found.mass_error:.4f} kg, centre of mass {center} m in {found.frame}; '
-         f'{found.relative_percent:.1f} % of what the bare arm does not explain is left')
+                       zip(result.center_of_mass, result.center_of_mass_error))
+    show(options, result.to_dict(), f'{result.link} carries {result.mass:.4f} +- '
+         f'{result.mass_error:.4f} kg, centre of mass {center} m in {result.frame}; '
+         f'relative residual {result.relative_percent:.1f} % of what the load adds to the torque')
 
 
-def design_(options):
-    """Design an exciting motion."""
+def design_(options: Any) -> None:
+    """
+    Design an exciting motion.
+
+    options : of the command line
+    """
+    from ..excitation.design import design, load_design
+    from ..excitation.design_files import write_design
     changes = {name: getattr(options, name) for name in ('mounting', 'seconds', 'seed')
                if getattr(options, name) is not None}
     settings = load_design(options.config, changes)
     gravity = gravity_from_mounting(settings.mounting or 'upright')
-    robot = robot_from_options(read_text(options.urdf), settings, gravity)
+    robot = robot_from_options(read_description(options.urdf), settings, gravity)
     with tqdm(total=round(settings.seconds, 1), disable=None, leave=False, unit='s',
               file=sys.stderr, bar_format='{l_bar}{bar}| {n:.0f}/{total:.0f} s{postfix}') as bar:
-        def progress(now):
+        def progress(now: Any) -> None:
             bar.update(min(now.seconds, now.budget) - bar.n)
             bar.set_postfix_str(f' best {now.best:.4g}' if now.best else ' searching')
 
@@ -115,8 +179,12 @@ def design_(options):
         *result.notices, *paths)))
 
 
-def demo(options):
-    """Run the demonstration in a process of its own: it needs ROS, this one does not."""
+def demo(options: Any) -> int:
+    """
+    Run the demonstration in a process of its own: it needs ROS, this one does not.
+
+    options : of the command line
+    """
     command = [sys.executable, '-m', 'ros_inertial_id.demonstration.demo', '--out', options.out,
                '--robot', options.robot, '--rig', options.rig]
     command += ['--json'] if options.json else []
@@ -132,41 +200,73 @@ def demo(options):
             continue  # the demonstration got the same signal and is ending its processes
 
 
-def _outline(model):
+def schema_(options: Any) -> None:
+    """
+    Print the JSON schema of a configuration file: all methods and the design.
+
+    options : of the command line
+    """
+    from ..excitation.problem import DesignOptions
+    from ..methods import METHODS
+    from ..options import DESIGN, schema
+    kinds = {**{name: options_class(name) for name in METHODS}, DESIGN: DesignOptions}
+    print(json.dumps(schema(kinds), indent=2))
+
+
+def completion(options: Any) -> None:
+    """
+    Print what a shell needs to complete verbs, options and paths.
+
+    options : of the command line
+    """
+    from .arguments import parser
+    try:
+        import shtab
+    except ModuleNotFoundError:
+        raise ConfigError('completions need shtab', do='pip install shtab') from None
+    print(shtab.complete(parser(), options.shell))
+
+
+def _outline(model: IdentifiedModel) -> dict[str, Any]:
     """Return what --json promises: the numbers of a model without its description."""
-    told = dict(model.statistics)
-    if 'consistent' in told:
-        found = told['consistent']
-        told['consistent'] = {
-            'relative_percent': found['training']['filtered']['relative_percent'],
+    numbers = dict(model.statistics)
+    if 'consistent' in numbers:
+        consistent = numbers['consistent']
+        numbers['consistent'] = {
+            'relative_percent': consistent['training']['filtered']['relative_percent'],
             'unconstrained_relative_percent':
-                told['training']['filtered']['relative_percent'],
-            **{k: v for k, v in found.items() if k != 'unconstrained_values'}}
-    names = ('name', 'expression', 'value', 'standard_error', 'unit', 'determined',
-             'relative_percent', 'nominal')
+                numbers['training']['filtered']['relative_percent'],
+            **{k: v for k, v in consistent.items() if k != 'unconstrained_values'}}
     known = {k: v for k, v in model.mounting.items() if k in ('known', 'missing')}
-    return {'method': model.method, **told,
-            'base_parameters': [{k: entry[k] for k in names} for entry in model.base],
+    return {'method': model.method, 'verdict': verdict(model), **numbers,
+            'base_parameters': [{k: entry[k] for k in ENTRY_KEYS} for entry in model.base],
             'mounting_parameters': known, 'preprocessing': model.preprocessing,
             'mounting': {k: v for k, v in model.mounting.items() if k not in known}}
 
 
-def _gravity_words(told):
-    if 'gravity' not in told:
+def _gravity(words: str, bags: Any, settings: Any, method: str, urdf: str) -> dict[str, Any]:
+    """Return the direction of gravity found from the motion, as plain values."""
+    from ..procedures.gravity import identify_gravity
+    prior: Any = words
+    if words not in ('nominal', 'none'):
+        try:
+            x, y, z = (float(word) for word in words.replace(',', ' ').split())
+        except ValueError:
+            raise ConfigError('--identify-gravity', found=repr(words),
+                              expected='nominal, none, or a direction "X Y Z"') from None
+        prior = x, y, z
+    result = identify_gravity(bags, settings, method=method, urdf=urdf, prior=prior)
+    return {**result.to_dict(), 'gravity_base': result.gravity_base}
+
+
+def _gravity_words(gravity: dict[str, Any]) -> list[str]:
+    if not gravity:
         return []
-    found = told['gravity']
-    direction = ' '.join(f'{x:.4f}' for x in found['direction'])
-    sign = found['sign_evidence']
-    return [f"gravity points along {direction} within {found['standard_error_deg']:.2f} deg; sign "
-            f"decided by {sign['decided_by']}" + (', AMBIGUOUS' if sign['ambiguous'] else '')]
+    direction = ' '.join(f'{x:.4f}' for x in gravity['direction'])
+    sign = gravity['sign_evidence']
+    return [f"gravity points along {direction} within {gravity['standard_error_deg']:.2f} deg; "
+            f"sign decided by {sign['decided_by']}" + (', AMBIGUOUS' if sign['ambiguous'] else '')]
 
 
-def _prior(words):
-    if words in ('nominal', 'none'):
-        return words
-    try:
-        x, y, z = (float(word) for word in words.replace(',', ' ').split())
-    except ValueError:
-        raise ConfigError('--identify-gravity', found=repr(words),
-                          expected='nominal, none, or a direction "X Y Z"') from None
-    return x, y, z
+def _listed(paths: Any) -> list[str]:
+    return [p for path in paths for p in ([path] if isinstance(path, str) else path)]

@@ -1,16 +1,19 @@
 """What the verbs for rigs and drives do: calibrate, postures, frequencies, sensors, ..."""
 
+from collections.abc import Mapping
 from dataclasses import asdict
 import pathlib
+from typing import Any
 
 import numpy as np
 
-from .console import known_load, Progress, read_recording, read_text, show, write_text
+from .console import known_load, Progress, read_recording, show
 from ..dynamics.robot_model import gravity_from_mounting
 from ..errors import ConfigError, EstimationError
 from ..estimation.problem import Problem
 from ..identification.consistent_links import consistent_links
 from ..identification.dataset import Dataset
+from ..identification.files import read_description, read_text, write_text
 from ..identification.mounting import unknown
 from ..identification.settings import load_options
 from ..methods.suspended_platform.held_frequencies import read_frequencies
@@ -31,42 +34,53 @@ AXES = ('x', 'y', 'z', 'rx', 'ry', 'rz')
 STIFFNESS_UNITS = ('N/m',) * 3 + ('N m/rad',) * 3
 
 
-def calibrate(options):
-    """Find springs and platform from free vibrations with known loads; write the description."""
+def calibrate(options: Any) -> None:
+    """
+    Find springs and platform from free vibrations with known loads; write the description.
+
+    options : of the command line
+    """
     settings, gravity = _settings(options, 'suspended_platform')
-    text = read_text(options.rig)
+    text = read_description(options.rig)
     loaded = _loaded(options)
     with Progress('recording') as progress:
-        found = calibrate_platform(text, loaded, settings, gravity, progress)
-    write_text(options.out, found.text)
-    told = {k: v for k, v in asdict(found).items() if k != 'text'}
+        result = calibrate_platform(text, loaded, settings, gravity, progress)
+    write_text(options.out, result.text)
+    numbers = {k: v for k, v in asdict(result).items() if k != 'text'}
     rows = [_row(f'stiffness {axis}', K, dK, unit) for axis, K, dK, unit in
-            zip(AXES, np.diag(found.stiffness), np.diag(found.stiffness_error), STIFFNESS_UNITS)]
-    rows.append(_row('platform mass', found.platform[0], found.platform_error[0], 'kg'))
-    if found.imu:
+            zip(AXES, np.diag(result.stiffness), np.diag(result.stiffness_error),
+                STIFFNESS_UNITS)]
+    rows.append(_row('platform mass', result.platform[0], result.platform_error[0], 'kg'))
+    if result.imu:
         rows += [_row(f'place of the IMU {axis}', x, dx, 'm') for axis, x, dx in
-                 zip('xyz', found.imu['position'], found.imu['position_error'])]
+                 zip('xyz', result.imu['position'], result.imu['position_error'])]
         rows += [_row(f'rpy of the IMU {axis}', x, dx, 'rad') for axis, x, dx in
-                 zip('xyz', found.imu['rpy'], found.imu['rpy_error'])]
-    left = ', '.join(f'{name.split()[-1]} {x:.3g}' for name, x in found.residual.items())
-    show(options, dict(told, description=str(options.out)), '\n'.join([
-        *_aligned(rows), f'left unexplained (rms, N and N m): {left}',
-        *oddities(found), str(options.out)]))
+                 zip('xyz', result.imu['rpy'], result.imu['rpy_error'])]
+    left = ', '.join(f'{name.split()[-1]} {x:.3g}' for name, x in result.residual.items())
+    show(options, dict(numbers, description=str(options.out)), '\n'.join([
+        *_aligned(rows), f'residual RMS (N and N m): {left}',
+        *oddities(result), str(options.out)]))
 
 
-def sensors(options):
-    """Tell by rank which wrench sensors a chain of bodies can do without."""
+def sensors(options: Any) -> None:
+    """
+    Say by rank which wrench sensors a chain of bodies can do without.
+
+    options : of the command line
+    """
     settings, gravity = _settings(options, 'rigid_body')
-    found = sensor_sets(read_text(options.rig), settings, gravity)
-    whole = next(iter(found.values()))
-    sets, lines = [], []
-    for topics, base in found.items():
+    bases: Mapping[tuple[str, ...], Any] = sensor_sets(read_description(options.rig), settings,
+                                                       gravity)
+    whole = next(iter(bases.values()))
+    sets: list[dict[str, Any]] = []
+    lines = []
+    for topics, base in bases.items():
         rank = len(base) if base else 0
         lost = [whole.names()[k] for k in unknown(base, whole)] if base else whole.names()
         sets.append({'wrenches': list(topics), 'rank': rank, 'not_apart': lost,
                      'suffices': not lost})
         lines.append(f"{rank:3d} of {len(whole)} combinations: {', '.join(topics)}"
-                     + ('' if not lost else f"  (not seen apart: {', '.join(lost)})"))
+                     + ('' if not lost else f"  (not separated: {', '.join(lost)})"))
     enough = [s['wrenches'] for s in sets if s['suffices']]
     few = min(map(len, enough))
     least = ' or '.join(' with '.join(s) for s in enough if len(s) == few)
@@ -74,10 +88,14 @@ def sensors(options):
          '\n'.join([*lines, f'fewest that show all: {least}']))
 
 
-def postures(options):
-    """Find link parameters from overall moments in held postures; say what to hold next."""
+def postures(options: Any) -> None:
+    """
+    Find link parameters from overall moments in held postures; say what to hold next.
+
+    options : of the command line
+    """
     settings, gravity = _settings(options, 'suspended_platform')
-    text = read_text(options.rig)
+    text = read_description(options.rig)
     robot = suspended_platform.build(text, settings, gravity)
     if not options.postures and not options.held:
         raise ConfigError('no postures', do='give a YAML of them, or --held BAG for each')
@@ -89,20 +107,20 @@ def postures(options):
     result = identify_postures(text, held, settings, gravity)
     base, estimate = result.base, result.estimate
     problem = Problem(result.factors, base, {})
-    _, told = consistent_links(Dataset(suspended_platform, (robot,), (), settings), problem,
-                               estimate)
-    bounds, note = _intervals(result, told['links'])
+    _, links = consistent_links(Dataset(suspended_platform, (robot,), (), settings), problem,
+                                estimate)
+    bounds, note = _intervals(result, links['links'])
     chosen, factor = suggest_posture(result, held)
     turns, = relative_turns(robot, chosen)
-    found = [{'name': n, 'expression': e, 'unit': u, 'value': v if d else None,
-              'standard_error': s if d else None} for n, e, u, v, s, d in
-             zip(base.names(), base.expressions(), base.units(), estimate.params.tolist(),
-                 estimate.bse.tolist(), estimate.determined)]
-    rows = [_row(e['expression'], e['value'], e['standard_error'], e['unit']) for e in found]
+    entries = [{'name': n, 'expression': e, 'unit': u, 'value': v if d else None,
+                'standard_error': s if d else None} for n, e, u, v, s, d in
+               zip(base.names(), base.expressions(), base.units(), estimate.params.tolist(),
+                   estimate.bse.tolist(), estimate.determined)]
+    rows = [_row(e['expression'], e['value'], e['standard_error'], e['unit']) for e in entries]
     show(options, {
         'postures': len(held.positions), 'rank': len(base), 'rank_in_data': estimate.rank,
-        'base_parameters': found, 'open': list(result.missing), 'intervals': bounds,
-        'consistent': {k: told[k] for k in ('links', 'loss_percent')},
+        'base_parameters': entries, 'open': list(result.missing), 'intervals': bounds,
+        'consistent': {k: links[k] for k in ('links', 'loss_percent')},
         'next': {'links': turns, 'errors_shrink_to': factor}}, '\n'.join([
             f'{len(held.positions)} postures of {len(robot.link_names)} links: rank '
             f'{estimate.rank} of {len(base)}', *_aligned(rows),
@@ -113,25 +131,29 @@ def postures(options):
             + f' (errors shrink to {factor:.2f} of what they are)']))
 
 
-def frequencies(options):
-    """Find link parameters from natural frequencies alone; print none that they leave open."""
+def frequencies(options: Any) -> None:
+    """
+    Find link parameters from natural frequencies alone; print none that they leave open.
+
+    options : of the command line
+    """
     settings, gravity = _settings(options, 'suspended_platform')
-    text = read_text(options.rig)
+    text = read_description(options.rig)
     robot = suspended_platform.build(text, settings, gravity)
     held = read_frequencies(read_text(options.frequencies), robot,
                             pathlib.Path(options.frequencies).parent)
     result = identify_frequencies(text, held, settings, gravity)
     base, values = result.base, [v or (None, None) for v in result.values()]
     missing = open_directions(robot, base.parameters, base)
-    found = [{'name': n, 'expression': e, 'unit': u, 'value': v, 'standard_error': s}
-             for n, e, u, (v, s) in zip(base.names(), base.expressions(), base.units(), values)]
+    entries = [{'name': n, 'expression': e, 'unit': u, 'value': v, 'standard_error': s}
+               for n, e, u, (v, s) in zip(base.names(), base.expressions(), base.units(), values)]
     count = sum(map(len, held.frequency))
-    worst = max(float(np.abs(rest).max()) for rest in result.misfit)
-    rows = [_row(e['expression'], e['value'], e['standard_error'], e['unit']) for e in found]
+    worst = max(float(np.abs(residual).max()) for residual in result.misfit)
+    rows = [_row(e['expression'], e['value'], e['standard_error'], e['unit']) for e in entries]
     show(options, {
         'postures': len(held), 'frequencies': [f.tolist() for f in held.frequency],
-        'deviations': [d.tolist() for d in held.standard_deviation], 'rank': len(base),
-        'rank_in_data': result.rank, 'base_parameters': found, 'open': list(missing),
+        'standard_deviations': [d.tolist() for d in held.standard_deviation], 'rank': len(base),
+        'rank_in_data': result.rank, 'base_parameters': entries, 'open': list(missing),
         'chi_square': result.chi_square, 'largest_misfit': worst}, '\n'.join([
             f'{count} frequencies of {len(held)} postures fix {result.rank} relations between '
             f'{len(base)} base parameters', *_aligned(rows),
@@ -141,21 +163,25 @@ def frequencies(options):
                'these frequencies equally well'] if (None, None) in values else [])]))
 
 
-def drive_gains(options):
-    """Find what effort is worth in torque, by a known load or a known gain."""
+def drive_gains(options: Any) -> None:
+    """
+    Find what effort is worth in torque, by a known load or a known gain.
+
+    options : of the command line
+    """
     changes = {'mounting': options.mounting} if options.mounting is not None else {}
     method, settings = load_options(options.config, options.method, changes)
-    found = identify_drive_gains(
+    result = identify_drive_gains(
         _loaded(options), settings, method=method, link=options.link,
-        urdf=read_text(options.urdf) if options.urdf else '',
+        urdf=read_description(options.urdf) if options.urdf else '',
         known=dict(_gain(words) for words in options.gain))
-    rows = [_row(joint, gain, found.gain_errors[joint], 'torque per effort')
-            for joint, gain in found.gains.items()]
-    listed = ', '.join(f'{gain:.6g}' for gain in found.gains.values())
-    show(options, {'gains': found.gains, 'standard_errors': found.gain_errors,
-                   'relative_percent': found.relative_percent}, '\n'.join([
+    rows = [_row(joint, gain, result.gain_errors[joint], 'torque per effort')
+            for joint, gain in result.gains.items()]
+    listed = ', '.join(f'{gain:.6g}' for gain in result.gains.values())
+    show(options, {'gains': result.gains, 'standard_errors': result.gain_errors,
+                   'relative_percent': result.relative_percent}, '\n'.join([
                        *_aligned(rows),
-                       f'{found.relative_percent:.2f} % of the effort is left unexplained',
+                       f'{result.relative_percent:.2f} % relative residual of the effort',
                        f'effort_kind: current, drive_gain: [{listed}]']))
 
 

@@ -3,11 +3,12 @@ Node ``identification``: from the last recording to a model that every controlle
 
 ``~/identify`` works on the parameter ``recording`` or, when that is empty, on the bag that the
 recorder finished last; the answer comes when the model is published.  ``~/payload`` weighs what
-the identified arm carries in such a recording.  With ``online`` the estimate is also made while
+the identified arm carries in such a recording.  The model goes to ``~/identified_model`` (YAML),
+``~/base_parameters`` (a table for controllers) and, where it is physically consistent,
+``~/robot_description`` (URDF), all latched.  With ``online`` the estimate is also made while
 the robot moves.
 """
 
-from contextlib import contextmanager
 from dataclasses import dataclass
 import pathlib
 import sys
@@ -21,17 +22,19 @@ from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import Trigger
 import yaml
 
-from .conversions import declare_options, diagnostics, every, latched, read_options, table
+from .conversions import diagnostics, every, latched
+from .model_topics import base_table, identified_urdf
 from .online import Online
+from .parameters import check_mounting, declare_options, read_options, refuse_unless
 from .running import run
-from ..cli.console import read_text
 from ..errors import ConfigError, InertialIdError, RecordingError
+from ..identification.files import make_folder, read_description, read_text, write_text
 from ..identification.identify import identify
 from ..identification.model import IdentifiedModel, plain
 from ..identification.settings import load_options, options_class
 from ..measurement.bags.bag import read_bag
 from ..methods import METHODS
-from ..options import check_ranges, option
+from ..options import option
 from ..procedures.payload import identify_payload
 from ..report import summary, write_report
 
@@ -43,13 +46,14 @@ class NodeOptions:
     method: str = option('serial_arm', 'method of identification', choices=tuple(METHODS))
     config: str = option('', 'YAML with a block of the method\'s name; its values are defaults')
     recording: str = option('', 'bag to learn from; empty: the one the recorder finished last')
-    validation: str = option('', 'bag to judge by; empty: none')
+    validation: str = option('', 'bag to validate with; empty: none')
     urdf_file: str = option('', 'robot description; empty: the one in the bag')
     bare_model: str = option('', 'model.yaml of the arm without load, for ~/payload; empty: the '
                              'one identified last')
     out: str = option('', 'folder for model.yaml and report.html; empty: not written')
     online: bool = option(False, 'estimate while the robot moves, on ~/online_parameters')
-    topics: tuple[str, ...] = option(('joint_states',), 'topics to learn from online')
+    topics: tuple[str, ...] = option((), 'topics to learn from online; empty: those the '
+                                     'options name, else joint_states')
 
 
 class Identification(Node):
@@ -58,16 +62,16 @@ class Identification(Node):
     def __init__(self, **node_options):
         super().__init__('identification', **node_options)
         own = declare_options(self, NodeOptions, fixed=('method', 'config', 'online', 'topics'))
-        check_ranges(own)
         _, defaults = load_options(own.config, own.method)
         self._kind = options_class(own.method)
         options = declare_options(self, self._kind, defaults)
-        check_ranges(options)
+        refuse_unless(self, {'mounting': check_mounting})
         self._last, self._identified = '', None
         self._worker, self._ended = None, False
         self._state = ('ok', 'no model yet', {})
         self._model = self.create_publisher(String, '~/identified_model', latched())
         self._table = self.create_publisher(Float64MultiArray, '~/base_parameters', latched())
+        self._urdf = self.create_publisher(String, '~/robot_description', latched())
         self._payload = self.create_publisher(String, '~/payload', latched())
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
         self.create_subscription(String, 'recorder/recording', self._remember, latched())
@@ -76,7 +80,7 @@ class Identification(Node):
         for name, work in (('identify', self._identify), ('payload', self._weigh)):
             self.create_service(Trigger, f'~/{name}', self._answering(work),
                                 callback_group=group)
-        urdf = read_text(own.urdf_file) if own.online and own.urdf_file else ''
+        urdf = read_description(own.urdf_file) if own.online and own.urdf_file else ''
         self._online = (Online(self, own.method, own.topics, urdf, options) if own.online
                         else None)
         every(self, 1.0, self._diagnose)
@@ -141,28 +145,27 @@ class Identification(Node):
         model = (IdentifiedModel.from_yaml(read_text(own.bare_model), own.bare_model)
                  if own.bare_model else self._identified)
         self.get_logger().info(f'weighing the load in {path}')
-        found = identify_payload(model, [read_bag(path, progress=self._go_on)])
-        self._payload.publish(String(data=yaml.safe_dump(plain(found.to_dict()))))
-        self._state = ('ok', 'payload published', {'mass [kg]': f'{found.mass:.4g}'})
-        return (f'{found.link} carries {found.mass:.4f} +- {found.mass_error:.4f} kg at '
-                f'{found.center_of_mass.round(4).tolist()} m in {found.frame}')
+        load = identify_payload(model, [read_bag(path, progress=self._go_on)])
+        self._payload.publish(String(data=yaml.safe_dump(plain(load.to_dict()))))
+        self._state = ('ok', 'payload published', {'mass [kg]': f'{load.mass:.4g}'})
+        return (f'{load.link} carries {load.mass:.4f} +- {load.mass_error:.4f} kg at '
+                f'{load.center_of_mass.round(4).tolist()} m in {load.frame}')
 
     def _identify(self):
         own = read_options(self, NodeOptions)
         options = read_options(self, self._kind)
         path = self._bag(own)
-        urdf = read_text(own.urdf_file) if own.urdf_file else ''
-        with _writing(own.out):
-            pathlib.Path(own.out).mkdir(parents=True, exist_ok=True)
+        urdf = read_description(own.urdf_file) if own.urdf_file else ''
+        if own.out:
+            make_folder(own.out)
         self.get_logger().info(f'identifying from {path}')
         bags = [read_bag(bag, progress=self._go_on) for bag in (path, own.validation) if bag]
         result = identify(bags[:1], options, method=own.method, urdf=urdf, validate=bags[1:],
                           progress=self._go_on)
         self._publish(result.model)
-        with _writing(own.out):
-            if own.out:
-                pathlib.Path(own.out, 'model.yaml').write_text(result.model.to_yaml())
-                write_report(result, pathlib.Path(own.out, 'report.html'))
+        if own.out:
+            write_text(pathlib.Path(own.out, 'model.yaml'), result.model.to_yaml())
+            write_report(result, pathlib.Path(own.out, 'report.html'))
         return summary(result.model)
 
     def _go_on(self, *_):
@@ -173,10 +176,10 @@ class Identification(Node):
     def _publish(self, model):
         self._identified = model
         self._model.publish(String(data=model.to_yaml()))
-        self._table.publish(table(
-            [b['name'] for b in model.base],
-            {'value': [b['value'] for b in model.base],
-             'standard_error': [b['standard_error'] for b in model.base]}))
+        self._table.publish(base_table(model))
+        urdf = identified_urdf(model)
+        if urdf:
+            self._urdf.publish(String(data=urdf))
         statistics = model.statistics
         fit = statistics['training']['filtered']
         self._state = ('ok', 'model published', {
@@ -187,7 +190,7 @@ class Identification(Node):
         for line in summary(model).split('\n'):
             self.get_logger().info(line)
 
-    def destroy_node(self):
+    def destroy_node(self) -> None:
         """Wait for the worker: a thread must not outlive the middleware."""
         self._ended = True
         if self._worker is not None:
@@ -195,16 +198,8 @@ class Identification(Node):
         super().destroy_node()
 
 
-@contextmanager
-def _writing(folder):
-    try:
-        yield
-    except OSError as error:
-        raise ConfigError(f'out: {folder} cannot be written', found=error.strerror) from None
-
-
-def main(args=None):
-    """Run the node."""
+def main(args: list[str] | None = None) -> int:
+    """Run the node with ROS arguments ``args``, of the command line if None; return its status."""
     return run(Identification, args, coroutines=True)
 
 

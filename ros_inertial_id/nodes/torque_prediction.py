@@ -2,7 +2,7 @@
 Node ``torque_prediction``: the identified model on the running robot.
 
 Publishes what the model predicts for every sample of the motion (joint states, or whatever its
-method reads), at the stamp of that sample and a fixed small lag behind it, and what is left over;
+method reads), at the stamp of that sample and a fixed small lag behind it, and the residual;
 says so when the motion leaves what was identified.
 """
 
@@ -18,18 +18,19 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from .base_imu import BaseImu
-from .conversions import declare_options, DEPTH, diagnostics, every, latched
+from .conversions import DEPTH, diagnostics, every, latched
+from .parameters import check_mounting, declare_options
 from .prediction_health import PredictionHealth
 from .running import run
 from .streams import Streams
-from ..cli.console import read_text
 from ..dynamics.robot_model import gravity_from_mounting
 from ..errors import ConfigError, InertialIdError, RobotModelError
+from ..identification.files import read_text
 from ..identification.model import IdentifiedModel
 from ..identification.robot import check_robot
 from ..identification.settings import prediction_options
 from ..methods import METHODS
-from ..options import check_ranges, option
+from ..options import option
 
 JOINT_STATES = 'joint_states'
 
@@ -62,14 +63,13 @@ class TorquePrediction(Node):
         self._options = declare_options(
             self, PredictionOptions, fixed=set(PredictionOptions.__dataclass_fields__)
             - {'mounting'})
-        check_ranges(self._options)
         self._gravity = None  # by the base IMU
         _check_mounting(self._options.mounting, self._options)
         self._model = self._robot = self._method = self._live = self._description = None
         self._streams = Streams(self, self._complain, self._options.reliability)
         self._refusal = 'no model yet'
         self._complaint, self._health = '', None
-        self._gaps = self._heard = 0
+        self._gaps = self._received = 0
         self._predicted = self.create_publisher(JointState, '~/predicted', DEPTH)
         self._residual = self.create_publisher(JointState, '~/residual', DEPTH)
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
@@ -130,15 +130,20 @@ class TorquePrediction(Node):
         try:
             action()
         except InertialIdError as error:
-            self._refusal, self._live = str(error), None
-            self.get_logger().error(f'no prediction: {error}')
+            self._refuse(str(error))
+        except Exception as error:  # a damaged model: say so and wait for another
+            self._refuse(f'the model cannot be used; found {type(error).__name__}: {error}')
+
+    def _refuse(self, words):
+        self._refusal, self._live = words, None
+        self.get_logger().error(f'no prediction: {words}')
 
     def _accept(self, model):
         """Start predicting with a model; raise InertialIdError when it does not fit."""
         self._model, self._live = model, None  # another description may fit it
         self._start(model)
         self._refusal = ''
-        self._health, self._gaps, self._heard = PredictionHealth(model), 0, 0
+        self._health, self._gaps, self._received = PredictionHealth(model), 0, 0
         self._look_for_publishers()
         self.get_logger().info(
             f"predicting {', '.join(self._health.promised)} with the model of "
@@ -171,7 +176,7 @@ class TorquePrediction(Node):
     def _look_for_publishers(self):
         self._streams.look(self._topics())
 
-    def _hear(self):
+    def _receive(self):
         """Give the method what has come since the last time."""
         if self._live is None:
             self._streams.hand_to(lambda channel: None)  # of before the model
@@ -188,7 +193,7 @@ class TorquePrediction(Node):
         self.get_logger().error(words, throttle_duration_sec=10.0)
 
     def _predict(self):
-        self._hear()
+        self._receive()
         try:
             taken = self._live.take() if self._live is not None else None
         except InertialIdError as error:
@@ -198,16 +203,17 @@ class TorquePrediction(Node):
         stamps, state = taken
         words = self._health.watch(self._method.validity_range(state, self._robot))
         if words:
-            self.get_logger().warning(f'the motion leaves the identified region: {words}',
+            self.get_logger().warning(f'the motion leaves the validity range: {words}',
                                       throttle_duration_sec=5.0)
         names, *torques = self._torques(state)
-        tau, left = (np.stack([np.interp(stamps, state.t, column) for column in x.T], axis=1)
-                     for x in torques)
-        self._health.account(names, left, stamps)
-        for t, row, rest in zip(stamps, tau, left):
+        tau, residual = (
+            np.stack([np.interp(stamps, state.t, column) for column in x.T], axis=1)
+            for x in torques)
+        self._health.account(names, residual, stamps)
+        for t, row, left in zip(stamps, tau, residual):
             stamp = self._live.origin_ns + round(t * 1e9)
             self._publish(self._predicted, stamp, names, row)
-            self._publish(self._residual, stamp, names, rest)
+            self._publish(self._residual, stamp, names, left)
 
     def _torques(self, state):
         """
@@ -242,13 +248,13 @@ class TorquePrediction(Node):
         else:
             level, words, values = self._health.report()
             values['gaps'] = self._gaps
-            for name, sure in getattr(self._live, 'standard_deviation', {}).items():
-                values[f'{name} deviation of q, v, a'] = ' '.join(f'{x:.2g}' for x in sure)
-            if self._live.received == self._heard:
-                level, words = 'warn', f"nothing heard on {', '.join(self._topics())}"
+            for name, sd in getattr(self._live, 'standard_deviation', {}).items():
+                values[f'{name} standard deviation of q, v, a'] = ' '.join(f'{x:.2g}' for x in sd)
+            if self._live.received == self._received:
+                level, words = 'warn', f"nothing received on {', '.join(self._topics())}"
             if self._complaint:
                 level, words = 'error', self._complaint
-            self._heard = self._live.received
+            self._received = self._live.received
         self._complaint = ''
         self._diagnostics.publish(diagnostics(self, level, words, values))
 
@@ -257,12 +263,11 @@ def _check_mounting(words, options):
     """Raise ConfigError for words that are no mounting, or an IMU without its topic."""
     if words == 'imu' and not options.base_imu_topic:
         raise ConfigError('mounting: imu', expected='base_imu_topic:', found='none')
-    if words and words != 'imu':
-        gravity_from_mounting(words)
+    check_mounting(words)
 
 
-def main(args=None):
-    """Run the node."""
+def main(args: list[str] | None = None) -> int:
+    """Run the node with ROS arguments ``args``, of the command line if None; return its status."""
     return run(TorquePrediction, args)
 
 

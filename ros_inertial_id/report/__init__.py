@@ -1,29 +1,31 @@
 """
-report: numbers, words and pictures of an identification.
+report: numbers, words and curves of an identification.
 
-``verdict`` and ``summary`` need NumPy alone; matplotlib and jinja2 are imported when a report is
-written, so that nodes and the command line start without them.
+``verdict`` and ``summary`` need NumPy alone; jinja2 is imported when a report is written, so that
+nodes and the command line start without it.
 """
+
+from pathlib import Path
 
 from .summary import summary
 from .words import verdict
 from ..errors import ConfigError
+from ..identification.files import write_text
+from ..identification.identify import Identification
 
 __all__ = ['summary', 'verdict', 'write_report']
 
 
-def write_report(identification, path):
+def write_report(identification: Identification, path: str | Path) -> str:
     """
-    Write an Identification as one self-contained HTML file to ``path``; return the path.
+    Write an Identification as one self-contained HTML file; return its path.
 
-    Raises ConfigError where matplotlib or jinja2 are not installed, OSError as ``open`` does.
+    identification : model and blocks for curves; path : of the file
+    ConfigError where jinja2 is not installed or the file cannot be written.
     """
     try:
         from .page import render
     except ModuleNotFoundError as error:
-        raise ConfigError('a report needs matplotlib and jinja2', found=f'no {error.name}',
-                          do=f'install {error.name}') from None
-    text = render(identification)
-    with open(path, 'w', encoding='utf-8') as file:
-        file.write(text)
-    return path
+        raise ConfigError(f'a report needs {error.name}', do=f'install {error.name}') from None
+    write_text(path, render(identification))
+    return str(path)

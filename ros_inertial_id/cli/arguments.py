@@ -1,0 +1,245 @@
+"""
+Arguments: which verbs there are, what each understands, and what to say of a mistyped one.
+
+A verb is one line of ``VERBS``: its function is named as text and imported when the verb runs, so
+this module needs the standard library alone.
+"""
+
+import argparse
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+import textwrap
+from typing import Any, NoReturn
+
+from . import arguments_rigs as rigs
+from .shared_arguments import add_estimator, MOUNTING
+from ..errors import ConfigError
+from .. import __version__
+
+ABOUT = ('Identify the inertial parameters of a robot from bags.  A bag may be cut: '
+         'BAG@START:END, seconds after the first stamp, either may be empty.')
+
+
+def add_import(verb: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``import`` to its parser ``verb``."""
+    verb.add_argument('log', help='.npz or .csv with time, positions, velocities, torques')
+    verb.add_argument('--urdf', required=True, help='robot description, stored in the bag')
+    verb.add_argument('--out', required=True, help='bag to write')
+    verb.add_argument('--rate', type=float, help='samples per second, for a log without time')
+    verb.add_argument('--columns', default='', help='columns of a .csv without a header line, for '
+                      'example "time q1..q6 v1..v6 - tau1..tau6"')
+    verb.add_argument('--joints', help='joint names in the order of the columns, with commas')
+
+
+def add_identify(verb: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``identify`` to its parser ``verb``."""
+    verb.add_argument('bags', nargs='+', metavar='BAG', help='bag to identify from')
+    verb.add_argument('--validate', action='append', default=[], metavar='BAG',
+                      help='bag to validate on; may be given several times')
+    verb.add_argument('--urdf', help='robot description; default: the one in the bag')
+    verb.add_argument('--mounting', help=MOUNTING)
+    verb.add_argument('--identify-gravity', nargs='?', const='nominal', metavar='PRIOR',
+                      help='find the direction of gravity from the motion and use it; its sign '
+                      'is decided by the URDF\'s inertias (nominal, default), by a direction '
+                      '"X Y Z", or by nothing (none)')
+    add_estimator(verb)
+    verb.add_argument('--urdf-out', help='write the description with the identified inertias '
+                      'there: a URDF, or the YAML of a rig (with --consistent)')
+    verb.add_argument('--out', required=True, help='folder for model.yaml and report.html')
+    verb.add_argument('--no-report', action='store_true', help='write no report.html')
+    verb.add_argument('--figures', choices=('svg', 'pdf'),
+                      help='write figures for print as well (needs matplotlib)')
+
+
+def add_validate(verb: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``validate`` to its parser ``verb``."""
+    verb.add_argument('model', help='model.yaml')
+    verb.add_argument('bag', help='bag to validate on')
+    verb.add_argument('--out', default='', help='folder for report.html; default: none')
+
+
+def add_compare(verb: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``compare`` to its parser ``verb``."""
+    verb.add_argument('models', nargs='+', metavar='MODEL', help='model.yaml, two or more')
+    verb.add_argument('--bag', default='', help='bag on which all of them predict')
+    verb.add_argument('--out', default='', help='folder for comparison.html; default: none')
+
+
+def add_payload(verb: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``payload`` to its parser ``verb``."""
+    verb.add_argument('model', help='model.yaml of the bare arm')
+    verb.add_argument('bags', nargs='+', metavar='BAG', help='recording with the load')
+    verb.add_argument('--link', default='', help='that carries it; default: the last')
+    verb.add_argument('--frame', default='', help='link in whose frame the numbers are given')
+
+
+def add_design(verb: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``design`` to its parser ``verb``."""
+    verb.add_argument('urdf', help='robot description')
+    verb.add_argument('--config', default='', help='YAML with a design block')
+    verb.add_argument('--mounting', help=MOUNTING)
+    verb.add_argument('--seconds', type=float, help='how long the search may take')
+    verb.add_argument('--seed', type=int, help='of the random motions it starts from')
+    verb.add_argument('--out', required=True, help='folder for motion.yaml, .csv, .html')
+
+
+def add_demo(verb: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``demo`` to its parser ``verb``."""
+    verb.add_argument('--out', default='demo', help='folder for bags, model and report')
+    verb.add_argument('--robot', default='franka', help='franka, arm2, arm3')
+    verb.add_argument('--rig', default='', help='instead of an arm: slider_crank, '
+                      'suspended_platform, wrist_sensor',
+                      choices=['', 'slider_crank', 'suspended_platform', 'wrist_sensor'])
+
+
+def add_schema(verb: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``schema`` to its parser ``verb``: none."""
+
+
+def add_completion(verb: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``completion`` to its parser ``verb``."""
+    verb.add_argument('shell', choices=('bash', 'zsh', 'tcsh'))
+
+
+@dataclass(frozen=True)
+class Verb:
+    """
+    One verb of the command line.
+
+    group : heading it stands under; text : what it does; example : words after its name
+    run : module of this room and function, ``module:function``; add : adds its arguments
+    prints_json : whether what it prints is its result with --json
+    """
+
+    group: str
+    text: str
+    example: str
+    run: str
+    add: Callable[[argparse.ArgumentParser], None]
+    prints_json: bool = True
+
+
+RECORD, IDENTIFY, RIGS, MORE = 'motions and logs', 'identification', 'rigs and drives', 'more'
+VERBS = {
+    'design': Verb(RECORD, 'design a motion that reveals the parameters',
+                   'robot.urdf --config config/franka.yaml --out motion', 'verbs:design_',
+                   add_design),
+    'import': Verb(RECORD, 'turn a log (.npz, .csv) into a bag',
+                   'log.csv --urdf robot.urdf --out bag', 'verbs:import_', add_import),
+    'identify': Verb(IDENTIFY, 'identify a model from bags',
+                     'bag --validate other_bag --out result', 'verbs:identify_', add_identify),
+    'validate': Verb(IDENTIFY, 'validate a model on a bag', 'result/model.yaml bag',
+                     'verbs:validate', add_validate),
+    'compare': Verb(IDENTIFY, 'compare models: parameters, predictions, friction over time',
+                    'monday/model.yaml friday/model.yaml --bag bag', 'verbs:compare',
+                    add_compare),
+    'payload': Verb(IDENTIFY, 'weigh what an identified arm carries',
+                    'result/model.yaml loaded_bag', 'verbs:payload', add_payload),
+    'calibrate': Verb(RIGS, 'find the springs of a suspended platform from free vibrations',
+                      'rig.yaml --empty bag1 --loaded bag2 "5 0.3 0 0.1" --out known_rig.yaml',
+                      'verbs_rigs:calibrate', rigs.add_calibrate),
+    'postures': Verb(RIGS, 'find link parameters from overall moments in held postures',
+                     'known_rig.yaml --held bag3 --held bag4', 'verbs_rigs:postures',
+                     rigs.add_postures),
+    'frequencies': Verb(RIGS, 'find link parameters from natural frequencies alone',
+                        'known_rig.yaml frequencies.yaml', 'verbs_rigs:frequencies',
+                        rigs.add_frequencies),
+    'sensors': Verb(RIGS, 'say by rank which wrench sensors a chain of bodies can do without',
+                    'bodies.yaml', 'verbs_rigs:sensors', rigs.add_sensors),
+    'drive-gains': Verb(RIGS, 'find what effort is worth in torque, by a known load or gain',
+                        '--empty bag5 --loaded bag6 "2 0 0 0.1"', 'verbs_rigs:drive_gains',
+                        rigs.add_drive_gains),
+    'demo': Verb(MORE, 'run the whole chain on a simulated robot (needs ROS 2)', '--robot arm2',
+                 'verbs:demo', add_demo),
+    'schema': Verb(MORE, 'print the JSON schema of configuration files', '> schema.json',
+                   'verbs:schema_', add_schema, False),
+    'completion': Verb(MORE, 'print completions for a shell: eval "$(inertial-id completion '
+                       'bash)"', 'bash', 'verbs:completion', add_completion, False),
+}
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that raises ConfigError, with the nearest option named."""
+
+    def __init__(self, *args: Any, **keywords: Any) -> None:
+        self.known: list[str] = []
+        self._typed: list[str] = []
+        super().__init__(*args, **keywords)
+
+    def add_argument(self, *args: Any, **keywords: Any) -> argparse.Action:
+        """Add an argument as argparse does, by the same ``args`` and ``keywords``."""
+        self.known += [word for word in args if word.startswith('-')]
+        return super().add_argument(*args, **keywords)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Return (namespace, []) of the words ``args``; what is not known is an error."""
+        self._typed = list(args)
+        found, more = super().parse_known_args(args, namespace)
+        if more:
+            self.error(f'unrecognized: {" ".join(more)}')
+        return found, more
+
+    def error(self, message: str) -> NoReturn:
+        """Raise ConfigError with a ``message``, or with the option that was mistyped."""
+        names = [word.split('=')[0] for word in self._typed if word.startswith('--')]
+        strange = [n for n in names if not any(known.startswith(n) for known in self.known)]
+        if strange:
+            from ..options import nearest
+            raise ConfigError(f'{self.prog}: there is no option {strange[0]}',
+                              do=nearest(strange[0], self.known) or f'see {self.prog} --help')
+        raise ConfigError(f'{self.prog}: {message}', do=f'see {self.prog} --help')
+
+
+class Overview(Parser):
+    """The parser of the verbs: its help lists them in their groups, with an example each."""
+
+    def format_help(self) -> str:
+        """Return the help."""
+        lines = ['usage: inertial-id VERB ...   (inertial-id VERB --help says all about one)', '',
+                 *textwrap.wrap(ABOUT, 79), '']
+        for group in dict.fromkeys(verb.group for verb in VERBS.values()):
+            lines.append(f'{group}:')
+            for name, verb in VERBS.items():
+                if verb.group == group:
+                    lines += [f'  {name:<12} {verb.text}',
+                              f'{"":15}inertial-id {name} {verb.example}']
+            lines.append('')
+        return '\n'.join([*lines, 'options: --help, --version', ''])
+
+
+def parser() -> Parser:
+    """Return the parser of the whole command line."""
+    out = Overview(prog='inertial-id')
+    out.add_argument('--version', action='version', version=f'inertial-id {__version__}')
+    every = out.add_subparsers(metavar='VERB', parser_class=Parser)
+    for name, verb in VERBS.items():
+        own = every.add_parser(name, help=verb.text, description=verb.text,
+                               epilog=f'example: inertial-id {name} {verb.example}')
+        module, function = verb.run.split(':')
+        own.set_defaults(verb=name, module=module, function=function)
+        if verb.prints_json:
+            own.add_argument('--json', action='store_true',
+                             help='print one JSON object, nothing else')
+        verb.add(own)
+    return out
+
+
+def parse(words: Sequence[str]) -> argparse.Namespace | None:
+    """
+    Return the options of a command line, None where help was asked for by saying nothing.
+
+    words : after the program's name
+    ConfigError names the nearest verb or option; SystemExit after --help and --version.
+    """
+    known = parser()
+    if not words:
+        known.print_help()
+        return None
+    if not words[0].startswith('-') and words[0] not in VERBS:
+        from ..options import nearest
+        raise ConfigError(f'there is no verb {words[0]!r}', exists=tuple(VERBS),
+                          do=nearest(words[0], VERBS))
+    options = known.parse_args(words)
+    if 'verb' not in options:
+        known.error('a verb is missing')
+    return options

@@ -1,0 +1,127 @@
+"""The command line itself: what it says before any verb runs, and how verbs are asked for."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from ros_inertial_id import __version__
+from ros_inertial_id.cli.arguments import parse, VERBS
+from ros_inertial_id.cli.main import main
+from ros_inertial_id.methods import METHODS
+
+HEAVY = ('numpy', 'scipy', 'pinocchio', 'yaml', 'matplotlib', 'rosbags', 'tqdm', 'jinja2')
+
+
+def refused(capsys, *words):
+    """Return the one line that a refused command line prints."""
+    assert main(list(words)) == 2
+    out = capsys.readouterr()
+    assert out.out == '' and out.err.count('\n') == 1, out
+    return out.err
+
+
+@pytest.mark.parametrize('words', [['--help'], ['--version'], [], ['identify', '--help']])
+def test_help_and_version_import_nothing_heavy(words):
+    code = ('import sys\n'
+            'from ros_inertial_id.cli.main import main\n'
+            'try:\n'
+            f'    main({words!r})\n'
+            'except SystemExit as end:\n'
+            '    assert not end.code\n'
+            f'print([name for name in {HEAVY!r} if name in sys.modules])\n')
+    out = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True)
+    assert out.stdout.splitlines()[-1] == '[]'
+
+
+def test_without_words_the_verbs_stand_in_groups_with_an_example_each(capsys):
+    assert main([]) == 0
+    text = capsys.readouterr().out
+    for name, verb in VERBS.items():
+        assert f'inertial-id {name} {verb.example}' in text and verb.text in text
+        assert text.count(f'\n{verb.group}:\n') == 1
+
+
+def test_version_is_that_of_the_package(capsys):
+    with pytest.raises(SystemExit) as end:
+        main(['--version'])
+    assert not end.value.code
+    assert capsys.readouterr().out == f'inertial-id {__version__}\n'
+
+
+@pytest.mark.parametrize('name', [n for n in VERBS if n not in ('schema', 'demo')])
+def test_examples_are_understood(name):
+    import shlex
+    options = parse([name, *shlex.split(VERBS[name].example)])
+    assert options.verb == name
+
+
+def test_mistyped_verbs_and_options_are_answered_by_the_nearest(capsys):
+    assert "did you mean 'identify'?" in refused(capsys, 'identfy', 'bag')
+    assert "did you mean '--validate'?" in refused(capsys, 'identify', 'bag', '--out', 'x',
+                                                   '--valdate', 'other')
+    assert "did you mean '--out'?" in refused(capsys, 'identify', 'bag', '--outt', 'x')
+    assert 'required: --out' in refused(capsys, 'identify', 'bag')
+    assert 'invalid choice' in refused(capsys, 'identify', 'bag', '--out', 'x', '--figures', 'gif')
+    message = refused(capsys, 'identify', 'bag', '--out', '/tmp/x', '--method', 'serial_amr')
+    assert all(method in message for method in METHODS)
+
+
+def test_methods_are_those_that_help_names(capsys):
+    with pytest.raises(SystemExit):
+        main(['identify', '--help'])
+    text = capsys.readouterr().out
+    assert all(method in text for method in METHODS)
+
+
+def test_descriptions_that_are_empty_or_xacro_are_refused(capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv('PATH', str(tmp_path))
+    empty, xacro = tmp_path / 'empty.urdf', tmp_path / 'arm.urdf.xacro'
+    empty.write_text('')
+    xacro.write_text('<robot xmlns:xacro="x"><xacro:property name="a" value="1"/></robot>')
+    words = ('identify', 'bag', '--out', str(tmp_path / 'out'), '--urdf')
+    assert 'is empty' in refused(capsys, *words, str(empty))
+    assert 'xacro' in refused(capsys, *words, str(xacro))
+    tool = tmp_path / 'xacro'
+    tool.write_text('#!/bin/sh\necho "no argument arm" >&2\nexit 1\n')
+    tool.chmod(0o755)
+    monkeypatch.setenv('PATH', f'{tmp_path}{os.pathsep}/bin{os.pathsep}/usr/bin')
+    assert 'no argument arm' in refused(capsys, *words, str(xacro))
+
+
+def test_completions_name_verbs_and_options(capsys):
+    pytest.importorskip('shtab')
+    assert main(['completion', 'bash']) == 0
+    script = capsys.readouterr().out
+    assert all(name in script for name in VERBS) and '--validate' in script
+    checked = subprocess.run(['bash', '-n'], input=script, text=True, capture_output=True)
+    assert checked.returncode == 0, checked.stderr
+
+
+@pytest.mark.parametrize('words', [['schema'], ['sensors', 'absent.yaml']])
+def test_interrupting_the_start_prints_no_traceback(words):
+    # The interpreter says when our package begins to be imported: from there on it is ours.
+    command = [sys.executable, '-X', 'importtime', '-m', 'ros_inertial_id', *words]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                               text=True)
+    lines = []
+    for line in process.stderr:
+        lines.append(line)
+        if 'numpy' in line:  # the verb's imports have begun
+            process.send_signal(signal.SIGINT)
+            break
+    rest = process.stderr.read()
+    assert process.wait() in (130, -signal.SIGINT)
+    assert lines and 'Traceback' not in rest and 'KeyboardInterrupt' not in rest
+
+
+def test_json_says_its_schema_and_verdict(capsys, tmp_path):
+    from pathlib import Path
+    rig = Path(__file__).parents[2] / 'urdf' / 'two_bodies.yaml'
+    assert main(['sensors', str(rig), '--json']) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found['schema'] == 'ros_inertial_id/sensors/1'
+    assert any('fewest' in line for line in found['verdict'])
