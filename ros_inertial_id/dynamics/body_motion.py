@@ -5,7 +5,9 @@ All vectors are in the base frame, components first and samples last: (3, B), ro
 body to base.  Accelerations are those with zero joint accelerations (the bias), without gravity.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -35,35 +37,49 @@ class BodyMotion:
 
     R: np.ndarray
     p: np.ndarray
-    omega: np.ndarray = None
-    v: np.ndarray = None
-    alpha: np.ndarray = None
-    a: np.ndarray = None
+    omega: Any = None
+    v: Any = None
+    alpha: Any = None
+    a: Any = None
 
-    def at(self, frame):
-        """Return the BodyMotion of a Frame fixed to this body."""
+    def at(self, frame: Frame) -> 'BodyMotion':
+        """
+        Return the BodyMotion of a Frame fixed to this body.
+
+        frame : fixed to this body
+        """
         arm = apply(self.R, frame.position)
         R = np.einsum('ijb,jk->ikb', self.R, frame.rotation)
         if self.omega is None:
             return BodyMotion(R, self.p + arm)
+        v, a = self.point(arm)
+        return BodyMotion(R, self.p + arm, self.omega, v, self.alpha, a)
+
+    def point(self, arm: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return velocity and acceleration (3, B) of a point of the body ``arm`` (3, B) away."""
         swing = cross(self.omega, arm)
-        return BodyMotion(R, self.p + arm, self.omega, self.v + swing, self.alpha,
-                          self.a + cross(self.alpha, arm) + cross(self.omega, swing))
+        return (self.v + swing,
+                self.a + cross(self.alpha, arm) + cross(self.omega, swing))
 
 
-def cross(x, y):
-    """Return the cross products (3, B) of vectors (3, B)."""
+def cross(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return the cross products (3, B) of vectors x and y (3, B)."""
     return (x.take(NEXT, 0) * y.take(LAST, 0)) - (x.take(LAST, 0) * y.take(NEXT, 0))
 
 
-def apply(R, x):
+def apply(R: np.ndarray, x: np.ndarray) -> np.ndarray:
     """Return R x (3, B) for rotations (3, 3, B) and vectors (3,) or (3, B)."""
     x = x[:, None] if x.ndim == 1 else x
     return R[:, 0] * x[0] + R[:, 1] * x[1] + R[:, 2] * x[2]
 
 
-def frame_of(robot, name):
-    """Return the Frame of a link (fixed ones too) of the robot description."""
+def frame_of(robot: Any, name: str) -> Frame:
+    """
+    Return the Frame of a link (fixed ones too) of the robot description.
+
+    robot : RobotModel; name : of the link
+    RobotModelError where the description has none.
+    """
     frames = [f for f in robot.pin_model.frames if f.name == name]
     links = [f for f in frames if 'BODY' in str(f.type)] or frames
     if not links:
@@ -75,11 +91,12 @@ def frame_of(robot, name):
                  np.array(place.translation))
 
 
-def body_motions(robot, q, v=None):
+def body_motions(robot: Any, q: np.ndarray, v: np.ndarray | None = None) -> list[BodyMotion]:
     """
     Return the BodyMotions of the base and all bodies, body i at index i + 1.
 
     q, v : (B, n) joint positions and velocities [rad, m, s]; without v places only
+    robot : RobotModel of n joints
     """
     size = len(q)
     zero = np.zeros((3, size))
@@ -102,19 +119,20 @@ def _step(robot, i, before, q, rate):
         return BodyMotion(R, p)
     along = apply(joint.R, robot.axes[i]) * rate
     if robot.prismatic[i]:
-        swing = cross(joint.omega, slide)
-        return BodyMotion(R, p, joint.omega, joint.v + swing + along, joint.alpha,
-                          joint.a + cross(joint.alpha, slide) + cross(joint.omega, swing)
-                          + 2.0 * cross(joint.omega, along))
+        v, a = joint.point(slide)
+        return BodyMotion(R, p, joint.omega, v + along, joint.alpha,
+                          a + 2.0 * cross(joint.omega, along))
     return BodyMotion(R, p, joint.omega + along, joint.v,
                       joint.alpha + cross(joint.omega, along), joint.a)
 
 
-def twists(robot, motions, body, point):
+def twists(robot: Any, motions: Sequence[BodyMotion], body: int,
+           point: np.ndarray) -> Iterator[tuple[int, np.ndarray, np.ndarray | None]]:
     """
     Yield (joint, velocity (3, B), angular velocity (3, B) or None) of a body for unit joint rates.
 
     point : (3, B) of the body, in the base frame, whose velocity is meant
+    robot : RobotModel; motions : of ``body_motions``, with the base first; body : index, -1: base
     """
     for j in (robot.ancestors(body) if body >= 0 else ()):
         axis = apply(motions[j + 1].R, robot.axes[j])

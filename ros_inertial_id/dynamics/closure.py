@@ -13,11 +13,13 @@ Positions are compared in the frame A (so its motion is accounted for), directio
 B by e.f = 0.  Sources: Garcia de Jalon and Bayo 1994, ch. 3 and 5; Wehage and Haug 1982.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from .body_motion import apply, body_motions, cross, frame_of, twists
+from .body_motion import apply, body_motions, cross, Frame, frame_of, twists
+from .robot_model import RobotModel
 from ..errors import ConfigError, RobotModelError
 
 POSITION_ROWS = {'point': (0, 1, 2), 'planar_point': (0, 1), 'axis': (0, 1, 2),
@@ -33,10 +35,10 @@ class FrameClosure:
 
     text: str
     kind: str
-    first: object
-    second: object
+    first: Frame
+    second: Frame
 
-    def rows(self):
+    def rows(self) -> int:
         """Return the number of rows."""
         return len(POSITION_ROWS[self.kind]) + len(DIRECTION_ROWS[self.kind])
 
@@ -51,13 +53,18 @@ class Coupling:
     ratio: float
     offset: float
 
-    def rows(self):
+    def rows(self) -> int:
         """Return the number of rows."""
         return 1
 
 
-def parse_closure(text, robot):
-    """Return the FrameClosure or Coupling of one line; ConfigError says what is wrong."""
+def parse_closure(text: str, robot: RobotModel) -> FrameClosure | Coupling:
+    """
+    Return the FrameClosure or Coupling of one line; ConfigError says what is wrong.
+
+    text : one line, see above; robot : RobotModel of the tree that is closed
+    text : one closure as in the head of this module; robot : RobotModel of the opened tree
+    """
     words = str(text).split()
     kind = words[0] if words else ''
     if kind in POSITION_ROWS and len(words) == 3:
@@ -82,12 +89,17 @@ def parse_closure(text, robot):
         'point A B', 'planar_point A B', 'axis A B', 'weld A B', 'coupling J K RATIO [OFFSET]'))
 
 
-def constraint(robot, closures, q, v=None):
+def constraint(robot: RobotModel, closures: Sequence[FrameClosure | Coupling], q: np.ndarray,
+               v: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """
     Return (C (B, m), J (B, m, n), bias (B, m)) of closures at q, v (B, n).
 
     d^2 C / dt^2 = J a + bias on the closed mechanism; rows in m, or 1 for directions.  Without v
     the bias is zero.
+    robot : RobotModel of n joints; closures : of ``parse_closure``
+    q, v : (B, n) positions [rad, m] and velocities [rad/s, m/s]
+    robot : RobotModel of the opened tree; closures : as parsed
+    q, v : (B, n) joint positions and velocities [rad, m, s]
     """
     count = sum(c.rows() for c in closures)
     size = len(q)
@@ -145,13 +157,24 @@ def _dot(x, y):
     return x[0] * y[0] + x[1] * y[1] + x[2] * y[2]
 
 
-def frame_position(robot, frame, q):
-    """Return the position (B, 3) of a Frame in the base frame [m] at q (B, n)."""
+def frame_position(robot: RobotModel, frame: Frame, q: np.ndarray) -> np.ndarray:
+    """
+    Return the position (B, 3) of a Frame in the base frame [m] at q (B, n).
+
+    robot : RobotModel; frame : of one of its links; q : [rad, m]
+    robot : RobotModel that has the frame; q : (B, n) joint positions [rad, m]
+    """
     return body_motions(robot, q)[frame.body + 1].at(frame).p.T
 
 
-def frame_jacobians(robot, frame, q):
-    """Return the Jacobians (B, 3, n) of velocity and angular velocity of a Frame, base frame."""
+def frame_jacobians(robot: RobotModel, frame: Frame,
+                    q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Return the Jacobians (B, 3, n) of velocity and angular velocity of a Frame, base frame.
+
+    robot : RobotModel; frame : of one of its links; q : (B, n) [rad, m]
+    robot : RobotModel that has the frame; q : (B, n) joint positions [rad, m]
+    """
     motions = body_motions(robot, q)
     at = motions[frame.body + 1].at(frame)
     linear = np.zeros((len(q), 3, len(robot)))
@@ -163,6 +186,6 @@ def frame_jacobians(robot, frame, q):
     return linear, angular
 
 
-def to_frame(R, x):
+def to_frame(R: np.ndarray, x: np.ndarray) -> np.ndarray:
     """Return R' x (3, B): a base vector in the frame with rotations R (3, 3, B)."""
     return apply(np.swapaxes(R, 0, 1), x)

@@ -6,6 +6,9 @@ Whatever they do to each other cancels in the sum, so only the wrenches that cro
 the group need a sensor (d'Alembert, with unit twists of a common frame as virtual motions).
 """
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from .regressor import body_rows, cross
@@ -14,7 +17,7 @@ AXES = ('fx', 'fy', 'fz', 'nx', 'ny', 'nz')  # of the six rows: force, then torq
 ROW_UNITS = ('N',) * 3 + ('N m',) * 3
 
 
-def own_rows(body):
+def own_rows(body: Any) -> np.ndarray:
     """
     Return the rows (6, 10, N) of one body: force, then torque, at its origin along its own axes.
 
@@ -26,7 +29,8 @@ def own_rows(body):
     return _rows(body, np.concatenate([unit, zero]), np.concatenate([zero, unit]))
 
 
-def composite_rows(bodies, origin, axes=None):
+def composite_rows(bodies: Sequence[Any], origin: np.ndarray,
+                   axes: np.ndarray | None = None) -> np.ndarray:
     """
     Return the rows (6, 10 k, N) of the sum of k bodies: force, then torque about ``origin``.
 
@@ -41,9 +45,9 @@ def composite_rows(bodies, origin, axes=None):
         R = body.rotation()
         inward = np.einsum('nji,njk->kin', R, E)  # (row, component in the body, sample)
         arm = np.einsum('nji,nj->in', R, body.position - origin)
-        lever = cross(inward, np.broadcast_to(arm, inward.shape))
+        moment = cross(inward, np.broadcast_to(arm, inward.shape))
         zero = np.zeros_like(inward)
-        out.append(_rows(body, np.concatenate([inward, lever]), np.concatenate([zero, inward])))
+        out.append(_rows(body, np.concatenate([inward, moment]), np.concatenate([zero, inward])))
     return np.concatenate(out, axis=1)
 
 

@@ -3,17 +3,18 @@ Position solve along a motion: dependent coordinates from the independent ones, 
 
 Newton-Raphson starts from the last solution moved along R (paper, Sec. 2.1), but samples need not
 wait for one another: the space of z falls into cells; a cell met for the first time is solved
+from .mechanism import Mechanism
 from the cell the motion came from, and every sample from its own cell, all samples at once.
 What was solved is remembered, so a mechanism that goes round and round solves its circle once.
 Guards: a sample must meet its neighbour along R (no jump to another branch), the dependent
 Jacobian must be regular, on the way too (short steps where it comes near to singular), and between
 coarse samples it must not head for zero: beyond a dead centre the mechanism may go on or turn
-back, the independent coordinates alone do not tell.  Errors say where and at what time.
+back, the independent coordinates alone do not say which.  Errors say where and at what time.
 """
 
 import numpy as np
 
-from .mechanism import CLOSED, coupled, describe, SINGULAR
+from .mechanism import CLOSED, coupled, describe, Mechanism, SINGULAR
 from ..errors import RobotModelError
 
 STEP = 0.2      # cell size: [rad], or this share of the mechanism's reach [m]
@@ -45,13 +46,13 @@ class Continuation:
                                                        dexterity[0])
         self.restart()
 
-    def restart(self):
+    def restart(self) -> None:
         """Begin another motion, near ``start``."""
         start = np.array(self._mechanism.start)
         self._last = (start[list(self._mechanism.independent)], start)
         self._trail = np.zeros((0, 2))
 
-    def follow(self, z, t=None):
+    def follow(self, z: np.ndarray, t: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         """
         Return the closed configurations q (N, n) of a motion z (N, k) [rad, m], and R (N, n, k).
 
@@ -73,7 +74,7 @@ class Continuation:
         q = self._unwind(q)
         guard(mechanism, q, R, dexterity, t)
         self._trail = np.vstack([self._trail, np.column_stack([t, dexterity])])
-        _check_passages(mechanism, *self._trail.T, q)
+        _check_passages(mechanism, self._trail[:, 0], self._trail[:, 1], q)
         self._trail = self._trail[-3:]
         self._last = (z[-1].copy(), q[-1].copy())
         return q, R
@@ -118,8 +119,8 @@ class Continuation:
         origins = [self._cells[k] for k in origins]
         here, q, R, dexterity = (np.array(column) for column in zip(*origins))
         target = self._near(z, here)
-        found = self._walk(q, R, dexterity, here, target, t)
-        self._cells.update(zip(keys, zip(target, *found)))
+        solved = self._walk(q, R, dexterity, here, target, t)
+        self._cells.update(zip(keys, zip(target, *solved)))
 
     def _walk(self, q, R, dexterity, here, target, t):
         """Return q, R and dexterity at ``target`` (N, k) from ``here``, in small steps."""
@@ -154,11 +155,14 @@ class Continuation:
         return whole[1:]
 
 
-def newton(mechanism, q, R, predict, z):
+def newton(mechanism: Mechanism, q: np.ndarray, R: np.ndarray, predict: np.ndarray,
+           z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
     Return (q (N, n) closed at the independent coordinates z, closed (N,) bool).
 
     q (N, n), R (N, n, k) : solutions nearby; predict : (N, k) z with the turns of q; z : as wanted
+    mechanism : with n joints and k independent coordinates [rad, m]
+    mechanism : whose closures are solved
     """
     independent, dependent = list(mechanism.independent), list(mechanism.dependent)
     q = q + np.einsum('bnk,bk->bn', R, predict - q[:, independent])
@@ -169,7 +173,8 @@ def newton(mechanism, q, R, predict, z):
         C, J, _ = mechanism.constraint(q[active])
         step = mechanism.solve_dependent(J, C[:, :, None])[:, :, 0]
         good = np.abs(C).max(1) < CLOSED
-        q[np.ix_(active, dependent)] -= step  # the last step of a good one brings full precision
+        # The last step of a good one brings full precision.
+        q[np.ix_(active, np.array(dependent, dtype=int))] -= step
         settled[active[good]] = True
         active = active[~good & np.isfinite(step).all(1)]
         if not active.size:
@@ -198,8 +203,14 @@ def _check_regular(mechanism, q, dexterity, t):
             + ', '.join(mechanism.coordinates), do='choose other independent: coordinates')
 
 
-def guard(mechanism, q, R, dexterity, t):
-    """Raise where samples are singular or two successive ones are not joined by R."""
+def guard(mechanism: Mechanism, q: np.ndarray, R: np.ndarray, dexterity: np.ndarray,
+          t: np.ndarray) -> None:
+    """
+    Raise RobotModelError where samples are singular or two successive ones are not joined by R.
+
+    mechanism : that was followed; q : (N, n), R : (N, n, k) closed configurations
+    dexterity : (N,) of ``Mechanism.transformation``; t : (N,) [s], for what errors say
+    """
     _check_regular(mechanism, q, dexterity, t)
     step = np.diff(q, axis=0)
     along = 0.5 * np.einsum('bnk,bk->bn', R[1:] + R[:-1], step[:, list(mechanism.independent)])
@@ -216,16 +227,19 @@ def guard(mechanism, q, R, dexterity, t):
             do='record faster or move slower there: the independent coordinates skip too far')
 
 
-def random_walk(mechanism, samples, rng, steps=8):
+def random_walk(mechanism: Mechanism, samples: int, rng: np.random.Generator,
+                steps: int = 8) -> np.ndarray:
     """
     Return closed configurations (samples, n): random walkers from the start (paper, Sec. 2.1).
 
     Steps that do not close or come near a dead centre are not taken.
+    mechanism : of n joints; samples : walkers; rng : random numbers; steps : of each walker
+    mechanism : to be moved; rng : of the steps; steps : of every walker
     """
     q = np.tile(mechanism.start, (samples, 1))
     if not mechanism.dependent:
-        spread = np.where(mechanism.robot.prismatic, 1.0, np.pi)
-        return q + rng.uniform(-spread, spread, q.shape)
+        half = np.where(mechanism.robot.prismatic, 1.0, np.pi)
+        return q + rng.uniform(-half, half, q.shape)
     slide = np.asarray(mechanism.robot.prismatic)[list(mechanism.independent)]
     size = np.where(slide, STEP * mechanism.robot.reach(), 4.0 * STEP)
     R, _ = mechanism.transformation(q)

@@ -8,13 +8,16 @@ Its gradient over random states has the base parameters of the mechanism in its 
 import numpy as np
 
 from .body_motion import apply, body_motions
+from .robot_model import RobotModel
 
 
-def energy_rows(robot, q, v):
+def energy_rows(robot: RobotModel, q: np.ndarray, v: np.ndarray) -> np.ndarray:
     """
     Return dH/d(standard parameters) (N, 10 n) of a tree at q, v (N, n), H = T + V [J].
 
     The energy has no zero of its own: the mean over the states is taken off every column.
+
+    robot : RobotModel of the tree
     """
     gravity = np.asarray(robot.gravity_base)[:, None]
     columns = []

@@ -11,12 +11,14 @@ on coordinate i as R_ji times itself.  Lines of the options:
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from .body_motion import body_motions, frame_of, twists
+from .body_motion import body_motions, Frame, frame_of, twists
 from .friction import check_laws, friction_column, friction_parameters
 from .inertial_parameters import Parameter
+from .robot_model import RobotModel
 from ..errors import ConfigError
 from ..options import option
 
@@ -25,12 +27,13 @@ from ..options import option
 class ForceOptions:
     """Which springs, dampers and friction the mechanism has."""
 
-    friction: tuple[str, ...] = option((), 'friction of joints, dependent ones too: "JOINT LAW ..." or '
-                             '"all LAW ..."')
+    friction: tuple[str, ...] = option(
+        (), 'friction of joints, dependent ones too: "JOINT LAW ..." or "all LAW ..."')
     coulomb_width: float = option(
         0.0, 'speed over which Coulomb friction changes sign; 0: a step, below 0: found from the '
         'data for every joint', unit='rad/s or m/s')
-    springs: tuple[str, ...] = option((), 'springs: "joint JOINT [REST]", "between LINK LINK [LENGTH]"')
+    springs: tuple[str, ...] = option(
+        (), 'springs: "joint JOINT [REST]", "between LINK LINK [LENGTH]"')
     dampers: tuple[str, ...] = option((), 'dampers: "between LINK LINK"')
 
 
@@ -42,8 +45,13 @@ class JointForce:
     joint: int
     rest: float = 0.0
 
-    def column(self, robot, state):
-        """Return the column (B, k) of a state with q, v, a (B, n) and R (B, n, k)."""
+    def column(self, robot: RobotModel, state: Any) -> np.ndarray:
+        """
+        Return the column (B, k) of a state with q, v, a (B, n) and R (B, n, k).
+
+        robot : RobotModel of the tree; state : of the closed mechanism
+        robot : RobotModel of the tree
+        """
         q, v, a = (x[:, self.joint] for x in (state.q, state.v, state.a))
         if self.parameter.law == 'spring':
             force = q - self.rest
@@ -59,12 +67,17 @@ class LineForce:
     """One column: a force along the line between two Frames."""
 
     parameter: Parameter
-    first: object
-    second: object
+    first: Frame
+    second: Frame
     rest: float = 0.0
 
-    def column(self, robot, state):
-        """Return the column (B, k) of a state with q, v (B, n) and R (B, n, k)."""
+    def column(self, robot: RobotModel, state: Any) -> np.ndarray:
+        """
+        Return the column (B, k) of a state with q, v (B, n) and R (B, n, k).
+
+        robot : RobotModel of the tree; state : of the closed mechanism
+        robot : RobotModel of the tree
+        """
         motions = body_motions(robot, state.q)
         A, B = (motions[f.body + 1].at(f).p for f in (self.first, self.second))
         length = np.sqrt(((B - A) ** 2).sum(0))
@@ -79,8 +92,14 @@ class LineForce:
         return np.einsum('bn,bnk->bk', slope * force[:, None], state.R)
 
 
-def force_elements(robot, options):
-    """Return the force elements, one per column, that ForceOptions ask for."""
+def force_elements(robot: RobotModel, options: ForceOptions) -> tuple[JointForce | LineForce, ...]:
+    """
+    Return the force elements, one per column, that ForceOptions ask for.
+
+    robot : RobotModel of the tree; options : ForceOptions
+    ConfigError where a line cannot be read or names a column twice.
+    robot : RobotModel of the tree; options : a ForceOptions.  ConfigError names what is wrong.
+    """
     out = []
     for line in options.friction:
         words = line.split()

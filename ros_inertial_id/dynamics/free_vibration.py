@@ -49,23 +49,25 @@ class Vibration:
     displacement: np.ndarray
 
     @property
-    def frequency(self):
-        """The frequencies (6,) [Hz], negative where it topples."""
+    def frequency(self) -> np.ndarray:
+        """Return the frequencies (6,) [Hz], negative where it topples."""
         return np.sign(self.squared) * np.sqrt(np.abs(self.squared)) / (2 * np.pi)
 
     @property
-    def frequency_slope(self):
-        """The derivatives (6, 10) of the frequencies."""
+    def frequency_slope(self) -> np.ndarray:
+        """Return the derivatives (6, 10) of the frequencies."""
         size = np.maximum(np.abs(self.frequency), 1e-3)  # a topple has no slope
         return self.slope / (8 * np.pi ** 2 * size)[:, None]
 
 
-def vibration(springs, pi):
+def vibration(springs: Suspension, pi: np.ndarray) -> Vibration:
     """
     Return the Vibration of a body with ten parameters ``pi`` about its origin, in its own frame.
 
     d(w^2) = psi' (dK' - w^2 dM) phi / psi' M phi (Fox and Kapoor 1968), also through the pose at
     rest, which moves with the weight.
+
+    springs : Suspension of the body; pi : (10,) [kg, kg m, kg m^2]
     """
     x, R, stiffness, masses = _balance(springs, pi)
     M = np.tensordot(pi, masses, 1)
@@ -103,18 +105,18 @@ def _balance(springs, pi):
         moment = R @ pi[1:4]
         K = springs.stiffness @ _rate(x[3:])
         K[3:, 3:] += _pendulum(springs, moment)
-        rest = springs.preload - springs.stiffness @ x
-        rest[:3] += pi[0] * g
-        rest[3:] += np.cross(moment, g)
-        if np.abs(rest).max() < 1e-9 * (1.0 + np.abs(springs.preload).max()):
+        residual = springs.preload - springs.stiffness @ x
+        residual[:3] += pi[0] * g
+        residual[3:] += np.cross(moment, g)
+        if np.abs(residual).max() < 1e-9 * (1.0 + np.abs(springs.preload).max()):
             T = np.kron(np.eye(2), R)
             return x, R, K, T @ _UNIT_MASS @ T.T
-        step = np.linalg.solve(K, rest)
+        step = np.linalg.solve(K, residual)
         step *= min(1.0, 0.3 / (np.abs(step[3:]).max() + 1e-12))  # a turn stays within the chart
         x[:3] += step[:3]
         x[3:] = (Rotation.from_rotvec(step[3:]) * Rotation.from_rotvec(x[3:])).as_rotvec()
     raise EstimationError('the springs do not carry this body',
-                          found=f'{np.abs(rest).max():.2g} N or N m out of balance')
+                          found=f'{np.abs(residual).max():.2g} N or N m out of balance')
 
 
 def _rate(theta):

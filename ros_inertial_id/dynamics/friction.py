@@ -11,8 +11,9 @@ static_friction_3dof; Armstrong-Helouvry, Dupont and Canudas de Wit 1994 for the
 Palmgren 1957 for the drag of lubricants.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Callable
+from typing import Any, Callable
 
 import numpy as np
 
@@ -27,7 +28,8 @@ class Law:
     """
     column(q, v, a, nonlinear) -> (...,) for one joint.
 
-    symbol, unit, scale : of the coefficient; nonlinear_values : constants tried, in ``nonlinear_unit``
+    symbol, unit, scale : of the coefficient;
+    nonlinear_values : constants tried, in ``nonlinear_unit``
     signed : the coefficient may be negative; others are >= 0 in a passive joint
     brakes : part of the friction curve, which as a whole never drives a passive joint
     """
@@ -35,54 +37,54 @@ class Law:
     symbol: str
     unit: str
     scale: float
-    column: Callable
-    nonlinear_values: tuple = (None,)
+    column: Callable[..., Any]
+    nonlinear_values: tuple[float | None, ...] = (None,)
     nonlinear_unit: str = ''
     signed: bool = False
     brakes: bool = True
 
 
-def viscous(q, v, a, nonlinear):
+def _viscous(q, v, a, nonlinear):
     """Return the column of fv [N m s/rad]: v."""
     return v
 
 
-def coulomb(q, v, a, nonlinear):
+def _coulomb(q, v, a, nonlinear):
     """Return the column of fc [N m]: tanh(v / width), sign(v) for a width of zero."""
     return np.tanh(v / nonlinear) if nonlinear else np.sign(v)
 
 
-def coulomb_atan(q, v, a, nonlinear):
+def _coulomb_atan(q, v, a, nonlinear):
     """Return the column of fca [N m]: (2 / pi) atan(v / width)."""
     return 2.0 / np.pi * np.arctan(v / nonlinear) if nonlinear else np.sign(v)
 
 
-def asymmetric(q, v, a, nonlinear):
+def _asymmetric(q, v, a, nonlinear):
     """
     Return the column of fd [N m]: |tanh(v / width)|.
 
     Coulomb friction is fc + fd forwards, fc - fd backwards.  But for the reversals it is the
     column of ``offset``: ask for one of the two.
     """
-    return np.abs(coulomb(q, v, a, nonlinear))
+    return np.abs(_coulomb(q, v, a, nonlinear))
 
 
-def stiction(q, v, a, nonlinear):
+def _stiction(q, v, a, nonlinear):
     """Return the column of fs [N m]: S(v) = (2 / pi) atan(v / STEP)."""
-    return coulomb_atan(q, v, a, STEP)
+    return _coulomb_atan(q, v, a, STEP)
 
 
-def stribeck_atan(q, v, a, nonlinear):
+def _stribeck_atan(q, v, a, nonlinear):
     """Return the column of Coulomb minus stiction [N m]: (2 / pi) atan(delta |v|) S(v)."""
-    return 2.0 / np.pi * np.arctan(nonlinear * np.abs(v)) * stiction(q, v, a, None)
+    return 2.0 / np.pi * np.arctan(nonlinear * np.abs(v)) * _stiction(q, v, a, None)
 
 
-def stribeck(q, v, a, nonlinear):
+def _stribeck(q, v, a, nonlinear):
     """Return the column of stiction minus Coulomb [N m]: exp(-(v / vs)^2) tanh(v / STEP)."""
     return np.exp(-(v / nonlinear) ** 2) * np.tanh(v / STEP)
 
 
-def power(q, v, a, nonlinear):
+def _power(q, v, a, nonlinear):
     """
     Return the column of fp [N m (s/rad)^n]: sign(v) |v|^n, n between a step and a line.
 
@@ -92,17 +94,17 @@ def power(q, v, a, nonlinear):
     return np.sign(v) * np.abs(v) ** nonlinear
 
 
-def offset(q, v, a, nonlinear):
+def _offset(q, v, a, nonlinear):
     """Return the column of a constant torque or sensor offset [N m]: 1."""
     return np.ones_like(v)
 
 
-def armature(q, v, a, nonlinear):
+def _armature(q, v, a, nonlinear):
     """Return the column of the reflected rotor inertia Ia [kg m^2]: a."""
     return a
 
 
-def spring(q, v, a, nonlinear):
+def _spring(q, v, a, nonlinear):
     """Return the column of ks [N m/rad]: q; with ``offset`` a spring of any rest position."""
     return q
 
@@ -118,22 +120,22 @@ FADED = 1e-6  # of a column: a law that has died out at a speed says nothing the
 SPEEDS = tuple(10.0 ** (k / 4) for k in range(-8, 5))  # [rad/s] where the curve is watched
 
 LAWS = {
-    'viscous': Law('fv', 'N m s/rad', 1.0, viscous),
-    'coulomb': Law('fc', 'N m', 1.0, coulomb, COULOMB_WIDTHS, 'rad/s'),
-    'coulomb_atan': Law('fca', 'N m', 1.0, coulomb_atan, ATAN_WIDTHS, 'rad/s'),
-    'asymmetric': Law('fd', 'N m', 1.0, asymmetric, (0.01,), 'rad/s', signed=True),
-    'stiction': Law('fs', 'N m', 1.0, stiction),
-    'stribeck_atan': Law('fcs', 'N m', 1.0, stribeck_atan, STRIBECK_DELTAS, 's/rad', signed=True),
-    'stribeck': Law('fsc', 'N m', 1.0, stribeck, STRIBECK_SPEEDS, 'rad/s', signed=True),
-    'power': Law('fp', 'N m (s/rad)^n', 1.0, power, (2.0 / 3.0,), signed=True),
-    'offset': Law('off', 'N m', 1.0, offset, signed=True, brakes=False),
-    'armature': Law('Ia', 'kg m^2', 0.01, armature, brakes=False),
-    'spring': Law('ks', 'N m/rad', 1.0, spring, signed=True, brakes=False),
+    'viscous': Law('fv', 'N m s/rad', 1.0, _viscous),
+    'coulomb': Law('fc', 'N m', 1.0, _coulomb, COULOMB_WIDTHS, 'rad/s'),
+    'coulomb_atan': Law('fca', 'N m', 1.0, _coulomb_atan, ATAN_WIDTHS, 'rad/s'),
+    'asymmetric': Law('fd', 'N m', 1.0, _asymmetric, (0.01,), 'rad/s', signed=True),
+    'stiction': Law('fs', 'N m', 1.0, _stiction),
+    'stribeck_atan': Law('fcs', 'N m', 1.0, _stribeck_atan, STRIBECK_DELTAS, 's/rad', signed=True),
+    'stribeck': Law('fsc', 'N m', 1.0, _stribeck, STRIBECK_SPEEDS, 'rad/s', signed=True),
+    'power': Law('fp', 'N m (s/rad)^n', 1.0, _power, (2.0 / 3.0,), signed=True),
+    'offset': Law('off', 'N m', 1.0, _offset, signed=True, brakes=False),
+    'armature': Law('Ia', 'kg m^2', 0.01, _armature, brakes=False),
+    'spring': Law('ks', 'N m/rad', 1.0, _spring, signed=True, brakes=False),
 }
 
 
-def check_laws(names):
-    """Raise ConfigError when a friction law does not exist or is named twice."""
+def check_laws(names: Sequence[str]) -> None:
+    """Raise ConfigError when a friction law of ``names`` does not exist or is there twice."""
     for name in names:
         if name not in LAWS:
             raise ConfigError('friction law', found=repr(name), exists=tuple(LAWS))
@@ -141,13 +143,15 @@ def check_laws(names):
         raise ConfigError('friction laws are named twice', found=names)
 
 
-def friction_parameters(number, joint, laws, effort_limit, nonlinear_values=None):
+def friction_parameters(number: int, joint: str, laws: Sequence[str], effort_limit: float,
+                        nonlinear_values: Mapping[str, float] | None = None) -> list[Parameter]:
     """
     Return the Parameters of joint ``number`` (counted from 1), one per column.
 
     effort_limit : of the joint [N m]; the prior before data is zero +- that limit.
     nonlinear_values : {law: value} to use instead of those tried.  Columns of one name with
         different values are alternatives: at most one of them takes part in an estimate.
+    joint : its name; laws : keys of LAWS
     """
     out = []
     for name in laws:
@@ -159,17 +163,23 @@ def friction_parameters(number, joint, laws, effort_limit, nonlinear_values=None
     return out
 
 
-def friction_column(parameter, q, v, a):
-    """Return the column (N,) of a friction Parameter for the samples (N,) of its joint."""
+def friction_column(parameter: Parameter, q: np.ndarray, v: np.ndarray,
+                    a: np.ndarray) -> np.ndarray:
+    """
+    Return the column (N,) of a friction Parameter for the samples (N,) of its joint.
+
+    parameter : of ``friction_parameters``; q [rad], v [rad/s], a [rad/s^2] (m for sliders)
+    """
     return LAWS[parameter.law].column(q, v, a, parameter.nonlinear)
 
 
-def passive_rows(parameters):
+def passive_rows(parameters: Sequence[Parameter]) -> np.ndarray:
     """
     Return C (m, p) with C x >= 0 for passive joints.
 
     Coefficients that cannot be negative, and, where a joint has others, its friction against the
     motion at SPEEDS forwards and backwards.
+    parameters : (p,) of bodies and friction
     """
     laws = [LAWS.get(p.law) for p in parameters]
     rows = [row for row, law in zip(np.eye(len(parameters)), laws) if law and not law.signed]

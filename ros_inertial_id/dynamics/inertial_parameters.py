@@ -5,6 +5,7 @@ Order (pinocchio's): ``m, mcx, mcy, mcz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz``: mass [k
 [kg m], inertia tensor elements [kg m^2] about the origin of the body's joint frame, in that frame.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,16 +40,18 @@ class Parameter:
     prior_sd: float = 1.0
     owner: str = ''
     law: str = ''
-    nonlinear: float = None
+    nonlinear: float | None = None
 
 
-def body_parameters(number, link, nominal, reach):
+def body_parameters(number: int, link: str, nominal: np.ndarray, reach: float) -> list[Parameter]:
     """
     Return the ten Parameters of body ``number`` (counted from 1).
 
-    nominal : (10,) from the URDF; reach : size of the robot [m], bounds where mass can be.
-    The prior standard deviation is the body's own mass placed anywhere within a third of the reach: a prior that
-    hardly resists data, yet keeps what the data do not determine near the URDF.
+    link : its name; nominal : (10,) from the URDF
+    reach : size of the robot [m], bounds where mass can be
+    The prior standard deviation is the body's own mass placed anywhere within a third of the
+    reach: a prior that hardly resists data, yet keeps what the data do not determine near the
+    URDF.
     """
     mass = max(abs(nominal[0]), 0.1)
     arm = max(reach / 3.0, 0.05)
@@ -57,7 +60,7 @@ def body_parameters(number, link, nominal, reach):
             for s, u, c, p, d in zip(SYMBOLS, UNITS, SCALES, nominal, prior_sd)]
 
 
-def pseudo_inertia(parameters):
+def pseudo_inertia(parameters: np.ndarray) -> np.ndarray:
     """
     Return the pseudo-inertia matrix (..., 4, 4) of ten parameters (..., 10).
 
@@ -74,7 +77,7 @@ def pseudo_inertia(parameters):
     return out
 
 
-def inertia_tensor(parameters):
+def inertia_tensor(parameters: np.ndarray) -> np.ndarray:
     """Return the inertia tensors (..., 3, 3) about the frame origin of (..., 10) parameters."""
     pi = np.asarray(parameters, dtype=float)
     xx, xy, yy, xz, yz, zz = np.moveaxis(pi[..., 4:10], -1, 0)
@@ -82,7 +85,7 @@ def inertia_tensor(parameters):
     return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
 
 
-def parameters_of(pseudo):
+def parameters_of(pseudo: np.ndarray) -> np.ndarray:
     """Return the ten parameters (..., 10) of pseudo-inertia matrices (..., 4, 4)."""
     P = np.asarray(pseudo, dtype=float)
     second = P[..., :3, :3]
@@ -92,8 +95,12 @@ def parameters_of(pseudo):
                      inertia[..., 1, 2], inertia[..., 2, 2]], axis=-1)
 
 
-def bodies(parameters):
-    """Return {link: first of its ten columns} of the bodies among Parameters."""
+def bodies(parameters: Sequence[Parameter]) -> dict[str, int]:
+    """
+    Return {link: first of its ten columns} of the bodies among Parameters.
+
+    parameters : (p,), the ten of a body side by side
+    """
     return {p.owner: k for k, p in enumerate(parameters)
             if p.unit == 'kg' and not p.law and len(parameters) >= k + 10
             and all(q.owner == p.owner and not q.law for q in parameters[k:k + 10])}

@@ -9,13 +9,14 @@ dependent rates come from least squares, not from an inverse.
 
 from dataclasses import dataclass, field
 import hashlib
+from typing import Any
 
 import numpy as np
 from scipy.linalg import qr
 from scipy.optimize import least_squares
 
-from .closure import constraint, Coupling, parse_closure, POSITION_ROWS
-from .robot_model import robot_from_options, RobotOptions
+from .closure import constraint, Coupling, FrameClosure, parse_closure, POSITION_ROWS
+from .robot_model import robot_from_options, RobotModel, RobotOptions
 from ..errors import ConfigError, RobotModelError
 from ..options import option
 
@@ -49,15 +50,15 @@ class Mechanism:
     known : parameter name -> value that is not estimated
     """
 
-    robot: object
-    closures: tuple
-    independent: tuple
-    dependent: tuple
+    robot: Any
+    closures: tuple[FrameClosure | Coupling, ...]
+    independent: tuple[int, ...]
+    dependent: tuple[int, ...]
     start: np.ndarray
     lengths: np.ndarray = field(repr=False)
-    forces: tuple = ()
-    actuated: tuple = ()
-    known: dict = field(default_factory=dict)
+    forces: tuple[Any, ...] = ()
+    actuated: tuple[int, ...] = ()
+    known: dict[str, float] = field(default_factory=dict)
 
     def __len__(self):
         return len(self.independent)
@@ -69,21 +70,22 @@ class Mechanism:
         return getattr(self.robot, name)
 
     @property
-    def coordinates(self):
+    def coordinates(self) -> tuple[str, ...]:
         """Return the names of the independent joints."""
         return tuple(self.robot.joint_names[i] for i in self.independent)
 
-    def kinematics_sha256(self):
+    def kinematics_sha256(self) -> str:
         """Return a hash of kinematics and closures: two mechanisms with it move alike."""
         words = [self.robot.kinematics_sha256(), *(c.text for c in self.closures),
                  str(self.independent)]
         return hashlib.sha256('\n'.join(words).encode()).hexdigest()
 
-    def constraint(self, q, v=None):
+    def constraint(self, q: np.ndarray,
+                   v: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return C (B, m), J (B, m, n) and bias (B, m) at q, v (B, n)."""
         return constraint(self.robot, self.closures, q, v)
 
-    def transformation(self, q):
+    def transformation(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return (R (B, n, k) with v = R zdot, dexterity (B,)) at closed configurations q."""
         _, J, _ = self.constraint(q)
         R = np.zeros((len(q), len(self.robot), len(self)))
@@ -91,8 +93,14 @@ class Mechanism:
         R[:, list(self.dependent)] = -self.solve_dependent(J, J[:, :, list(self.independent)])
         return R, self._dexterity(J)
 
-    def motion(self, q, R, zdot, zddot):
-        """Return v, a (B, n) of the closed mechanism at q (B, n) with R (B, n, k)."""
+    def motion(self, q: np.ndarray, R: np.ndarray, zdot: np.ndarray,
+               zddot: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """
+        Return v, a (B, n) of the closed mechanism at q (B, n) with R (B, n, k).
+
+        zdot, zddot : (B, k) rates of the independent coordinates
+        zdot, zddot : (B, k) rates and accelerations of the independent coordinates [rad, m, s]
+        """
         v = np.einsum('bnk,bk->bn', R, zdot)
         a = np.einsum('bnk,bk->bn', R, zddot)
         if self.dependent:
@@ -100,8 +108,13 @@ class Mechanism:
             a[:, list(self.dependent)] -= self.solve_dependent(J, bias[:, :, None])[:, :, 0]
         return v, a
 
-    def solve_dependent(self, J, right):
-        """Return x (B, n - k, r) with J_dependent x = right (B, m, r) by least squares."""
+    def solve_dependent(self, J: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """
+        Return x (B, n - k, r) with J_dependent x = right (B, m, r) by least squares.
+
+        J : (B, m, n) Jacobian of the closures
+        J : (B, m, n) Jacobian of the closures, of which the dependent columns count
+        """
         scale = self.lengths[list(self.dependent)]
         A = J[:, :, list(self.dependent)] / scale
         transposed = np.swapaxes(A, 1, 2)
@@ -135,8 +148,18 @@ class Mechanism:
         return np.array(out)
 
 
-def mechanism_from_options(urdf, options, gravity_base):
-    """Return the Mechanism that MechanismOptions ask for, assembled."""
+def mechanism_from_options(urdf: str, options: MechanismOptions,
+                           gravity_base: np.ndarray) -> Mechanism:
+    """
+    Return the Mechanism that MechanismOptions ask for, assembled.
+
+    urdf : text of the opened tree; options : MechanismOptions
+    gravity_base : (3,) in the base frame [m/s^2]
+    ConfigError, RobotModelError where it cannot be assembled or is singular there.
+    urdf : text of the opened tree; options : a MechanismOptions
+    gravity_base : (3,) in the base frame [m/s^2]
+    Raises ConfigError and RobotModelError, which say what is wrong and what exists.
+    """
     robot = robot_from_options(urdf, options, gravity_base)
     closures = tuple(parse_closure(text, robot) for text in options.closures)
     lengths = np.where(robot.prismatic, 1.0, robot.reach())
@@ -159,8 +182,13 @@ def mechanism_from_options(urdf, options, gravity_base):
     return mechanism
 
 
-def describe(robot, q):
-    """Return 'joint position' words of a configuration (n,)."""
+def describe(robot: RobotModel, q: np.ndarray) -> str:
+    """
+    Return 'joint position' words of a configuration (n,).
+
+    robot : RobotModel of n joints; q : (n,) [rad, m]
+    robot : RobotModel of the tree; q : joint positions [rad, m]
+    """
     return ', '.join(f'{name} {value:.4g}' for name, value in zip(robot.joint_names, q))
 
 
@@ -227,6 +255,6 @@ def _choose(robot, closures, q, lengths, rank):
     return tuple(sorted(int(i) for i in pivots[rank:]))
 
 
-def coupled(mechanism):
-    """Return whether a linear coupling ties joints together."""
+def coupled(mechanism: Mechanism) -> bool:
+    """Return whether a linear coupling ties joints of a ``mechanism`` together."""
     return any(isinstance(c, Coupling) for c in mechanism.closures)

@@ -15,6 +15,7 @@ Nothing of the size of the recording is ever formed.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -33,7 +34,7 @@ class RowGroup:
 
     name : of the group; unit : of y
     columns : (k,) indices into the list of Parameters
-    W : (B, k); y : (B,) measured side, filtered like the positions; y_raw : (B,) as recorded
+    W : (B, k); y : (B,) measured torque, filtered like the positions; y_raw : (B,) as recorded
     known : (B,) share of known parameters, already taken off y and y_raw; 0: none
     """
 
@@ -43,7 +44,7 @@ class RowGroup:
     W: np.ndarray
     y: np.ndarray
     y_raw: np.ndarray
-    known: np.ndarray = 0.0
+    known: np.ndarray | float = 0.0
 
 
 @dataclass(frozen=True)
@@ -52,18 +53,23 @@ class RegressorBlock:
 
     t: np.ndarray
     segment: int
-    groups: tuple
+    groups: tuple[RowGroup, ...]
 
-    def rows(self, chosen):
+    def rows(self, chosen: slice | np.ndarray) -> 'RegressorBlock':
         """Return the block of the samples chosen by a slice or an index array."""
         groups = tuple(RowGroup(g.name, g.unit, g.columns, g.W[chosen], g.y[chosen],
-                                g.y_raw[chosen], g.known[chosen] if np.ndim(g.known) else g.known)
+                                g.y_raw[chosen], g.known[chosen] if isinstance(g.known, np.ndarray)
+                                else g.known)
                        for g in self.groups)
         return RegressorBlock(self.t[chosen], self.segment, groups)
 
 
-def cross(a, b):
-    """Return the cross products of vectors (..., 3, B)."""
+def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """
+    Return the cross products of vectors (..., 3, B).
+
+    a, b : of shapes that broadcast
+    """
     out = np.empty(np.broadcast_shapes(a.shape, b.shape))
     for x, y, z in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
         np.multiply(a[..., y, :], b[..., z, :], out=out[..., x, :])
@@ -71,12 +77,17 @@ def cross(a, b):
     return out
 
 
-def rotate(R, x, out=None):
-    """Return R' x for rotations R (3, 3, B) and vectors (..., 3, B): into the child's frame."""
+def rotate(R: np.ndarray, x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    """
+    Return R' x for rotations R (3, 3, B) and vectors (..., 3, B): into the child's frame.
+
+    out : written where given
+    """
     return np.einsum('kib,...kb->...ib', R, x, out=out)
 
 
-def body_rows(u, w, a, alpha, omega):
+def body_rows(u: np.ndarray, w: np.ndarray, a: np.ndarray, alpha: np.ndarray,
+              omega: np.ndarray) -> np.ndarray:
     """
     Return the rows (..., 10, B) of a body's standard parameters for unit twists (u, w).
 
@@ -127,7 +138,8 @@ def _wrench(a, alpha, omega):
     return force, moment
 
 
-def tree_rows(robot, q, v, a, gravity_base=None):
+def tree_rows(robot: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray,
+              gravity_base: np.ndarray | None = None) -> list[np.ndarray]:
     """
     Return the joint torque regressor of a block, joint by joint.
 
@@ -135,6 +147,7 @@ def tree_rows(robot, q, v, a, gravity_base=None):
     gravity_base : (3,), the robot's own by default
     Result : list over joints j of arrays (10 k, B), the columns of the bodies in
         ``robot.subtree(j)`` in that order; tau_j = rows.T @ parameters.
+    robot : RobotModel of n joints
     """
     gravity = robot.gravity_base if gravity_base is None else np.asarray(gravity_base)
     count, size = len(robot), len(q)
@@ -142,11 +155,12 @@ def tree_rows(robot, q, v, a, gravity_base=None):
     base = np.zeros((3, 3, size))
     base[2] = -gravity[:, None]
     # omega, alpha and acceleration minus gravity of every body, and unit twists of its joints
-    motion, twists = np.empty((3, 3, count, size)), []
+    motion = np.empty((3, 3, count, size))
+    twists: list[np.ndarray] = []
     for i, parent in enumerate(robot.parents):
         before = motion[:, :, parent] if parent >= 0 else base
         twist = twists[parent] if parent >= 0 else np.empty((2, 0, 3, size))
-        twists.append(_step(robot, i, before, twist, q[i], v[i], a[i], motion[:, :, i]))
+        twists.append(_step(robot, i, before, twist, (q[i], v[i], a[i]), motion[:, :, i]))
     omega, alpha, acc = motion
     force, moment = _wrench(acc, alpha, omega)
     bodies = [robot.subtree(j) for j in range(count)]
@@ -158,12 +172,13 @@ def tree_rows(robot, q, v, a, gravity_base=None):
     return [rows.reshape(-1, size) for rows in out]
 
 
-def _step(robot, i, before, twist, q, v, a, motion):
+def _step(robot, i, before, twist, joint, motion):
     """
     Write the motion (3, 3, B) of body i, return the unit twists (2, k + 1, 3, B) of its joints.
 
-    before, twist : the same of the body before it, k joints
+    before, twist : the same of the body before it, k joints; joint : its q, v, a (B,)
     """
+    q, v, a = joint
     arm, turn = _crossed_with(robot.translations[i]), _crossed_with(robot.axes[i])
     linear, angular = twist
     acc = before[2]
@@ -199,8 +214,12 @@ def _crossed_with(p):
     return np.array([[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]])
 
 
-def rotation_about(axis, q, before=np.eye(3)):
-    """Return the rotations (3, 3, B) by angles q (B,) about a unit axis (Rodrigues), before @."""
+def rotation_about(axis: np.ndarray, q: np.ndarray, before: np.ndarray = np.eye(3)) -> np.ndarray:
+    """
+    Return the rotations (3, 3, B) by angles q (B,) about a unit axis (Rodrigues), before @.
+
+    axis : (3,); before : (3, 3) rotation that comes first
+    """
     outer = np.outer(axis, axis)
     parts = before @ [outer, np.eye(3) - outer, -_crossed_with(axis)]
     turn = np.ones((3, len(q)))

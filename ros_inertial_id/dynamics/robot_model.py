@@ -5,8 +5,10 @@ Meshes are never loaded.  Bodies and joints are numbered from 0 in pinocchio's o
 comes before its children); links fixed to one another are one body.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 import hashlib
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -23,8 +25,8 @@ class RobotOptions:
 
     joints: tuple[str, ...] = option((), 'joints that move; empty: all moving joints of the URDF')
     locked_joints: tuple[str, ...] = option((), 'moving joints of the URDF that are held still')
-    locked_positions: tuple[float, ...] = option((), 'where they are held, one each; empty: 0',
-                                     unit='rad or m')
+    locked_positions: tuple[float, ...] = option(
+        (), 'where they are held, one each; empty: 0', unit='rad or m')
     mounting: str = option(
         '', 'how the base is mounted: upright, rpy R P Y, gravity X Y Z, rho_phi RHO PHI, imu; '
         'empty: as the recording says, else upright')
@@ -50,26 +52,31 @@ class RobotModel:
     name: str
     urdf: str
     base_link: str
-    joint_names: tuple
-    link_names: tuple
-    parents: tuple
+    joint_names: tuple[str, ...]
+    link_names: tuple[str, ...]
+    parents: tuple[int, ...]
     rotations: np.ndarray
     translations: np.ndarray
     axes: np.ndarray
-    prismatic: tuple
+    prismatic: tuple[bool, ...]
     inertias: np.ndarray
     lower: np.ndarray
     upper: np.ndarray
     velocity: np.ndarray
     effort: np.ndarray
     gravity_base: np.ndarray
-    pin_model: object = field(repr=False, compare=False)
-    motors: dict = field(default_factory=dict, repr=False, compare=False)
+    pin_model: Any = field(repr=False, compare=False)
+    motors: dict[int, np.ndarray] = field(default_factory=dict, repr=False, compare=False)
 
     def __len__(self):
         return len(self.joint_names)
 
-    def subtree(self, joint):
+    @property
+    def coordinates(self) -> tuple[str, ...]:
+        """Return the names of the joints whose motion describes the robot: all of a tree."""
+        return self.joint_names
+
+    def subtree(self, joint: int) -> tuple[int, ...]:
         """Return the bodies that move with ``joint``, itself first."""
         moved = [joint]
         for body in range(joint + 1, len(self)):
@@ -77,7 +84,7 @@ class RobotModel:
                 moved.append(body)
         return tuple(moved)
 
-    def ancestors(self, body):
+    def ancestors(self, body: int) -> tuple[int, ...]:
         """Return the joints that move ``body``, from the base to itself."""
         chain = []
         while body >= 0:
@@ -85,7 +92,7 @@ class RobotModel:
             body = self.parents[body]
         return tuple(reversed(chain))
 
-    def reach(self):
+    def reach(self) -> float:
         """Return the longest distance from the base along the chain [m]; sliders fully out."""
         lengths = np.zeros(len(self))
         slide = np.where(np.isfinite(self.upper), np.abs(self.upper), 0.0)
@@ -95,8 +102,8 @@ class RobotModel:
             lengths[i] = before + np.linalg.norm(self.translations[i]) + own
         return max(float(lengths.max()), 0.1)
 
-    def pin_q(self, q):
-        """Return pinocchio's configuration (nq,) of joint positions (n,)."""
+    def pin_q(self, q: np.ndarray) -> np.ndarray:
+        """Return pinocchio's configuration (nq,) of joint positions q (n,) [rad, m]."""
         out = np.empty(self.pin_model.nq)
         for i, joint in enumerate(self.pin_model.joints[1:]):
             if joint.nq == 1:
@@ -105,7 +112,7 @@ class RobotModel:
                 out[joint.idx_q:joint.idx_q + 2] = np.cos(q[i]), np.sin(q[i])
         return out
 
-    def kinematics_sha256(self):
+    def kinematics_sha256(self) -> str:
         """Return a hash of joint names and kinematics: two robots with it move alike."""
         digest = hashlib.sha256(repr((self.joint_names, self.parents, self.prismatic)).encode())
         for array in (self.rotations, self.translations, self.axes):
@@ -113,8 +120,14 @@ class RobotModel:
         return digest.hexdigest()
 
 
-def robot_from_options(urdf, options, gravity_base):
-    """Return the RobotModel that RobotOptions ask for."""
+def robot_from_options(urdf: str, options: Any,
+                       gravity_base: np.ndarray | Sequence[float]) -> RobotModel:
+    """
+    Return the RobotModel that RobotOptions ask for.
+
+    urdf : text; options : RobotOptions; gravity_base : (3,) in the base frame [m/s^2]
+    ConfigError, RobotModelError where they do not fit together.
+    """
     positions = options.locked_positions or (0.0,) * len(options.locked_joints)
     if len(positions) != len(options.locked_joints):
         raise ConfigError('option locked_positions',
@@ -124,14 +137,16 @@ def robot_from_options(urdf, options, gravity_base):
                             locked=dict(zip(options.locked_joints, positions)))
 
 
-def load_robot_model(urdf, joint_names=(), *, gravity_base=(0.0, 0.0, -STANDARD_GRAVITY),
-                     locked=None):
+def load_robot_model(urdf: str, joint_names: Sequence[str] = (), *,
+                     gravity_base: np.ndarray | Sequence[float] = (0.0, 0.0, -STANDARD_GRAVITY),
+                     locked: Mapping[str, float] | None = None) -> RobotModel:
     """
-    Return the RobotModel of a URDF text.
+    Return the RobotModel of a URDF text ``urdf``.
 
     joint_names : joints that move; empty means every moving joint of the URDF
     locked : {joint name: position [rad or m]} held fixed; their links join the one before
     gravity_base : (3,) [m/s^2], in the frame of the root link
+    RobotModelError where it cannot be read or its joints are not those named.
     """
     locked = dict(locked or {})
     full = _parse(urdf)
@@ -234,19 +249,20 @@ def _limits(model, joint):
     return [x if np.isfinite(x) and abs(x) < 1e30 else np.nan for x in values]
 
 
-def gravity_from_mounting(mounting, imu_gravity=None):
+def gravity_from_mounting(mounting: str, imu_gravity: np.ndarray | None = None) -> np.ndarray:
     """
     Return gravity in the base frame (3,) [m/s^2] for a mounting in the user's words.
 
     ``upright``; ``rpy R P Y`` of the base in the world [rad]; ``gravity X Y Z`` [m/s^2];
     ``rho_phi RHO PHI`` [rad] (Troebinger et al., Eq. 3: upright is rho = pi); ``imu``: the
     direction that a base IMU at rest measured (``imu_gravity``), of standard magnitude.
+    ConfigError for other words.
     """
     words = str(mounting).replace(',', ' ').split()
-    kind, numbers = (words[0] if words else ''), words[1:]
+    kind = words[0] if words else ''
     expected = {'upright': 0, 'rpy': 3, 'gravity': 3, 'rho_phi': 2, 'imu': 0}
     try:
-        numbers = [float(x) for x in numbers]
+        numbers = [float(x) for x in words[1:]]
         good = expected[kind] == len(numbers) and bool(np.all(np.isfinite(numbers)))
     except (KeyError, ValueError):
         good = False
@@ -270,12 +286,16 @@ def gravity_from_mounting(mounting, imu_gravity=None):
     return np.array([0.0, 0.0, -STANDARD_GRAVITY])
 
 
-def world_alone():
+def world_alone() -> Any:
     """Return an empty pinocchio model: the world is the only frame."""
     return pin.Model()
 
 
-def link_placements(robot):
-    """Return {link: (body, (4, 4) placement in the body's joint frame)}, body -1 for the base."""
+def link_placements(robot: RobotModel) -> dict[str, tuple[int, np.ndarray]]:
+    """
+    Return {link: (body, (4, 4) placement in the body's joint frame)}, body -1 for the base.
+
+    robot : with links fixed to one another in one body
+    """
     return {frame.name: (frame.parentJoint - 1, frame.placement.homogeneous.copy())
             for frame in robot.pin_model.frames if frame.type == pin.FrameType.BODY}

@@ -7,11 +7,13 @@ the bodies before it, as Khalil's rules do) and every other column is written in
 beta = pi_independent + X pi_dependent (Gautier and Khalil 1990; Gautier 1991).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 import re
 
 import numpy as np
 
+from ..dynamics.inertial_parameters import Parameter
 from ..errors import EstimationError
 
 LARGEST_NOISE = 1e-6  # relative singular values above it are structure, whatever gap follows
@@ -27,7 +29,7 @@ class BaseParameters:
     singular_values : (p,) of the scaled columns; gap : ratio across the rank
     """
 
-    parameters: tuple
+    parameters: tuple[Parameter, ...]
     independent: np.ndarray
     dependent: np.ndarray
     X: np.ndarray
@@ -43,43 +45,43 @@ class BaseParameters:
         out[self.independent] = np.arange(len(self))
         return out
 
-    def reduce(self, pi):
+    def reduce(self, pi: np.ndarray | Sequence[float]) -> np.ndarray:
         """Return beta (b,) of standard parameters pi (p,)."""
         pi = np.asarray(pi)
         return pi[self.independent] + self.X @ pi[self.dependent]
 
-    def expand(self, beta, pi):
+    def expand(self, beta: np.ndarray, pi: np.ndarray | Sequence[float]) -> np.ndarray:
         """Return standard parameters (p,) with base parameters beta, the dependent ones as pi."""
         out = np.array(pi, dtype=float)
         out[self.independent] = beta - self.X @ out[self.dependent]
         return out
 
-    def matrix(self):
+    def matrix(self) -> np.ndarray:
         """Return K (b, p) with beta = K @ pi."""
         K = np.zeros((len(self), len(self.parameters)))
         K[np.arange(len(self)), self.independent] = 1.0
         K[:, self.dependent] = self.X
         return K
 
-    def nominal(self):
+    def nominal(self) -> np.ndarray:
         """Return the base parameters (b,) of the nominal standard parameters."""
         return self.reduce([p.nominal for p in self.parameters])
 
-    def prior_covariance(self):
+    def prior_covariance(self) -> np.ndarray:
         """Return the covariance (b, b) of the base parameters before any data."""
         square = np.array([p.prior_sd for p in self.parameters]) ** 2
         X = self.X
         return np.diag(square[self.independent]) + (X * square[self.dependent]) @ X.T
 
-    def scales(self):
+    def scales(self) -> np.ndarray:
         """Return the physical scale (b,) of the independent columns."""
         return np.array([self.parameters[k].scale for k in self.independent])
 
-    def units(self):
+    def units(self) -> list[str]:
         """Return the units, one per base parameter."""
         return [self.parameters[k].unit for k in self.independent]
 
-    def names(self):
+    def names(self) -> list[str]:
         """Return the names: the independent parameter's, with R where others are grouped in."""
         out = []
         for row, k in zip(self.X, self.independent):
@@ -87,13 +89,13 @@ class BaseParameters:
             out.append(re.sub(r'(\d+)$', r'R\1', name) if np.any(row) else name)
         return out
 
-    def groupings(self):
+    def groupings(self) -> list[dict[str, float]]:
         """Return each base parameter as {standard parameter: coefficient}."""
         return [{self.parameters[lead].name: 1.0,
                  **{self.parameters[k].name: float(c) for c, k in zip(row, self.dependent) if c}}
                 for row, lead in zip(self.X, self.independent)]
 
-    def expressions(self):
+    def expressions(self) -> list[str]:
         """Return each base parameter as a readable sum of standard parameters."""
         return [_expression(self.parameters, k, row, self.dependent)
                 for row, k in zip(self.X, self.independent)]
@@ -109,11 +111,13 @@ def _expression(parameters, lead, row, dependent):
     return ' '.join(terms)
 
 
-def find_base_parameters(rows, parameters):
+def find_base_parameters(rows: np.ndarray, parameters: Sequence[Parameter]) -> BaseParameters:
     """
-    Return the BaseParameters of rows (m, p), exact rows of random states (or their triangle).
+    Return the BaseParameters of rows (m, p), exact rows of random states (or their R factor).
 
     rows must show every direction that the structure allows: a few times p random samples.
+    parameters : (p,) of the columns
+    EstimationError where no column has any effect or the rank is not clear.
     """
     scales = np.array([p.scale for p in parameters])
     A = np.asarray(rows) * scales
@@ -131,8 +135,12 @@ def find_base_parameters(rows, parameters):
     return BaseParameters(tuple(parameters), independent, dependent, X, singular, gap)
 
 
-def decide_rank(singular):
-    """Return (rank, gap) at the widest ratio of successive singular values, noise clamped."""
+def decide_rank(singular: np.ndarray) -> tuple[int, float]:
+    """
+    Return (rank, gap) at the widest ratio of successive singular values, noise clamped.
+
+    singular : (p,) values, largest first
+    """
     relative = np.maximum(np.asarray(singular) / max(singular[0], 1e-300), 1e-17)
     if len(relative) == 1:
         return (1 if singular[0] > 0 else 0), np.inf
@@ -151,16 +159,14 @@ def _first_independent(A, rank, singular):
     noise = singular[rank] if rank < len(singular) else 0.0
     tolerance = np.sqrt(max(noise, 1e-14 * singular[0]) * singular[rank - 1])
     basis, chosen = np.zeros((A.shape[0], 0)), []
-    rests = []
     for k in range(A.shape[1]):
         column = A[:, k]
         for _ in range(2):  # twice is enough (Kahan): orthogonal to working precision
             column = column - basis @ (basis.T @ column)
-        rest = np.linalg.norm(column)
-        rests.append(rest)
-        if rest > tolerance:
+        length = np.linalg.norm(column)
+        if length > tolerance:
             chosen.append(k)
-            basis = np.column_stack([basis, column / rest])
+            basis = np.column_stack([basis, column / length])
     if len(chosen) != rank:
         raise EstimationError(
             f'the singular values show rank {rank}, the columns {len(chosen)}',

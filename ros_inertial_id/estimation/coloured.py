@@ -7,9 +7,14 @@ residual itself says how much: cov = B^-1 (sum over t, s of Z_t gamma(t - s) Z_s
 autocovariance gamma, tapered (Newey and West 1987; Priestley 1981, ch. 6).
 """
 
+from collections.abc import Iterable, Mapping
+
 import numpy as np
 from scipy.signal import oaconvolve
 from scipy.signal.windows import parzen
+
+from .residuals import Residuals
+from ..dynamics.regressor import RegressorBlock
 
 FLOOR = 1e-9  # of the eigenvalues of a correlation: below it there is rounding
 # Times the correlation time: where the autocovariance is taken to have ended.  Longer tells the
@@ -17,8 +22,12 @@ FLOOR = 1e-9  # of the eigenvalues of a correlation: below it there is rounding
 REACH = 8.0
 
 
-def autocovariances(residuals):
-    """Return group -> (2 L + 1,) tapered autocovariance of Residuals at lags -L to L."""
+def autocovariances(residuals: Residuals) -> dict[str, np.ndarray]:
+    """
+    Return group -> (2 L + 1,) tapered autocovariance of Residuals at lags -L to L.
+
+    residuals : of successive samples
+    """
     times, out = residuals.correlation(), {}
     for name, (total, pairs) in residuals.covariances.items():
         L = int(min(REACH * times[name], len(total) - 1))
@@ -28,13 +37,16 @@ def autocovariances(residuals):
     return out
 
 
-def score_covariance(pairs, gamma, standard_deviation, place):
+def score_covariance(pairs: Iterable[tuple[RegressorBlock, RegressorBlock]],
+                     gamma: Mapping[str, np.ndarray], standard_deviation: Mapping[str, float],
+                     place: np.ndarray) -> np.ndarray:
     """
-    Return sum over t, s of Z_t gamma(t - s) Z_s' (p, p), rows weighted by their deviation.
+    Return sum over t, s of Z_t gamma(t - s) Z_s' (p, p), rows weighted by standard deviation.
 
     pairs : (block, block of the instruments Z) in order of time, see Problem; for least squares
         both are the same; gamma : of ``autocovariances``
     place : column -> row of the result, -1: none
+    standard_deviation : group -> of its rows [unit of the group]
     """
     size = int(place.max()) + 1
     out = np.zeros((size, size))
@@ -49,8 +61,12 @@ def score_covariance(pairs, gamma, standard_deviation, place):
     return (out + out.T) / 2
 
 
-def whiten(covariance, rows):
-    """Return covariance^-1/2 @ rows, for a covariance that may be singular but for rounding."""
+def whiten(covariance: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """
+    Return covariance^-1/2 @ rows, for a covariance that may be singular but for rounding.
+
+    covariance : (m, m); rows : (m, k)
+    """
     size = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
     w, V = np.linalg.eigh(covariance / size / size[:, None])
     return (V / np.sqrt(np.maximum(w, FLOOR * w[-1]))).T @ (rows / size[:, None])

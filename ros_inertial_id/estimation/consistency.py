@@ -1,5 +1,5 @@
 """
-Physically consistent parameters: full standard parameters that a robot of matter can have.
+Physically consistent parameters: full standard parameters with positive definite pseudo-inertias.
 
     minimise  1/2 |A K x - b|^2  +  PRIOR sum over bodies of D(P, P0)  +  1/2 friction prior
     where every pseudo-inertia P is positive definite and no friction drives the robot
@@ -14,12 +14,13 @@ Newton's method with a line search needs no solver and cannot end in a wrong val
 Nemirovskii 1994).
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, null_space, solve_triangular
 
-from .problem import effective_standard_deviation
+from .problem import effective_standard_deviation, Estimate, Problem
 from ..dynamics.friction import passive_rows
 from ..dynamics.inertial_parameters import bodies, parameters_of, pseudo_inertia
 from ..errors import EstimationError
@@ -50,19 +51,23 @@ class ConsistentEstimate:
     values: np.ndarray
     params: np.ndarray
     cov_params: np.ndarray
-    smallest_eigenvalue: dict
+    smallest_eigenvalue: dict[str, float]
     loss_percent: float
     steps: int
 
 
-def consistent(problem, estimate, *, masses=None, total_mass=None, known=(), inherited=None):
+def consistent(problem: Problem, estimate: Estimate, *, masses: Mapping[str, float] | None = None,
+               total_mass: float | None = None, known: Sequence[str] = (),
+               inherited: np.ndarray | None = None) -> ConsistentEstimate:
     """
     Return the ConsistentEstimate of a Problem, weighted as its unconstrained Estimate was.
 
     masses : {link: known mass [kg]}; total_mass : known sum of the masses of all moving links
-    known : names of parameters to keep at nominal, give or take their spread
-    inherited : (b, k) errors of unit size that all rows share, see identification/inherited_errors.py
+    known : names of parameters to keep at nominal, give or take their prior standard deviation
+    inherited : (b, k) errors of unit size that all rows share, see
+        identification/inherited_errors.py
     EstimationError when the known masses contradict one another or the links.
+    problem : whose base parameters have bodies of ten parameters each; estimate : of it
     """
     base = problem.base
     if not bodies(base.parameters):
@@ -87,7 +92,7 @@ class _Cost:
     """
     The objective about x (p,).
 
-    A (b, b), b (b,), rest : weighted rows, |rest| what no parameters explain
+    A (b, b), b (b,), outside : weighted rows, |outside| what no parameters explain
     M, target : rows of the estimate times K, with a row for each known parameter
     body : (n, 10) columns of the bodies; nominal (n, 4, 4) their P0, inverse (n, 4, 4)
     other : columns of no body; center, weight : their prior; C x >= 0 : passive friction
@@ -95,7 +100,7 @@ class _Cost:
 
     A: np.ndarray
     b: np.ndarray
-    rest: float
+    outside: float
     M: np.ndarray
     target: np.ndarray
     body: np.ndarray
@@ -112,7 +117,7 @@ class _Cost:
 
     def misfit(self, beta):
         """Return the norm of the weighted residual of base parameters."""
-        return float(np.hypot(np.linalg.norm(self.A @ beta - self.b), self.rest))
+        return float(np.hypot(np.linalg.norm(self.A @ beta - self.b), self.outside))
 
     def value(self, x):
         """Return the objective, inf outside its domain."""
@@ -151,41 +156,46 @@ class _Cost:
 
 def _cost(problem, estimate, known, inherited):
     parameters = problem.base.parameters
-    A, b, rest = problem.factors.system(effective_standard_deviation(problem, estimate.standard_deviation))
+    A, b, outside = problem.factors.system(
+        effective_standard_deviation(problem, estimate.standard_deviation))
     rows, target = estimate.system or (A, b)
     if inherited is not None:
-        rows, target = _doubted(rows, target, inherited)
+        rows, target = _with_inherited(rows, target, inherited)
     first = np.array(list(bodies(parameters).values()), dtype=int)
     body = first[:, None] + np.arange(10)
     nominal = np.array([p.nominal for p in parameters])
     other = np.setdiff1d(np.arange(len(parameters)), body)
     weight = 1.0 / np.array([p.prior_sd for p in parameters])[other]
-    P0 = np.array([_believed(parameters[k:k + 10]) for k in first])
+    P0 = np.array([_prior_body(parameters[k:k + 10]) for k in first])
     kept = [k for k, p in enumerate(parameters) if p.name in known]
     pins = np.eye(len(parameters))[kept] / np.array([[parameters[k].prior_sd] for k in kept]
                                                     ).reshape(-1, 1)
-    return _Cost(A, b, rest, np.vstack([rows @ problem.base.matrix(), pins]),
+    return _Cost(A, b, outside, np.vstack([rows @ problem.base.matrix(), pins]),
                  np.concatenate([target, pins @ nominal]), body, P0, np.linalg.inv(P0), other,
                  nominal[other], weight, passive_rows(parameters))
 
 
-def _doubted(A, b, inherited):
+def _with_inherited(A, b, inherited):
     """Return rows A, b that say no more than rows with errors ``inherited`` in common can."""
     moved = A @ inherited
     factor = np.linalg.cholesky(np.eye(len(A)) + moved @ moved.T)
     return solve_triangular(factor, A, lower=True), solve_triangular(factor, b, lower=True)
 
 
-def _believed(parameters):
-    """Return P0 (4, 4) of ten Parameters; without a nominal mass, a ball as wide as believed."""
+def _prior_body(parameters):
+    """Return P0 (4, 4) of ten Parameters; without a nominal mass, a ball of the prior's size."""
     if parameters[0].nominal > 0.0:
         return solid(np.array([[p.nominal for p in parameters]]))[0]
     mass, inertia = parameters[0].prior_sd, parameters[4].prior_sd
     return np.diag([inertia / 5.0] * 3 + [mass])  # second moments of a ball: m r^2 / 5
 
 
-def solid(parameters):
-    """Return pseudo-inertias (n, 4, 4) of bodies (n, 10) with mass, mended where too thin."""
+def solid(parameters: np.ndarray) -> np.ndarray:
+    """
+    Return pseudo-inertias (n, 4, 4) of bodies (n, 10) with mass, mended where too thin.
+
+    parameters : ten of each body, see dynamics/inertial_parameters.py
+    """
     P = pseudo_inertia(parameters)
     for k, p in enumerate(P):
         centre = p[:3, 3] / p[3, 3]
@@ -234,12 +244,12 @@ def _mass_scales(cost, links, masses, total_mass):
     if scale.size and scale.min() <= 0.0:
         raise EstimationError('known masses', expected='above 0 kg', found=masses)
     if total_mass is not None:
-        rest = total_mass - sum(masses.values())
-        if rest <= 0.0 or held.all():
+        remainder = total_mass - sum(masses.values())
+        if remainder <= 0.0 or held.all():
             raise EstimationError('the known total mass', found=f'{total_mass} kg',
                                   expected='more than the known masses of links, and a link '
                                   'left whose mass is not known')
-        scale[~held] = rest / nominal[~held].sum()
+        scale[~held] = remainder / nominal[~held].sum()
     return scale
 
 

@@ -14,8 +14,10 @@ which keeps every link's positive definite and their sum exactly P (T is the geo
 and P0^-1; Bhatia, Positive definite matrices, 2007, ch. 4).
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 import re
+from typing import Any
 from xml.parsers import expat
 
 import numpy as np
@@ -23,8 +25,8 @@ from scipy.optimize import nnls
 
 from .consistency import solid
 from ..dynamics.friction import friction_column, LAWS
-from ..dynamics.inertial_parameters import bodies, parameters_of, pseudo_inertia
-from ..dynamics.robot_model import link_placements
+from ..dynamics.inertial_parameters import bodies, Parameter, parameters_of, pseudo_inertia
+from ..dynamics.robot_model import link_placements, RobotModel
 from ..errors import EstimationError, RobotModelError
 
 TENSOR = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
@@ -32,13 +34,15 @@ PLACES = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 SAME = 1e-12  # relative: numbers that did not change are not written anew
 
 
-def corrected_urdf(robot, parameters, values, validity_range=None):
+def corrected_urdf(robot: RobotModel, parameters: Sequence[Parameter], values: np.ndarray,
+                   validity_range: Mapping[str, Any] | None = None) -> str:
     """
     Return the URDF text of ``robot`` with the inertias and friction of standard parameters.
 
-    parameters : (p,) Parameters; values : (p,) theirs; region : of the IdentifiedModel, bounds
-        the speeds over which a richer friction is summed up as damping and friction
-    EstimationError when a body is none that can exist (use a consistent estimate).
+    parameters : (p,) Parameters; values : (p,) theirs
+    validity_range : of the IdentifiedModel, bounds the speeds over which a richer friction is
+        summed up as damping and friction
+    EstimationError when a body is not physically consistent: identify with --consistent.
     """
     data = robot.urdf.encode()
     links, joints, repeated = _find_tags(data)
@@ -68,9 +72,9 @@ def corrected_urdf(robot, parameters, values, validity_range=None):
 class _Link:
     """Byte ranges of the start tags of a link and of the parts of its inertial."""
 
-    tag: tuple
-    inertial: tuple = None
-    parts: dict = field(default_factory=dict)
+    tag: tuple[int, int]
+    inertial: Any = None
+    parts: dict[str, tuple[int, int]] = field(default_factory=dict)
 
 
 def _find_tags(data):
@@ -144,13 +148,13 @@ def _body_edits(data, robot, links, body, P):
         T = _congruence(sum(shares.values()), P)
         shares = {name: T @ share @ T for name, share in shares.items()}
         heavy.sort(key=lambda name: nominal[name][0])
-    rest = P
+    remainder = P
     for name in heavy:  # the heaviest comes last and takes the rounding of the others
         G = placements[name]
-        share = rest if name == heavy[-1] else shares[name]
+        share = remainder if name == heavy[-1] else shares[name]
         inverse = np.linalg.inv(G)
         edit, written = _link_edits(data, links[name], inverse @ share @ inverse.T, nominal[name])
-        rest = rest - G @ pseudo_inertia(written) @ G.T
+        remainder = remainder - G @ pseudo_inertia(written) @ G.T
         edits += edit
     return edits
 
@@ -250,12 +254,14 @@ def _insert(data, place, inside, tag):
     return (place[1], place[1], inside)
 
 
-def damping_and_friction(parameters, values, joint, top):
+def damping_and_friction(parameters: Sequence[Parameter], values: np.ndarray | Sequence[float],
+                         joint: str, top: float) -> dict[str, float]:
     """
     Return {damping [N m s/rad], friction [N m]}: the joint's friction up to speed ``top`` [rad/s].
 
     What URDF can hold of it: exact for viscous and Coulomb friction, else the closest curve; {}
     where no friction was identified.
+    parameters : (p,) Parameters; values : (p,) theirs; joint : its name
     """
     own = [(p, x) for p, x in zip(parameters, values) if p.owner == joint and p.law
            and LAWS[p.law].brakes]

@@ -6,13 +6,16 @@ Drive gains: what effort is worth in torque, found together with the robot's par
 Scaling all parameters and all gains alike leaves every effort as it was: without a known load or
 one known gain no torque, mass or gain can be known, only their ratios (Gautier and Briot 2014).
 With either, all are, where the motion couples the joints.  The noise is in the effort, so it is
-the measured side here; the problem is bilinear and solved by Gauss-Newton.
+the target here; the problem is bilinear and solved by Gauss-Newton.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
+from .base_parameters import BaseParameters
+from .r_factors import RFactors
 from ..errors import EstimationError
 
 STEPS = 60
@@ -25,26 +28,29 @@ class DriveGains:
     gains, gain_errors : joint -> joint torque per unit of effort, e.g. N m/A on the link side
         (a motor's own gain is this over its gear ratio); error 0 where it was given
     params, cov_params : (b,), (b, b) base parameters
-    deviation : joint -> standard deviation of the effort's residual [unit of effort]
+    standard_deviation : joint -> standard deviation of the effort's residual [unit of effort]
     relative_percent : of the effort that is not explained [%]
     """
 
-    gains: dict
-    gain_errors: dict
+    gains: dict[str, float]
+    gain_errors: dict[str, float]
     params: np.ndarray
     cov_params: np.ndarray
-    standard_deviation: dict
+    standard_deviation: dict[str, float]
     relative_percent: float
 
 
-def solve_drive_gains(factors, base, known=None, correlation=None):
+def solve_drive_gains(factors: RFactors, base: BaseParameters,
+                      known: Mapping[str, float] | None = None,
+                      correlation: Mapping[str, float] | None = None) -> DriveGains:
     """
     Return the DriveGains.
 
-    information : about the b base columns and last the torque of the known load (0 without it);
-        the measured side is the effort as recorded
+    factors : RFactors about the b base columns and last the torque of the known load, 0 without;
+        the target is the effort as recorded
     base : BaseParameters; known : {joint: gain} of the datasheet
-    EstimationError when neither a load nor a gain is known, or the motion does not tell.
+    correlation : group -> see Problem; none by default
+    EstimationError when neither a load nor a gain is known, or the motion does not show it.
     """
     groups, known = factors.groups, dict(known or {})
     strange = sorted(set(known) - set(groups))
@@ -64,25 +70,28 @@ def solve_drive_gains(factors, base, known=None, correlation=None):
     for _ in range(3):
         beta, inverse = _gauss_newton(blocks, inverse, free, standard_deviation, scale)
         standard_deviation = _deviation(blocks, groups, inverse, beta, len(free))
-    covariance = _covariance(blocks, groups, inverse, beta, free, standard_deviation, scale,
-                             correlation or {})
+    time = correlation or {}
+    effective = {n: standard_deviation[n] * np.sqrt(time.get(n, 1.0)) for n in groups}
+    covariance = _covariance(blocks, inverse, beta, free, effective, scale)
     error = dict(zip(free, np.sqrt(np.diag(covariance)[len(beta):])))
-    square = sum(_rest(*blocks[n], inverse[n], beta) @ _rest(*blocks[n], inverse[n], beta)
-                 for n in groups)
+    errors = [_residual(blocks[n], inverse[n], beta) for n in groups]
+    square = sum(e @ e for e in errors)
     whole = sum(y @ y for _, _, y in blocks.values())
     return DriveGains(
         {n: float(1.0 / inverse[n]) for n in groups},
         {n: float(error.get(n, 0.0) / inverse[n] ** 2) for n in groups}, beta,
-        covariance[:len(beta), :len(beta)], standard_deviation, float(100.0 * np.sqrt(square / whole)))
+        covariance[:len(beta), :len(beta)], standard_deviation,
+        float(100.0 * np.sqrt(square / whole)))
 
 
 def _split(group, size):
-    """Return rows (m, b), load (m,) and effort (m,) of a group's triangle."""
+    """Return rows (m, b), load (m,) and effort (m,) of a group's R factor."""
     full = group.equations(size)
     return full[:, :-1], full[:, -1], group.R[:, -2]
 
 
-def _rest(W, load, y, inverse, beta):
+def _residual(block, inverse, beta):
+    W, load, y = block
     return y - inverse * (W @ beta + load)
 
 
@@ -95,7 +104,7 @@ def _first_gains(blocks, base, known):
             continue
         A = np.column_stack([W * scale, load])
         solution, *_ = np.linalg.lstsq(A, y, rcond=1e-10)
-        # Effort as the nominal robot's torque would need: where the load is not felt.
+        # Effort as the nominal robot's torque would need: where the load does not show.
         nominal = W @ base.nominal() + load
         rough = abs(nominal @ y) / max(nominal @ nominal, 1e-300)
         out[name] = solution[-1] if solution[-1] > 0.1 * rough else max(rough, 1e-9)
@@ -104,15 +113,15 @@ def _first_gains(blocks, base, known):
 
 def _system(blocks, inverse, beta, free, standard_deviation, scale):
     """Return Jacobian (m, b + f) in scaled unknowns and residual (m,), weighted."""
-    J, rest = [], []
+    J, residual = [], []
     for name, (W, load, y) in blocks.items():
         rows = np.zeros((len(y), len(beta) + len(free)))
         rows[:, :len(beta)] = inverse[name] * W * scale
         if name in free:
             rows[:, len(beta) + free.index(name)] = inverse[name] * (W @ beta + load)
         J.append(rows / standard_deviation[name])
-        rest.append(_rest(W, load, y, inverse[name], beta) / standard_deviation[name])
-    return np.vstack(J), np.concatenate(rest)
+        residual.append(_residual((W, load, y), inverse[name], beta) / standard_deviation[name])
+    return np.vstack(J), np.concatenate(residual)
 
 
 def _gauss_newton(blocks, inverse, free, standard_deviation, scale):
@@ -120,11 +129,12 @@ def _gauss_newton(blocks, inverse, free, standard_deviation, scale):
     inverse, beta = dict(inverse), np.zeros(len(scale))
     for _ in range(STEPS):
         # Given the gains the parameters are linear; then both move together.
-        J, rest = _system(blocks, inverse, np.zeros_like(beta), free, standard_deviation, scale)
-        linear, *_ = np.linalg.lstsq(J[:, :len(beta)], rest, rcond=1e-12)
+        J, residual = _system(blocks, inverse, np.zeros_like(beta), free, standard_deviation,
+                              scale)
+        linear, *_ = np.linalg.lstsq(J[:, :len(beta)], residual, rcond=1e-12)
         beta = scale * linear
-        J, rest = _system(blocks, inverse, beta, free, standard_deviation, scale)
-        step, *_ = np.linalg.lstsq(J, rest, rcond=1e-12)
+        J, residual = _system(blocks, inverse, beta, free, standard_deviation, scale)
+        step, *_ = np.linalg.lstsq(J, residual, rcond=1e-12)
         change = np.clip(step[len(beta):], -0.5, 0.5)  # relative: gains stay positive
         for name, relative in zip(free, change):
             inverse[name] *= np.exp(relative)
@@ -135,22 +145,21 @@ def _gauss_newton(blocks, inverse, free, standard_deviation, scale):
 
 def _deviation(blocks, groups, inverse, beta, free):
     share = (len(beta) + free) / len(groups)
-    return {name: max(np.linalg.norm(_rest(*blocks[name], inverse[name], beta))
+    return {name: max(np.linalg.norm(_residual(blocks[name], inverse[name], beta))
                       / np.sqrt(max(group.rows - share, 1.0)),
                       1e-12 * np.linalg.norm(blocks[name][2]) / np.sqrt(group.rows), 1e-300)
             for name, group in groups.items()}
 
 
-def _covariance(blocks, groups, inverse, beta, free, standard_deviation, scale, correlation):
+def _covariance(blocks, inverse, beta, free, standard_deviation, scale):
     """Return the covariance (b + f, b + f) of parameters and inverse gains; refuse what is not."""
-    effective = {n: standard_deviation[n] * np.sqrt(correlation.get(n, 1.0)) for n in groups}
-    J, _ = _system(blocks, inverse, beta, free, effective, scale)
+    J, _ = _system(blocks, inverse, beta, free, standard_deviation, scale)
     _, s, Vt = np.linalg.svd(J, full_matrices=False)
     weak = s < 1e-9 * s[0]
     lost = [n for k, n in enumerate(free) if np.abs(Vt[weak][:, len(beta) + k]).max(initial=0.0)
             > 1e-3]
     if lost:
-        raise EstimationError('the recordings do not tell the gains of joints', found=lost,
+        raise EstimationError('the recordings do not show the gains of joints', found=lost,
                               do='move them together with joints whose gain is known, fix the '
                                  'load off their axes, or give their gains')
     half = Vt.T * np.where(weak, 1.0, 1.0 / np.maximum(s, 1e-300))

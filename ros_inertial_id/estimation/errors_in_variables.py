@@ -10,14 +10,14 @@ from dataclasses import replace
 import numpy as np
 
 from .coloured import autocovariances, score_covariance, whiten
-from .problem import finish, group_standard_deviation, two_step
+from .problem import Estimate, finish, group_standard_deviation, Problem, two_step
 from .residuals import Residuals
 from ..errors import EstimationError
 
 GENERIC = 0.95  # ratio of singular values from which total least squares has no solution
 
 
-def total(problem):
+def total(problem: Problem) -> Estimate:
     """
     Return the total least squares Estimate, weighted per joint.
 
@@ -25,17 +25,18 @@ def total(problem):
     to equal norms (Golub and Van Loan 1980; Van Huffel and Vandewalle 1991).  It wants a well
     conditioned regressor: where a direction of it is no larger than the errors, it refuses.
     Standard errors are those of weighted least squares at this solution.
+    problem : see Problem; EstimationError where the regressor is too poor.
     """
     _, standard_deviation = two_step(problem)
-    A, b, rest = problem.factors.system(standard_deviation)
+    A, b, outside = problem.factors.system(standard_deviation)
     size = np.linalg.norm(A, axis=0)
     if size.min() <= 0.0:
         raise EstimationError('a parameter has no effect in the recording',
                               found=problem.base.names()[int(np.argmin(size))],
                               do='use estimator: ridge')
-    height = np.hypot(np.linalg.norm(b), rest)
+    height = np.hypot(np.linalg.norm(b), outside)
     rows = np.zeros((len(b) + 1, len(b) + 1))
-    rows[:-1, :-1], rows[:-1, -1], rows[-1, -1] = A / size, b / height, rest / height
+    rows[:-1, :-1], rows[:-1, -1], rows[-1, -1] = A / size, b / height, outside / height
     _, s, Vt = np.linalg.svd(rows)
     smallest = np.linalg.svd(A / size, compute_uv=False)[-1]
     if s[-1] > GENERIC * smallest and s[-1] > 1e-10 * s[0]:
@@ -46,7 +47,7 @@ def total(problem):
     return finish(problem, beta, group_standard_deviation(problem, beta), None)
 
 
-def instrumental(problem):
+def instrumental(problem: Problem) -> Estimate:
     """
     Return the instrumental variables Estimate, weighted per joint.
 
@@ -55,6 +56,7 @@ def instrumental(problem):
     squares is biased (Reiersol 1941; for robots Janot, Vandanjon and Gautier 2014, who simulate
     that motion).  Of a Problem without ``instruments`` (segments left out) it returns the
     weighted estimate.
+    problem : with ``instruments`` and ``read``
     """
     beta, standard_deviation = two_step(problem)
     if problem.instruments is None:

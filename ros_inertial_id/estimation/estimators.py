@@ -1,5 +1,5 @@
 """
-Estimators: from Information to numbers with their uncertainty.
+Estimators: from R factors to numbers with their uncertainty.
 
 An estimator is one function of ``Problem`` and one line of ``ESTIMATORS``.
 """
@@ -14,11 +14,12 @@ from .robust import robust
 __all__ = ('ESTIMATORS', 'Estimate', 'Problem', 'ordinary', 'ridge', 'weighted')
 
 
-def ordinary(problem):
+def ordinary(problem: Problem) -> Estimate:
     """
     Return the ordinary least squares Estimate.
 
     Assumes errors of equal variance in all rows, regressors without error (Gauss).
+    problem : any
     """
     groups = problem.factors.groups
     beta = solve(problem.factors.system(), problem.base)
@@ -29,27 +30,29 @@ def ordinary(problem):
     return finish(problem, beta, standard_deviation, None)
 
 
-def weighted(problem):
+def weighted(problem: Problem) -> Estimate:
     """
     Return the two-step weighted least squares Estimate: each joint by its own residual.
 
     Assumes errors independent between joints, of one variance per joint (Aitken; Gautier 1997).
+    problem : any
     """
     beta, standard_deviation = two_step(problem)
     return finish(problem, beta, standard_deviation, None)
 
 
-def ridge(problem):
+def ridge(problem: Problem) -> Estimate:
     """
     Return the weighted Estimate that leans towards the nominal parameters.
 
-    The prior of the robot description (nominal value, spread of a body's own mass over a third
-    of the reach) joins the data as further rows (Bayesian least squares; Hoerl and Kennard 1970):
-    where the data speak it yields, where they are silent it keeps predictions sane.
+    The prior of the robot description (nominal value, standard deviation of a body's own mass
+    over a third of the reach) joins the data as further rows (Bayesian least squares; Hoerl and
+    Kennard 1970): it yields where the data are informative and decides where they are not.
+    problem : with the prior of its base parameters
     """
     _, standard_deviation = two_step(problem)
     prior = prior_rows(problem.base)
-    beta = None
+    beta = problem.base.nominal()
     for _ in range(2):  # the weights once more from the residuals of the final kind
         A, b, _ = problem.factors.system(effective_standard_deviation(problem, standard_deviation))
         beta = least_squares(np.vstack([A, prior[0]]), np.concatenate([b, prior[1]]))

@@ -1,5 +1,5 @@
 """
-How far a combination that the data leave open can go while every body is made of matter.
+Bounds of a combination that the data leave open, by physically consistent bodies.
 
 The parameters x = x0 + N z that explain the data equally well are cut by the pseudo-inertias of
 all bodies, P(x) >= 0 (Wensing, Kim, Slotine 2018): a convex set, so the least and the greatest
@@ -19,12 +19,13 @@ GROWTH = 8.0        # of the barrier's weight from point to point
 _UNIT = np.array([pseudo_inertia(row) for row in np.eye(10)])
 
 
-def feasible_interval(x0, N, direction, to_bodies, offset):
+def feasible_interval(x0: np.ndarray, N: np.ndarray, direction: np.ndarray, to_bodies: np.ndarray,
+                      offset: np.ndarray) -> tuple[float, float]:
     """
     Return (least, greatest) value of direction @ x over all physical x = x0 + N z.
 
     x0, direction : (p,); N : (p, k); to_bodies (10 n, p), offset (10 n,) : x -> ten parameters of
-    each of n bodies.  EstimationError when no physical x exists: the data contradict matter.
+    each of n bodies.  EstimationError when no physical x exists: the data contradict consistency.
     """
     start = (offset + to_bodies @ x0).reshape(-1, 10)
     moves = (to_bodies @ N).T.reshape(N.shape[1], -1, 10)
@@ -41,11 +42,13 @@ def feasible_interval(x0, N, direction, to_bodies, offset):
     return ends[0], ends[1]
 
 
-def diagonal_interval(x0, n, direction, to_bodies, offset):
+def diagonal_interval(x0: np.ndarray, n: np.ndarray, direction: np.ndarray, to_bodies: np.ndarray,
+                      offset: np.ndarray) -> tuple[float, float]:
     """
     Return (least, greatest) direction @ x over x = x0 + s n with positive moments of inertia.
 
     The weaker condition of the suspended_platform paper (Eq. 19) on Ixx, Iyy, Izz of every body.
+    x0, n, direction : (p,); to_bodies, offset : see ``feasible_interval``
     """
     diagonal = [4, 6, 9]
     start = (offset + to_bodies @ x0).reshape(-1, 10)[:, diagonal].ravel()
@@ -87,7 +90,7 @@ def _interior(F0, F):
         weight *= GROWTH
         if weight > 1e12:
             break
-    raise EstimationError('no bodies of matter explain the data',
+    raise EstimationError('no physically consistent bodies explain the data',
                           found=f'a pseudo-inertia that lacks {z[-1]:.2g} of its size',
                           do='check the springs, the overall mass and the postures')
 

@@ -3,18 +3,20 @@ The choice of friction laws, joint by joint, by an information criterion.
 
 All laws asked for take part at first.  A law whose coefficient adds less to the likelihood than
 its place costs by the Bayesian information criterion (Schwarz 1978), z^2 < ln N with N the
-independent rows of its joint, is left out, the least telling first, and all others are fitted
+independent rows of its joint, is left out, the least significant first, and all others are fitted
 anew.  At last the smaller set has to stand on segments of the data that it did not see.
 """
 
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from .base_parameters import BaseParameters
 from .cross_validation import left_out_percent
-from .problem import Problem
-from .r_factors import merge
+from .problem import Estimate, Problem
+from .r_factors import merge, RFactors
 
 WORSE = 1.01  # the chosen laws may leave this much more in unseen segments than all of them
 
@@ -29,21 +31,25 @@ class FrictionChoice:
 
     base: BaseParameters
     selection: np.ndarray
-    reasons: dict
-    left_out_percent: tuple
+    reasons: dict[str, list[dict[str, Any]]]
+    left_out_percent: tuple[float, float]
 
 
-def choose_laws(folds, base, estimator, correlation, laws):
+def choose_laws(folds: Sequence[RFactors], base: BaseParameters,
+                estimator: Callable[[Problem], Estimate], correlation: Mapping[str, float],
+                laws: Collection[str]) -> FrictionChoice:
     """
     Return the FrictionChoice among ``laws`` (names), every other column staying.
 
     A law that is grouped with other parameters (a rotor inertia with a link's) stays, too.
 
-    folds : Informations of the b base columns, of successive stretches of the data
+    folds : RFactors of the b base columns, of successive stretches of the data
     correlation : group -> autocorrelation time of the residual [samples]
+    estimator : see estimators.py
     """
     total = merge(folds)
-    selection, reasons = np.arange(len(base)), {}
+    selection = np.arange(len(base))
+    reasons: dict[tuple[str, str], tuple[bool, float, float]] = {}
     small = base
     while True:
         problem = Problem(total.select(selection), small, correlation)
@@ -67,15 +73,19 @@ def choose_laws(folds, base, estimator, correlation, laws):
     if part > WORSE * whole:
         small, selection = base, np.arange(len(base))
         reasons = {key: (True, *value[1:]) for key, value in reasons.items()}
-    told = {}
+    by_joint: dict[str, list[dict[str, Any]]] = {}
     for (joint, law), (kept, z, threshold) in reasons.items():
-        told.setdefault(joint, []).append({'law': law, 'kept': kept, 'z_square': float(z),
-                                           'threshold': float(threshold)})
-    return FrictionChoice(small, selection, told, (whole, part))
+        by_joint.setdefault(joint, []).append({'law': law, 'kept': kept, 'z_square': float(z),
+                                               'threshold': float(threshold)})
+    return FrictionChoice(small, selection, by_joint, (whole, part))
 
 
-def without(base, place):
-    """Return the BaseParameters without the base parameter ``place``, grouped with no other."""
+def without(base: BaseParameters, place: int) -> BaseParameters:
+    """
+    Return the BaseParameters without the base parameter ``place``, grouped with no other.
+
+    base : whose parameter ``place`` stands alone
+    """
     k = base.independent[place]
     independent = np.delete(base.independent, place)
     return replace(

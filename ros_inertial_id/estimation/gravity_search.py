@@ -5,10 +5,12 @@ Variable projection (Golub and Pereyra 1973) with Gauss-Newton steps of Kaufman'
 that are affine in gravity; standard errors are with all parameters free.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .base_parameters import BaseParameters
 from .r_factors import RFactors
 from ..dynamics.robot_model import STANDARD_GRAVITY
 
@@ -25,21 +27,27 @@ class Minimum:
     cost: float
     covariance: np.ndarray
     params: np.ndarray
-    standard_deviation: dict
+    standard_deviation: dict[str, float]
     relative: float
 
 
 @dataclass(frozen=True)
 class GravitySearch:
-    """Information about [W0, Gx, Gy, Gz] of the base columns, and weights per group."""
+    """R factors about [W0, Gx, Gy, Gz] of the base columns, and weights per group."""
 
-    base: object
+    base: BaseParameters
     factors: RFactors
-    correlation: dict = None
-    standard_deviation: dict = None
+    correlation: Mapping[str, float] | None = None
+    standard_deviation: Mapping[str, float] | None = None
 
-    def system(self, gravity, standard_deviation):
-        """Return the stacked weighted rows (m, b), targets (m,) and slopes (3, m, b)."""
+    def system(self, gravity: np.ndarray, standard_deviation: Mapping[str, float] | None
+               ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """
+        Return the stacked weighted rows (m, b), targets (m,) and slopes (3, m, b).
+
+        gravity : (3,) in the base frame [m/s^2]
+        standard_deviation : group -> of its rows; None: ones
+        """
         size, heavy = len(self.base), heavy_columns(self.base)
         A, y, G = [], [], []
         for name, group in self.factors.groups.items():
@@ -55,14 +63,18 @@ class GravitySearch:
             G.append(scale * slope)
         return np.vstack(A), np.concatenate(y), np.concatenate(G, axis=1)
 
-    def minima(self, prior):
-        """Return the best Minimum over all directions, and that of the opposite half-space."""
-        found = sorted((self._profile(d, prior), tuple(d)) for d in _sphere(DIRECTIONS))
-        best = min((self.refine(np.array(d), prior) for _, d in found[:3]),
+    def minima(self, prior: tuple[np.ndarray, np.ndarray] | None) -> tuple[Minimum, Minimum]:
+        """
+        Return the best Minimum over all directions, and that of the opposite half-space.
+
+        prior : rows (A, b) about the base parameters, see ``prior_rows``; None: without
+        """
+        profiles = sorted((self._profile(d, prior), tuple(d)) for d in _sphere(DIRECTIONS))
+        best = min((self.refine(np.array(d), prior) for _, d in profiles[:3]),
                    key=lambda m: m.cost)
-        weighed = GravitySearch(self.base, self.factors, self.correlation, best.standard_deviation)
-        best = weighed.refine(best.direction, prior)
-        return best, weighed.refine(-best.direction, prior)
+        weighted = replace(self, standard_deviation=best.standard_deviation)
+        best = weighted.refine(best.direction, prior)
+        return best, weighted.refine(-best.direction, prior)
 
     def _profile(self, direction, prior):
         A, y, _ = self.system(STANDARD_GRAVITY * direction, self.standard_deviation)
@@ -75,37 +87,47 @@ class GravitySearch:
         change, *_ = np.linalg.lstsq(A * scale, y, rcond=1e-10)
         return scale * change
 
-    def refine(self, direction, prior):
-        """Return the Minimum that Gauss-Newton reaches from a direction (3,)."""
+    def refine(self, direction: np.ndarray,
+               prior: tuple[np.ndarray, np.ndarray] | None) -> Minimum:
+        """
+        Return the Minimum that Gauss-Newton reaches from a direction (3,).
+
+        direction : unit vector in the base frame; prior : see ``minima``
+        """
         length = 1.0
         for _ in range(STEPS):
             A, y, G = self.system(STANDARD_GRAVITY * direction, self.standard_deviation)
             beta = self._solve(A, y, prior)
             T = tangent(direction)
             J = STANDARD_GRAVITY * np.einsum('kmb,b,kj->mj', G, beta, T)
-            rest, whole = y - A @ beta, A
+            residual, whole = y - A @ beta, A
             if prior is not None:
-                rest = np.concatenate([rest, prior[1] - prior[0] @ beta])
+                residual = np.concatenate([residual, prior[1] - prior[0] @ beta])
                 whole, J = np.vstack([A, prior[0]]), np.vstack([J, np.zeros((len(beta), 2))])
             scale = np.sqrt(np.diag(self.base.prior_covariance()))
             basis = _orthonormal(whole * scale)
             J = J - basis @ (basis.T @ J)
-            step, *_ = np.linalg.lstsq(J, rest - basis @ (basis.T @ rest), rcond=None)
-            length = min(1.0, 0.3 / max(np.linalg.norm(step), 1e-300))
+            step, *_ = np.linalg.lstsq(J, residual - basis @ (basis.T @ residual), rcond=None)
+            length = min(1.0, 0.3 / max(float(np.linalg.norm(step)), 1e-300))
             if np.linalg.norm(step) < SMALL:
                 break
             direction = direction + T @ (length * step)
             direction = direction / np.linalg.norm(direction)
         standard_deviation, relative = self._residual(direction, beta)
-        return Minimum(direction, float(rest @ rest), np.linalg.pinv(J.T @ J), beta, standard_deviation,
-                       relative)
+        return Minimum(direction, float(residual @ residual), np.linalg.pinv(J.T @ J), beta,
+                       standard_deviation, relative)
 
-    def evidence(self, one, other):
-        """Return the log likelihood ratio of two Minimum, each with its own variances."""
+    def evidence(self, one: Minimum, other: Minimum) -> float:
+        """
+        Return the log likelihood ratio of two Minimum, each with its own variances.
+
+        one, other : of this search
+        """
         out = 0.0
         for name, group in self.factors.groups.items():
-            news = group.rows / (self.correlation or {}).get(name, 1.0)
-            out += news * np.log(other.standard_deviation[name] / one.standard_deviation[name])
+            effective = group.rows / (self.correlation or {}).get(name, 1.0)
+            out += effective * np.log(other.standard_deviation[name]
+                                      / one.standard_deviation[name])
         return float(out)
 
     def _residual(self, direction, beta):
@@ -127,14 +149,22 @@ def _orthonormal(A):
     return U[:, s > 1e-10 * s[0]]
 
 
-def heavy_columns(base):
-    """Return which of the base columns gravity acts on: masses and first moments."""
+def heavy_columns(base: BaseParameters) -> np.ndarray:
+    """
+    Return which of the base columns gravity acts on: masses and first moments.
+
+    base : with b base parameters
+    """
     return np.array([i for i, k in enumerate(base.independent)
                      if not base.parameters[k].law and base.parameters[k].unit in ('kg', 'kg m')])
 
 
-def tangent(direction):
-    """Return two orthonormal vectors (3, 2) across a unit vector."""
+def tangent(direction: np.ndarray) -> np.ndarray:
+    """
+    Return two orthonormal vectors (3, 2) across a unit vector.
+
+    direction : (3,)
+    """
     Q, _ = np.linalg.qr(np.column_stack([direction, np.eye(3)[:, np.argsort(np.abs(direction))]]))
     return Q[:, 1:3]
 

@@ -1,26 +1,30 @@
 """
 Known parameters: values that need not be estimated, exact or with their uncertainty.
 
-What is known replaces the robot description's prior: nominal value and prior standard deviation of the Parameter.
-The estimators that hear priors (ridge, and the consistent estimate) then keep it, and whatever
-is grouped with it gets the rest: for an exact value that is the same as moving its columns to the
-measured side.
+What is known replaces the robot description's prior: nominal value and prior standard deviation of
+the Parameter.  The estimators that use priors (ridge, and the consistent estimate) then keep it,
+and whatever is grouped with it gets the remainder: for an exact value that is the same as
+subtracting its columns from the measured torque.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
+from ..dynamics.inertial_parameters import Parameter
 from ..errors import ConfigError
 
 EXACT = 1e-6  # of the physical scale: the prior standard deviation of what is taken as exact
 
 
-def with_known(parameters, lines):
+def with_known(parameters: Sequence[Parameter], lines: Sequence[str]) -> tuple[Parameter, ...]:
     """
     Return the Parameters (tuple) with what the ``lines`` say.
 
     Each line is ``NAME``, ``NAME VALUE`` or ``NAME VALUE STANDARD_DEVIATION``; NAME is a parameter
     (Izz3, fv2), a link (all ten as described) or a joint (its friction, none); without VALUE the
     description holds.
+    parameters : (p,) before
+    ConfigError where a line cannot be read or names nothing.
     """
     out = list(parameters)
     for line in lines:
@@ -48,6 +52,10 @@ def with_known(parameters, lines):
     return tuple(out)
 
 
-def is_known(parameter):
-    """Return whether a Parameter is taken as exact."""
+def is_known(parameter: Parameter) -> bool:
+    """
+    Return whether a Parameter is taken as exact.
+
+    parameter : any
+    """
     return parameter.prior_sd <= 2.0 * EXACT * parameter.scale

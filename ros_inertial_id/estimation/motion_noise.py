@@ -7,12 +7,15 @@ are.  Drawn and sent through the same filter it becomes torque errors e, whose s
 covariance that belongs between the bread of the sandwich (White 1980).
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
-from .problem import effective_standard_deviation
-from .residuals import autocovariance, correlation_time
+from .base_parameters import BaseParameters
+from .problem import effective_standard_deviation, Estimate, Problem
+from .residuals import autocovariance, correlation_time, Residuals
+from ..dynamics.regressor import RegressorBlock
 
 LEAST = 0.02  # share of the residual's variance that is left to the torque at least
 
@@ -25,37 +28,50 @@ class MotionNoise:
     scores : group -> (b, R) of sum W' e; covariances : group -> (L,) autocovariance of e
     """
 
-    scores: dict
-    covariances: dict
+    scores: dict[str, np.ndarray]
+    covariances: dict[str, np.ndarray]
 
-    def correlation(self, residuals):
-        """Return group -> correlation of what is left of Residuals without this noise [rows]."""
+    def correlation(self, residuals: Residuals) -> dict[str, float]:
+        """
+        Return group -> correlation of what is left of Residuals without this noise [rows].
+
+        residuals : of the same data
+        """
         out = residuals.correlation()
         for name, own in self.covariances.items():
             total, pairs = residuals.covariances[name]
             whole = total / pairs
-            rest = whole - np.pad(own, (0, max(0, len(whole) - len(own))))[:len(whole)]
-            if rest[0] <= LEAST * whole[0]:
+            padded = np.pad(own, (0, max(0, len(whole) - len(own))))
+            remaining = whole - padded[:len(whole)]
+            if remaining[0] <= LEAST * whole[0]:
                 out[name] = LEAST
             else:
-                out[name] = correlation_time(rest / rest[0]) * float(rest[0] / whole[0])
+                share = float(remaining[0] / whole[0])
+                out[name] = correlation_time(remaining / remaining[0]) * share
         return out
 
-    def errors(self, problem, estimate):
-        """Return H (b, R): errors of the base parameters by R independent ones of unit size."""
+    def errors(self, problem: Problem, estimate: Estimate) -> np.ndarray:
+        """
+        Return H (b, R): errors of the base parameters by R independent ones of unit size.
+
+        problem : of the same data; estimate : of it
+        """
         standard_deviation = effective_standard_deviation(problem, estimate.standard_deviation)
-        scores = sum(s / standard_deviation[name] ** 2 for name, s in self.scores.items())
+        scores = np.sum([s / standard_deviation[name] ** 2 for name, s in self.scores.items()], 0)
         return estimate.cov_params @ scores / np.sqrt(scores.shape[1])
 
 
-def motion_noise(pairs, base):
+def motion_noise(pairs: Iterable[tuple[RegressorBlock, dict[str, np.ndarray], int]],
+                 base: BaseParameters) -> MotionNoise | None:
     """
     Return the MotionNoise of (RegressorBlock, group -> errors (B, R), times each counts).
 
     base : BaseParameters of the columns of the blocks.  None where there are no pairs.
+    pairs : such triples, in order of time
     """
     place = base.places()
-    scores, sums = {}, {}
+    scores: dict[str, np.ndarray] = {}
+    sums: dict[str, tuple[np.ndarray, ...]] = {}
     for block, errors, times in pairs:
         for group in block.groups:
             e = errors[group.name]

@@ -1,33 +1,39 @@
 """
-Shapes: the constants inside a friction law that are not linear, one per joint.
+Nonlinear parameters: the constants inside a friction law that are not linear, one per joint.
 
-Columns for every constant tried are folded together with the others, so a choice needs no second
-look at the data: separable least squares over a grid (Golub and Pereyra 1973), joint by joint and
-repeated until nothing changes.  ``refine_shapes`` then leaves the grid and says how sure it is:
-between the constants tried a column is their cubic interpolation over the logarithm, so that this
-too is done on what was folded; without a grid it reads the data again.
+Columns for every constant tried are accumulated together with the others, so a choice needs no
+second look at the data: separable least squares over a grid (Golub and Pereyra 1973), joint by
+joint and repeated until nothing changes.  ``refine_nonlinear`` then leaves the grid and gives
+standard errors: between the constants tried a column is their cubic interpolation over the
+logarithm, so that this too is done on R factors; without a grid it reads the data again.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
+from .base_parameters import BaseParameters
 from .estimators import ridge
-from .problem import effective_standard_deviation, group_standard_deviation, Problem
+from .problem import effective_standard_deviation, Estimate, group_standard_deviation, Problem
 from .r_factors import RFactors
 from ..dynamics.inertial_parameters import Parameter
 
 SWEEPS = 10
 PASSES = 8       # over the data, while refining
-STEP = 0.01      # of the logarithm of a shape, for its derivative
-SETTLED = 1e-3   # of the logarithm: a thousandth of the shape
+STEP = 0.01      # of the logarithm of a nonlinear parameter, for its derivative
+SETTLED = 1e-3   # of the logarithm: a thousandth of the parameter
 REACH = 2.3      # of the logarithm: a factor of ten from the grid's choice
 
 
-def alternatives(parameters):
-    """Return {name: [column, ...]} of parameters that stand more than once, by shape."""
-    columns = {}
+def alternatives(parameters: Sequence[Parameter]) -> dict[str, list[int]]:
+    """
+    Return {name: [column, ...]} of parameters that differ in their nonlinear parameter alone.
+
+    parameters : (p,) of the columns
+    """
+    columns: dict[str, list[int]] = {}
     for k, parameter in enumerate(parameters):
         columns.setdefault(parameter.name, []).append(k)
     return {name: ks for name, ks in columns.items() if len(ks) > 1}
@@ -41,13 +47,14 @@ def one_alternative(parameters: Sequence[Parameter]) -> tuple[Parameter, ...]:
     return tuple(p for k, p in enumerate(parameters) if k not in drop)
 
 
-def choose_nonlinear(factors, base, choices, parameters):
+def choose_nonlinear(factors: RFactors, base: BaseParameters, choices: Mapping[str, Sequence[int]],
+                     parameters: Sequence[Parameter]) -> dict[str, int]:
     """
     Return {name: chosen index into ``choices[name]``}.
 
-    information : about the b base columns, then the further alternatives
-    choices : name -> information columns of the alternatives, the first one a base column
-    parameters : Parameter of every information column
+    factors : RFactors about the b base columns, then the further alternatives
+    choices : name -> columns of the R factors of the alternatives, the first one a base column
+    parameters : Parameter of every one of these columns
     """
     picked = {name: 0 for name in choices}
     for _ in range(SWEEPS):
@@ -66,7 +73,7 @@ def choose_nonlinear(factors, base, choices, parameters):
 
 def _best(factors, beta, columns, choice, parameters):
     """
-    Return the alternative that leaves least, the joint's other friction free, the rest held.
+    Return the alternative that leaves least, the joint's other friction free, all else held.
 
     Friction of a joint without rows of its own (a dependent joint of a closed loop) shows in all.
     """
@@ -74,24 +81,23 @@ def _best(factors, beta, columns, choice, parameters):
     groups = factors.groups
     groups = [groups[owner]] if owner in groups else list(groups.values())
     size = factors.size
-    W, rest = [], []
+    W, residual = [], []
     for group in groups:
-        spread = group.equations(size)
-        W.append(spread)
-        rest.append(group.R[:, -2])
-    W, rest, free = np.vstack(W), np.concatenate(rest), []
+        W.append(group.equations(size))
+        residual.append(group.R[:, -2])
+    W, residual, free = np.vstack(W), np.concatenate(residual), []
     for column, value in zip(columns, beta):
         if column in choice:
             continue
         if parameters[column].law and parameters[column].owner == owner:
             free.append(column)
         else:
-            rest = rest - W[:, column] * value
+            residual = residual - W[:, column] * value
     left = []
     for column in choice:
         A = W[:, free + [column]]
-        solution, *_ = np.linalg.lstsq(A, rest, rcond=None)
-        left.append(np.linalg.norm(rest - A @ solution))
+        solution, *_ = np.linalg.lstsq(A, residual, rcond=None)
+        left.append(np.linalg.norm(residual - A @ solution))
     return int(np.argmin(left))
 
 
@@ -100,82 +106,100 @@ class Grid:
     """
     The columns for all constants tried.
 
-    information : about the b base columns, then the further alternatives; choices : name ->
+    factors : about the b base columns, then the further alternatives; choices : name ->
     its columns there; parameters : Parameter of every column
     """
 
-    factors: object
-    choices: dict
-    parameters: tuple
+    factors: RFactors
+    choices: Mapping[str, Sequence[int]]
+    parameters: tuple[Parameter, ...]
 
-    def logarithms(self, name):
-        """Return the logarithms of the constants tried for a coefficient, increasing."""
-        return np.log([self.parameters[k].nonlinear for k in self.choices[name]])
+    def logarithms(self, name: str) -> np.ndarray:
+        """
+        Return the logarithms of the constants tried for a coefficient, increasing.
 
-    def weights(self, name, logarithm):
-        """Return (p,) what the column at exp(logarithm) is of the columns of the grid."""
+        name : of the coefficient
+        """
+        return np.log([self.parameters[k].nonlinear or 0.0 for k in self.choices[name]])
+
+    def weights(self, name: str, logarithm: float) -> np.ndarray:
+        """
+        Return (p,) what the column at exp(logarithm) is of the columns of the grid.
+
+        name : of the coefficient; logarithm : of the constant between those tried
+        """
         nodes = self.logarithms(name)
         first = int(np.clip(np.searchsorted(nodes, logarithm) - 2, 0, max(0, len(nodes) - 4)))
         near = np.arange(first, min(first + 4, len(nodes)))
         out = np.zeros(self.factors.size)
-        for k in near:  # Lagrange
+        for k in map(int, near):  # Lagrange
             others = nodes[near[near != k]]
             out[self.choices[name][k]] = np.prod((logarithm - others) / (nodes[k] - others))
         return out
 
-    def columns(self, base):
-        """Return T (p, b): the columns of base parameters with shapes between those tried."""
+    def columns(self, base: BaseParameters) -> np.ndarray:
+        """
+        Return T (p, b): the columns of base parameters with constants between those tried.
+
+        base : with b base parameters
+        """
         T = np.eye(self.factors.size)[:, :len(base)]
         for name, own in self.choices.items():
-            shape = base.parameters[base.independent[own[0]]].nonlinear
-            T[:, own[0]] = self.weights(name, np.log(shape))
+            constant = base.parameters[base.independent[own[0]]].nonlinear
+            T[:, own[0]] = self.weights(name, np.log(constant))
         return T
 
 
 @dataclass(frozen=True)
 class RefinedNonlinear:
     """
-    Shape constants off the grid.
+    Nonlinear parameters off the grid.
 
-    base, information : with the refined columns
+    base, factors : with the refined columns
     values : name of the coefficient -> {value, standard_error}; the error is None where the data
         do not bound the constant (its column is collinear with others)
-    inflation : (b, b) what not knowing the shapes adds to the covariance of base parameters
+    inflation : (b, b) what not knowing the constants adds to the covariance of base parameters
     passes : how often the data were read
     """
 
-    base: object
-    factors: object
-    values: dict
+    base: BaseParameters
+    factors: RFactors
+    values: dict[str, dict[str, Any]]
     inflation: np.ndarray
     passes: int
 
-    def inflate(self, estimate):
-        """Return an Estimate that knows the shapes no better than they are known."""
+    def inflate(self, estimate: Estimate) -> Estimate:
+        """
+        Return an Estimate with the uncertainty of the nonlinear parameters in its errors.
+
+        estimate : of the same base parameters
+        """
         covariance = estimate.cov_params + self.inflation
         extra = np.diag(self.inflation)
         return replace(estimate, cov_params=covariance, bse=np.sqrt(np.diag(covariance)),
                        data_bse=np.sqrt(estimate.data_bse ** 2 + extra))
 
 
-def refine_nonlinear(problem, standard_deviation, laws=None):
+def refine_nonlinear(problem: Problem, standard_deviation: Mapping[str, float],
+                     laws: Collection[str] | None = None) -> RefinedNonlinear:
     """
-    Return the RefinedShapes near those of ``problem.base``, by Gauss-Newton over all at once.
+    Return the RefinedNonlinear near those of ``problem.base``, by Gauss-Newton over all at once.
 
-    Every pass needs the columns at the shapes and a step beside them, from ``problem.grid`` or by
-    reading the data again; the derivative by the logarithm of a shape is one more column
-    (Kaufman 1975), so standard errors are of shapes and coefficients together.
+    Every pass needs the columns at the constants and a step beside them, from ``problem.grid`` or
+    by reading the data again; the derivative by the logarithm of a constant is one more column
+    (Kaufman 1975), so standard errors are of constants and coefficients together.
 
     problem : with ``grid`` or ``read``
-    deviation : group -> standard deviation of its rows, to start with
-    laws : names of those to refine, default all that have a shape
+    standard_deviation : group -> of its rows, to start with
+    laws : names of those to refine, default all that have such a constant
     """
     base = problem.base
     places = [i for i, k in enumerate(base.independent) if base.parameters[k].nonlinear
               and (laws is None or base.parameters[k].law in laws)]
     start = np.log([base.parameters[base.independent[i]].nonlinear for i in places])
     low, high = _reach(problem, places, start)
-    current, best, length = start.copy(), None, 1.0
+    current, length = start.copy(), 1.0
+    best: Any = None
     for passes in range(1, PASSES + 1):
         factors, A, b = _with_slopes(problem, places, current)
         beta, move, _, cost = _gauss_newton(base, A, b, standard_deviation, problem, places)
@@ -187,25 +211,25 @@ def refine_nonlinear(problem, standard_deviation, laws=None):
             break
         current = np.clip(best[1] + length * best[2], low, high)
     _, current, _, factors, A, b, beta = best
-    # A wrong shape leaves more than noise: errors by what the last one leaves.
+    # A wrong constant leaves more than noise: errors by what the last one leaves.
     standard_deviation = group_standard_deviation(
         replace(problem, factors=factors.select(np.arange(len(base)))), beta)
     covariance = _gauss_newton(base, A, b, standard_deviation, problem, places)[2]
-    size, shapes = len(base), {}
+    size, values = len(base), {}
     for n, i in enumerate(places):
         error = float(np.sqrt(covariance[size + n, size + n]))
         bounded = error < 1.0 and low[n] < current[n] < high[n]
         value = float(np.exp(current[n]))
-        shapes[base.parameters[base.independent[i]].name] = {
+        values[base.parameters[base.independent[i]].name] = {
             'value': value, 'standard_error': value * error if bounded else None}
     across = covariance[:size, size:]
     inflation = across @ np.linalg.pinv(covariance[size:, size:]) @ across.T
-    return RefinedNonlinear(_reshaped(base, places, current), factors.select(np.arange(size)),
-                         shapes, (inflation + inflation.T) / 2, passes)
+    return RefinedNonlinear(_at(base, places, current), factors.select(np.arange(size)),
+                            values, (inflation + inflation.T) / 2, passes)
 
 
 def _reach(problem, places, start):
-    """Return the bounds (s,) of the logarithms: a shape that the data do not bound runs away."""
+    """Return bounds (s,) of the logarithms: a constant that the data do not bound runs away."""
     if problem.grid is None:
         return start - REACH, start + REACH
     names = [problem.base.parameters[problem.base.independent[i]].name for i in places]
@@ -213,8 +237,8 @@ def _reach(problem, places, start):
     return (np.array([g[0] for g in grids]), np.array([g[-1] for g in grids]))
 
 
-def _reshaped(base, places, logarithms):
-    """Return the BaseParameters with other shape constants."""
+def _at(base, places, logarithms):
+    """Return the BaseParameters with other nonlinear parameters."""
     parameters = list(base.parameters)
     for i, value in zip(places, logarithms):
         k = base.independent[i]
@@ -223,8 +247,8 @@ def _reshaped(base, places, logarithms):
 
 
 def _with_slopes(problem, places, logarithms):
-    """Return Information about [base, column at shape + STEP, - STEP], and its groups' A, b."""
-    base = _reshaped(problem.base, places, logarithms)
+    """Return RFactors about [base, column at constant + STEP, - STEP], and its groups' A, b."""
+    base = _at(problem.base, places, logarithms)
     size, columns = len(base), list(base.parameters)
     for i, value in zip(places, logarithms):
         chosen = base.parameters[base.independent[i]]
@@ -247,7 +271,7 @@ def _with_slopes(problem, places, logarithms):
 
 
 def _from_grid(grid, base, places, logarithms):
-    """Return what folding the columns would give, from the columns of the grid."""
+    """Return what accumulating the columns would give, from the columns of the grid."""
     T = [grid.columns(base)]
     for i, value in zip(places, logarithms):
         name = base.parameters[base.independent[i]].name
@@ -268,9 +292,9 @@ def _gauss_newton(base, A, b, standard_deviation, problem, places):
     whole = rows * np.concatenate([scale, np.ones(len(places))])
     U, s, Vt = np.linalg.svd(whole, full_matrices=False)
     inverse = np.where(s > 1e-9 * s[0], 1.0 / np.maximum(s, 1e-300), 0.0)
-    rest = target - rows[:, :size] @ beta
-    move = (Vt.T * inverse) @ (U.T @ rest)
-    # Directions without data keep the width of the prior, or of a shape known to a factor e.
+    residual = target - rows[:, :size] @ beta
+    move = (Vt.T * inverse) @ (U.T @ residual)
+    # Directions without data keep the prior, or a constant known to a factor e.
     half = Vt.T * np.minimum(np.where(inverse > 0.0, inverse, np.inf), 1e3)
     half = half * np.concatenate([scale, np.ones(len(places))])[:, None]
-    return beta, move[size:], half @ half.T, float(rest @ rest)
+    return beta, move[size:], half @ half.T, float(residual @ residual)

@@ -6,10 +6,13 @@ columns and its torque is what the model of the bare arm leaves over.  The uncer
 is not forgotten: cov = (A'A)^-1 + H cov_arm H', with H = (A'A)^-1 A'B, B the arm's rows.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from .r_factors import RFactors
 from ..dynamics.inertial_parameters import inertia_tensor, SYMBOLS
 from ..errors import EstimationError
 
@@ -28,8 +31,8 @@ class Payload:
     mass_error, center_of_mass_error, inertia_error : standard errors of the same shapes
     parameters (10,), cov_params (10, 10) : about the link's joint frame
     determined : symbol -> whether the data bound the parameter at all
-    deviation : group -> standard deviation of the residual; relative_percent : of the torque
-        that the bare arm's model leaves, how much the load does not explain [%]
+    standard_deviation : group -> of the residual; relative_percent : relative residual (RMS) of
+        the torque that the bare arm's model leaves [%]
     """
 
     link: str
@@ -42,11 +45,11 @@ class Payload:
     inertia_error: np.ndarray
     parameters: np.ndarray
     cov_params: np.ndarray
-    determined: dict
-    standard_deviation: dict
+    determined: dict[str, bool]
+    standard_deviation: dict[str, float]
     relative_percent: float
 
-    def to_dict(self):
+    def to_dict(self) -> dict[str, Any]:
         """Return plain values with their units, for JSON and YAML."""
         return {'link': self.link, 'frame': self.frame,
                 'mass': {'value': self.mass, 'standard_error': self.mass_error, 'unit': 'kg'},
@@ -57,11 +60,12 @@ class Payload:
                 'determined': self.determined, 'relative_percent': self.relative_percent}
 
 
-def solve_payload(factors, cov_arm, correlation):
+def solve_payload(factors: RFactors, cov_arm: np.ndarray, correlation: Mapping[str, float]
+                  ) -> tuple[np.ndarray, np.ndarray, dict[str, float], float]:
     """
-    Return (parameters (10,), covariance (10, 10), deviation, relative residual) of a load.
+    Return parameters (10,), covariance (10, 10), standard deviations and relative residual [%].
 
-    information : about [10 load columns, b arm columns], y what the bare arm's model leaves
+    factors : RFactors about [10 load columns, b arm columns], y what the bare arm's model leaves
     cov_arm : (b, b) of the arm's base parameters; correlation : group -> autocorrelation time
     """
     standard_deviation = dict.fromkeys(factors.groups, 1.0)
@@ -100,11 +104,16 @@ def _stack(factors, standard_deviation, correlation):
     return rows[:, :10], np.concatenate(target), rows[:, 10:]
 
 
-def describe_payload(link, frame, placement, pi, covariance, standard_deviation, relative):
+def describe_payload(names: tuple[str, str], placement: np.ndarray, pi: np.ndarray,
+                     covariance: np.ndarray, standard_deviation: dict[str, float],
+                     relative: float) -> Payload:
     """
     Return the Payload of ten parameters about a link's joint frame.
 
-    placement : (4, 4) of ``frame`` in the joint frame
+    names : the link and the frame of the result; placement : (4, 4) of that frame in the joint
+        frame [m]
+    pi (10,), covariance (10, 10), standard_deviation, relative [%] : of ``solve_payload``
+    EstimationError where no mass is significant.
     """
     if pi[0] <= 0.0 or pi[0] < 2.0 * np.sqrt(covariance[0, 0]):
         raise EstimationError('no payload is seen',
@@ -125,6 +134,6 @@ def describe_payload(link, frame, placement, pi, covariance, standard_deviation,
     error = np.sqrt(np.diag(J @ covariance @ J.T))
     limits = pi[0] * np.array([1.0] + [SIZE] * 3 + [SIZE ** 2] * 6)
     bounded = np.sqrt(np.diag(covariance)) < limits
-    return Payload(link, frame, float(value[0]), value[1:4], value[4:].reshape(3, 3),
+    return Payload(*names, float(value[0]), value[1:4], value[4:].reshape(3, 3),
                    float(error[0]), error[1:4], error[4:].reshape(3, 3), pi, covariance,
                    dict(zip(SYMBOLS, bounded.tolist())), standard_deviation, relative)

@@ -2,6 +2,7 @@
 A payload as a link of the URDF: the given text with one link and one fixed joint more.
 """
 
+from collections.abc import Sequence
 import xml.etree.ElementTree as ET
 
 import numpy as np
@@ -10,12 +11,14 @@ from ..dynamics.inertial_parameters import inertia_tensor, pseudo_inertia
 from ..errors import EstimationError, RobotModelError
 
 
-def urdf_with_payload(urdf, frame, parameters, name='payload'):
+def urdf_with_payload(urdf: str, frame: str, parameters: np.ndarray | Sequence[float],
+                      name: str = 'payload') -> str:
     """
     Return the URDF text with a link ``name`` fixed to the link ``frame``.
 
     parameters : (10,) of the payload about and along that frame
     EstimationError when no body has them; RobotModelError without such a link.
+    urdf : text of the arm without the payload
     """
     links = [link.get('name') for link in ET.fromstring(urdf).findall('link')]
     if frame not in links:

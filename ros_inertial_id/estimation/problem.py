@@ -2,13 +2,16 @@
 The problem every estimator is given, the estimate it returns, and what they all share.
 """
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Callable
+from typing import Any, Callable
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from .r_factors import triangle
+from .base_parameters import BaseParameters
+from .r_factors import RFactors, triangle
+from ..dynamics.regressor import RegressorBlock
 from ..errors import EstimationError
 
 
@@ -17,21 +20,21 @@ class Problem:
     """
     What every estimator gets.
 
-    information : about the b base columns; base : BaseParameters
-    correlation : group -> how many successive rows carry one row's worth of news (>= 1)
+    factors : RFactors about the b base columns; base : BaseParameters
+    correlation : group -> how many successive rows carry one independent row's worth (>= 1)
     read : read(parameters) -> the RegressorBlocks of the training data once more, their columns
         ``parameters``; for estimators that reweigh samples
-    grid : of shapes.Grid, the columns for all shape constants tried
+    grid : nonlinear_parameters.Grid, the columns for all nonlinear parameters tried
     instruments : instruments(parameters) -> pairs of such a block and one of the same samples
         whose motion is free of the noise of the first
     """
 
-    factors: object
-    base: object
-    correlation: dict
-    read: Callable = None
-    instruments: Callable = None
-    grid: object = None
+    factors: RFactors
+    base: BaseParameters
+    correlation: Mapping[str, float]
+    read: Callable[..., Iterable[RegressorBlock]] | None = None
+    instruments: Callable[..., Iterable[tuple[RegressorBlock, RegressorBlock]]] | None = None
+    grid: Any = None
 
 
 @dataclass(frozen=True)
@@ -40,13 +43,13 @@ class Estimate:
     Base parameters as determined.
 
     params : (b,); cov_params : (b, b) covariance; bse : (b,) standard errors
-    data_bse : (b,) standard errors of the data alone, inf where they say nothing
+    data_bse : (b,) standard errors of the data alone, inf where they are uninformative
     determined : (b,) bool, whether the data alone say more than the prior before them
-    deviation : group -> standard deviation of its residual [unit of the group]
+    standard_deviation : group -> of its residual [unit of the group]
     correlation : as used; condition_number : of the weighted base regressor (unscaled columns)
     rank : number of directions in which the data alone say more than the prior before them
     system : (A (b, b), target (b,)) of whitened rows that say what the data do, None where those
-        of the information are the ones that were solved
+        of the R factors are the ones that were solved
     """
 
     params: np.ndarray
@@ -54,15 +57,19 @@ class Estimate:
     bse: np.ndarray
     data_bse: np.ndarray
     determined: np.ndarray
-    standard_deviation: dict
-    correlation: dict
+    standard_deviation: dict[str, float]
+    correlation: dict[str, float]
     condition_number: float
     rank: int
-    system: tuple = None
+    system: tuple[np.ndarray, np.ndarray] | None = None
 
 
-def two_step(problem):
-    """Return (params (b,), deviation) of least squares weighted by its own residuals."""
+def two_step(problem: Problem) -> tuple[np.ndarray, dict[str, float]]:
+    """
+    Return (params (b,), standard deviations) of least squares weighted by its own residuals.
+
+    problem : any
+    """
     beta = solve(problem.factors.system(), problem.base)
     standard_deviation = group_standard_deviation(problem, beta)
     for _ in range(2):
@@ -71,8 +78,13 @@ def two_step(problem):
     return beta, standard_deviation
 
 
-def group_standard_deviation(problem, beta):
-    """Return the residual standard deviation per group; parameters shared out evenly."""
+def group_standard_deviation(problem: Problem, beta: np.ndarray) -> dict[str, float]:
+    """
+    Return the residual standard deviation per group; parameters shared out evenly.
+
+    problem : any; beta : (b,) base parameters
+    EstimationError where a group has fewer rows than parameters.
+    """
     groups = problem.factors.groups
     share = len(beta) / len(groups)
     out, exact = {}, 0.0
@@ -84,16 +96,26 @@ def group_standard_deviation(problem, beta):
         exact = max(exact, 1e-12 * group.target() / np.sqrt(group.rows))
     # Exact rows (simulations, an axis at rest) must not outweigh all others beyond reason.
     floor = max(exact, 1e-6 * max(out.values()), 1e-300)
-    return {name: float(max(standard_deviation, floor)) for name, standard_deviation in out.items()}
+    return {name: float(max(own, floor)) for name, own in out.items()}
 
 
-def effective_standard_deviation(problem, standard_deviation):
-    """Return group -> deviation of its rows as if they were independent: fewer, or noisier."""
-    return {name: d * np.sqrt(problem.correlation.get(name, 1.0)) for name, d in standard_deviation.items()}
+def effective_standard_deviation(problem: Problem,
+                                 standard_deviation: Mapping[str, float]) -> dict[str, float]:
+    """
+    Return group -> standard deviation of its rows as if they were independent: fewer, or noisier.
+
+    problem : whose rows are correlated; standard_deviation : group -> of its rows
+    """
+    return {name: d * np.sqrt(problem.correlation.get(name, 1.0))
+            for name, d in standard_deviation.items()}
 
 
-def solve(system, base):
-    """Return the least squares solution, of minimum change from nominal where it is free."""
+def solve(system: tuple[np.ndarray, np.ndarray, float], base: BaseParameters) -> np.ndarray:
+    """
+    Return the least squares solution, of minimum change from nominal where it is free.
+
+    system : of ``RFactors.system``; base : with nominal values and prior
+    """
     A, b, _ = system
     scale = np.sqrt(np.diag(base.prior_covariance()))
     nominal = base.nominal()
@@ -101,21 +123,34 @@ def solve(system, base):
     return nominal + scale * change
 
 
-def least_squares(A, b):
-    """Return the least squares solution of rows of full rank."""
+def least_squares(A: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """
+    Return the least squares solution of rows of full rank.
+
+    A : (m, p) of rank p; b : (m,)
+    """
     R = triangle(np.asfortranarray(np.column_stack([A, b])))
     return solve_triangular(R[:-1, :-1], R[:-1, -1])
 
 
-def prior_rows(base):
-    """Return (A, b) of the rows L^-1 (beta - nominal) = 0, with L L' = spread."""
+def prior_rows(base: BaseParameters) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Return (A, b) of the rows L^-1 (beta - nominal) = 0, with L L' the prior covariance.
+
+    base : with nominal values and prior
+    """
     factor = np.linalg.cholesky(base.prior_covariance())
     inverse = solve_triangular(factor, np.eye(len(base)), lower=True)
     return inverse, inverse @ base.nominal()
 
 
-def finish(problem, beta, standard_deviation, prior):
-    """Return the Estimate of params found with these weights, ``prior`` rows or None."""
+def finish(problem: Problem, beta: np.ndarray, standard_deviation: Mapping[str, float],
+           prior: tuple[np.ndarray, np.ndarray] | None) -> Estimate:
+    """
+    Return the Estimate of params found with these weights, ``prior`` rows or None.
+
+    problem : that was solved; beta : (b,); standard_deviation : group -> of its rows
+    """
     A, _, _ = problem.factors.system(effective_standard_deviation(problem, standard_deviation))
     factor = np.linalg.cholesky(problem.base.prior_covariance())
     # Columns whitened by the prior: a singular value s is a direction known to 1/s of it.
@@ -129,8 +164,8 @@ def finish(problem, beta, standard_deviation, prior):
         kept = 1.0 / np.sqrt(s ** 2 + 1.0)
     half = (factor @ Vt.T) * kept
     covariance = half @ half.T
-    spread = np.sqrt(np.diag(problem.base.prior_covariance()))
+    prior_sd = np.sqrt(np.diag(problem.base.prior_covariance()))
     weighted_rows = problem.factors.system(standard_deviation)[0]
     return Estimate(beta, covariance, np.sqrt(np.diag(covariance)), data_bse,
-                    data_bse < spread, standard_deviation, dict(problem.correlation),
+                    data_bse < prior_sd, dict(standard_deviation), dict(problem.correlation),
                     float(np.linalg.cond(weighted_rows)), int((s > 1.0).sum()))

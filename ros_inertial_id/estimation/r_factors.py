@@ -1,30 +1,40 @@
 """
-Information: all that least squares will ever ask of the data, in a few small triangles.
+R factors (square-root information): all that least squares needs of the data.
 
-The rows of each group (joint) are folded, block by block, into the upper triangle R of a QR
+The rows of each group (joint) are accumulated, block by block, in the upper triangular R of a QR
 factorisation of ``[W, y, y_raw]`` (sequential TSQR; Golub and Van Loan 2013, 6.5): R'R is the sum
-of outer products, at the accuracy of QR and not of the normal equations.  From the triangles come
+of outer products, at the accuracy of QR and not of the normal equations.  From the R factors come
 ordinary and weighted solutions, residuals of any candidate, covariance and condition number;
-triangles of other bags, segments or processes merge by one more QR.
+those of other bags, segments or processes merge by one more QR.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
+import logging
+from typing import Any, ContextManager
 
 import numpy as np
 from scipy.linalg import lapack
-from threadpoolctl import ThreadpoolController
+
+from ..dynamics.regressor import RegressorBlock
+
+try:
+    from threadpoolctl import ThreadpoolController
+except ImportError:  # it has no rosdep key: without it BLAS takes the threads it likes
+    ThreadpoolController = None
+    logging.getLogger(__name__).debug('threadpoolctl is not installed: BLAS threads not limited')
 
 PANEL = 8  # columns that dtpqrt reduces at once: fastest from 4 to 16 for triangles of 20 to 100
-_THREADS = ThreadpoolController()
+_THREADS = ThreadpoolController() if ThreadpoolController else None
 
 
-def one_thread():
+def one_thread() -> ContextManager[Any]:
     """Return a context in which BLAS uses one thread: tall-skinny products lose with more."""
-    return _THREADS.limit(limits=1, user_api='blas')
+    return nullcontext() if _THREADS is None else _THREADS.limit(limits=1, user_api='blas')
 
 
-def triangle(rows, R=None):
+def triangle(rows: np.ndarray, R: np.ndarray | None = None) -> np.ndarray:
     """
     Return the upper triangle (k, k) of the QR factorisation of [R; rows].
 
@@ -41,15 +51,19 @@ def triangle(rows, R=None):
 
 @dataclass
 class GroupFactor:
-    """columns (k,) of one row group; R (k + 2, k + 2) of [W, y, y_raw]; number of rows folded."""
+    """columns (k,) of one row group; R (k + 2, k + 2) of [W, y, y_raw]; rows accumulated."""
 
     unit: str
     columns: np.ndarray
     R: np.ndarray
     rows: int = 0
 
-    def residual(self, x, raw=False):
-        """Return the norm of y - W x over all rows folded (y_raw instead of y with ``raw``)."""
+    def residual(self, x: np.ndarray, raw: bool = False) -> float:
+        """
+        Return the norm of y - W x over all rows (y_raw instead of y with ``raw``).
+
+        x : (p,) parameters
+        """
         target = self.R[:, -1 if raw else -2]
         return float(np.linalg.norm(target - self.R[:, :-2] @ x[self.columns]))
 
@@ -59,26 +73,31 @@ class GroupFactor:
         out[:, self.columns] = self.R[:, :-2]
         return out
 
-    def target(self, raw=False):
-        """Return the norm of y (or y_raw) over all rows folded."""
+    def target(self, raw: bool = False) -> float:
+        """
+        Return the norm of y (or y_raw) over all rows.
+
+        raw : the torque as recorded
+        """
         return float(np.linalg.norm(self.R[:, -1 if raw else -2]))
 
 
 @dataclass
 class RFactors:
     """
-    The information of many rows about p columns.
+    What many rows say about p columns.
 
-    size : p; groups : name -> GroupInformation, whose ``columns`` index the p columns
+    size : p; groups : name -> GroupFactor, whose ``columns`` index the p columns
     """
 
     size: int
-    groups: dict = field(default_factory=dict)
+    groups: dict[str, GroupFactor] = field(default_factory=dict)
 
-    def accumulate(self, block, keep):
+    def accumulate(self, block: RegressorBlock, keep: np.ndarray) -> None:
         """
-        Fold a RegressorBlock in.
+        Take in the rows of a RegressorBlock.
 
+        block : of successive samples
         keep : (columns of the block's parameters,) -> index among the p columns, -1 to leave out
         """
         for group in block.groups:
@@ -96,8 +115,12 @@ class RFactors:
             old.R = triangle(rows.T, old.R)
             old.rows += len(group.y)
 
-    def merge(self, other):
-        """Return the Information of both, neither changed."""
+    def merge(self, other: 'RFactors') -> 'RFactors':
+        """
+        Return the RFactors of both, neither changed.
+
+        other : about the same p columns
+        """
         merged = RFactors(self.size, dict(self.groups))
         for name, theirs in other.groups.items():
             ours = merged.groups.get(name)
@@ -106,11 +129,11 @@ class RFactors:
                 continue
             R = triangle(theirs.R.copy(order='F'), ours.R)
             merged.groups[name] = GroupFactor(ours.unit, ours.columns, R,
-                                                   ours.rows + theirs.rows)
+                                              ours.rows + theirs.rows)
         return merged
 
-    def select(self, keep):
-        """Return the Information about the columns ``keep`` (indices) alone, in that order."""
+    def select(self, keep: np.ndarray | Sequence[int]) -> 'RFactors':
+        """Return the RFactors about the columns ``keep`` (indices) alone, in that order."""
         place = np.full(self.size, -1)
         place[np.asarray(keep, dtype=int)] = np.arange(len(keep))
         out = RFactors(len(keep))
@@ -121,22 +144,23 @@ class RFactors:
             out.groups[name] = GroupFactor(group.unit, new[chosen], R, group.rows)
         return out
 
-    def combine(self, T):
-        """Return the Information about columns that are combinations of ours, T (p, new)."""
+    def combine(self, T: np.ndarray) -> 'RFactors':
+        """Return the RFactors about columns that are combinations of ours, T (p, new)."""
         out = RFactors(T.shape[1])
         for name, group in self.groups.items():
             own = T[group.columns]
             new = np.flatnonzero(np.any(own, axis=0))
             rows = np.column_stack([group.R[:, :-2] @ own[:, new], group.R[:, -2:]])
             out.groups[name] = GroupFactor(group.unit, new,
-                                                triangle(np.asfortranarray(rows)), group.rows)
+                                           triangle(np.asfortranarray(rows)), group.rows)
         return out
 
-    def system(self, standard_deviation=None):
+    def system(self, standard_deviation: Mapping[str, float] | None = None
+               ) -> tuple[np.ndarray, np.ndarray, float]:
         """
         Return (A (p, p) upper triangular, b (p,), |residual outside A|) of the weighted rows.
 
-        deviation : name -> standard deviation of the group's rows; ones by default
+        standard_deviation : name -> standard deviation of the group's rows; ones by default
         """
         stack = []
         for name, group in self.groups.items():
@@ -147,8 +171,8 @@ class RFactors:
         R = triangle(np.asfortranarray(np.vstack(stack)))
         return R[:-1, :-1], R[:-1, -1], abs(R[-1, -1])
 
-    def rows(self):
-        """Return the number of rows folded, over all groups."""
+    def rows(self) -> int:
+        """Return the number of rows, over all groups."""
         return sum(group.rows for group in self.groups.values())
 
 

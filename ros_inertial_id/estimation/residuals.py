@@ -1,30 +1,38 @@
 """
-Residuals: what a model leaves unexplained, collected block by block.
+Residuals: measured minus predicted torque, collected block by block.
 
 From the residuals of successive samples comes their correlation: rows of a filtered signal are
 not independent, so they carry less than their number (integrated autocorrelation time; Geyer
 1992, initial positive sequence).
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+
+from ..dynamics.regressor import RegressorBlock
 
 
 @dataclass
 class Fit:
     """Sums of squares of residual and target per row group, against one target."""
 
-    samples: int = 0
-    residual: dict = field(default_factory=dict)
-    target: dict = field(default_factory=dict)
+    samples: float = 0
+    residual: dict[str, float] = field(default_factory=dict)
+    target: dict[str, float] = field(default_factory=dict)
 
-    def add(self, name, error, y):
-        """Add the residuals and targets (N,) of one group."""
+    def add(self, name: str, error: np.ndarray, y: np.ndarray) -> None:
+        """
+        Add the residuals and targets (N,) of one group.
+
+        name : of the group; error, y : [unit of the group]
+        """
         self.residual[name] = self.residual.get(name, 0.0) + float(error @ error)
         self.target[name] = self.target.get(name, 0.0) + float(y @ y)
 
-    def summary(self):
+    def summary(self) -> dict[str, Any]:
         """Return samples, rms per joint, rms over all, and relative residual [%]."""
         names = list(self.residual)
         count = max(1, self.samples)
@@ -41,9 +49,9 @@ class Residuals:
 
     filtered: Fit = field(default_factory=Fit)
     raw: Fit = field(default_factory=Fit)
-    covariances: dict = field(default_factory=dict)
+    covariances: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
 
-    def add(self, block, predicted):
+    def add(self, block: RegressorBlock, predicted: Mapping[str, np.ndarray]) -> None:
         """Add a RegressorBlock and its prediction (group name -> (B,))."""
         for fit in (self.filtered, self.raw):
             fit.samples += len(block.t)
@@ -53,7 +61,7 @@ class Residuals:
             self.raw.add(group.name, group.y_raw - predicted[group.name], group.y_raw)
             self._correlate(group.name, error)
 
-    def fade(self, share):
+    def fade(self, share: float) -> None:
         """Let what was added so far count only a share of what will be."""
         for fit in (self.filtered, self.raw):
             fit.samples *= share
@@ -72,7 +80,7 @@ class Residuals:
                                   np.pad(count, (0, longer - len(count)))
                                   + np.pad(pairs, (0, longer - size)))
 
-    def correlation(self):
+    def correlation(self) -> dict[str, float]:
         """Return group -> integrated autocorrelation time of its residual [samples], >= 1."""
         out = {}
         for name, (total, pairs) in self.covariances.items():
@@ -83,20 +91,28 @@ class Residuals:
             out[name] = correlation_time(covariance / covariance[0])
         return out
 
-    def summary(self):
+    def summary(self) -> dict[str, Any]:
         """Return both fits as the command line and the model file give them."""
         return {'filtered': self.filtered.summary(), 'raw': self.raw.summary()}
 
 
-def autocovariance(errors):
-    """Return sums (N,) of products at lags 0 to N - 1 of series (N, R), mean, and pairs (N,)."""
+def autocovariance(errors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Return sums (N,) of products at lags 0 to N - 1 of series (N, R), mean, and pairs (N,).
+
+    errors : (N, R), samples first
+    """
     size = len(errors)
     spectrum = np.abs(np.fft.rfft(errors, 2 * size, axis=0)) ** 2
     return np.fft.irfft(spectrum.mean(1))[:size], np.arange(size, 0, -1)
 
 
-def correlation_time(rho):
-    """Return the integrated autocorrelation time [samples], >= 1, of correlations (N,)."""
+def correlation_time(rho: np.ndarray) -> float:
+    """
+    Return the integrated autocorrelation time [samples], >= 1, of correlations (N,).
+
+    rho : (N,) from lag zero, where it is one
+    """
     even = len(rho) // 2 * 2
     sums = rho[0:even:2] + rho[1:even:2]
     stop = np.flatnonzero(sums <= 0.0)

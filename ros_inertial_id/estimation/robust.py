@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.stats import norm
 
-from .problem import finish, solve, two_step
+from .problem import Estimate, finish, Problem, solve, two_step
 from .r_factors import RFactors
 from .rows import weigh
 from ..errors import EstimationError
@@ -25,13 +25,14 @@ _SQUARE = (2.0 * norm.cdf(TUNING) - 1.0 - 2.0 * TUNING * norm.pdf(TUNING)
            + 2.0 * TUNING ** 2 * norm.sf(TUNING))
 
 
-def robust(problem):
+def robust(problem: Problem) -> Estimate:
     """
     Return Huber's M-estimate, each joint by its own robust deviation.
 
     Assumes most rows Gaussian with one variance per joint and some of them wild; regressors
     without error.  Reads the data again several times; of a Problem without ``read`` (segments
     left out) it returns the weighted estimate.
+    problem : with ``read``
     """
     beta, standard_deviation = two_step(problem)
     if problem.read is None:
@@ -40,7 +41,8 @@ def robust(problem):
              for name, group in problem.factors.groups.items()}  # exact data
     for _ in range(PASSES):
         factors, tallies = _reweigh(problem, beta, standard_deviation)
-        new = {name: max(standard_deviation[name] * np.sqrt(square / (rows * _SQUARE)), floor[name])
+        new = {name: max(standard_deviation[name] * np.sqrt(square / (rows * _SQUARE)),
+                         floor[name])
                for name, (square, _, rows) in tallies.items()}
         beta = solve(factors.system(new), problem.base)
         change = max(abs(new[name] / standard_deviation[name] - 1.0) for name in new)
@@ -54,12 +56,13 @@ def robust(problem):
     # sigma^2 mean(psi^2) / mean(psi')^2 instead of sigma^2: what the wild rows cost.
     loss = {name: np.sqrt(square / rows) / max(inside / rows, 1e-3)
             for name, (square, inside, rows) in tallies.items()}
-    estimate = finish(problem, beta, {n: standard_deviation[n] * loss[n] for n in standard_deviation}, None)
-    return replace(estimate, standard_deviation={n: float(d) for n, d in standard_deviation.items()})
+    estimate = finish(problem, beta, {n: d * loss[n] for n, d in standard_deviation.items()}, None)
+    return replace(estimate,
+                   standard_deviation={n: float(d) for n, d in standard_deviation.items()})
 
 
 def _reweigh(problem, beta, standard_deviation):
-    """Return the Information of rows by weight, and {group: [sum psi^2, rows inside, rows]}."""
+    """Return the RFactors of rows by weight, and {group: [sum psi^2, rows inside, rows]}."""
     base = problem.base
     keep = base.places()
     factors = RFactors(len(base))

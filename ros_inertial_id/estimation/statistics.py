@@ -1,56 +1,59 @@
 """
 Statistics of an estimate: intervals, what is essential, what spoils the condition, whiteness.
 
-Everything comes from the information's triangles and running sums; nothing reads the data again.
+Everything comes from the R factors and running sums; nothing reads the data again.
 """
+
+from typing import Any
 
 import numpy as np
 from scipy.stats import chi2
 from scipy.stats import f as fisher
-from scipy.stats import t as student
 
-from .problem import effective_standard_deviation
+from .problem import effective_standard_deviation, Estimate, Problem
+from .residuals import Residuals
 
 LAGS = 20
 DECISIVE = 0.5  # share of a parameter's variance that one direction has to explain (Belsley)
 
 
-def independent_rows(problem):
-    """Return how many rows' worth of news the data hold, after their correlation."""
+def independent_rows(problem: Problem) -> float:
+    """
+    Return how many independent rows the data are worth, after their correlation.
+
+    problem : with the correlation of its rows
+    """
     return sum(g.rows / problem.correlation.get(name, 1.0)
                for name, g in problem.factors.groups.items())
 
 
-def confidence_intervals(problem, estimate, confidence=0.95):
-    """Return (low, high), each (b,), of Student's t with the independent rows' freedom."""
-    free = max(1.0, independent_rows(problem) - len(estimate.params))
-    reach = student.ppf(0.5 + confidence / 2, free) * estimate.bse
-    return estimate.params - reach, estimate.params + reach
-
-
-def essential_parameters(problem, estimate, level=0.05):
+def essential_parameters(problem: Problem, estimate: Estimate,
+                         level: float = 0.05) -> dict[str, Any]:
     """
     Return {essential: (k,) places, left_out: list of {place, relative_percent, F, limit}}.
 
     The parameter with the largest relative error goes first, the others are fitted anew, and so
     on until an F-test of all that went against the full model rejects at ``level`` (Pham and
     Gautier 1991; Janot, Vandanjon and Gautier 2014).
+    problem : any; estimate : of it
     """
-    A, b, rest = problem.factors.system(effective_standard_deviation(problem, estimate.standard_deviation))
+    A, b, outside = problem.factors.system(
+        effective_standard_deviation(problem, estimate.standard_deviation))
     size = np.maximum(np.linalg.norm(A, axis=0), 1e-300)
     U, s, Vt = np.linalg.svd(A / size, full_matrices=False)
     inverse = 1.0 / np.maximum(s, 1e-12 * s[0])
     P, x = (Vt.T * inverse ** 2) @ Vt, (Vt.T * inverse) @ (U.T @ b)
     free = max(1.0, independent_rows(problem) - len(b))
     # Weighted by their own deviations, all rows leave about one each.
-    unexplained = (np.sum((b - A @ (x / size)) ** 2) + rest ** 2) / free
-    kept, left_out, added = list(range(len(b))), [], 0.0
+    variance = (np.sum((b - A @ (x / size)) ** 2) + outside ** 2) / free
+    kept, added = list(range(len(b))), 0.0
+    left_out: list[dict[str, Any]] = []
     while len(kept) > 1:
         error = np.sqrt(np.maximum(P[kept, kept], 1e-300))
         k = kept[int(np.argmax(error / np.maximum(np.abs(x[kept]), 1e-150)))]
         added += x[k] ** 2 / P[k, k]  # the residual without it, exactly (Gauss)
         gone = len(left_out) + 1
-        ratio = added / gone / max(unexplained, 1e-300)
+        ratio = added / gone / max(variance, 1e-300)
         limit = float(fisher.ppf(1.0 - level, gone, free))
         if ratio > limit:
             break
@@ -61,13 +64,14 @@ def essential_parameters(problem, estimate, level=0.05):
     return {'essential': np.array(kept), 'left_out': left_out}
 
 
-def condition_causes(problem, estimate, count=3):
+def condition_causes(problem: Problem, estimate: Estimate, count: int = 3) -> list[dict[str, Any]]:
     """
     Return the weakest directions: list of {condition_index, parameters: {name: share}}.
 
     Variance decomposition of the weighted columns scaled to equal length (Belsley, Kuh and Welsch
     1980): the parameters whose variance comes by more than half from a weak direction are those
     that the data cannot tell apart (two or more), or hardly move (one).
+    problem : any; estimate : of it; count : how many directions
     """
     A, _, _ = problem.factors.system(estimate.standard_deviation)
     size = np.linalg.norm(A, axis=0)
@@ -85,13 +89,14 @@ def condition_causes(problem, estimate, count=3):
     return out
 
 
-def whiteness(residuals, lags=LAGS):
+def whiteness(residuals: Residuals, lags: int = LAGS) -> dict[str, dict[str, Any]]:
     """
     Return group -> {first (autocorrelation at one sample), p_value, white} of Residuals.
 
     Portmanteau test of Ljung and Box 1978: filtered signals never leave white residuals, which is
     why standard errors count independent rows; strong correlation far beyond the filter's length
     is a model that lacks something.
+    residuals : of successive samples; lags : tested
     """
     out = {}
     for name, (total, pairs) in residuals.covariances.items():

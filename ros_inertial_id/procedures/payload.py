@@ -54,7 +54,7 @@ def identify_payload(model: IdentifiedModel, recordings: Sequence[Recording], *,
         pi = solve_payload(factors, model.covariance, {})[0]
         correlation = _correlation(data, model, load, pi)
         solution = solve_payload(factors, model.covariance, correlation)
-    return describe_payload(link, frame, placement, *solution)
+    return describe_payload((link, frame), placement, *solution)
 
 
 def _placement(robot, link, frame):

@@ -28,9 +28,9 @@ def test_passing_a_dead_centre_unseen_is_said_however_coarse_the_samples(step):
         x = oracle.L1 * np.cos(crank) + np.sqrt(oracle.L2 ** 2 - (oracle.L1 * np.sin(crank)) ** 2)
         with pytest.raises(RobotModelError, match='dead centre|another branch') as caught:
             Continuation(mechanism).follow(x[:, None], -crank)  # the time is minus the crank angle
-        told = float(re.search(r'(?:at|between) (-?[0-9.]+)', str(caught.value)).group(1))
+        stated = float(re.search(r'(?:at|between) (-?[0-9.]+)', str(caught.value)).group(1))
         # Singular is said from 0.15 rad before, a jump with the sample after.
-        assert -max(0.15, step) - 1e-4 <= told <= 1.5 * step
+        assert -max(0.15, step) - 1e-4 <= stated <= 1.5 * step
 
 
 def test_turning_back_before_the_dead_centre_is_followed():

@@ -44,7 +44,7 @@ def paper_data(seed, noise=0.05, speed=0.6, duration=40):
 
 
 def with_shape(problem, law, shape):
-    """Return the Problem with another shape constant in all joints, its information folded."""
+    """Return the Problem with another nonlinear parameter in all joints."""
     parameters = tuple(replace(p, nonlinear=shape) if p.law == law else p
                        for p in problem.base.parameters)
     base = replace(problem.base, parameters=parameters)
@@ -98,9 +98,9 @@ def test_paper_delta_is_recovered_within_its_stated_error():
                                         *paper_data(seed)[1:])
         problem = with_shape(problem, 'stribeck_atan', 16.0)  # started a factor 2.7 away
         found = refine_nonlinear(problem, weighted(problem).standard_deviation)
-        for told in found.values.values():
-            assert told['standard_error'] < 0.5 * DELTA
-            z.append((told['value'] - DELTA) / told['standard_error'])
+        for entry in found.values.values():
+            assert entry['standard_error'] < 0.5 * DELTA
+            z.append((entry['value'] - DELTA) / entry['standard_error'])
     # 18 standard normals: root mean square 1 +- 0.17.
     assert 0.6 < np.sqrt(np.mean(np.square(z))) < 1.5 and np.abs(z).max() < 3.5
 
@@ -123,7 +123,7 @@ def test_a_wrong_delta_biases_inertial_parameters_and_the_search_does_not():
     wrong = {delta: bias(weighted(with_shape(problem, 'stribeck_atan', delta)).params)
              for delta in (2.0, 64.0)}
     refined = refine_nonlinear(with_shape(problem, 'stribeck_atan', 16.0),
-                            {name: 0.05 for name in problem.factors.groups})
+                               {name: 0.05 for name in problem.factors.groups})
     right = weighted(replace(problem, base=refined.base, factors=refined.factors)).params
     # METHODS.md: up to 12 % with a wrong delta; exact data and delta leave rounding.
     assert min(wrong.values()) > 2.0
@@ -137,8 +137,8 @@ def test_a_delta_beyond_all_speeds_is_reported_as_unbounded():
     problem, _ = mujoco_arm.problem(urdf, serial_arm.Options(friction=PAPER), t, q, v, a, tau)
     problem = with_shape(problem, 'stribeck_atan', 100.0)
     found = refine_nonlinear(problem, weighted(problem).standard_deviation)
-    assert all(told['standard_error'] is None or told['standard_error'] > 0.3 * told['value']
-               for told in found.values.values())
+    assert all(entry['standard_error'] is None or entry['standard_error'] > 0.3 * entry['value']
+               for entry in found.values.values())
 
 
 def test_exponential_stribeck_speed_is_recovered_within_its_error():
@@ -150,8 +150,8 @@ def test_exponential_stribeck_speed_is_recovered_within_its_error():
     problem, _ = mujoco_arm.problem(urdf, options, t, q, v, a, tau)
     problem = with_shape(problem, 'stribeck', 0.2)
     found = refine_nonlinear(problem, weighted(problem).standard_deviation, laws=('stribeck',))
-    for told in found.values.values():
-        assert abs(told['value'] - 0.13) < 3.5 * told['standard_error'] < 0.05
+    for entry in found.values.values():
+        assert abs(entry['value'] - 0.13) < 3.5 * entry['standard_error'] < 0.05
 
 
 def test_the_choice_of_laws_keeps_what_is_there_and_says_why():
@@ -164,14 +164,14 @@ def test_the_choice_of_laws_keeps_what_is_there_and_says_why():
     options = serial_arm.Options(friction=laws, coulomb_width=0.01)
     problem, folds = mujoco_arm.problem(urdf, options, t, q, v, a, tau, folds=5)
     choice = choose_laws(folds, problem.base, ridge, {}, laws)
-    kept = {joint: {r['law'] for r in told if r['kept']}
-            for joint, told in choice.reasons.items()}
+    kept = {joint: {r['law'] for r in entry if r['kept']}
+            for joint, entry in choice.reasons.items()}
     assert kept['joint1'] == {'viscous', 'coulomb'}
     assert kept['joint2'] == {'viscous', 'coulomb', 'spring'}
     assert kept['joint3'] == {'viscous', 'coulomb', 'offset'}
     assert len(choice.base) == len(problem.base) - 7 == len(choice.selection)
-    for told in choice.reasons.values():
-        assert all((r['z_square'] >= r['threshold']) == r['kept'] for r in told)
+    for entry in choice.reasons.values():
+        assert all((r['z_square'] >= r['threshold']) == r['kept'] for r in entry)
     assert choice.left_out_percent[1] <= 1.01 * choice.left_out_percent[0]
     smaller = ridge(replace(problem, base=choice.base,
                             factors=problem.factors.select(choice.selection)))

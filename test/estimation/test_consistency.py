@@ -1,4 +1,4 @@
-"""A consistent estimate is a robot of matter, loses little fit and says where it leans."""
+"""A consistent estimate is physically consistent, loses little fit and says how much."""
 
 from dataclasses import replace
 
@@ -23,7 +23,7 @@ NOISE = 0.05  # N m
 
 def problem_of(urdf, true, friction=('viscous', 'coulomb'), samples=600, noise=NOISE, fv=0.4,
                fc=0.3):
-    """Return the Problem of a noisy random motion of ``true``, believed to be ``urdf``."""
+    """Return the Problem of a noisy random motion of ``true``, described by ``urdf``."""
     joints = mujoco_arm.joints_of(urdf)
     t, q, v, a = mujoco_arm.motion(len(joints), samples / 60, 60)
     tau = mujoco_arm.torque(true, q, v, a) + fv * v + fc * np.sign(v)
@@ -152,7 +152,8 @@ REAL = [('kuka_lwr4/kuka_lwr4.urdf', tuple(f'lwr_{i}_joint' for i in range(7))),
 def test_real_robots_lose_little_fit(file, names):
     urdf = (mujoco_arm.DATA / file).read_text()
     if 'kuka' in file:
-        train, evaluate = (mujoco_arm.real(f'kuka_lwr4/measurement_{i}.npz', names) for i in (1, 2))
+        train, evaluate = (mujoco_arm.real(f'kuka_lwr4/measurement_{i}.npz', names)
+                           for i in (1, 2))
         evaluate = evaluate.window(2.75, 24.85)  # without the start-up transient
     else:
         whole = mujoco_arm.real('panda/excitation.npz', names)
@@ -160,9 +161,9 @@ def test_real_robots_lose_little_fit(file, names):
     laws = ('viscous', 'coulomb', 'offset', 'armature', 'spring', 'power')
     options = replace(options_class('serial_arm')(), friction=laws, consistent=True)
     model = identify([train], options, urdf=urdf).model
-    told = model.statistics['consistent']
-    assert min(told['smallest_pseudo_inertia_eigenvalue'].values()) > 0.0
-    free = replace(model, values=np.array(told['unconstrained_values']))
+    entry = model.statistics['consistent']
+    assert min(entry['smallest_pseudo_inertia_eigenvalue'].values()) > 0.0
+    free = replace(model, values=np.array(entry['unconstrained_values']))
     percent = [validation(m, [evaluate])[0]['filtered']['relative_percent'] for m in (model, free)]
     assert percent[0] < 1.03 * percent[1]  # the issue's bar
 
@@ -187,7 +188,7 @@ def test_consistent_parameters_are_better_outside_the_excited_region():
     laws = ('viscous', 'coulomb', 'offset', 'armature', 'spring', 'power')
     options = replace(options_class('serial_arm')(), friction=laws, consistent=True,
                       estimator='ordinary')
-    # Learnt without the start-up transient, judged with it (PEERS.md).
+    # Learnt without the start-up transient, validated with it (PEERS.md).
     model = identify([first.window(2.75, 24.85)], options, urdf=urdf).model
     free = replace(model, values=np.array(model.statistics['consistent']['unconstrained_values']))
     percent = {name: [validation(m, [r])[0]['filtered']['relative_percent']

@@ -31,8 +31,8 @@ def arm(noise, seed=0, wild=0.0):
     rng = np.random.default_rng(seed)
     t, q, v, a = mujoco_arm.motion(2, 20, 50, seed=3)
     tau = mujoco_arm.torque(true, q, v, a) + noise * rng.normal(size=v.shape)
-    struck = rng.random(v.shape) < wild
-    tau = np.where(struck, tau + 30.0 + 10.0 * rng.normal(size=v.shape), tau)
+    impacted = rng.random(v.shape) < wild
+    tau = np.where(impacted, tau + 30.0 + 10.0 * rng.normal(size=v.shape), tau)
     problem, _ = mujoco_arm.problem(urdf, NO_FRICTION, t, q, v, a, tau)
     return problem, problem.base.reduce(load_robot_model(true).inertias.ravel())
 
@@ -68,20 +68,21 @@ def test_standard_errors_are_those_of_repeated_runs(name):
         problem, truth = arm(np.array([2.0, 0.2]), seed)
         estimate = ESTIMATORS[name](problem)
         z.append((estimate.params - truth) / estimate.bse)
-    spread = np.sqrt(np.mean(np.square(z)))
+    scatter = np.sqrt(np.mean(np.square(z)))
     # 320 values; ordinary takes one variance for both joints, so its errors are a compromise.
     low, high = (0.5, 1.6) if name in ('ordinary', 'total') else (0.85, 1.15)
-    assert low < spread < high
+    assert low < scatter < high
 
 
 def test_wild_samples_bend_least_squares_but_not_the_robust_estimate():
     clean, truth = arm(0.2, 1)
-    struck, _ = arm(0.2, 1, wild=0.05)
-    error = {name: np.abs(f(struck).params - truth) / f(clean).bse
+    impacted, _ = arm(0.2, 1, wild=0.05)
+    error = {name: np.abs(f(impacted).params - truth) / f(clean).bse
              for name, f in (('weighted', weighted), ('robust', robust))}
     assert np.median(error['weighted']) > 5.0
     assert np.median(error['robust']) < 2.5
-    assert robust(struck).standard_deviation['joint1'] < 1.5 * 0.2 < weighted(struck).standard_deviation['joint1']
+    own, plain = (f(impacted).standard_deviation['joint1'] for f in (robust, weighted))
+    assert own < 1.5 * 0.2 < plain
 
 
 def test_robust_costs_five_percent_on_gaussian_errors():
@@ -127,10 +128,10 @@ def test_noisy_accelerations_bias_least_squares_and_not_instruments():
             truth = {e['name']: e['nominal'] for e in model.base}
             found.append([values[n] / truth[n] - 1.0 for n in ('IzzR1', 'Izz2')])
     bias = {name: np.mean(found, axis=0) for name, found in error.items()}
-    spread = {name: np.std(found, axis=0) / np.sqrt(8) for name, found in error.items()}
+    scatter = {name: np.std(found, axis=0) / np.sqrt(8) for name, found in error.items()}
     # 3e-4 rad at 25 Hz is some 2 rad/s^2 of noise beside 1 rad/s^2 of motion: inertias shrink.
     assert bias['weighted'].max() < -0.1
-    assert np.all(np.abs(bias['instrumental']) < 4 * spread['instrumental'] + 0.02)
+    assert np.all(np.abs(bias['instrumental']) < 4 * scatter['instrumental'] + 0.02)
     assert robot.joint_names == names
 
 

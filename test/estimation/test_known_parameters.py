@@ -55,8 +55,8 @@ def test_an_uncertain_value_is_weighed_against_the_data(arm):
     place = problem.base.names().index('fv1')
     free = weighted(problem)
     error = free.bse[place]
-    told = free.params[place] + 2 * error
-    known = ridge(given(problem, f'fv1 {told} {error}'))
+    value = free.params[place] + 2 * error
+    known = ridge(given(problem, f'fv1 {value} {error}'))
     # Two equally sure sources: half way between them, surer by the root of two.
     assert known.params[place] == pytest.approx(free.params[place] + error, abs=0.3 * error)
     assert known.bse[place] == pytest.approx(error / np.sqrt(2), rel=0.15)

@@ -109,11 +109,11 @@ def standing_still():
 def test_ridge_stays_at_nominal_where_the_data_are_silent():
     problem = standing_still()
     estimate, names = ridge(problem), problem.base.names()
-    silent = [names.index(n) for n in ('fv2', 'fc3', 'fv3')]
-    np.testing.assert_allclose(estimate.params[silent], problem.base.nominal()[silent], atol=1e-9)
-    assert not estimate.determined[silent].any()
-    assert np.isclose(estimate.bse[silent],
-                      np.sqrt(np.diag(problem.base.prior_covariance()))[silent]).all()
+    unseen = [names.index(n) for n in ('fv2', 'fc3', 'fv3')]
+    np.testing.assert_allclose(estimate.params[unseen], problem.base.nominal()[unseen], atol=1e-9)
+    assert not estimate.determined[unseen].any()
+    assert np.isclose(estimate.bse[unseen],
+                      np.sqrt(np.diag(problem.base.prior_covariance()))[unseen]).all()
     assert estimate.determined[names.index('fv1')]
     assert 0 < estimate.rank < len(problem.base)
 
@@ -121,9 +121,9 @@ def test_ridge_stays_at_nominal_where_the_data_are_silent():
 def test_least_squares_invents_nothing_where_the_data_are_silent():
     problem = standing_still()
     estimate = weighted(problem)
-    silent = [problem.base.names().index(n) for n in ('fv2', 'fc3', 'fv3')]
-    np.testing.assert_allclose(estimate.params[silent], problem.base.nominal()[silent], atol=1e-6)
-    assert not estimate.determined[silent].any() and estimate.data_bse[silent].min() > 1e3
+    unseen = [problem.base.names().index(n) for n in ('fv2', 'fc3', 'fv3')]
+    np.testing.assert_allclose(estimate.params[unseen], problem.base.nominal()[unseen], atol=1e-6)
+    assert not estimate.determined[unseen].any() and estimate.data_bse[unseen].min() > 1e3
 
 
 @pytest.mark.parametrize('estimator', [ordinary, weighted, ridge])

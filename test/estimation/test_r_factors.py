@@ -1,4 +1,4 @@
-"""The triangles of the information factor against least squares of all rows at once."""
+"""The R factors against least squares of all rows at once."""
 
 import numpy as np
 import pytest
@@ -21,8 +21,8 @@ def block(rng, rows=40, noise=0.1):
     return RegressorBlock(np.arange(rows) * 1.0, 0, tuple(groups))
 
 
-def folded(blocks, keep=EVERY, size=SIZE):
-    """Return the Information of blocks."""
+def accumulated(blocks, keep=EVERY, size=SIZE):
+    """Return the RFactors of blocks."""
     factors = RFactors(size)
     for one in blocks:
         factors.accumulate(one, keep)
@@ -51,18 +51,18 @@ def blocks():
 
 @pytest.mark.parametrize('standard_deviation', [None, {'a': 0.5, 'b': 3.0, 'c': 0.01}])
 def test_folded_blocks_give_the_batch_solution(blocks, standard_deviation):
-    A, b, rest = folded(blocks).system(standard_deviation)
+    A, b, outside = accumulated(blocks).system(standard_deviation)
     W, y = rows_of(blocks, standard_deviation)
     solution, square, *_ = np.linalg.lstsq(W, y, rcond=None)
     np.testing.assert_allclose(np.linalg.solve(A, b), solution, rtol=1e-10)
     np.testing.assert_allclose(A.T @ A, W.T @ W, rtol=1e-10, atol=1e-10 * (W ** 2).sum())
-    assert rest ** 2 == pytest.approx(square[0], rel=1e-10)
+    assert outside ** 2 == pytest.approx(square[0], rel=1e-10)
     np.testing.assert_array_equal(np.tril(A, -1), 0.0)
 
 
 def test_merged_triangles_are_those_of_all_rows(blocks):
-    together = folded(blocks)
-    apart = folded(blocks[:2]).merge(folded(blocks[2:]))
+    together = accumulated(blocks)
+    apart = accumulated(blocks[:2]).merge(accumulated(blocks[2:]))
     assert apart.rows() == together.rows() == 3 * 161
     for name, group in together.groups.items():
         other = apart.groups[name]
@@ -71,7 +71,7 @@ def test_merged_triangles_are_those_of_all_rows(blocks):
 
 
 def test_merging_changes_neither_part(blocks):
-    one, other = folded(blocks[:2]), folded(blocks[2:])
+    one, other = accumulated(blocks[:2]), accumulated(blocks[2:])
     before = [[g.R.copy() for g in part.groups.values()] for part in (one, other)]
     one.merge(other)
     for part, kept in zip((one, other), before):
@@ -81,21 +81,21 @@ def test_merging_changes_neither_part(blocks):
 
 def test_folding_changes_no_block(blocks):
     kept = [g.W.copy() for b in blocks for g in b.groups]
-    folded(blocks)
+    accumulated(blocks)
     for W, group in zip(kept, (g for b in blocks for g in b.groups)):
         np.testing.assert_array_equal(group.W, W)
 
 
 def test_a_part_that_lacks_a_group_merges(blocks):
     only = [RegressorBlock(b.t, 0, b.groups[:1]) for b in blocks[:2]]
-    merged = folded(only).merge(folded(blocks[2:]))
+    merged = accumulated(only).merge(accumulated(blocks[2:]))
     assert set(merged.groups) == {'a', 'b', 'c'}
     assert merged.groups['a'].rows == 161 and merged.groups['b'].rows == 118
 
 
 def test_columns_left_out_are_as_if_they_never_were(blocks):
     keep = np.array([0, -1, 1, 2, -1, 3])
-    factors = folded(blocks, keep, 4)
+    factors = accumulated(blocks, keep, 4)
     W, y = rows_of(blocks)
     solution = np.linalg.lstsq(W[:, keep >= 0], y, rcond=None)[0]
     A, b, _ = factors.system()
@@ -104,7 +104,7 @@ def test_columns_left_out_are_as_if_they_never_were(blocks):
 
 def test_selection_is_folding_the_selected_columns_in_their_order(blocks):
     chosen = np.array([5, 1, 0])
-    selected = folded(blocks).select(chosen)
+    selected = accumulated(blocks).select(chosen)
     W, y = rows_of(blocks)
     solution = np.linalg.lstsq(W[:, chosen], y, rcond=None)[0]
     A, b, _ = selected.system()
@@ -112,7 +112,7 @@ def test_selection_is_folding_the_selected_columns_in_their_order(blocks):
 
 
 def test_residuals_of_any_candidate_against_both_targets(blocks):
-    factors, x = folded(blocks), np.linspace(-1, 1, SIZE)
+    factors, x = accumulated(blocks), np.linspace(-1, 1, SIZE)
     for k, name in enumerate(COLUMNS):
         groups = [b.groups[k] for b in blocks]
         W = np.vstack([g.W for g in groups])
@@ -125,7 +125,7 @@ def test_residuals_of_any_candidate_against_both_targets(blocks):
 
 
 def test_order_of_blocks_does_not_matter(blocks):
-    one, other = folded(blocks).system(), folded(blocks[::-1]).system()
+    one, other = accumulated(blocks).system(), accumulated(blocks[::-1]).system()
     np.testing.assert_allclose(np.linalg.solve(*one[:2]), np.linalg.solve(*other[:2]), rtol=1e-10)
 
 
@@ -138,7 +138,7 @@ def test_keeps_the_accuracy_of_qr_where_normal_equations_lose_it():
     parts = [RegressorBlock(np.arange(500.0), 0, (RowGroup('a', '', EVERY, w, w @ truth,
                                                            w @ truth),))
              for w in np.split(W, 8)]
-    A, b, _ = folded(parts).system()
+    A, b, _ = accumulated(parts).system()
     error = np.abs(np.linalg.solve(A, b) - truth).max()
     assert error < 1e-8  # 1e7 times 2e-16, with room; measured 1e-10
     normal = np.abs(np.linalg.solve(W.T @ W, W.T @ (W @ truth)) - truth).max()

@@ -160,7 +160,7 @@ def test_bodies_of_a_chain_can_exist_though_noise_would_have_them_impossible():
     base = problem.base
     N = np.vstack([-base.X, np.eye(len(base.dependent))])[np.argsort(
         np.concatenate([base.independent, base.dependent]))]
-    with pytest.raises(EstimationError, match='matter'):
+    with pytest.raises(EstimationError, match='consistent'):
         feasible_interval(base.expand(free.params, np.zeros(20)), N, np.eye(20)[0], np.eye(20),
                           np.zeros(20))
     _, told = consistent_links(Dataset(METHODS['rigid_body'], (rig,), (), BODIES), problem, free)

@@ -127,7 +127,7 @@ def test_interval_of_a_point_mass_system_is_what_the_triangle_inequality_says():
 
 def test_numbers_of_no_matter_are_refused():
     x0 = np.array([2.0, 0, 0, 0, 0.3, 0, -0.2, 0, 0, 0.25])
-    with pytest.raises(EstimationError, match='matter'):
+    with pytest.raises(EstimationError, match='consistent'):
         feasible_interval(x0, np.eye(10)[:, 9:], np.eye(10)[9], np.eye(10), np.zeros(10))
 
 
