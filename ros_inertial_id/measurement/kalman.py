@@ -7,8 +7,30 @@ pass of Rauch, Tung and Striebel (1965) it is the best estimate from all the dat
 """
 
 from dataclasses import dataclass
+from typing import Callable
 
 import numpy as np
+
+Process = Callable[[float], tuple[np.ndarray, np.ndarray]]  # intensity -> transition, noise
+
+
+@dataclass(frozen=True)
+class Readings:
+    """
+    Linearised readings of all sensors at the N samples of a nominal motion of s states.
+
+    H : (N, m, s) derivative of the readings with the states
+    residual : (N, m) measured less predicted at the nominal, NaN where nothing was measured
+    variance : (N, m) of the readings, in their units squared
+    """
+
+    H: np.ndarray
+    residual: np.ndarray
+    variance: np.ndarray
+
+    def first(self, count: int) -> 'Readings':
+        """Return the readings at the first ``count`` samples."""
+        return Readings(self.H[:count], self.residual[:count], self.variance[:count])
 
 
 @dataclass(frozen=True)
@@ -24,8 +46,13 @@ class Estimates:
     log_likelihood: float
 
 
-def white_jerk(count, period, intensity):
-    """Return transition F and noise Q (3 k, 3 k) of k coordinates over ``period`` [s]."""
+def white_jerk(count: int, period: float, intensity: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Return transition F and noise Q (3 k, 3 k) of coordinates driven by white jerk.
+
+    count : k coordinates; period : [s] of one step
+    intensity : (k,) or one number, spectral density of the jerk [rad^2/s^5, m^2/s^5]
+    """
     h = period
     F = np.array([[1, h, h * h / 2], [0, 1, h], [0, 0, 1]])
     Q = np.array([[h ** 5 / 20, h ** 4 / 8, h ** 3 / 6], [h ** 4 / 8, h ** 3 / 3, h ** 2 / 2],
@@ -33,19 +60,51 @@ def white_jerk(count, period, intensity):
     return np.kron(F, np.eye(count)), np.kron(Q, np.diag(np.broadcast_to(intensity, count)))
 
 
-def estimate(F, Q, nominal, H, residual, variance, start, smooth=True):
+def vague_start(variance: np.ndarray) -> np.ndarray:
+    """
+    Return a covariance (3 k, 3 k) of the first deviation, wide enough to say nothing.
+
+    variance : (k,) of one reading of each position
+    """
+    wide = 100 * np.repeat([1.0, 30.0, 1000.0], len(variance)) ** 2
+    return np.diag(wide * np.tile(variance, 3))
+
+
+def squared_jerk(acceleration: np.ndarray, period: float) -> np.ndarray:
+    """
+    Return the mean squared jerk (k,) of a nominal motion, the scale of its process noise.
+
+    acceleration : (N, k); period : [s]
+    """
+    return (np.gradient(acceleration, period, axis=0) ** 2).mean(0)
+
+
+def likeliest_intensity(process: Process, intensities: np.ndarray, nominal: np.ndarray,
+                        readings: Readings, start: np.ndarray) -> float:
+    """
+    Return the one of ``intensities`` under which the readings are likeliest.
+
+    process : intensity -> (F, Q); nominal : (N, s); readings : Readings at its samples
+    start : (s, s) covariance or (s,) standard deviation of the first deviation
+    """
+    likelihood = [estimate(*process(x), nominal, readings, start, False).log_likelihood
+                  for x in intensities]
+    return intensities[int(np.argmax(likelihood))]
+
+
+def estimate(F: np.ndarray, Q: np.ndarray, nominal: np.ndarray, readings: Readings,
+             start: np.ndarray, smooth: bool = True) -> Estimates:
     """
     Return the Estimates of the motion ``nominal + deviation``.
 
     F, Q : (s, s); nominal : (N, s) positions, velocities, accelerations
-    H : (N, m, s) of the sensors at the nominal; residual : (N, m) measured less predicted there,
-        NaN where nothing was measured; variance : (N, m) of the readings
+    readings : Readings at its samples
     start : (s,) standard deviation or (s, s) covariance of the first deviation
     smooth : False gives the causal filter
     """
     count, size = nominal.shape
     forced = nominal[:-1] @ F.T - nominal[1:]  # the nominal does not follow F by itself
-    A, b, constant = _information(H, residual, variance)
+    A, b, constant = _information(readings)
     P = np.diag(np.square(start)) if np.ndim(start) == 1 else start
     x, eye = np.zeros(size), np.eye(size)
     filtered, covariance = np.empty((count, size)), np.empty((count, size, size))
@@ -69,8 +128,9 @@ def estimate(F, Q, nominal, H, residual, variance, start, smooth=True):
     return Estimates(nominal + filtered, covariance, float(likelihood))
 
 
-def _information(H, residual, variance):
+def _information(readings):
     """Return what every sample says: A (N, s, s), b (N, s), and the constant log-likelihood."""
+    H, residual, variance = readings.H, readings.residual, readings.variance
     seen = np.isfinite(residual)
     weight = np.where(seen, 1.0 / np.where(seen, variance, 1.0), 0.0)
     r = np.where(seen, residual, 0.0)

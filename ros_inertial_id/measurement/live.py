@@ -6,11 +6,14 @@ future is known as the filter needs (twice: once for the signals, once for colum
 which are filtered as the torque was), and a JointSpaceState on a uniform clock around them.
 """
 
+from typing import Any, Callable, Sequence
+
 import numpy as np
 
 from . import signals
-from .joints.drives import joint_side
+from .joints.drives import DriveOptions, joint_side
 from .joints.kinematic_state import JointSpaceState, Surroundings
+from .recording import Channel
 from ..errors import RecordingError
 
 WARM_UP = 50  # samples from which the period of the clock is read
@@ -20,14 +23,15 @@ class Window:
     """The newest samples of one topic: t (N,) [s], rows (N, k)."""
 
     def __init__(self):
-        self.t, self.rows = np.empty(0), None
+        self.t, self.rows = np.empty(0), np.empty((0, 0))
 
-    def add(self, t, rows, longest):
+    def add(self, t: np.ndarray, rows: np.ndarray, longest: float) -> bool:
         """
         Append samples; those stamped twice are left out.
 
-        longest : [s].  Return False when time ran backwards or stood for longer than that: the
-        window was begun anew.
+        t : (N,) [s]; rows : (N, k); longest : pause that does not interrupt [s]
+
+        Return False when time ran backwards or stood for longer: the window was begun anew.
         """
         last = self.t[-1] if len(self.t) else t[0] - 1e-9
         new = np.diff(t, prepend=last) != 0.0
@@ -36,18 +40,18 @@ class Window:
         jumps = np.flatnonzero((steps < 0.0) | (steps > longest))
         if jumps.size:
             t, rows = t[jumps[-1]:], rows[jumps[-1]:]
-            self.t, self.rows = np.empty(0), None
+            self.t, self.rows = np.empty(0), rows[:0]
         self.t = np.concatenate([self.t, t])
-        self.rows = rows if self.rows is None else np.concatenate([self.rows, rows])
+        self.rows = np.concatenate([self.rows, rows]) if self.rows.size else rows
         return not jumps.size
 
-    def forget(self, before):
-        """Drop the samples before a time [s]."""
+    def forget(self, before: float) -> None:
+        """Drop the samples ``before`` a time [s]."""
         old = int(np.searchsorted(self.t, before))
         self.t, self.rows = self.t[old:], self.rows[old:]
 
-    def at(self, t):
-        """Return rows (M, k) at times t (M,), not-a-number outside of the window."""
+    def at(self, t: np.ndarray) -> np.ndarray:
+        """Return rows (M, k) at times t (M,) [s], not-a-number outside of the window."""
         return np.stack([np.interp(t, self.t, column, np.nan, np.nan)
                          for column in self.rows.T], axis=1)
 
@@ -64,11 +68,14 @@ class LiveMotion:
     turn : (n, m) from loads as recorded to those of the rows
     """
 
-    def __init__(self, cutoff, measured_velocity, lag, turn, shift=0.0):
+    def __init__(self, cutoff: float, measured_velocity: bool, lag: float, turn: np.ndarray,
+                 shift: float = 0.0):
         self._cutoff, self.measured_velocity, self.lag = cutoff, measured_velocity, lag
         self._turn, self._shift = turn, shift
-        self._takers, self._loads = {}, {}
-        self.origin_ns, self.gaps, self.received = None, 0, 0
+        self._takers: dict[str, list] = {}
+        self._loads: dict[int, Window] = {}
+        self.gaps, self.received = 0, 0
+        self.origin_ns: int | None = None
         self._reset()
 
     def _reset(self):
@@ -76,16 +83,16 @@ class LiveMotion:
         self._period = self._kernel = self._done = None
 
     @property
-    def topics(self):
+    def topics(self) -> tuple:
         """Return the topics whose samples are needed."""
         return tuple(self._takers)
 
-    def listen(self, topic, take):
-        """Hand the Channels of a topic to ``take``, which calls ``move`` or ``load``."""
+    def listen(self, topic: str, take: Callable[[Channel], None]) -> None:
+        """Hand the Channels of a ``topic`` to ``take``, which calls ``move`` or ``load``."""
         self._takers.setdefault(topic, []).append(take)
 
-    def add(self, channel):
-        """Take a Channel of new samples; RecordingError says which of them cannot be used."""
+    def add(self, channel: Channel) -> None:
+        """Take a ``channel`` of new samples; RecordingError says which of them cannot be used."""
         if not channel.stamp_ns.all():
             raise RecordingError(f"{channel.topic.lstrip('/')} carry no stamps",
                                  do='let the driver stamp them')
@@ -94,14 +101,14 @@ class LiveMotion:
         for take in self._takers[channel.topic]:
             take(channel)
 
-    def seconds(self, stamp_ns):
-        """Return stamps as seconds after the first of all."""
+    def seconds(self, stamp_ns: np.ndarray) -> np.ndarray:
+        """Return stamps ``stamp_ns`` (N,) [ns] as seconds after the first of all."""
         return (stamp_ns - self.origin_ns) * 1e-9
 
-    def move(self, t, q, v=None):
-        """Add samples of the motion, (N, n) at t (N,) [s]."""
+    def move(self, t: np.ndarray, q: np.ndarray, v: np.ndarray | None = None) -> None:
+        """Add samples of the motion: q, v (N, n) at t (N,) [s]; v only where it is measured."""
         self.received += len(t)
-        rows = np.hstack([q, v]) if self.measured_velocity else np.asarray(q)
+        rows = np.hstack([q, v]) if v is not None and self.measured_velocity else np.asarray(q)
         longest = max(signals.LONGEST_GAP, 10 * (self._period or 0.0))
         before = self._motion
         if len(t) and not before.add(t, rows, longest):
@@ -109,18 +116,18 @@ class LiveMotion:
             self._reset()
             self._motion = before
 
-    def load(self, place, t, values):
-        """Add samples of a sensor's loads, (N, k); columns of several in order of ``place``."""
+    def load(self, place: int, t: np.ndarray, values: np.ndarray) -> None:
+        """Add a sensor's loads, ``values`` (N, k) at t (N,) [s]; several in order of ``place``."""
         if len(t):
             self._loads.setdefault(place, Window()).add(t, values, signals.LONGEST_GAP)
 
-    def take(self):
+    def take(self) -> tuple[np.ndarray, Any] | None:
         """
         Return (stamps (m,) [s] of the samples that are ripe now, JointSpaceState), or None.
 
         Every sample is ripe once.  The state's clock begins with the first stamp, ends with or
         behind the last and has the samples' own period.  Its tau are the loads, not-a-number
-        where they were not heard.
+        where they were not received.
         """
         t = self._motion.t
         if len(t) < WARM_UP:
@@ -139,21 +146,21 @@ class LiveMotion:
         self.forget(self._done - self._margin() - 2 * self._period)
         return stamps, state
 
-    def forget(self, before):
-        """Drop what was measured before a time [s]."""
+    def forget(self, before: float) -> None:
+        """Drop what was measured ``before`` a time [s]."""
         self._motion.forget(before)
         for window in self._loads.values():
             window.forget(before + self._shift - signals.LONGEST_GAP)
 
-    def loads_at(self, clock):
-        """Return the loads of the rows (N, n) at times (N,) [s]; not-a-number: not heard."""
+    def loads_at(self, clock: np.ndarray) -> np.ndarray:
+        """Return the loads of the rows (N, n) at times ``clock`` (N,) [s]; NaN: not received."""
         loads = [window.at(clock + self._shift) for _, window in sorted(self._loads.items())]
         return (np.hstack(loads) if loads else np.full((len(clock), self._turn.shape[1]), np.nan)
                 ) @ self._turn.T
 
-    def known_until(self):
+    def known_until(self) -> float:
         """Return the time of the newest motion, of the loads if they are not late by a gap."""
-        newest = self._motion.t[-1]
+        newest = float(self._motion.t[-1])
         received = [w.t[-1] - self._shift for w in self._loads.values() if len(w.t)]
         late = [t for t in received if newest - signals.LONGEST_GAP < t < newest]
         return min(late, default=newest)
@@ -181,10 +188,12 @@ class LiveMotion:
             Surroundings(q, v, a, self._kernel, keep))
 
 
-def listen_to_joints(live, topic, joints, drives):
+def listen_to_joints(live: LiveMotion, topic: str, joints: Sequence[str], drives: DriveOptions
+                     ) -> None:
     """
-    Let a LiveMotion take the motion of ``joints`` from the joint states on a topic.
+    Let a LiveMotion take the motion of ``joints`` from the joint states on a ``topic``.
 
+    live : LiveMotion; joints : n names
     drives : DriveOptions, on which side of the gears the motion is measured
     """
     def take(channel):
@@ -202,8 +211,8 @@ def listen_to_joints(live, topic, joints, drives):
     live.listen(topic, take)
 
 
-def listen_to_efforts(live, topic, joints):
-    """Let a LiveMotion take the efforts of ``joints`` from the joint states on a topic."""
+def listen_to_efforts(live: LiveMotion, topic: str, joints: Sequence[str]) -> None:
+    """Let ``live`` take the efforts of ``joints`` from the joint states on a ``topic``."""
     def take(channel):
         rows, values = carried(channel, joints, ('effort',))
         live.load(0, live.seconds(channel.stamp_ns[rows]), values['effort'])
@@ -213,10 +222,12 @@ def listen_to_efforts(live, topic, joints):
     live.listen(topic, take)
 
 
-def carried(channel, joints, names):
+def carried(channel: Channel, joints: Sequence[str], names: Sequence[str]
+            ) -> tuple[np.ndarray, dict]:
     """
     Return (rows (M,), {name: (M, n)}) of the messages of a Channel that carry ``joints``.
 
+    channel : JointState Channel; joints : n names; names : of fields wanted
     Several publishers may share a topic; RecordingError when none of its messages has all.
     """
     missing = [joint for joint in joints if joint not in channel.names]

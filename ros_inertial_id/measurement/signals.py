@@ -10,6 +10,7 @@ be filtered piece by piece with the same result as in one.
 """
 
 from dataclasses import dataclass, replace
+from typing import Sequence
 
 import numpy as np
 from scipy import signal
@@ -39,8 +40,14 @@ class Clock:
     gaps: int
 
 
-def uniform_clock(stamp_ns, origin_ns, topic):
-    """Return the Clock under increasing stamps (n,) int64 [ns]; refuse time running backwards."""
+def uniform_clock(stamp_ns: np.ndarray, origin_ns: int, topic: str) -> Clock:
+    """
+    Return the Clock under increasing stamps.
+
+    stamp_ns : (n,) int64 [ns]; origin_ns : zero of all times; topic : for the messages
+
+    Raises RecordingError for time running backwards, or standing still.
+    """
     steps = np.diff(stamp_ns)
     if len(steps) < 2:
         raise RecordingError(f'{topic} is too short', expected='at least 3 samples',
@@ -71,10 +78,11 @@ def uniform_clock(stamp_ns, origin_ns, topic):
                  len(cuts))
 
 
-def covered(clock, stamps):
+def covered(clock: Clock, stamps: np.ndarray) -> Clock:
     """
     Return the Clock without the stretches in which a series with ``stamps`` (n,) [s] is silent.
 
+    clock : Clock of another series
     A series at a rate of its own is silent for longer than a few of its own periods.
     """
     steps, period = np.diff(stamps), clock.period
@@ -92,10 +100,12 @@ def covered(clock, stamps):
     return replace(clock, segments=tuple(segments), gaps=clock.gaps + max(0, more))
 
 
-def zero_phase_kernel(period, cutoff, half_width=None):
+def zero_phase_kernel(period: float, cutoff: float, half_width: float | None = None
+                      ) -> np.ndarray:
     """
     Return the symmetric kernel (2 h + 1,) of a zero-phase Butterworth low-pass, sum 1.
 
+    period : [s] between samples
     cutoff : [Hz], where the forward and backward pass together leave one half
     half_width : [s], cut the kernel there (live: its lag) with a smooth taper; default: where
         less than FORGOTTEN of the response remains
@@ -117,7 +127,7 @@ def zero_phase_kernel(period, cutoff, half_width=None):
     return kernel / kernel.sum()
 
 
-def smooth(x, kernel):
+def smooth(x: np.ndarray, kernel: np.ndarray) -> np.ndarray:
     """Return x (N, k) filtered by a symmetric kernel; ends are continued by odd reflection."""
     half = len(kernel) // 2
     if half == 0:
@@ -126,20 +136,21 @@ def smooth(x, kernel):
     return smooth_inside(extended, kernel)
 
 
-def smooth_inside(x, kernel):
-    """Return x (N, k) filtered where the kernel lies wholly inside: (N - 2 h, k)."""
+def smooth_inside(x: np.ndarray, kernel: np.ndarray) -> np.ndarray:
+    """Return x (N, k) filtered where the kernel (2 h + 1,) lies wholly inside: (N - 2 h, k)."""
     return signal.oaconvolve(x, kernel[:, None], mode='valid', axes=0)
 
 
-def differentiate(x, period):
-    """Return the central differences of x (N, k) per second; one-sided at the ends."""
+def differentiate(x: np.ndarray, period: float) -> np.ndarray:
+    """Return the central differences of x (N, k) over ``period`` [s]; one-sided at the ends."""
     return np.gradient(x, period, axis=0)
 
 
-def choose_cutoff(pieces, period):
+def choose_cutoff(pieces: Sequence[np.ndarray], period: float) -> tuple[float, float]:
     """
-    Return (cutoff [Hz], valley [Hz]) for velocities ``pieces``: list of arrays (N_i, n).
+    Return (cutoff [Hz], valley [Hz]) for velocities.
 
+    pieces : arrays (N_i, n) on a uniform clock; period : [s]
     The spectrum of the acceleration falls with the motion and rises again with the noise (white
     noise in v grows with f^2).  The motion ends where the valley between them begins (median over
     the joints).  The torque goes on: centrifugal terms double the motion's frequencies, friction
@@ -148,7 +159,7 @@ def choose_cutoff(pieces, period):
     """
     length = max(len(piece) for piece in pieces)
     window = int(min(length, max(64, 4.0 / period)))
-    total, weight = 0.0, 0
+    total, weight = np.zeros(1), 0
     power = np.empty((window // 2 + 1, pieces[0].shape[1]))
     for piece in pieces:
         if len(piece) < window:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ros_inertial_id.measurement.kalman import estimate, white_jerk
+from ros_inertial_id.measurement.kalman import estimate, Readings, white_jerk
 
 
 def problem(count=40, seed=0):
@@ -14,13 +14,14 @@ def problem(count=40, seed=0):
     residual, variance = rng.normal(size=(count, 3)), rng.uniform(0.5, 2.0, (count, 3))
     residual[5:9, 1] = np.nan
     residual[20] = np.nan
-    return F, Q, nominal, H, residual, variance, np.full(6, 0.7)
+    return F, Q, nominal, Readings(H, residual, variance), np.full(6, 0.7)
 
 
 def test_smoother_solves_the_least_squares_problem_of_all_samples():
-    F, Q, nominal, H, residual, variance, start = problem()
+    F, Q, nominal, readings, start = problem()
+    H, residual, variance = readings.H, readings.residual, readings.variance
     count, size = nominal.shape
-    out = estimate(F, Q, nominal, H, residual, variance, start)
+    out = estimate(F, Q, nominal, readings, start)
     whiten = np.linalg.inv(np.linalg.cholesky(Q))
     rows, right = [], []
 
@@ -52,8 +53,8 @@ def test_causal_filter_ends_where_the_smoother_does():
     arguments = problem(seed=1)
     causal, smooth = (estimate(*arguments, smooth=s) for s in (False, True))
     np.testing.assert_allclose(causal.x[-1], smooth.x[-1], rtol=1e-12)
-    spread = [np.trace(e.covariance, axis1=1, axis2=2) for e in (causal, smooth)]
-    assert (spread[1] <= spread[0] * (1 + 1e-9)).all()
+    trace = [np.trace(e.covariance, axis1=1, axis2=2) for e in (causal, smooth)]
+    assert (trace[1] <= trace[0] * (1 + 1e-9)).all()
 
 
 def test_deviations_are_honest_for_a_sine():
@@ -65,7 +66,7 @@ def test_deviations_are_honest_for_a_sine():
     F, Q = white_jerk(1, 0.005, 0.5 * w ** 6 * 0.01)
     H = np.broadcast_to(np.eye(1, 3), (len(t), 1, 3))
     zero = np.zeros_like(truth)
-    out = estimate(F, Q, zero, H, measured, np.full_like(measured, noise ** 2),
+    out = estimate(F, Q, zero, Readings(H, measured, np.full_like(measured, noise ** 2)),
                    np.array([1.0, 10.0, 100.0]))
     standard_deviation = np.sqrt(np.diagonal(out.covariance, axis1=1, axis2=2))
     # The jerk of a sine is no white noise, so the deviations are honest within a factor of two.

@@ -41,7 +41,7 @@ def slider_crank(**options):
 
 
 class Played:
-    """What a rig said, to be heard again and again."""
+    """What a rig said, to be replayed again and again."""
 
     def __init__(self, rig, steps):
         self.truth, self.steps = rig.truth, [rig.advance() for _ in range(steps)]
@@ -95,9 +95,9 @@ def followed(rig, live, method, robot, columns, steps, drop=None, note=None):
             note((step + 1) * 0.01, stamps, state)
         for block in method.regress(state, robot, columns):
             rows = np.stack([g.W @ values[g.columns] for g in block.groups], 1)
-            rest = np.stack([g.y for g in block.groups], 1) - rows
+            residual = np.stack([g.y for g in block.groups], 1) - rows
             at = [np.stack([np.interp(stamps, block.t, x) for x in y.T], 1)
-                  for y in (rows, rest)]
+                  for y in (rows, residual)]
             out.append((stamps + (live.origin_ns - BEGIN) * 1e-9, *at))
     return (*(np.concatenate(x) for x in zip(*out)), said)
 
@@ -217,7 +217,7 @@ def test_fused_motion_is_as_sure_as_it_says(crank_played, crank, fused_options, 
     # Sixty batches: 1 +- 0.1 for white jerk; a real one is known to a factor, not exactly.
     assert 0.5 < square.mean() < 1.7
     standard_deviation = np.sqrt(np.diagonal(P, axis1=1, axis2=2)).mean(0)
-    assert standard_deviation[0] < 3e-4 and standard_deviation[1] < 0.02 and standard_deviation[2] < 2.0
+    assert (standard_deviation[:3] < [3e-4, 0.02, 2.0]).all()
     ratio = np.sqrt((error ** 2).mean(0)) / standard_deviation
     assert ((ratio > 0.5) & (ratio < 1.6)).all()
     np.testing.assert_allclose(live.standard_deviation['crank'], np.sqrt(np.diag(P[-1])))

@@ -7,6 +7,7 @@ by the group's own product.  Constant rotation passes such a filter unchanged at
 """
 
 from dataclasses import dataclass
+from typing import Sequence
 
 import numpy as np
 from scipy import signal
@@ -36,24 +37,27 @@ class BodyState:
     omega: np.ndarray
     alpha: np.ndarray
     acc: np.ndarray
-    velocity: np.ndarray = None
+    velocity: np.ndarray | None = None
 
-    def rotation(self):
+    def rotation(self) -> np.ndarray:
         """Return the rotations (N, 3, 3), body to world."""
         return Rotation.from_quat(self.quaternion_xyzw).as_matrix()
 
-    def rows(self, chosen):
-        """Return the BodyState of the samples chosen by a slice or index array."""
+    def rows(self, chosen: slice | np.ndarray) -> 'BodyState':
+        """Return the BodyState of the samples ``chosen`` by a slice or index array."""
         return BodyState(self.position[chosen], self.quaternion_xyzw[chosen], self.omega[chosen],
                          self.alpha[chosen], self.acc[chosen],
                          None if self.velocity is None else self.velocity[chosen])
 
 
-def continuous(quaternion_xyzw, topic='orientation'):
+def continuous(quaternion_xyzw: np.ndarray, topic: str = 'orientation') -> np.ndarray:
     """
     Return unit quaternions (N, 4) whose sign never jumps; NaN rows stay NaN.
 
+    quaternion_xyzw : (N, 4); topic : for the message
     A row of zeros, which some trackers send for "not seen", becomes NaN.
+
+    Raises RecordingError when no row is an orientation.
     """
     norm = np.linalg.norm(quaternion_xyzw, axis=1, keepdims=True)
     good = np.isfinite(norm[:, 0]) & (norm[:, 0] > 1e-3)
@@ -67,17 +71,29 @@ def continuous(quaternion_xyzw, topic='orientation'):
     return out
 
 
-def vector_of_product(p, q):
+def vector_of_product(p: np.ndarray, q: np.ndarray) -> np.ndarray:
     """Return the vector part (N, 3) of conj(p) q for quaternions x y z w (N, 4)."""
     pv, pw, qv, qw = p[:, :3], p[:, 3:], q[:, :3], q[:, 3:]
     return pw * qv - qw * pv - np.cross(pv, qv)
 
 
-def smoothed_derivatives(x, kernel, period):
+def acceleration_at(omega: np.ndarray, alpha: np.ndarray, arm: np.ndarray) -> np.ndarray:
+    """
+    Return alpha x r + omega x (omega x r): what a point of a body accelerates beyond its origin.
+
+    omega, alpha : (N, 3) angular velocity and acceleration [rad/s, rad/s^2]
+    arm : (3,) or (N, 3) place r of the point [m], all along the same axes
+    """
+    return np.cross(alpha, arm) + np.cross(omega, np.cross(omega, arm))
+
+
+def smoothed_derivatives(x: np.ndarray, kernel: np.ndarray, period: float
+                         ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """
     Return x, its first and second derivative (N, k), smoothed by one symmetric kernel.
 
-    The difference stencil is folded into the kernel, so all three are the same band of the same
+    x : (N, k); kernel : (2 h + 1,); period : [s] between samples
+    The difference stencil is convolved with the kernel, so all three are the same band of the same
     signal; central differences of the smoothed signal would lose 1 % at a twentieth of the rate.
     """
     stencil = _first_difference() / period
@@ -105,10 +121,12 @@ def _filtered(x, kernel):
     return signal.oaconvolve(extended, kernel[:, None], mode='valid', axes=0)
 
 
-def state_of_pose(position, quaternion_xyzw, kernel, period, gravity_world):
+def state_of_pose(position: np.ndarray, quaternion_xyzw: np.ndarray, kernel: np.ndarray,
+                  period: float, gravity_world: np.ndarray) -> BodyState:
     """
-    Return the BodyState of poses (N, 3), (N, 4) on a uniform clock, zero-phase filtered.
+    Return the BodyState of poses on a uniform clock, zero-phase filtered.
 
+    position : (N, 3) [m]; quaternion_xyzw : (N, 4) body to world; period : [s] of the clock
     kernel : symmetric (signals.zero_phase_kernel); gravity_world : (3,) [m/s^2]
     """
     p, v, acc = smoothed_derivatives(position, kernel, period)
@@ -123,26 +141,30 @@ def state_of_pose(position, quaternion_xyzw, kernel, period, gravity_world):
     return BodyState(p, q, omega, alpha, body.apply(acc - np.asarray(gravity_world)), v)
 
 
-def state_of_imu(omega, force, kernel, period, position=(0.0, 0.0, 0.0), rotation=None):
+def state_of_imu(omega: np.ndarray, force: np.ndarray, kernel: np.ndarray, period: float,
+                 position: Sequence[float] = (0.0, 0.0, 0.0),
+                 rotation: np.ndarray | None = None) -> BodyState:
     """
-    Return the BodyState of an IMU's rates: omega (N, 3) [rad/s] and specific force (N, 3) [m/s^2].
+    Return the BodyState of the readings of an IMU on a uniform clock, zero-phase filtered.
 
+    omega : (N, 3) angular velocity [rad/s]; force : (N, 3) specific force [m/s^2]
+    kernel : (2 h + 1,) low-pass; period : [s]
     position, rotation : of the IMU in the body's frame ((3,) [m], (3, 3)).  The attitude is not
     known and not needed by equations in the body's frame: position and quaternion are NaN.
     """
     R = np.eye(3) if rotation is None else np.asarray(rotation)
     omega, alpha, _ = smoothed_derivatives(omega @ R.T, kernel, period)
     arm = np.asarray(position, dtype=float)
-    swing = np.cross(alpha, arm) + np.cross(omega, np.cross(omega, arm))
-    acc = _filtered(force @ R.T, kernel) - swing
+    acc = _filtered(force @ R.T, kernel) - acceleration_at(omega, alpha, arm)
     nowhere = np.full((len(omega), 7), np.nan)
     return BodyState(nowhere[:, :3], nowhere[:, 3:], omega, alpha, acc)
 
 
-def on_clock(t_measured, values, t):
+def on_clock(t_measured: np.ndarray, values: np.ndarray, t: np.ndarray) -> np.ndarray:
     """
-    Return values (n, k) at times t (N,) by cubic interpolation; NaN samples are passed over.
+    Return values (N, k) at other times by cubic interpolation; NaN samples are passed over.
 
+    t_measured : (n,) [s] of values (n, k); t : (N,) [s] wanted
     Straight lines would flatten a 2 Hz motion seen at 120 Hz by up to a tenth of a percent.
     """
     good = np.isfinite(values).all(1)
@@ -150,9 +172,11 @@ def on_clock(t_measured, values, t):
     return make_interp_spline(t_measured[good], values[good], k=3)(t)
 
 
-def choose_pose_cutoff(pieces, period):
+def choose_pose_cutoff(pieces: Sequence[np.ndarray], period: float) -> tuple[float, float]:
     """
-    Return (cutoff [Hz], end of the motion [Hz]) for poses ``pieces``: list of arrays (N_i, k).
+    Return (cutoff [Hz], end of the motion [Hz]) for poses.
+
+    pieces : arrays (N_i, k) on a uniform clock; period : [s]
 
     Markers are white: above the motion the spectrum of a pose is flat.  The motion ends where
     the highest band stands out of that floor tenfold, and the cutoff is there: beyond it noise
@@ -161,7 +185,7 @@ def choose_pose_cutoff(pieces, period):
     length = max(len(piece) for piece in pieces)
     # Seven windows and more: a spectrum of one is noise itself and exceeds its floor by chance.
     window = int(min(length, max(64, min(length // 4, 4.0 / period))))
-    total, weight = 0.0, 0
+    total, weight = np.zeros(1), 0
     for piece in pieces:
         if len(piece) >= window:
             # A window without side lobes: a slow swing must not leak above the noise.

@@ -26,7 +26,8 @@ class Decay:
     """
     Modes, ascending.
 
-    frequency (m,) : undamped [Hz]; damping (m,) : ratio; deviation (m,) : of the frequency [Hz]
+    frequency (m,) : undamped [Hz]; damping (m,) : ratio
+    standard_deviation (m,) : of the frequency [Hz]
     explained : share of the signals' variance
     """
 
@@ -36,11 +37,13 @@ class Decay:
     explained: float
 
 
-def decaying_modes(values, period, count, highest):
+def decaying_modes(values: np.ndarray, period: float, count: int, highest: float) -> Decay:
     """
-    Return the Decay of at most ``count`` modes below ``highest`` [Hz] in signals (N, k).
+    Return the Decay of at most ``count`` modes below ``highest`` [Hz] in signals.
 
-    period : [s] of the uniform clock.  Channels count by their own size.
+    values : (N, k) of k channels, which count by their own size; period : [s] of the uniform clock
+
+    Raises RecordingError when nothing in them is a decaying sine.
     """
     factor = max(1, int(1.0 / (OVERSAMPLED * highest * period)))
     y = values - values.mean(0)
@@ -56,7 +59,7 @@ def decaying_modes(values, period, count, highest):
                              f'{highest:.2g} Hz', do='push the platform and let it swing')
     t = np.arange(len(y)) * period
     first = np.concatenate([np.log(-poles.real), np.log(poles.imag)])
-    fit = least_squares(lambda x: _rest(x, t, y).ravel(), first, lambda x: _slope(x, t, y),
+    fit = least_squares(lambda x: _residual(x, t, y).ravel(), first, lambda x: _slope(x, t, y),
                         bounds=(first - AROUND, first + AROUND), x_scale='jac', max_nfev=60)
     rate, omega = np.exp(fit.x[:len(poles)]), np.exp(fit.x[len(poles):])
     free = max(1, y.size - (2 * len(poles) + 1) * y.shape[1] - len(fit.x))
@@ -66,7 +69,8 @@ def decaying_modes(values, period, count, highest):
     standard_deviation = np.sqrt(np.diag(slope @ covariance @ slope.T))
     order = np.argsort(natural)
     # A sine that dies at once or is anywhere was noise, or two that are too near to part.
-    order = order[(rate < LARGEST_DAMPING * natural)[order] & (standard_deviation < SURE * natural)[order]]
+    sure = (rate < LARGEST_DAMPING * natural) & (standard_deviation < SURE * natural)
+    order = order[sure[order]]
     return Decay(natural[order] / (2 * np.pi), (rate / natural)[order],
                  standard_deviation[order] / (2 * np.pi), 1.0 - 2 * fit.cost / (y ** 2).sum())
 
@@ -103,14 +107,14 @@ def _columns(x, t):
                            np.ones((len(t), 1))], axis=1), rate, omega
 
 
-def _rest(x, t, y):
+def _residual(x, t, y):
     """Return what decaying sines of these poles leave of y (N, k)."""
     Q, _ = np.linalg.qr(_columns(x, t)[0])
     return y - Q @ (Q.T @ y)
 
 
 def _slope(x, t, y):
-    """Return the derivatives (N k, 2 m) of ``_rest`` (Kaufman 1975: amplitudes follow)."""
+    """Return the derivatives (N k, 2 m) of ``_residual`` (Kaufman 1975: amplitudes follow)."""
     columns, rate, omega = _columns(x, t)
     Q, R = np.linalg.qr(columns)
     amplitude = np.linalg.solve(R, Q.T @ y)

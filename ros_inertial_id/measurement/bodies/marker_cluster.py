@@ -9,13 +9,14 @@ by the camera system show as residuals that an exchange removes.
 
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Sequence
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
 from ...errors import RecordingError
 
-FLAT = 1e-3  # [m]: second largest spread of the markers seen, below which they are on a line
+FLAT = 1e-3  # [m]: second singular value of the markers seen, below which they are on a line
 WRONG = 5.0  # a sample whose residual is so many times the usual one is no rigid registration
 MENDED = 1.0 / 3.0  # an exchange that leaves less than this share of the residual explains it
 
@@ -36,19 +37,23 @@ class Registration:
     residual: np.ndarray
     swapped: tuple = ()
 
-    def rms(self):
+    def rms(self) -> np.ndarray:
         """Return the residual of every marker over all samples (k,) [m]."""
         good = np.isfinite(self.position[:, :1]) & np.isfinite(self.residual)
         square = np.where(good, self.residual, 0.0) ** 2
         return np.sqrt(square.sum(0) / np.maximum(good.sum(0), 1))
 
 
-def register_cluster(markers, layout, labels, topic=''):
+def register_cluster(markers: np.ndarray, layout: np.ndarray, labels: Sequence[str],
+                     topic: str = '') -> Registration:
     """
-    Return the Registration of markers (N, k, 3) [m] onto their layout (k, 3) in the body.
+    Return the Registration of markers onto their layout in the body.
 
-    labels : (k,) names, for messages.  Samples with exchanged markers become NaN and are listed
-    in ``swapped``; a cluster that is exchanged in most samples is refused.
+    markers : (N, k, 3) [m] in the world, NaN unseen; layout : (k, 3) [m] in the body's frame
+    labels : (k,) names, and topic, for messages.  Samples with exchanged markers become NaN and
+    are listed in ``swapped``.
+
+    Raises RecordingError for a layout on a line and a cluster exchanged in most samples.
     """
     layout = np.asarray(layout, dtype=float)
     if len(layout) < 3 or _flatness(layout) < FLAT:
@@ -90,7 +95,7 @@ def _register(markers, layout):
     position = centre_x - np.einsum('nij,nj->ni', rotation, centre_l)
     placed = np.einsum('nij,kj->nki', rotation, layout) + position[:, None]
     residual = np.where(seen, np.linalg.norm(markers - placed, axis=-1), np.nan)
-    # Singular values are spread times spread: the second one says that they are not on a line.
+    # Of a product of two layouts: the second one says that they are not on a line.
     lost = (seen.sum(1) < 3) | (s[:, 1] < FLAT ** 2)
     position[lost] = np.nan
     residual[lost] = np.nan

@@ -11,12 +11,15 @@ at once (PoseArray, MarkerArray, tf).  A line of the configuration says what a m
 
 from dataclasses import dataclass, replace
 import re
+from typing import Mapping, Sequence
 
 import numpy as np
 from scipy.interpolate import CubicSpline
 from scipy.spatial.transform import Rotation
 
+from .sources import channel_of
 from .. import signals
+from ..recording import Recording
 from ...errors import ConfigError, RecordingError
 
 LINE = re.compile(r'^(\S+?)(?:\[([^\]]+)\])?\s+(\S+)(?:\s+(pose|position))?$')
@@ -38,10 +41,10 @@ class Marker:
     link: str
     t: np.ndarray
     position: np.ndarray
-    rotation: np.ndarray = None
+    rotation: np.ndarray | None = None
 
     @property
-    def topic(self):
+    def topic(self) -> str:
         """The topic it is on."""
         return self.name.split('[')[0]
 
@@ -64,8 +67,14 @@ class Frames:
     topic: str
 
 
-def read_markers(recording, lines):
-    """Return the Markers that configuration lines name; errors say what is not there."""
+def read_markers(recording: Recording, lines: Sequence[str]) -> list[Marker]:
+    """
+    Return the Markers that configuration lines name.
+
+    recording : Recording with their topics; lines : as at the head of this module
+
+    Raises ConfigError for a line that is none, RecordingError for what was not recorded.
+    """
     out, origin = [], recording.origin_ns()
     for line in lines:
         match = LINE.match(line.strip())
@@ -84,15 +93,6 @@ def read_markers(recording, lines):
         out.append(Marker(name, link, t[order], position[order],
                           None if rotation is None else rotation[order]))
     return out
-
-
-def channel_of(recording, topic):
-    """Return the channel of a topic, with or without its leading slash."""
-    for name, channel in recording.channels.items():
-        if name.lstrip('/') == topic.lstrip('/'):
-            return channel
-    raise RecordingError(f'topic {topic} is not in the recording',
-                         exists=tuple(recording.channels))
 
 
 def _series(channel, label, pose):
@@ -128,10 +128,12 @@ def _index(channel, label, count):
                          do='write TOPIC[LABEL] LINK in markers:')
 
 
-def common_frames(markers, rotation, translation):
+def common_frames(markers: Sequence[Marker], rotation: np.ndarray, translation: np.ndarray
+                  ) -> Frames:
     """
     Return the Frames of Markers, in the base frame.
 
+    markers : of one camera, on one clock
     rotation (3, 3), translation (3,) : of the camera in the base frame [m]
     """
     longest = max(markers, key=lambda m: len(m.t))
@@ -152,9 +154,9 @@ def common_frames(markers, rotation, translation):
                   tuple(m.rotation is not None for m in markers), markers[0].topic)
 
 
-def own_clocks(markers):
+def own_clocks(markers: Sequence[Marker]) -> list[str]:
     """
-    Return the topics that do not share the stamps of the first marker's, in order.
+    Return the topics of ``markers`` that do not share the stamps of the first one's, in order.
 
     They are other cameras, or detectors that stamp their results themselves: each has a clock of
     its own, and an offset.  Where another topic is much faster than the first, it is the clock.
@@ -164,8 +166,8 @@ def own_clocks(markers):
     return [t for t in other_topics(markers) if np.isin(stamps[t], clock).mean() < ONE_CLOCK]
 
 
-def other_topics(markers):
-    """Return all topics of Markers but the one whose clock is theirs."""
+def other_topics(markers: Sequence[Marker]) -> list[str]:
+    """Return all topics of ``markers`` but the one whose clock is theirs."""
     first, *others = _stamps(markers)
     return others
 
@@ -180,10 +182,12 @@ def _stamps(markers):
     return {first: out.pop(first), **out}
 
 
-def on_one_clock(markers, offsets, t=None):
+def on_one_clock(markers: Sequence[Marker], offsets: Mapping[str, float],
+                 t: np.ndarray | None = None) -> list[Marker]:
     """
     Return the Markers on the stamps of those without an offset.
 
+    markers : of any topics, each on its own stamps
     offsets : topic -> [s] that it is stamped late; these are interpolated, the others untouched
     t : (M,) the stamps wanted [s]; default: all stamps of topics without an offset
 
@@ -195,8 +199,8 @@ def on_one_clock(markers, offsets, t=None):
     return [_at(m, t, offsets[m.topic], near) if m.topic in offsets else m for m in markers]
 
 
-def reference_stamps(markers, offsets):
-    """Return all stamps (M,) [s] of the Markers whose topics have no offset."""
+def reference_stamps(markers: Sequence[Marker], offsets: Mapping[str, float]) -> np.ndarray:
+    """Return all stamps (M,) [s] of the ``markers`` whose topics have none of the ``offsets``."""
     return np.unique(np.concatenate([m.t for m in markers if m.topic not in offsets]))
 
 
@@ -222,11 +226,14 @@ def _at(marker, t, offset, near):
     return replace(marker, t=t[kept], position=position, rotation=rotation)
 
 
-def clock_offset(t, reference, measured_t, measured, limit):
+def clock_offset(t: np.ndarray, reference: np.ndarray, measured_t: np.ndarray,
+                 measured: np.ndarray, limit: float) -> float:
     """
     Return the offset [s] that ``measured`` is stamped late, by correlation with ``reference``.
 
-    t (N,) [s], reference (N, d); measured_t (M,), measured (M, d); limit : largest believed [s]
+    t : (N,) [s] of reference (N, d); measured_t : (M,) [s] of measured (M, d)
+    limit : largest offset believed [s]
+
     Raises RecordingError when the best correlation lies at the limit.
     """
     centred = reference - reference.mean(0)

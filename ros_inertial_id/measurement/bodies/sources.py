@@ -3,13 +3,14 @@ From topics to the motion of bodies: poses, marker clusters, IMUs and wrenches o
 """
 
 from dataclasses import dataclass, field, replace
-from typing import Callable, Mapping
+from typing import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from .body_state import continuous, on_clock, smoothed_derivatives
 from .marker_cluster import register_cluster
 from .. import signals
+from ..recording import Channel, Recording
 from ...errors import ConfigError, RecordingError
 
 PIECE = 8192  # samples of one state
@@ -24,7 +25,7 @@ class BodySource:
     kind : pose, markers or imu; topic as recorded; label : of one pose among many, '' for one
     layout : marker -> (3,) place in the body's frame [m] (markers)
     position, rotation : of the IMU in the body's frame (imu)
-    imu : BodySource of an IMU that rides on the body besides, or None
+    imu : BodySource of an IMU on the same body besides, or None
     covariance : (6, 6) of how the IMU is turned about the body's axes [rad] and of its position,
         None where it was not calibrated
     """
@@ -35,9 +36,9 @@ class BodySource:
     label: str = ''
     layout: Mapping = field(default_factory=dict)
     position: tuple = (0.0, 0.0, 0.0)
-    rotation: np.ndarray = None
-    imu: object = None
-    covariance: np.ndarray = None
+    rotation: np.ndarray | None = None
+    imu: 'BodySource | None' = None
+    covariance: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -67,8 +68,8 @@ class BodiesState:
     wrench_raw: np.ndarray
     sign: float = 1.0
 
-    def rows(self, chosen):
-        """Return the BodiesState of the samples chosen by a slice."""
+    def rows(self, chosen: slice) -> 'BodiesState':
+        """Return the BodiesState of the samples ``chosen`` by a slice."""
         return BodiesState(self.t[chosen], self.segment,
                            tuple(body.rows(chosen) for body in self.bodies),
                            self.wrench[chosen], self.wrench_raw[chosen], self.sign)
@@ -94,12 +95,12 @@ class BodiesObservation:
     sign: float = 1.0
     filtered: Callable | None = None
 
-    def samples(self, training=False):
+    def samples(self, training: bool = False) -> int:
         """Return about how many samples ``states`` will yield."""
         count = sum(count for _, count in self.clock.segments)
         return -(-count // self.decimate) if training else count
 
-    def states(self, training=False):
+    def states(self, training: bool = False) -> Iterator[BodiesState]:
         """Yield BodiesStates in order of time; with ``training`` trimmed and decimated."""
         period = self.clock.period
         edge = int(round(self.trim / period)) if training else 0
@@ -127,13 +128,19 @@ class BodiesObservation:
         return BodiesState(t, number, self.motion(t), smooth, raw, self.sign)
 
 
-def half_width(kernel):
-    """Return how far the kernels of smoothed_derivatives reach [samples]."""
+def half_width(kernel: np.ndarray) -> int:
+    """Return how far smoothed_derivatives with a low-pass ``kernel`` reaches [samples]."""
     return len(kernel) // 2 + 12
 
 
-def channel_of(recording, topic, types=()):
-    """Return the Channel of a topic (with or without its slash), or the only one of ``types``."""
+def channel_of(recording: Recording, topic: str, types: Sequence[str] = ()) -> Channel:
+    """
+    Return the Channel of a topic (with or without its slash), or the only one of ``types``.
+
+    recording : Recording that holds it; topic : '' where the type says enough
+
+    Raises RecordingError when there is no such topic, or not one alone of these types.
+    """
     if topic:
         for name, channel in recording.channels.items():
             if name.lstrip('/') == topic.lstrip('/'):
@@ -148,8 +155,14 @@ def channel_of(recording, topic, types=()):
     return found[0]
 
 
-def read_pose(recording, source, origin_ns):
-    """Return the Series of a body's pose: position, quaternion x y z w (n, 7)."""
+def read_pose(recording: Recording, source: BodySource, origin_ns: int) -> Series:
+    """
+    Return the Series of a body's pose: position [m], quaternion x y z w (n, 7), in the world.
+
+    recording : Recording; source : BodySource of kind pose or markers; origin_ns : zero of time
+
+    Raises RecordingError for a topic without poses, or markers that are no rigid body.
+    """
     channel = channel_of(recording, source.topic)
     if source.kind == 'markers':
         return _registered(channel, source, origin_ns)
@@ -162,16 +175,26 @@ def read_pose(recording, source, origin_ns):
     return _series(channel, origin_ns, np.concatenate([position, quaternion], axis=1), {})
 
 
-def read_imu(recording, source, origin_ns):
-    """Return the Series of an IMU: angular velocity and specific force (n, 6)."""
+def read_imu(recording: Recording, source: BodySource, origin_ns: int) -> Series:
+    """
+    Return the Series of an IMU: angular velocity [rad/s] and specific force [m/s^2] (n, 6).
+
+    recording : Recording; source : BodySource of kind imu; origin_ns : zero of time [ns]
+    """
     channel = channel_of(recording, source.topic, ('sensor_msgs/msg/Imu',))
     values = np.concatenate([channel.fields['angular_velocity'],
                              channel.fields['linear_acceleration']], axis=1)
     return _series(channel, origin_ns, values, {})
 
 
-def read_wrench(recording, topic, origin_ns):
-    """Return the Series of a wrench topic: force [N], torque [N m] (n, 6)."""
+def read_wrench(recording: Recording, topic: str, origin_ns: int) -> Series:
+    """
+    Return the Series of a wrench topic: force [N], torque [N m] (n, 6), along the sensor's axes.
+
+    recording : Recording; topic : '' for the only one of its type; origin_ns : zero of time [ns]
+
+    Raises RecordingError for a topic without wrenches, or zero in every message.
+    """
     channel = channel_of(recording, topic, WRENCHES)
     if 'force' not in channel.fields:
         raise RecordingError(f'{channel.topic} holds no wrenches', found=channel.type,
@@ -184,10 +207,11 @@ def read_wrench(recording, topic, origin_ns):
     return series
 
 
-def common_clock(series, origin_ns):
+def common_clock(series: Sequence[Series], origin_ns: int) -> signals.Clock:
     """
     Return the Clock of the first Series where all have samples.
 
+    series : at least one; origin_ns : zero of their times [ns]
     A source that stops for longer than a few of its samples cuts the recording there.
     """
     clocks = [signals.uniform_clock(np.round(s.t * 1e9).astype(np.int64) + origin_ns, origin_ns,
@@ -207,8 +231,12 @@ def common_clock(series, origin_ns):
                          len(segments) - 1)
 
 
-def usable(clock, kernel, topic):
-    """Return the Clock without stretches too short to filter; refuse when none is left."""
+def usable(clock: signals.Clock, kernel: np.ndarray, topic: str) -> signals.Clock:
+    """
+    Return the Clock without stretches too short to filter; RecordingError when none is left.
+
+    clock : Clock of all series; kernel : (2 h + 1,) low-pass; topic : for the message
+    """
     least = 2 * half_width(kernel) + 4
     kept = tuple(s for s in clock.segments if s[1] > least)
     if not kept:
@@ -221,8 +249,8 @@ def usable(clock, kernel, topic):
                          clock.gaps)
 
 
-def gaps_between(clock):
-    """Return [[from, to], ...] [s] between the stretches of a Clock: where something was lost."""
+def gaps_between(clock: signals.Clock) -> list[list[float]]:
+    """Return [[from, to], ...] [s] between stretches of ``clock``: where something was lost."""
     ends = [start + (count - 1) * clock.period for start, count in clock.segments]
     return [[round(a, 3), round(start, 3)] for a, (start, _) in zip(ends, clock.segments[1:])]
 

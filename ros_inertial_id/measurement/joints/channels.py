@@ -2,16 +2,26 @@
 Joint channels: which topic carries the joints, and its values, refused where they are not whole.
 """
 
+from typing import Mapping, Sequence
+
 import numpy as np
 
 from .. import signals
+from ..recording import Channel, Recording
 from ...errors import RecordingError
 
 JOINT_STATE = 'sensor_msgs/msg/JointState'
 
 
-def find_channel(recording, joints, topic, what):
-    """Return the JointState channel that carries ``what`` of all the joints."""
+def find_channel(recording: Recording, joints: Sequence[str], topic: str, what: str) -> Channel:
+    """
+    Return the JointState Channel that carries ``what`` of all the joints.
+
+    recording : Recording; joints : names; topic : '' for the shortest that carries them
+    what : position, velocity or effort
+
+    Raises RecordingError that says what is there instead.
+    """
     channels = recording.of_type(JOINT_STATE)
     if topic:
         if topic.lstrip('/') not in {name.lstrip('/') for name in channels}:
@@ -36,15 +46,24 @@ def find_channel(recording, joints, topic, what):
                          if what == 'effort' else None)
 
 
-def carries(channel, what, joints):
+def carries(channel: Channel, what: str, joints: Sequence[str]) -> bool:
+    """Return whether ``channel`` has at least one finite ``what`` of each of ``joints``."""
     if what not in channel.fields:
         return False
     columns = [channel.names.index(j) for j in joints if j in channel.names]
     return bool(columns) and bool(np.isfinite(channel.fields[what])[:, columns].any(0).all())
 
 
-def series_of(channel, what, joints, origin, t=None):
-    """Return {joint: (stamps t [s], values)} of messages that carry the joint; refuse NaN."""
+def series_of(channel: Channel, what: str, joints: Sequence[str], origin: int,
+              t: np.ndarray | None = None) -> dict:
+    """
+    Return {joint: (stamps [s], values)} of the messages that carry the joint.
+
+    channel : JointState Channel; what : position, velocity or effort; joints : names
+    origin : zero of time [ns]; t : (n,) [s] the channel's stamps, where they are known
+
+    Raises RecordingError for a joint that is carried without a finite value.
+    """
     t = (channel.stamp_ns - origin) * 1e-9 if t is None else t
     out = {}
     for joint in joints:
@@ -69,7 +88,8 @@ def series_of(channel, what, joints, origin, t=None):
     return out
 
 
-def check_effort(effort, topic):
+def check_effort(effort: Mapping, topic: str) -> None:
+    """Raise RecordingError when an ``effort`` {joint: (t, values)} of ``topic`` is all zero."""
     silent = [joint for joint, (_, values) in effort.items() if not np.any(values)]
     if silent:
         raise RecordingError(f'the effort in {topic} is zero in every message',
@@ -78,8 +98,15 @@ def check_effort(effort, topic):
                                 'another topic in effort_topic:')
 
 
-def common_clock(motion, force, joints, origin):
-    """Return the clock of the messages that carry joints, where motion and force overlap."""
+def common_clock(motion: Channel, force: Channel, joints: Sequence[str], origin: int
+                 ) -> signals.Clock:
+    """
+    Return the Clock of the messages that carry ``joints``, where motion and force overlap.
+
+    motion, force : JointState Channels, which may be one; origin : zero of time [ns]
+
+    Raises RecordingError when they have less than half of the motion in common.
+    """
     columns = [motion.names.index(j) for j in joints]
     rows = np.isfinite(motion.fields['position'])[:, columns].any(axis=1)
     stamps = motion.stamp_ns[rows]

@@ -6,9 +6,11 @@ torques = G C' motor torques.  Khalil and Dombre 2002, ch. 9.
 """
 
 from dataclasses import dataclass, replace
+from typing import Sequence
 
 import numpy as np
 
+from ..recording import Channel
 from ...errors import ConfigError
 from ...options import option
 
@@ -23,18 +25,26 @@ class DriveOptions:
     position_kind: str = option(
         'link', 'what position and velocity are: of the joint, or of the motor',
         choices=('link', 'motor'))
-    gear_ratio: tuple[float, ...] = option((), 'motor turns per joint turn, one per joint; empty: 1')
-    drive_gain: tuple[float, ...] = option((), 'motor torque per current, one per joint; empty: 1',
-                               unit='N m/A')
+    gear_ratio: tuple[float, ...] = option(
+        (), 'motor turns per joint turn, one per joint; empty: 1')
+    drive_gain: tuple[float, ...] = option(
+        (), 'motor torque per current, one per joint; empty: 1', unit='N m/A')
     coupling: tuple[float, ...] = option(
         (), 'matrix C (row by row) of a coupled drive: motor angles = C (gear_ratio joint '
         'angles); empty: none')
-    position_offset: tuple[float, ...] = option((), 'joint angle where the recorded position is zero, one per '
-                                    'joint; empty: 0', unit='rad')
+    position_offset: tuple[float, ...] = option(
+        (), 'joint angle where the recorded position is zero, one per joint; empty: 0',
+        unit='rad')
 
 
-def motor_turns(options, count):
-    """Return the matrix C G (n, n): motor angles per joint angle."""
+def motor_turns(options: DriveOptions, count: int) -> np.ndarray:
+    """
+    Return the matrix C G (n, n): motor angles per joint angle.
+
+    options : DriveOptions; count : n joints
+
+    Raises ConfigError for lists of another length and a matrix without inverse.
+    """
     if len(options.coupling) not in (0, count * count):
         raise ConfigError('option coupling', expected=f'{count * count} values, row by row',
                           found=f'{len(options.coupling)} values')
@@ -48,10 +58,11 @@ def motor_turns(options, count):
     return turns
 
 
-def motor_speeds(options, count):
+def motor_speeds(options: DriveOptions, count: int) -> dict[int, np.ndarray]:
     """
     Return {motor: (n,)} of motors that several joints turn: their speed per joint speed.
 
+    options : DriveOptions; count : n joints
     On the side of the motor's own joint: motor k turns ``P[k] @ v`` times its gear ratio.
     """
     turns = motor_turns(options, count)
@@ -59,11 +70,14 @@ def motor_speeds(options, count):
     return {k: row for k, row in enumerate(rows) if np.count_nonzero(row) > 1}
 
 
-def effort_map(options, count):
+def effort_map(options: DriveOptions, count: int) -> np.ndarray:
     """
     Return the matrix (n, n) that turns recorded efforts into joint torques: G C' drive gains.
 
+    options : DriveOptions; count : n joints
     A current first becomes a motor torque by the drive gain.
+
+    Raises ConfigError for a current without gains, or gears that are given and not used.
     """
     turns = motor_turns(options, count)
     if options.effort_kind == 'link':
@@ -83,8 +97,12 @@ def effort_map(options, count):
     return turns.T @ np.diag(gains)
 
 
-def joint_side(channel, joints, options):
-    """Return a Channel of joint states whose positions and velocities are those of ``joints``."""
+def joint_side(channel: Channel, joints: Sequence[str], options: DriveOptions) -> Channel:
+    """
+    Return a Channel of joint states whose positions and velocities are those of ``joints``.
+
+    channel : JointState Channel as recorded; options : DriveOptions
+    """
     count = len(joints)
     offset = np.zeros(count)
     if len(options.position_offset):
@@ -102,7 +120,7 @@ def joint_side(channel, joints, options):
     for name, zero in (('position', offset), ('velocity', np.zeros(count))):
         if name in fields:
             motor, out = fields[name][:, columns], fields[name].copy()
-            for j, row in enumerate(inverse):  # a motor that was not heard spoils only its joints
+            for j, row in enumerate(inverse):  # a motor that is missing spoils only its joints
                 own = np.flatnonzero(row)
                 out[:, columns[j]] = motor[:, own] @ row[own] + zero[j]
             fields[name] = out

@@ -6,7 +6,7 @@ JointSpaceStates, piece by piece: memory stays that of one piece however long th
 """
 
 from dataclasses import dataclass, field, replace
-from typing import Mapping
+from typing import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from .channels import carries, check_effort, common_clock, find_channel, series_
 from .drives import DriveOptions, effort_map, joint_side
 from .periods import average, read_periods
 from .. import signals
+from ..recording import Recording
 from ...errors import RecordingError
 from ...options import option
 
@@ -39,7 +40,7 @@ class SignalOptions(DriveOptions):
     average_periods: bool = option(False, 'average the whole periods that the player marked: '
                                    'noise shrinks by the square root of their number')
     decimate: int = option(0, 'learn from every that many sample; 0: twenty per period of the '
-                           'cutoff, more carry no news', at_least=0)
+                           'cutoff, more add no information', at_least=0)
 
 
 @dataclass(frozen=True)
@@ -60,23 +61,27 @@ class JointSpaceState:
     a: np.ndarray
     tau: np.ndarray
     tau_raw: np.ndarray
-    around: 'Surroundings' = None
+    around: 'Surroundings | None' = None
 
-    def rows(self, chosen):
-        """Return the state of the samples chosen by a slice."""
+    def rows(self, chosen: slice) -> 'JointSpaceState':
+        """Return the state of the samples ``chosen`` by a slice."""
         around = self.around
         if around is not None:
             kept = range(*around.keep.indices(len(around.q)))[chosen]
             around = replace(around, keep=slice(kept.start, kept.stop, kept.step))
         # Copies: a view of few samples would keep the whole piece alive.
-        return JointSpaceState(self.t[chosen].copy(), self.segment, *(
-            getattr(self, name)[chosen].copy() for name in ('q', 'v', 'a', 'tau', 'tau_raw')),
-            around)
+        q, v, a, tau, tau_raw = (x[chosen].copy() for x in self.signals())
+        return JointSpaceState(self.t[chosen].copy(), self.segment, q, v, a, tau, tau_raw, around)
 
-    def filtered(self, columns):
+    def signals(self) -> tuple[np.ndarray, ...]:
+        """Return q, v, a, tau, tau_raw."""
+        return self.q, self.v, self.a, self.tau, self.tau_raw
+
+    def filtered(self, columns: Callable) -> np.ndarray:
         """
         Return columns(q, v, a) -> (N, k), filtered by the filter that tau went through.
 
+        columns : function of (M, n) q, v, a [rad, rad/s, rad/s^2; m] to (M, k)
         A function with corners (friction at reversals) of filtered velocities is sharper than
         the filtered torque it explains; filtered alike, they match (parallel filtering, Gautier
         1997).  Where the surroundings are unknown (live) the columns come as they are.
@@ -103,13 +108,15 @@ class JointSpaceObservation:
     """
     The joint motion of one recording; ``states()`` computes it piece by piece, each time anew.
 
-    position, velocity, effort : {joint: (stamps [s], values)}; velocity may be empty
-    clock : uniform; cutoff [Hz]; kernel : of the filter; measured_velocity : whether it is used
+    joints : n names; position, velocity, effort : {joint: (stamps [s], values)}; velocity may
+        be empty; effort as recorded, turned into joint torques by effort_map (n, m)
+    clock : uniform; kernel : of the filter; measured_velocity : whether it is used
+    trim : [s] left out of training at both ends of a segment; decimate : training stride
     period : [s] after which the signals repeat (averaged periods); 0: they do not
     summary : what was understood, in words and numbers, for logs and the model file
     """
 
-    joints: tuple
+    joints: Sequence[str]
     position: Mapping
     velocity: Mapping
     effort: Mapping
@@ -122,12 +129,12 @@ class JointSpaceObservation:
     summary: Mapping = field(default_factory=dict)
     period: float = 0.0
 
-    def samples(self, training=False):
+    def samples(self, training: bool = False) -> int:
         """Return about how many samples ``states`` will yield."""
         count = sum(count for _, count in self.clock.segments)
         return -(-count // self.decimate) if training else count
 
-    def states(self, training=False):
+    def states(self, training: bool = False) -> Iterator[JointSpaceState]:
         """
         Yield JointSpaceStates in order of time, all samples of the clock.
 
@@ -150,9 +157,8 @@ class JointSpaceObservation:
                 state = self._piece(start + np.arange(first, last) * period, number)
                 keep = slice(low - first + (edge - low) % decimate, high - first, decimate)
                 around = Surroundings(state.q, state.v, state.a, self.kernel, keep)
-                yield JointSpaceState(state.t[keep], number, *(
-                    getattr(state, name)[keep] for name in ('q', 'v', 'a', 'tau', 'tau_raw')),
-                    around)
+                q, v, a, tau, tau_raw = (x[keep] for x in state.signals())
+                yield JointSpaceState(state.t[keep], number, q, v, a, tau, tau_raw, around)
 
     def low_passed(self, cutoff: float) -> 'JointSpaceObservation':
         """Return the observation of the same positions filtered at ``cutoff`` [Hz] instead."""
@@ -185,16 +191,21 @@ def _on_clock(series, joints, t, period=0.0):
     return out
 
 
-def observe_joints(recording, joints, options=None, actuated=None):
+def observe_joints(recording: Recording, joints: Sequence[str],
+                   options: SignalOptions | None = None,
+                   actuated: Sequence[str] | None = None) -> JointSpaceObservation:
     """
     Return the JointSpaceObservation of ``joints`` in a Recording.
 
+    recording : Recording; joints : n names; options : SignalOptions, None for the defaults
     actuated : joints whose effort counts, where they are not ``joints`` themselves
 
-    Refuses, each with its reason: joints or efforts that are missing, NaN, effort that is zero
-    throughout, time running backwards, two clocks, a recording that is too short or at rest.
+    Raises RecordingError, each with its reason: joints or efforts that are missing, NaN, effort
+    that is zero throughout, time running backwards, two clocks, a recording that is too short or
+    at rest.
     """
-    options, actuated = options or SignalOptions(), tuple(actuated or joints)
+    options, joints = options or SignalOptions(), tuple(joints)
+    actuated = tuple(actuated or joints)
     origin = recording.origin_ns()
     motion = find_channel(recording, joints, options.joint_states_topic, 'position')
     force = find_channel(recording, actuated, options.effort_topic or motion.topic, 'effort')
@@ -208,11 +219,7 @@ def observe_joints(recording, joints, options=None, actuated=None):
     check_effort(effort, force.topic)
     clock = common_clock(motion, force, joints, origin)
     series = (*position.values(), *velocity.values(), *effort.values())
-    for t in {id(t): t for t, _ in series}.values():
-        clock = signals.covered(clock, t)
-    if not clock.segments:
-        raise RecordingError('the joints are never recorded together', found=[
-            f'{joint} from {t[0]:.3f} to {t[-1]:.3f} s' for joint, (t, _) in position.items()])
+    clock = _together(clock, series, position)
     repeats, count = 0.0, 0
     if options.average_periods:
         marks = read_periods(recording)
@@ -243,25 +250,35 @@ def observe_joints(recording, joints, options=None, actuated=None):
                                  summary, repeats)
 
 
+def _together(clock, series, position):
+    """Return the Clock where all series (t, values) have samples."""
+    for t in {id(t): t for t, _ in series}.values():
+        clock = signals.covered(clock, t)
+    if not clock.segments:
+        raise RecordingError('the joints are never recorded together', found=[
+            f'{joint} from {t[0]:.3f} to {t[-1]:.3f} s' for joint, (t, _) in position.items()])
+    return clock
+
+
 def _velocities(probe, measured):
-    """Return the unfiltered velocities of the telling stretches on the clock: list of (N, n)."""
+    """Return the unfiltered velocities of the stretches that move most: list of (N, n)."""
     source, period = probe.velocity if measured else probe.position, probe.clock.period
     out = []
-    for start, count in _telling(probe):
+    for start, count in _most_moving(probe):
         values = _on_clock(source, probe.joints, start + np.arange(count) * period)
         out.append(values if measured else signals.differentiate(values, period))
     return out
 
 
-def _telling(probe):
-    """Return (start [s], samples) of stretches enough to judge the signals by: those that move."""
+def _most_moving(probe):
+    """Return (start [s], samples) of stretches enough to choose by: those that move."""
     segments, period = probe.clock.segments, probe.clock.period
     if sum(count for _, count in segments) * period <= ENOUGH:
         return segments
     length = int(ENOUGH / 3.0 / period)
     parts = [(start + first * period, min(length, count - first))
              for start, count in segments for first in range(0, count, length)]
-    parts = [part for part in parts if part[1] > 2]  # a rest of one sample has no velocity
+    parts = [part for part in parts if part[1] > 2]  # one sample has no velocity
 
     def way(part):
         t = part[0] + np.linspace(0.0, part[1] * period, 20)
@@ -270,8 +287,15 @@ def _telling(probe):
     return sorted(sorted(parts, key=way)[-3:])
 
 
-def choose_velocity(probe, wish):
-    """Return (use the measured velocity?, largest relative disagreement over the joints)."""
+def choose_velocity(probe: JointSpaceObservation, wish: str) -> tuple[bool, float | None]:
+    """
+    Return (use the measured velocity?, largest relative disagreement over the joints).
+
+    probe : unfiltered observation; wish : measured, differentiated, or auto: measured where it
+    agrees with the derivative of the positions
+
+    Raises RecordingError when velocities are wished for and not there.
+    """
     if not probe.velocity:
         if wish == 'measured':
             raise RecordingError('velocity: measured is asked for', found='no velocities')
@@ -290,7 +314,8 @@ def choose_velocity(probe, wish):
     return (worst < 0.1 if wish == 'auto' else wish == 'measured'), worst
 
 
-def check_moving(probe):
+def check_moving(probe: JointSpaceObservation) -> None:
+    """Raise RecordingError when no joint of ``probe`` moves by more than STILL."""
     span = {joint: float(np.ptp(values)) for joint, (_, values) in probe.position.items()}
     if max(span.values()) < STILL:
         raise RecordingError('the motion excites nothing',

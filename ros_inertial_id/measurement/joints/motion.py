@@ -2,20 +2,27 @@
 Joint motion alone: positions and velocities of a recording's joints where no effort is needed.
 """
 
+from typing import Sequence
+
 import numpy as np
 
 from .channels import carries, find_channel, series_of
 from .kinematic_state import check_moving, choose_velocity, JointSpaceObservation
 from ..bodies.sources import Series
 from .. import signals
+from ..recording import Recording
 
 
-def read_joint_motion(recording, joints, topic, wish, origin_ns):
+def read_joint_motion(recording: Recording, joints: Sequence[str], topic: str, wish: str,
+                      origin_ns: int) -> tuple[Series, Series | None]:
     """
     Return (Series of positions (n, k), Series of velocities or None) of ``joints``.
 
-    topic : JointState topic, '' for the one that carries them; wish : measured, differentiated
-    or auto, as SignalOptions.velocity.  Refuses what observe_joints refuses.
+    recording : Recording; joints : k names; origin_ns : zero of time
+    topic : JointState topic, '' for the one that carries them
+    wish : measured, differentiated or auto, as SignalOptions.velocity
+
+    Raises RecordingError for what observe_joints refuses.
     """
     channel = find_channel(recording, joints, topic, 'position')
     position = series_of(channel, 'position', joints, origin_ns)

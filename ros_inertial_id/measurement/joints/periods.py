@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import yaml
 
+from ..recording import Recording
 from ..signals import Clock
 from ...errors import RecordingError
 
@@ -23,8 +24,12 @@ class Periods:
     bounds_ns: np.ndarray
 
 
-def read_periods(recording):
-    """Return the Periods that are marked in a Recording; RecordingError without any."""
+def read_periods(recording: Recording) -> Periods:
+    """
+    Return the Periods that the player marked in a ``recording``.
+
+    Raises RecordingError without any, and for text that cannot be read or periods not whole.
+    """
     if not recording.periods:
         raise RecordingError(
             'average_periods: true is asked for', found='no periods marked in the recording',
@@ -45,12 +50,15 @@ def read_periods(recording):
     return Periods(period, bounds)
 
 
-def average(periods, clock, groups):
+def average(periods: Periods, clock: Clock, groups: tuple) -> tuple[Clock, tuple, int]:
     """
     Return (Clock of one period, groups averaged over the periods that have no gap, their number).
 
-    clock : Clock of the recording; groups : tuple of {joint: (stamps [s], values)}
+    periods : Periods marked; clock : Clock of the recording
+    groups : tuple of {joint: (stamps [s], values)}
     Every series is put on the clock by linear interpolation, as everywhere in this package.
+
+    Raises RecordingError when no period is without a gap.
     """
     starts = (periods.bounds_ns[:-1] - clock.origin_ns) * 1e-9
     count = max(int(round(periods.period / clock.period)), 1)

@@ -2,16 +2,17 @@
 Bodies and the joints between them, as far as random motions need them.
 
 Bodies are measured one by one, so a joint is not needed to know how they move; it says which
-motions can occur at all, and with that which parameters can be told apart.
+motions can occur at all, and with that which parameters are identifiable.
 """
 
 from dataclasses import dataclass
+from typing import Any, Mapping, Sequence
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
 from ...errors import ConfigError
-from ...measurement.bodies.body_state import BodyState
+from ...measurement.bodies.body_state import acceleration_at, BodyState
 
 KINDS = ('fixed', 'revolute', 'spherical', 'free')
 
@@ -35,17 +36,19 @@ class Joint:
     axis: np.ndarray
 
 
-def free_joint():
+def free_joint() -> Joint:
     """Return the Joint of a body that nothing holds."""
     return Joint(-1, 'free', np.zeros(3), np.zeros(3), np.eye(3), np.array([0.0, 0.0, 1.0]))
 
 
-def read_joint(entry, name, before, default):
+def read_joint(entry: Mapping[str, Any], name: str, before: Sequence[str],
+               default: tuple[str, str]) -> Joint:
     """
     Return the Joint that a body's entry of a description asks for.
 
     entry : mapping with ``parent, joint, position, own_position, rpy, axis``, all optional
     before : names of the bodies so far; default : (parent, kind) where the entry says nothing
+    name : of the body, for what ConfigError says
     """
     parent, kind = entry.get('parent', default[0]), entry.get('joint', default[1])
     if parent and parent not in before:
@@ -66,13 +69,21 @@ def read_joint(entry, name, before, default):
                  axis / np.linalg.norm(axis))
 
 
-def read_inertial(entry, name):
-    """Return the nominal standard parameters (10,) of a body's entry, zeros without any."""
+def read_inertial(entry: Mapping[str, Any], name: str) -> np.ndarray:
+    """
+    Return the nominal standard parameters (10,) of a body's entry, zeros without any.
+
+    entry : mapping of the body; name : its name, for what ConfigError says
+    """
     return vector(entry.get('inertial', [0.0] * 10), f'inertial of body {name!r}', 10)
 
 
-def vector(value, what, size=3, nan=False):
-    """Return a vector (size,) from a description; ConfigError when it is none."""
+def vector(value: Any, what: str, size: int = 3, nan: bool = False) -> np.ndarray:
+    """
+    Return a vector (size,) from a description; ConfigError when it is none.
+
+    value : list of ``size`` numbers; what : they are, for the message; nan : may be among them
+    """
     try:
         out = np.asarray(value, dtype=float)
         good = out.shape == (size,) and (nan or bool(np.isfinite(out).all()))
@@ -83,16 +94,22 @@ def vector(value, what, size=3, nan=False):
     return out
 
 
-def rotation_of(rpy, what='rpy'):
-    """Return the rotation (3, 3) of roll, pitch, yaw [rad] about fixed axes, as in URDF."""
+def rotation_of(rpy: Any, what: str = 'rpy') -> np.ndarray:
+    """
+    Return the rotation (3, 3) of roll, pitch, yaw [rad] about fixed axes, as in URDF.
+
+    rpy : list of three numbers; what : they are, for the message of ConfigError
+    """
     return Rotation.from_euler('xyz', vector(rpy, what)).as_matrix()
 
 
-def random_bodies(joints, samples, rng, gravity_world, held=False):
+def random_bodies(joints: Sequence[Joint], samples: int, rng: np.random.Generator,
+                  gravity_world: np.ndarray, held: bool = False) -> tuple[BodyState, ...]:
     """
     Return a BodyState per joint: random motion that the joints allow.
 
     held : joints stand still (each sample at another place), the whole moves
+    samples : of every state; rng : of the motion; gravity_world : (3,) [m/s^2]
     """
     def some(size, scale=1.0):
         return scale * rng.standard_normal((samples, size))
@@ -111,7 +128,7 @@ def random_bodies(joints, samples, rng, gravity_world, held=False):
         r, s = _apply(R, joint.position), _apply(Rc, joint.own_position)
         omega_c = omega + spin
         alpha_c = alpha + speeding + np.cross(omega, spin)
-        acc_c = acc + _swing(omega, alpha, r) - _swing(omega_c, alpha_c, s)
+        acc_c = acc + acceleration_at(omega, alpha, r) - acceleration_at(omega_c, alpha_c, s)
         frames.append((p + r - s, Rc, omega_c, alpha_c, acc_c))
     return tuple(_state(frame, gravity_world, rng) for frame in frames)
 
@@ -134,10 +151,6 @@ def _relative(joint, samples, rng, rate):
 
 def _apply(R, x):
     return np.einsum('nij,...j->ni' if np.ndim(x) == 1 else 'nij,nj->ni', R, x)
-
-
-def _swing(omega, alpha, r):
-    return np.cross(alpha, r) + np.cross(omega, np.cross(omega, r))
 
 
 def _state(frame, gravity_world, rng):

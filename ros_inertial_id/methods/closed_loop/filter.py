@@ -11,8 +11,9 @@ import numpy as np
 from .imu import imu_links, ImuMeasurementModel, on_clock, PASSES
 from ...errors import ConfigError, RecordingError
 from ...measurement import signals
-from ...measurement.kalman import estimate, white_jerk
+from ...measurement.kalman import estimate, Readings, white_jerk
 from ...measurement.live import Window
+from ...measurement.recording import Channel
 
 PATIENCE = 0.03  # [s] samples wait for an IMU that may be late
 FAR = 100.0      # standard deviations: a nominal that moved by more is linearised again
@@ -22,44 +23,46 @@ class CausalFilter:
     """
     The motion of a Mechanism from markers and IMUs, batch by batch.
 
-    lines : "TOPIC LINK" of the IMUs; found : summary of the observation the model comes from
+    lines : "TOPIC LINK" of the IMUs; metadata : summary of the observation the model comes from
     """
 
-    def __init__(self, robot, lines, found):
-        if 'jerk_noise' not in found:
+    def __init__(self, robot, lines, metadata):
+        if 'jerk_noise' not in metadata:
             raise ConfigError('the model does not say how to fuse the IMUs live',
                               do='identify again with this version')
         links = imu_links(robot, lines)
         self.topics = tuple(topic for topic, _ in links)
-        self._feel = ImuMeasurementModel(robot, [link for _, link in links])
-        self._jerk, self._alone = (np.array(found[k]) for k in ('jerk_noise', 'jerk_noise_alone'))
-        told = {topic.lstrip('/'): imu for topic, imu in found['imus'].items()}
-        self._told = [told[topic.lstrip('/')] for topic in self.topics]
+        self._model = ImuMeasurementModel(robot, [link for _, link in links])
+        self._jerk = np.array(metadata['jerk_noise'])
+        self._alone = np.array(metadata['jerk_noise_alone'])
+        known = {topic.lstrip('/'): imu for topic, imu in metadata['imus'].items()}
+        self._known = [known[topic.lstrip('/')] for topic in self.topics]
         self._readings = [Window() for _ in links]
         self._newest, self._silent = np.full(len(links), -np.inf), set()
         self.restart()
 
-    def restart(self):
+    def restart(self) -> None:
         """Begin another motion."""
-        self.period = self._t = self._x = self._P = None
+        self.period: float | None = None
+        self._t, self._x, self._P = 0.0, np.empty(0), np.empty(0)  # until the first markers
         self._used = -np.inf  # [s] until when markers have been used
 
-    def hear(self, number, channel, t):
-        """Take a Channel of new samples of an IMU, stamped at t [s]."""
-        told = self._told[number]
+    def receive(self, number: int, channel: Channel, t: np.ndarray) -> None:
+        """Take new samples of the IMU ``number`` from a ``channel``, stamped at t (N,) [s]."""
+        known = self._known[number]
         readings = np.hstack([channel.fields['angular_velocity'],
                               channel.fields['linear_acceleration']])
         good = np.isfinite(readings).all(1)
-        bias = np.concatenate([told['gyro_bias'], told['accelerometer_bias']])
+        bias = np.concatenate([known['gyro_bias'], known['accelerometer_bias']])
         if good.any():
-            t = t[good] - told['clock_offset']
+            t = t[good] - known['clock_offset']
             self._readings[number].add(t, readings[good] - bias, np.inf)
             self._newest[number] = t[-1]
         if not good.all():
             raise RecordingError(f'the IMU {channel.topic} is not finite',
                                  found=f'{int((~good).sum())} messages')
 
-    def known_until(self, newest):
+    def known_until(self, newest: float) -> float:
         """
         Return until when the IMUs are known, at most ``newest`` [s] of the markers.
 
@@ -74,28 +77,28 @@ class CausalFilter:
         awaited = self._newest[self._newest > newest - PATIENCE]
         return min(newest, *awaited) if len(awaited) else newest
 
-    def follow(self, t, z, variance, q, until):
+    def follow(self, t: np.ndarray, z: np.ndarray, variance: np.ndarray, q: np.ndarray,
+               until: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """
         Return ticks (N,) [s], states (N, 3 k) and covariance (N, 3 k, 3 k) up to ``until``.
 
         t (M,), z, variance (M, k), q (M, n) : what the markers show; what was there the last time
         is passed over.  The first tick is the last of the batch before.
         """
-        if self.period is None:
-            self._start(t, z, variance)
-        count = max(0, int((until - self._t) / self.period + 1e-6)) + 1
-        ticks = self._t + self.period * np.arange(count)
+        period = self.period or self._start(t, z, variance)
+        count = max(0, int((until - self._t) / period + 1e-6)) + 1
+        ticks = self._t + period * np.arange(count)
         if count == 1:
             return ticks, self._x[None], self._P[None]
         readings = [_until(window, ticks) for window in self._readings]
         received = any(len(stamps) for stamps, _ in readings)
-        F, Q = white_jerk(z.shape[1], self.period, self._jerk if received else self._alone)
+        F, Q = white_jerk(z.shape[1], period, self._jerk if received else self._alone)
         new = (t > self._used) & (t <= ticks[-1])
 
         def estimated(nominal, imus, smooth):
             sensors = [on_clock(ticks, t[new], z[new], variance[new], nominal), *imus]
-            sensors = (np.concatenate(x, axis=1) for x in zip(*sensors))
-            return estimate(F, Q, nominal, *sensors, self._P, smooth)
+            readings = Readings(*(np.concatenate(x, axis=1) for x in zip(*sensors)))
+            return estimate(F, Q, nominal, readings, self._P, smooth)
 
         out = estimated(_predicted(self._x, F, count), [], received)
         if received:
@@ -109,10 +112,10 @@ class CausalFilter:
         """Return the Estimates with IMUs, from the nominal (N, 3 k) that markers alone show."""
         for _ in range(PASSES):
             nominal[0] = self._x  # of which the covariance of the start is
-            felt, slopes = self._feel.slopes(nominal, near)
+            predicted, slopes = self._model.slopes(nominal, near)
             out = estimated(nominal, [
-                on_clock(ticks, *r, told['variance'], felt[:, i], slopes[:, i])
-                for i, (r, told) in enumerate(zip(readings, self._told))], False)
+                on_clock(ticks, *r, known['variance'], predicted[:, i], slopes[:, i])
+                for i, (r, known) in enumerate(zip(readings, self._known))], False)
             standard_deviation = np.sqrt(np.diagonal(out.covariance, axis1=1, axis2=2))
             far = np.abs(out.x - nominal) > FAR * standard_deviation
             if not far[:, :2 * len(self._jerk)].any():  # in zddot all is linear
@@ -121,11 +124,12 @@ class CausalFilter:
         return out
 
     def _start(self, t, z, variance):
-        """Begin where the first markers are; how fast, they will tell."""
+        """Begin where the first markers are, at any speed; return the period [s]."""
         self.period, self._t = float(np.median(np.diff(t))), t[0]
         way, time = np.ptp(z, axis=0) + 10 * np.sqrt(np.median(variance, axis=0)), t[-1] - t[0]
         self._x = np.concatenate([z[0], (z[-1] - z[0]) / time, np.zeros(z.shape[1])])
         self._P = np.diag(100 * np.concatenate([way, way / time, way / time ** 2]) ** 2)
+        return self.period
 
 
 def _predicted(x, F, count):

@@ -1,33 +1,43 @@
 """
 IMUs on the bodies of a mechanism, fused with the motion that markers saw.
 
-What an IMU must feel follows from z, zdot, zddot through the mechanism; deviations from a nominal
-motion (the filtered markers) are estimated by the error-state smoother of measurement/kalman.py.
+What an IMU should measure follows from z, zdot, zddot through the mechanism; deviations from a
+nominal motion (the filtered markers) are estimated by the error-state smoother of kalman.py.
 The clock offset comes from correlating angular velocities, biases from the mean misfit, and a
 mounting that contradicts the motion is refused with the rotation that would fit.  Every reading
 counts once, at the tick of the clock next to it, whatever the rate of its sensor.
 """
 
-import numpy as np
-from scipy.spatial.transform import Rotation
+from typing import Any, Sequence
 
-from ...dynamics.body_motion import apply, body_motions, frame_of, twists
+import numpy as np
+
+from .markers import MarkerMotion
+from ...dynamics.body_motion import apply, body_motions, Frame, frame_of, twists
 from ...dynamics.continuation import newton
+from ...dynamics.mechanism import Mechanism
 from ...dynamics.regressor import BLOCK
 from ...errors import ConfigError, RecordingError
 from ...measurement import signals
-from ...measurement.bodies.markers import channel_of, clock_offset
-from ...measurement.kalman import estimate, white_jerk
+from ...measurement.bodies.imu_mounting import better_mounting, TURNED
+from ...measurement.bodies.markers import clock_offset
+from ...measurement.bodies.sources import channel_of
+from ...measurement.kalman import (estimate, likeliest_intensity, Readings, squared_jerk,
+                                   vague_start, white_jerk)
+from ...measurement.recording import Recording
 
-TURNED = np.deg2rad(15.0)  # a mounting further off than that is a mistake
 INTENSITIES = np.geomspace(1e-5, 1.0, 11)  # [s] jerk noise per squared jerk, tried by likelihood
 PASSES = 3                 # the last changes offsets by microseconds
 TRIED = 1200               # samples on which they are tried
 EPSILON = 1e-5             # of finite differences, relative to one radian or metre (per second)
 
 
-def imu_links(robot, lines):
-    """Return ((topic, Frame), ...) of the lines "TOPIC LINK" of a configuration."""
+def imu_links(robot: Mechanism, lines: Sequence[str]) -> tuple[tuple[str, Frame], ...]:
+    """
+    Return ((topic, Frame), ...) of the lines "TOPIC LINK" of a configuration.
+
+    robot : Mechanism that has the links; lines : option ``imus``
+    """
     links = []
     for line in lines:
         words = line.split()
@@ -37,36 +47,40 @@ def imu_links(robot, lines):
     return tuple(links)
 
 
-def fuse_imus(recording, robot, seen, lines, limit):
+def fuse_imus(recording: Recording, robot: Mechanism, seen: MarkerMotion, lines: Sequence[str],
+              limit: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
     """
     Return (t, z (N, k), zdot (N, k), notes) of MarkerMotion ``seen`` and IMUs.
 
     lines : "TOPIC LINK" each; limit : largest clock offset [s]
     The nominal motion is improved in PASSES: markers alone, then with the IMUs at the offsets and
     biases that the better motion shows.  notes: all that the same filter needs to run live.
+    recording : with the IMUs' channels; robot : Mechanism that was seen
     """
     links = imu_links(robot, lines)
     channels = [channel_of(recording, topic) for topic, _ in links]
-    feel = ImuMeasurementModel(robot, [link for _, link in links])
+    model = ImuMeasurementModel(robot, [link for _, link in links])
     t, nominal, visible = _nominal(robot, seen)
     q = seen.q[np.clip(np.searchsorted(seen.t, t), 0, len(seen.t) - 1)]
-    nominal, _, alone = _smooth(nominal, t, [on_clock(t, *visible, nominal)])
-    found = {}
+    nominal, _, alone = _smooth(
+        nominal, t, [on_clock(t, visible[0], visible[1], visible[2], nominal)])
+    notes: dict[str, dict[str, Any]] = {}
     for _ in range(PASSES):
-        felt, slopes = feel.slopes(nominal, q)
-        sensors = [on_clock(t, *visible, nominal)]
+        predicted, slopes = model.slopes(nominal, q)
+        sensors = [on_clock(t, visible[0], visible[1], visible[2], nominal)]
         for i, channel in enumerate(channels):
-            readings, told = _aligned(channel, felt[:, i], t, recording.origin_ns(), limit,
-                                      found.get(channel.topic))
-            sensors.append(on_clock(t, *readings, told['variance'], felt[:, i], slopes[:, i]))
-            found[channel.topic] = told
+            (stamps, readings), note = _aligned(channel, predicted[:, i], t, recording.origin_ns(),
+                                                limit, notes.get(channel.topic))
+            sensors.append(on_clock(t, stamps, readings, note['variance'], predicted[:, i],
+                                    slopes[:, i]))
+            notes[channel.topic] = note
         nominal, covariance, jerk = _smooth(nominal, t, sensors)
     standard_deviation = np.sqrt(np.median(np.diagonal(covariance, axis1=1, axis2=2), axis=0))
     count = len(robot)
     smoothed = {name: [float(x) for x in standard_deviation[i::count]]
                 for i, name in enumerate(robot.coordinates)}
     return t, nominal[:, :count], nominal[:, count:2 * count], {
-        'imus': found, 'smoothed_deviation': smoothed, 'jerk_noise': jerk.tolist(),
+        'imus': notes, 'smoothed_deviation': smoothed, 'jerk_noise': jerk.tolist(),
         'jerk_noise_alone': alone.tolist()}
 
 
@@ -74,27 +88,25 @@ def _smooth(nominal, t, sensors):
     """Return the smoothed states (N, 3 k), covariance, and process noise (k,) by likelihood."""
     H, residual, variance = (np.concatenate(x, axis=1) for x in zip(*sensors))
     period, count = t[1] - t[0], nominal.shape[1] // 3
-    start = np.diag(100 * np.repeat([1.0, 30.0, 1000.0], count) ** 2
-                    * np.tile(np.nanmedian(variance[:, :count], axis=0), 3))
-    jerk = np.gradient(nominal[:, 2 * count:], period, axis=0)
-    scale, part = (jerk ** 2).mean(0), slice(0, min(len(t), TRIED))
-    tried = [estimate(*white_jerk(count, period, scale * tau), nominal[part], H[part],
-                      residual[part], variance[part], start, False).log_likelihood
-             for tau in INTENSITIES]
-    best = scale * INTENSITIES[int(np.argmax(tried))]
-    out = estimate(*white_jerk(count, period, best), nominal, H, residual, variance, start)
+    readings = Readings(H, residual, variance)
+    start = vague_start(np.nanmedian(variance[:, :count], axis=0))
+    scale = squared_jerk(nominal[:, 2 * count:], period)
+    best = scale * likeliest_intensity(
+        lambda tau: white_jerk(count, period, scale * tau), INTENSITIES, nominal[:TRIED],
+        readings.first(TRIED), start)
+    out = estimate(*white_jerk(count, period, best), nominal, readings, start)
     return out.x, out.covariance, best
 
 
 class ImuMeasurementModel:
-    """What IMUs at Frames of a Mechanism feel of a motion: angular velocity, specific force."""
+    """What IMUs at Frames of a Mechanism measure of a motion: angular velocity, specific force."""
 
     def __init__(self, robot, links):
         self._robot, self._links = robot, links
 
-    def slopes(self, motion, q):
+    def slopes(self, motion: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, ...]:
         """
-        Return what is felt (N, links, 6) and its change (N, links, 6, 3 k) with the motion.
+        Return what is measured (N, links, 6) and its change (N, links, 6, 3 k) with the motion.
 
         motion : (N, 3 k) z, zdot, zddot; q : (N, n) configurations nearby
         """
@@ -110,34 +122,36 @@ class ImuMeasurementModel:
         near = np.tile(robot.transformation(q)[0], (count + 1, 1, 1))
         q, _ = newton(robot, np.tile(q, (count + 1, 1)), near, goal, goal)
         R, _ = robot.transformation(q)
-        # The motion itself, z moved, zdot moved; what is felt is linear in zddot.
+        # The motion itself, z moved, zdot moved; it is linear in zddot.
         rows = np.concatenate([np.arange(len(q)), np.tile(np.arange(size), count)])
         rates = np.vstack([np.tile(rate, (count + 1, 1)), *(rate + 10 * steps)])
         v, a = robot.motion(q[rows], R[rows], rates, np.tile(acceleration, (2 * count + 1, 1)))
         motions, out = body_motions(robot.robot, q[rows], v), []
         for link in self._links:
-            felt, turn, lever = self._at(link, motions, a, R)
-            base, *moved = np.split(felt, 2 * count + 1)
+            predicted, turn, arm = self._at(link, motions, a, R)
+            base, *moved = np.split(predicted, 2 * count + 1)
             slope = np.zeros((size, 6, 3 * count))
             for k, m in enumerate(moved):
                 slope[:, :, k] = (m - base) / (EPSILON * (1 if k < count else 10))
-            slope[:, 3:, 2 * count:] = np.einsum('ijb,jkb->bik', turn[..., :size], lever)
+            slope[:, 3:, 2 * count:] = np.einsum('ijb,jkb->bik', turn[..., :size], arm)
             out.append((base, slope))
         return tuple(np.stack(x, axis=1) for x in zip(*out))
 
     def _at(self, link, motions, a, R):
-        """Return felt (B, 6), base to link (3, 3, B), and d acceleration / d zddot (3, k, N)."""
+        """Return readings (B, 6), base to link (3, 3, B), d acceleration / d zddot (3, k, N)."""
         at, size = motions[link.body + 1].at(link), len(R) // (1 + len(self._robot))
-        force, lever = at.a - self._robot.gravity_base[:, None], 0.0
+        force, arm = at.a - self._robot.gravity_base[:, None], 0.0
         for j, u, _ in twists(self._robot.robot, motions, link.body, at.p):
             force = force + u * a[:, j]
-            lever = lever + u[:, None, :size] * R[:size, j].T
+            arm = arm + u[:, None, :size] * R[:size, j].T
         turn = np.swapaxes(at.R, 0, 1)
         return (np.concatenate([apply(turn, at.omega), apply(turn, force)]).T, turn,
-                lever + np.zeros((3, len(self._robot), size)))
+                arm + np.zeros((3, len(self._robot), size)))
 
 
-def on_clock(t, stamps, readings, variance, predicted, slopes=None):
+def on_clock(t: np.ndarray, stamps: np.ndarray, readings: np.ndarray, variance: np.ndarray,
+             predicted: np.ndarray,
+             slopes: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """
     Return H (N, m, 3 k), residual and variance (N, m) of a sensor at the ticks t (N,).
 
@@ -149,19 +163,19 @@ def on_clock(t, stamps, readings, variance, predicted, slopes=None):
         slopes = np.broadcast_to(np.eye(count, predicted.shape[1]),
                                  (len(t), count, predicted.shape[1]))
     tick = np.clip(np.round((stamps - t[0]) / (t[1] - t[0])).astype(int), 0, len(t) - 1)
-    rest = readings - at_times(stamps, t, predicted[:, :count])
-    variance = np.broadcast_to(variance, rest.shape)
+    residual = readings - at_times(stamps, t, predicted[:, :count])
+    variance = np.broadcast_to(variance, residual.shape)
     weight = np.where(variance > 0.0, 1.0, 0.0)  # none: not determined
     np.divide(weight, variance, out=weight, where=weight > 0.0)
     total, factors = np.zeros((len(t), count)), np.zeros((len(t), count))
-    np.add.at(total, tick, weight * rest)
+    np.add.at(total, tick, weight * residual)
     np.add.at(factors, tick, weight)
     nothing = factors == 0.0
     factors[nothing] = np.nan
     return slopes, total / factors, 1.0 / factors
 
 
-def at_times(times, t, rows):
+def at_times(times: np.ndarray, t: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Return rows (N, k) at t (N,) interpolated to times (M,)."""
     return np.stack([np.interp(times, t, x) for x in rows.T], axis=1)
 
@@ -183,7 +197,7 @@ def _nominal(robot, seen):
     return t, nominal, (seen.t, seen.z, np.diagonal(seen.covariance, axis1=1, axis2=2))
 
 
-def _aligned(channel, felt, t, origin, limit, before):
+def _aligned(channel, predicted, t, origin, limit, before):
     """
     Return (stamps, readings (M, 6) without bias) of an IMU on the clock t, and what was found.
 
@@ -195,40 +209,34 @@ def _aligned(channel, felt, t, origin, limit, before):
     if not np.isfinite(readings).all():
         raise RecordingError(f'the IMU {channel.topic} is not finite',
                              found=f'{int((~np.isfinite(readings)).any(1).sum())} messages')
-    turning = [felt[:, :3], readings[:, :3]]
+    turning = [predicted[:, :3], readings[:, :3]]
     if before is None:  # the mounting is not checked yet: the speed of turning has no direction
         turning = [np.linalg.norm(x, axis=1)[:, None] for x in turning]
     offset = clock_offset(t, turning[0], stamps, turning[1], limit) if limit else 0.0
     inside = (stamps - offset >= t[0]) & (stamps - offset <= t[-1])
     stamps, readings = stamps[inside] - offset, readings[inside]
-    expected = at_times(stamps, t, felt)
+    expected = at_times(stamps, t, predicted)
     _check_mounting(channel.topic, expected, readings)
     bias = np.median(readings - expected, axis=0)
-    rest = readings - expected - bias
+    residual = readings - expected - bias
     # White noise shows in third differences (1 3 3 1), what the nominal lacks does not.  A
     # nominal that has seen these readings has followed some of their noise.
     variance = (before['variance'] if before else
-                ((np.diff(rest, 3, axis=0) ** 2).mean(0) / 20.0).tolist())
+                ((np.diff(residual, 3, axis=0) ** 2).mean(0) / 20.0).tolist())
     return (stamps, readings - bias), {
         'clock_offset': offset, 'gyro_bias': bias[:3].tolist(),
         'accelerometer_bias': bias[3:].tolist(), 'variance': variance,
-        'misfit': [float(np.sqrt((rest[:, :3] ** 2).mean())),
-                   float(np.sqrt((rest[:, 3:] ** 2).mean()))]}
+        'misfit': [float(np.sqrt((residual[:, :3] ** 2).mean())),
+                   float(np.sqrt((residual[:, 3:] ** 2).mean()))]}
 
 
-def _check_mounting(topic, felt, measured):
+def _check_mounting(topic, predicted, measured):
     """Raise RecordingError when another mounting explains the readings, and say which."""
-    weights = 1.0 / np.array([felt[:, :3].std() + 1e-9, felt[:, 3:].std() + 1e-9])
-    pairs = [(w * measured[:, part], w * felt[:, part])
-             for w, part in zip(weights, (slice(0, 3), slice(3, 6)))]
-    ours, theirs = (np.vstack(x) for x in zip(*pairs))
-    turn, _ = Rotation.align_vectors(theirs, ours)
-    angle = turn.magnitude()
-    as_said = np.linalg.norm(theirs - ours)
-    turned = np.linalg.norm(theirs - turn.apply(ours))
-    if angle > TURNED and turned < 0.7 * as_said:
-        rpy = np.rad2deg(turn.as_euler('xyz'))
+    turn = better_mounting(predicted, measured)
+    if turn is not None:
+        angle, rpy = turn.magnitude(), np.rad2deg(turn.as_euler('xyz'))
         raise RecordingError(
             f'the IMU {topic} is mounted another way than its link says',
-            expected='at most 15 degrees off', found=f'{np.rad2deg(angle):.0f} degrees off',
+            expected=f'at most {np.rad2deg(TURNED):.0f} degrees off',
+            found=f'{np.rad2deg(angle):.0f} degrees off',
             do=f'turn the link by rpy {rpy[0]:.0f} {rpy[1]:.0f} {rpy[2]:.0f} degrees in the URDF')

@@ -8,6 +8,7 @@ everything after it is the same for all sensors.
 """
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -16,9 +17,11 @@ from .camera import find_shared
 from .imu import fuse_imus
 from .markers import reconstruct_markers
 from ...dynamics.body_motion import frame_of
+from ...dynamics.mechanism import Mechanism
 from ...errors import ConfigError, RecordingError
-from ...measurement.bodies.markers import channel_of, read_markers
-from ...measurement.recording import Channel
+from ...measurement.bodies.markers import read_markers
+from ...measurement.bodies.sources import channel_of
+from ...measurement.recording import Channel, Recording
 from ...options import option
 
 JOINT_STATE = 'sensor_msgs/msg/JointState'
@@ -52,12 +55,14 @@ class MotionOptions:
         at_least=0.0)
 
 
-def reconstruct(recording, robot, options):
+def reconstruct(recording: Recording, robot: Mechanism,
+                options: Any) -> tuple[Recording, dict[str, Any]]:
     """
     Return (Recording, notes) with joint channels for motion and torque of the mechanism.
 
     notes : topics ``motion`` and ``torque`` (equal when one message carries both), and what was
         understood of markers and IMUs
+    recording : as read; robot : Mechanism; options : closed_loop's Options
     """
     channels = dict(recording.channels)
     notes = {'motion': options.joint_states_topic, 'torque': options.effort_topic
@@ -73,8 +78,8 @@ def reconstruct(recording, robot, options):
     return replace(recording, channels=channels), notes
 
 
-def topics(options):
-    """Return (joint_states_topic, effort_topic) of the Recording that ``reconstruct`` returns."""
+def topics(options: Any) -> tuple[str, str]:
+    """Return (joint_states_topic, effort_topic) of the Recording by ``options``; see above."""
     motion = MOTION if options.markers else options.joint_states_topic
     return motion, TORQUES if options.torques else options.effort_topic
 
@@ -123,8 +128,13 @@ def _torques(recording, robot, lines):
                    {'effort': np.stack(columns, 1)}, tuple(names))
 
 
-def torque_of(channel, joint, axis):
-    """Return the torque (n,) of a joint in a Channel: effort, axis of a wrench, or a number."""
+def torque_of(channel: Channel, joint: str, axis: str) -> np.ndarray:
+    """
+    Return the torque (n,) of a joint in a Channel: effort, axis of a wrench, or a number.
+
+    channel : of efforts, wrenches or numbers; joint : its name; axis : x, y, z (torque [N m]) or
+    fx, fy, fz (force [N]) of a wrench.  Raises RecordingError where it holds no such thing.
+    """
     if 'effort' in channel.fields and joint in channel.names:
         values = channel.fields['effort'][:, channel.names.index(joint)]
     elif 'torque' in channel.fields and axis.lstrip('f') in FIELDS:
@@ -142,8 +152,8 @@ def torque_of(channel, joint, axis):
     return values
 
 
-def camera_pose(options):
-    """Return rotation (3, 3) and position (3,) of the camera in the base link."""
+def camera_pose(options: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return rotation (3, 3), position (3,) [m] of the camera in the base link by ``options``."""
     if len(options.camera) not in (0, 6):
         raise ConfigError('option camera', expected='six numbers X Y Z ROLL PITCH YAW',
                           found=options.camera)

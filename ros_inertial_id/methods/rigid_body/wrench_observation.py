@@ -2,25 +2,37 @@
 Observation of bodies and wrenches: which signals, which clock, which cutoff, which sign.
 """
 
+from typing import Any
+
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from ...dynamics.body_motion import apply, body_motions, frame_of, twists
+from ..bodies.body_rig import BodyRig
+from ...dynamics.body_motion import apply, body_motions, Frame, frame_of, twists
+from ...dynamics.robot_model import RobotModel
 from ...errors import ConfigError, EstimationError, RecordingError
 from ...measurement import signals
-from ...measurement.bodies.body_state import (BodyState, choose_pose_cutoff, on_clock,
-                                              smoothed_derivatives, state_of_imu, state_of_pose)
+from ...measurement.bodies.body_state import (acceleration_at, BodyState, choose_pose_cutoff,
+                                              on_clock, smoothed_derivatives, state_of_imu,
+                                              state_of_pose)
 from ...measurement.bodies.imu_fusion import fuse_imu
+from ...measurement.bodies.imu_mounting import pose_track
 from ...measurement.bodies.sources import (BodiesObservation, common_clock, gaps_between, read_imu,
                                            read_pose, read_wrench, usable)
 from ...measurement.joints.motion import read_joint_motion
+from ...measurement.recording import Recording
 
 STILL = 0.02  # [rad/s]: slower turning is drift and noise, not a motion
 SURE = 5.0  # standard errors of the mass beyond which its sign is taken for known
 
 
-def observe_wrenches(recording, robot, options):
-    """Return the BodiesObservation of a BodyRig in a Recording."""
+def observe_wrenches(recording: Recording, robot: BodyRig, options: Any) -> BodiesObservation:
+    """
+    Return the BodiesObservation of a BodyRig in a Recording.
+
+    recording : with the topics of the rig's sources and wrenches; robot : BodyRig
+    options : rigid_body's Options.  RecordingError says what is missing or does not fit.
+    """
     origin = recording.origin_ns()
     wrenches = [read_wrench(recording, w.topic, origin) for w in robot.wrenches]
     sources, raw, choose, states = _motion(recording, robot, options, wrenches, origin)
@@ -71,10 +83,10 @@ def _fused(recording, robot, series, clock, kernel, options):
     for body, source in enumerate(robot.sources):
         if source is None or source.imu is None:
             continue
-        ride, notes[source.name] = fuse_imu(
-            recording, source, series[body], stretches, kernel, robot.gravity_base,
-            options.largest_clock_offset)
-        out.update({(body, t[0], len(t)): state for t, state in zip(stretches, ride.states())})
+        track = pose_track(series[body], stretches, kernel, robot.gravity_base)
+        fused, notes[source.name] = fuse_imu(recording, source, track,
+                                             options.largest_clock_offset)
+        out.update({(body, t[0], len(t)): state for t, state in zip(stretches, fused.states())})
     return out, notes
 
 
@@ -152,8 +164,14 @@ def _arm_motion(recording, robot, options, wrenches, origin):
     return [position], raw, signals.choose_cutoff, states
 
 
-def state_of_frame(robot, frame, q, v, a, gravity_base):
-    """Return the BodyState of a Frame on a RobotModel that moves with q, v, a (N, n)."""
+def state_of_frame(robot: RobotModel, frame: Frame, q: np.ndarray, v: np.ndarray, a: np.ndarray,
+                   gravity_base: np.ndarray) -> BodyState:
+    """
+    Return the BodyState of a Frame on a RobotModel that moves with q, v, a (N, n).
+
+    robot : RobotModel; frame : fixed to one of its bodies; q, v, a : joint motion [rad, m, s]
+    gravity_base : (3,) in the base frame [m/s^2]
+    """
     motions = body_motions(robot, q, v)
     at = motions[frame.body + 1].at(frame)
     alpha, acc = np.array(at.alpha), at.a - np.asarray(gravity_base)[:, None]
@@ -197,8 +215,7 @@ def _find_gravity(observation, gravity, sign):
     weight's vector in the base frame; its length is confounded with m, its direction is not.
     """
     def columns(body):
-        swing = np.stack([np.cross(body.alpha, e) + np.cross(body.omega, np.cross(body.omega, e))
-                          for e in np.eye(3)], axis=2)
+        swing = np.stack([acceleration_at(body.omega, body.alpha, e) for e in np.eye(3)], axis=2)
         eye = np.broadcast_to(np.eye(3), swing.shape)
         return np.concatenate([body.acc[:, :, None], swing, -body.rotation().transpose(0, 2, 1),
                                eye], axis=2)
@@ -207,8 +224,9 @@ def _find_gravity(observation, gravity, sign):
     evidence = x[0] / np.sqrt(covariance[0, 0])
     if sign is None:
         if abs(evidence) < SURE:
-            raise EstimationError('gravity up or down cannot be told', expected=f'a mass known to '
-                                  f'{SURE:g} standard errors by its acceleration',
+            raise EstimationError('the sign of gravity is not determined',
+                                  expected=f'a mass known to {SURE:g} standard errors by its '
+                                  'acceleration',
                                   found=f'{abs(evidence):.1f}',
                                   do='give wrench_of:, or move faster')
         sign = float(np.sign(evidence))

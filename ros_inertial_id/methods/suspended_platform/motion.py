@@ -1,5 +1,5 @@
 """
-Motion of a suspended platform and its links, from poses and the IMUs that ride on them.
+Motion of a suspended platform and its links, from poses and the IMUs on them.
 
 A held link moves with its parent, so its own markers only say where it is; taking its motion from
 the platform's keeps their noise out of the accelerations.  A link that moves takes its attitude
@@ -8,15 +8,21 @@ from its markers and its place from the joint.
 
 from copy import copy
 from dataclasses import dataclass
+from typing import Any, Iterator, Mapping, Sequence
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from .rig import PlatformRig
+from ..bodies.link_tree import Joint
 from ...measurement import signals
-from ...measurement.bodies.body_state import (BodyState, on_clock, smoothed_derivatives,
-                                              state_of_pose)
+from ...measurement.bodies.body_state import (acceleration_at, BodyState, on_clock,
+                                              smoothed_derivatives, state_of_pose)
+from ...measurement.bodies.fused_motion import FusedMotion
 from ...measurement.bodies.imu_fusion import fuse_imu
+from ...measurement.bodies.imu_mounting import pose_track
 from ...measurement.bodies.sources import half_width
+from ...measurement.recording import Recording
 
 HELD = 0.005  # [rad] rms: a joint that turns less is held; noise of markers makes a tenth of it
 
@@ -26,7 +32,7 @@ class ExtrinsicSensitivity:
     """
     Errors of how an IMU sits, and the motions that would be if it sat otherwise.
 
-    own, shared : see Ride; calibrated : whether it is the IMU that step zero calibrates
+    own, shared : see FusedMotion; calibrated : whether it is the IMU that step zero calibrates
     motions : as if one number of the mounting was off by its size (13,)
     """
 
@@ -40,43 +46,62 @@ class ExtrinsicSensitivity:
 class PlatformMotion:
     """Poses of platform and links to the BodyStates of all bodies on a uniform stretch."""
 
-    def __init__(self, robot, series, kernel, period):
+    def __init__(self, robot: PlatformRig, series: Sequence[Any], kernel: np.ndarray,
+                 period: float) -> None:
         self.robot, self.series, self.kernel, self.period = robot, series, kernel, period
-        self.rides = {}  # body -> Ride
-        self._fused, self._places, self._postures = {}, {}, {}
+        self.fused_motions: dict[int, FusedMotion] = {}
+        self._fused: dict[tuple, BodyState] = {}  # by body, start and length of a stretch
+        self._places: dict[int, list[tuple]] = {}
+        self._postures: dict[tuple, list[tuple[np.ndarray, float]]] = {}
 
-    def filtered(self, kernel):
-        """Return the motion by its poses alone, behind another low-pass."""
+    def filtered(self, kernel: np.ndarray) -> 'PlatformMotion':
+        """Return the motion by its poses alone, behind another low-pass ``kernel`` (odd,)."""
         return PlatformMotion(self.robot, self.series, kernel, self.period)
 
-    def fuse(self, recording, body, stretches, limit):
-        """Let the IMU on a body improve its motion on stretches; return what was found."""
-        ride, note = fuse_imu(recording, self.robot.sources[body], self.series[body], stretches,
-                              self.kernel, self.robot.gravity_base, limit)
+    def fuse(self, recording: Recording, body: int, stretches: list[np.ndarray],
+             limit: float) -> Mapping[str, Any]:
+        """
+        Let the IMU on a body improve its motion on stretches; return what was found.
+
+        recording : with the IMU's channel; body : its index, 0: the platform
+        stretches : uniform times [(N,), ...] [s]; limit : largest clock offset [s]
+        """
+        track = pose_track(self.series[body], stretches, self.kernel, self.robot.gravity_base)
+        fused, note = fuse_imu(recording, self.robot.sources[body], track, limit)
         self._places[body] = [(body, t[0], len(t)) for t in stretches]
-        self._ride(body, ride)
+        self._use(body, fused)
         return note
 
-    def _ride(self, body, ride, off=None):
-        self.rides[body] = ride
-        self._fused.update(zip(self._places[body], ride.states(off)))
+    def _use(self, body, fused, off=None):
+        self.fused_motions[body] = fused
+        self._fused.update(zip(self._places[body], fused.states(off)))
 
-    def with_ride(self, body, ride, off=None):
-        """Return the motion with another Ride on a body, as if its mounting was ``off`` (13,)."""
+    def with_fused_motion(self, body: int, fused: FusedMotion,
+                          off: np.ndarray | None = None) -> 'PlatformMotion':
+        """
+        Return the motion with another FusedMotion ``fused`` of a ``body``.
+
+        off : (13,) by which its mounting is taken to be wrong, None: by nothing
+        """
         out = copy(self)
-        out.rides, out._fused = dict(self.rides), dict(self._fused)
-        out._ride(body, ride, off)
+        out.fused_motions, out._fused = dict(self.fused_motions), dict(self._fused)
+        out._use(body, fused, off)
         return out
 
-    def extrinsic_sensitivities(self):
-        """Yield the Slip of every IMU."""
-        for body, ride in self.rides.items():
-            sizes = np.linalg.norm(ride.own, axis=1) + 1e-12
-            yield ExtrinsicSensitivity(ride.own, ride.shared, body == 0, sizes,
-                       [self.with_ride(body, ride, off) for off in np.diag(sizes)])
+    def extrinsic_sensitivities(self) -> Iterator[ExtrinsicSensitivity]:
+        """Yield the ExtrinsicSensitivity of every IMU."""
+        for body, fused in self.fused_motions.items():
+            sizes = np.linalg.norm(fused.own, axis=1) + 1e-12
+            yield ExtrinsicSensitivity(
+                fused.own, fused.shared, body == 0, sizes,
+                [self.with_fused_motion(body, fused, off) for off in np.diag(sizes)])
 
-    def own(self, body, t):
-        """Return the BodyState of a body by its own sensors, whatever holds it."""
+    def own(self, body: int, t: np.ndarray) -> BodyState:
+        """
+        Return the BodyState of a body by its own sensors, whatever holds it.
+
+        body : its index, 0: the platform; t : (N,) uniform times [s]
+        """
         fused = self._fused.get((body, t[0], len(t)))
         if fused is not None:
             return fused
@@ -84,8 +109,12 @@ class PlatformMotion:
         return state_of_pose(pose[:, :3], pose[:, 3:], self.kernel, self.period,
                              self.robot.gravity_base)
 
-    def posture(self, t):
-        """Return per link (mean rotation in its parent, rms of its turning [rad])."""
+    def posture(self, t: np.ndarray) -> list[tuple[np.ndarray, float]]:
+        """
+        Return per link (mean rotation in its parent, rms of its turning [rad]).
+
+        t : (N,) uniform times [s]
+        """
         key = t[0], len(t)
         if key not in self._postures:  # by the poses alone, so that all motions share it
             self._postures[key] = self._posture(t)
@@ -106,8 +135,12 @@ class PlatformMotion:
             out.append((mean.as_matrix(), float(np.sqrt((smooth ** 2).sum(1).mean()))))
         return out
 
-    def raw(self, body, t):
-        """Return the unfiltered attitude of a body (N, 4), that of its carrier where bolted."""
+    def raw(self, body: int, t: np.ndarray) -> np.ndarray:
+        """
+        Return the unfiltered attitude of a body (N, 4), that of its carrier where bolted.
+
+        body : its index, 0: the platform; t : (N,) uniform times [s]
+        """
         series = self.series[body]
         if series is not None:
             return on_clock(series.t, series.values[:, 3:], t)
@@ -135,38 +168,53 @@ class PlatformMotion:
         return tuple(bodies)
 
 
-def attached(parent, joint, rotation):
-    """Return the BodyState of a body that a joint holds at ``rotation`` (3, 3) in its parent."""
+def attached(parent: BodyState, joint: Joint, rotation: np.ndarray) -> BodyState:
+    """
+    Return the BodyState of a body that a joint holds at ``rotation`` (3, 3) in its parent.
+
+    parent : state of the body that carries the Joint ``joint``
+    """
     R = np.asarray(rotation)
     arm = joint.position - R @ joint.own_position
     turn = Rotation.from_quat(parent.quaternion_xyzw)
-    acc = parent.acc + _swing(parent.omega, parent.alpha, arm)
+    acc = parent.acc + acceleration_at(parent.omega, parent.alpha, arm)
     return BodyState(parent.position + turn.apply(arm), (turn * Rotation.from_matrix(R)).as_quat(),
                      parent.omega @ R, parent.alpha @ R, acc @ R)
 
 
-def jointed(parent, joint, own):
-    """Return the BodyState of a body with the attitude of ``own``, its place by the joint."""
+def jointed(parent: BodyState, joint: Joint, own: BodyState) -> BodyState:
+    """
+    Return the BodyState of a body with the attitude of ``own``, its place by the joint.
+
+    parent : state of the body that carries the Joint ``joint``
+    """
     turn, carrier = (Rotation.from_quat(b.quaternion_xyzw) for b in (own, parent))
     position = (parent.position + carrier.apply(joint.position) - turn.apply(joint.own_position))
-    pivot = parent.acc + _swing(parent.omega, parent.alpha, joint.position)
-    acc = turn.inv().apply(carrier.apply(pivot)) - _swing(own.omega, own.alpha, joint.own_position)
+    pivot = parent.acc + acceleration_at(parent.omega, parent.alpha, joint.position)
+    acc = turn.inv().apply(carrier.apply(pivot)) - acceleration_at(own.omega, own.alpha,
+                                                                   joint.own_position)
     return BodyState(position, own.quaternion_xyzw, own.omega, own.alpha, acc)
 
 
-def hinge_angle(parent, own, joint):
+def hinge_angle(parent: np.ndarray, own: np.ndarray, joint: Joint) -> np.ndarray:
     """
     Return the angle (N,) [rad] of a revolute Joint between attitudes (N, 4), without jumps.
 
     What its markers show across the axis is noise, for the hinge does not turn there.
+
+    parent, own : quaternions xyzw of the carrier and of the body; joint : between them
     """
     relative = (Rotation.from_matrix(joint.rotation).inv() * Rotation.from_quat(parent).inv()
                 * Rotation.from_quat(own)).as_quat()
     return np.unwrap(2.0 * np.arctan2(relative[:, :3] @ joint.axis, relative[:, 3]))
 
 
-def hinge_rates(parent, own, joint):
-    """Return angle, rate and acceleration (N, 1) of a hinge between BodyStates."""
+def hinge_rates(parent: BodyState, own: BodyState, joint: Joint) -> list[np.ndarray]:
+    """
+    Return angle, rate and acceleration (N, 1) of a hinge between BodyStates.
+
+    parent, own : states of the carrier and of the body; joint : between them [rad, s]
+    """
     angle = hinge_angle(parent.quaternion_xyzw, own.quaternion_xyzw, joint)
     into = (Rotation.from_quat(own.quaternion_xyzw).inv()
             * Rotation.from_quat(parent.quaternion_xyzw))
@@ -176,8 +224,14 @@ def hinge_rates(parent, own, joint):
     return [x[:, None] for x in (angle, *rates)]
 
 
-def hinged(parent, joint, angle, rate, acceleration):
-    """Return the BodyState of a body on a hinge of its parent; angle and rates (N, 1)."""
+def hinged(parent: BodyState, joint: Joint, angle: np.ndarray, rate: np.ndarray,
+           acceleration: np.ndarray) -> BodyState:
+    """
+    Return the BodyState of a body on a hinge of its parent; angle and rates (N, 1).
+
+    parent : state of the body that carries the Joint ``joint``
+    angle [rad], rate [rad/s], acceleration [rad/s^2] : (N, 1) of the hinge
+    """
     turn = Rotation.from_matrix(joint.rotation) * Rotation.from_rotvec(angle * joint.axis)
     omega_p, alpha_p = turn.inv().apply(parent.omega), turn.inv().apply(parent.alpha)
     spin = rate * joint.axis
@@ -186,7 +240,3 @@ def hinged(parent, joint, angle, rate, acceleration):
                     omega_p + spin, alpha_p + acceleration * joint.axis
                     + np.cross(omega_p, spin), parent.acc)
     return jointed(parent, joint, own)
-
-
-def _swing(omega, alpha, arm):
-    return np.cross(alpha, arm) + np.cross(omega, np.cross(omega, arm))

@@ -11,6 +11,7 @@ from ros_inertial_id.measurement import signals
 from ros_inertial_id.measurement.bodies import imu_fusion
 from ros_inertial_id.measurement.bodies.body_state import state_of_pose
 from ros_inertial_id.measurement.bodies.imu_fusion import fuse_imu
+from ros_inertial_id.measurement.bodies.imu_mounting import pose_track
 from ros_inertial_id.measurement.bodies.sources import BodySource, read_pose
 from ros_inertial_id.measurement.recording import Channel, Recording
 
@@ -75,9 +76,9 @@ def _fuse(recording, source, limit=0.1):
     series = read_pose(recording, source, recording.origin_ns())
     t = series.t[0] + np.arange(len(series.t)) / 120
     kernel = signals.zero_phase_kernel(1 / 120, 8.0)
-    ride, note = fuse_imu(recording, source, series, [t], kernel, GRAVITY, limit)
+    fused, note = fuse_imu(recording, source, pose_track(series, [t], kernel, GRAVITY), limit)
     alone = state_of_pose(series.values[:, :3], series.values[:, 3:], kernel, 1 / 120, GRAVITY)
-    return t, ride.states()[0], alone, note
+    return t, fused.states()[0], alone, note
 
 
 def _errors(t, state):

@@ -1,8 +1,9 @@
 """
-Ride: the motion of a body that carries an IMU and how the IMU sits on it, found together.
+Fused motion: how a body that carries an IMU moved, and the extrinsics of the IMU, found together.
 
-What the IMU tells of the motion depends on how it sits, and the motion tells how it sits.  Both
-are linear near what was found first, so better knowledge of the one moves the other, at no cost.
+What the IMU says of the motion depends on its extrinsics (orientation and position on the body),
+and the motion shows the extrinsics.  Both are linear near what was found first, so better
+knowledge of the one moves the other, at no cost.
 """
 
 from dataclasses import dataclass, replace
@@ -14,7 +15,7 @@ from .body_state import BodyState
 from .. import signals
 from ...errors import RecordingError
 
-SEAT = np.r_[0:3, 9:12]  # of the mounting: turn and place, which belong to the rig
+EXTRINSICS = np.r_[0:3, 9:12]  # of the mounting: rotation and position, which belong to the rig
 STRAYED = 5.0  # rms of the six, in their standard deviations: it was mounted anew
 
 
@@ -38,10 +39,12 @@ class FusedMotion:
     """
     Stretches of motion and the mounting of the IMU.
 
-    mounting : (13,) turn [rad], biases of gyro and accelerometer [rad/s, m/s^2], shift [m],
-        lateness of the stamps [s], turn and shift against the description
+    topic : of the IMU; stretches : Stretch each; kernel : (2 h + 1,) low-pass of all results
+    gravity : (3,) in the world [m/s^2]
+    mounting : (13,) rotation [rad], biases of gyro and accelerometer [rad/s, m/s^2], shift [m],
+        time offset of the stamps [s], rotation and shift against the description
     own : (13, 13) its errors by the noise of this recording, by numbers of unit variance
-    shared : (13, 6) its errors by an error of what was known of the seat before
+    shared : (13, 6) its errors by an error of what was known of the extrinsics before
     """
 
     topic: str
@@ -52,8 +55,12 @@ class FusedMotion:
     own: np.ndarray
     shared: np.ndarray
 
-    def states(self, off=None):
-        """Return the BodyState of every stretch, filtered; with the mounting ``off`` (13,)."""
+    def states(self, off: np.ndarray | None = None) -> list[BodyState]:
+        """
+        Return the BodyState of every stretch, filtered.
+
+        off : (13,) change of the mounting under which the motion is wanted; None: none
+        """
         out = []
         for s in self.stretches:
             change = s.change if off is None else s.change + s.slope @ off
@@ -61,32 +68,35 @@ class FusedMotion:
                                  self.gravity))
         return out
 
-    def extrinsics(self):
-        """Return turn and shift (6,) and their covariance by this recording alone."""
-        own = self.own[SEAT]
-        return self.mounting[SEAT], own @ own.T
+    def extrinsics(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return rotation and shift (6,) [rad, m] and their covariance by this recording."""
+        own = self.own[EXTRINSICS]
+        return self.mounting[EXTRINSICS], own @ own.T
 
-    def seated(self, extrinsics, covariance):
+    def with_extrinsics(self, extrinsics: np.ndarray, covariance: np.ndarray) -> 'FusedMotion':
         """
-        Return the Ride of an IMU whose turn and shift (6,) are known with a covariance (6, 6).
+        Return the fused motion of an IMU whose extrinsics were known before.
 
-        Raises RecordingError when the recording shows that it does not sit there.
+        extrinsics : (6,) rotation vector [rad] and shift [m] against the description
+        covariance : (6, 6) of them
+
+        Raises RecordingError when the recording shows that the IMU does not sit there.
         """
-        here, spread = self.extrinsics()
-        away, total = extrinsics - here, spread + covariance
+        here, covariance_here = self.extrinsics()
+        away, total = extrinsics - here, covariance_here + covariance
         square = away @ np.linalg.solve(total, away)
-        if square > len(SEAT) * STRAYED ** 2:
+        if square > len(EXTRINSICS) * STRAYED ** 2:
             raise RecordingError(
-                f'the IMU {self.topic} does not sit where it was calibrated', expected='turn and '
-                'place within the errors of the calibration', found=_words(away),
+                f'the IMU {self.topic} does not sit where it was calibrated', expected='rotation '
+                'and position within the errors of the calibration', found=_words(away),
                 do='calibrate anew, or leave out covariance: to have it found in each recording')
         P = self.own @ self.own.T
-        gain = np.linalg.solve(total, P[SEAT]).T
+        gain = np.linalg.solve(total, P[EXTRINSICS]).T
         return replace(self.shifted(gain @ away), shared=gain,
-                       own=self.own - gain @ self.own[SEAT])
+                       own=self.own - gain @ self.own[EXTRINSICS])
 
-    def shifted(self, change):
-        """Return the Ride with the mounting and all that hangs on it changed (13,)."""
+    def shifted(self, change: np.ndarray) -> 'FusedMotion':
+        """Return the fused motion under a mounting changed by ``change`` (13,)."""
         moved = tuple(replace(s, change=s.change + s.slope @ change) for s in self.stretches)
         return replace(self, stretches=moved, mounting=self.mounting + change)
 
