@@ -1,0 +1,20 @@
+"""Sphinx (and rosdoc2): the pages of this folder and the public API from its docstrings."""
+
+project = 'ros_inertial_id'
+copyright = 'ros_inertial_id maintainers'
+extensions = ['myst_parser', 'sphinx.ext.autodoc']
+autodoc_typehints = 'signature'
+html_theme = 'furo'
+exclude_patterns = ['_build']
+
+
+def as_written(app, what, name, obj, options, lines):
+    """Keep the lines of a docstring: ``name : meaning`` lists are no reStructuredText."""
+    indents = [len(line) - len(line.lstrip()) for line in lines]
+    lines[:] = [f"{'| ' + ' ' * indent}{line.lstrip()}" if line.strip() else ''
+                for indent, line in zip(indents, lines)]
+
+
+def setup(app):
+    """Connect what is above."""
+    app.connect('autodoc-process-docstring', as_written)
