@@ -82,13 +82,14 @@ def random_feasible(robot, options, count, seed):
     """Return random motions that keep the limits of a design, each joint near one of them."""
     rng = np.random.default_rng(seed)
     shapes = collision_shapes(robot, np.random.default_rng(0))
-    acceleration = options.acceleration or None
     effort = np.array(options.effort or robot.effort)
     data, times, out = robot.pin_model.createData(), np.linspace(0.0, options.period, 1000), []
     for _ in range(TRIES):
-        motion = random_motion(robot.joint_names, robot.lower, robot.upper, robot.velocity, rng,
-                               period=options.period, harmonics=options.harmonics,
-                               acceleration=acceleration)
+        bounds = [robot.lower, robot.upper, robot.velocity]
+        if options.acceleration:
+            bounds.append(np.array(options.acceleration))
+        motion = random_motion(robot.joint_names, bounds, rng, period=options.period,
+                               harmonics=options.harmonics)
         q, v, a = motion.at(times)
         tau = [pin.rnea(robot.pin_model, data, *x) for x in zip(q, v, a)]
         if (np.abs(tau).max(0) <= effort).all() and shapes.colliding(robot, q) is None:

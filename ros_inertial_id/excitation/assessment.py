@@ -1,11 +1,13 @@
-"""A motion looked at closely: limits at a thousand samples per second, and information."""
+"""A motion looked at closely: limits at a thousand samples per second, and W'W."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from .feasible import clearances, finest_grid
-from .objective import Objective
+from .objective import MotionProblem, Objective
 from ..estimation.r_factors import one_thread
 
 CHUNK = 1000  # samples at once
@@ -22,16 +24,16 @@ class Use:
     gap : least distance of the capsules around the collision shapes [m], inf without them
     """
 
-    joints: dict
+    joints: dict[str, np.ndarray]
     tool_outside: float
     gap: float
 
-    def largest(self):
+    def largest(self) -> float:
         """Return the largest use of a limit of the joints."""
         return max(float(use.max()) for use in self.joints.values())
 
-    def broken(self, joint_names):
-        """Return the limits that are broken, in words."""
+    def broken(self, joint_names: Sequence[str]) -> list[str]:
+        """Return the limits that are broken, in words; joint_names : (n,) for these words."""
         out = [f'{kind} of {name} at {100.0 * use:.1f} %' for kind, uses in self.joints.items()
                for name, use in zip(joint_names, uses) if use > 1.0]
         if self.tool_outside > 0.0:
@@ -43,15 +45,21 @@ class Use:
 
 @dataclass(frozen=True)
 class Assessment:
-    """use : Use; information : (b, b) of all its samples; postures (k, n) along one period."""
+    """
+    A motion on the finest grid.
+
+    use : of the limits
+    factors : (b, b) W'W of all its weighted samples, with what was known before
+    postures : (k, n) along one period [rad or m]
+    """
 
     use: Use
     factors: np.ndarray
     postures: np.ndarray
 
 
-def assess(problem, x):
-    """Return the Assessment of the motion at coordinates x of a MotionProblem."""
+def assess(problem: MotionProblem, x: np.ndarray) -> Assessment:
+    """Return the Assessment of the motion at coordinates x (n m,) of ``problem``."""
     with one_thread():
         return _assess(problem, x)
 
@@ -75,8 +83,8 @@ def _assess(problem, x):
     return Assessment(Use(joints, float(outside), float(gap)), factors, postures)
 
 
-def describe(design):
-    """Return a Design in numbers, as plain Python values; use of the limits in percent."""
+def describe(design: Any) -> dict[str, Any]:
+    """Return a Design ``design`` in plain Python values; use of the limits in percent."""
     use, names = design.use, design.motion.joint_names
     percent = {kind: round(100.0 * float(values.max()), 3) for kind, values in use.joints.items()}
     out = {

@@ -1,10 +1,11 @@
 """Distances of capsules on moving bodies, with derivatives; arrays only."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from .regressor_adjoint import cross, dot
+from .regressor_adjoint import cross, dot, TreePass
 
 
 @dataclass(frozen=True)
@@ -21,15 +22,16 @@ class Capsules:
     radii: np.ndarray
     pairs: np.ndarray
 
-    def without(self, pairs):
+    def without(self, pairs: Sequence[int]) -> 'Capsules':
         """Return the Capsules without the pairs of these indices."""
         return Capsules(self.bodies, self.ends, self.radii,
                         np.delete(self.pairs, pairs, axis=0))
 
-    def gaps(self, tree):
+    def gaps(self, tree: TreePass) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """
-        Return the gaps between the pairs (m, N) [m] for a TreePass of N samples, below 0 inside.
+        Return the gaps between the pairs (m, N) [m], below 0 inside.
 
+        tree : TreePass of N samples
         Also the closest points on both axes and the unit vector from the second to the first,
         each (3, m, N), in the base frame.
         """
@@ -56,8 +58,14 @@ class Capsules:
                                    + tree.p[:, None, body])
         return placed
 
-    def back(self, tree, gap_bar, on_first, on_second, normal):
-        """Return p_bar and R_turn (3, n, N), see TreePass.back, from the derivative by gap."""
+    def back(self, tree: TreePass, gap_bar: np.ndarray, on_first: np.ndarray,
+             on_second: np.ndarray, normal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """
+        Return p_bar and R_turn (3, n, N), see TreePass.back.
+
+        tree : the TreePass of ``gaps``; gap_bar : (m, N) derivative by the gaps [1/m]
+        on_first, on_second, normal : (3, m, N) the other results of ``gaps``
+        """
         push = normal * gap_bar
         p_bar, R_turn = np.zeros_like(tree.p), np.zeros_like(tree.p)
         for side, point, sign in ((0, on_first, 1.0), (1, on_second, -1.0)):

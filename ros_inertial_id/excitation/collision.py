@@ -7,8 +7,10 @@ moves those points along).  The check asks coal about the shapes themselves.  Me
 loaded: bodies described by meshes alone are not checked, and a notice says so.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 import re
+from typing import Any
 import xml.etree.ElementTree as ET
 
 import coal
@@ -16,6 +18,7 @@ import numpy as np
 import pinocchio as pin
 
 from .capsules import Capsules
+from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
 
 RANDOM_POSTURES = 300
@@ -34,12 +37,12 @@ class CollisionShapes:
     collision pairs; notices : what is not checked, in words
     """
 
-    geometry: object
-    pairs: tuple
-    notices: tuple
+    geometry: Any
+    pairs: tuple[tuple[str, ...], ...]
+    notices: tuple[str, ...]
 
-    def colliding(self, robot, q):
-        """Return the two links that touch first in postures q (N, n), or None."""
+    def colliding(self, robot: RobotModel, q: np.ndarray) -> tuple[str, ...] | None:
+        """Return the two links of ``robot`` that touch first in postures q (N, n), or None."""
         if not self.pairs:
             return None
         data, shapes = robot.pin_model.createData(), self.geometry.createData()
@@ -51,17 +54,23 @@ class CollisionShapes:
         return None
 
 
-def wanted_shapes(robot, options, rng):
-    """Return the CollisionShapes that DesignOptions ask for, none with a notice when none."""
+def wanted_shapes(robot: RobotModel, options: Any, rng: np.random.Generator) -> CollisionShapes:
+    """
+    Return the CollisionShapes that DesignOptions ask for, none with a notice when none.
+
+    robot : RobotModel; options : DesignOptions; rng : draws postures, see collision_shapes
+    """
     if not options.collisions:
         return CollisionShapes(None, (), ('collisions are not checked: collisions: false',))
     return collision_shapes(robot, rng, options.obstacles)
 
 
-def collision_shapes(robot, rng, obstacles=()):
+def collision_shapes(robot: RobotModel, rng: np.random.Generator,
+                     obstacles: Sequence[str] = ()) -> CollisionShapes:
     """
-    Return the CollisionShapes of a RobotModel: pairs of bodies that are not neighbours.
+    Return the CollisionShapes of a RobotModel ``robot``: pairs of bodies that are not neighbours.
 
+    rng : draws the postures that show which shapes always touch
     obstacles : texts ``box X Y Z LX LY LZ``, ``sphere X Y Z R``, ``cylinder X Y Z R LENGTH``:
         centre and size in the base frame [m], along its axes; kept apart from all moving bodies
     Raises MotionError for a text that is none of these.
@@ -170,8 +179,8 @@ def _bodies(geometry, pair):
     return tuple(re.sub(r'_\d+$', '', name) for name in names)
 
 
-def enclosing_capsules(shapes):
-    """Return the Capsules that enclose CollisionShapes, with the same pairs; None without."""
+def enclosing_capsules(shapes: CollisionShapes) -> Capsules | None:
+    """Return the Capsules that enclose ``shapes``, with the same pairs; None without."""
     if not shapes.pairs:
         return None
     bodies, ends, radii = [], [], []

@@ -7,7 +7,7 @@ by G is V diag(.) V' (Overton 1988).  The search minimises logarithms: they are 
 """
 
 from dataclasses import dataclass
-from typing import Callable
+from typing import Any, Callable
 
 import numpy as np
 
@@ -19,8 +19,8 @@ class Criterion:
     report(singular values (b,)) -> the number as published, smaller is better.
     """
 
-    search: Callable
-    report: Callable
+    search: Callable[[np.ndarray, float], tuple[float, np.ndarray]]
+    report: Callable[[np.ndarray], Any]
 
 
 def _soft_maximum(x, sharpness):
@@ -31,23 +31,23 @@ def _soft_maximum(x, sharpness):
     return top + np.log(total) / sharpness, e / total
 
 
-def condition_number(eigenvalues, sharpness):
-    """Return log cond(W), with the largest and smallest singular value as p-norms."""
+def condition_number(eigenvalues: np.ndarray, sharpness: float) -> tuple[float, np.ndarray]:
+    """Return log cond(W) as p-norms: eigenvalues (b,) of W'W, sharpness the exponent p."""
     logs = np.log(eigenvalues)
     largest, up = _soft_maximum(logs, sharpness)
     smallest, down = _soft_maximum(-logs, sharpness)
     return 0.5 * (largest + smallest), 0.5 * (up - down) / eigenvalues
 
 
-def frobenius(eigenvalues, sharpness):
-    """Return log(|W|_F |W^+|_F)."""
+def frobenius(eigenvalues: np.ndarray, sharpness: float) -> tuple[float, np.ndarray]:
+    """Return log(|W|_F |W^+|_F) from the eigenvalues (b,) of W'W; sharpness is not used."""
     total, inverse = eigenvalues.sum(), (1.0 / eigenvalues).sum()
     return (0.5 * np.log(total * inverse),
             0.5 / total - 0.5 / (inverse * eigenvalues ** 2))
 
 
-def d_optimality(eigenvalues, sharpness):
-    """Return -log det(W'W) / (2 b)."""
+def d_optimality(eigenvalues: np.ndarray, sharpness: float) -> tuple[float, np.ndarray]:
+    """Return -log det(W'W) / (2 b) from the eigenvalues (b,) of W'W; sharpness is not used."""
     count = 2.0 * len(eigenvalues)
     return -np.log(eigenvalues).sum() / count, -1.0 / (count * eigenvalues)
 
@@ -59,10 +59,11 @@ CRITERIA = {
 }
 
 
-def search_value(name, G, sharpness):
+def search_value(name: str, G: np.ndarray, sharpness: float) -> tuple[float, np.ndarray]:
     """
-    Return (value, derivative by G (b, b)) of criterion ``name`` at the information G (b, b).
+    Return (value, derivative by G (b, b)) of criterion ``name`` at G = W'W (b, b).
 
+    sharpness : exponent of the p-norms of the criterion
     Directions a motion does not excite at all are lifted to 1e-14 of the largest, so that the
     search can climb out of them.
     """
@@ -72,7 +73,7 @@ def search_value(name, G, sharpness):
     return value, (vectors * slope) @ vectors.T
 
 
-def reported_value(name, G):
-    """Return the published form of criterion ``name`` at the information G (b, b)."""
+def reported_value(name: str, G: np.ndarray) -> float:
+    """Return the published form of criterion ``name`` at G = W'W (b, b)."""
     eigenvalues = np.linalg.eigvalsh(G)
     return float(CRITERIA[name].report(np.sqrt(np.maximum(eigenvalues, 1e-300))))

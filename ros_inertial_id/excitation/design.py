@@ -5,7 +5,7 @@ Base columns of the mounting(s) -> search -> check on a grid ten times finer -> 
 Sources: Swevers et al. 1997; Troebinger et al., section II-B.2.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 import os
 import time
@@ -17,8 +17,10 @@ from .assessment import assess, describe, Use
 from .criteria import CRITERIA
 from .fourier import FourierMotion
 from .limits import Limits
+from .objective import MotionProblem
 from .problem import check_postures, design_parameters, DesignOptions, motion_problem
 from .workers import search
+from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
 from ..methods import METHODS
 from ..options import check_ranges, DESIGN, options_from, read_blocks
@@ -43,7 +45,7 @@ class Progress:
 
     seconds: float
     budget: float
-    best: float
+    best: float | None
     found: int
     rejected: int
 
@@ -62,36 +64,39 @@ class Design:
         of them the last check refused; notices : what was not checked
     """
 
-    robot: object
+    robot: RobotModel
     options: DesignOptions
     motion: FourierMotion
     criterion: str
     value: float
     condition_number: float
     singular_values: np.ndarray
-    base_names: tuple
+    base_names: tuple[str, ...]
     use: Use
     limits: Limits
     gravities: np.ndarray
-    tool: tuple
+    tool: tuple[int, np.ndarray]
     seconds: float
     cpu_seconds: float
     found: int
     rejected: int
-    notices: tuple
+    notices: tuple[str, ...]
 
-    def summary(self):
+    def summary(self) -> dict[str, Any]:
         """Return the design in numbers, as plain Python values."""
         return describe(self)
 
 
-def design(robot, options, progress=None, stop=None, known=None):
+def design(robot: RobotModel, options: DesignOptions,
+           progress: Callable[[Progress], None] | None = None,
+           stop: Callable[[], bool] | None = None, known: np.ndarray | None = None) -> Design:
     """
-    Return the best Design found for a RobotModel.
+    Return the best Design found.
 
+    robot : RobotModel, mounted as it is; options : DesignOptions
     progress : called with Progress a few times per second; stop : called as often, true ends
     the search.  Ctrl-C does so too.  The best feasible motion so far is kept.
-    known : (p, p) information W'W / sigma^2 of earlier recordings about all p columns of
+    known : (p, p) W'W / sigma^2 of earlier recordings about all p columns of
     ``design_parameters``: the motion is made for what they leave open
     Raises MotionError when a limit is missing or no motion keeps all of them.
     """
@@ -122,7 +127,7 @@ def design(robot, options, progress=None, stop=None, known=None):
     if best is None:
         raise _nothing_found(robot, problem, last, refusal)
     cpu = sum(os.times()[:4]) - cpu_began
-    return _finished(robot, options, problem, base, shapes, best.x,
+    return _finished(robot, options, (problem, base, shapes), best.x,
                      (time.monotonic() - began, cpu, found, rejected))
 
 
@@ -134,18 +139,20 @@ def _nothing_found(robot, problem, last, refusal):
                        do='widen the limits named, or give more seconds: or restarts:')
 
 
-def _finished(robot, options, problem, base, shapes, x, effort):
+def _finished(robot, options, stated, x, spent):
+    """Return the Design at x; stated : what motion_problem returned; spent : see Design."""
+    problem, base, shapes = stated
     motion = motion_at(robot, problem, x)
     result = assess(problem, x)
     singular = np.sqrt(np.maximum(np.linalg.eigvalsh(result.factors)[::-1], 0.0))
     return Design(robot, options, motion, options.criterion,
                   float(CRITERIA[options.criterion].report(singular)),
                   float(singular[0] / singular[-1]), singular, tuple(base.names()), result.use,
-                  problem.limits, problem.gravities, problem.tool, *effort, shapes.notices)
+                  problem.limits, problem.gravities, problem.tool, *spent, shapes.notices)
 
 
-def motion_at(robot, problem, x):
-    """Return the FourierMotion at coordinates x of a MotionProblem."""
+def motion_at(robot: RobotModel, problem: MotionProblem, x: np.ndarray) -> FourierMotion:
+    """Return the motion of a RobotModel ``robot`` at coordinates x (n m,) of its ``problem``."""
     c, K = problem.coefficients(x), problem.harmonics
     return FourierMotion(robot.joint_names, problem.period, c[:, 0], c[:, 1:K + 1], c[:, K + 1:])
 

@@ -1,22 +1,26 @@
 """A Design as files: YAML to keep, CSV and a JointTrajectory to run, a page to look at."""
 
+from collections.abc import Sequence
 import csv
 from dataclasses import asdict
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import yaml
 
+from .design import Design
+from .fourier import Sampled
 from .page import page
 from ..errors import MotionError
 
 FILES = ('motion.yaml', 'motion.csv', 'joint_trajectory.json', 'motion.html')
 
 
-def write_design(design, out_dir):
+def write_design(design: Design, out_dir: str | Path) -> tuple[Path, ...]:
     """
-    Write a Design into the directory ``out_dir`` (made when missing); return the paths.
+    Write ``design`` into the directory ``out_dir`` (made when missing); return the paths.
 
     motion.yaml holds the motion (``fourier.read_motion``), how it was designed and how close
     each limit is; motion.csv and joint_trajectory.json are sampled at ``rate`` for ``periods``;
@@ -37,8 +41,8 @@ def write_design(design, out_dir):
     return tuple(out / name for name in FILES)
 
 
-def content(design):
-    """Return what motion.yaml holds, as plain Python values."""
+def content(design: Design) -> dict[str, Any]:
+    """Return what motion.yaml of ``design`` holds, as plain Python values."""
     limits, names = design.limits, design.motion.joint_names
     by_joint = {kind: {n: _number(x) for n, x in zip(names, getattr(limits, kind))}
                 for kind in ('lower', 'upper', 'velocity', 'acceleration', 'effort')}
@@ -61,8 +65,12 @@ def _number(value):
     return float(value) if np.isfinite(value) else None
 
 
-def joint_trajectory(joint_names, sampled):
-    """Return a Sampled motion as the fields of a trajectory_msgs/JointTrajectory."""
+def joint_trajectory(joint_names: Sequence[str], sampled: Sampled) -> dict[str, Any]:
+    """
+    Return the fields of a trajectory_msgs/JointTrajectory.
+
+    joint_names : (n,); sampled : the motion of these joints
+    """
     points = []
     for t, q, v, a in zip(sampled.t, sampled.q, sampled.v, sampled.a):
         nanoseconds = int(round(t * 1e9))

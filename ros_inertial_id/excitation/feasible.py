@@ -1,8 +1,11 @@
 """Keeping limits exactly: what is allowed, and motions made small enough to be."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from .objective import Objective
+from .objective import MotionProblem, Objective
+from .regressor_adjoint import TreePass
 
 RATE = 1000.0  # [1/s] of the finest grid
 RESERVE = 1e-5  # relative; peaks between samples of the finest grid
@@ -10,33 +13,38 @@ PLACE_RESERVE = 0.002  # [m] and, relative, of torques: they are checked on a co
 SHRINKINGS = (1.0, 0.99, 0.98, 0.95, 0.9, 0.8, 0.65, 0.5)
 
 
-def grid(problem, samples):
-    """Return times (samples,) spread evenly over one period [s]."""
+def grid(problem: MotionProblem, samples: int) -> np.ndarray:
+    """Return times (samples,) spread evenly over one period of ``problem`` [s]."""
     return np.arange(samples) * (problem.period / samples)
 
 
-def finest_grid(problem):
-    """Return the times (N,) of one period at which the limits of the joints are kept [s]."""
+def finest_grid(problem: MotionProblem) -> np.ndarray:
+    """Return the times (N,) of one period of ``problem`` at which joint limits are kept [s]."""
     return grid(problem, max(int(round(RATE * problem.period)), 1000))
 
 
-def random_postures(problem, rng, count):
-    """Return random postures (count, n) in the inner part of the position ranges."""
+def random_postures(problem: MotionProblem, rng: np.random.Generator, count: int) -> np.ndarray:
+    """Return postures (count, n) drawn by ``rng`` from the inner ranges of ``problem``."""
     limits = problem.limits
     return limits.middle + 0.8 * limits.half * rng.uniform(-1.0, 1.0, (count, len(limits.half)))
 
 
-def postures_allowed(problem, q):
-    """Return which postures (N, n) keep box, sphere and clearance (N,)."""
+def postures_allowed(problem: MotionProblem, q: np.ndarray) -> np.ndarray:
+    """Return (N,) whether postures q (N, n) keep box, sphere and clearance of ``problem``."""
     still = Objective(problem, np.zeros(len(q)))
     zero = np.zeros_like(q.T)
     tree = still.evaluate(q.T, zero, zero)[0]
     outside, closest = clearances(still, tree)
-    return ((outside <= 0.0) & (closest > 0.0)).reshape(still.tiles[1], -1).all(0)
+    good = np.array((outside <= 0.0) & (closest > 0.0))
+    return np.all(good.reshape(still.tiles[1], -1), axis=0)
 
 
-def clearances(objective, tree):
-    """Return how far the tool is outside its bounds and the least gap of capsules, (N,) [m]."""
+def clearances(objective: Objective, tree: TreePass) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Return how far the tool is outside its bounds and the least gap of capsules, (N,) [m].
+
+    objective : the Objective that made ``tree``, a TreePass of N samples
+    """
     problem, size = objective.problem, tree.q.shape[1]
     outside, closest = np.full(size, -np.inf), np.full(size, np.inf)
     if problem.limits.bounds_tool:
@@ -46,10 +54,12 @@ def clearances(objective, tree):
     return outside, closest
 
 
-def shrink(problem, fine, dense, x):
+def shrink(problem: MotionProblem, fine: Objective, dense: Sequence[np.ndarray],
+           x: np.ndarray) -> np.ndarray | None:
     """
     Return coordinates of the motion made small enough to keep every limit, or None.
 
+    problem : MotionProblem; x : (n m,) coordinates of a motion that may break limits
     dense : q, v, a of the harmonics, each (1 + 2 K, N), on the finest grid; fine : Objective
     Joint by joint for position, velocity and acceleration; then as a whole for the rest, about
     its start where that is given, else about its mean.

@@ -8,7 +8,10 @@ Troebinger et al. prints sum a_k) and sum k^2 b_k = 0 (acceleration).  All motio
 affine space; the search moves inside it by coordinates x of its own.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import yaml
@@ -36,7 +39,7 @@ class FourierMotion:
     sine, cosine : (n, K) coefficients of the harmonics [rad or m]
     """
 
-    joint_names: tuple
+    joint_names: tuple[str, ...]
     period: float
     offset: np.ndarray
     sine: np.ndarray
@@ -49,34 +52,34 @@ class FourierMotion:
             object.__setattr__(self, name, array)
 
     @property
-    def harmonics(self):
+    def harmonics(self) -> int:
         """Return the number K of harmonics."""
         return self.sine.shape[1]
 
     @property
-    def start(self):
+    def start(self) -> np.ndarray:
         """Return the position (n,) at the start and end of every period."""
         return self.offset + self.cosine.sum(1)
 
-    def at(self, times):
+    def at(self, times: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return (q, v, a), each (N, n), at times (N,) [s]."""
         phases = basis(self.harmonics, self.period, times)
         coefficients = np.column_stack([self.offset, self.sine, self.cosine])
         return tuple(phase @ coefficients.T for phase in phases)
 
-    def sampled(self, rate, periods=1):
-        """Return the motion Sampled at ``rate`` [1/s], both ends included."""
+    def sampled(self, rate: float, periods: int = 1) -> Sampled:
+        """Return ``periods`` of the motion Sampled at ``rate`` [1/s], both ends included."""
         steps = max(int(round(self.period * rate)), 1)
         t = np.linspace(0.0, periods * self.period, periods * steps + 1)
         return Sampled(t, *self.at(t))
 
-    def scaled_about(self, center, factor):
+    def scaled_about(self, center: np.ndarray, factor: float) -> 'FourierMotion':
         """Return the motion with all distances from ``center`` (n,) times ``factor``."""
         return FourierMotion(self.joint_names, self.period,
                              center + factor * (self.offset - center),
                              factor * self.sine, factor * self.cosine)
 
-    def to_dict(self):
+    def to_dict(self) -> dict[str, Any]:
         """Return the motion as plain lists, coefficients by joint name."""
         return {'period': float(self.period), 'joints': {
             name: {'offset': float(o), 'sine': [float(x) for x in s],
@@ -84,8 +87,13 @@ class FourierMotion:
             for name, o, s, c in zip(self.joint_names, self.offset, self.sine, self.cosine)}}
 
 
-def motion_from_dict(content, source='motion'):
-    """Return the FourierMotion of ``to_dict``; ``source`` names it in errors."""
+def motion_from_dict(content: Mapping[str, Any], source: str = 'motion') -> FourierMotion:
+    """
+    Return the FourierMotion of the ``content`` that ``to_dict`` made.
+
+    source : names it in errors
+    Raises MotionError when it is none.
+    """
     try:
         joints = content['joints']
         parts = [np.array([joints[n][key] for n in joints], dtype=float)
@@ -103,8 +111,8 @@ def motion_from_dict(content, source='motion'):
     return motion
 
 
-def read_motion(path):
-    """Return the FourierMotion in a design's YAML file."""
+def read_motion(path: str | Path) -> FourierMotion:
+    """Return the FourierMotion in a design's YAML file ``path``; MotionError if there is none."""
     try:
         with open(path, encoding='utf-8') as file:
             content = yaml.safe_load(file)
@@ -114,8 +122,13 @@ def read_motion(path):
     return motion_from_dict(content, str(path))
 
 
-def basis(harmonics, period, times):
-    """Return (N, 1 + 2 K) values and first two derivatives of 1, sines, cosines at ``times``."""
+def basis(harmonics: int, period: float,
+          times: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """
+    Return values and first two derivatives of 1, sines and cosines, each (N, 1 + 2 K).
+
+    harmonics : their number K; period : of the first [s]; times : (N,) [s]
+    """
     w = 2.0 * np.pi / period * np.arange(1, harmonics + 1)
     angle = np.asarray(times, dtype=float)[:, None] * w
     sin, cos, one = np.sin(angle), np.cos(angle), np.ones((len(angle), 1))
@@ -123,10 +136,12 @@ def basis(harmonics, period, times):
             np.hstack([0 * one, -w * w * sin, -w * w * cos]))
 
 
-def rest_space(harmonics, start_at_offset=False, start_given=False):
+def rest_space(harmonics: int, start_at_offset: bool = False,
+               start_given: bool = False) -> tuple[np.ndarray, np.ndarray]:
     """
     Return the motions at rest of one joint: c = direction * start + space @ x.
 
+    harmonics : their number K
     c : (1 + 2 K) offset, sines, cosines; space : (1 + 2 K, m) orthonormal; direction (1 + 2 K)
     start_at_offset : q(0) = offset as published, sum b_k = 0
     start_given : q(0) = ``start``; otherwise it is free and ``direction`` is zero
@@ -151,13 +166,16 @@ def rest_space(harmonics, start_at_offset=False, start_given=False):
     return direction, right_vectors[rank:].T
 
 
-def random_motion(joint_names, lower, upper, velocity, rng, *, period=10.0, harmonics=5,
-                  acceleration=None, effort=0.9):
+def random_motion(joint_names: Sequence[Any], bounds: Sequence[np.ndarray],
+                  rng: np.random.Generator, *, period: float = 10.0, harmonics: int = 5,
+                  share: float = 0.9) -> FourierMotion:
     """
     Return a random motion at rest at its ends within position, velocity, acceleration limits.
 
-    lower, upper, velocity, acceleration : (n,), inf or nan where there is no limit
-    effort : share of the nearest limit that every joint uses
+    joint_names : (n,); rng : draws the coefficients
+    bounds : lower, upper, velocity and, if there are any, acceleration limits, each (n,), inf
+        or nan where there is none [rad or m and their derivatives]
+    period : [s]; harmonics : of the series; share : of its nearest limit that every joint uses
     """
     names = tuple(joint_names)
     count = len(names)
@@ -166,13 +184,11 @@ def random_motion(joint_names, lower, upper, velocity, rng, *, period=10.0, harm
     coefficients[:, 0] = 0.0
     phases = basis(harmonics, period, np.linspace(0.0, period, 40 * harmonics + 1))
     q, v, a = (np.asarray(phase @ coefficients.T) for phase in phases)
-    low, high, speed, acc = (
-        np.where(np.isfinite(x), x, default) for x, default in zip(
-            (np.asarray(lower, float), np.asarray(upper, float), np.asarray(velocity, float),
-             np.full(count, np.nan) if acceleration is None else np.asarray(acceleration, float)),
-            (-np.pi, np.pi, 2.0, np.inf)))
-    scale = effort * np.minimum(np.minimum(speed / abs(v).max(0), acc / abs(a).max(0)),
-                                (high - low) / np.ptp(q, axis=0))
+    given = [*(np.asarray(bound, float) for bound in bounds), np.full(count, np.inf)]
+    low, high, speed, acc = (np.where(np.isfinite(x), x, default)
+                             for x, default in zip(given, (-np.pi, np.pi, 2.0, np.inf)))
+    scale = share * np.minimum(np.minimum(speed / abs(v).max(0), acc / abs(a).max(0)),
+                               (high - low) / np.ptp(q, axis=0))
     coefficients *= scale[:, None]
     lowest, highest = low - scale * q.min(0), high - scale * q.max(0)
     coefficients[:, 0] = rng.uniform(lowest, highest)

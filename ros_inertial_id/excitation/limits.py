@@ -1,9 +1,11 @@
 """What a motion must keep: limits from the URDF and the options, and how close a motion comes."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
 
 
@@ -26,22 +28,27 @@ class Limits:
     sphere: float
 
     @property
-    def middle(self):
+    def middle(self) -> np.ndarray:
         """Return the middle (n,) of the position ranges."""
         return 0.5 * (self.lower + self.upper)
 
     @property
-    def half(self):
+    def half(self) -> np.ndarray:
         """Return half the position ranges (n,)."""
         return 0.5 * (self.upper - self.lower)
 
     @property
-    def bounds_tool(self):
+    def bounds_tool(self) -> bool:
         """Return whether the end effector is bounded at all."""
         return self.sphere > 0.0 or bool(np.isfinite(self.box).any())
 
-    def use_of_joints(self, q, v, a, tau):
-        """Return the largest use of each limit there is, {kind: (n,)}, 1 at it; arrays (n, N)."""
+    def use_of_joints(self, q: np.ndarray, v: np.ndarray, a: np.ndarray,
+                      tau: np.ndarray) -> dict[str, np.ndarray]:
+        """
+        Return the largest use of each limit there is, {kind: (n,)}, 1 at it.
+
+        q, v, a, tau : (n, N) [rad or m and derivatives, N m or N]
+        """
         use = {'position': np.abs(q - self.middle[:, None]).max(1) / self.half,
                'velocity': np.abs(v).max(1) / self.velocity,
                'acceleration': np.abs(a).max(1) / self.acceleration,
@@ -50,17 +57,17 @@ class Limits:
             del use['acceleration']
         return use
 
-    def tool_outside(self, tool):
-        """Return how far the end effector (3, N) is outside box and sphere (N,) [m], or inside."""
+    def tool_outside(self, tool: np.ndarray) -> np.ndarray:
+        """Return (N,) how far the end effector ``tool`` (3, N) is outside box and sphere [m]."""
         low, high = self.box[:, :, None]
         outside = np.maximum(tool - high, low - tool).max(0)
         distance = np.sqrt((tool ** 2).sum(0))
         return np.maximum(outside, self.sphere - distance) if self.sphere else outside
 
 
-def find_limits(robot, options):
+def find_limits(robot: RobotModel, options: Any) -> Limits:
     """
-    Return the Limits of a RobotModel, options (DesignOptions) going before the URDF.
+    Return the Limits of a RobotModel ``robot``, options (DesignOptions) going before the URDF.
 
     Raises MotionError that names the joints and the option when one is missing or impossible.
     """

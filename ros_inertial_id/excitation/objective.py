@@ -4,7 +4,9 @@ The number that the search makes small, with its gradient: criterion plus broken
 Everything here is plain arrays, so that a worker process needs neither pinocchio nor the URDF.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -28,9 +30,9 @@ class MotionProblem:
 
     chain : kinematics; gravities : (m, 3) one per mounting [m/s^2]; weights : (n,) 1 / sigma
     columns : (b,) base columns among the 10 n inertial ones, then friction
-    friction : per joint a tuple of (place among the base columns, law, shape)
+    friction : per joint a tuple of (place among the base columns, law, nonlinear parameters)
     nominal : (b,) base parameters for the torque limits
-    known : (b, b) information from earlier recordings; share : samples the motion will give
+    known : (b, b) W'W of earlier recordings or None; share : samples the motion will give
     limits : Limits; tool : (body, offset (3,)) of the end effector; capsules or None
     criterion : name; period [s]; space, direction, start : coordinates, see rest_space
     """
@@ -39,13 +41,13 @@ class MotionProblem:
     gravities: np.ndarray
     weights: np.ndarray
     columns: np.ndarray
-    friction: tuple
+    friction: tuple[tuple[Any, ...], ...]
     nominal: np.ndarray
-    known: np.ndarray
+    known: np.ndarray | None
     share: float
     limits: Limits
-    tool: tuple
-    capsules: Capsules
+    tool: tuple[int, np.ndarray]
+    capsules: Capsules | None
     criterion: str
     period: float
     harmonics: int
@@ -53,7 +55,7 @@ class MotionProblem:
     space: np.ndarray
     start: np.ndarray
 
-    def coefficients(self, x):
+    def coefficients(self, x: np.ndarray) -> np.ndarray:
         """Return the coefficients (n, 1 + 2 K) at the coordinates x (n m,)."""
         count = len(self.start)
         return np.outer(self.start, self.direction) + x.reshape(count, -1) @ self.space.T
@@ -91,28 +93,33 @@ class Objective:
         friction = [place for place, _, _ in self.problem.friction[j]]
         return own, np.r_[own, friction].astype(int)
 
-    def motion(self, x):
-        """Return q, v, a (n, B) on the grid."""
+    def motion(self, x: np.ndarray) -> list[np.ndarray]:
+        """Return q, v, a (n, B) on the grid at coordinates x (n m,)."""
         c = self.problem.coefficients(x)
         return [c @ phase for phase in self.phases]
 
-    def evaluate(self, q, v, a):
-        """Return the TreePass, the weighted rows per joint and the torques (n, m B)."""
-        motion = [np.tile(x, self.tiles) for x in (q, v, a)]
-        tree = TreePass(self.problem.chain, *motion, self.gravity)
+    def evaluate(self, q: np.ndarray, v: np.ndarray, a: np.ndarray
+                 ) -> tuple[TreePass, np.ndarray, list[np.ndarray], np.ndarray]:
+        """
+        Return the TreePass, its base columns, the rows per joint and the torques (n, m B).
+
+        q, v, a : (n, B) one motion, in all m mountings
+        """
+        q, v, a = (np.tile(x, self.tiles) for x in (q, v, a))
+        tree = TreePass(self.problem.chain, q, v, a, self.gravity)
         Y = tree.Y[:, self.parameter, self.body]
         rows, tau = [], []
         for j, (own, columns) in enumerate(self.rows):
             W = np.einsum('xcb,xb->cb', Y[:, own], tree.s[:, j])
             if self.problem.friction[j]:
-                W = np.vstack([W, [LAWS[law].column(*(x[j] for x in motion), nonlinear)
+                W = np.vstack([W, [LAWS[law].column(q[j], v[j], a[j], nonlinear)
                                    for _, law, nonlinear in self.problem.friction[j]]])
             rows.append(W)
             tau.append(self.problem.nominal[columns] @ W)
         return tree, Y, rows, np.array(tau)
 
-    def factors(self, rows):
-        """Return G (b, b): of the motion's samples and of what was known before."""
+    def factors(self, rows: Sequence[np.ndarray]) -> np.ndarray:
+        """Return G = W'W (b, b) of the ``rows`` of ``evaluate`` and of what was known before."""
         size = len(self.problem.columns)
         G = np.zeros((size, size))
         for block, W, weight in zip(self.blocks, rows, self.problem.weights):
@@ -161,8 +168,8 @@ class Objective:
                     bars[k][j] += row * slope / (2.0 * FRICTION_STEP)
         return bars
 
-    def tool_position(self, tree):
-        """Return the end effector (3, m B) in the base frame [m]."""
+    def tool_position(self, tree: TreePass) -> np.ndarray:
+        """Return the end effector (3, m B) in the base frame [m] of a TreePass ``tree``."""
         body, offset = self.problem.tool
         return tree.p[:, body] + np.einsum('xkb,k->xb', tree.R[:, :, body], offset)
 

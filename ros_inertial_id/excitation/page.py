@@ -2,6 +2,7 @@
 
 import html
 import json
+from typing import Any
 
 import numpy as np
 
@@ -11,16 +12,16 @@ from .regressor_adjoint import Chain, TreePass
 FRAMES = 401  # of one period
 
 
-def page(design):
-    """Return a self-contained HTML document about a Design."""
+def page(design: Any) -> str:
+    """Return a self-contained HTML document about a Design ``design``."""
     data = json.dumps(page_data(design), separators=(',', ':')).replace('<', '\\u003c')
     title = html.escape(f'Excitation of {design.robot.name}')
     return (TEMPLATE.replace('@TITLE@', title).replace('@TABLE@', _table(design))
             .replace('@NOTICES@', _notices(design)).replace('@DATA@', data))
 
 
-def page_data(design):
-    """Return what the page draws, as plain values; lengths [m], times [s]."""
+def page_data(design: Any) -> dict[str, Any]:
+    """Return what the page of ``design`` draws, as plain values; lengths [m], times [s]."""
     motion, limits, robot = design.motion, design.limits, design.robot
     t = np.linspace(0.0, motion.period, FRAMES)
     q, v, a = motion.at(t)

@@ -5,17 +5,25 @@ A Course leads slowly from where the robot is to the start of the motion and the
 periods.  The controller never gets more than a moment of it: every Piece goes on for HORIZON and
 then brakes along the course, so a player that is killed leaves the robot at rest, on the path
 that was checked.  Stopping is the same piece without the horizon.
+
+Every piece begins with a few points of the PAST.  A joint_trajectory_controller starts a new
+trajectory at the measured state and interpolates from there to the first point ahead; whatever the
+arm lags behind would become a jump of the command with every piece.  With points in the past it
+enters the trajectory at its own clock, and all pieces together are one.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
+from .fourier import FourierMotion
+from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
 
 HORIZON = 0.2  # [s] of motion in a piece
 BRAKE = 0.25  # [s] from full speed to rest; with the horizon less than half a second
 STEP = 0.02  # [s] between the points of a piece
+PAST = 3  # points of a piece before its time: 60 ms, more than a message takes to arrive
 FASTEST = 1.2  # of the speed limit: more is no noise of a measured velocity
 LIMIT_SLACK = 0.01  # [rad or m] beyond the position limits
 _PEAK = 1.875  # peak speed of a quintic over its mean speed
@@ -30,18 +38,18 @@ class Course:
     speed : share of the designed speed; approach : [s] to the start of the motion
     """
 
-    motion: object
+    motion: FourierMotion
     start: np.ndarray
     periods: int
     speed: float
     approach: float
 
     @property
-    def duration(self):
+    def duration(self) -> float:
         """Return the length of the course [s]."""
         return self.approach + self.periods * self.motion.period / self.speed
 
-    def at(self, times):
+    def at(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return (q, v, a), each (N, n), at times (N,) [s] since the start of the course."""
         times = np.clip(np.asarray(times, dtype=float), 0.0, self.duration)
         x = np.clip(times / self.approach, 0.0, 1.0)[:, None]
@@ -55,13 +63,14 @@ class Course:
             q[playing], v[playing], a[playing] = mq, self.speed * mv, self.speed ** 2 * ma
         return q, v, a
 
-    def piece(self, now, horizon=HORIZON):
+    def piece(self, now: float, horizon: float = HORIZON) -> tuple[np.ndarray, ...]:
         """
-        Return (times (N,), q, v, a (N, n)) from ``now`` [s]: ``horizon`` ahead, then to rest.
+        Return (times (N,), q, v, a (N, n)) about ``now`` [s]: a past, ``horizon``, then to rest.
 
-        times are seconds of the course clock; the last point is at rest.
+        times are seconds of the course clock, the first of them may be negative: before its
+        start the course rests there.  The last point is at rest.
         """
-        ahead = np.arange(STEP, horizon + STEP / 2, STEP)
+        ahead = STEP * np.arange(-PAST, round(horizon / STEP) + 1)
         x = np.arange(STEP, BRAKE + STEP / 2, STEP) / BRAKE
         x = np.minimum(np.append(x, 1.0) if x[-1] < 1.0 else x, 1.0)
         # The clock of the course slows from 1 to 0 by a quintic: no jump in acceleration.
@@ -74,15 +83,17 @@ class Course:
         times = now + np.concatenate([ahead, horizon + BRAKE * x])
         return times, q, rate * v, rate ** 2 * a + slowing * v
 
-    def period_starts(self):
+    def period_starts(self) -> np.ndarray:
         """Return the times [s] of the course at which a period of the motion begins or ends."""
         return self.approach + np.arange(self.periods + 1) * self.motion.period / self.speed
 
 
-def plan_course(motion, start, robot, *, periods=1, speed=1.0, approach_speed=0.2):
+def plan_course(motion: FourierMotion, start: np.ndarray, robot: RobotModel, *, periods: int = 1,
+                speed: float = 1.0, approach_speed: float = 0.2) -> Course:
     """
     Return the Course of a motion from ``start`` (n,), at a share ``speed`` of its own.
 
+    periods : how often the motion is played
     robot : RobotModel; every joint approaches at ``approach_speed`` of its speed limit
     Raises MotionError when joints differ or start or course leave the limits.
     """
@@ -98,11 +109,16 @@ def plan_course(motion, start, robot, *, periods=1, speed=1.0, approach_speed=0.
     return course
 
 
-def check_course(course, robot, step=0.005):
-    """Return {limit: share used} along the course; raise MotionError where one is exceeded."""
+def check_course(course: Course, robot: RobotModel, step: float = 0.005) -> dict[str, float]:
+    """
+    Return {limit: share used} along ``course``.
+
+    robot : RobotModel with the limits; step : [s] between two looks
+    Raises MotionError where one is exceeded.
+    """
     once = Course(course.motion, course.start, 1, course.speed, course.approach)
     q, v, _ = once.at(np.arange(0.0, once.duration, step))
-    worst = {}
+    worst: dict[str, float] = {}
     for j, name in enumerate(robot.joint_names):
         low, high, speed = robot.lower[j], robot.upper[j], robot.velocity[j]
         if q[:, j].min() < low - 1e-9 or q[:, j].max() > high + 1e-9:
@@ -141,10 +157,12 @@ class Guard:
     stale: float
     effort: float
 
-    def objection(self, robot, expected, q, v, tau):
+    def objection(self, robot: RobotModel, expected: np.ndarray, q: np.ndarray, v: np.ndarray,
+                  tau: np.ndarray) -> str:
         """
         Return why the robot must stop, '' when all is well.
 
+        robot : RobotModel with the limits
         expected : (N, n) of the course at the samples' own times; q, v, tau : (N, n) measured
         """
         with np.errstate(invalid='ignore'):

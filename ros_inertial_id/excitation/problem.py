@@ -9,15 +9,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .collision import enclosing_capsules, wanted_shapes
+from .collision import CollisionShapes, enclosing_capsules, wanted_shapes
 from .criteria import CRITERIA
 from .feasible import postures_allowed, random_postures
 from .fourier import rest_space
 from .limits import find_limits
 from .objective import MotionProblem
 from .regressor_adjoint import Chain
-from ..dynamics.robot_model import gravity_from_mounting, RobotOptions
+from ..dynamics.inertial_parameters import Parameter
+from ..dynamics.robot_model import gravity_from_mounting, RobotModel, RobotOptions
 from ..errors import MotionError
+from ..estimation.base_parameters import BaseParameters
 from ..identification.mounting import structural_base
 from ..methods.serial_arm import SerialArm
 from ..options import option
@@ -46,42 +48,52 @@ class DesignOptions(RobotOptions):
     processes: int = option(0, 'processes that search; 0: one per core, at most 4; 1: none '
                             'besides this', at_least=0, at_most=64)
     seed: int = option(0, 'of the random motions', at_least=0)
-    mountings: tuple[str, ...] = option((), 'mountings the motion is to serve at once, each in the words of '
-                              'mounting:; empty: that one alone')
-    friction: tuple[str, ...] = option((), 'friction laws whose columns take part; empty: inertial columns '
-                             'alone, as published')
+    mountings: tuple[str, ...] = option(
+        (), 'mountings the motion is to serve at once, each in the words of mounting:; empty: '
+        'that one alone')
+    friction: tuple[str, ...] = option(
+        (), 'friction laws whose columns take part; empty: inertial columns alone, as published')
     coulomb_width: float = option(0.05, 'speed over which Coulomb friction changes sign',
                                   unit='rad/s', at_least=1e-4, at_most=10.0)
-    sigma: tuple[float, ...] = option((), 'standard deviation of the torque measurement, one for all joints '
-                          'or one each; empty: 1', unit='N m')
-    start: tuple[float, ...] = option((), 'positions the motion starts at and returns to; empty: anywhere',
-                          unit='rad or m')
+    sigma: tuple[float, ...] = option(
+        (), 'standard deviation of the torque measurement, one for all joints or one each; '
+        'empty: 1', unit='N m')
+    start: tuple[float, ...] = option(
+        (), 'positions the motion starts at and returns to; empty: anywhere', unit='rad or m')
     start_at_offset: bool = option(False, 'start at the mean position, as published')
     lower: tuple[float, ...] = option((), 'lowest positions, before the URDF', unit='rad or m')
     upper: tuple[float, ...] = option((), 'highest positions, before the URDF', unit='rad or m')
     velocity: tuple[float, ...] = option((), 'velocity limits, before the URDF', unit='rad/s')
-    acceleration: tuple[float, ...] = option((), 'acceleration limits; empty: none', unit='rad/s^2')
-    effort: tuple[float, ...] = option((), 'torque limits for the nominal model, before the URDF',
-                           unit='N m')
+    acceleration: tuple[float, ...] = option(
+        (), 'acceleration limits; empty: none', unit='rad/s^2')
+    effort: tuple[float, ...] = option(
+        (), 'torque limits for the nominal model, before the URDF', unit='N m')
     end_effector: str = option('', 'link that box and sphere bound; empty: the last that moves')
-    box: tuple[float, ...] = option((), 'xmin ymin zmin xmax ymax zmax of the end effector in the base frame',
-                        unit='m')
+    box: tuple[float, ...] = option(
+        (), 'xmin ymin zmin xmax ymax zmax of the end effector in the base frame', unit='m')
     sphere: float = option(0.0, 'least distance of the end effector from the base', unit='m',
                            at_least=0.0)
     collisions: bool = option(True, 'keep the collision primitives of the URDF apart')
-    obstacles: tuple[str, ...] = option((), 'what stands around in the base frame [m]: box X Y Z LX LY LZ, '
-                              'sphere X Y Z R, cylinder X Y Z R LENGTH (upright)')
+    obstacles: tuple[str, ...] = option(
+        (), 'what stands around in the base frame [m]: box X Y Z LX LY LZ, sphere X Y Z R, '
+        'cylinder X Y Z R LENGTH (upright)')
 
 
-def design_parameters(robot, options):
-    """Return the Parameters of all columns that take part in the design."""
+def design_parameters(robot: RobotModel, options: DesignOptions) -> tuple[Parameter, ...]:
+    """Return the Parameters of all columns of ``robot`` that ``options`` let take part."""
     laws = serial_arm.Options(friction=tuple(options.friction),
                               coulomb_width=options.coulomb_width)
     return serial_arm.parameters(robot, laws)
 
 
-def motion_problem(robot, options, known=None):
-    """Return the MotionProblem, BaseParameters and CollisionShapes of a design."""
+def motion_problem(robot: RobotModel, options: DesignOptions, known: np.ndarray | None = None
+                   ) -> tuple[MotionProblem, BaseParameters, CollisionShapes]:
+    """
+    Return the MotionProblem, BaseParameters and CollisionShapes of a design.
+
+    robot : RobotModel; options : DesignOptions; known : (p, p) W'W of earlier recordings or None
+    Raises MotionError for what cannot be designed for.
+    """
     limits = find_limits(robot, options)
     parameters = design_parameters(robot, options)
     gravities = np.array([gravity_from_mounting(m) for m in options.mountings]
@@ -113,7 +125,7 @@ def _weights(robot, options):
 
 
 def _friction(robot, base):
-    """Return, per joint, (place among the base columns, law, shape)."""
+    """Return, per joint, (place among the base columns, law, nonlinear)."""
     out = [[] for _ in robot.joint_names]
     for place, k in enumerate(base.independent):
         parameter = base.parameters[k]
@@ -128,7 +140,7 @@ def _known(known, base, size):
         return None
     known = np.asarray(known, dtype=float)
     if known.shape != (size, size) or not np.isfinite(known).all():
-        raise MotionError('the known information does not fit',
+        raise MotionError("the known W'W does not fit",
                           expected=f'finite, {size} x {size}', found=f'shape {known.shape}')
     return known[np.ix_(base.independent, base.independent)]
 
@@ -145,8 +157,12 @@ def _tool(robot, options):
     return frames[name].parentJoint - 1, frames[name].placement.translation.copy()
 
 
-def check_postures(problem, options):
-    """Raise MotionError when no posture, or not the start, keeps box, sphere and clearance."""
+def check_postures(problem: MotionProblem, options: DesignOptions) -> None:
+    """
+    Refuse what leaves no posture: box, sphere and clearance of ``problem``, start of ``options``.
+
+    Raises MotionError when no posture, or not the start, keeps them.
+    """
     if len(options.start) and not postures_allowed(problem, problem.start[None]).all():
         raise MotionError('the start is outside the box or sphere, or in collision',
                           found=list(options.start),

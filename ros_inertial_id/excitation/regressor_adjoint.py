@@ -18,8 +18,11 @@ For c = a x b:  a_bar = b x c_bar,  b_bar = c_bar x a.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+
+from ..dynamics.robot_model import RobotModel
 
 # (row, column) of the inertia tensor in the order of the standard parameters
 _TENSOR = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
@@ -28,15 +31,15 @@ _PLACE = np.array([[4, 5, 7], [5, 6, 8], [7, 8, 9]])
 _NEXT, _LAST = np.array([1, 2, 0]), np.array([2, 0, 1])
 
 
-def cross(a, b):
-    """Return the cross products of vectors (3, ...)."""
+def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return the cross products (3, ...) of vectors a and b, each (3, ...)."""
     out = a.take(_NEXT, 0) * b.take(_LAST, 0)
     out -= a.take(_LAST, 0) * b.take(_NEXT, 0)
     return out
 
 
-def dot(a, b):
-    """Return the scalar products of vectors (3, ...)."""
+def dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return the scalar products (...) of vectors a and b, each (3, ...)."""
     return np.einsum('x...,x...->...', a, b)
 
 
@@ -52,7 +55,7 @@ class Chain:
     moves : (n, n) moves[i, j] = 1 where joint j moves body i
     """
 
-    parents: tuple
+    parents: tuple[int, ...]
     fixed: np.ndarray
     translations: np.ndarray
     axes: np.ndarray
@@ -60,8 +63,8 @@ class Chain:
     moves: np.ndarray
 
     @classmethod
-    def of(cls, robot):
-        """Return the Chain of a RobotModel."""
+    def of(cls, robot: RobotModel) -> 'Chain':
+        """Return the Chain of a RobotModel ``robot``."""
         count = len(robot)
         moves = np.zeros((count, count))
         for i in range(count):
@@ -148,7 +151,8 @@ class TreePass:
         if self.slide is not None:
             self.s[3:] += self.z * self.slide
 
-    def back(self, Y_bar, s_bar, p_bar=0.0, R_turn=0.0):
+    def back(self, Y_bar: np.ndarray, s_bar: np.ndarray, p_bar: Any = 0.0, R_turn: Any = 0.0
+             ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """
         Return the derivatives by q, v, a, each (n, B).
 

@@ -6,12 +6,15 @@ collisions of the robot with itself and with obstacles; on the way to the start 
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
 import yaml
 
-from .playback import check_course
+from .collision import CollisionShapes
+from .playback import check_course, Course
+from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
 
 APPROACH, MOTION = 400, 2000  # samples of the way to the start, and of one period
@@ -21,13 +24,14 @@ APPROACH, MOTION = 400, 2000  # samples of the way to the start, and of one peri
 class Rehearsal:
     """use : {position, velocity, effort: largest share of a limit}; notices : what was left out"""
 
-    use: dict
-    notices: tuple
+    use: dict[str, float]
+    notices: tuple[str, ...]
 
 
-def rehearse(course, robot, shapes, effort=1.0):
+def rehearse(course: Course, robot: RobotModel, shapes: CollisionShapes,
+             effort: float = 1.0) -> Rehearsal:
     """
-    Return the Rehearsal of a Course.
+    Return the Rehearsal of a Course ``course``.
 
     robot : RobotModel, mounted as the robot is; shapes : its CollisionShapes
     effort : share of the effort limits that the nominal model may use
@@ -73,8 +77,8 @@ def _with_effort(use, robot, t, tau, allowed):
     return use, unknown
 
 
-def check_kinematics(path, robot):
-    """Raise MotionError when the design in ``path`` is of a robot that moves otherwise."""
+def check_kinematics(path: str | Path, robot: RobotModel) -> None:
+    """Raise MotionError when the design in ``path`` is of other kinematics than ``robot``."""
     try:
         with open(path, encoding='utf-8') as file:
             content = yaml.safe_load(file)

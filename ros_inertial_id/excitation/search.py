@@ -6,6 +6,7 @@ After each run the motion is shrunk until no limit is exceeded on a fine grid, a
 search can be stopped at any time.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 import time
 
@@ -16,7 +17,7 @@ from .criteria import reported_value
 from .feasible import (clearances, finest_grid, grid, PLACE_RESERVE, postures_allowed,
                        random_postures, shrink)
 from .fourier import basis, random_motion
-from .objective import Objective
+from .objective import MotionProblem, Objective
 
 MARGIN = 0.998  # share of the limits the search may use: peaks lie between its samples
 DENSER = 4  # times as many samples for position, velocity, acceleration: they cost little
@@ -46,7 +47,7 @@ class _OutOfTime(Exception):
     pass
 
 
-def keep_pages():
+def keep_pages() -> None:
     """
     Make glibc keep freed memory: its limit for that follows the largest block ever freed.
 
@@ -56,8 +57,13 @@ def keep_pages():
     np.empty(3_000_000)
 
 
-def restart(problem, samples, number, seed, deadline):
-    """Yield the Candidates of restart ``number`` until ``deadline`` (time.monotonic())."""
+def restart(problem: MotionProblem, samples: int, number: int, seed: int,
+            deadline: float) -> Iterator[Candidate]:
+    """
+    Yield the Candidates of restart ``number`` until ``deadline`` (time.monotonic()) [s].
+
+    problem : MotionProblem; samples : per period that the search looks at; seed : of all restarts
+    """
     coarse = Objective(problem, grid(problem, samples), grid(problem, DENSER * samples), MARGIN)
     fine = Objective(problem, grid(problem, FINER * samples))
     dense = [phase.T for phase in
@@ -120,9 +126,9 @@ def _descend(objective, x, sharpness, strength, iterations, deadline):
 def _random_start(problem, rng):
     """Return coordinates of a random motion; smaller and about a good posture among bounds."""
     limits = problem.limits
-    motion = random_motion(range(len(limits.lower)), limits.lower, limits.upper, limits.velocity,
-                           rng, period=problem.period, harmonics=problem.harmonics,
-                           acceleration=limits.acceleration, effort=0.7)
+    motion = random_motion(range(len(limits.lower)), (limits.lower, limits.upper, limits.velocity,
+                                                      limits.acceleration), rng,
+                           period=problem.period, harmonics=problem.harmonics, share=0.7)
     coefficients = np.column_stack([motion.offset, motion.sine, motion.cosine])
     if limits.bounds_tool or problem.capsules is not None:
         coefficients[:, 1:] *= 0.4

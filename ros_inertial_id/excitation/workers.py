@@ -5,6 +5,7 @@ The processes are started as this module, not by ``multiprocessing``, whose chil
 caller's main program first: a node or script with all it needs, for a search that needs arrays.
 """
 
+from collections.abc import Generator
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 import os
@@ -15,16 +16,19 @@ import time
 
 from threadpoolctl import threadpool_limits
 
-from .search import keep_pages, restart
+from .objective import MotionProblem
+from .search import Candidate, keep_pages, restart
 from ..errors import MotionError
 
 POLL = 0.1  # [s]
 
 
-def search(problem, samples, restarts, seed, seconds, processes):
+def search(problem: MotionProblem, samples: int, restarts: int, seed: int, seconds: float,
+           processes: int) -> Generator[Candidate | None, None, None]:
     """
     Yield Candidates as they are found, and None about every ``POLL`` s; ends by itself.
 
+    problem, samples, seed : see search.restart; restarts : how many; seconds : for all of them
     processes : 1 searches in this process, more in new ones.  Closing the generator stops them.
     """
     deadline = time.monotonic() + seconds
@@ -83,8 +87,8 @@ def _collect(pipes):
             yield None
 
 
-def work(descriptor):
-    """Run the restarts that standard input holds; send the Candidates to a pipe."""
+def work(descriptor: int) -> None:
+    """Run the restarts that standard input holds; send Candidates to the pipe ``descriptor``."""
     pipe = Connection(descriptor, readable=False)
     try:
         for candidate in _restarts(*pickle.load(sys.stdin.buffer)):

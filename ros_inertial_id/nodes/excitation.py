@@ -7,6 +7,8 @@ start of the motion and plays it, ``~/stop`` brakes.  Joint states are watched a
 doubt brakes the robot along its own path, closes the bag and says why.
 """
 
+from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 import sys
 import time
@@ -22,8 +24,9 @@ from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 import yaml
 
-from .conversions import declare_options, diagnostics, every, latched, read_options
+from .conversions import diagnostics, every, latched
 from .motion_design import MotionDesign
+from .parameters import declare_options, read_options
 from .recorder_dialogue import RecorderDialogue
 from .running import run
 from .streams import Streams
@@ -36,7 +39,10 @@ from ..options import check_ranges, option
 
 WATCH = 0.02  # [s] between looks at the joint states
 PIECE = 0.1  # [s] between pieces; each covers more than two of them
-CLOCKS = 0.5  # [s] between the stamps of the joint states and this computer's clock
+CLOCKS = 0.04  # [s] between the stamps of the joint states and this computer's clock: within the
+#                past of a piece, or every piece would begin with a jump
+LOOKS = 50  # at the clocks: the least of their delays counts
+BEFORE = 10 ** 9  # [ns] by which trajectories are stamped earlier: points may precede the course
 
 
 @dataclass(frozen=True)
@@ -69,7 +75,8 @@ class Excitation(Node):
             'controller', 'joint_states_topic', 'recorder', 'config'))
         check_ranges(own)
         self._design = MotionDesign(self, own.config)
-        self._urdf, self._shapes, self._ahead = '', None, 0.0
+        self._urdf, self._shapes = '', None
+        self._ahead: deque[float] = deque(maxlen=LOOKS)
         self._robot = self._course = self._measured = None
         self._streams = Streams(self, self._doubt)
         self._status, self._heard, self._complaint = 'idle', 0.0, ''
@@ -143,7 +150,7 @@ class Excitation(Node):
         self._complaint, self._heard = '', time.monotonic()
         self._measured = values['position'][-1]
         stamps = channel.stamp_ns[rows]
-        self._ahead = (stamps[-1] - self.get_clock().now().nanoseconds) * 1e-9
+        self._ahead.append((stamps[-1] - self.get_clock().now().nanoseconds) * 1e-9)
         if self._course is None:
             return
         expected = self._course.at((stamps - self._began) * 1e-9)[0]
@@ -163,7 +170,7 @@ class Excitation(Node):
         course = plan_course(motion, self._measured, self._robot, periods=options.periods,
                              speed=options.speed, approach_speed=options.approach_speed)
         rehearsal = rehearse(course, self._robot, self._shapes, options.effort)
-        # What was sent meanwhile waits to be heard: that is no silence.
+        # Messages of the time that planning took wait in the queue: that is no silence.
         self._heard += time.monotonic() - began
         return course, rehearsal
 
@@ -172,11 +179,12 @@ class Excitation(Node):
         if self._measured is None or time.monotonic() - self._heard > options.stale:
             raise MotionError(self._complaint or 'no joint states',
                               expected=options.joint_states_topic, do='start the robot driver')
-        if abs(self._ahead) > CLOCKS:
+        ahead = max(self._ahead)
+        if abs(ahead) > CLOCKS:
             raise MotionError(
                 f'{options.joint_states_topic} is stamped by another clock',
                 expected=f'stamps within {CLOCKS:g} s of this clock',
-                found=f"{abs(self._ahead):.3f} s {'ahead' if self._ahead > 0 else 'behind'}",
+                found=f"{abs(ahead):.3f} s {'ahead' if ahead > 0 else 'behind'}",
                 do='synchronise the computers, or give use_sim_time: if the robot is simulated')
         if not self.count_subscribers(options.controller):
             raise MotionError(f'nobody listens to {options.controller}',
@@ -274,9 +282,10 @@ class Excitation(Node):
 
     def _command(self, piece):
         message = JointTrajectory(joint_names=list(self._robot.joint_names))
-        message.header.stamp = Time(sec=self._began // 10 ** 9, nanosec=self._began % 10 ** 9)
+        stamp = self._began - BEFORE
+        message.header.stamp = Time(sec=stamp // 10 ** 9, nanosec=stamp % 10 ** 9)
         for t, q, v, a in zip(*piece):
-            nanoseconds = round(t * 1e9)
+            nanoseconds = BEFORE + round(t * 1e9)
             message.points.append(JointTrajectoryPoint(
                 positions=q.tolist(), velocities=v.tolist(), accelerations=a.tolist(),
                 time_from_start=Duration(sec=nanoseconds // 10 ** 9,
@@ -329,7 +338,7 @@ class Excitation(Node):
             return response
         return answer
 
-    def destroy_node(self):
+    def destroy_node(self) -> None:
         """Leave the robot at rest and the bag closed, also after Ctrl-C."""
         self._design.close()
         self._give_up_opening('the player was shut down')
@@ -340,8 +349,8 @@ class Excitation(Node):
         super().destroy_node()
 
 
-def main(args=None):
-    """Run the node."""
+def main(args: Sequence[str] | None = None) -> int:
+    """Run the node with the command line ``args``; return its exit code."""
     return run(Excitation, args)
 
 

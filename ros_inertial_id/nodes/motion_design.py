@@ -6,10 +6,10 @@ import threading
 
 import numpy as np
 
-from .conversions import declare_options, read_options
-from ..dynamics.robot_model import gravity_from_mounting, robot_from_options
+from .parameters import declare_options, read_options
+from ..dynamics.robot_model import gravity_from_mounting, robot_from_options, RobotModel
 from ..errors import InertialIdError
-from ..excitation.collision import wanted_shapes
+from ..excitation.collision import CollisionShapes, wanted_shapes
 from ..excitation.design import design, DesignOptions, load_design
 from ..excitation.design_files import write_design
 from ..options import check_ranges
@@ -29,24 +29,28 @@ class MotionDesign:
         self._ended, self._progress = False, None
         check_ranges(declare_options(node, DesignOptions, load_design(config), prefix=PREFIX))
 
-    def options(self):
+    def options(self) -> DesignOptions:
         """Return the DesignOptions of now."""
         return read_options(self._node, DesignOptions, prefix=PREFIX)
 
-    def robot(self, urdf):
-        """Return the RobotModel and CollisionShapes of a URDF text as ``design.*`` say."""
+    def robot(self, urdf: str) -> tuple[RobotModel, CollisionShapes]:
+        """Return the RobotModel and CollisionShapes of the text ``urdf`` as ``design.*`` say."""
         options = self.options()
         robot = robot_from_options(urdf, options,
                                    gravity_from_mounting(options.mounting or 'upright'))
         return robot, wanted_shapes(robot, options, np.random.default_rng(0))
 
     @property
-    def busy(self):
+    def busy(self) -> bool:
         """Return whether a design is under way or its outcome was not taken yet."""
         return self._thread is not None
 
-    def begin(self, urdf, folder):
-        """Design for a URDF text; what comes of it goes to a new folder in ``folder``."""
+    def begin(self, urdf: str, folder: str) -> float:
+        """
+        Design for the text ``urdf``; what comes of it goes to a new folder in ``folder``.
+
+        Returns the seconds that the search may take.
+        """
         options, (robot, _) = self.options(), self.robot(urdf)
         check_ranges(options)
         self._ended = False
@@ -71,7 +75,7 @@ class MotionDesign:
     def _note(self, progress):
         self._progress = progress
 
-    def progress(self):
+    def progress(self) -> str:
         """Return in words how far the search is."""
         now = self._progress
         if now is None:
@@ -79,7 +83,7 @@ class MotionDesign:
         best = f', best {now.best:.4g}' if now.best else ''
         return f'designing: {now.seconds:.0f} of {now.budget:.0f} s{best}'
 
-    def outcome(self):
+    def outcome(self) -> tuple[str, str] | None:
         """Return (path of motion.yaml or '', words) once when the design has ended, else None."""
         if self._thread is None or self._thread.is_alive():
             return None
@@ -87,11 +91,11 @@ class MotionDesign:
         self._thread = self._progress = None
         return self._outcome
 
-    def end(self):
+    def end(self) -> None:
         """Let the search end at its best motion so far."""
         self._ended = True
 
-    def close(self):
+    def close(self) -> None:
         """End and wait: a thread must not outlive the middleware."""
         self.end()
         if self._thread is not None:

@@ -8,6 +8,7 @@ without noise and faults as ``~/true_joint_states`` while somebody listens, and 
 """
 
 from array import array
+from collections.abc import Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 import sys
@@ -16,7 +17,8 @@ import time
 from diagnostic_msgs.msg import DiagnosticArray
 import numpy as np
 from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
-from rclpy.clock import Clock, ClockType
+from rclpy.clock import Clock
+from rclpy.clock_type import ClockType
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.time import Time
@@ -26,7 +28,8 @@ from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 import yaml
 
-from .conversions import declare_options, diagnostics, latched
+from .conversions import diagnostics, latched
+from .parameters import declare_options
 from .running import run
 from ..errors import ConfigError, InertialIdError
 from ..simulation.arm import ArmOptions, SimulatedArm
@@ -76,6 +79,9 @@ class SimulatedRobot(Node):
         self._late += due > 1
         for _ in range(min(due, max(1, int(BURST * rate)))):
             sample = self._arm.step()
+            if self._arm.aborted:
+                self.get_logger().error(f'trajectory: {self._arm.aborted}')
+                self._arm.aborted = ''
             stamp_ns = self._stamp_ns(self._ticks)
             self._ticks += 1
             if self._fault == 'joint_states_stop':
@@ -125,10 +131,8 @@ class SimulatedRobot(Node):
         start_ns = Time.from_msg(trajectory.header.stamp).nanoseconds
         if start_ns:  # 0 means now
             times += (start_ns - self._stamp_ns(self._ticks)) * 1e-9
-        ahead = times > 0
-        columns = [_column(kind, points, order) for kind in
-                   ('positions', 'velocities', 'accelerations')]
-        return times[ahead], *(None if x is None else x[ahead] for x in columns)
+        return times, *(_column(kind, points, order) for kind in
+                        ('positions', 'velocities', 'accelerations'))
 
     def _answer_published(self, _, response):
         response.success, response.message = True, str(self._published)
@@ -221,8 +225,8 @@ def _column(kind, points, order):
     return np.array(rows).reshape(len(rows), len(order))[:, order]
 
 
-def main(args=None):
-    """Run the node."""
+def main(args: Sequence[str] | None = None) -> int:
+    """Run the node with the command line ``args``; return its exit code."""
     return run(SimulatedRobot, args)
 
 

@@ -1,5 +1,5 @@
 """
-A simulated arm that never heard of pinocchio: MuJoCo moves it, an identification recovers it.
+A simulated arm that shares no code with pinocchio: MuJoCo moves it, an identification recovers it.
 
 Its controller computes the torques of the reference motion from the nominal description and
 feeds back position and velocity (computed torque); its drives overcome their own friction.  The
@@ -11,13 +11,16 @@ exactly by the equation of motion; nothing is held from one sample to the next, 
 half-step lag that an identification would take for physics.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
 from . import true_robot
-from .joint_path import path_through, rest_at
+from .joint_path import path_through
 from .rigid_bodies import RigidBodies
+from .trajectory_controller import ControllerOptions, TrajectoryController
 from ..errors import ConfigError, MotionError
 from ..options import check_ranges, option
 
@@ -27,7 +30,7 @@ HOLD_TIME = 0.2     # [s] from full speed to rest: 10 rad/s^2 at 2 rad/s
 
 
 @dataclass(frozen=True)
-class ArmOptions:
+class ArmOptions(ControllerOptions):
     """How the simulated arm is sampled and controlled, and how it differs from its URDF."""
 
     rate: float = option(500.0, 'samples per second', unit='Hz', at_least=10.0, at_most=5000.0)
@@ -44,6 +47,9 @@ class ArmOptions:
         0.0, 'rotor inertia of every joint, link side', unit='kg m^2', at_least=0.0)
     bandwidth: float = option(
         120.0, 'bandwidth of the position control', unit='rad/s', at_least=1.0, at_most=500.0)
+    servo_lag: float = option(
+        0.0, 'time by which the drives follow their commands late', unit='s', at_least=0.0,
+        at_most=0.2)
     position_noise: float = option(
         1e-5, 'standard deviation of measured positions', unit='rad', at_least=0.0)
     velocity_noise: float = option(
@@ -80,13 +86,14 @@ class ArmState:
 
 class SimulatedArm:
     """
-    An arm at rest in the middle of its joint limits, until told what to follow.
+    An arm at rest in the middle of its joint limits, until it gets a path to follow.
 
     urdf : text of the nominal description
     joint_names : the motors and their order; default all movable joints of the description
     gravity_base : gravitational acceleration in the base frame [m/s^2]
     true_urdf, true_friction (a JointFriction), limits (a JointLimits) : what it really is
     bodies : the true RigidBodies, an oracle for tests
+    controller : the TrajectoryController; aborted : why it gave up its last trajectory, or ''
     Raises RobotModelError, ConfigError, and InertialIdError when MuJoCo is not installed.
     """
 
@@ -113,24 +120,35 @@ class SimulatedArm:
         self._steps = int(np.ceil(decay / options.rate / STEP_LIMIT))
         home = sum(self.limits.reach()) / 2
         self._state = np.array([home, np.zeros(len(home))])  # q, v
-        self._reference = rest_at(home)
+        self.controller = TrajectoryController(home, options, 1 / options.rate,
+                                               memory=options.servo_lag)
+        self._reference = self._served
+        self.aborted = ''
         self._count = 0
 
     @property
-    def time(self):
+    def time(self) -> float:
         """Time of the next sample [s]."""
         return self._count / self.options.rate
 
-    def follow(self, times, positions, velocities=None, accelerations=None):
+    def follow(self, times: Any, positions: Any, velocities: Any = None,
+               accelerations: Any = None) -> None:
         """
-        Follow points at ``times`` [s] from now on, in place of what was followed so far.
+        Give the controller points at ``times`` (m,) [s] from now on, some may be past.
 
-        The path starts at the present reference state; see joint_path.path_through.
+        positions, velocities, accelerations : (m, n) [rad or m and derivatives], the last two
+            may be absent; what becomes of them: see TrajectoryController
         Raises MotionError, and goes on as before, when the points cannot be followed.
         """
-        path = path_through(self.time, self._now(), self.time + np.asarray(times, dtype=float),
-                            positions, velocities, accelerations)
-        low, high, positions = self.limits.lower, self.limits.upper, np.asarray(positions)
+        points = [x for x in (positions, velocities, accelerations) if x is not None]
+        self._refuse_outside(np.asarray(positions, dtype=float))
+        self.controller.receive(self.time, self.time + np.asarray(times, dtype=float), points)
+        self._reference = self._served
+
+    def _refuse_outside(self, positions):
+        if positions.ndim != 2 or positions.shape[1] != len(self.joint_names):
+            return  # the controller says so
+        low, high = self.limits.lower, self.limits.upper
         outside = np.argwhere((positions < low) | (positions > high))
         if len(outside):
             point, joint = outside[0]
@@ -138,30 +156,33 @@ class SimulatedArm:
                               f'{self.joint_names[joint]}',
                               expected=f'{low[joint]:g} to {high[joint]:g}',
                               found=f'{positions[point, joint]:g}')
-        self._reference = path
 
-    def hold(self):
+    def hold(self) -> None:
         """Come to rest within HOLD_TIME and stay there."""
-        q, v, a = self._now()
+        q, v, a = (x[0] for x in self.controller.command([self.time]))
         rest = np.zeros((1, len(q)))
-        self._reference = path_through(self.time, (q, v, a), [self.time + HOLD_TIME],
-                                       [q + v * HOLD_TIME / 2], rest, rest)
+        self.controller.follow(self.time, path_through(
+            self.time, (q, v, a), [self.time + HOLD_TIME], [q + v * HOLD_TIME / 2], rest, rest))
 
-    def jam(self, joint=None):
+    def jam(self, joint: int | None = None) -> None:
         """Block the joint of this index where it is; None frees it."""
         self.bodies.lock(joint)
         if joint is not None:
             self._state[1, joint] = 0
 
-    def step(self):
+    def step(self) -> ArmState:
         """Return the ArmState of this instant and move on to the next."""
         h = 1 / (self._steps * self.options.rate)  # [s]
+        noise = self._noise * self._rng.standard_normal((3, len(self.joint_names)))
+        self.aborted = self.controller.update(
+            self.time, *(self._state + noise[:2])) or self.aborted
         command = self._command(self.time + h / 2 * np.arange(2 * self._steps + 1))
         state = self._state
         tau, rates = self._dynamics(state, command[0])
         truth = np.array([*state, tau + self.true_friction.torque(state[1])])
-        measured = truth + self._noise * self._rng.standard_normal(truth.shape)
-        sample = ArmState(self.time, *state, rates[1], truth[2], *measured)
+        measured = truth + noise
+        sample = ArmState(np.array(self.time), state[0], state[1], rates[1], truth[2],
+                          measured[0], measured[1], measured[2])
         for i in range(0, 2 * self._steps, 2):
             if i:
                 rates = self._dynamics(state, command[i])[1]
@@ -173,7 +194,7 @@ class SimulatedArm:
         self._count += 1
         return sample
 
-    def simulate(self, reference, duration):
+    def simulate(self, reference: Callable[[np.ndarray], Any], duration: float) -> ArmState:
         """
         Return the ArmState, arrays with leading axis k, of following ``reference``.
 
@@ -181,13 +202,14 @@ class SimulatedArm:
         duration : [s]
         """
         self._reference = reference
-        self._state = np.array(self._now()[:2])
+        self._state = np.array([x[0] for x in reference(np.array([self.time]))[:2]])
         samples = [self.step() for _ in range(round(duration * self.options.rate))]
         return ArmState(*(np.array([getattr(sample, field.name) for sample in samples])
                           for field in fields(ArmState)))
 
-    def _now(self):
-        return [x[0] for x in self._reference(np.array([self.time]))]
+    def _served(self, times):
+        """Return the commands (q, v, a), each (k, n), as late as the drives follow them."""
+        return self.controller.command(times - self.options.servo_lag)
 
     def _command(self, times):
         """Return a + kp q + kd v of the reference (k, n) [rad/s^2]."""

@@ -5,6 +5,7 @@ The closures are read here anew, in MuJoCo's own terms (sites that are connected
 that are coupled), so an identification that agrees does not agree with itself.
 """
 
+from collections.abc import Mapping
 import xml.etree.ElementTree as ET
 
 import numpy as np
@@ -21,12 +22,13 @@ class ClosedMechanism:
     The movable joints of a URDF text with ``closures`` (words as in the method's options).
 
     Every link, also a fixed one, is a body of its name with a site of its name.
-    spring, damping, dry : {joint: stiffness, viscous or Coulomb coefficient}; rest {joint: q}
+    step : of the simulation [s]; gravity is (0, 0, -9.81) m/s^2 in the base frame
+    forces : spring, damping, dry {joint: stiffness, viscous or Coulomb coefficient}, and
+        rest {joint: relaxed position of its spring}
     Raises RobotModelError when MuJoCo cannot read it, InertialIdError when it is not installed.
     """
 
-    def __init__(self, urdf, closures, gravity=(0.0, 0.0, -9.81), step=1e-4, *, damping=None,
-                 dry=None, spring=None, rest=None):
+    def __init__(self, urdf, closures, step=1e-4, **forces):
         try:
             import mujoco
         except ImportError as error:
@@ -44,33 +46,35 @@ class ClosedMechanism:
             raise RobotModelError('MuJoCo cannot simulate the mechanism',
                                   found=' '.join(str(error).split())) from error
         model = self.model
-        model.opt.gravity[:] = gravity
+        model.opt.gravity[:] = 0.0, 0.0, -9.81
         model.opt.timestep = step
         model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONTACT
                                       | mujoco.mjtDisableBit.mjDSBL_LIMIT)
         model.opt.tolerance, model.opt.iterations = 1e-14, 50
         self.data = mujoco.MjData(model)
         self.joint_names = tuple(model.joint(i).name for i in range(model.njnt))
-        for values, target in ((damping, model.dof_damping), (spring, model.jnt_stiffness),
-                               (rest, model.qpos_spring)):
-            for name, value in (values or {}).items():
-                target[self.joint_names.index(name)] = value
-        self._dry = {self.joint_names.index(n): f for n, f in (dry or {}).items()}
+        dry = forces.pop('dry', {})
+        targets = {'damping': model.dof_damping, 'spring': model.jnt_stiffness,
+                   'rest': model.qpos_spring}
+        for kind, values in forces.items():
+            for name, value in values.items():
+                targets[kind][self.joint_names.index(name)] = value
+        self._dry = {self.joint_names.index(n): f for n, f in dry.items()}
 
-    def place(self, positions):
-        """Put the joints at {joint: position} (assembled, at rest)."""
+    def place(self, positions: Mapping[str, float]) -> None:
+        """Put the joints at ``positions`` {joint: [rad or m]} (assembled, at rest)."""
         self._mujoco.mj_resetData(self.model, self.data)
         for name, value in positions.items():
             self.data.qpos[self.joint_names.index(name)] = value
         self._mujoco.mj_forward(self.model, self.data)
 
-    def settle(self):
+    def settle(self) -> None:
         """Recompute what follows from the model's constants (call after changing bodies)."""
         self._mujoco.mj_setConst(self.model, self.data)
 
-    def apply(self, torque):
+    def apply(self, torque: Mapping[int, float]) -> None:
         """
-        Apply {joint index: torque [N m]} and compute poses and accelerations of this instant.
+        Apply ``torque`` {joint index: [N m]} and compute poses and accelerations of this instant.
 
         Dry friction is added against the motion.
         """
@@ -82,18 +86,18 @@ class ClosedMechanism:
             data.qfrc_applied[index] -= force * np.tanh(data.qvel[index] / DRY_WIDTH)
         self._mujoco.mj_forward(self.model, data)
 
-    def step(self):
+    def step(self) -> None:
         """Move on by one time step under what is applied (call ``apply`` before)."""
         self._mujoco.mj_step2(self.model, self.data)
 
-    def pose(self, link):
-        """Return the position (3,) and rotation (3, 3) of a link's frame in the world."""
+    def pose(self, link: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return position (3,) [m] and rotation (3, 3) of the frame of ``link`` in the world."""
         site = self.data.site(link)
         return site.xpos.copy(), site.xmat.reshape(3, 3).copy()
 
-    def motion(self, link):
+    def motion(self, link: str) -> tuple[np.ndarray, np.ndarray]:
         """
-        Return the angular velocity [rad/s] and acceleration [m/s^2] of a link, (3,) in it.
+        Return angular velocity [rad/s] and acceleration [m/s^2] of ``link``, (3,) in its frame.
 
         The integration is semi-implicit: velocities belong to half a step before the positions
         and accelerations, so they are moved on by that half.

@@ -2,17 +2,17 @@
 Paths through joint space as a joint_trajectory_controller runs them.
 
 Between two points each joint follows the polynomial fixed by what the points carry: quintic
-(position, velocity, acceleration) or cubic (position, velocity).  After the last point the path
-rests there.
+(position, velocity, acceleration), cubic (position, velocity) or a straight line (position).
+After the last point the path rests there.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ..errors import MotionError
-
-AT_REST = 1e-6  # [rad/s] velocity of a last point below which the arm can hold it
 
 
 @dataclass(frozen=True)
@@ -42,62 +42,67 @@ class JointPath:
         return q, v, a
 
 
-def rest_at(q):
+def rest_at(q: np.ndarray) -> JointPath:
     """Return the JointPath that stays at ``q`` (n,) [rad or m]."""
     coefficients = np.zeros((1, 6, len(q)))
     coefficients[0, 0] = q
     return JointPath(np.array([-1.0, 0.0]), coefficients)
 
 
-def path_through(start_time, start, times, positions, velocities=None, accelerations=None):
+def path_through(start_time: float, start: Sequence[np.ndarray], times: Any, positions: Any,
+                 velocities: Any, accelerations: Any) -> JointPath:
     """
     Return the JointPath from a state through points to rest.
 
     start_time : time of the state [s]
     start : (q, v, a) of the state, each (n,)
     times : (m,) times of the points [s], later than ``start_time`` and increasing
-    positions, velocities, accelerations : (m, n); without velocities they are the central
-        differences of the positions, with rest at the end
+    positions, velocities, accelerations : (m, n)
+    Raises MotionError for points that cannot be followed.
+    """
+    points = [np.vstack([x, more]) for x, more in zip(start, (positions, velocities,
+                                                              accelerations))]
+    return path_of_points(np.append(start_time, times), points, len(start[0]))
+
+
+def path_of_points(times: Any, points: Sequence[Any], joints: int) -> JointPath:
+    """
+    Return the JointPath through points; it rests at the last.
+
+    times : (m,) of the points [s], increasing
+    points : positions, and if there are velocities and accelerations, each (m, n)
+    joints : their number n
     Raises MotionError for points that cannot be followed.
     """
     times = np.asarray(times, dtype=float)
-    knots = np.append(start_time, times)
-    q = np.vstack([start[0], _points('positions', positions, times, len(start[0]))])
-    if velocities is None:
-        _check_knots(knots)
-        v = np.gradient(q, knots, axis=0)
-        v[0], v[-1] = start[1], 0
-        accelerations = None
-    else:
-        v = np.vstack([start[1], _points('velocities', velocities, times, len(start[0]))])
-    _check_knots(knots)
-    if abs(v[-1]).max() > AT_REST:
-        raise MotionError('the last point of the trajectory moves', expected='velocities 0',
-                          found=v[-1].tolist(), do='end the trajectory at rest')
-    span = np.diff(knots)[:, None]
-    if accelerations is None:
-        return JointPath(knots, _cubic(q, v, span))
-    a = np.vstack([start[2], _points('accelerations', accelerations, times, len(start[0]))])
-    return JointPath(knots, _quintic(q, v, a, span))
+    if not len(times):
+        raise MotionError('the trajectory has no point', do='send at least one')
+    values = [_points(kind, x, len(times), joints) for kind, x in
+              zip(('positions', 'velocities', 'accelerations'), points)]
+    if not np.isfinite(times).all() or (np.diff(times) <= 0).any():
+        raise MotionError('times of the trajectory', expected='finite and increasing',
+                          found=times.tolist())
+    if len(times) == 1:  # the arm rests there as soon as it comes into effect
+        return JointPath(np.array([times[0] - 1.0, times[0]]), rest_at(values[0][0]).coefficients)
+    span = np.diff(times)[:, None]
+    coefficients = (_linear, _cubic, _quintic)[len(values) - 1](*values, span)
+    return JointPath(times, coefficients)
 
 
-def _points(what, values, times, joints):
+def _points(what, values, count, joints):
     values = np.asarray(values, dtype=float)
-    if values.shape != (len(times), joints):
+    if values.shape != (count, joints):
         raise MotionError(f'{what} of the trajectory', found=f'shape {values.shape}',
-                          expected=f'{len(times)} points of {joints} joints')
+                          expected=f'{count} points of {joints} joints')
     if not np.isfinite(values).all():
         raise MotionError(f'{what} of the trajectory', expected='finite numbers',
                           found=f'{np.count_nonzero(~np.isfinite(values))} that are not')
     return values
 
 
-def _check_knots(knots):
-    if len(knots) < 2:
-        raise MotionError('the trajectory has no point ahead of now', do='send at least one')
-    if not np.isfinite(knots).all() or (np.diff(knots) <= 0).any():
-        raise MotionError('times of the trajectory', expected='later than now and increasing',
-                          found=f'{np.diff(knots).min():g} s between two of them')
+def _linear(q, span):
+    zero = np.zeros_like(q[:-1])
+    return np.stack([q[:-1], np.diff(q, axis=0) / span, zero, zero, zero, zero], axis=1)
 
 
 def _cubic(q, v, span):

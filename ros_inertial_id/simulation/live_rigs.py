@@ -14,7 +14,7 @@ import numpy as np
 
 from . import two_link_platform as two_links
 from .platform import PlatformRig
-from .platform_sensors import channels_of, PlatformOptions
+from .platform_sensors import channels_of, MARKERS, PlatformOptions
 from .slider_crank import (IMU, JOINTS, POINT_MARKERS, record, RigOptions, SliderCrankRig, TAGS,
                            TORQUE)
 from .wrist_sensor import WristOptions, WristRig
@@ -48,11 +48,12 @@ class LiveSliderCrank:
         self.description, self._rig = urdf, _Witnessed(urdf, options)
 
     @property
-    def time(self):
+    def time(self) -> float:
+        """Return the time since the start [s]."""
         return self._rig.time
 
     @property
-    def truth(self):
+    def truth(self) -> dict[str, float]:
         """Return the ten parameters of every body, as MuJoCo has them."""
         model, out = self._rig.mechanism.model, {}
         for number, link in enumerate(('crank_link', 'rod_link', 'slider_link'), 1):
@@ -65,7 +66,8 @@ class LiveSliderCrank:
             out.update({f'{s}{number}': float(x) for s, x in zip(SYMBOLS, ten)})
         return out
 
-    def advance(self):
+    def advance(self) -> dict[str, Channel]:
+        """Move on by STEP; return {topic: Channel} of what was measured."""
         self._rig.seen = []
         channels = dict(record(self._rig, STEP).channels)
         t, torque = np.array(self._rig.seen).T
@@ -91,9 +93,10 @@ class SequenceOptions(PlatformOptions):
                                  at_least=1.0)
     loose_seconds: float = option(8.0, 'of every motion of the loose links', unit='s',
                                   at_least=1.0)
-    faults: tuple[str, ...] = option((), f'faults to play, of {", ".join(FAULTS)}: a limb that is not held '
-                           'still in the first posture, a marker lost for a second in the '
-                           'second, a stop that the platform touches in the third')
+    faults: tuple[str, ...] = option(
+        (), f'faults to play, of {", ".join(FAULTS)}: a limb that is not held still in the first '
+        'posture, a marker lost for a second in the second, a stop that the platform touches in '
+        'the third')
     pause: float = option(1.0, 'between two of them, without the camera', unit='s', at_least=0.0)
 
 
@@ -102,7 +105,7 @@ class LivePlatform:
 
     Options = SequenceOptions
     urdf = ''
-    topics = {two_links.MARKERS: POSES, two_links.IMU.topic: IMU_TYPE}
+    topics = {MARKERS: POSES, two_links.IMU.topic: IMU_TYPE}
 
     def __init__(self, options, urdf=''):
         self.description = urdf or two_links.description()
@@ -116,12 +119,13 @@ class LivePlatform:
         self.time, self._begun, self._rig, self._left = 0.0, 0.0, None, 0
 
     @property
-    def truth(self):
+    def truth(self) -> dict[str, float]:
         """Return the ten parameters of every link."""
         return {f'{s}{k}': float(x) for k, link in enumerate(two_links.LINKS[1:])
                 for s, x in zip(SYMBOLS, two_links.ten(link))}
 
-    def advance(self):
+    def advance(self) -> dict[str, Channel]:
+        """Move on by one camera frame; return {topic: Channel} of what was measured."""
         if not self._left:
             if not self._parts:
                 self.time += STEP
@@ -134,11 +138,11 @@ class LivePlatform:
         if not self._left:
             self.time += self._options.pause
         channels = channels_of([sample], self._begun)
-        markers = channels[two_links.MARKERS]
+        markers = channels[MARKERS]
         position = np.array(markers.fields['position'])
         if self._fault == 'marker_lost' and LOST[0] <= t < LOST[1]:
             position[0, 3] = np.nan
-        channels[two_links.MARKERS] = replace(markers, type=POSES, names=(), fields=dict(
+        channels[MARKERS] = replace(markers, type=POSES, names=(), fields=dict(
             markers.fields, position=position))
         return channels
 
@@ -177,21 +181,23 @@ class LiveWrist:
         self._count = 0
 
     @property
-    def time(self):
+    def time(self) -> float:
+        """Return the time since the start [s]."""
         return self._count / self._rate
 
     @property
-    def truth(self):
+    def truth(self) -> dict[str, float]:
         """Return the ten parameters of the payload and the sensor's bias."""
         rig = self._rig
         names = [f'{s}1' for s in SYMBOLS] + [f'bias_{axis}1' for axis in AXES]
         return dict(zip(names, map(float, np.concatenate([rig.parameters, rig.bias]))))
 
-    def advance(self):
-        samples, felt = [], []
+    def advance(self) -> dict[str, Channel]:
+        """Move on by STEP; return {topic: Channel} of what was measured."""
+        samples, exact = [], []
         for _ in range(max(1, round(STEP * self._rate))):
             samples.append(self._rig.step())
-            felt.append(self._rig.data.sensordata[:6] + self._rig.bias)
+            exact.append(self._rig.data.sensordata[:6] + self._rig.bias)
         self._count += len(samples)
         t = np.array([s.time for s in samples])
         q, wrench, imu = (np.array([getattr(s, name) for s in samples])
@@ -201,7 +207,7 @@ class LiveWrist:
             _channel('/payload/imu', IMU_TYPE, t, {
                 'angular_velocity': imu[:, :3], 'linear_acceleration': imu[:, 3:]},
                 frame=self.link)]
-        for topic, w in (('/wrench', wrench), (TRUE_WRENCH, np.array(felt))):
+        for topic, w in (('/wrench', wrench), (TRUE_WRENCH, np.array(exact))):
             channels.append(_channel(topic, WRENCH, t, {'force': w[:, :3], 'torque': w[:, 3:]},
                                      frame=self.link))
         return {channel.topic: channel for channel in channels}

@@ -7,7 +7,7 @@ it.  Other links are held in a posture, or released to swing in their joints und
 """
 
 from dataclasses import dataclass, field
-from typing import Mapping
+from typing import Any, Mapping
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -49,8 +49,8 @@ class SimulatedLink:
     rotation: np.ndarray = field(default_factory=lambda: np.eye(3))
     axis: np.ndarray = field(default_factory=lambda: np.array([0.0, 0.0, 1.0]))
     friction: float = 0.0
-    layout: Mapping = field(default_factory=dict)
-    imu: SimulatedImu = None
+    layout: Mapping[str, np.ndarray] = field(default_factory=dict)
+    imu: SimulatedImu | None = None
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ class PlatformRig:
         data, mujoco, model = self.data, self._mujoco, self.model
         q, v = data.qpos.copy(), data.qvel.copy()
         rates, slopes = [v], [self._accelerate()]
-        felt = self._feel()
+        measured = self._measure()
         for share in (0.5, 0.5, 1.0):
             data.qpos[:] = q
             mujoco.mj_integratePos(model, data.qpos, rates[-1], share * h)
@@ -184,9 +184,9 @@ class PlatformRig:
         mean = np.array([1.0, 2.0, 2.0, 1.0]) / 6.0
         mujoco.mj_integratePos(model, data.qpos, mean @ np.array(rates), h)
         data.qvel[:] = v + h * (mean @ np.array(slopes))
-        return felt
+        return measured
 
-    def _feel(self):
+    def _measure(self):
         """Return {topic: (6,)}, angular velocity and specific force as the IMUs measure them."""
         options, out = self.options, {}
         for link in self.links:
@@ -199,7 +199,7 @@ class PlatformRig:
                 out[link.imu.topic] = np.concatenate(true)
         return out
 
-    def step(self):
+    def step(self) -> tuple[float, dict[str, np.ndarray], dict[str, list[Any]]]:
         """
         Return (time [s], {marker: (3,) as seen}, IMU samples) of this instant and move on.
 
@@ -214,15 +214,21 @@ class PlatformRig:
                 noise = self.options.marker_noise * self._rng.standard_normal(3)
                 seen[label] = body.xpos + R @ place + noise
         time = self._count / self.options.rate
-        h, felt = 1.0 / (SUBSTEPS * self.options.rate), {}
+        h = 1.0 / (SUBSTEPS * self.options.rate)
+        measured: dict[str, list[Any]] = {}
         for k in range(SUBSTEPS):
             for topic, values in self._advance(h).items():
-                felt.setdefault(topic, []).append((time + k * h + self.options.imu_delay, values))
+                stamp = time + k * h + self.options.imu_delay
+                measured.setdefault(topic, []).append((stamp, values))
         self._count += 1
-        return time, seen, felt
+        return time, seen, measured
 
-    def record(self, duration, description=''):
-        """Return the Recording of ``duration`` [s] with the topic /markers and those of IMUs."""
+    def record(self, duration: float, description: str = '') -> Recording:
+        """
+        Return the Recording of ``duration`` [s] with the topic /markers and those of IMUs.
+
+        description : YAML text of the rig that goes with it
+        """
         samples = [self.step() for _ in range(round(duration * self.options.rate))]
         channels = channels_of(samples, 1e9)
         return Recording(channels, description, 'upright',

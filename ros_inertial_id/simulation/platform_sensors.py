@@ -2,7 +2,9 @@
 Sensors of a simulated platform: how well markers and IMUs see it, and the channels they fill.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -29,8 +31,13 @@ class PlatformOptions:
     imu_delay: float = option(4e-3, 'that IMU stamps are late', unit='s')
 
 
-def channels_of(samples, begun):
-    """Return {topic: Channel} of what ``step`` returned, whose time counts from ``begun`` [s]."""
+def channels_of(samples: Sequence[Any], begun: float) -> dict[str, Channel]:
+    """
+    Return {topic: Channel} of simulated samples.
+
+    samples : what PlatformRig.step returned, one after the other
+    begun : [s] from which their time counts
+    """
     labels = tuple(samples[0][1])
     position = np.array([[seen[label] for label in labels] for _, seen, _ in samples])
     orientation = np.broadcast_to([0.0, 0.0, 0.0, 1.0], (*position.shape[:2], 4)).copy()
@@ -38,8 +45,8 @@ def channels_of(samples, begun):
                              [t for t, *_ in samples], begun,
                              {'position': position, 'orientation_xyzw': orientation}, labels)}
     for topic in samples[0][2]:
-        stamp, values = zip(*[row for _, _, felt in samples for row in felt[topic]])
-        values = np.array(values)
+        rows = [row for _, _, measured in samples for row in measured[topic]]
+        stamp, values = [t for t, _ in rows], np.array([value for _, value in rows])
         out[topic] = _channel(topic, IMU, stamp, begun, {
             'angular_velocity': values[:, :3], 'linear_acceleration': values[:, 3:]})
     return out

@@ -44,21 +44,21 @@ class RigidBodies:
         self._q, self._v, self._a = data.qpos, data.qvel, data.qacc
         self._applied, self._inverse = data.qfrc_applied, data.qfrc_inverse
 
-    def inverse(self, q, v, a):
+    def inverse(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
         """Return the joint torques (n,) [N m or N] of the motion (q, v, a)."""
         dof = self._dof
         self._q[dof], self._v[dof], self._a[dof] = q, v, a
         self._mujoco.mj_inverse(self.model, self._data)
         return self._inverse[dof]
 
-    def accelerate(self, q, v, tau):
-        """Return the joint accelerations (n,) [rad/s^2 or m/s^2] under the torques tau."""
+    def accelerate(self, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> np.ndarray:
+        """Return the accelerations (n,) [rad/s^2 or m/s^2] at q, v (n,) under torques tau (n,)."""
         dof = self._dof
         self._q[dof], self._v[dof], self._applied[dof] = q, v, tau
         self._mujoco.mj_forward(self.model, self._data)
         return self._a[dof]
 
-    def lock(self, joint):
+    def lock(self, joint: int | None) -> None:
         """Make the joint of this index immovable, None: none."""
         self.model.dof_armature[:] = self._armature
         if joint is not None:

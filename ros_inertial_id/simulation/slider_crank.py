@@ -1,5 +1,5 @@
 """
-A slider-crank rig: MuJoCo moves it, a camera sees markers, an IMU rides on the connecting rod.
+A slider-crank rig: MuJoCo moves it, a camera sees markers, an IMU is on the connecting rod.
 
 A controller turns the crank along 6 t + sin(2 pi 1.5 t) + 0.5 sin(2 pi 2.5 t).  Every sensor has
 its own rate, noise and clock; the camera loses frames.  The rig advances by any time step, so the
@@ -7,6 +7,7 @@ same code feeds a node and a test.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -66,7 +67,7 @@ class SliderCrankRig:
     def __init__(self, urdf, options=None, motion=None, start=0.5):
         self.options = options = options or RigOptions()
         check_ranges(options)
-        self.urdf, self._motion = urdf, motion or lively
+        self.urdf, self._motion = urdf, motion or fast_motion
         self._rng = np.random.default_rng(options.seed)
         robot = true_robot.parse(urdf)
         self.true_urdf, _ = true_robot.perturbed_urdf(
@@ -84,18 +85,18 @@ class SliderCrankRig:
         self._next = dict.fromkeys(rates, 0)
 
     @property
-    def time(self):
+    def time(self) -> float:
         """Time since the start [s]."""
         return self._count * STEP
 
-    def advance(self, duration):
+    def advance(self, duration: float) -> dict[str, list[Any]]:
         """
         Return what the sensors say in the next ``duration`` [s]: topic -> list of samples.
 
         A sample is (stamp [s], values): points (3,), tags (position, quaternion_xyzw), IMU
         (angular velocity, linear acceleration), torque [N m], joint states (position, torque).
         """
-        said = {}
+        said: dict[str, list[Any]] = {}
         for _ in range(int(round(duration / STEP))):
             torque = self._torque()
             self.mechanism.apply({0: torque})
@@ -136,7 +137,7 @@ class SliderCrankRig:
         return standard_deviation * self._rng.standard_normal(size)
 
 
-def lively(t):
+def fast_motion(t: float) -> tuple[float, float]:
     """Return crank angle and rate after t [s]: rich in speeds, from rest over RAMP seconds."""
     s = min(t / RAMP, 1.0)
     pace = s * s * (3 - 2 * s)
@@ -147,8 +148,8 @@ def lively(t):
     return z, rate * pace
 
 
-def record(rig, duration):
-    """Return a Recording of the rig's topics over the next ``duration`` [s]."""
+def record(rig: SliderCrankRig, duration: float) -> Recording:
+    """Return a Recording of the topics of ``rig`` over the next ``duration`` [s]."""
     said = rig.advance(duration)
     channels = {topic: _channel(topic, samples) for topic, samples in said.items()}
     return Recording(channels, rig.urdf, 'upright', {'path': 'simulated slider-crank'})

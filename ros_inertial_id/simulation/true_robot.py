@@ -12,6 +12,7 @@ so the truth is physically consistent whenever the description is (Wensing, Kim 
 Linear matrix inequalities for physically consistent inertial parameter identification, 2018).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 import xml.etree.ElementTree as ET
 
@@ -33,7 +34,7 @@ class JointLimits:
     effort: np.ndarray
     velocity: np.ndarray
 
-    def reach(self):
+    def reach(self) -> tuple[np.ndarray, np.ndarray]:
         """Return (lower, upper) with one turn, -pi to pi, for a joint without end stops."""
         free = np.isinf(self.lower)
         return np.where(free, -np.pi, self.lower), np.where(free, np.pi, self.upper)
@@ -55,13 +56,13 @@ class JointFriction:
 
     law = 'tau = viscous * v + coulomb * tanh(v / velocity_scale)'
 
-    def torque(self, v):
+    def torque(self, v: np.ndarray) -> np.ndarray:
         """Return the torque (..., n) that the motors need against friction at speeds v."""
         return self.viscous * v + self.coulomb * np.tanh(v / self.velocity_scale)
 
 
-def parse(urdf):
-    """Return the root element of a URDF text, comments kept; RobotModelError if it is none."""
+def parse(urdf: str) -> ET.Element:
+    """Return the root element of ``urdf``, comments kept; RobotModelError if it is none."""
     parser = ET.XMLParser(target=ET.TreeBuilder(insert_comments=True))
     try:
         robot = ET.fromstring(urdf, parser=parser)
@@ -72,14 +73,19 @@ def parse(urdf):
     return robot
 
 
-def movable_joints(robot):
-    """Return the names of the joints that a motor moves, in the order of the description."""
-    return tuple(joint.get('name') for joint in robot.findall('joint')
+def movable_joints(robot: ET.Element) -> tuple[str, ...]:
+    """Return the names of the joints that a motor moves, in the order of ``robot``'s elements."""
+    return tuple(joint.get('name', '') for joint in robot.findall('joint')
                  if joint.get('type') in MOVABLE and joint.find('mimic') is None)
 
 
-def joint_limits(robot, joint_names):
-    """Return the JointLimits of ``joint_names``; RobotModelError names what is missing."""
+def joint_limits(robot: ET.Element, joint_names: Sequence[str]) -> JointLimits:
+    """
+    Return the JointLimits of ``joint_names`` (n,).
+
+    robot : root element of the description
+    Raises RobotModelError that names what is missing.
+    """
     joints = {joint.get('name'): joint for joint in robot.findall('joint')}
     if not joint_names:
         raise RobotModelError('the robot description has no movable joint')
@@ -101,11 +107,12 @@ def joint_limits(robot, joint_names):
     return JointLimits(*np.array(rows).T)
 
 
-def perturbed_urdf(robot, rng, mass_change, center_shift, shape_change):
+def perturbed_urdf(robot: ET.Element, rng: np.random.Generator, mass_change: float,
+                   center_shift: float, shape_change: float) -> tuple[str, float]:
     """
     Return the description as text with other inertials, and the weakest ratio to the old ones.
 
-    robot : root element of the nominal description (not changed)
+    robot : root element of the nominal description (not changed); rng : draws the changes
     mass_change : relative change of each mass, at most
     center_shift : shift of each centre of mass along each axis, at most, in radii of gyration
     shape_change : stretch and shear of each mass distribution, at most
@@ -132,11 +139,13 @@ def perturbed_urdf(robot, rng, mass_change, center_shift, shape_change):
     return ET.tostring(robot, encoding='unicode'), ratio
 
 
-def random_friction(limits, rng, factor=1.0):
+def random_friction(limits: JointLimits, rng: np.random.Generator,
+                    factor: float = 1.0) -> JointFriction:
     """
     Return ``factor`` times a friction that good drives have.
 
-    Coulomb 0.5 to 1.5 % of the effort limit, viscous 1 to 3 % of it at full speed.
+    limits : JointLimits that it is a share of; rng : draws it
+        Coulomb 0.5 to 1.5 % of the effort limit, viscous 1 to 3 % of it at full speed.
     """
     n = len(limits.effort)
     return JointFriction(factor * rng.uniform(0.01, 0.03, n) * limits.effort / limits.velocity,
@@ -149,12 +158,12 @@ def _read_inertial(link, inertial):
 
     The moments are about the centre and along the axes, columns in the link frame.
     """
-    found = {child.tag: child.attrib for child in inertial}
-    tensor, origin = found.get('inertia', {}), found.get('origin', {})
+    given = {child.tag: child.attrib for child in inertial}
+    tensor, origin = given.get('inertia', {}), given.get('origin', {})
     inertia = np.zeros((3, 3))
     for name, row, column in TENSOR:
         inertia[row, column] = inertia[column, row] = _number(tensor.get(name, '0'))
-    mass = _number(found.get('mass', {}).get('value', '0'))
+    mass = _number(given.get('mass', {}).get('value', '0'))
     center, rpy = (np.array([_number(x) for x in origin.get(key, '0 0 0').split()])
                    for key in ('xyz', 'rpy'))
     moments = np.trace(inertia) / 2 * np.eye(3) - inertia

@@ -2,7 +2,7 @@
 A body of two links on a suspended platform: the example of Homma and Yamaura (Table 1).
 
 A trunk is bolted to the platform, a limb hangs on it in a ball joint.  Markers are numbered as in
-a PoseArray: those of the platform, then those of the limb.  An IMU rides on the platform, two
+a PoseArray: those of the platform, then those of the limb.  An IMU is mounted on the platform, two
 millimetres and half a degree from where its user believes it to be.
 """
 
@@ -57,24 +57,24 @@ HELD = tuple([None, turn] for turn in (np.eye(3), _turned('x', -35), _turned('y'
 LOOSE = tuple([None, turn] for turn in (_turned('x', 50), _turned('y', 50)))
 
 
-def ten(link):
-    """Return the ten standard parameters of a SimulatedLink about its frame (Steiner)."""
+def ten(link: SimulatedLink) -> np.ndarray:
+    """Return the ten standard parameters (10,) of ``link`` about its frame's origin (Steiner)."""
     c = link.center
     inertia = link.inertia + link.mass * (c @ c * np.eye(3) - np.outer(c, c))
     return np.concatenate([[link.mass], link.mass * c,
                            inertia[[0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]]])
 
 
-def description(imu=True):
-    """Return the YAML description of the rig as its user knows it: springs, not the body."""
+def description(imu: bool = True) -> str:
+    """Return the YAML description of the rig as its user knows it, with or without the imu."""
     def places(link):
         return {'markers': MARKERS, 'layout': {k: v.tolist() for k, v in link.layout.items()}}
 
-    riding = {'imu': IMU.topic, 'imu_position': list(IMU_POSITION),
-              'imu_rpy': np.radians(IMU_RPY).tolist()} if imu else {}
+    mounted = {'imu': IMU.topic, 'imu_position': list(IMU_POSITION),
+               'imu_rpy': np.radians(IMU_RPY).tolist()} if imu else {}
     return yaml.safe_dump({
         'name': 'two links on a platform',
-        'platform': {**places(PLATFORM), **riding, 'stiffness': SPRINGS.stiffness.tolist(),
+        'platform': {**places(PLATFORM), **mounted, 'stiffness': SPRINGS.stiffness.tolist(),
                      'preload': SPRINGS.preload.tolist(), 'inertial': ten(PLATFORM).tolist()},
         'links': {'trunk': {'parent': 'platform', 'joint': 'fixed',
                             'position': TRUNK.position.tolist()},

@@ -1,7 +1,7 @@
 """
 A wrist rig: an arm that swings a payload behind a force-torque sensor, simulated by MuJoCo.
 
-The arm follows its motion exactly; MuJoCo's inverse dynamics says what the sensor feels.  The
+The arm follows its motion exactly; MuJoCo's inverse dynamics says what the sensor measures.  The
 sensor has noise and a bias, like the encoders and the IMU on the payload it publishes beside.
 """
 
@@ -23,10 +23,11 @@ class WristOptions:
     rate: float = option(500.0, 'samples per second', unit='Hz', at_least=10.0, at_most=5000.0)
     seed: int = option(0, 'seed of everything random', at_least=0)
     mass: float = option(2.0, 'mass of the payload', unit='kg', at_least=0.01)
-    center: tuple[float, ...] = option((0.03, -0.02, 0.09), 'its centre in the frame of the sensor',
-                           unit='m')
-    inertia: tuple[float, ...] = option((0.012, 0.015, 0.009, 0.001, -0.0015, 0.0008),
-                            'inertia about its centre: xx yy zz xy xz yz', unit='kg m^2')
+    center: tuple[float, ...] = option(
+        (0.03, -0.02, 0.09), 'its centre in the frame of the sensor', unit='m')
+    inertia: tuple[float, ...] = option(
+        (0.012, 0.015, 0.009, 0.001, -0.0015, 0.0008),
+        'inertia about its centre: xx yy zz xy xz yz', unit='kg m^2')
     amplitude: float = option(0.7, 'largest swing of a joint', unit='rad', at_least=0.0)
     base_frequency: float = option(0.15, 'of the Fourier series of the motion', unit='Hz',
                                    at_least=0.01)
@@ -99,7 +100,7 @@ class WristRig:
         peak = np.abs(swing).sum((0, 1))
         return home, swing * np.minimum(self.options.amplitude * 2.0, 0.9 * room) / peak
 
-    def reference(self, time):
+    def reference(self, time: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the motion (q, v, a), each (n,), at ``time`` [s]."""
         w = 2 * np.pi * self.options.base_frequency * np.arange(1, HARMONICS + 1)[:, None]
         s, c = np.sin(w * time), np.cos(w * time)
@@ -107,23 +108,23 @@ class WristRig:
         return (self._home + (A * s + B * c).sum(0), (w * (A * c - B * s)).sum(0),
                 -(w ** 2 * (A * s + B * c)).sum(0))
 
-    def step(self):
+    def step(self) -> WristSample:
         """Return the WristSample of this instant and move on to the next."""
         options, data, time = self.options, self.data, self._count / self.options.rate
         q, v, a = self.reference(time)
         data.qpos[self._dof], data.qvel[self._dof], data.qacc[self._dof] = q, v, a
         self._mujoco.mj_inverse(self.model, data)
-        felt = data.sensordata.copy()
+        measured = data.sensordata.copy()
         noise = self._rng.standard_normal(12) * np.repeat(
             [options.force_noise, options.torque_noise, options.gyro_noise,
              options.accelerometer_noise], 3)
-        felt += noise
+        measured += noise
         encoder = options.encoder_noise * self._rng.standard_normal(len(q))
         self._count += 1
-        return WristSample(time, q + encoder, v, felt[:6] + self.bias, felt[6:])
+        return WristSample(time, q + encoder, v, measured[:6] + self.bias, measured[6:])
 
     @property
-    def parameters(self):
+    def parameters(self) -> np.ndarray:
         """Return the payload's ten standard parameters about the sensor's origin."""
         m, c = self.options.mass, np.array(self.options.center)
         xx, yy, zz, xy, xz, yz = self.options.inertia
@@ -131,7 +132,7 @@ class WristRig:
                    + m * (c @ c * np.eye(3) - np.outer(c, c)))
         return np.concatenate([[m], m * c, inertia[[0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]]])
 
-    def record(self, duration):
+    def record(self, duration: float) -> Recording:
         """Return a Recording of ``duration`` [s]: /joint_states, /wrench and /payload/imu."""
         samples = [self.step() for _ in range(round(duration * self.options.rate))]
         stamp = np.array([round(s.time * 1e9) for s in samples], dtype=np.int64) + 10 ** 18

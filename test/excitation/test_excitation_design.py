@@ -165,7 +165,7 @@ def test_design_beats_random_motions(small):
     columns = base_columns(small.base_names)
     others = []
     for _ in range(20):
-        motion = random_motion(robot.joint_names, robot.lower, robot.upper, robot.velocity, rng)
+        motion = random_motion(robot.joint_names, (robot.lower, robot.upper, robot.velocity), rng)
         others.append(np.linalg.cond(pinocchio_rows(robot, motion, 200)[0][:, columns]))
     assert small.condition_number < 0.5 * min(others)
 

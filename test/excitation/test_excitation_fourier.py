@@ -14,8 +14,7 @@ VELOCITY, ACCELERATION = np.array([2.0, 1.0, 0.5]), np.array([8.0, 1.5, np.inf])
 
 def motion(seed=0, **options):
     rng = np.random.default_rng(seed)
-    return random_motion(('a', 'b', 'c'), LOWER, UPPER, VELOCITY, rng,
-                         acceleration=ACCELERATION, **options)
+    return random_motion(('a', 'b', 'c'), (LOWER, UPPER, VELOCITY, ACCELERATION), rng, **options)
 
 
 def test_velocity_and_acceleration_are_derivatives_of_position():

@@ -14,12 +14,12 @@ RATE = 500.0  # [Hz]
 ORIGIN_NS = 1_700_000_000_000_000_000
 
 
-def random_arm_motion(seed, period=10.0, effort=0.8, acceleration=8.0):
-    """Return a FourierMotion inside ``effort`` of the arm's limits."""
+def random_arm_motion(seed, period=10.0, share=0.8, acceleration=8.0):
+    """Return a FourierMotion inside ``share`` of the arm's limits."""
     limits = SimulatedArm(ARM.read_text()).limits
-    return random_motion(('joint1', 'joint2'), limits.lower, limits.upper, limits.velocity,
-                         np.random.default_rng(seed), period=period, effort=effort,
-                         acceleration=(acceleration, acceleration))
+    bounds = limits.lower, limits.upper, limits.velocity, (acceleration, acceleration)
+    return random_motion(('joint1', 'joint2'), bounds, np.random.default_rng(seed),
+                         period=period, share=share)
 
 
 def simulated(motion, seconds=10.0):

@@ -11,7 +11,7 @@ from ros_inertial_id.errors import ConfigError, MotionError, RobotModelError
 
 mujoco = pytest.importorskip('mujoco', reason='the simulated robot needs mujoco')
 from ros_inertial_id.simulation.arm import ArmOptions, SimulatedArm  # noqa: E402
-from ros_inertial_id.simulation.joint_path import path_through, rest_at  # noqa: E402
+from ros_inertial_id.simulation.joint_path import path_of_points, rest_at  # noqa: E402
 
 URDF = Path(__file__).parents[2] / 'urdf'
 ARMS = ('arm2', 'arm3', 'franka')
@@ -202,8 +202,8 @@ def test_noise_is_as_asked_and_the_seed_repeats_everything():
     other = SimulatedArm(description('arm3'), options=ArmOptions(seed=1))
     motion, same = (arm.simulate(sines(arm), 2.0) for arm in (first, again))
     for measured, truth, standard_deviation in ((motion.measured_q, motion.q, 1e-4),
-                                       (motion.measured_v, motion.v, 2e-3),
-                                       (motion.measured_tau, motion.tau, 0.3)):
+                                                (motion.measured_v, motion.v, 2e-3),
+                                                (motion.measured_tau, motion.tau, 0.3)):
         # 3000 numbers: standard error of a standard deviation 1.3 %
         assert np.std(measured - truth) == pytest.approx(standard_deviation, rel=0.06)
     assert np.array_equal(motion.measured_tau, same.measured_tau)
@@ -247,18 +247,18 @@ def test_inertial_frames_may_be_turned():
 @pytest.mark.parametrize('derivatives', [0, 1, 2])
 def test_path_passes_its_points_and_rests_after_the_last(derivatives):
     rng = np.random.default_rng(derivatives)
-    times, start = np.array([1.0, 1.5, 2.5]), rng.normal(size=(3, 2))
-    points = rng.normal(size=(3, 3, 2))
+    times, points = np.array([0.5, 1.0, 1.5, 2.5]), rng.normal(size=(3, 4, 2))
     points[1:, -1] = 0  # at rest in the end
-    path = path_through(0.5, start, times, *points[:1 + derivatives])
+    path = path_of_points(times, points[:1 + derivatives], 2)
     q, v, a = path(np.array([0.5, 1.0, 1.5, 2.5, 9.0]))
-    assert q[0] == pytest.approx(start[0]) and v[0] == pytest.approx(start[1])
-    assert q[1:4] == pytest.approx(points[0]) and q[4] == pytest.approx(points[0, -1])
+    assert q[:4] == pytest.approx(points[0]) and q[4] == pytest.approx(points[0, -1])
     assert not v[3:].any() and not a[3:].any()
     if derivatives:
-        assert v[1:4] == pytest.approx(points[1])
+        assert v[:4] == pytest.approx(points[1])
+    else:  # a straight line
+        assert path(np.array([0.75]))[0][0] == pytest.approx(points[0, :2].mean(0))
     if derivatives == 2:
-        assert a[0] == pytest.approx(start[2]) and a[1:4] == pytest.approx(points[2])
+        assert a[:4] == pytest.approx(points[2])
     inside = np.array([0.6, 0.9, 1.1, 1.4, 1.7, 2.4])
     ahead, behind = path(inside + 1e-5), path(inside - 1e-5)
     for k in (0, 1):  # difference quotients; 1e-10 truncation plus 1e-11 rounding
