@@ -106,7 +106,7 @@ class LiveSource(Protocol):
     standard_deviation: Mapping[str, Sequence[float]]
 
     def add(self, channel: Channel) -> None:
-        """Take new samples of a topic."""
+        """Take a Channel ``channel`` of new samples of a topic."""
 
     def take(self) -> Any:
         """Return (stamps [s], State on a uniform clock around them), or None."""
@@ -149,11 +149,15 @@ class Method(ABC):
 
     @abstractmethod
     def random_state(self, robot: Any, samples: int, rng: np.random.Generator) -> Any:
-        """Return a State of ``samples`` random motions of ``robot``: what its structure shows."""
+        """
+        Return a State of ``samples`` random motions of ``robot``, drawn from ``rng``.
+
+        It moves every way that the structure allows: what its rows do not show, no data can.
+        """
 
     @abstractmethod
     def validity_range(self, state: Any, robot: Any) -> dict[str, dict[str, np.ndarray]]:
-        """Return {joint or body: {quantity: (N,)}} of a ``state``: what bounds a model of it."""
+        """Return {joint or body: {quantity: (N,)}} of a ``state`` of ``robot``: its range."""
 
     def state_of(self, robot: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> Any:
         """
@@ -177,7 +181,8 @@ class Method(ABC):
                           do='use a method whose rows come from joint states or a wrist sensor')
 
     def noise(self, observation: Any, robot: Any, parameters: Sequence[Parameter],
-              values: np.ndarray) -> Iterator[tuple[RegressorBlock, dict[str, np.ndarray], int]]:
+              values: np.ndarray
+              ) -> Iterator[tuple[RegressorBlock, dict[str, np.ndarray], float]]:
         """
         Yield (block, {group: errors (B, R)}, how many times it counts) of R draws of noise.
 

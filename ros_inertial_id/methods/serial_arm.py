@@ -6,24 +6,27 @@ Sources: Troebinger et al. (generalized base inertial parameter set), Khalil and
 """
 
 from dataclasses import dataclass, replace
+from typing import Any, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from .contract import Method
 from ..dynamics.friction import check_laws, friction_column, friction_parameters
-from ..dynamics.inertial_parameters import body_parameters
+from ..dynamics.inertial_parameters import body_parameters, Parameter
 from ..dynamics.regressor import BLOCK, RegressorBlock, RowGroup, tree_rows
 from ..dynamics.robot_model import robot_from_options, RobotModel, RobotOptions
 from ..errors import ConfigError
 from ..measurement.joints.drives import effort_map, motor_speeds
-from ..measurement.joints.kinematic_state import JointSpaceState, observe_joints, SignalOptions
+from ..measurement.joints.kinematic_state import (JointSpaceObservation, JointSpaceState,
+                                                  observe_joints, SignalOptions)
 from ..measurement.live import listen_to_efforts, listen_to_joints, LiveMotion
+from ..measurement.recording import Recording
 from ..options import option
 
 UNIT = 'N m'
 USUAL = ('viscous', 'coulomb', 'offset', 'armature')
 # Free inertias swallow what bends the friction curve and what pulls like a spring (cables,
-# gravity compensation); inertias of bodies that can exist cannot, so it needs columns of its own.
+# gravity compensation); physically consistent inertias cannot, so it needs columns of its own.
 UNHIDDEN = ('spring', 'power')
 MOTOR = ' motor'  # ends the owner's name of what a motor brakes that several joints turn
 TURNING = ('viscous', 'coulomb', 'coulomb_atan', 'armature')  # laws that such a motor has
@@ -42,7 +45,7 @@ class FrictionOptions:
 
 
 @dataclass(frozen=True)
-class Options(RobotOptions, SignalOptions, FrictionOptions):
+class SerialArmOptions(RobotOptions, SignalOptions, FrictionOptions):
     """All options of the method; the recorder and nodes declare them as parameters."""
 
 
@@ -50,47 +53,49 @@ class SerialArm(Method):
     """Joint torques of a tree robot: rows of one joint each, in N m (N)."""
 
     name = 'serial_arm'
-    Options = Options
+    Options = SerialArmOptions
     predicts_live = True
 
-    def build(self, urdf, options, gravity_base):
+    def build(self, urdf: str, options: SerialArmOptions, gravity_base: np.ndarray) -> RobotModel:
         """Return the RobotModel of a URDF text under gravity (3,) in the base frame [m/s^2]."""
         robot = robot_from_options(urdf, options, gravity_base)
         return replace(robot, motors=motor_speeds(options, len(robot)))
 
-    def parameters(self, robot, options):
+    def parameters(self, robot: RobotModel, options: SerialArmOptions) -> tuple[Parameter, ...]:
         """Return the Parameters of all columns: ten per body, then friction joint by joint."""
         laws = friction_laws(options)
         check_laws(laws)
         if options.coulomb_width > 10.0:
             raise ConfigError('option coulomb_width', expected='at most 10 rad/s',
                               found=options.coulomb_width)
-        shapes = {'coulomb': options.coulomb_width} if options.coulomb_width >= 0 else None
+        widths = {'coulomb': options.coulomb_width} if options.coulomb_width >= 0 else None
         out = []
         for i, link in enumerate(robot.link_names):
             out += body_parameters(i + 1, link, robot.inertias[i], robot.reach())
         for j, joint in enumerate(robot.joint_names):
             limit = robot.effort[j] if robot.effort[j] > 0 else 100.0
-            out += friction_parameters(j + 1, joint, laws, limit, shapes)
+            out += friction_parameters(j + 1, joint, laws, limit, widths)
         for j in robot.motors:  # what several joints turn brakes by its own speed, not by theirs
             limit = robot.effort[j] if robot.effort[j] > 0 else 100.0
             own = friction_parameters(j + 1, robot.joint_names[j] + MOTOR,
-                                      [law for law in laws if law in TURNING], limit, shapes)
+                                      [law for law in laws if law in TURNING], limit, widths)
             out += [replace(p, name=p.name.rstrip('0123456789') + f'm{j + 1}') for p in own]
         return tuple(out)
 
-    def observe(self, recording, robot, options):
+    def observe(self, recording: Recording, robot: RobotModel,
+                options: SerialArmOptions) -> JointSpaceObservation:
         """Return the JointSpaceObservation of the robot's joints in a Recording."""
         return observe_joints(recording, robot.joint_names, options)
 
-    def regress(self, state, robot, parameters):
+    def regress(self, state: JointSpaceState, robot: RobotModel,
+                parameters: Sequence[Parameter]) -> Iterator[RegressorBlock]:
         """Yield the RegressorBlocks of a JointSpaceState; columns as ``parameters``."""
         bodies = 10 * len(robot)
-        levers = {k: _lever(robot, p) for k, p in enumerate(parameters) if k >= bodies}
-        friction = [[k for k, lever in levers.items() if lever[j]] for j in range(len(robot))]
+        turns = {k: _transmission(robot, p) for k, p in enumerate(parameters) if k >= bodies}
+        friction = [[k for k, row in turns.items() if row[j]] for j in range(len(robot))]
         columns = [np.concatenate([_body_columns(robot.subtree(j)), friction[j]]).astype(int)
                    for j in range(len(robot))]
-        dissipation = [_friction(state, j, [(parameters[k], levers[k]) for k in friction[j]])
+        dissipation = [_friction(state, j, [(parameters[k], turns[k]) for k in friction[j]])
                        for j in range(len(robot))]
         for low in range(0, len(state.t), BLOCK):
             part = slice(low, low + BLOCK)
@@ -102,7 +107,8 @@ class SerialArm(Method):
                                        state.tau[part, j], state.tau_raw[part, j]))
             yield RegressorBlock(state.t[part], state.segment, tuple(groups))
 
-    def random_state(self, robot, samples, rng):
+    def random_state(self, robot: RobotModel, samples: int,
+                     rng: np.random.Generator) -> JointSpaceState:
         """Return a JointSpaceState of random motion: what the structure alone can show."""
         size = (samples, len(robot))
         prismatic = np.asarray(robot.prismatic)
@@ -117,12 +123,14 @@ class SerialArm(Method):
         none = np.zeros(q.shape)
         return JointSpaceState(np.arange(len(q), dtype=float), 0, q, v, a, none, none)
 
-    def validity_range(self, state, robot):
-        """Return joint -> {q, v, a: (N,)}: the quantities whose range bounds where a model holds."""
+    def validity_range(self, state: JointSpaceState,
+                       robot: RobotModel) -> dict[str, dict[str, np.ndarray]]:
+        """Return joint -> {q, v, a: (N,)}: quantities whose range bounds where a model holds."""
         return {joint: {name: getattr(state, name)[:, j] for name in ('q', 'v', 'a')}
                 for j, joint in enumerate(robot.joint_names)}
 
-    def live(self, robot, options, lag, found):
+    def live(self, robot: RobotModel, options: SerialArmOptions, lag: float,
+             metadata: Mapping[str, Any]) -> LiveMotion:
         """Return the LiveMotion of the robot's joints while it runs; see methods/contract.py."""
         out = LiveMotion(options.cutoff, options.velocity == 'measured', lag,
                          effort_map(options, len(robot)))
@@ -132,14 +140,14 @@ class SerialArm(Method):
         return out
 
 
-def friction_laws(options):
+def friction_laws(options: FrictionOptions) -> tuple[str, ...]:
     """Return the names of the friction laws that the options ask for."""
     if tuple(options.friction) != ('auto',):
         return tuple(options.friction)
     return USUAL + (UNHIDDEN if getattr(options, 'consistent', False) else ())
 
 
-def _lever(robot, parameter):
+def _transmission(robot, parameter):
     """Return (n,) how fast each joint turns what a friction Parameter brakes: 1 for its own."""
     if parameter.owner.endswith(MOTOR):
         return robot.motors[robot.joint_names.index(parameter.owner.removesuffix(MOTOR))]
@@ -149,8 +157,8 @@ def _lever(robot, parameter):
 def _friction(state, joint, pairs):
     """Return the friction columns (k, N) of a joint, those with corners filtered as tau was."""
     def columns(chosen):
-        return lambda q, v, a: np.stack([lever[joint] * friction_column(
-            p, *(_turned(x, joint, lever) for x in (q, v, a))) for p, lever in chosen], axis=1)
+        return lambda q, v, a: np.stack([row[joint] * friction_column(
+            p, *(_turned(x, joint, row) for x in (q, v, a))) for p, row in chosen], axis=1)
 
     out = np.empty((len(pairs), len(state.t)))
     sharp = [k for k, (p, _) in enumerate(pairs) if p.nonlinear is not None]
@@ -162,8 +170,8 @@ def _friction(state, joint, pairs):
     return out
 
 
-def _turned(x, joint, lever):
-    return x[:, joint] if np.count_nonzero(lever) == 1 else x @ lever
+def _turned(x, joint, row):
+    return x[:, joint] if np.count_nonzero(row) == 1 else x @ row
 
 
 def _body_columns(bodies):

@@ -32,6 +32,6 @@ def oddities(model):
         for entry in seen.get('not_still') or ():
             yield (f"Link {entry['link']} was not still from {entry['from']:.1f} to "
                    f"{entry['to']:.1f} s: it turned {entry['degrees']} degrees (rms){where}.")
-        for start, end in seen.get('struck') or ():
+        for start, end in seen.get('impacts', seen.get('struck')) or ():
             yield (f'Something struck from {start:.2f} to {end:.2f} s: the residual leaps as no '
                    f'free vibration lets it (a stop, a hand, a slipping bolt){where}.')

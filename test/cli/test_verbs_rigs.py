@@ -3,11 +3,12 @@
 import json
 import pathlib
 
+import loaded_arm as drives
+import mujoco_arm
 import numpy as np
 import pytest
-import test_drive_gains as drives
-import test_rigid_body as bodies
-import test_suspended_platform_postures as paper
+import three_bodies
+import two_link_postures as paper
 import yaml
 
 from ros_inertial_id.cli.console import known_load
@@ -19,6 +20,7 @@ from ros_inertial_id.measurement.bodies.sources import read_pose
 from ros_inertial_id.measurement.recording import Channel, Recording
 from ros_inertial_id.methods.suspended_platform.posture_file import read_postures, relative_turns
 from ros_inertial_id.methods.suspended_platform.rig import platform_rig
+from ros_inertial_id.procedures.drive_gains import load_parameters
 
 GRAVITY = np.array([0.0, 0.0, -9.81])
 PLACES = ([0.25, 0.1, 0.05], [-0.1, -0.25, 0.05])  # of a known mass on the platform
@@ -44,7 +46,7 @@ def folder(tmp_path_factory):
     out = tmp_path_factory.mktemp('rigs')
     (out / 'paper.yaml').write_text(paper.TEXT)
     (out / 'postures.yaml').write_text(_paper_postures())
-    (out / 'chain.yaml').write_text(bodies.CHAIN)
+    (out / 'chain.yaml').write_text(three_bodies.CHAIN)
     return out
 
 
@@ -244,14 +246,14 @@ def test_sensor_sets_are_told_by_rank(capsys, folder):
 
 
 def test_drive_gains_from_bags_with_a_known_load(capsys, folder):
-    urdf = drives.mujoco_arm.description('arm3')
-    true = drives.mujoco_arm.true_urdf(urdf, 6)
+    urdf = mujoco_arm.description('arm3')
+    true = mujoco_arm.true_urdf(urdf, 6)
     (folder / 'arm.urdf').write_text(urdf)
     (folder / 'arm.yaml').write_text('serial_arm: {friction: [viscous, coulomb], '
                                      'coulomb_width: 0.02}\n')
     write_recording(folder / 'bare', drives.record(true, 1))
     write_recording(folder / 'held', drives.record(drives.loaded(true), 2))
-    ten = drives.load_parameters(drives.MASS, drives.CENTER, drives.INERTIA)
+    ten = load_parameters(drives.MASS, drives.CENTER, drives.INERTIA)
     words = ('drive-gains', '--empty', folder / 'bare', '--urdf', folder / 'arm.urdf', '--config',
              folder / 'arm.yaml')
     status, printed, _ = _run(capsys, *words, '--json', '--loaded', folder / 'held',

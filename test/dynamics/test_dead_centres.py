@@ -2,10 +2,10 @@
 
 import re
 
+from machines import GRAVITY, machine, text
 import numpy as np
 import pytest
 import slider_crank_lagrangian as oracle
-from test_closure import GRAVITY, machine, text
 
 from ros_inertial_id.dynamics.continuation import Continuation
 from ros_inertial_id.errors import RobotModelError

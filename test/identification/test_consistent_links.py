@@ -5,8 +5,8 @@ import pathlib
 
 import numpy as np
 import pytest
-import test_closed_loop as closed_loop
-import test_suspended_platform_postures as paper
+import slider_crank_runs as crank
+import two_link_postures as paper
 import yaml
 
 from ros_inertial_id.dynamics.inertial_parameters import pseudo_inertia
@@ -25,6 +25,7 @@ from ros_inertial_id.identification.settings import options_class
 from ros_inertial_id.measurement.bodies.sources import BodiesState
 from ros_inertial_id.methods import METHODS
 from ros_inertial_id.methods.bodies.link_tree import random_bodies
+from ros_inertial_id.procedures.postures import identify_postures
 
 rigid_body = METHODS['rigid_body']
 
@@ -33,7 +34,16 @@ URDF = pathlib.Path(__file__).parents[2] / 'urdf'
 FRANKA = (URDF / 'franka.urdf').read_text()
 PLATFORM = replace(options_class('suspended_platform')(), consistent=True)
 BODIES = replace(options_class('rigid_body')(), consistent=True)
-postures, result = paper.postures, paper.result
+
+
+@pytest.fixture(scope='module')
+def postures():
+    return paper.postures()
+
+
+@pytest.fixture(scope='module')
+def result(postures):
+    return identify_postures(paper.TEXT, postures)
 
 
 def _smallest(links):
@@ -114,7 +124,7 @@ def test_identified_inertials_go_into_the_platforms_description(rig, recordings)
 
 
 def test_consistent_value_of_the_papers_example_lies_in_its_intervals(result):
-    for found in (result, paper._with_table_3(result)):
+    for found in (result, paper.with_table_3(result)):
         problem = Problem(found.factors, found.base, {})
         _, told = consistent_links(Dataset(METHODS['suspended_platform'], (found.robot,), (),
                                            PLATFORM), problem, found.estimate)
@@ -200,11 +210,10 @@ def test_payload_becomes_a_link_of_the_urdf(wrist):
 
 
 def test_slider_crank_is_of_matter():
-    crank = closed_loop.slider_crank([closed_loop.recording(seed=0)], cutoff=10.0,
-                                     consistent=True)
-    told = crank.statistics['consistent']
+    model = crank.slider_crank([crank.recording(seed=0)], cutoff=10.0, consistent=True)
+    told = model.statistics['consistent']
     assert _smallest(told['links']) > 0.0
     # Limit of the prior's pull in six parameters of two thousand rows.
     assert 0.0 <= told['loss_percent'] < 1.0
-    for name in closed_loop.oracle.FOUR:
-        assert told['base'][name] == pytest.approx(closed_loop.oracle.BASE[name], rel=0.02)
+    for name in crank.oracle.FOUR:
+        assert told['base'][name] == pytest.approx(crank.oracle.BASE[name], rel=0.02)

@@ -105,7 +105,7 @@ def test_platform_goes_from_recorder_to_latched_model_which_says_what_was_wrong(
     for words in ('Link limb was not still from 0.0', 'was lost for 1.00 s', 'struck'):
         assert words in ' '.join(answer.message.split()), answer.message
     third = (14.0, 20.0)  # [s], a second of pause after each
-    struck = np.array(model.preprocessing[0]['struck'])
+    struck = np.array(model.preprocessing[0]['impacts'])
     assert ((struck >= third[0]) & (struck <= third[1])).all()
 
 

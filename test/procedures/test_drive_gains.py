@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from loaded_arm import CENTER, gains, INERTIA, loaded, MASS, record
 import mujoco_arm
 import numpy as np
 import pytest
@@ -11,34 +12,7 @@ from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.identification.settings import options_class
 from ros_inertial_id.procedures.drive_gains import identify_drive_gains, load_parameters
 
-MASS, CENTER, INERTIA = 4.0, np.array([0.25, 0.04, 0.03]), np.diag([0.01, 0.012, 0.014])
 EMPTY = np.zeros(10)
-
-
-def gains():
-    """Return torque per current of the three joints [N m/A]."""
-    return np.array([12.0, 8.0, 3.5])
-
-
-def loaded(urdf):
-    """Return the URDF text with the known load on the last link."""
-    center = ' '.join(str(x) for x in CENTER)
-    ixx, iyy, izz = np.diag(INERTIA)
-    return urdf.replace('</robot>', f'''<link name="load"><inertial><origin xyz="{center}"/>
-      <mass value="{MASS}"/><inertia ixx="{ixx}" ixy="0" ixz="0" iyy="{iyy}" iyz="0" izz="{izz}"/>
-      </inertial></link><joint name="grip" type="fixed"><parent link="link3"/>
-      <child link="load"/></joint></robot>''')
-
-
-def record(urdf, seed, noise=0.02):
-    """Return the Recording of currents [A] of an arm with friction."""
-    names = tuple(n for n in mujoco_arm.joints_of(urdf) if n != 'grip')
-    rng = np.random.default_rng(seed)
-    t, q, v, a = mujoco_arm.motion(3, 20, 200, seed=5, speed=1.0)
-    tau = mujoco_arm.torque(urdf, q, v, a) + 0.8 * np.tanh(v / 0.02) + 0.5 * v
-    current = tau / gains() + noise * rng.normal(size=v.shape)
-    return mujoco_arm.recording(names, t, q + 1e-5 * rng.normal(size=q.shape),
-                                v + 1e-3 * rng.normal(size=v.shape), current)
 
 
 def options():

@@ -7,12 +7,13 @@ carries a payload behind a force-torque sensor.
 
 from dataclasses import dataclass, replace
 import hashlib
+from typing import Any, Mapping, Sequence
 
 import numpy as np
 import yaml
 
-from .link_tree import free_joint, read_inertial, read_joint, rotation_of, vector
-from ...dynamics.body_motion import frame_of
+from .link_tree import free_joint, Joint, read_inertial, read_joint, rotation_of, vector
+from ...dynamics.body_motion import Frame, frame_of
 from ...dynamics.robot_model import robot_from_options, RobotModel, world_alone
 from ...errors import ConfigError, RobotModelError
 from ...measurement.bodies.sources import BodySource
@@ -52,23 +53,23 @@ class BodyRig:
     name: str
     urdf: str
     base_link: str
-    joint_names: tuple
-    link_names: tuple
+    joint_names: tuple[str, ...]
+    link_names: tuple[str, ...]
     inertias: np.ndarray
     gravity_base: np.ndarray
-    sources: tuple
-    joints: tuple
-    wrenches: tuple
-    groups: tuple
-    arm: RobotModel = None
-    frame: object = None
+    sources: tuple[Any, ...]
+    joints: tuple[Joint, ...]
+    wrenches: tuple[Wrench, ...]
+    groups: tuple[tuple[int, ...], ...]
+    arm: RobotModel | None = None
+    frame: Frame | None = None
 
     @property
-    def pin_model(self):
+    def pin_model(self) -> Any:
         """Return the pinocchio model of the arm; an empty one where bodies are measured."""
         return self.arm.pin_model if self.arm else world_alone()
 
-    def kinematics_sha256(self):
+    def kinematics_sha256(self) -> str:
         """Return a hash of what the bodies are called, where and how they are joined."""
         if self.arm:
             return hashlib.sha256(f'{self.arm.kinematics_sha256()} {self.frame}'.encode()
@@ -77,8 +78,14 @@ class BodyRig:
         return hashlib.sha256(''.join(parts).encode()).hexdigest()
 
 
-def payload_rig(urdf, options, gravity_base):
-    """Return the BodyRig of one payload behind a sensor on the arm of a URDF."""
+def payload_rig(urdf: str, options: Any, gravity_base: np.ndarray) -> BodyRig:
+    """
+    Return the BodyRig of one payload behind a sensor on the arm of a URDF.
+
+    urdf : text of the arm's URDF; options : rigid_body's Options, of which those of the arm and of
+    the sensor count
+    gravity_base : (3,) in the arm's base frame [m/s^2]
+    """
     arm = robot_from_options(urdf, options, gravity_base)
     frame = frame_of(arm, options.wrench_frame) if options.wrench_frame else None
     wrench = Wrench(options.wrench_topic, PAYLOAD, '', 'body', np.zeros(3), np.eye(3))
@@ -87,11 +94,16 @@ def payload_rig(urdf, options, gravity_base):
                    frame)
 
 
-def body_rig(text, gravity_base):
-    """Return the BodyRig of a YAML text; ConfigError names what is wrong in it."""
+def body_rig(text: str, gravity_base: np.ndarray) -> BodyRig:
+    """
+    Return the BodyRig of a YAML text; ConfigError names what is wrong in it.
+
+    text : of the description; gravity_base : (3,) in the world [m/s^2]
+    """
     data = read_description(text, ('name', 'bodies', 'wrenches'))
     entries = mapping(data.get('bodies'), 'bodies')
-    names, joints, sources, inertias = [], [], [], []
+    names: list[str] = []
+    joints, sources, inertias = [], [], []
     for name, entry in entries.items():
         entry = mapping(entry, f'body {name!r}')
         joints.append(read_joint(entry, name, names, ('', 'free')))
@@ -111,8 +123,13 @@ def body_rig(text, gravity_base):
                    wrenches, groups)
 
 
-def body_groups(joints, wrenches, names):
-    """Return tuples of bodies (indices) that hang together without a sensor in between."""
+def body_groups(joints: Sequence[Joint], wrenches: Sequence[Wrench],
+                names: Sequence[str]) -> tuple[tuple[int, ...], ...]:
+    """
+    Return tuples of bodies (indices) that hang together without a sensor in between.
+
+    joints : one per body; wrenches : measured ones; names : of the bodies
+    """
     measured = {frozenset((w.on, w.reaction)) for w in wrenches}
     group = list(range(len(names)))
     for k, joint in enumerate(joints):
@@ -123,8 +140,12 @@ def body_groups(joints, wrenches, names):
                  for label in dict.fromkeys(group))
 
 
-def read_description(text, known):
-    """Return the mapping in a YAML text, unknown keys refused."""
+def read_description(text: str, known: Sequence[str]) -> dict[str, Any]:
+    """
+    Return the mapping in a YAML text, unknown keys refused.
+
+    text : the YAML; known : keys that may stand in it.  Raises ConfigError, RobotModelError.
+    """
     try:
         data = yaml.safe_load(text)
     except yaml.YAMLError as error:
@@ -139,8 +160,12 @@ def read_description(text, known):
     return data
 
 
-def read_source(name, entry):
-    """Return the BodySource that a body's entry names; an IMU may ride on a body that is seen."""
+def read_source(name: str, entry: Mapping[str, Any]) -> BodySource:
+    """
+    Return the BodySource that a body's entry names; an IMU may be on a body that is seen besides.
+
+    name : of the body; entry : its mapping in the description
+    """
     kinds = [kind for kind in MOTIONS if entry.get(kind)]
     imu = None
     if len(kinds) == 2 and kinds[1] == 'imu':
@@ -148,7 +173,7 @@ def read_source(name, entry):
         kinds = kinds[:1]
     if len(kinds) != 1:
         raise ConfigError(f'body {name!r} needs one source of motion', found=kinds or 'none',
-                          exists=MOTIONS, do='an IMU may ride on it besides')
+                          exists=MOTIONS, do='only an IMU may be there besides')
     return replace(_source(name, kinds[0], entry), imu=imu)
 
 
@@ -177,7 +202,8 @@ def _read_wrench(topic, entry, names):
                   rotation_of(entry.get('rpy', (0, 0, 0)), f'rpy of wrench {topic}'))
 
 
-def mapping(value, what):
+def mapping(value: Any, what: str) -> dict[str, Any]:
+    """Return ``value`` if it is a mapping that is not empty; ConfigError calls it ``what``."""
     if not isinstance(value, dict) or not value:
         raise ConfigError(what, expected='a mapping of names', found=repr(value))
     return value

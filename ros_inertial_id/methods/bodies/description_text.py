@@ -2,6 +2,8 @@
 Description text: numbers put into a YAML description, all else left as it was written.
 """
 
+from typing import Any, Mapping, Sequence
+
 import numpy as np
 import yaml
 
@@ -10,7 +12,7 @@ from ...errors import ConfigError
 BODIES = ('links', 'bodies')  # of a platform, of rigid_body
 
 
-def with_entries(text, path, values):
+def with_entries(text: str, path: Sequence[str], values: Mapping[str, Any]) -> str:
     """
     Return the YAML text with entries of the mapping at ``path`` (keys) set to ``values``.
 
@@ -58,8 +60,12 @@ def _end(text, node):
     return line if line >= 0 else len(text)
 
 
-def with_inertials(text, links):
-    """Return the YAML text with ``inertial`` of {link: (10,)} set; see the methods' rigs."""
+def with_inertials(text: str, links: Mapping[str, Sequence[float]]) -> str:
+    """
+    Return the YAML text with ``inertial`` of {link: (10,)} set; see the methods' rigs.
+
+    text : of a rig's description; links : ten parameters by name of link or body
+    """
     section, = (key for key in BODIES if key in yaml.safe_load(text))
     for link, ten in links.items():
         text = with_entries(text, (section, link), {'inertial': ten})

@@ -3,11 +3,12 @@ What all camera frames share, pose and clocks, estimated together with the motio
 
 Every frame has its own z, all frames the same camera pose and clock offsets, so the normal
 equations are block-arrow and z is eliminated frame by frame (Schur complement; bundle adjustment,
-Triggs et al. 2000).  Robust weights as in closed_loop_markers.py.  Directions that the markers
+Triggs et al. 2000).  Robust weights as in markers.py.  Directions that the markers
 leave open (a lone marker on a crank says nothing of a turn about its axis) are not moved.
 """
 
 from dataclasses import dataclass, replace
+from typing import Any, Sequence
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -17,7 +18,7 @@ from ...dynamics.continuation import newton
 from ...measurement.bodies.markers import common_frames, on_one_clock, reference_stamps
 
 ROUNDS = 25        # Gauss-Newton steps
-SETTLED = 1e-3     # standard errors: a smaller step is no news
+SETTLED = 1e-3     # standard errors: a smaller step does not matter
 STALLED = 1e-3     # relative loss: by so much worse than before it goes nowhere
 APART = 0.010      # [s] between clock offsets to start from
 STEP = 1e-6        # [rad, m, s] of differences; residuals are nearly linear
@@ -39,13 +40,13 @@ class Shared:
     offsets: dict
     notes: dict
 
-    def pose(self):
+    def pose(self) -> np.ndarray:
         """Return X Y Z ROLL PITCH YAW (6,)."""
         return np.concatenate([self.translation,
                                Rotation.from_matrix(self.rotation).as_euler('xyz')])
 
-    def frames(self, markers, t=None):
-        """Return the Frames of Markers in the base frame, at the times t (M,) or all."""
+    def frames(self, markers: Sequence[Any], t: np.ndarray | None = None) -> Any:
+        """Return the Frames of Markers ``markers`` in the base frame, at t (M,) [s] or all."""
         placed = on_one_clock(markers, self.offsets, t)
         if t is not None:
             placed = [_rows(m, np.isin(m.t, t)) for m in placed]
@@ -91,26 +92,26 @@ class Bundle:
         slide = np.asarray(robot.prismatic)[list(robot.independent)]
         self._step = LARGEST_STEP * np.where(slide, robot.reach(), 1.0)
 
-    def camera_frames(self):
+    def camera_frames(self) -> Any:
         """Return the Frames as the camera sees them."""
         return self._camera.frames(self._markers, self._t)
 
-    def starts(self):
+    def starts(self) -> list[float]:
         """Return clock offsets [s] to start from, a little beyond the limit, smallest first."""
         count = int(np.ceil(2.0 * self._limit / APART))
         return sorted(APART * np.arange(-count, count + 1), key=abs)
 
-    def search(self, shared):
+    def search(self, shared: Shared) -> np.ndarray:
         """Return the configurations q (M, n) nearest to the frames as ``shared`` places them."""
         self.fit.frames = shared.frames(self._markers, self._t)
         return self.fit.search(np.arange(len(self.fit.frames.t)))[1]
 
-    def loss(self, shared, q):
-        """Return the mean loss of a Shared at configurations q (M, n)."""
+    def loss(self, shared: Shared, q: np.ndarray) -> float:
+        """Return the mean loss of a Shared ``shared`` at configurations q (M, n)."""
         self.fit.frames = shared.frames(self._markers, self._t)
         return _weights(self.fit.residuals(np.arange(len(q)), q))[1]
 
-    def adjust(self, shared, q):
+    def adjust(self, shared: Shared, q: np.ndarray) -> Adjusted:
         """Return the Adjusted near ``shared``, from the configurations q (M, n)."""
         robot, index = self._robot, list(self._robot.independent)
         before = np.inf
@@ -171,8 +172,13 @@ class Bundle:
         return change, covariance, loose
 
 
-def moved(shared, change, centre):
-    """Return ``shared`` turned about the centre, moved, and its offsets changed."""
+def moved(shared: Shared, change: np.ndarray, centre: np.ndarray) -> Shared:
+    """
+    Return ``shared`` turned about the centre, moved, and its offsets changed.
+
+    change : (6 + offsets,) rotation vector [rad], displacement [m], clocks [s]
+    centre : (3,) in the base link [m] about which it is turned
+    """
     turn = Rotation.from_rotvec(change[:3]).as_matrix()
     return replace(
         shared, rotation=turn @ shared.rotation,

@@ -1,13 +1,14 @@
 """
-Where the camera stands and how late each marker topic is stamped, found from the markers.
+Where the camera stands and the time offset of each marker topic, found from the markers.
 
 Where nothing is known of the camera its pose is first sought among random ones by registration,
-then adjusted together with the motion (closed_loop_bundle.py).  What the markers do not tell is
-not given a number: with ``camera:`` it stays as it says, without it is refused.
+then adjusted together with the motion (bundle_adjustment.py).  What the markers leave
+undetermined is not given a number: with ``camera:`` it stays as it says, without it is refused.
 """
 
 from dataclasses import replace
 from itertools import combinations
+from typing import Any, Sequence
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -15,25 +16,30 @@ from scipy.spatial.transform import Rotation
 from .bundle_adjustment import Bundle, moved, Shared, STEP
 from .markers import OUTLIER, WRONG
 from .registration import registered
+from ...dynamics.mechanism import Mechanism
 from ...errors import RecordingError
 from ...measurement.bodies.markers import other_topics, own_clocks
 
-FRAMES = 5000      # at most, spread over the recording; more sharpen nothing
+FRAMES = 5000      # at most, spread over the recording; more add no precision
 FEW = 120          # enough to find the way by
 FITS = 4.0         # mean loss with which no other clock offset is tried
 BAD = OUTLIER ** 2 * np.log1p((WRONG / OUTLIER) ** 2)  # mean loss of markers that are WRONG
-ALIKE = 1.2        # ratio of mean losses that does not tell two poses apart
+ALIKE = 1.2        # ratio of mean losses below which two poses fit alike
 OPEN = 1e-3        # [rad, m] per unit of an open direction: a number that it moves is open, too
 OPEN_CLOCK = 1e-4  # [s] likewise
 TURNED, MOVED = 0.2, 0.1  # [rad], share of the reach: poses that differ more are two
 
 
-def find_shared(robot, markers, options, rotation, translation):
+def find_shared(robot: Mechanism, markers: Sequence[Any], options: Any, rotation: np.ndarray,
+                translation: np.ndarray) -> Shared:
     """
     Return the Shared of Markers, from the pose that the options say.
 
     Topics with stamps of their own get a clock offset (``largest_clock_offset``), with
-    ``find_camera`` the pose is estimated.  Raises RecordingError where the data do not tell.
+    ``find_camera`` the pose is estimated.  RecordingError where data do not determine it.
+
+    robot : Mechanism with the markers' links; markers : as read; options : see MotionOptions
+    rotation (3, 3), translation (3,) : of the camera in the base link [m], to start from
     """
     own = own_clocks(markers) if options.largest_clock_offset else []
     shared = Shared(rotation, translation, dict.fromkeys(own, 0.0), {})
@@ -103,7 +109,7 @@ def _explain(robot, markers, options, shared):
             'links in markers:', expected=f'within +-{options.largest_clock_offset} s',
             found=f'no offset of {", ".join(shared.offsets)} that fits')
     if not options.find_camera:
-        return  # the misfit of every marker says more, see closed_loop_markers.py
+        return  # the misfit of every marker says more, see markers.py
     for a, b in combinations(range(len(markers)), 2):
         links = [m.link for m in markers]
         links[a], links[b] = links[b], links[a]
@@ -117,19 +123,19 @@ def _explain(robot, markers, options, shared):
 
 def _check_clocks(shared, limit):
     """Raise RecordingError where an offset is larger than believed."""
-    for topic, late in shared.offsets.items():
-        if abs(late) > limit:
+    for topic, offset in shared.offsets.items():
+        if abs(offset) > limit:
             raise RecordingError(
                 'the sensors are not on one clock', expected=f'within +-{limit} s',
-                found=f'{topic} {late:+.4f} s', do='raise largest_clock_offset:')
+                found=f'{topic} {offset:+.4f} s', do='raise largest_clock_offset:')
 
 
 def _refuse_others(found, reach):
-    """Raise RecordingError where the markers alone do not tell where the camera stands."""
+    """Raise RecordingError where markers alone do not determine the pose of the camera."""
     result = found[0]
     if result.loose.shape[1]:
         raise RecordingError(
-            'the markers do not tell where the camera stands', found='; '.join(
+            'the markers do not determine the pose of the camera', found='; '.join(
                 f'{words} is open' for words in _directions(result)),
             do='give camera: as far as it is known, or see more markers or a tag (pose)')
     first = result.shared
@@ -145,7 +151,7 @@ def _refuse_others(found, reach):
 
 
 def _notes(result, find_camera):
-    """Return what was found, with standard errors; None where the markers do not tell."""
+    """Return what was found, with standard errors; None where it is not determined."""
     shared, error = result.shared, np.sqrt(np.diag(result.covariance))
     out = {}
     if find_camera:

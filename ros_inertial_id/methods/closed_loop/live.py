@@ -2,19 +2,21 @@
 A closed loop while it runs: crank angles or markers and torques as they come.
 
 Markers become z(t) by the same least squares on the mechanism as offline, frame by frame.  With
-IMUs the causal filter of closed_loop_filter.py gives the motion as soon as it is seen; without
+IMUs the causal filter of filter.py gives the motion as soon as it is seen; without
 them it is filtered and differentiated at a fixed lag.
 """
 
 from dataclasses import replace
+from typing import Any, Mapping
 
 import numpy as np
 
 from .filter import CausalFilter, PATIENCE
 from .markers import MarkerFit
 from .motion import camera_pose, torque_of
-from .state import close
+from .state import close, MechanismState
 from ...dynamics.continuation import Continuation
+from ...dynamics.mechanism import Mechanism
 from ...errors import InertialIdError, RecordingError
 from ...measurement.bodies.markers import common_frames, LINE, read_markers
 from ...measurement.joints.drives import effort_map
@@ -34,15 +36,16 @@ class LiveMechanism(LiveMotion):
 
     covariance = None
 
-    def __init__(self, robot, options, lag, found):
+    def __init__(self, robot: Mechanism, options: Any, lag: float,
+                 metadata: Mapping[str, Any]):
         measured = options.velocity == 'measured' and not options.markers
-        self._filter = CausalFilter(robot, options.imus, found) if options.imus else None
+        self._filter = CausalFilter(robot, options.imus, metadata) if options.imus else None
         super().__init__(options.cutoff, measured, 0.0 if self._filter else lag,
                          effort_map(options, len(robot.actuated)),
-                         found.get('torque_clock_offset', 0.0))
+                         metadata.get('torque_clock_offset', 0.0))
         self._robot = robot
         self._continuation = Continuation(robot)
-        self._camera = _Camera(robot, options, found) if options.markers else None
+        self._camera = _Camera(robot, options, metadata) if options.markers else None
         motion = options.joint_states_topic or 'joint_states'
         actuated = [robot.joint_names[j] for j in robot.actuated]
         if self._camera:
@@ -59,7 +62,7 @@ class LiveMechanism(LiveMotion):
             listen_to_efforts(self, options.effort_topic or motion, actuated)
 
     @property
-    def standard_deviation(self):
+    def standard_deviation(self) -> dict[str, np.ndarray]:
         """Return joint -> standard deviations of its newest z, zdot, zddot, where known."""
         if self.covariance is None:
             return {}
@@ -79,15 +82,16 @@ class LiveMechanism(LiveMotion):
         return take
 
     def _imu_taker(self, number):
-        return lambda channel: self._filter.hear(number, channel, self.seconds(channel.stamp_ns))
+        return lambda channel: self._filter.receive(number, channel,
+                                                    self.seconds(channel.stamp_ns))
 
     def _see(self, channel):
         self._camera.see(channel, self.seconds(channel.stamp_ns))
 
-    def take(self):
+    def take(self) -> tuple[np.ndarray, MechanismState] | None:
         """Return (stamps, MechanismState); raise where the mechanism cannot be closed."""
         frames = self._camera.frames() if self._camera else None
-        if frames is not None:
+        if self._camera and frames is not None:
             t, z, variance, q = self._camera.follow(frames)
             self.move(t, np.hstack([z, variance, q]) if self._filter else z)
         taken = self._fused() if self._filter else super().take()
@@ -101,7 +105,7 @@ class LiveMechanism(LiveMotion):
             raise
 
     def _fused(self):
-        """Return (stamps, JointSpaceState) of the markers and IMUs heard so far, or None."""
+        """Return (stamps, JointSpaceState) of the markers and IMUs received so far, or None."""
         t, count = self._motion.t, len(self._robot)
         if len(t) < (WARM_UP if self._done is None else 1):
             return None
@@ -123,10 +127,10 @@ class LiveMechanism(LiveMotion):
 class _Camera:
     """Markers as they are seen, to frames, to independent coordinates."""
 
-    def __init__(self, robot, options, found):
-        options = replace(options, camera=tuple(found.get('camera', options.camera)))
+    def __init__(self, robot, options, metadata):
+        options = replace(options, camera=tuple(metadata.get('camera', options.camera)))
         self._robot, self._options, self._pose = robot, options, camera_pose(options)
-        self._late = found.get('marker_clock_offset', {})
+        self._offsets = metadata.get('marker_clock_offset', {})
         self._lines = {}
         for line in options.markers:
             self._lines.setdefault(LINE.match(line.strip()).group(1), []).append(line)
@@ -140,7 +144,7 @@ class _Camera:
 
     def see(self, channel, t):
         """Take a Channel of new samples, stamped at t [s]."""
-        t = t - self._late.get(channel.topic, 0.0)
+        t = t - self._offsets.get(channel.topic, 0.0)
         self._newest[channel.topic] = float(t[-1])
         alone = Recording({channel.topic: replace(channel, stamp_ns=channel.stamp_ns)})
         for line in self._lines[channel.topic]:

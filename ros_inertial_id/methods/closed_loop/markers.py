@@ -11,17 +11,18 @@ their neighbours in time.  What does not fit is explained: two markers exchanged
 import copy
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
 from ...dynamics.body_motion import body_motions, frame_of, twists
 from ...dynamics.continuation import newton, random_walk
-from ...dynamics.mechanism import CLOSED
+from ...dynamics.mechanism import CLOSED, Mechanism
 from ...errors import RecordingError
 
 LIBRARY = 400      # random configurations per independent coordinate
 ROUNDS = 15        # Gauss-Newton steps; from the library a handful is enough
-SETTLED = 1e-2     # standard deviations: a smaller step is no news
+SETTLED = 1e-2     # standard deviations: a smaller step does not matter
 OUTLIER = 6.0      # standard deviations
 LARGEST_STEP = 0.2  # [rad], or share of the reach [m]
 WRONG = 10.0       # times its noise: a marker that does not sit where it is said to
@@ -44,11 +45,13 @@ class MarkerMotion:
     notes: dict
 
 
-def reconstruct_markers(robot, frames, marker_noise, tag_noise):
+def reconstruct_markers(robot: Mechanism, frames: Any, marker_noise: float,
+                        tag_noise: float) -> MarkerMotion:
     """
     Return the MarkerMotion of a Mechanism on which Frames were seen.
 
     marker_noise [m], tag_noise [rad] : standard deviations of one reading
+    robot : Mechanism; frames : what was seen, in the base frame
     """
     fit = MarkerFit(robot, frames, marker_noise, tag_noise)
     z, q, _ = fit.search(np.arange(len(frames.t)))
@@ -82,21 +85,29 @@ class MarkerFit:
         self._points = np.stack(
             [body_motions(robot.robot, walk)[f.body + 1].at(f).p.T for f in self._links], axis=1)
 
-    def search(self, rows):
+    def search(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return z, q and covariance of the frames ``rows``, from the nearest configurations."""
         start = np.concatenate([self._nearest(part) for part in
                                 np.array_split(rows, max(1, len(rows) // 256))])
         return self._iterate(rows, self._library[start], None)
 
-    def refine(self, rows, q, kept):
-        """Return z, q and covariance of the frames ``rows`` with the markers ``kept`` alone."""
+    def refine(self, rows: np.ndarray, q: np.ndarray,
+               kept: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """
+        Return z, q and covariance of frames by chosen markers alone.
+
+        rows : (M,) indices of the frames; q : (M, n) to start from
+        kept : (M, m) markers that count
+        """
         return self._iterate(rows, q, kept)
 
-    def residuals(self, rows, q, R=None):
+    def residuals(self, rows: np.ndarray, q: np.ndarray, R: np.ndarray | None = None) -> Any:
         """
         Return residuals (M, m, 6) in standard deviations, NaN where nothing was seen.
 
         With R (M, n, k) also their Jacobian (M, m, 6, k): change of the prediction with z.
+
+        rows : (M,) indices of the frames; q : (M, n) configurations
         """
         robot, frames = self.robot, self.frames
         motions = body_motions(robot.robot, q)
@@ -118,13 +129,21 @@ class MarkerFit:
                     slope[:, k, 3:] += w.T[:, :, None] * R[:, None, j] / self.noise[1]
         return out if R is None else (out, slope)
 
-    def misfit(self, q, rows=None):
-        """Return the position misfit (M, m) of every marker in standard deviations."""
+    def misfit(self, q: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
+        """
+        Return the position misfit (M, m) of every marker in standard deviations.
+
+        q : (M, n) configurations; rows : (M,) indices of their frames, None: all
+        """
         rows = np.arange(len(self.frames.t)) if rows is None else rows
         return np.sqrt((self.residuals(rows, q)[:, :, :3] ** 2).mean(-1))
 
-    def misfit_exchanged(self, a, b, rows):
-        """Return the largest median misfit of a marker if markers a and b were exchanged."""
+    def misfit_exchanged(self, a: int, b: int, rows: np.ndarray) -> float:
+        """
+        Return the largest median misfit of a marker if markers a and b were exchanged.
+
+        a, b : indices of the markers; rows : (M,) indices of the frames
+        """
         order = np.arange(len(self._links))
         order[[a, b]] = b, a
         other = copy.copy(self)
@@ -132,19 +151,23 @@ class MarkerFit:
         other._points = self._points[:, order]
         return np.nanmax(np.nanmedian(other.misfit(other.search(rows)[1], rows), axis=0))
 
-    def good(self, q):
-        """Return which frames (M,) have all the markers they need to be believed."""
+    def good(self, q: np.ndarray) -> np.ndarray:
+        """Return which frames (M,) have all the markers they need to be believed at q (M, n)."""
         misfit = self.misfit(q)
         seen = np.isfinite(misfit)
         fits = np.where(seen, misfit, np.inf) < OUTLIER
         return seen.any(1) & (fits.sum(1) >= np.maximum(1, 0.6 * seen.sum(1)))
 
-    def inliers(self, q):
-        """Return which markers (M, m) fit."""
+    def inliers(self, q: np.ndarray) -> np.ndarray:
+        """Return which markers (M, m) fit at configurations q (M, n)."""
         return np.where(np.isfinite(self.misfit(q)), self.misfit(q), np.inf) < OUTLIER
 
-    def notes(self, q, rows, kept):
-        """Return what was found, for logs and the model file."""
+    def notes(self, q: np.ndarray, rows: np.ndarray, kept: np.ndarray) -> dict[str, Any]:
+        """
+        Return what was found, for logs and the model file.
+
+        q : (M, n); rows : (M,) frames that were used; kept : (all frames, m) markers that fit
+        """
         misfit = np.where(kept[rows], self.misfit(q, rows), np.nan)
         seen = np.isfinite(self.frames.position).all(-1)
         rms = np.sqrt(np.nanmean(misfit ** 2, axis=0)) * self.noise[0]

@@ -7,21 +7,24 @@ the closed-loop slider-crank paper (coordinate partitioning), Garcia de Jalon an
 """
 
 from dataclasses import dataclass, replace
+from typing import Any, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from .live import LiveMechanism
 from .motion import MotionOptions, reconstruct, topics
 from .noise import noise_errors
-from .state import all_parameters, close, MechanismState, projected_rows
+from .state import all_parameters, close, MechanismState, Observation, projected_rows
 from .tuning import Trial
 from ..contract import Method
 from ...dynamics.continuation import random_walk
 from ...dynamics.force_elements import force_elements, ForceOptions
+from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.mechanism import Mechanism, mechanism_from_options, MechanismOptions
 from ...dynamics.regressor import BLOCK, RegressorBlock, RowGroup
 from ...errors import ConfigError
 from ...measurement.joints.kinematic_state import JointSpaceState, SignalOptions
+from ...measurement.recording import Recording
 from ...options import option
 
 
@@ -29,13 +32,15 @@ from ...options import option
 class PriorOptions:
     """What is measured, and what is known before."""
 
-    actuated: tuple[str, ...] = option((), 'joints with a measured torque or force; empty: the independent')
+    actuated: tuple[str, ...] = option(
+        (), 'joints with a measured torque or force; empty: the independent')
     known: tuple[str, ...] = option(
         (), 'parameters that are known or zero by symmetry: "NAME VALUE" or "NAME" for zero')
 
 
 @dataclass(frozen=True)
-class Options(MechanismOptions, SignalOptions, ForceOptions, PriorOptions, MotionOptions):
+class ClosedLoopOptions(MechanismOptions, SignalOptions, ForceOptions, PriorOptions,
+                        MotionOptions):
     """All options of the method; the recorder and nodes declare them as parameters."""
 
 
@@ -43,10 +48,10 @@ class ClosedLoop(Method):
     """Torques of a mechanism with loops, projected onto its independent coordinates."""
 
     name = 'closed_loop'
-    Options = Options
+    Options = ClosedLoopOptions
     predicts_live = True
 
-    def build(self, urdf, options, gravity_base):
+    def build(self, urdf: str, options: ClosedLoopOptions, gravity_base: np.ndarray) -> Mechanism:
         """Return the Mechanism of a URDF text under gravity (3,) in the base frame [m/s^2]."""
         mechanism = mechanism_from_options(urdf, options, gravity_base)
         names = mechanism.joint_names
@@ -58,16 +63,17 @@ class ClosedLoop(Method):
                             actuated=actuated)
         return replace(mechanism, known=_known(options.known, all_parameters(mechanism)))
 
-    def parameters(self, robot, options):
+    def parameters(self, robot: Mechanism, options: ClosedLoopOptions) -> tuple[Parameter, ...]:
         """Return the Parameters of all columns that are not known: bodies, then force elements."""
         return tuple(p for p in all_parameters(robot) if p.name not in robot.known)
 
-    def observe(self, recording, robot, options):
+    def observe(self, recording: Recording, robot: Mechanism,
+                options: ClosedLoopOptions) -> Observation:
         """
         Return the Observation of the independent coordinates and motor torques of a Recording.
 
-        With ``cutoff`` 0 the cutoff is that of the smallest torque error; a torque on another topic
-        than the motion gets its clock offset.  Both are reported in the summary.
+        With ``cutoff`` 0 the cutoff is that of the smallest torque error; a torque on another
+        topic than the motion gets its clock offset.  Both are reported in the summary.
         """
         recording, notes = reconstruct(recording, robot, options)
         motion, effort = topics(options)
@@ -90,7 +96,8 @@ class ClosedLoop(Method):
                        closures=[c.text for c in robot.closures], **notes)
         return replace(observation, summary=summary)
 
-    def regress(self, state, robot, parameters):
+    def regress(self, state: MechanismState, robot: Mechanism,
+                parameters: Sequence[Parameter]) -> Iterator[RegressorBlock]:
         """Yield the RegressorBlocks of a MechanismState; columns as ``parameters``."""
         forces, chosen, fixed, values = _columns(robot, parameters)
         for low in range(0, len(state.t), BLOCK):
@@ -106,7 +113,8 @@ class ClosedLoop(Method):
                                        known))
             yield RegressorBlock(part.t, state.segment, tuple(groups))
 
-    def noise(self, observation, robot, parameters, values):
+    def noise(self, observation: Observation, robot: Mechanism, parameters: Sequence[Parameter],
+              values: np.ndarray) -> Iterator[tuple[RegressorBlock, dict[str, np.ndarray], float]]:
         """Yield (RegressorBlock, group -> errors (B, R), times) by noise of the motion."""
         for state, errors, times in noise_errors(observation, robot, parameters, values):
             low = 0
@@ -115,7 +123,8 @@ class ClosedLoop(Method):
                 yield block, dict(zip(robot.coordinates, part)), times
                 low += len(block.t)
 
-    def random_state(self, robot, samples, rng):
+    def random_state(self, robot: Mechanism, samples: int,
+                     rng: np.random.Generator) -> MechanismState:
         """Return a MechanismState of random closed configurations and rates."""
         q = random_walk(robot, samples, rng)
         size = (samples, len(robot))
@@ -131,21 +140,23 @@ class ClosedLoop(Method):
         state = JointSpaceState(np.arange(len(q), dtype=float), 0, q, v, a, none, none)
         return close(robot, state)
 
-    def validity_range(self, state, robot):
+    def validity_range(self, state: MechanismState,
+                       robot: Mechanism) -> dict[str, dict[str, np.ndarray]]:
         """Return joint -> {q, v, a: (N,)} of the independent joints: where a model holds."""
-        return {robot.joint_names[j]: {name: getattr(state, name)[:, j] for name in ('q', 'v', 'a')}
-                for j in robot.independent}
+        return {robot.joint_names[j]: {name: getattr(state, name)[:, j]
+                                       for name in ('q', 'v', 'a')} for j in robot.independent}
 
-    def live(self, robot, options, lag, found):
+    def live(self, robot: Mechanism, options: ClosedLoopOptions, lag: float,
+             metadata: Mapping[str, Any]) -> LiveMechanism:
         """Return the LiveMechanism: what comes in while it runs; see methods/contract.py."""
-        return LiveMechanism(robot, options, lag, found)
+        return LiveMechanism(robot, options, lag, metadata)
 
 
 def _columns(robot, parameters):
     """
     Return the force elements of ``parameters`` and of known ones, and where columns are.
 
-    A Parameter may have another shape constant than the mechanism's own: it is what counts.
+    A Parameter may have another nonlinear parameter than the mechanism's own: it is what counts.
     chosen, fixed : columns of the parameters and of the known ones; values : of the latter
     """
     bodies = [p.name for p in all_parameters(robot) if not p.law]

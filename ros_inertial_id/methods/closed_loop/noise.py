@@ -6,11 +6,14 @@ into torque by the slopes of the misfit ``rows pi - R' tau`` with z, zdot and zd
 """
 
 from dataclasses import replace
+from typing import Iterator, Sequence
 
 import numpy as np
 
-from .state import all_parameters, projected_rows
+from .state import all_parameters, MechanismState, Observation, projected_rows
 from ...dynamics.continuation import newton
+from ...dynamics.inertial_parameters import Parameter
+from ...dynamics.mechanism import Mechanism
 from ...measurement import signals
 
 DRAWS = 64       # the variance of an error is known to a fifth
@@ -18,11 +21,13 @@ LOOKED = 16384   # samples looked at; more only repeat it
 STEPS = 1e-6, 1e-4, 1e-2  # of z [rad, m], zdot, zddot for differences
 
 
-def noise_errors(observation, robot, parameters, values):
+def noise_errors(observation: Observation, robot: Mechanism, parameters: Sequence[Parameter],
+                 values: np.ndarray) -> Iterator[tuple[MechanismState, np.ndarray, float]]:
     """
     Yield (MechanismState, errors (k, N, DRAWS) [N m, N], times it counts) of an Observation.
 
     values : (p,) of ``parameters``.  Nothing is yielded where velocities are measured.
+    observation : of ``robot``, a Mechanism; parameters : of the columns
     """
     joints = observation.joints
     if joints.measured_velocity or len(joints.kernel) < 3:
@@ -49,8 +54,8 @@ def _deviation(joints):
         for start, size in joints.clock.segments:
             size = min(size, LOOKED)
             x = np.interp(start + np.arange(size) * period, *joints.position[joint])[:, None]
-            rest = (x - signals.smooth(x, kernel))[half:size - half]
-            square, count = square + float((rest ** 2).sum()), count + len(rest)
+            residual = (x - signals.smooth(x, kernel))[half:size - half]
+            square, count = square + float((residual ** 2).sum()), count + len(residual)
         out.append(np.sqrt(square / max(count, 1) / kept))
     return np.array(out)
 

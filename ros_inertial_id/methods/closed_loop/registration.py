@@ -7,6 +7,7 @@ of all frames at once to those of their configurations (iterative closest points
 axes, at the distance at which the noise of its orientation is that of its position.
 """
 
+from typing import Any
 import warnings
 
 import numpy as np
@@ -14,6 +15,7 @@ from scipy.spatial.transform import Rotation
 
 from ...dynamics.body_motion import body_motions, frame_of
 from ...dynamics.continuation import random_walk
+from ...dynamics.mechanism import Mechanism
 
 LIBRARY = 400  # random configurations per independent coordinate
 STARTS = 64    # random rotations: the nearest is about half a radian from the truth
@@ -22,15 +24,16 @@ BEST = 6       # poses returned
 TURNED = 0.2   # [rad] poses closer together are one
 
 
-def registered(robot, frames, lever):
+def registered(robot: Mechanism, frames: Any, arm: float) -> list[tuple[np.ndarray, np.ndarray]]:
     """
     Return the BEST poses [(rotation (3, 3), translation (3,))] that put Frames on a Mechanism.
 
-    frames : as the camera sees them; lever : [m] of a tag's axis points
+    frames : as the camera sees them; arm : [m] of a tag's axis points
+    robot : Mechanism that was seen
     """
     rng = np.random.default_rng(0)
     configurations = random_walk(robot, LIBRARY * len(robot), rng, steps=20)
-    targets, seen = _library(robot, configurations, frames, lever), _points(frames, lever)
+    targets, seen = _library(robot, configurations, frames, arm), _points(frames, arm)
     weight = np.isfinite(seen).all(-1)
     whole = weight.sum(1) >= np.median(weight.sum(1))  # frames that show as much as most
     seen, weight = np.nan_to_num(seen[whole]), weight[whole].astype(float)
@@ -38,7 +41,7 @@ def registered(robot, frames, lever):
     for turn in Rotation.random(STARTS, random_state=0).as_matrix():
         results.append(_closest(turn, seen, weight, targets))
     results.sort(key=lambda result: result[0])
-    kept = []
+    kept: list[tuple[np.ndarray, np.ndarray]] = []
     for _, R, p in results:
         apart = [Rotation.from_matrix(R @ other.T).magnitude() for other, _ in kept]
         if min(apart, default=np.inf) > TURNED:
@@ -73,20 +76,20 @@ def _aligned(seen, weight, target):
     return R, b - R @ a
 
 
-def _library(robot, q, frames, lever):
+def _library(robot, q, frames, arm):
     """Return the points (C, m', 3) that Frames would show at the configurations q (C, n)."""
     motions, out = body_motions(robot.robot, q), []
     for name, tag in zip(frames.links, frames.tags):
         link = frame_of(robot.robot, name)
         at = motions[link.body + 1].at(link)
-        out += [at.p.T] + [at.p.T + lever * at.R[:, k].T for k in range(3) if tag]
+        out += [at.p.T] + [at.p.T + arm * at.R[:, k].T for k in range(3) if tag]
     return np.stack(np.broadcast_arrays(*out), axis=1)
 
 
-def _points(frames, lever):
+def _points(frames, arm):
     """Return the points (M, m', 3) that Frames show, NaN where they do not."""
     out = []
     for k, tag in enumerate(frames.tags):
         at = frames.position[:, k]
-        out += [at] + [at + lever * frames.rotation[:, k, :, i] for i in range(3) if tag]
+        out += [at] + [at + arm * frames.rotation[:, k, :, i] for i in range(3) if tag]
     return np.stack(out, axis=1)

@@ -1,5 +1,5 @@
 """
-What a closed loop's signals need that only its equations can tell: cutoff and torque clock.
+What a closed loop's signals need from its equations: cutoff and torque clock.
 
 The cutoff is raised until the error between measured and predicted torque grows (closed-loop
 paper, Sec. 3.2): too low and the motion is cut, too high and noise enters the acceleration.  The
@@ -39,7 +39,7 @@ class Trial:
         self._scales = np.array([p.scale for p in all_parameters(robot)])
         self.shift = 0.0  # [s] that torques are stamped late
 
-    def at(self, cutoff):
+    def at(self, cutoff: float) -> Observation:
         """Return the Observation filtered with ``cutoff`` [Hz], torques shifted."""
         joints = observe_joints(
             self._recording, self._robot.coordinates,
@@ -50,7 +50,7 @@ class Trial:
             joints = replace(joints, effort=effort)
         return Observation(self._robot, joints, self._continuation, joints.summary)
 
-    def choose_cutoff(self):
+    def choose_cutoff(self) -> tuple[float, list[tuple[float, float]]]:
         """
         Return (cutoff [Hz], curve [(cutoff, error rms relative to the torque's)]).
 
@@ -74,11 +74,12 @@ class Trial:
                                  found=f'{longest:.3f} s', do='record longer, or give cutoff:')
         return WIDER * _before_growth(curve, len(y)), curve
 
-    def torque_offset(self, cutoff, limit, topic):
+    def torque_offset(self, cutoff: float, limit: float, topic: str) -> tuple[float, float]:
         """
         Return (offset [s] that the torque is stamped late, error ratio without and with it).
 
         limit : the largest offset believed [s]; topic : of the torque, for the message
+        cutoff : of the motion [Hz]
         """
         observation = self.at(BROADER * cutoff)
         state = self._state(observation)
@@ -104,8 +105,8 @@ class Trial:
                                options={'xatol': 1e-6})
         return self.shift + float(best.x), float(np.sqrt(error(0.0) / max(best.fun, 1e-300)))
 
-    def check_torque_sign(self, observation):
-        """Raise RecordingError when the torques say that the mechanism has negative inertia."""
+    def check_torque_sign(self, observation: Observation) -> None:
+        """Raise RecordingError when the torques in an ``observation`` need negative inertia."""
         robot, state = self._robot, self._state(observation)
         free, known, values = split(robot)
         W, y = self._equations(state)
@@ -127,10 +128,10 @@ class Trial:
                        'the axis of the joint')
 
     def _state(self, observation):
-        """Return one MechanismState: the liveliest stretch of SAMPLES, without its ends."""
+        """Return one MechanismState: the stretch with most motion of SAMPLES, without its ends."""
         joints = observation.joints
         clock = joints.clock
-        start, count = _liveliest(joints)
+        start, count = _longest_way(joints)
         if count <= len(joints.kernel) + 3:  # the filter is longer than the stretch
             raise RecordingError('the recording is too short to filter',
                                  found=f'{count * clock.period:.3f} s',
@@ -154,7 +155,7 @@ class Trial:
         return tau.T.ravel()
 
 
-def _liveliest(joints):
+def _longest_way(joints):
     """Return (start [s], samples) of the stretch of at most SAMPLES with the longest way."""
     best, longest = None, -1.0
     for start, count in joints.clock.segments:
@@ -177,8 +178,8 @@ def _range(W):
 
 def _left(Q, y):
     """Return the share (0 to 1) of the norm of y that is outside the range of Q."""
-    rest = y - Q @ (Q.T @ y)
-    return float(np.linalg.norm(rest) / max(np.linalg.norm(y), 1e-300))
+    residual = y - Q @ (Q.T @ y)
+    return float(np.linalg.norm(residual) / max(np.linalg.norm(y), 1e-300))
 
 
 def _before_growth(curve, rows):

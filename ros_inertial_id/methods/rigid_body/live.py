@@ -2,9 +2,12 @@
 A payload behind a wrist sensor while the arm moves: joint states and wrench at a fixed lag.
 """
 
+from typing import Any, Mapping
+
 import numpy as np
 
 from .wrench_observation import state_of_frame
+from ..bodies.body_rig import BodyRig
 from ...dynamics.body_motion import frame_of
 from ...errors import ConfigError
 from ...measurement.bodies.sources import BodiesState
@@ -15,27 +18,29 @@ from ...measurement.live import listen_to_joints, LiveMotion
 class LiveWrench(LiveMotion):
     """The motion of the payload and the wrench on it; contract in methods/__init__.py."""
 
-    def __init__(self, robot, options, lag, found):
+    def __init__(self, robot: BodyRig, options: Any, lag: float,
+                 metadata: Mapping[str, Any]):
         if robot.arm is None:
             raise ConfigError('nothing to predict live', found='bodies measured on their own',
                               expected='a payload on an arm with joint states')
         super().__init__(options.cutoff, options.velocity == 'measured', lag, np.eye(6))
-        topic, = found['wrench_topics']
+        topic, = metadata['wrench_topics']
         self._arm = robot.arm
-        self._frame = robot.frame or frame_of(robot.arm, found['sources'][topic]['frame_id'])
-        self._sign = 1.0 if found['wrench_of'] == 'on_body' else -1.0
+        self._frame = robot.frame or frame_of(robot.arm, metadata['sources'][topic]['frame_id'])
+        self._sign = 1.0 if metadata['wrench_of'] == 'on_body' else -1.0
         self._gravity = np.asarray(robot.gravity_base)
-        if 'gravity' in found:
-            self._gravity = np.linalg.norm(self._gravity) * np.array(found['gravity']['direction'])
-        listen_to_joints(self, options.joint_states_topic or found['topic'],
+        if 'gravity' in metadata:
+            direction = np.array(metadata['gravity']['direction'])
+            self._gravity = np.linalg.norm(self._gravity) * direction
+        listen_to_joints(self, options.joint_states_topic or metadata['topic'],
                          robot.arm.joint_names, DriveOptions())
-        self.listen(topic, self._feel)
+        self.listen(topic, self._load_wrench)
 
-    def _feel(self, channel):
+    def _load_wrench(self, channel):
         self.load(0, self.seconds(channel.stamp_ns),
                   np.hstack([channel.fields['force'], channel.fields['torque']]))
 
-    def take(self):
+    def take(self) -> tuple[np.ndarray, BodiesState] | None:
         """Return (stamps, BodiesState), or None."""
         taken = super().take()
         if taken is None:

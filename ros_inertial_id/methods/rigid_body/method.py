@@ -7,12 +7,13 @@ are quaternions throughout (Cheng, Bi, Yuan 2022; rows derived anew, Eq. 19 ther
 """
 
 from dataclasses import dataclass
+from typing import Any, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from .live import LiveWrench
 from .wrench_observation import observe_wrenches
-from ..bodies.body_rig import body_rig, payload_rig
+from ..bodies.body_rig import body_rig, BodyRig, payload_rig
 from ..bodies.link_tree import random_bodies
 from ..contract import Method
 from ...dynamics.composite import AXES, composite_rows, own_rows, ROW_UNITS
@@ -20,7 +21,8 @@ from ...dynamics.inertial_parameters import Parameter, SCALES, SYMBOLS, UNITS
 from ...dynamics.regressor import BLOCK, RegressorBlock, RowGroup
 from ...dynamics.robot_model import RobotOptions
 from ...errors import ConfigError
-from ...measurement.bodies.sources import BodiesState
+from ...measurement.bodies.sources import BodiesObservation, BodiesState
+from ...measurement.recording import Recording
 from ...options import option
 
 BIAS_SCALE, BIAS_PRIOR_SD = (1.0,) * 3 + (0.1,) * 3, (200.0,) * 3 + (20.0,) * 3  # [N], [N m]
@@ -28,7 +30,7 @@ PRINCIPAL = ('mx', 'my', 'mz', 'Ixx', 'Iyy', 'Izz')
 
 
 @dataclass(frozen=True)
-class Options(RobotOptions):
+class RigidBodyOptions(RobotOptions):
     """All options of the method; the recorder and nodes declare them as parameters."""
 
     wrench_topic: str = option('', 'topic of the sensor; empty: the only one there is')
@@ -56,7 +58,7 @@ class Options(RobotOptions):
         0.1, 'between the stamps of poses and IMUs on one body; 0: they share a clock', unit='s',
         at_least=0.0)
     decimate: int = option(0, 'learn from every that many sample; 0: twenty per period of the '
-                           'cutoff, more carry no news', at_least=0)
+                           'cutoff, more add no information', at_least=0)
     estimator: str = option('weighted', 'estimator; there is no nominal body to lean on',
                             choices=('ordinary', 'weighted'))
 
@@ -65,21 +67,23 @@ class RigidBody(Method):
     """Wrenches on bodies whose motion is measured: six rows per group of bodies."""
 
     name = 'rigid_body'
-    Options = Options
+    Options = RigidBodyOptions
     predicts_live = True
 
-    def build(self, text, options, gravity_base):
+    def build(self, urdf: str, options: RigidBodyOptions,
+              gravity_base: np.ndarray) -> BodyRig:
         """Return the BodyRig of a URDF or YAML text under gravity (3,) [m/s^2]."""
-        if '<robot' in text:
-            rig = payload_rig(text, options, gravity_base)
+        if '<robot' in urdf:
+            rig = payload_rig(urdf, options, gravity_base)
         else:
-            rig = body_rig(text, gravity_base)
+            rig = body_rig(urdf, gravity_base)
         if options.unknowns == 'principal' and any(len(group) > 1 for group in rig.groups):
-            raise ConfigError('unknowns: principal', expected='a wrench on both sides of every body',
+            raise ConfigError('unknowns: principal',
+                              expected='a wrench on both sides of every body',
                               found='bodies joined without a sensor', do='use unknowns: ten')
         return rig
 
-    def parameters(self, robot, options):
+    def parameters(self, robot: BodyRig, options: RigidBodyOptions) -> tuple[Parameter, ...]:
         """Return the Parameters of all columns: those of every body, then six per sensor."""
         out = []
         m, r = options.mass, options.size
@@ -96,15 +100,17 @@ class RigidBody(Method):
             for k, wrench in enumerate(robot.wrenches):
                 out += [Parameter(f'bias_{axis}{k + 1}', unit, scale, 0.0, prior_sd,
                                   wrench.topic or 'sensor', 'sensor_bias')
-                        for axis, unit, scale, prior_sd in zip(AXES, ROW_UNITS, BIAS_SCALE,
-                                                             BIAS_PRIOR_SD)]
+                        for axis, unit, scale, prior_sd in
+                        zip(AXES, ROW_UNITS, BIAS_SCALE, BIAS_PRIOR_SD)]
         return tuple(out)
 
-    def observe(self, recording, robot, options):
+    def observe(self, recording: Recording, robot: BodyRig,
+                options: RigidBodyOptions) -> BodiesObservation:
         """Return the BodiesObservation of the bodies and wrenches in a Recording."""
         return observe_wrenches(recording, robot, options)
 
-    def regress(self, state, robot, parameters):
+    def regress(self, state: BodiesState, robot: BodyRig,
+                parameters: Sequence[Parameter]) -> Iterator[RegressorBlock]:
         """Yield the RegressorBlocks of a BodiesState; columns as ``parameters``."""
         bodies = len([p for p in parameters if p.law != 'sensor_bias']) // len(robot.link_names)
         biased = any(p.law == 'sensor_bias' for p in parameters)
@@ -116,20 +122,22 @@ class RigidBody(Method):
                 groups += _group_rows(piece, robot, group, bodies, biased)
             yield RegressorBlock(piece.t, state.segment, tuple(groups))
 
-    def random_state(self, robot, samples, rng):
+    def random_state(self, robot: BodyRig, samples: int, rng: np.random.Generator) -> BodiesState:
         """Return a BodiesState of random motion: what the structure alone can show."""
         bodies = random_bodies(robot.joints, samples, rng, robot.gravity_base)
         none = np.zeros((samples, 6 * len(robot.wrenches)))
         return BodiesState(np.arange(samples, dtype=float), 0, bodies, none, none)
 
-    def validity_range(self, state, robot):
+    def validity_range(self, state: BodiesState,
+                       robot: BodyRig) -> dict[str, dict[str, np.ndarray]]:
         """Return body -> {omega, alpha, acc: (N,)}: largest component at every instant."""
         return {name: {q: np.abs(getattr(body, q)).max(1) for q in ('omega', 'alpha', 'acc')}
                 for name, body in zip(robot.link_names, state.bodies)}
 
-    def live(self, robot, options, lag, found):
+    def live(self, robot: BodyRig, options: RigidBodyOptions, lag: float,
+             metadata: Mapping[str, Any]) -> LiveWrench:
         """Return the LiveWrench of a payload while it moves; see methods/contract.py."""
-        return LiveWrench(robot, options, lag, found)
+        return LiveWrench(robot, options, lag, metadata)
 
 
 def _group_rows(state, robot, group, per_body, biased):

@@ -7,6 +7,7 @@ nothing but ratios (every term could be doubled); the added mass sets the scale.
 """
 
 from dataclasses import replace
+from typing import Iterator
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -14,21 +15,24 @@ from scipy.spatial.transform import Rotation
 from ...dynamics.composite import AXES, composite_rows, ROW_UNITS
 from ...dynamics.inertial_parameters import inertia_tensor, Parameter, SCALES, SYMBOLS, UNITS
 from ...dynamics.regressor import BLOCK, RegressorBlock, RowGroup
+from ...measurement.bodies.body_state import BodyState
+from ...measurement.bodies.sources import BodiesState
 
+Rest = tuple[np.ndarray, np.ndarray]  # position (3,) [m], rotation (3, 3) of the platform
 PAIRS = tuple((i, j) for i in range(6) for j in range(i, 6))
 K_SCALE = np.array([1e3] * 3 + [1e2] * 3)  # [N/m, N m/rad]: columns of one size
-K_SPREAD = 1e6
+K_PRIOR_SD = 1e6
 NAMES = ('x', 'y', 'z', 'rx', 'ry', 'rz')
 
 
-def calibration_parameters():
+def calibration_parameters() -> tuple[Parameter, ...]:
     """Return the 43 Parameters of an unknown platform on unknown springs."""
     out = [Parameter(s + '0', u, c, 0.0, 1e3, 'platform')
            for s, u, c in zip(SYMBOLS, UNITS, SCALES)]
     for i, j in PAIRS:
         unit = ('N/m', 'N', 'N m/rad')[(i >= 3) + (j >= 3)]
         out.append(Parameter(f'k_{NAMES[i]}_{NAMES[j]}', unit,
-                             float(np.sqrt(K_SCALE[i] * K_SCALE[j])), 0.0, K_SPREAD, 'springs',
+                             float(np.sqrt(K_SCALE[i] * K_SCALE[j])), 0.0, K_PRIOR_SD, 'springs',
                              'spring'))
     out += [Parameter(f'd_{n}', u, 1.0, 0.0, 1e4, 'springs', 'damping')
             for n, u in zip(NAMES, ('N s/m',) * 3 + ('N m s/rad',) * 3)]
@@ -37,15 +41,19 @@ def calibration_parameters():
     return tuple(out)
 
 
-def displacement(body, rest):
-    """Return x and dx (N, 6) of a BodyState from rest (position (3,), rotation (3, 3))."""
+def displacement(body: BodyState, rest: Rest) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Return displacement x [m, rad] and its rate dx (N, 6) of a BodyState ``body`` from a pose.
+
+    rest : (position (3,) [m], rotation (3, 3)) of the pose in the world
+    """
     R = body.rotation()
     turn = Rotation.from_matrix(R @ rest[1].T).as_rotvec()
     return (np.concatenate([body.position - rest[0], turn], axis=1),
             np.concatenate([body.velocity, np.einsum('nij,nj->ni', R, body.omega)], axis=1))
 
 
-def without_moment(rest, value):
+def without_moment(rest: Rest, value: np.ndarray) -> tuple[Rest, np.ndarray]:
     """
     Return (rest, value (43,)) turned to where the springs have no moment.
 
@@ -60,19 +68,23 @@ def without_moment(rest, value):
     return (rest[0], Rotation.from_rotvec(turn).as_matrix() @ rest[1]), value
 
 
-def stiffness_of(value):
-    """Return the stiffness (6, 6) in the numbers (43,), or in their errors."""
+def stiffness_of(value: np.ndarray) -> np.ndarray:
+    """Return the stiffness (6, 6) in the numbers ``value`` (43,), or in their errors."""
     K = np.zeros((6, 6))
     for k, (i, j) in enumerate(PAIRS):
         K[i, j] = K[j, i] = value[10 + k]
     return K
 
 
-def predicted_state(state, rest, value, added):
+def predicted_state(state: BodiesState, rest: Rest, value: np.ndarray,
+                    added: np.ndarray) -> BodiesState:
     """
     Return the BodiesState with the accelerations that parameters ``value`` (43,) predict.
 
     From displacements and velocities alone: [m, -[mc]x; [mc]x, I] [acc; alpha] = wrench - bias.
+
+    state : of the platform; rest : pose from which displacements count
+    added : (10,) parameters of what was added, in the platform's frame
     """
     body = state.bodies[0]
     x, dx = displacement(body, rest)
@@ -93,12 +105,14 @@ def predicted_state(state, rest, value, added):
     return replace(state, bodies=(quiet,))
 
 
-def calibration_blocks(state, rest, added):
+def calibration_blocks(state: BodiesState, rest: Rest,
+                       added: np.ndarray) -> Iterator[RegressorBlock]:
     """
     Yield RegressorBlocks of a BodiesState of the platform with a known mass on it.
 
     rest : (position (3,), rotation (3, 3)) from which displacements count
     added : (10,) parameters of what was added, in the platform's frame; zeros when empty
+    state : of the platform
     """
     for low in range(0, len(state.t), BLOCK):
         piece = state.rows(slice(low, low + BLOCK))

@@ -12,10 +12,12 @@ Frequency file: natural frequencies of a suspended platform with links held in p
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from .posture_file import platform_poses, posture_entries
+from .rig import PlatformRig
 from ..bodies.link_tree import vector
 from ...errors import ConfigError, RecordingError
 from ...measurement import signals
@@ -23,6 +25,7 @@ from ...measurement.bags.bag import read_bag
 from ...measurement.bodies.body_state import choose_pose_cutoff, on_clock
 from ...measurement.bodies.decay import decaying_modes
 from ...measurement.bodies.sources import channel_of
+from ...measurement.recording import Recording
 
 KEYS = ('links', 'frequencies', 'deviation', 'bag', 'topic', 'label', 'start', 'end')
 MODES = 6
@@ -49,8 +52,12 @@ class HeldFrequencies:
         return len(self.frequency)
 
 
-def read_frequencies(text, robot, folder):
-    """Return the HeldFrequencies of a PlatformRig in a YAML text; bags relative to ``folder``."""
+def read_frequencies(text: str, robot: PlatformRig, folder: Path) -> HeldFrequencies:
+    """
+    Return the HeldFrequencies of a PlatformRig in a YAML text; bags relative to ``folder``.
+
+    text : see the head of this module; robot : PlatformRig with the links
+    """
     poses, found = [], []
     for where, entry in posture_entries(text, KEYS):
         if ('bag' in entry) == ('frequencies' in entry):
@@ -70,8 +77,9 @@ def _given(entry, where):
                           found=repr(values))
     frequency = np.sort(vector(values, f'frequencies of {where}', count))
     standard_deviation = entry.get('deviation')
-    standard_deviation = (USUAL * frequency if standard_deviation is None else
-                 np.full(count, vector([standard_deviation], f'deviation of {where}', 1)[0]))
+    standard_deviation = (
+        USUAL * frequency if standard_deviation is None else
+        np.full(count, vector([standard_deviation], f'deviation of {where}', 1)[0]))
     if frequency[0] <= 0.0 or standard_deviation.min() <= 0.0:
         raise ConfigError(f'frequencies of {where}', expected='positive numbers')
     return frequency, standard_deviation
@@ -84,11 +92,13 @@ def _of_bag(entry, where, folder):
     return frequencies_of(recording, str(entry['topic']), str(entry.get('label', '')))
 
 
-def frequencies_of(recording, topic, label=''):
+def frequencies_of(recording: Recording, topic: str,
+                   label: str = '') -> tuple[np.ndarray, np.ndarray]:
     """
     Return (frequency (m,), deviation (m,)) [Hz] of the free decay in a Recording.
 
     topic : of an IMU, or of positions (label: of one of many, '' for all of them)
+    recording : of a free decay
     """
     channel = channel_of(recording, topic)
     values = _signals(channel, label)

@@ -1,13 +1,16 @@
 """
-Blows: stretches of a recording in which something touched the platform.
+Impacts: stretches of a recording in which something touched the platform.
 """
+
+from typing import Any
 
 import numpy as np
 
-from .rig import spring_wrench
+from .rig import PlatformRig, spring_wrench
 from ...dynamics.composite import composite_rows
 from ...measurement import signals
 from ...measurement.bodies.body_state import on_clock, smoothed_derivatives
+from ...measurement.bodies.sources import BodiesObservation
 
 STRUCK = 6.0  # times the usual residual: something touched the platform ...
 SEEN = 0.5  # of what the markers' noise makes in the rows: less is not believed
@@ -15,12 +18,14 @@ QUIET = 0.25  # share of the time that surely nothing touched it
 VISIBLE = 0.01  # ... if it is also that share of the springs' force: without noise nothing is
 
 
-def struck(observation, robot):
+def impacts_in(observation: BodiesObservation, robot: PlatformRig) -> list[list[float]]:
     """
     Return [[from, to], ...] [s] where no bodies on these springs could move like that.
 
     Whatever the links weigh, the rows of free bodies fit all of a recording alike, but for the
     noise of the markers; a stop, a hand or a slipping bolt leaves bursts of residual force.
+
+    observation : of the PlatformRig ``robot``
     """
     states = list(observation.states(training=True))
     if not np.isfinite(robot.stiffness).all() or not states:
@@ -34,9 +39,9 @@ def struck(observation, robot):
         wrench.append(force)
     A, y = np.concatenate(rows), np.concatenate(wrench)
     x, *_ = np.linalg.lstsq(A.reshape(-1, A.shape[2]), y.ravel(), rcond=1e-9)
-    rest = y - A @ x
+    residual = y - A @ x
     least = VISIBLE * y.std(0).max()
-    usual = np.quantile(_level(rest), QUIET, axis=0)
+    usual = np.quantile(_level(residual), QUIET, axis=0)
     if np.isfinite(robot.mass):  # a platform may lie on its stop all the time
         noise = acceleration_noise(observation) * (robot.mass + robot.platform[0])
         usual[:3] = np.minimum(usual[:3], noise)
@@ -45,7 +50,7 @@ def struck(observation, robot):
     out, first = [], 0
     for state in states:
         count = len(state.t)
-        level = _level(rest[first:first + count])
+        level = _level(residual[first:first + count])
         bad = ((level > STRUCK * usual) & (level > least)).any(1)
         edges = np.flatnonzero(np.diff(np.concatenate([[0], bad.astype(int), [0]])))
         out += [[round(float(state.t[a]), 3), round(float(state.t[b - 1]), 3)]
@@ -54,13 +59,16 @@ def struck(observation, robot):
     return out
 
 
-def acceleration_noise(observation):
+def acceleration_noise(observation: BodiesObservation) -> np.ndarray:
     """
     Return how the markers' noise shows in the platform's filtered acceleration (3,) [m/s^2].
 
     White noise has third differences of sqrt(20) times its size; those of a swing are far less.
+
+    observation : whose first body is the platform
     """
-    motion, square = observation.motion, []
+    motion: Any = observation.motion  # a PlatformMotion
+    square = []
     for start, count in observation.clock.segments:
         series = motion.series[0]
         t = start + np.arange(count) * motion.period

@@ -8,26 +8,28 @@ are the same rows, so any mixture of recordings is one identification.
 """
 
 from dataclasses import dataclass
+from typing import Iterator, Sequence
 
 import numpy as np
 
 from .calibration import calibration_blocks
 from .observation import observe_platform
-from .rig import check_calibrated, platform_rig, spring_wrench
+from .rig import check_calibrated, platform_rig, PlatformRig, spring_wrench
 from ..bodies.link_tree import random_bodies
 from ..contract import Method
 from ...dynamics.composite import AXES, composite_rows, ROW_UNITS
 from ...dynamics.inertial_parameters import Parameter, SCALES, SYMBOLS, UNITS
 from ...dynamics.regressor import BLOCK, RegressorBlock, RowGroup
 from ...dynamics.robot_model import RobotOptions
-from ...measurement.bodies.sources import BodiesState
+from ...measurement.bodies.sources import BodiesObservation, BodiesState
+from ...measurement.recording import Recording
 from ...options import option
 
 DAMPING_UNITS = ('N s/m',) * 3 + ('N m s/rad',) * 3
 
 
 @dataclass(frozen=True)
-class Options(RobotOptions):
+class SuspendedPlatformOptions(RobotOptions):
     """All options of the method; the recorder and nodes declare them as parameters."""
 
     damping: str = option('identified', 'damping of the springs beyond the given one: '
@@ -47,7 +49,7 @@ class Options(RobotOptions):
         0.1, 'between the stamps of markers and IMUs; 0: they share a clock', unit='s',
         at_least=0.0)
     decimate: int = option(0, 'learn from every that many sample; 0: twenty per period of the '
-                           'cutoff, more carry no news', at_least=0)
+                           'cutoff, more add no information', at_least=0)
     estimator: str = option('instrumental', 'estimator; there is no nominal body to lean on, and '
                             'accelerations are noisy, which shrinks what least squares finds',
                             choices=('ordinary', 'weighted', 'instrumental'))
@@ -57,20 +59,22 @@ class SuspendedPlatform(Method):
     """Free or forced motion of links on a sprung platform: six rows, no torques."""
 
     name = 'suspended_platform'
-    Options = Options
+    Options = SuspendedPlatformOptions
     is_calibrated = True
 
-    def build(self, text, options, gravity_base):
+    def build(self, urdf: str, options: SuspendedPlatformOptions,
+              gravity_base: np.ndarray) -> PlatformRig:
         """Return the PlatformRig of a YAML text under gravity (3,) in the world [m/s^2]."""
-        robot = platform_rig(text, gravity_base)
+        robot = platform_rig(urdf, gravity_base)
         check_calibrated(robot)
         return robot
 
-    def parameters(self, robot, options):
+    def parameters(self, robot: PlatformRig,
+                   options: SuspendedPlatformOptions) -> tuple[Parameter, ...]:
         """
         Return the Parameters of all columns: those of every link, then the damping.
 
-        With a known overall mass that of the first link is left out: it is the rest.
+        With a known overall mass that of the first link is left out: it follows from the others.
         """
         out = list(self.links(robot, options))
         if np.isfinite(robot.mass):
@@ -80,19 +84,22 @@ class SuspendedPlatform(Method):
                     for axis, unit in zip(AXES, DAMPING_UNITS)]
         return tuple(out)
 
-    def links(self, robot, options):
-        """Return the ten Parameters of every link, the one of a mass that is the rest too."""
+    def links(self, robot: PlatformRig,
+              options: SuspendedPlatformOptions) -> tuple[Parameter, ...]:
+        """Return the ten Parameters of every link, also a mass that follows from the others."""
         m, r = options.link_mass, options.size
         prior_sd = (m,) + (m * r,) * 3 + (m * r ** 2,) * 6
         return tuple(Parameter(f'{s}{k}', u, c, float(p), d, link)
                      for k, (link, nominal) in enumerate(zip(robot.link_names, robot.inertias))
                      for s, u, c, p, d in zip(SYMBOLS, UNITS, SCALES, nominal, prior_sd))
 
-    def observe(self, recording, robot, options):
+    def observe(self, recording: Recording, robot: PlatformRig,
+                options: SuspendedPlatformOptions) -> BodiesObservation:
         """Return the BodiesObservation of platform and links in a Recording."""
         return observe_platform(recording, robot, options)
 
-    def regress(self, state, robot, parameters):
+    def regress(self, state: BodiesState, robot: PlatformRig,
+                parameters: Sequence[Parameter]) -> Iterator[RegressorBlock]:
         """Yield the RegressorBlocks of a BodiesState; columns as ``parameters``."""
         damped = sum(p.law == 'damping' for p in parameters)
         bodies = len(parameters) - damped
@@ -113,31 +120,36 @@ class SuspendedPlatform(Method):
                 groups.append(RowGroup(f'platform {axis}', unit, columns, rows, y[:, i], y[:, i]))
             yield RegressorBlock(piece.t, state.segment, tuple(groups))
 
-    def total_mass(self, robot):
+    def total_mass(self, robot: PlatformRig) -> float | None:
         """Return the mass of all links [kg] where the rig's description has it."""
         return robot.mass if np.isfinite(robot.mass) else None
 
-    def calibrated(self, state, robot):
+    def calibrated(self, state: BodiesState, robot: PlatformRig) -> Iterator[RegressorBlock]:
         """Yield RegressorBlocks about the calibrated numbers of a PlatformRig."""
-        yield from calibration_blocks(state, (robot.rest_position, robot.rest_rotation), np.zeros(10))
+        rest = robot.rest_position, robot.rest_rotation
+        yield from calibration_blocks(state, rest, np.zeros(10))
 
-    def random_state(self, robot, samples, rng):
+    def random_state(self, robot: PlatformRig, samples: int,
+                     rng: np.random.Generator) -> BodiesState:
         """Return a BodiesState of random motion: what the structure alone can show."""
         bodies = random_bodies(robot.joints, samples, rng, robot.gravity_base)
         none = np.zeros((samples, 0))
         return BodiesState(np.arange(samples, dtype=float), 0, bodies, none, none)
 
-    def validity_range(self, state, robot):
+    def validity_range(self, state: BodiesState,
+                       robot: PlatformRig) -> dict[str, dict[str, np.ndarray]]:
         """Return body -> {omega, alpha, acc: (N,)}: largest component at every instant."""
         return {name: {q: np.abs(getattr(body, q)).max(1) for q in ('omega', 'alpha', 'acc')}
                 for name, body in zip(('platform', *robot.link_names), state.bodies)}
 
 
-def known_mass(W, mass):
+def known_mass(W: np.ndarray, mass: float) -> np.ndarray:
     """
     Return rows (6, 10 n, N) about the sum of the masses, in the place of the first one.
 
     m0 = M - m1 - ...: the column of every other mass becomes its difference to the first.
+
+    W : (6, 10 n, N) of n links; mass : of all of them [kg], nan: not known, W stays as it is
     """
     if not np.isfinite(mass):
         return W

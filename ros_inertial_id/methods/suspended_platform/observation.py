@@ -2,26 +2,33 @@
 Observation of a suspended platform: poses from markers, joints that are held or move.
 """
 
+from typing import Any
+
 import numpy as np
 
-from .impacts import struck
+from .impacts import impacts_in
 from .motion import HELD, PlatformMotion
+from .rig import PlatformRig
 from ...errors import RecordingError
 from ...measurement import signals
 from ...measurement.bodies.body_state import choose_pose_cutoff, on_clock
 from ...measurement.bodies.sources import (BodiesObservation, common_clock, gaps_between,
                                            read_pose, usable)
+from ...measurement.recording import Recording
 
 MOVING = 0.1  # [rad] rms: one that turns less than this, yet is not held, was meant to be
 TRIM = 2.0  # periods of the cutoff at the ends of a stretch, where the filter had to guess
 
 
-def observe_platform(recording, robot, options):
+def observe_platform(recording: Recording, robot: PlatformRig, options: Any) -> BodiesObservation:
     """
     Return the BodiesObservation of a PlatformRig in a Recording.
 
     Refuses a platform that does not swing and, with ``posture: held``, links that move.  Its
-    summary says which links were held, which markers were lost, and where something struck.
+    summary says which links were held, which markers were lost, and where something hit it.
+
+    recording : with the topics of the rig's sources; robot : PlatformRig
+    options : suspended_platform's Options
     """
     origin = recording.origin_ns()
     series = [read_pose(recording, source, origin) if source else None
@@ -51,7 +58,7 @@ def observe_platform(recording, robot, options):
     summary['decimate'] = decimate
     out = BodiesObservation(clock, kernel, motion, (), TRIM / cutoff, decimate, summary,
                             filtered=motion.filtered)
-    summary['struck'] = struck(out, robot)
+    summary['impacts'] = impacts_in(out, robot)
     return out
 
 

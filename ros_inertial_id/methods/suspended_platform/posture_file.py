@@ -9,10 +9,13 @@ Posture file: held postures of a rig and the moments of the whole in each, as YA
         shank: {angle: -0.5}               # of a revolute joint [rad]
 """
 
+from typing import Any, Mapping, Sequence
+
 import numpy as np
 from scipy.spatial.transform import Rotation
 
 from .held_postures import overall_moments, Postures
+from .rig import PlatformRig
 from ..bodies.body_rig import mapping, read_description
 from ..bodies.link_tree import rotation_of, vector
 from ...dynamics.inertial_parameters import inertia_tensor
@@ -22,7 +25,7 @@ KEYS = ('center', 'inertia', 'links')
 ORTHOGONAL = 0.01  # of printed rotations: four digits are far within
 
 
-def posture_entries(text, keys):
+def posture_entries(text: str, keys: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
     """Return [('posture 1', its mapping with none but ``keys``), ...] of a YAML text."""
     entries = read_description(text, ('postures',)).get('postures')
     if not isinstance(entries, list) or not entries:
@@ -35,8 +38,12 @@ def posture_entries(text, keys):
     return out
 
 
-def read_postures(text, robot):
-    """Return the Postures of a PlatformRig in a YAML text; ConfigError names what is wrong."""
+def read_postures(text: str, robot: PlatformRig) -> Postures:
+    """
+    Return the Postures of a PlatformRig in a YAML text; ConfigError names what is wrong.
+
+    text : see the head of this module; robot : PlatformRig, whose mass must be known
+    """
     entries = posture_entries(text, KEYS)
     if not np.isfinite(robot.mass):
         raise ConfigError('the description has no mass', expected='mass: of all links together, '
@@ -50,23 +57,34 @@ def read_postures(text, robot):
         inertias.append(inertia_tensor(np.concatenate([np.zeros(4), vector(
             entry.get('inertia'), f'inertia of {where}', 6)])))
     return Postures(np.array(rotations), np.array(positions),
-                    overall_moments(robot.mass, centers, np.array(inertias)))
+                    overall_moments(robot.mass, np.array(centers), np.array(inertias)))
 
 
-def joined(postures):
-    """Return several Postures as one."""
+def joined(postures: Sequence[Postures]) -> Postures:
+    """Return several Postures ``postures`` as one."""
     return Postures(*(np.concatenate([getattr(p, name) for p in postures])
                       for name in ('rotations', 'positions', 'moments')))
 
 
-def link_poses(robot, links, where):
-    """Return rotations (n, 3, 3), positions (n, 3) of the links in the first one's frame."""
+def link_poses(robot: PlatformRig, links: Mapping[str, Any],
+               where: str) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Return rotations (n, 3, 3), positions (n, 3) of the links in the first one's frame.
+
+    robot : PlatformRig; links : {name: how it is turned in its parent}, as in the file
+    where : name of the posture, for what ConfigError says
+    """
     rotations, positions = platform_poses(robot, links, where)
     return rotations[0].T @ rotations, (positions - positions[0]) @ rotations[0]
 
 
-def platform_poses(robot, links, where):
-    """Return rotations (n, 3, 3), positions (n, 3) of the links in the platform's frame."""
+def platform_poses(robot: PlatformRig, links: Mapping[str, Any],
+                   where: str) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Return rotations (n, 3, 3), positions (n, 3) of the links in the platform's frame.
+
+    robot, links, where : as for ``link_poses``
+    """
     for name in links:
         if name not in robot.link_names:
             raise ConfigError(f'unknown link in {where}', found=name, exists=robot.link_names)
@@ -80,8 +98,12 @@ def platform_poses(robot, links, where):
     return np.array(rotations), np.array(positions)
 
 
-def relative_turns(robot, postures):
-    """Return per posture {link: its entry} of the links that can turn, as the file has them."""
+def relative_turns(robot: PlatformRig, postures: Postures) -> list[dict[str, dict[str, Any]]]:
+    """
+    Return per posture {link: its entry} of the links that can turn, as the file has them.
+
+    robot : PlatformRig to whose links the ``postures`` belong
+    """
     out = []
     for rotations in postures.rotations:
         turns = {}

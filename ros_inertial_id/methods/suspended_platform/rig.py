@@ -6,19 +6,21 @@ Read from a YAML text; urdf/two_link_platform.yaml shows every key.
 
 from dataclasses import dataclass, replace
 import hashlib
+from typing import Any
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
 from ..bodies.body_rig import mapping, read_description, read_source
-from ..bodies.link_tree import free_joint, read_inertial, read_joint, rotation_of, vector
+from ..bodies.link_tree import free_joint, Joint, read_inertial, read_joint, rotation_of, vector
 from ...dynamics.robot_model import world_alone
 from ...errors import ConfigError
+from ...measurement.bodies.body_state import BodyState
 
 UNKNOWN = object()  # what step zero has yet to find
 KEYS = ('name', 'platform', 'links', 'mass')
 CALIBRATED = 43  # numbers that step zero finds ...
-SEAT = 6  # ... and how an IMU on the platform is turned [rad] and shifted [m] along its axes
+EXTRINSICS = 6  # ... and how an IMU on the platform is turned [rad] and shifted [m] along its axes
 
 
 @dataclass(frozen=True)
@@ -39,9 +41,9 @@ class PlatformRig:
 
     name: str
     urdf: str
-    link_names: tuple
-    sources: tuple
-    joints: tuple
+    link_names: tuple[str, ...]
+    sources: tuple[Any, ...]
+    joints: tuple[Joint, ...]
     stiffness: np.ndarray
     damping: np.ndarray
     preload: np.ndarray
@@ -51,22 +53,26 @@ class PlatformRig:
     mass: float
     gravity_base: np.ndarray
     inertias: np.ndarray
-    covariance: np.ndarray = None
+    covariance: np.ndarray | None = None
     base_link: str = 'world'
-    joint_names: tuple = ()
+    joint_names: tuple[str, ...] = ()
 
     @property
-    def pin_model(self):
+    def pin_model(self) -> Any:
         """Return an empty pinocchio model: the world is the only frame."""
         return world_alone()
 
-    def kinematics_sha256(self):
+    def kinematics_sha256(self) -> str:
         """Return a hash of the links' names and joints."""
         return hashlib.sha256(repr((self.link_names, self.joints)).encode()).hexdigest()
 
 
-def platform_rig(text, gravity_base):
-    """Return the PlatformRig of a YAML text; ConfigError names what is wrong in it."""
+def platform_rig(text: str, gravity_base: np.ndarray) -> PlatformRig:
+    """
+    Return the PlatformRig of a YAML text; ConfigError names what is wrong in it.
+
+    text : of the description; gravity_base : (3,) in the world [m/s^2]
+    """
     data = read_description(text, KEYS)
     entry = mapping(data.get('platform'), 'platform')
     covariance, source = _covariance(entry.get('covariance')), _pose_source('platform', entry)
@@ -106,8 +112,8 @@ def _pose_source(name, entry):
     return source
 
 
-def check_calibrated(robot):
-    """Raise ConfigError when a PlatformRig lacks what only calibration can give, or links."""
+def check_calibrated(robot: PlatformRig) -> None:
+    """Raise ConfigError when a ``robot`` lacks what only calibration can give, or links."""
     if not np.isfinite(robot.stiffness).all() or not np.isfinite(robot.platform).all():
         raise ConfigError('the springs or the platform are not known', expected='stiffness: and '
                           'inertial: in the description',
@@ -116,11 +122,13 @@ def check_calibrated(robot):
         raise ConfigError('links', expected='at least one link on the platform', found='none')
 
 
-def spring_wrench(robot, platform):
+def spring_wrench(robot: PlatformRig, platform: BodyState) -> tuple[np.ndarray, np.ndarray]:
     """
     Return the springs' wrench (N, 6) about the platform's origin, and the rates dx (N, 6).
 
     World axes; the given damping is in the wrench.
+
+    robot : PlatformRig with the springs; platform : its motion
     """
     R = platform.rotation()
     turn = Rotation.from_matrix(R @ robot.rest_rotation.T).as_rotvec()
@@ -140,7 +148,7 @@ def _covariance(rows):
             out[k, :k + 1] = out[:k + 1, k] = row
     except (TypeError, ValueError):
         out = np.zeros((0, 0))
-    good = (CALIBRATED, CALIBRATED + SEAT)
+    good = (CALIBRATED, CALIBRATED + EXTRINSICS)
     if len(out) not in good or not np.isfinite(out).all() or np.diag(out).min() < 0.0:
         raise ConfigError('covariance of the platform', do='calibrate it anew, or leave it out',
                           expected=f'the {CALIBRATED} lines that a calibration writes, or '
@@ -148,8 +156,13 @@ def _covariance(rows):
     return out
 
 
-def matrix(value, what, symmetric=False):
-    """Return a matrix (6, 6) from six diagonal numbers or six rows; UNKNOWN becomes NaN."""
+def matrix(value: Any, what: str, symmetric: bool = False) -> np.ndarray:
+    """
+    Return a matrix (6, 6) from six diagonal numbers or six rows; UNKNOWN becomes NaN.
+
+    value : as read from YAML; what : it is, for the message of ConfigError
+    symmetric : whether it has to be
+    """
     if value is UNKNOWN:
         return np.full((6, 6), np.nan)
     try:

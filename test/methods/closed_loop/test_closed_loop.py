@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.signal import butter, sosfiltfilt
 import slider_crank_lagrangian as oracle
+from slider_crank_runs import OPTIONS, recording, slider_crank, URDF, values
 
 from ros_inertial_id.errors import ConfigError, RecordingError
 from ros_inertial_id.estimation.base_parameters import find_base_parameters
@@ -17,29 +18,6 @@ from ros_inertial_id.methods import METHODS
 from ros_inertial_id.methods.closed_loop.state import projected_rows
 
 closed_loop = METHODS['closed_loop']
-
-OPTIONS = options_class('closed_loop')(
-    closures=oracle.CLOSURES, independent=('crank',), start=oracle.START, estimator='ordinary')
-URDF = mujoco_mechanism.description('slider_crank')
-
-
-def recording(motion=oracle.lively, *, duration=2.0, seed=None, extra=None, sign=1.0):
-    """Return a Recording of crank angle and torque with the paper's noise (none without seed)."""
-    t = np.arange(0.0, duration, 1e-3)
-    z, rate, second = motion(t)
-    tau = oracle.torque(z, rate, second) + (extra(z, rate) if extra else 0.0)
-    if seed is not None:
-        rng = np.random.default_rng(seed)
-        z, tau = z + 1e-3 * rng.standard_normal(t.size), tau + 1e-2 * rng.standard_normal(t.size)
-    return oracle.encoder_recording(t, z, sign * tau, URDF)
-
-
-def slider_crank(recordings, **changes):
-    return identify(recordings, replace(OPTIONS, **changes), method='closed_loop').model
-
-
-def values(model, field='value'):
-    return {entry['name']: entry[field] for entry in model.base}
 
 
 def test_recovers_base_parameters_of_exact_data():
@@ -56,9 +34,9 @@ def test_errors_are_below_the_papers_and_intervals_cover():
     for seed in range(12):
         # 10 Hz is what the data of the first run choose (test below); the paper's passband.
         model = slider_crank([recording(seed=seed)], cutoff=10.0)
-        found, standard_deviation = values(model), values(model, 'standard_error')
+        found, error = values(model), values(model, 'standard_error')
         errors.append([100 * abs(found[n] / oracle.BASE[n] - 1) for n in oracle.FOUR])
-        hits += sum(abs(found[n] - oracle.BASE[n]) < 1.96 * standard_deviation[n] for n in oracle.FOUR)
+        hits += sum(abs(found[n] - oracle.BASE[n]) < 1.96 * error[n] for n in oracle.FOUR)
     assert (np.median(errors, axis=0) < oracle.PAPER_ERRORS).all()
     # 48 intervals of 95 %, four by four correlated: below 80 % has a chance of about 1e-2.
     assert hits >= 0.8 * 48

@@ -89,7 +89,8 @@ def test_pose_from_anywhere_serves_as_well_as_the_known_one(rig_recording, from_
     notes = model.preprocessing[0]
     error, standard_deviation = pose_error(notes['camera'], CAMERA), notes['camera_standard_error']
     assert (np.abs(error) < 4.0 * np.array(standard_deviation)).all()
-    assert (np.array(standard_deviation) < 5e-5).all()  # 0.1 mm, 4000 frames, half a metre of mechanism
+    # 0.1 mm, 4000 frames, half a metre of mechanism.
+    assert (np.array(standard_deviation) < 5e-5).all()
     assert notes['camera_not_determined'] == []
     # Same noise, same motion: what the pose adds is a fraction of a standard error.
     apart = (four(model, 'value') - four(known, 'value')) / four(known, 'standard_error')
@@ -126,7 +127,7 @@ def test_markers_in_one_plane_fit_a_mirrored_camera_too(short, mechanism):
 def test_a_turn_that_one_marker_does_not_show_gets_no_number(short, mechanism):
     """A marker on the crank alone: turn the camera about its axis and the crank turns along."""
     alone = replace(FIND, markers=MARKERS[:1])
-    with pytest.raises(RecordingError, match='do not tell where the camera stands.*a turn about'):
+    with pytest.raises(RecordingError, match='do not determine the pose of the.*a turn about'):
         reconstruct(short, mechanism, alone)
     given = np.array(CAMERA) + (0.0, 0.004, 0.0, 0.0, 0.0, 0.0)
     _, notes = reconstruct(short, mechanism, replace(alone, camera=tuple(given)))

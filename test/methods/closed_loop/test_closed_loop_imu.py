@@ -1,9 +1,9 @@
-"""What an IMU on a closed mechanism feels, against pinocchio's rigid body kinematics."""
+"""What an IMU on a closed mechanism measures, against pinocchio's rigid body kinematics."""
 
+from machines import machine
 import numpy as np
 import pinocchio as pin
 import pytest
-from test_closure import machine
 
 from ros_inertial_id.methods import METHODS
 from ros_inertial_id.methods.closed_loop.imu import imu_links, ImuMeasurementModel, on_clock
@@ -13,7 +13,7 @@ closed_loop = METHODS['closed_loop']
 LINKS = {'slider_crank': 'rod_imu', 'parallelogram_arm': 'forearm_link'}
 
 
-def felt(mechanism, link, q, v, a):
+def readings(mechanism, link, q, v, a):
     """Return angular velocity and specific force (6,) of a link by pinocchio."""
     model = mechanism.robot.pin_model
     data = model.createData()
@@ -28,19 +28,20 @@ def felt(mechanism, link, q, v, a):
 
 
 @pytest.mark.parametrize('name', LINKS)
-def test_imu_feels_what_pinocchio_says_and_changes_as_its_slopes_say(name):
+def test_imu_measures_what_pinocchio_says_and_changes_as_its_slopes_say(name):
     mechanism, link = machine(name), LINKS[name]
     rng, count = np.random.default_rng(0), len(mechanism)
     state = closed_loop.random_state(mechanism, 20, rng)
     index = list(mechanism.independent)
     motion = np.hstack([x[:, index] for x in (state.q, state.v, state.a)])
-    feel = ImuMeasurementModel(mechanism, [frame for _, frame in imu_links(mechanism, [f'/imu {link}'])])
-    base, slopes = feel.slopes(motion, state.q)
-    expected = [felt(mechanism, link, *x) for x in zip(state.q, state.v, state.a)]
+    (_, frame), = imu_links(mechanism, [f'/imu {link}'])
+    imus = ImuMeasurementModel(mechanism, [frame])
+    base, slopes = imus.slopes(motion, state.q)
+    expected = [readings(mechanism, link, *x) for x in zip(state.q, state.v, state.a)]
     np.testing.assert_allclose(base[:, 0], expected, atol=1e-8)
     step = 1e-4 * rng.standard_normal(motion.shape)
-    there, _ = feel.slopes(motion + step, state.q)
-    back, _ = feel.slopes(motion - step, state.q)
+    there, _ = imus.slopes(motion + step, state.q)
+    back, _ = imus.slopes(motion - step, state.q)
     along = np.einsum('nis,ns->ni', slopes[:, 0], step)
     # Both differences are good to second order, forward ones in the slopes to first.
     np.testing.assert_allclose(0.5 * (there - back)[:, 0], along,

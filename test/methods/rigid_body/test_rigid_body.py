@@ -7,6 +7,7 @@ import cylinder_chain as chain
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
+from three_bodies import CHAIN
 import yaml
 
 from ros_inertial_id.errors import ConfigError, InertialIdError
@@ -178,17 +179,6 @@ def test_held_payload_is_refused(swing):
     options = replace(OPTIONS, cutoff=5.0)
     with pytest.raises(InertialIdError, match='excites nothing'):
         identify([Recording(still)], options, method='rigid_body', urdf=text)
-
-
-CHAIN = """
-bodies:
-  a: {pose: /a}
-  b: {pose: /b, parent: a, joint: revolute, axis: [0, 1, 0], position: [0.1, 0, -0.4]}
-  c: {pose: /c, parent: b, joint: spherical, position: [0, 0, -0.3]}
-wrenches:
-  /base: {acts_on: a, point: [0.02, -0.05, 0.1], rpy: [0.3, -0.2, 1.0]}
-  /ankle: {acts_on: c, from: b, axes: world}
-"""
 
 
 def _wrench_of_bodies(bodies, parameters, point):

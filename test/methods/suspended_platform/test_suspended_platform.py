@@ -179,7 +179,7 @@ def test_spring_that_touches_a_stop_is_noticed(recordings):
     struck = rig.record(rig.TWO_LINKS, rig.POSTURES[0], 10.0, 200, stop=height - 0.001)
     text = rig.description(rig.TWO_LINKS)
     good, bad = (identify([r], OPTIONS, method='suspended_platform', urdf=text).model
-                 .preprocessing[0]['struck'] for r in (recordings[0][0], struck))
+                 .preprocessing[0]['impacts'] for r in (recordings[0][0], struck))
     assert good == []
     assert bad and all(b[1] < 10.0 for b in bad)
 
