@@ -2,12 +2,15 @@
 Chain: the processes of a demonstration and a node that asks them, until all of them have ended.
 """
 
+from collections.abc import Callable, Mapping
 import ctypes
 import os
+from pathlib import Path
 import signal
 import subprocess
 import sys
 import time
+from typing import Any
 
 from rcl_interfaces.srv import SetParameters
 import rclpy
@@ -16,23 +19,26 @@ from rclpy.parameter import Parameter
 from std_srvs.srv import Trigger
 
 from ..errors import RecordingError
+from ..identification.model import IdentifiedModel
 
 
 class Chain:
     """
-    Nodes of this package, each in a process of its own; logs go to the folder ``out``.
+    Nodes of this package, each in a process of its own.
 
+    out : folder of their logs
     interrupted : set by a signal, whose exit may be lost in a destructor that Python runs
     """
 
     interrupted = False
 
-    def __init__(self, out):
-        self.out, self._processes = out, {}
+    def __init__(self, out: Path) -> None:
+        self.out = out
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self.node = Node('demo')
 
-    def start(self, name, **parameters):
-        """Start a node of this package in a process of its own."""
+    def start(self, name: str, **parameters: Any) -> None:
+        """Start the node ``name`` with ROS ``parameters`` in a process of its own."""
         arguments = []
         for key, value in parameters.items():
             arguments += ['-p', f'{key}:={value}']
@@ -41,12 +47,17 @@ class Chain:
                 [sys.executable, '-m', f'ros_inertial_id.nodes.{name}', '--ros-args', *arguments],
                 stdout=log, stderr=subprocess.STDOUT, preexec_fn=_die_with_parent)
 
-    def call(self, service, patience=30.0):
-        """Return the words of a Trigger service; a lost reply is asked for once more."""
+    def call(self, service: str, patience: float = 30.0) -> str:
+        """
+        Return the message of a Trigger service; a lost reply is asked for once more.
+
+        service : its name; patience : [s] for a reply
+        RecordingError where there is none, or it is a refusal.
+        """
         return self._ask(Trigger, service, Trigger.Request(), patience).message
 
-    def call_when_ready(self, service, patience=15.0):
-        """Return the words of a Trigger service that may refuse while things come up."""
+    def call_when_ready(self, service: str, patience: float = 15.0) -> str:
+        """Return the message of a Trigger ``service`` that may refuse for ``patience`` [s]."""
         deadline = time.monotonic() + patience
         while True:
             try:
@@ -56,8 +67,8 @@ class Chain:
                     raise
                 self.pass_time(0.5)
 
-    def set(self, node, name, value):
-        """Set a parameter of a node: a text, or what else has a type."""
+    def set(self, node: str, name: str, value: Any) -> None:
+        """Set the parameter ``name`` of a ``node`` to a ``value``: a text, or a number."""
         value = value if isinstance(value, (bool, int, float)) else str(value)
         request = SetParameters.Request(parameters=[Parameter(name, value=value
                                                               ).to_parameter_msg()])
@@ -83,8 +94,8 @@ class Chain:
             raise RecordingError(f'{service} refused: {answer.message}')
         return answer
 
-    def wait(self, condition, patience, what):
-        """Spin until ``condition()``; raise RecordingError when it takes longer [s]."""
+    def wait(self, condition: Callable[[], object], patience: float, what: str) -> None:
+        """Spin until ``condition()``; RecordingError of ``what`` after ``patience`` [s]."""
         deadline = time.monotonic() + patience
         while not condition():
             if time.monotonic() > deadline:
@@ -92,13 +103,13 @@ class Chain:
                                      do=f'see the logs in {self.out}')
             self.spin()
 
-    def pass_time(self, seconds):
-        """Spin for a while."""
+    def pass_time(self, seconds: float) -> None:
+        """Spin for some ``seconds``."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             self.spin()
 
-    def spin(self):
+    def spin(self) -> None:
         """Serve the node a little; raise RecordingError when a process has ended."""
         if Chain.interrupted:
             sys.exit(130)
@@ -109,7 +120,7 @@ class Chain:
                                      found=log[-1])
         rclpy.spin_once(self.node, timeout_sec=0.1)
 
-    def stop(self):
+    def stop(self) -> None:
         """End all processes, the gentle way first."""
         for process in self._processes.values():
             if process.poll() is None:
@@ -130,25 +141,26 @@ def _die_with_parent():
     ctypes.CDLL(None).prctl(1, signal.SIGTERM)
 
 
-def say(words):
-    """Tell the person who watches how far things are."""
+def say(words: str) -> None:
+    """Print in ``words`` how far things are, for the person who watches."""
     print(f'demo: {words}', file=sys.stderr, flush=True)
 
 
-def evaluate(model, truth):
+def evaluate(model: IdentifiedModel, truth: Mapping[str, float]) -> tuple[float, float]:
     """
     Return (share within 3 standard errors, worst relative error [%]) of base parameters.
 
+    model : IdentifiedModel
     truth : {parameter: value}, zero where nothing is said; of the worst, those that are less
     than a tenth of the largest of their unit do not count
     """
-    found = [(e['value'], e['standard_error'], e['unit'],
-              sum(c * truth.get(name, 0.0) for name, c in e['grouping'].items()))
-             for e in model.base if e['determined'] and set(e['grouping']) & set(truth)]
-    largest = {}
-    for _, _, unit, true in found:
+    determined = [(e['value'], e['standard_error'], e['unit'],
+                   sum(c * truth.get(name, 0.0) for name, c in e['grouping'].items()))
+                  for e in model.base if e['determined'] and set(e['grouping']) & set(truth)]
+    largest: dict[str, float] = {}
+    for _, _, unit, true in determined:
         largest[unit] = max(largest.get(unit, 0.0), abs(true))
-    within = [abs(value - true) <= 3 * error for value, error, _, true in found]
-    worst = max(100 * abs(value - true) / abs(true) for value, _, unit, true in found
+    within = [abs(value - true) <= 3 * error for value, error, _, true in determined]
+    worst = max(100 * abs(value - true) / abs(true) for value, _, unit, true in determined
                 if abs(true) > 0.1 * largest[unit])
     return sum(within) / len(within), worst

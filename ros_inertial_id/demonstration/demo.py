@@ -3,11 +3,12 @@ demo: the whole chain on a simulated arm or rig, over DDS, in separate processes
 
 Design two motions, play and record the first, identify from the bag, then predict live during
 the second and compare: identified with true base parameters, predicted with true torque.  At last
-identify once more with the second bag as judge, so that the report holds a validation.  All
+identify once more with the second bag as validation.  All
 processes end with this one, also after Ctrl-C.
 """
 
 import argparse
+from collections.abc import Sequence
 import json
 import os
 import pathlib
@@ -15,10 +16,12 @@ import random
 import signal
 import sys
 import time
+from typing import Any
 
 import numpy as np
 import rclpy
 from rclpy.signals import SignalHandlerOptions
+import rclpy.utilities
 from std_msgs.msg import String
 import yaml
 
@@ -32,6 +35,7 @@ from ..excitation.design_files import write_design
 from ..identification.model import IdentifiedModel, plain
 from ..measurement.bags.bag import read_bag
 from ..nodes.conversions import latched
+from ..nodes.running import SIGNALS
 from ..nodes.share import shared_file
 from ..report import summary
 
@@ -43,14 +47,16 @@ TRUTH, PREDICTED = 'simulated_robot/true_joint_states', 'torque_prediction/predi
 class Demo(Chain):
     """The Chain with a player of motions."""
 
-    def __init__(self, out):
+    def __init__(self, out: pathlib.Path) -> None:
         super().__init__(out)
-        self._statuses = []
-        self.node.create_subscription(
-            String, 'excitation/status', lambda m: self._statuses.append(m.data), latched())
+        self._statuses: list[str] = []
+        self.node.create_subscription(String, 'excitation/status', self._note, latched())
 
-    def play(self, motion, name):
-        """Play a motion with the recorder on; return the bag's path."""
+    def _note(self, message):
+        self._statuses.append(message.data)
+
+    def play(self, motion: pathlib.Path, name: str) -> pathlib.Path:
+        """Play the YAML of a ``motion`` with the recorder on; return the path of bag ``name``."""
         self.set('excitation', 'motion_file', motion)
         self.set('recorder', 'name', name)
         self.wait(lambda: self.node.count_publishers('excitation/status'), 30.0, 'the player')
@@ -72,8 +78,12 @@ class Demo(Chain):
         return self.out / name
 
 
-def demonstrate(out, robot_name):
-    """Run the chain; return its numbers."""
+def demonstrate(out: pathlib.Path, robot_name: str) -> dict[str, Any]:
+    """
+    Run the chain; return its numbers.
+
+    out : folder of bags, models and logs; robot_name : of a URDF that comes with the package
+    """
     urdf_file = shared_file('urdf', f'{robot_name}.urdf')
     robot = load_robot_model(urdf_file.read_text())
     demo = Demo(out)
@@ -96,7 +106,7 @@ def demonstrate(out, robot_name):
         print(summary(model), file=sys.stderr)
         say('predicting during the second')
         second = demo.play(motions[1], 'second_recording')
-        say('judging by the second')
+        say('validating with the second')
         demo.set('identification', 'recording', first)
         demo.set('identification', 'validation', second)
         demo.call('identification/identify', 60.0)
@@ -155,8 +165,8 @@ def _torque_error(recording):
     return float(100 * np.linalg.norm(guess - tau) / np.linalg.norm(tau))
 
 
-def main(args=None):
-    """Run the demonstration; return its exit status."""
+def main(args: Sequence[str] | None = None) -> int:
+    """Run the demonstration with command line ``args``; return its exit status."""
     parser = argparse.ArgumentParser(prog='demo', description=__doc__)
     parser.add_argument('--out', default='demo')
     parser.add_argument('--robot', default='franka')
@@ -167,7 +177,7 @@ def main(args=None):
     os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
     os.environ.setdefault('ROS_DOMAIN_ID', str(random.randint(100, 200)))
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in SIGNALS:
         signal.signal(number, _leave)
     try:
         _fresh(out)
@@ -177,7 +187,7 @@ def main(args=None):
         print(f'demo: {error}', file=sys.stderr)
         return 2
     finally:
-        rclpy.try_shutdown()
+        rclpy.utilities.try_shutdown()
     if options.json:
         print(json.dumps(plain(result)))
     else:
@@ -193,7 +203,7 @@ def _leave(*_):
 
     Not a KeyboardInterrupt: that ends the search for a motion and nothing else.
     """
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     Chain.interrupted = True
     print('demo: interrupted', file=sys.stderr)

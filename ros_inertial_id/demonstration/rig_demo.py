@@ -7,8 +7,10 @@ counted to the last message.
 
 from dataclasses import dataclass
 import json
+from pathlib import Path
 import sys
 import time
+from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
 import numpy as np
@@ -35,8 +37,9 @@ class Plan:
     """
     How a rig is demonstrated.
 
-    method, whose configuration has the rig's name; seconds : of the recording to learn from (0:
-    until the rig has finished) and of the one to predict; true : topic of what is predicted
+    method : of identification, whose configuration has the rig's name
+    seconds : of the recording to learn from, 0: until the rig has finished
+    predicted_seconds : of the one to predict; true : topic of what is predicted
     """
 
     method: str
@@ -50,10 +53,12 @@ PLANS = {'slider_crank': Plan('closed_loop', 8.0, 6.0, 'simulated_rig/true_torqu
          'wrist_sensor': Plan('rigid_body', 15.0, 6.0, 'simulated_rig/true_wrench')}
 
 
-def demonstrate_rig(out, rig, seconds=None, **settings):
+def demonstrate_rig(out: Path, rig: str, seconds: float | None = None, **settings: Any
+                    ) -> dict[str, Any]:
     """
     Run the chain; return its numbers.
 
+    out : folder of bags, models and logs; rig : one of PLANS
     seconds : of the recordings, default as planned; settings : parameters of simulated_rig
     """
     if rig not in PLANS:
@@ -107,7 +112,7 @@ class _RigChain(Chain):
                                  for v in status.values if v.key.endswith(' count')}
 
     def begin(self, plan, live, settings):
-        """Start all nodes and wait until the recorder hears every topic."""
+        """Start all nodes and wait until the recorder reads every topic."""
         topics = [f'simulated_rig{t}' if t.startswith('/true_') else t.lstrip('/')
                   for t in RIGS[self._rig].topics]
         self._topics = [f'/{t}' for t in topics]

@@ -1,12 +1,18 @@
 """The estimate while the robot moves, on a topic: what ``identification`` does when ``online``."""
 
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any
+
+from rclpy.node import Node
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import Trigger
 
 from .conversions import every, latched, table
 from .streams import Streams
 from ..errors import InertialIdError
-from ..procedures.online import OnlineIdentification
+from ..measurement.recording import Channel
+from ..procedures.online import OnlineEstimate, OnlineIdentification
 
 PERIOD = 1.0  # [s] from one estimate to the next
 
@@ -15,14 +21,18 @@ class Online:
     """
     Listens to the robot for ``node`` and publishes ~/online_parameters; ~/forget begins anew.
 
+    method : of identification
     topics : to learn from; urdf : text, '' to wait for robot_description
     options : of the method with EstimationOptions
     """
 
-    def __init__(self, node, method, topics, urdf, options):
-        self._node, self._method, self._topics = node, method, topics
+    def __init__(self, node: Node, method: str, topics: Sequence[str], urdf: str, options: Any
+                 ) -> None:
+        self._node, self._method = node, method
+        self._topics = tuple(topics) or topics_of(options)
         self._urdf, self._options = urdf, options
-        self._complaint, self._estimate, self._heard = '', None, set()
+        self._complaint = ''
+        self._received: set[str] = set()
         self._streams = Streams(node, self._complain)
         self._table = node.create_publisher(Float64MultiArray, '~/online_parameters', 10)
         if not urdf:
@@ -31,10 +41,11 @@ class Online:
         self._begin()
         every(node, 0.2, lambda: self._streams.look(self._topics))
         every(node, PERIOD, self._go_on)
-        node.get_logger().info(f"learning online from {', '.join(topics)}")
+        node.get_logger().info(f"learning online from {', '.join(self._topics)}")
 
-    def _begin(self):
-        self._estimate = None
+    def _begin(self) -> None:
+        self._estimate: OnlineEstimate | None = None
+        # Made also without a description: options that cannot be learned with end the node now.
         learning = OnlineIdentification(self._urdf, self._options, self._method)
         self._learning = learning if self._urdf else None
 
@@ -49,16 +60,20 @@ class Online:
         return response
 
     def _go_on(self):
-        """Learn what was heard, estimate and publish."""
-        learning = self._learning
-        self._heard = set()
-        self._streams.hand_to(self._hear)
-        if learning is None:
+        """Learn what was received, estimate and publish; a fault ends this estimate alone."""
+        self._received = set()
+        self._streams.hand_to(self._take)
+        if self._learning is None:
             return
         try:
-            estimate = learning.estimate()
+            estimate = self._learning.estimate()
         except InertialIdError as error:
             self._complain(str(error))
+            return
+        except Exception as error:  # a fault of ours: say so and learn anew
+            self._complain('internal error, please report; learning begins anew: '
+                           f'{type(error).__name__}: {error}')
+            self._begin()
             return
         if estimate is not None:
             self._estimate = estimate
@@ -66,8 +81,8 @@ class Online:
                 [b['name'] for b in estimate.base],
                 {name: [b[name] for b in estimate.base] for name in ('value', 'standard_error')}))
 
-    def _hear(self, channel):
-        self._heard.add(channel.topic)
+    def _take(self, channel: Channel) -> None:
+        self._received.add(channel.topic)
         if self._learning is not None:
             self._learning.add(channel)
 
@@ -75,20 +90,38 @@ class Online:
         self._complaint = words
         self._node.get_logger().error(words, throttle_duration_sec=10.0)
 
-    def health(self):
+    def health(self) -> tuple[str, dict[str, Any]]:
         """Return (words of a complaint or '', {key: value}) for diagnostics."""
         words, self._complaint = self._complaint, ''
-        silent = [topic for topic in self._topics if topic not in self._heard]
+        silent = [topic for topic in self._topics if topic not in self._received]
         if silent and not words:
-            words = f"nothing heard on {', '.join(silent)}"
+            words = f"nothing received on {', '.join(silent)}"
+        if self._learning is None:
+            return words, {'online': 'waiting: robot_description'}
         if self._estimate is None:
-            waiting = self._learning.waiting if self._learning else 'robot_description'
-            return words, {'online': f'waiting: {waiting}'}
-        found = self._estimate
-        unseen = '-' if found.unseen_percent is None else f'{found.unseen_percent:.3g}'
+            return words, {'online': f'waiting: {self._learning.waiting}'}
+        estimate = self._estimate
+        unseen = ('-' if estimate.unseen_percent is None else f'{estimate.unseen_percent:.3g}')
         return words, {
-            'online seconds': f'{found.seconds:.1f}',
-            'online determined': f"{sum(b['determined'] for b in found.base)} of "
-                                 f'{len(found.base)}',
-            'online condition number': f'{found.condition_number:.4g}',
+            'online seconds': f'{estimate.seconds:.1f}',
+            'online determined': f"{sum(b['determined'] for b in estimate.base)} of "
+                                 f'{len(estimate.base)}',
+            'online condition number': f'{estimate.condition_number:.4g}',
             'online residual of unseen data [%]': unseen, 'online gaps': self._learning.gaps}
+
+
+def topics_of(options: Any) -> tuple[str, ...]:
+    """
+    Return the topics that ``options`` of a method name: joint_states where they name none.
+
+    Options called ..._topic, and words of others that begin with a slash (markers, IMUs, torques).
+    """
+    out = []
+    for spec in fields(options):
+        value = getattr(options, spec.name)
+        if spec.name.endswith('_topic') and value:
+            out.append(value)
+        elif isinstance(value, tuple):
+            out += [word for text in value if isinstance(text, str)
+                    for word in text.split() if word.startswith('/')]
+    return tuple(dict.fromkeys(out)) or ('joint_states',)

@@ -8,32 +8,39 @@ Messages are taken as the bytes they came in and written as such.  ``~/start`` o
 from contextlib import suppress
 from dataclasses import dataclass
 import datetime
+import faulthandler
 import pathlib
 import sys
+import time
 
+from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.duration import Duration
-from rclpy.event_handler import SubscriptionEventCallbacks, UnsupportedEventTypeError
 from rclpy.node import Node
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
-from .conversions import declare_options, DEPTH, diagnostics, every, latched, message_class, stream
+from .conversions import DEPTH, diagnostics, every, latched
+from .parameters import check_file_name, check_mounting, declare_options, refuse_unless
 from .running import run
+from .subscriptions import no_decoder, Subscriptions
 from ..errors import InertialIdError, RecordingError
 from ..measurement.bags.bag import BagWriter
 from ..measurement.bags.messages import DECODERS, encode_string
-from ..options import check_ranges, option
+from ..options import option
 
 STRING = 'std_msgs/msg/String'
 SETTABLE = {'name', 'mounting'}  # of the next bag
 FLUSH = 0.4  # [s] what a killed recorder loses at most, also of a topic that fell silent
+SILENCE = 2.0  # [s] without a message of a sensor that are worth a warning
+HANG = 20.0  # [s] without a turn of the executor, after which all stacks go to standard error
 
 
 @dataclass(frozen=True)
 class RecorderOptions:
     """What is recorded and where to."""
 
-    topics: tuple[str, ...] = option(('joint_states',), 'topics to record, of any type with a decoder')
+    topics: tuple[str, ...] = option(
+        ('joint_states',), 'topics to record, of any type that the package can decode')
     out: str = option('recordings', 'folder of the bags')
     name: str = option('', 'name of the next bag; empty: date and time')
     storage: str = option('mcap', 'storage of the bag', choices=('mcap', 'sqlite3'))
@@ -42,6 +49,8 @@ class RecorderOptions:
     robot_description_topic: str = option('robot_description', 'topic of the URDF')
     reliability: str = option('auto', 'of the subscriptions',
                               choices=('auto', 'reliable', 'best_effort'))
+    depth: int = option(DEPTH, 'messages of a topic that may wait: its rate times the longest '
+                        'stall', at_least=1, at_most=1_000_000)
 
 
 class Recorder(Node):
@@ -51,20 +60,20 @@ class Recorder(Node):
         super().__init__('recorder', **node_options)
         self._options = declare_options(
             self, RecorderOptions, fixed=set(RecorderOptions.__dataclass_fields__) - SETTABLE)
-        check_ranges(self._options)
+        refuse_unless(self, {'name': check_file_name, 'mounting': check_mounting})
+        self._inputs = Subscriptions(self, self._write, self._options.reliability,
+                                            self._options.depth)
         topic = self.resolve_topic_name(self._options.robot_description_topic)
         self._description_topic, self._description = topic, b''
-        self._topics = list(dict.fromkeys(
-            name for name in map(self.resolve_topic_name, self._options.topics) if name != topic))
-        self._types, self._readers, self._lost = {}, {}, {}
-        self._undecoded = {}  # topic -> its type, which no decoder knows
+        self._topics = [name for name in self._inputs.resolved(self._options.topics)
+                        if name != topic]
+        self._undecoded = {}
         self._lost_before = 0
         self._bag = self._problem = None
-        self._last_counts, self._counted = {}, {}
+        self._last_counts, self._counted, self._received = {}, {}, {}
         self._texts = {}  # topic -> latched text that is not yet in the bag
         self._finished = self.create_publisher(String, '~/recording', latched())
-        self._diagnostics = self.create_publisher(type(diagnostics(self, 'ok', '', {})),
-                                                  '/diagnostics', 10)
+        self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
         self.create_subscription(String, topic, self._take_description, latched(), raw=True)
         self.create_service(Trigger, '~/start', self._answer_start)
         self.create_service(Trigger, '~/stop', self._answer_stop)
@@ -76,39 +85,13 @@ class Recorder(Node):
             f'mounting {self._options.mounting!r}; call ~/start')
 
     def _look_for_publishers(self):
-        """Subscribe to the topics that have got a publisher since the last look."""
-        waiting = [t for t in self._topics if t not in self._readers]
-        if not waiting:
-            return
-        graph = dict(self.get_topic_names_and_types())
-        for topic in waiting:
-            types = graph.get(topic)
-            if not types or not self.count_publishers(topic):
-                continue
-            kind = _recordable(types[0])
-            if kind is not None:
-                self._undecoded.pop(topic, None)
-                self._subscribe(topic, types[0], kind)
-            elif topic not in self._undecoded:
-                self._undecoded[topic] = types[0]
-                self.get_logger().error(str(_no_decoder(self._undecoded)))
-
-    def _subscribe(self, topic, type_name, kind):
-        self._types[topic], self._lost[topic] = type_name, 0
-
-        def take(message):
-            self._write(topic, message)
-
-        def lose(event):
-            self._lost[topic] = event.total_count
-
-        arguments = (kind, topic, take, stream(self, topic, self._options.reliability))
-        events = SubscriptionEventCallbacks(message_lost=lose)
-        try:
-            reader = self.create_subscription(*arguments, raw=True, event_callbacks=events)
-        except UnsupportedEventTypeError:
-            reader = self.create_subscription(*arguments, raw=True)
-        self._readers[topic] = reader
+        """Subscribe to topics that have got a publisher; return the names of those without."""
+        missing = self._inputs.look(self._topics)
+        undecoded = dict(self._inputs.undecoded)
+        if undecoded.keys() - self._undecoded.keys():
+            self.get_logger().error(str(no_decoder(undecoded)))
+        self._undecoded = undecoded
+        return missing
 
     def _take_description(self, message):
         self._description = self._texts[self._description_topic] = bytes(message)
@@ -123,13 +106,15 @@ class Recorder(Node):
                 self._bag.add_topic(topic, STRING, latched=True)
             self._bag.write(topic, text, now)
 
-    def _write(self, topic, message):
+    def _write(self, topic, data, received_ns):
+        """Write a message, as received by our clock: it may be a simulated one."""
         if self._bag is None:
             return
+        self._received[topic] = time.monotonic()
         try:
             if self._texts:
                 self._write_texts()
-            self._bag.write(topic, bytes(message), self.get_clock().now().nanoseconds)
+            self._bag.write(topic, data, self.get_clock().now().nanoseconds)
         except RecordingError as error:
             self._give_up(error)
 
@@ -149,25 +134,23 @@ class Recorder(Node):
         self.get_logger().fatal(f'recording stopped: {error}')
 
     def _answer_start(self, _, response):
+        return self._answer(self._start, response)
+
+    def _answer_stop(self, _, response):
+        return self._answer(self._stop, response)
+
+    def _answer(self, action, response):
         try:
-            response.message = self._start()
-            response.success = True
+            response.message, response.success = action(), True
         except InertialIdError as error:
-            response.success, response.message = False, str(error)
+            response.message, response.success = str(error), False
             self.get_logger().error(response.message)
         return response
 
     def _start(self):
         if self._bag is not None:
             raise RecordingError(f'already recording to {self._bag.path}', do='call ~/stop first')
-        self._look_for_publishers()
-        if self._undecoded:
-            raise _no_decoder(self._undecoded)
-        missing = [t for t in self._topics if t not in self._readers]
-        if missing:
-            raise RecordingError('nobody publishes', found=missing, exists=sorted(
-                t for t, types in self.get_topic_names_and_types() if types[0] in DECODERS),
-                do='start the driver, or correct topics:')
+        self._refuse_without_topics()
         name = (self.get_parameter('name').value
                 or datetime.datetime.now().strftime('%Y-%m-%d_%H-%M-%S_%f')[:-3])
         folder = pathlib.Path(self._options.out)
@@ -185,25 +168,36 @@ class Recorder(Node):
             self.get_logger().warning(
                 f'no {self._description_topic} yet: a bag without it needs --urdf')
         for topic in self._topics:
-            bag.add_topic(topic, self._types[topic])
-        self._problem, self._bag, self._lost_before = None, bag, sum(self._lost.values())
+            bag.add_topic(topic, self._inputs.types[topic])
+        self._received = dict.fromkeys(self._topics, time.monotonic())
+        self._problem, self._bag = None, bag
+        self._lost_before = self._inputs.lost
         self.get_logger().info(f'recording to {bag.path}')
         return str(bag.path)
 
-    def _answer_stop(self, _, response):
-        try:
-            response.message = self._stop()
-            response.success = True
-        except InertialIdError as error:
-            response.success, response.message = False, str(error)
-        return response
+    def _refuse_without_topics(self):
+        """Raise RecordingError where a topic has no publisher or decoder, or the clock stands."""
+        missing = self._look_for_publishers()
+        if self._undecoded:
+            raise no_decoder(self._undecoded)
+        if missing:
+            raise RecordingError('nobody publishes', found=missing, exists=sorted(
+                t for t, types in self.get_topic_names_and_types() if types[0] in DECODERS),
+                do='start the driver, or correct topics:')
+        if self._clock_stands():
+            raise RecordingError('use_sim_time: the clock stands at 0',
+                                 expected='a publisher of /clock', found='none',
+                                 do='start the simulation, or leave out use_sim_time')
+
+    def _clock_stands(self):
+        return not (self.get_clock().now().nanoseconds or self.count_publishers('/clock'))
 
     def _stop(self):
         if self._bag is None:
             raise RecordingError(self._problem or 'not recording',
                                  do='' if self._problem else 'call ~/start first')
         bag = self._bag
-        self._drain()
+        self._inputs.drain()
         if self._bag is None:
             raise RecordingError(self._problem)
         try:
@@ -216,58 +210,51 @@ class Recorder(Node):
         path = str(bag.path.resolve())
         self._finished.publish(String(data=path))
         counts = ', '.join(f'{n} {t}' for t, n in bag.counts.items())
-        lost = sum(self._lost.values()) - self._lost_before
+        lost = self._inputs.lost - self._lost_before
         words = f'{path}: {counts}' + (f'; {lost} lost by the middleware' if lost else '')
         self.get_logger().info(words)
         return words
 
-    def _drain(self):
-        """Write what has arrived before the request to stop and waits its turn."""
-        for topic, reader in self._readers.items():
-            for _ in range(DEPTH):  # publishers go on: take what a full queue holds, no more
-                with reader.handle:
-                    taken = reader.handle.take_message(reader.msg_type, True)
-                if taken is None:
-                    break
-                self._write(topic, taken[0])
-
     def _diagnose(self):
+        # A new deadline: where the executor does not come back, the stacks say where it hangs.
+        faulthandler.dump_traceback_later(HANG)
         self._flush()  # what is reported is on the disk
         counts = self._bag.counts if self._bag else self._last_counts
-        lost = sum(self._lost.values()) - self._lost_before
-        state = ('recording to ' + str(self._bag.path) if self._bag
-                 else self._problem or 'not recording')
-        level = 'error' if self._problem else 'warn' if lost else 'ok'
+        level, words = self._state()
         before, self._counted = self._counted, dict(counts)
-        values = {'lost': lost}
+        values = {'lost': self._inputs.lost - self._lost_before}
         for topic, count in counts.items():
             values[f'{topic} count'] = count
             values[f'{topic} rate [Hz]'] = max(0, count - before.get(topic, 0))
-        self._diagnostics.publish(diagnostics(self, level, state, values))
+        self._diagnostics.publish(diagnostics(self, level, words, values))
 
-    def destroy_node(self):
+    def _state(self):
+        """Return (level, words) for diagnostics."""
+        if self._problem:
+            return 'error', self._problem
+        if self._clock_stands():
+            return 'warn', 'use_sim_time: nobody publishes /clock'
+        if self._bag is None:
+            return 'ok', 'not recording'
+        words, now = f'recording to {self._bag.path}', time.monotonic()
+        silent = [topic for topic, at in self._received.items() if now - at > SILENCE
+                  and DECODERS[self._inputs.types[topic]].header]
+        if silent:  # events and texts may be rare; a sensor is not
+            return 'warn', f"{words}; nothing received on {', '.join(silent)}"
+        return 'warn' if self._inputs.lost > self._lost_before else 'ok', words
+
+    def destroy_node(self) -> None:
         """Close an open bag before the node goes: Ctrl-C loses nothing."""
         if self._bag is not None:
-            with suppress(RecordingError):  # told by then
+            with suppress(RecordingError):  # published by then
                 self._stop()
                 self._finished.wait_for_all_acked(Duration(seconds=1.0))
+        faulthandler.cancel_dump_traceback_later()
         super().destroy_node()
 
 
-def _recordable(type_name):
-    """Return the class of a type that can be recorded, None when there is no such."""
-    return message_class(type_name) if type_name in DECODERS else None
-
-
-def _no_decoder(types):
-    return RecordingError(
-        'topics cannot be recorded', exists=sorted(filter(_recordable, DECODERS)),
-        found=[f'{topic} of type {name}' for topic, name in types.items()],
-        do='leave them out of topics:')
-
-
-def main(args=None):
-    """Run the node."""
+def main(args: list[str] | None = None) -> int:
+    """Run the node with ROS arguments ``args``, of the command line if None; return its status."""
     return run(Recorder, args)
 
 

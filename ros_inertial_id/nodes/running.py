@@ -1,7 +1,9 @@
 """How every node of this package starts, spins and ends."""
 
+from collections.abc import Callable, Sequence
 import signal
 import sys
+from typing import Any
 
 import rclpy
 from rclpy.exceptions import ParameterException
@@ -9,6 +11,7 @@ from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
+import rclpy.utilities
 
 from ..errors import ConfigError, InertialIdError
 from ..estimation.r_factors import one_thread
@@ -18,13 +21,16 @@ try:  # a third of the CPU time of the SingleThreadedExecutor at 1 kHz
 except ImportError:  # pragma: no cover (depends on the distribution)
     Executor = SingleThreadedExecutor
 
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # Ctrl-C, kill, a closed terminal
 WAKE = 0.05  # [s] the EventsExecutor burns a core when it spins without a time limit
 
 
-def run(node_class, args=None, coroutines=False):
+def run(node_class: type, args: Sequence[str] | None = None, coroutines: bool = False
+        ) -> int:
     """
-    Run a node until Ctrl-C, SIGTERM or shutdown; return the exit status of its process.
+    Run a node until one of SIGNALS or shutdown; return the exit status of its process.
 
+    node_class : makes the node; args : of ROS, those of the command line if None
     coroutines : the node has async callbacks, which the EventsExecutor does not run
 
     A signal never breaks into a callback: the one that runs is finished, then ``destroy_node``
@@ -33,7 +39,7 @@ def run(node_class, args=None, coroutines=False):
     with status 2 and one line on standard error.
     """
     end = End()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in SIGNALS:
         signal.signal(number, end)
     node = None
     try:
@@ -47,21 +53,22 @@ def run(node_class, args=None, coroutines=False):
         print(f'{node_class.__name__}: {error}', file=sys.stderr)
         return 2
     except rclpy_implementation.RCLError:
-        if rclpy.ok():
+        if rclpy.utilities.ok():
             raise
     finally:
         if node is not None:
             node.destroy_node()
-        rclpy.try_shutdown()
-        for number in (signal.SIGINT, signal.SIGTERM):  # one too many must not spoil the status
+        rclpy.utilities.try_shutdown()
+        for number in SIGNALS:  # one too many must not spoil the status
             signal.signal(number, signal.SIG_IGN)
     return 0
 
 
-def _join(args):
+def _join(args: Sequence[str] | None) -> None:
     """Start the middleware; raise ConfigError for arguments that it does not understand."""
     try:
-        rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+        rclpy.init(args=None if args is None else list(args),
+                   signal_handler_options=SignalHandlerOptions.NO)
     except (rclpy_implementation.RCLError, rclpy_implementation.UnknownROSArgsError) as error:
         raise ConfigError('ROS arguments', found=str(error).split(', at /')[0]) from None
 
@@ -74,14 +81,14 @@ class End:
     limit; a future that is done reaches it still.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.come, self._future = False, Future()
 
-    def __call__(self, *_):
+    def __call__(self, *_: Any) -> None:
         self.come = True
         self._future.set_result(None)
 
-    def future(self):
+    def future(self) -> Future:
         """Return a new Future; only the newest is served, so that none heap up."""
         self._future = Future()
         if self.come:
@@ -89,8 +96,12 @@ class End:
         return self._future
 
 
-def spin(node, executor_class=Executor, end=None):
-    """Serve the callbacks of ``node``, one at a time, until its context ends or ``end`` comes."""
+def spin(node: Any, executor_class: Callable[..., Any] = Executor, end: End | None = None) -> None:
+    """
+    Serve the callbacks of ``node``, one at a time, until its context ends or ``end`` comes.
+
+    executor_class : makes the executor of a context
+    """
     end = end or End()
     executor = executor_class(context=node.context)
     executor.add_node(node)

@@ -1,20 +1,38 @@
-"""Files that come with the package: from the source tree, else from where they were installed."""
+"""Files that come with the package: of the source tree, where ament finds it, where pip does."""
 
+from collections.abc import Iterator
+import os
 from pathlib import Path
 import sys
 
 from ..errors import ConfigError
 
-PLACES = (Path(__file__).resolve().parents[2],
-          Path(sys.prefix) / 'share' / 'ros_inertial_id')
+PACKAGE = 'ros_inertial_id'
+INDEX = Path('share') / 'ament_index' / 'resource_index' / 'packages' / PACKAGE
 
 
-def shared_file(folder, name):
-    """Return the path of a file in ``folder`` (urdf, config) of the package."""
-    for place in PLACES:
+def shared_file(folder: str, name: str) -> Path:
+    """
+    Return the path of a file that comes with the package.
+
+    folder : urdf or config; name : of the file
+    ConfigError names what there is instead.
+    """
+    for place in _places():
         if (place / folder / name).exists():
             return place / folder / name
     pattern = f'*{Path(name).suffix}'
-    exists = sorted({p.stem for place in PLACES for p in (place / folder).glob(pattern)})
+    exists = sorted({p.stem for place in _places() for p in (place / folder).glob(pattern)})
     raise ConfigError(f'{folder} {Path(name).stem!r} does not come with the package',
                       exists=exists)
+
+
+def _places() -> Iterator[Path]:
+    """Yield the share folders there may be: of the source tree, of colcon, of pip."""
+    source = Path(__file__).resolve().parents[2]
+    if (source / 'package.xml').exists():  # of a checkout, before any copy of it
+        yield source
+    for prefix in filter(None, os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep)):
+        if (Path(prefix) / INDEX).exists():
+            yield Path(prefix) / 'share' / PACKAGE
+    yield Path(sys.prefix) / 'share' / PACKAGE

@@ -22,13 +22,13 @@ from std_msgs.msg import String
 from std_srvs.srv import Trigger
 import yaml
 
-from .conversions import declare_options, DEPTH, diagnostics, every, latched, message_class
+from .conversions import DEPTH, diagnostics, every, latched, message_class
+from .parameters import declare_options
 from .running import run
 from .share import shared_file
 from ..errors import ConfigError
 from ..identification.model import plain
 from ..measurement.bags.messages import encode
-from ..options import check_ranges
 from ..simulation.live_rigs import RIGS, STEP
 
 BURST = 0.05  # [s] of samples published at once when late, so that other callbacks get a turn
@@ -50,7 +50,6 @@ class SimulatedRig(Node):
                                       'any time', fixed=False)
         kind = RIGS[name]
         options = declare_options(self, kind.Options, fixed=kind.Options.__dataclass_fields__)
-        check_ranges(options)
         self._rig = kind(options, _text(path) if path else _own_urdf(kind.urdf))
         if truth_file:
             _write(truth_file, {'rig': name, 'parameters': self._rig.truth,
@@ -78,7 +77,7 @@ class SimulatedRig(Node):
         passed = round(self._rig.time * 1e9)
         self._origin_ns = self.get_clock().now().nanoseconds - passed
         self._started_ns = time.monotonic_ns() - passed
-        self._tell('running' if self._running else 'paused')
+        self._say('running' if self._running else 'paused')
 
     def _lag(self):
         return (time.monotonic_ns() - self._started_ns) / 1e9 - self._rig.time
@@ -91,7 +90,7 @@ class SimulatedRig(Node):
                 self._publish(self._rig.advance())
                 if self._rig.time >= self._rig.ends:
                     self._running = False
-                    self._tell('finished')
+                    self._say('finished')
         except rclpy_implementation.RCLError:
             if self.context.ok():
                 raise  # else shut down between two samples
@@ -107,7 +106,7 @@ class SimulatedRig(Node):
         for _, send, message in sorted(due, key=lambda item: item[0]):
             send(message)
 
-    def _tell(self, words):
+    def _say(self, words):
         self._status.publish(String(data=words))
         self._words = words
 
@@ -160,8 +159,8 @@ def _write(path, truth):
         raise ConfigError(f'truth_file {path}', found=error) from error
 
 
-def main(args=None):
-    """Run the node."""
+def main(args: list[str] | None = None) -> int:
+    """Run the node with ROS arguments ``args``, of the command line if None; return its status."""
     return run(SimulatedRig, args)
 
 

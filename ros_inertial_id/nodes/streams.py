@@ -5,52 +5,63 @@ Messages stay bytes until somebody asks; then they are decoded in one go, by the
 read bags.
 """
 
-from .conversions import message_class, stream
-from ..errors import RecordingError
+from collections.abc import Callable, Sequence
+
+from rclpy.node import Node
+
+from .subscriptions import Subscriptions
+from ..errors import InertialIdError
 from ..measurement.bags.messages import decode, DECODERS
+from ..measurement.recording import Channel
 
 
 class Streams:
     """
     Reads topics for a node, subscribing to each as soon as it has a publisher.
 
+    node : that spins
     complain : called with words when a topic, or what it says, cannot be used
+    reliability : of the subscriptions, as Subscriptions
     """
 
-    def __init__(self, node, complain, reliability='auto'):
-        self._node, self._complain, self._reliability = node, complain, reliability
-        self._readers, self._types, self._messages = {}, {}, {}  # all by topic
+    def __init__(self, node: Node, complain: Callable[[str], None], reliability: str = 'auto'
+                 ) -> None:
+        self._node, self._complain = node, complain
+        self._subscriptions = Subscriptions(node, self._keep, reliability)
+        self._messages: dict[str, list[bytes]] = {}  # by resolved name
+        self._names: dict[str, str] = {}  # resolved name -> name as asked for
+        self._refused: set[str] = set()
 
-    def look(self, topics):
+    def _keep(self, topic: str, data: bytes, received_ns: int) -> None:
+        self._messages[topic].append(data)
+
+    def look(self, topics: Sequence[str]) -> None:
         """Subscribe to those of ``topics`` that have a publisher by now, and to no others."""
-        for topic in [t for t in self._readers if t not in topics]:
-            self._node.destroy_subscription(self._readers.pop(topic))
-            del self._messages[topic]
-        waiting = [t for t in topics if t not in self._readers]
-        graph = dict(self._node.get_topic_names_and_types()) if waiting else {}
-        for topic in waiting:
-            types = graph.get(self._node.resolve_topic_name(topic))
-            if not types or not self._node.count_publishers(topic):
-                continue
-            kind = message_class(types[0]) if types[0] in DECODERS else None
-            if kind is None:
-                self._complain(f'{topic} of type {types[0]} cannot be read')
-                continue
-            self._types[topic], self._messages[topic] = types[0], []
-            qos = stream(self._node, topic, self._reliability)
-            self._readers[topic] = self._node.create_subscription(
-                kind, topic, self._messages[topic].append, qos, raw=True)
+        self._names = {self._node.resolve_topic_name(topic): topic for topic in topics}
+        self._messages = {name: self._messages.get(name, []) for name in self._names}
+        self._subscriptions.look(topics)
+        for name, kind in self._subscriptions.undecoded.items():
+            if name in self._names and name not in self._refused:
+                self._complain(f'{self._names[name]} of type {kind} cannot be read')
+        self._refused = set(self._subscriptions.undecoded)
 
-    def hand_to(self, take):
-        """Call ``take`` with a Channel of what each topic said since; complain of what it says."""
-        for topic, messages in self._messages.items():
-            batch, messages[:] = [bytes(m) for m in messages], []
+    def hand_to(self, take: Callable[[Channel], object]) -> None:
+        """
+        Call ``take`` with a Channel of what each topic said since; complain of what it says.
+
+        The Channel's topic is the name that was asked for.  Whatever a message does to its reader
+        costs that batch and is complained of, never the node.
+        """
+        for name, messages in self._messages.items():
+            batch, messages[:] = messages[:], []
             if not batch:
                 continue
+            kind, topic = self._subscriptions.types[name], self._names[name]
             # Where a driver does not stamp, the time of reception would be mistaken for it.
-            header = DECODERS[self._types[topic]].header
-            received = 0 if header else self._node.get_clock().now().nanoseconds
+            received = 0 if DECODERS[kind].header else self._node.get_clock().now().nanoseconds
             try:
-                take(decode(self._types[topic], batch, topic, [received] * len(batch)))
-            except RecordingError as error:
+                take(decode(kind, batch, topic, [received] * len(batch)))
+            except InertialIdError as error:
                 self._complain(str(error))
+            except Exception as error:  # a fault of ours: say so and go on with the next batch
+                self._complain(f'internal error, please report: {type(error).__name__}: {error}')

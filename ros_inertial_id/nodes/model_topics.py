@@ -1,0 +1,73 @@
+"""
+An identified model as messages: a table that a controller reads without a parser, and a URDF.
+
+The table is all that torque needs beside the nominal robot description: with
+Y = computeJointTorqueRegressor(q, v, a) of pinocchio (10 columns per body) and zero elsewhere,
+
+    tau_j = (Y pi)_j + sum of value * law(q_j, v_j, a_j; nonlinear) over the rows of joint j
+
+where pi[body, element] = used for the rows of bodies.  The numbers reproduce the prediction as a
+whole; they are base parameters, not the masses of single links.
+
+=================  ================================================================================
+dim[0].label       names of the base parameters, with commas (n rows)
+dim[1].label       value,standard_error,used,owner,element,law,nonlinear: the columns
+dim[2].label       owners: links of bodies and joints of joint terms, counted from 0
+dim[3].label       laws of joint terms, counted from 0 (dynamics/friction.py)
+dim[4].label       x,y,z of gravity in the base frame [m/s^2]
+=================  ================================================================================
+
+``value`` is not-a-number where the data do not determine it; ``used`` never is.  ``element``
+counts m, mcx, mcy, mcz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz of a body from 0 (pinocchio's order), -1 for
+joint terms; ``law`` is -1 for bodies; ``nonlinear`` is a friction's width, speed or exponent.  The
+data are row by row.
+"""
+
+import re
+from typing import Any
+
+from std_msgs.msg import Float64MultiArray, MultiArrayDimension
+
+from .conversions import table
+from ..dynamics.friction import LAWS
+from ..dynamics.inertial_parameters import SYMBOLS
+from ..errors import InertialIdError
+from ..identification.identified_description import description_of, robot_of_model
+from ..identification.model import IdentifiedModel
+from ..identification.settings import prediction_options
+
+
+def base_table(model: IdentifiedModel) -> Float64MultiArray:
+    """Return the table of the base parameters of a ``model``, laid out as this module says."""
+    values = {p.name: float(x) for p, x in zip(model.parameters, model.values)}
+    parameters = {p.name: p for p in model.parameters}
+    owners = list(dict.fromkeys(p.owner for p in model.parameters))
+    laws = list(LAWS)
+    rows = [(entry, parameters[entry['name']]) for entry in model.base]
+    message = table(
+        [entry['name'] for entry in model.base],
+        {'value': [e['value'] for e, _ in rows],
+         'standard_error': [e['standard_error'] for e, _ in rows],
+         'used': [sum(c * values[name] for name, c in e['grouping'].items()) for e, _ in rows],
+         'owner': [owners.index(p.owner) for _, p in rows],
+         'element': [_element(p) for _, p in rows],
+         'law': [laws.index(p.law) if p.law in laws else -1 for _, p in rows],
+         'nonlinear': [p.nonlinear for _, p in rows]})
+    gravity = [f'{x:.17g}' for x in model.mounting['gravity_base'][0]]
+    message.layout.dim += [MultiArrayDimension(label=','.join(labels), size=1, stride=1)
+                           for labels in (owners, laws, gravity)]
+    return message
+
+
+def identified_urdf(model: IdentifiedModel) -> str:
+    """Return the identified URDF of a ``model``, '' where none can be written."""
+    try:
+        gravity = model.mounting['gravity_base'][0]
+        return description_of(model, robot_of_model(model, prediction_options(model), gravity))[0]
+    except InertialIdError:  # not physically consistent, or no tree
+        return ''
+
+
+def _element(parameter: Any) -> int:
+    symbol = re.sub(r'\d+$', '', parameter.name)
+    return SYMBOLS.index(symbol) if not parameter.law and symbol in SYMBOLS else -1
