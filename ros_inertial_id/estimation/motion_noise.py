@@ -61,7 +61,7 @@ class MotionNoise:
         return estimate.cov_params @ scores / np.sqrt(scores.shape[1])
 
 
-def motion_noise(pairs: Iterable[tuple[RegressorBlock, dict[str, np.ndarray], int]],
+def motion_noise(pairs: Iterable[tuple[RegressorBlock, dict[str, np.ndarray], float]],
                  base: BaseParameters) -> MotionNoise | None:
     """
     Return the MotionNoise of (RegressorBlock, group -> errors (B, R), times each counts).

@@ -3,7 +3,7 @@ Consistent links: what the options and the method know of masses, for the consis
 
 A method that knows the mass of all links together leaves the first one out of its unknowns: it is
 the rest.  Here it comes back, as a column that no row shows, with the sum as a constraint, so
-that this link too is one that can exist.
+that this link too is physically consistent.
 """
 
 from dataclasses import replace

@@ -78,7 +78,7 @@ class _Joined:
         self.known, self.factors = known, factors
 
     def accumulate(self, calibrated, blocks, extrinsic_sensitivities, place):
-        """Fold blocks of the motion and of those that slip, whose columns begin at ``place``."""
+        """Accumulate blocks of the motion and of those with moved extrinsics, from ``place`` on."""
         groups, added = [], self.size + np.arange(self.factors.size - self.size)
         for c, g, *moved in zip(calibrated.groups, *(b.groups for b in blocks)):
             seen = self.own[g.columns] >= 0

@@ -73,7 +73,7 @@ class InverseDynamics:
                               found=f'shape {q.shape}')
         flat = [x.reshape(-1, count) for x in (q, v, a)]
         share = self.values * [wanted(p) for p in self.parameters]
-        # What is known beforehand stands beside the rows as a whole: no share of it is told apart.
+        # What is known beforehand stands beside the rows as a whole: it has no shares.
         whole = all(wanted(p) for p in self.parameters)
         out = [np.stack([g.W @ share[g.columns] + (g.known if whole else 0.0)
                          for g in block.groups], axis=-1)
