@@ -4,8 +4,6 @@ Console: what the verbs share, bags and texts in, files, numbers and progress ou
 
 from collections.abc import Mapping
 import json
-import pathlib
-import re
 import sys
 from typing import Any
 
@@ -19,7 +17,6 @@ from ..measurement.bags.bag import read_bag
 from ..measurement.recording import Recording
 
 KEYS = 1  # version of the keys of --json
-WINDOW = re.compile(r'^(?P<path>.+?)(?:@(?P<start>[0-9.]*):(?P<end>[0-9.]*))?$')
 
 
 def read_recording(argument: str) -> Recording:
@@ -28,17 +25,7 @@ def read_recording(argument: str) -> Recording:
 
     argument : BAG or BAG@START:END, seconds after the first stamp
     """
-    parts = WINDOW.match(argument)
-    path, start, end = parts.group('path', 'start', 'end') if parts else (argument, None, None)
-    if start is None and not pathlib.Path(path).exists() and '@' in path:
-        raise ConfigError(f'the window of {argument}', expected='BAG@START:END in seconds')
-    recording = read_bag(path)
-    try:
-        window = [float(x) if x else None for x in (start, end)]
-    except ValueError:
-        raise ConfigError(f'the window of {argument}',
-                          expected='BAG@START:END in seconds') from None
-    return recording.window(*window) if start or end else recording
+    return read_bag(argument)
 
 
 def show(options: Any, data: Mapping[str, Any], text: str) -> None:

@@ -6,11 +6,14 @@ Nothing here is resampled, filtered or dropped: a Recording is what the sensors 
 
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Mapping, Sequence
+from typing import Any, Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from ..errors import RecordingError
+
+# types whose messages are lists of elements with stamps and names of their own
+LISTS = ('tf2_msgs/msg/TFMessage', 'visualization_msgs/msg/MarkerArray')
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,32 @@ class Channel:
                        fields={k: v[selection] for k, v in self.fields.items()})
 
 
+class LazyChannels(Mapping[str, Channel]):
+    """
+    Channels by topic, each made when it is first asked for.
+
+    types : topic -> ROS type, known before
+    make : function of a topic that returns its Channel
+    """
+
+    def __init__(self, types: Mapping[str, str], make: Callable[[str], Channel]) -> None:
+        self.types, self._make = dict(types), make
+        self._made: dict[str, Channel] = {}
+
+    def __getitem__(self, topic: str) -> Channel:
+        if topic not in self.types:
+            raise KeyError(topic)
+        if topic not in self._made:
+            self._made[topic] = self._make(topic)
+        return self._made[topic]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.types)
+
+    def __len__(self) -> int:
+        return len(self.types)
+
+
 @dataclass(frozen=True)
 class Recording:
     """
@@ -62,7 +91,8 @@ class Recording:
 
     robot_description : URDF text, '' where the recording has none
     mounting : YAML text as in the options of dynamics/robot_model.py, '' where unknown
-    provenance : where it came from: path, sha256, start_s, end_s (of the window), duration_s
+    provenance : where it came from: path, sha256, start_s, end_s (of the window), duration_s,
+        damage (lines), left_out (topic -> how many messages and why)
     periods : YAML text of the player: period_s, bounds_ns where its periods begin and end; or ''
     """
 
@@ -72,13 +102,30 @@ class Recording:
     provenance: Mapping[str, Any] = field(default_factory=dict)
     periods: str = ''
 
+    def types(self) -> dict[str, str]:
+        """Return the ROS type of every topic."""
+        if isinstance(self.channels, LazyChannels):
+            return dict(self.channels.types)
+        return {topic: channel.type for topic, channel in self.channels.items()}
+
     def origin_ns(self) -> int:
-        """Return the first stamp of all channels [ns]; the zero of START and END."""
-        stamps = [c.stamp_ns.min() for c in self.channels.values() if len(c)]
-        if not stamps:
+        """
+        Return the zero of START and END: the first stamp of the recording's streams [ns].
+
+        Topics with less than a fiftieth of the samples of the fullest one are no streams: what
+        is latched may be hours old.  Nor are tf and markers, where there are others.
+
+        Raises RecordingError where there is no sample.
+        """
+        types = self.types()
+        flat = [self.channels[topic] for topic, kind in types.items() if kind not in LISTS]
+        streams = ([c for c in flat if len(c)]
+                   or [c for c in self.channels.values() if len(c)])
+        if not streams:
             raise RecordingError(f"{self.provenance.get('path', 'recording')} holds no samples",
                                  exists=tuple(self.channels))
-        return int(min(stamps))
+        most = max(map(len, streams))
+        return int(min(c.stamp_ns.min() for c in streams if 50 * len(c) >= most))
 
     def window(self, start_s: float | None = None,
                end_s: float | None = None) -> 'Recording':
@@ -93,10 +140,12 @@ class Recording:
         origin = self.origin_ns()
         low = -np.inf if start_s is None else round(start_s * 1e9)
         high = np.inf if end_s is None else round(end_s * 1e9)
-        channels = {}
-        for topic, channel in self.channels.items():
-            since = channel.stamp_ns - origin
-            channels[topic] = channel.rows((since >= low) & (since <= high))
+
+        def cut(topic: str) -> Channel:
+            since = self.channels[topic].stamp_ns - origin
+            return self.channels[topic].rows((since >= low) & (since <= high))
+
+        channels = LazyChannels(self.types(), cut)
         if not any(len(c) for c in channels.values()):
             ends = [c.stamp_ns.max() for c in self.channels.values() if len(c)]
             raise RecordingError(
@@ -111,7 +160,8 @@ class Recording:
 
         type_name : in full, ``sensor_msgs/msg/JointState``
         """
-        return {t: c for t, c in self.channels.items() if c.type == type_name}
+        return {topic: self.channels[topic] for topic, kind in self.types().items()
+                if kind == type_name}
 
 
 def joined(parts: Sequence[Channel]) -> Channel:

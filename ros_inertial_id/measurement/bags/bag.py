@@ -10,24 +10,27 @@ from contextlib import suppress
 import heapq
 from importlib.metadata import version
 import logging
+import os
 from pathlib import Path
+import re
 import sqlite3
 from typing import Callable, Collection
 
 import numpy as np
-from rosbags.interfaces import (Qos, QosDurability, QosHistory, QosLiveliness, QosReliability,
-                                QosTime)
-from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer, WriterError
+from rosbags.interfaces import (Connection, Qos, QosDurability, QosHistory, QosLiveliness,
+                                QosReliability, QosTime)
+from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, WriterError
 
 from .cdr import typestore
-from .messages import (channel_builder, DECODERS, encodable, encode, encode_string, full_name,
-                       STRING)
+from .checked_storage import CheckedWriter
+from .contents import Contents, TEXTS
+from .messages import DECODERS, encodable, encode, encode_string, full_name, STRING
 from .storage import read_storage, sha256, storage_files
 from ..recording import Recording
 from ...errors import RecordingError
 from ... import __version__
 
-_TEXTS = ('robot_description', 'mounting', 'periods')  # last names of topics that are no channels
+_WINDOW = re.compile(r'(?P<path>.+)@(?P<start>[0-9.]*):(?P<end>[0-9.]*)', re.S)
 _FLUSH_NS = 500_000_000  # what a killed recorder loses at most
 _FOREVER = QosTime(9223372036, 854775807)
 _logger = logging.getLogger(__name__)
@@ -36,92 +39,61 @@ _logger = logging.getLogger(__name__)
 def read_bag(path: str | Path, topics: Collection[str] | None = None,
              progress: Callable[[float], None] | None = None) -> Recording:
     """
-    Return the Recording of a bag.
+    Return the Recording of a bag, or of a part of it.
 
-    path : folder of a rosbag2, or one .mcap or .db3 file
+    path : folder of a rosbag2, or one .mcap or .db3 file; as text also BAG@START:END, seconds
+        after the first stamp of its streams, either of which may be missing
     topics : names of the topics to read; None for all whose type has a decoder
     progress : function of the fraction that was read
 
     Messages stay in the order of the file.  The last message of a topic ``robot_description``,
     ``mounting`` or ``periods`` (in any namespace) becomes that of the Recording.  Its provenance
-    also lists the topics ``skipped`` for their type and the ``damage``: what a bag that was cut
-    off has lost.
-    Raises RecordingError for a path without a bag, a topic that is not in it and malformed
-    messages.
+    also lists the topics ``skipped`` for their type, the ``damage`` (what could not be read) and
+    what is ``left_out`` of a topic since it is malformed; both are logged as warnings.
+
+    Raises RecordingError for a path without a bag and a topic that is not in it.
     """
-    path = Path(path)
+    path, window = _window(path)
+    try:
+        recording = _read(path, topics, progress)
+    except OSError as error:
+        raise RecordingError(f'{path} cannot be read', found=error.strerror or error) from error
+    return recording.window(*window) if any(end is not None for end in window) else recording
+
+
+def _window(path):
+    """Return the path of BAG or BAG@START:END, and its start and end [s], None without."""
+    if os.path.exists(path) or '@' not in str(path):
+        return Path(path), (None, None)
+    match = _WINDOW.fullmatch(str(path))
+    try:
+        ends = [float(text) if text else None for text in match.group('start', 'end')]
+    except (AttributeError, ValueError):
+        raise RecordingError(f'the window of {path}',
+                             expected='BAG@START:END in seconds') from None
+    return Path(match['path']), ends
+
+
+def _read(path, topics, progress):
     files, damage = storage_files(path)
     sizes = [file.stat().st_size for file in files]
-    contents = _Contents(topics)
+    contents = Contents(path, topics)
     for i, file in enumerate(files):
-        def tell(fraction, before=sum(sizes[:i]), size=sizes[i]):
+        def report(fraction, before=sum(sizes[:i]), size=sizes[i]):
             if progress:
                 progress((before + fraction * size) / (sum(sizes) or 1))
-        for batch in read_storage(file, contents.wanted, damage, tell):
-            contents.add(*batch)
-        tell(1.0)
+        for topic, _, messages, received_ns in read_storage(file, contents.wanted, damage, report):
+            contents.add(topic, messages, received_ns)
+        report(1.0)
     for line in damage:
         _logger.warning('%s: %s', path, line)
-    channels, texts = contents.channels(path)
-    edges = [edge for channel in channels.values() if len(channel)
-             for edge in (int(channel.stamp_ns.min()), int(channel.stamp_ns.max()))]
-    duration = (max(edges) - min(edges)) * 1e-9 if edges else 0.0
+    channels, texts = contents.channels(), contents.texts()
     versions = {'ros_inertial_id': __version__, 'numpy': np.__version__,
-                'rosbags': version('rosbags'), 'mcap': version('mcap')}
+                'rosbags': version('rosbags')}
     return Recording(channels, **texts, provenance={
-        'path': str(path), 'sha256': sha256(files), 'duration_s': duration,
-        'skipped': contents.skipped, 'damage': tuple(damage), 'versions': versions})
-
-
-class _Contents:
-    """What is read of a bag, topic by topic."""
-
-    def __init__(self, topics):
-        self.topics, self.found = topics, {}
-        self.builders = {}
-
-    @property
-    def skipped(self):
-        return {topic: kind for topic, kind in self.found.items()
-                if full_name(kind) not in DECODERS}
-
-    def wanted(self, topic, type_name):
-        self.found[topic] = type_name
-        if full_name(type_name) not in DECODERS:
-            return False
-        return self.topics is None or topic in self.topics or _is_text(topic, type_name)
-
-    def add(self, topic, type_name, messages, received_ns):
-        if topic not in self.builders:
-            self.builders[topic] = channel_builder(type_name, topic)
-        if self.builders[topic].type != full_name(type_name):
-            raise RecordingError(f'topic {topic} has messages of two types',
-                                 found=(self.builders[topic].type, type_name))
-        self.builders[topic].add(messages, received_ns)
-
-    def channels(self, path):
-        """Return the channels by topic, and the texts by their names."""
-        missing = set(self.topics or ()) - set(self.found)
-        undecoded = set(self.topics or ()) & set(self.skipped)
-        if missing or undecoded:
-            raise RecordingError(f'{path} cannot give topic', found=sorted(missing | undecoded),
-                                 exists=[f'{t} ({k})' for t, k in sorted(self.found.items())])
-        channels = {topic: builder.channel() for topic, builder in self.builders.items()}
-        texts = {name: {} for name in _TEXTS}
-        for topic in [t for t, c in channels.items() if _is_text(t, c.type) and len(c)]:
-            texts[topic.rpartition('/')[2]][topic] = channels.pop(topic).fields['data'][-1]
-        return channels, {name: _one_text(path, found) for name, found in texts.items()}
-
-
-def _is_text(topic, type_name):
-    return topic.rpartition('/')[2] in _TEXTS and full_name(type_name) == STRING
-
-
-def _one_text(path, found):
-    if len(set(found.values())) > 1:
-        _logger.warning('%s holds different texts in %s: the first is used', path,
-                        ', '.join(found))
-    return next(iter(found.values()), '')
+        'path': str(path), 'sha256': sha256(files), 'duration_s': contents.duration_s,
+        'skipped': contents.skipped, 'damage': tuple(damage), 'left_out': contents.left_out,
+        'versions': versions})
 
 
 class BagWriter:
@@ -137,22 +109,23 @@ class BagWriter:
     """
 
     def __init__(self, path: str | Path, storage: str = 'mcap', compress: bool = False) -> None:
-        self.path, self.counts = Path(path), {}
-        self._connections, self._flushed_ns = {}, None
+        self.path = Path(path)
+        self.counts: dict[str, int] = {}
+        self._connections: dict[str, Connection] = {}
+        self._flushed_ns: int | None = None
         self._ended = 'is closed'
         plugins = {plugin.name.lower(): plugin for plugin in StoragePlugin}
         if storage not in plugins:
             raise RecordingError('storage of a bag', found=storage, exists=tuple(plugins))
         try:
-            self._writer = Writer(self.path, version=9, storage_plugin=plugins[storage])
+            writer = CheckedWriter(self.path, version=9, storage_plugin=plugins[storage])
             if compress:
                 mode = CompressionMode.STORAGE if storage == 'mcap' else CompressionMode.FILE
-                self._writer.set_compression(mode, CompressionFormat.ZSTD)
-            self._writer.open()
-            if storage == 'sqlite3':  # as rosbag2: survives a killed process, not a power cut
-                self._writer.storage.conn.execute('PRAGMA synchronous = OFF')
+                writer.set_compression(mode, CompressionFormat.ZSTD)
+            writer.open()
         except (WriterError, OSError, sqlite3.Error) as error:
             raise RecordingError(f'cannot make the bag {path}', found=error) from error
+        self._writer: CheckedWriter | None = writer
 
     def add_topic(self, topic: str, type_name: str, latched: bool = False) -> None:
         """
@@ -195,12 +168,12 @@ class BagWriter:
 
     def flush(self) -> None:
         """Hand everything written so far to the operating system."""
-        self._do(_flush)
+        self._do(lambda writer: writer.storage.flush())
 
     def close(self) -> None:
         """Finish the bag with its index and metadata.yaml; a second call does nothing."""
         if self._writer is not None:
-            self._do(Writer.close)
+            self._do(CheckedWriter.close)
             self._writer = None
 
     def _do(self, action):
@@ -224,16 +197,6 @@ class BagWriter:
         self.close()
 
 
-def _flush(writer):
-    """Write out what rosbags' writer holds back: the open chunk or transaction."""
-    storage = writer.storage
-    if writer.storage_plugin == StoragePlugin.SQLITE3:
-        storage.conn.commit()
-    elif storage.chunk.msgs:
-        storage.close_chunk()
-        storage.bio.flush()
-
-
 def write_recording(path: str | Path, recording: Recording, storage: str = 'mcap',
                     compress: bool = False) -> None:
     """
@@ -249,7 +212,7 @@ def write_recording(path: str | Path, recording: Recording, storage: str = 'mcap
         raise RecordingError('topics cannot be written back', found=others,
                              exists=sorted(filter(encodable, DECODERS)))
     start = min((int(c.received_ns[0]) for c in recording.channels.values() if len(c)), default=0)
-    texts = {name: getattr(recording, name) for name in _TEXTS}
+    texts = {name: getattr(recording, name) for name in TEXTS}
     with BagWriter(path, storage, compress) as bag:
         for name, text in texts.items():
             if text:

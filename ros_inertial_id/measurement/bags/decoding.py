@@ -11,8 +11,7 @@ from typing import Sequence
 import numpy as np
 
 from .cdr import CdrError, Layout, walk
-from ..recording import Channel
-from ...errors import RecordingError
+from ..recording import Channel, LISTS
 
 _BATCH = 4096          # messages decoded at once
 _BATCH_BYTES = 8 << 20
@@ -42,10 +41,17 @@ class Decoder:
 
 
 class ChannelBuilder:
-    """A Channel that grows batch by batch, holding little more than its arrays."""
+    """
+    A Channel that grows batch by batch, holding little more than its arrays.
+
+    type, topic : of the Channel
+    refused : number of messages that are left out since they are no whole ones of the type
+    reason : why the first of them is refused
+    """
 
     def __init__(self, type_name: str, decoder: Decoder, topic: str) -> None:
         self.type, self.topic = type_name, topic
+        self.refused, self.reason = 0, ''
         self._decoder = decoder
         self._messages: list[bytes] = []
         self._received: list[int] = []
@@ -63,7 +69,8 @@ class ChannelBuilder:
         self._messages.extend(messages)
         self._received.extend(received_ns)
         self._bytes += sum(map(len, messages))
-        if len(self._messages) >= _BATCH or self._bytes >= _BATCH_BYTES:
+        waits = self.type in LISTS
+        if not waits and (len(self._messages) >= _BATCH or self._bytes >= _BATCH_BYTES):
             self._decode()
 
     def channel(self) -> Channel:
@@ -80,33 +87,47 @@ class ChannelBuilder:
             messages = self._messages[start:start + _BATCH]
             received = np.array(self._received[start:start + _BATCH], np.int64)
             lengths = np.fromiter(map(len, messages), int, len(messages))
-            rest = np.arange(len(messages))
-            while rest.size:
-                rest = self._decode_alike(messages, lengths, rest, received)
+            left = np.arange(len(messages))
+            while left.size:
+                left = self._decode_alike(messages, lengths, left, received)
             self._count += len(messages)
             if len(self._parts) >= _MERGE:
                 self._merged.append(_merge(self._parts))
                 self._parts = []
         self._messages, self._received, self._bytes = [], [], 0
 
-    def _decode_alike(self, messages, lengths, rest, received):
-        """Decode those of ``rest`` with the layout of its first; return which are left."""
-        first = rest[0]
+    def _decode_alike(self, messages, lengths, left, received):
+        """Decode those of ``left`` with the layout of its first; return which are left then."""
+        first = left[0]
         try:
             shape = _shape(self.type, self._decoder, messages[first])
-            alike = lengths[rest] == lengths[first]
-            data = np.frombuffer(b''.join([messages[i] for i in rest[alike]]), np.uint8)
-            data = data.reshape(-1, lengths[first])
-            fits = shape.layout.fits(data)
-            if not fits.all():
-                alike[alike], data = fits, data[fits]
-            taken = rest[alike]
-            self._parts += shape.parts(data, received[taken], self._count + taken)
         except (CdrError, UnicodeDecodeError) as error:
-            raise RecordingError(
-                f'topic {self.topic}, message {self._count + first}: not a whole {self.type}',
-                found=error) from error
-        return rest[~alike]
+            self._refuse(self._count + first, error)
+            return left[1:]
+        alike = lengths[left] == lengths[first]
+        data = np.frombuffer(b''.join([messages[i] for i in left[alike]]), np.uint8)
+        data = data.reshape(-1, lengths[first])
+        fits = shape.layout.fits(data)
+        if not fits.all():
+            alike[alike], data = fits, data[fits]
+        self._add_parts(shape, data, received[left[alike]], self._count + left[alike])
+        return left[~alike]
+
+    def _add_parts(self, shape, data, received, index):
+        """Add the parts of messages of one layout; one by one where some are malformed."""
+        try:
+            self._parts += shape.parts(data, received, index)
+        except (CdrError, UnicodeDecodeError) as error:
+            if len(index) == 1:
+                self._refuse(index[0], error)
+                return
+            for i in range(len(index)):
+                self._add_parts(shape, data[i:i + 1], received[i:i + 1], index[i:i + 1])
+
+    def _refuse(self, index, error):
+        self.refused += 1
+        self.reason = self.reason or (f'topic {self.topic}, message {index}: not a whole '
+                                      f'{self.type}; found {error}')
 
 
 @dataclass

@@ -119,7 +119,10 @@ def decode(type_name: str, messages: Sequence[bytes], topic: str,
     """
     builder = channel_builder(type_name, topic)
     builder.add(messages, received_ns)
-    return builder.channel()
+    channel = builder.channel()
+    if builder.refused:
+        raise RecordingError(builder.reason)
+    return channel
 
 
 def encode_string(text: str) -> bytes:

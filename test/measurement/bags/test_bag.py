@@ -382,14 +382,18 @@ def test_paths_without_a_bag_are_refused(tmp_path):
             read_bag(tmp_path / name)
 
 
-def test_a_malformed_message_is_named(tmp_path):
-    messages = list(encode(joint_states(5)))
+def test_a_malformed_message_is_left_out_and_said(tmp_path, caplog):
+    channel = joint_states(5)
+    messages = list(encode(channel))
     with BagWriter(tmp_path / 'bag') as bag:
         bag.add_topic('/joint_states', JOINT_STATE)
         for i, message in enumerate(messages):
             bag.write('/joint_states', message[:50] if i == 3 else message, START + i)
-    with pytest.raises(RecordingError, match='topic /joint_states, message 3'):
-        read_bag(tmp_path / 'bag')
+    recording = read_bag(tmp_path / 'bag')
+    np.testing.assert_array_equal(recording.channels['/joint_states'].stamp_ns,
+                                  channel.stamp_ns[[0, 1, 2, 4]])
+    assert '1 of 5 messages' in recording.provenance['left_out']['/joint_states']
+    assert 'topic /joint_states, message 3' in caplog.text
 
 
 def test_empty_bags_are_read(tmp_path):

@@ -1,0 +1,132 @@
+"""
+What was read of a bag, topic by topic: channels that are decoded when they are asked for, texts.
+
+Streams of one header a message are decoded while they are read, since their arrays take less room
+than their bytes.  Lists of stamped elements (tf, markers), which most bags hold and few ask for,
+wait as bytes.
+"""
+
+from collections.abc import Collection
+import logging
+from pathlib import Path
+
+from .decoding import ChannelBuilder
+from .messages import channel_builder, DECODERS, full_name, STRING
+from ..recording import LazyChannels, LISTS
+from ...errors import RecordingError
+
+TEXTS = ('robot_description', 'mounting', 'periods')  # last names of topics that are no channels
+_logger = logging.getLogger(__name__)
+
+
+class Contents:
+    """
+    Takes the messages of a bag.
+
+    path : of the bag, for messages
+    topics : names of those to keep; None for all whose type has a decoder
+    types : type of every topic in the bag
+    left_out : topic -> why how many of its messages are not in its channel; grows while
+        channels are decoded
+    """
+
+    def __init__(self, path: Path, topics: Collection[str] | None) -> None:
+        self.path, self.topics = path, topics
+        self.types: dict[str, str] = {}
+        self.left_out: dict[str, str] = {}
+        self._builders: dict[str, ChannelBuilder] = {}
+        self._counts: dict[str, int] = {}
+        self._edges: list[int] = []
+
+    @property
+    def skipped(self) -> dict[str, str]:
+        """Return the types, by topic, that have no decoder."""
+        return {topic: kind for topic, kind in self.types.items()
+                if full_name(kind) not in DECODERS}
+
+    @property
+    def duration_s(self) -> float:
+        """Return the time between the first and the last reception [s], texts apart."""
+        return (max(self._edges) - min(self._edges)) * 1e-9 if self._edges else 0.0
+
+    def wanted(self, topic: str, type_name: str) -> bool:
+        """
+        Return whether messages are to be read.
+
+        topic, type_name : theirs; noted
+        """
+        known = full_name(self.types.setdefault(topic, type_name))
+        if known != full_name(type_name):
+            self.left_out[topic] = f'those of type {type_name}: the first are of type {known}'
+            return False
+        if known not in DECODERS:
+            return False
+        wanted = self.topics is None or topic in self.topics or _is_text(topic, type_name)
+        if wanted and topic not in self._builders:
+            self._builders[topic] = channel_builder(type_name, topic)
+        return wanted
+
+    def add(self, topic: str, messages: list[bytes], received_ns: list[int]) -> None:
+        """
+        Take messages of a wanted topic.
+
+        topic : its name
+        messages : serialised (CDR), in the order of the bag
+        received_ns : (n,) their times of reception [ns]
+        """
+        builder = self._builders[topic]
+        builder.add(messages, received_ns)
+        self._counts[topic] = self._counts.get(topic, 0) + len(messages)
+        if received_ns and not _is_text(topic, builder.type):
+            self._edges += [min(received_ns), max(received_ns)]
+            self._edges = [min(self._edges), max(self._edges)]
+
+    def channels(self) -> LazyChannels:
+        """
+        Return the channels by topic, without the texts.
+
+        Raises RecordingError for a topic that was asked for and is not there or has no decoder.
+        """
+        missing = set(self.topics or ()) - set(self.types)
+        undecoded = set(self.topics or ()) & set(self.skipped)
+        if missing or undecoded:
+            raise RecordingError(f'{self.path} cannot give topic',
+                                 found=sorted(missing | undecoded),
+                                 exists=[f'{t} ({k})' for t, k in sorted(self.types.items())])
+        for topic, reason in self.left_out.items():
+            self._say(topic, reason)
+        types = {topic: builder.type for topic, builder in self._builders.items()
+                 if not _is_text(topic, builder.type)}
+        channels = LazyChannels(types, self._channel)
+        for topic in [topic for topic, kind in types.items() if kind not in LISTS]:
+            channels[topic]
+        return channels
+
+    def texts(self) -> dict[str, str]:
+        """Return the texts by their names, '' for those the bag lacks."""
+        found: dict[str, dict[str, str]] = {name: {} for name in TEXTS}
+        for topic in [t for t, b in self._builders.items() if _is_text(t, b.type)]:
+            channel = self._channel(topic)
+            if len(channel):
+                found[topic.rpartition('/')[2]][topic] = channel.fields['data'][-1]
+        for texts in found.values():
+            if len(set(texts.values())) > 1:
+                _logger.warning('%s holds different texts in %s: the first is used', self.path,
+                                ', '.join(texts))
+        return {name: next(iter(texts.values()), '') for name, texts in found.items()}
+
+    def _channel(self, topic):
+        builder = self._builders[topic]
+        channel = builder.channel()
+        if builder.refused:
+            self.left_out[topic] = (f'{builder.refused} of {self._counts[topic]} messages; '
+                                    f'the first: {builder.reason}')
+            self._say(topic, self.left_out[topic])
+        return channel
+
+    def _say(self, topic, reason):
+        _logger.warning('%s: of topic %s are left out: %s', self.path, topic, reason)
+
+
+def _is_text(topic, type_name):
+    return topic.rpartition('/')[2] in TEXTS and full_name(type_name) == STRING

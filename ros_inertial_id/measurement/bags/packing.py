@@ -1,0 +1,52 @@
+"""
+Compression of bags (zstd, lz4) through the libraries that rosbags brings along.
+"""
+
+import sys
+
+from lz4.frame import LZ4FrameDecompressor
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+ZSTD_MAGIC = b'\x28\xb5\x2f\xfd'
+DAMAGED = (zstd.ZstdError, RuntimeError, ValueError, EOFError, MemoryError)
+LARGEST = 1 << 30  # bytes of a chunk or message; more is taken for damage
+
+
+def unpack(data: bytes, method: str, size: int = LARGEST) -> bytes:
+    """
+    Return what was compressed; raise one of DAMAGED.
+
+    data : compressed bytes, one frame
+    method : '' for none, zstd or lz4
+    size : bytes the result may have at most
+    """
+    if size > LARGEST:
+        raise ValueError(f'{size} bytes')
+    if not method:
+        return data
+    if method not in ('zstd', 'lz4'):
+        raise ValueError(f'compression {method}')
+    unpacker = zstd.ZstdDecompressor() if method == 'zstd' else LZ4FrameDecompressor()
+    plain = unpacker.decompress(data, size)
+    if not unpacker.eof:
+        raise ValueError(f'the {method} frame does not end')
+    return plain
+
+
+def unpack_file(packed: str, plain: str) -> str:
+    """
+    Unpack a zstd file as far as it is whole; return what is wrong with it, or ''.
+
+    packed, plain : paths of the file and of the new one
+    """
+    with zstd.open(packed, 'rb') as source, open(plain, 'wb') as target:
+        try:
+            while block := source.read(1 << 20):
+                target.write(block)
+        except DAMAGED as error:
+            return str(error) or type(error).__name__
+    return ''

@@ -1,0 +1,190 @@
+"""
+A sqlite3 file of a bag: read in its order, and page by page where it is damaged.
+"""
+
+from contextlib import closing, contextmanager
+from itertools import islice
+from pathlib import Path
+import shutil
+import sqlite3
+from tempfile import TemporaryDirectory
+from typing import Callable, Collection, Iterator
+from zlib import crc32
+
+import numpy as np
+
+from .sqlite_pages import Pages
+from ...errors import RecordingError
+
+_ROWS = 4096
+
+Batch = tuple[str, str, list[bytes], list[int]]
+Row = tuple[int, int, int, bytes]  # id, topic, time [ns], message
+
+
+def message_crc(topic: str, type_name: str, time_ns: int, message: bytes) -> int:
+    """
+    Return the checksum of a message, beside which a bag of this package holds it.
+
+    topic, type_name : of the message
+    time_ns : of its reception
+    message : its bytes
+    """
+    return crc32(message, crc32(f'{topic} {type_name} {time_ns}'.encode()))
+
+
+def read_sqlite3(path: Path, wanted: Callable[[str, str], bool], damage: list[str],
+                 progress: Callable[[float], None]) -> Iterator[Batch]:
+    """
+    Yield (topic, type, messages, received_ns) of the file, many messages at once.
+
+    path : of the file
+    wanted : function of (topic, type); topics for which it returns False are passed over
+    damage : list to which a line is appended for all that could not be read
+    progress : function of the fraction that was read
+
+    Raises RecordingError for a file without a topic.
+    """
+    with _database(path) as (file, database), file.open('rb') as stream:
+        wrong = _wrong(database)
+        source = _Salvage(Pages(stream)) if wrong else _Tree(path, database)
+        if not source.topics:
+            raise RecordingError(f'{path} is not a rosbag2 database', found=wrong or 'no topic')
+        if wrong:
+            damage.append(f'{path.name} is damaged ({wrong}): it was read page by page')
+        yield from _batches(source, wanted, progress)
+        damage += [f'{path.name}: {line}' for line in source.lost]
+
+
+def _batches(source, wanted, progress):
+    topics = {key: (topic, kind) for key, (topic, kind, encoding) in source.topics.items()
+              if encoding == 'cdr' and wanted(topic, kind)}
+    rows, wrong = source.rows(topics), 0
+    crcs = _crcs(source)
+    while batch := list(islice(rows, _ROWS)):
+        good = batch if crcs is None else [
+            row for row in batch if crcs[row[0]] == message_crc(*topics[row[1]], *row[2:])]
+        wrong += len(batch) - len(good)
+        for key, topic in topics.items():
+            mine = [row for row in good if row[1] == key]
+            if mine:
+                yield (*topic, [row[3] for row in mine], [row[2] for row in mine])
+        progress(batch[-1][0] / source.last)
+    if wrong:
+        source.lost.append(f'{wrong} messages were left out: their checksums are others')
+
+
+def _crcs(source):
+    """Return the CRC of every message by its id, -1 for those without; None if none has one."""
+    if source.checksums is None:
+        return None
+    crcs = np.full(source.last + 1, -1, np.int64)
+    for first, packed in source.checksums.items():
+        values = np.frombuffer(packed[:len(packed) // 4 * 4], '<u4')
+        if 0 < first <= source.last:
+            crcs[first:first + len(values)] = values[:source.last + 1 - first]
+    missing = int((crcs >= 0).sum()) - source.count
+    if missing > 0:
+        source.lost.append(f'{missing} messages are missing')
+    return crcs
+
+
+class _Tree:
+    """
+    The tables of a sound database.
+
+    topics : id -> (name, type, encoding)
+    checksums : id of the first message -> CRCs; None where the bag has none
+    last, count : the last id of a message, and how many there are
+    lost : lines for all that could not be read
+    """
+
+    def __init__(self, path: Path, database: sqlite3.Connection) -> None:
+        self._database = database
+        self.lost: list[str] = []
+        try:
+            self.topics = {key: tuple(row) for key, *row in database.execute(
+                'SELECT id, name, type, serialization_format FROM topics')}
+            last, self.count = database.execute(
+                'SELECT MAX(id), COUNT(*) FROM messages').fetchone()
+            own = database.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' "
+                                   "AND name = 'checksums'").fetchone()
+            self.checksums = dict(database.execute('SELECT first, crcs FROM checksums')
+                                  ) if own else None
+        except sqlite3.Error as error:
+            raise RecordingError(f'{path} is not a rosbag2 database', found=error) from error
+        self.last = last or 1
+
+    def rows(self, topics: Collection[int]) -> Iterator[Row]:
+        """
+        Yield the messages in the order of their ids.
+
+        topics : ids of those to read
+        """
+        keys = ','.join(map(str, topics))
+        try:
+            yield from self._database.execute(
+                f'SELECT id, topic_id, timestamp, data FROM messages WHERE topic_id IN ({keys}) '
+                "AND typeof(data) = 'blob' AND typeof(timestamp) = 'integer' ORDER BY id")
+        except sqlite3.Error as error:
+            self.lost.append(f'messages after the damage are lost ({error})')
+
+
+class _Salvage:
+    """The same of the whole pages of a damaged database."""
+
+    def __init__(self, pages: Pages) -> None:
+        self._pages, rows = pages, pages.rows()
+        self.topics, self._messages = rows.topics, rows.messages
+        self.checksums = rows.checksums or None
+        self.lost: list[str] = []
+        self.last, self.count = max(rows.messages, default=1), len(rows.messages)
+
+    def rows(self, topics: Collection[int]) -> Iterator[Row]:
+        """
+        Yield the messages in the order of their ids.
+
+        topics : ids of those to read
+        """
+        damaged = 0
+        for key in sorted(self._messages):
+            message = self._pages.message(*self._messages[key])
+            if message is None:
+                damaged += 1
+            elif message[0] in topics:
+                yield (key, *message)
+        if damaged:
+            self.lost.append(f'{damaged} messages reach into damaged pages')
+
+
+def _wrong(database):
+    """Return what is wrong with the structure of a database, '' for nothing."""
+    try:
+        found = database.execute('PRAGMA quick_check(1)').fetchone()[0]
+    except sqlite3.Error as error:
+        return str(error)
+    return '' if found == 'ok' else ' '.join(found.split())
+
+
+@contextmanager
+def _database(path):
+    """
+    Yield the path of and a connection to a database that is not changed.
+
+    What a killed writer left beside it (journal, write-ahead log) is applied to a copy.
+    """
+    with TemporaryDirectory(prefix='ros_inertial_id_') as folder:
+        beside = [path.with_name(path.name + end) for end in ('-journal', '-wal')]
+        beside = [other for other in beside if other.is_file() and other.stat().st_size]
+        mode = 'mode=ro&immutable=1'
+        if beside:
+            for file in (path, *beside):
+                shutil.copy(file, folder)
+            path, mode = Path(folder, path.name), 'mode=rw'
+        with closing(sqlite3.connect(f'{path.resolve().as_uri()}?{mode}', uri=True)) as database:
+            database.text_factory = _text
+            yield path, database
+
+
+def _text(data):
+    return data.decode(errors='replace')
