@@ -64,9 +64,9 @@ def identify_(options: Any) -> None:
                           progress=progress)
     files = _write(result, options)
     if options.urdf_out:
-        from ..identification.identified_description import identified_description
         files['urdf'] = options.urdf_out
-        write_text(options.urdf_out, identified_description(result.model, bags[0], settings, urdf))
+        from ..api.model import model_of
+        model_of(result.model).to_urdf(options.urdf_out)
     show(options, {**_outline(result.model), **({'gravity': gravity} if gravity else {}), **files},
          '\n'.join([summary(result.model), *_gravity_words(gravity), *_listed(files.values())]))
 

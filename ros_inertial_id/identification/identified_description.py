@@ -13,50 +13,34 @@ import numpy as np
 
 from .identified_mjcf import HELD, identified_mjcf
 from .model import IdentifiedModel
-from .robot import robot_of
 from ..dynamics.friction import friction_column
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.robot_model import RobotModel
 from ..errors import EstimationError
 from ..estimation.corrected_urdf import corrected_urdf
 from ..estimation.payload_urdf import urdf_with_payload
-from ..measurement.recording import Recording
 from ..methods import METHODS
 from ..methods.bodies.body_rig import PAYLOAD
 from ..methods.bodies.description_text import with_inertials
 
-WRENCH = 'geometry_msgs/msg/WrenchStamped'
 AS_DAMPING = ('viscous', 'coulomb', 'coulomb_atan', 'stiction')  # laws that URDF's numbers mean
-
-
-def identified_description(model: IdentifiedModel, recording: Recording, options: Any,
-                           urdf: str = '') -> str:
-    """
-    Return the text of the robot's description with consistent parameters of a model.
-
-    model : IdentifiedModel, physically consistent; recording : one that the model is of
-    options : of the method; urdf : text, '' for the recording's own
-    A URDF keeps all but its inertial and friction numbers; one whose arm carries a payload behind
-    a sensor gets that payload as a further link; a rig's YAML gets ``inertial`` of its bodies.
-    EstimationError where the model is not physically consistent.
-    """
-    robot = robot_of(recording, options, urdf, model.method)
-    links = consistent_parameters(model)
-    if '<robot' in robot.urdf and tuple(links) == (PAYLOAD,) and model.method == 'rigid_body':
-        frame = options.wrench_frame or _stamped_frame(recording, options.wrench_topic)
-        return urdf_with_payload(robot.urdf, frame, links[PAYLOAD])
-    return description_of(model, robot)[0]
 
 
 def description_of(model: IdentifiedModel, robot: Any) -> tuple[str, list[str]]:
     """
     Return (text of the description, what it cannot hold in words) of an identified robot.
 
+    A URDF keeps all but its inertial and friction numbers; one whose arm carries a payload behind
+    a sensor gets that payload as a further link; a rig's YAML gets ``inertial`` of its bodies.
+
     model : IdentifiedModel, physically consistent; robot : built from its description
+    EstimationError where the model is not physically consistent, or of a mechanism with loops.
     """
     links = consistent_parameters(model)
     if '<robot' not in robot.urdf:
         return with_inertials(robot.urdf, links), []
+    if tuple(links) == (PAYLOAD,):
+        return urdf_with_payload(robot.urdf, _sensor_frame(model), links[PAYLOAD]), []
     tree = tree_of(robot)
     text = corrected_urdf(tree, model.parameters, model.values, model.validity_range)
     lines = _beyond(model, tree, lambda p: _in_urdf(text, p))
@@ -134,9 +118,11 @@ def _with_comment(text: str, model: IdentifiedModel, lines: Sequence[str]) -> st
     return f'{text[:at]}{_comment(model, lines)}\n{text[at:]}'
 
 
-def _stamped_frame(recording: Recording, topic: str) -> str:
-    channels = recording.of_type(WRENCH)
-    return (channels[topic] if topic else next(iter(channels.values()))).frame_id
+def _sensor_frame(model: IdentifiedModel) -> str:
+    """Return the frame in which the wrist sensor of a payload measured."""
+    first = model.preprocessing[0]
+    return (model.options.get('wrench_frame')
+            or first['sources'][first['wrench_topics'][0]]['frame_id'])
 
 
 def robot_of_model(model: IdentifiedModel, options: Any, gravity_base: np.ndarray) -> Any:

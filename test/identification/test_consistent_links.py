@@ -19,9 +19,9 @@ from ros_inertial_id.estimation.payload_urdf import urdf_with_payload
 from ros_inertial_id.estimation.r_factors import RFactors
 from ros_inertial_id.identification.consistent_links import consistent_links
 from ros_inertial_id.identification.dataset import Dataset
-from ros_inertial_id.identification.identified_description import identified_description
+from ros_inertial_id.identification.identified_description import description_of, robot_of_model
 from ros_inertial_id.identification.identify import identify
-from ros_inertial_id.identification.settings import options_class
+from ros_inertial_id.identification.settings import options_class, prediction_options
 from ros_inertial_id.measurement.bodies.sources import BodiesState
 from ros_inertial_id.methods import METHODS
 from ros_inertial_id.methods.bodies.link_tree import random_bodies
@@ -44,6 +44,12 @@ def postures():
 @pytest.fixture(scope='module')
 def result(postures):
     return identify_postures(paper.TEXT, postures)
+
+
+def described(model):
+    """Return the text of the description with the identified numbers."""
+    robot = robot_of_model(model, prediction_options(model), GRAVITY)
+    return description_of(model, robot)[0]
 
 
 def _smallest(links):
@@ -114,13 +120,12 @@ def test_an_overall_mass_against_the_description_is_refused(rig, recordings):
 
 def test_identified_inertials_go_into_the_platforms_description(rig, recordings):
     model = _identified(rig, recordings[1])
-    text = identified_description(model, recordings[1][0], PLATFORM,
-                                  rig.description(rig.TWO_LINKS))
+    text = described(model)
     robot = METHODS['suspended_platform'].build(text, PLATFORM, GRAVITY)
     np.testing.assert_array_equal(robot.inertias,
                                   list(model.statistics['consistent']['links'].values()))
     with pytest.raises(EstimationError, match='--consistent'):
-        identified_description(replace(model, statistics={}), recordings[1][0], PLATFORM, text)
+        described(replace(model, statistics={}))
 
 
 def test_consistent_value_of_the_papers_example_lies_in_its_intervals(result):
@@ -197,7 +202,7 @@ def test_principal_moments_alone_are_no_bodies(wrist):
 def test_payload_becomes_a_link_of_the_urdf(wrist):
     rig, recording = wrist
     model = identify([recording], BODIES, method='rigid_body').model
-    loaded = load_robot_model(identified_description(model, recording, BODIES))
+    loaded = load_robot_model(described(model))
     difference = loaded.inertias - load_robot_model(FRANKA).inertias
     np.testing.assert_allclose(difference[:6], 0.0, atol=1e-12)
     # fr3_flange is 0.107 m along z from the frame of joint 7.
