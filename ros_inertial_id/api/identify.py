@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from .model import Model, model_of
-from ..dynamics.robot_model import gravity_from_mounting
 from ..identification import identify as spine
 from ..identification.dataset import Progress
 from ..identification.files import read_description

@@ -69,7 +69,8 @@ def accumulate(data: Dataset, columns: Sequence[Parameter], keep: np.ndarray) ->
     """
     Return FOLDS RFactors, each of one stretch of time of every recording.
 
-    data : the Dataset; columns : (p,) Parameters of the rows; keep : (p,) their places in the R factors, -1: none
+    data : the Dataset; columns : (p,) Parameters of the rows
+    keep : (p,) their places in the R factors, -1: none
     """
     size = int(keep.max()) + 1
     folds = [RFactors(size) for _ in range(FOLDS)]

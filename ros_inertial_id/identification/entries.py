@@ -32,7 +32,8 @@ def mounting_entry(data: Dataset, texts: list[str], base: BaseParameters) -> dic
     """
     Return what a model file says of the mountings of a Dataset.
 
-    data : the Dataset; texts : one per recording, as recorded; base : BaseParameters that these mountings show
+    data : the Dataset; texts : one per recording, as recorded
+    base : BaseParameters that these mountings show
     """
     gravity: list[list[float]] = []
     for robot in data.robots:

@@ -8,7 +8,9 @@ moves the rows too: C are their derivatives, and d theta its errors, those by th
 noise and those of the calibration.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from scipy.linalg import block_diag
@@ -34,24 +36,20 @@ def inherited_errors(data: Dataset, base: BaseParameters,
         return None
     covariance = data.robot.covariance
     covariance = np.zeros((0, 0)) if covariance is None else covariance
-    extrinsic_sensitivities = [list(o.motion.extrinsic_sensitivities())
-                               for o in data.observations]
+    sensitivities = [list(o.motion.extrinsic_sensitivities()) for o in data.observations]
     size, known = len(base), len(covariance)
-    roots = [_root(covariance), *(sensitivity.own for found in extrinsic_sensitivities
-                                   for sensitivity in found)]
+    roots = [_root(covariance), *(s.own for several in sensitivities for s in several)]
     factors = RFactors(size + sum(map(len, roots)))
     if factors.size == size:
         return None
     joined, place = _Joined(base, standard(base, estimate), known, factors), size + known
-    for robot, observation, found in zip(data.robots, data.observations,
-                                         extrinsic_sensitivities):
-        others = [replace(observation, motion=m) for sensitivity in found
-                                                for m in sensitivity.motions]
+    for robot, observation, own in zip(data.robots, data.observations, sensitivities):
+        others = [replace(observation, motion=m) for s in own for m in s.motions]
         for states in zip(*(o.states(training=True) for o in (observation, *others))):
             calibrated = data.method.calibrated(states[0], robot)
             moved = (data.method.regress(state, robot, base.parameters) for state in states)
             for other, *blocks in zip(calibrated, *moved):
-                joined.accumulate(other, blocks, found, place)
+                joined.accumulate(other, blocks, own, place)
         place += len(others)
     A = factors.system(estimate.standard_deviation)[0]
     scale = np.sqrt(np.diag(base.prior_covariance()))
@@ -77,18 +75,24 @@ class _Joined:
         self.own, self.size, self.values = base.places(), len(base), values
         self.known, self.factors = known, factors
 
-    def accumulate(self, calibrated, blocks, extrinsic_sensitivities, place):
-        """Accumulate blocks of the motion and of those with moved extrinsics, from ``place`` on."""
+    def accumulate(self, calibrated: RegressorBlock, blocks: Sequence[RegressorBlock],
+                   sensitivities: Sequence[Any], place: int) -> None:
+        """
+        Accumulate rows of one block.
+
+        calibrated : about the calibrated numbers; blocks : of the motion, then of the motions
+        with moved extrinsics; sensitivities : to those; place : of their first column
+        """
         groups, added = [], self.size + np.arange(self.factors.size - self.size)
         for c, g, *moved in zip(calibrated.groups, *(b.groups for b in blocks)):
             seen = self.own[g.columns] >= 0
-            # Of one width for all recordings: an Information wants it.
+            # Of one width for all recordings, as RFactors are.
             W = np.zeros((len(added), len(g.y)))
             theta, at = W[:self.known], place - self.size
             theta[:len(c.columns)] = c.W.T[:self.known]
-            rest = np.array([x.W @ self.values[x.columns] - x.y for x in (g, *moved)])
-            change = rest[1:] - rest[0]
-            for sensitivity in extrinsic_sensitivities:
+            residual = np.array([x.W @ self.values[x.columns] - x.y for x in (g, *moved)])
+            change = residual[1:] - residual[0]
+            for sensitivity in sensitivities:
                 slope, change = np.split(change, [len(sensitivity.sizes)])
                 slope = slope / sensitivity.sizes[:, None]
                 W[at:at + len(slope)] = slope
@@ -97,8 +101,9 @@ class _Joined:
                     theta[len(c.columns):] += sensitivity.shared.T @ slope
             groups.append(RowGroup(g.name, g.unit, np.append(self.own[g.columns][seen], added),
                                    np.vstack([g.W.T[seen], W]).T, g.y, g.y_raw))
-        self.factors.accumulate(RegressorBlock(blocks[0].t, blocks[0].segment, tuple(groups)),
-                              np.arange(self.factors.size))
+        self.factors.accumulate(
+            RegressorBlock(blocks[0].t, blocks[0].segment, tuple(groups)),
+            np.arange(self.factors.size))
 
 
 def _root(covariance):

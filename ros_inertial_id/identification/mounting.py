@@ -79,7 +79,8 @@ def check_mounting(method: Method, model: IdentifiedModel, options: Any, robot: 
     """
     Raise RobotModelError, naming what is missing, when a model cannot predict ``robot``.
 
-    method, model : IdentifiedModel of it; options : its own; robot : the same robot, mounted as it is now
+    method, model : IdentifiedModel of it; options : its own
+    robot : the same robot, mounted as it is at present
     """
     known = [np.array(g) for g in model.mounting['gravity_base']]
     if any(np.allclose(robot.gravity_base, g, atol=SAME) for g in known):

@@ -39,7 +39,7 @@ class EstimationOptions:
 
 @cache
 def options_class(method: str) -> type[Any]:
-    """Return the dataclass of all options of a method by its name, its own and the estimation's."""
+    """Return the dataclass of all options of a ``method`` (name), the estimation's included."""
     own = METHODS[method].Options
     return dataclass(frozen=True)(type('Options', (own, EstimationOptions),
                                        {'__doc__': own.__doc__, '__module__': __name__}))

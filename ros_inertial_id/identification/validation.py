@@ -23,8 +23,9 @@ def evaluate(data: Dataset, parameters: Sequence[Parameter], values: np.ndarray,
     """
     Return Residuals, thinned out blocks for curves, and the validity range.
 
-    data : the Dataset; parameters, values : (p,) standard parameters that predict; training : see Observation, and
-        of long recordings only as many samples as show the correlation of residuals
+    data : the Dataset; parameters, values : (p,) standard parameters that predict
+    training : see Observation, and of long recordings only as many samples as show the
+        correlation of residuals
     RecordingError when no sample is left after filtering.
     """
     residuals, curves = Residuals(), list[RegressorBlock]()
@@ -60,7 +61,7 @@ def _extend(ranges: dict[str, Any], seen: dict[str, dict[str, np.ndarray]]) -> N
 
 
 def fits(factors: RFactors, beta: np.ndarray) -> dict[str, Any]:
-    """Return {filtered, raw} residuals of base parameters ``beta`` (b,) over RFactors ``factors``."""
+    """Return {filtered, raw} residuals of base parameters ``beta`` (b,) over ``factors``."""
     out = {}
     for kind in ('filtered', 'raw'):
         fit = Fit()
