@@ -12,8 +12,7 @@ import numpy as np
 
 from ..errors import RecordingError
 
-# types whose messages are lists of elements with stamps and names of their own
-LISTS = ('tf2_msgs/msg/TFMessage', 'visualization_msgs/msg/MarkerArray')
+TF = 'tf2_msgs/msg/TFMessage'
 
 
 @dataclass(frozen=True)
@@ -113,12 +112,12 @@ class Recording:
         Return the zero of START and END: the first stamp of the recording's streams [ns].
 
         Topics with less than a fiftieth of the samples of the fullest one are no streams: what
-        is latched may be hours old.  Nor are tf and markers, where there are others.
+        is latched may be hours old.  Nor is tf, where there are others.
 
         Raises RecordingError where there is no sample.
         """
         types = self.types()
-        flat = [self.channels[topic] for topic, kind in types.items() if kind not in LISTS]
+        flat = [self.channels[topic] for topic, kind in types.items() if kind != TF]
         streams = ([c for c in flat if len(c)]
                    or [c for c in self.channels.values() if len(c)])
         if not streams:

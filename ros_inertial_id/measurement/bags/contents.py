@@ -1,9 +1,8 @@
 """
 What was read of a bag, topic by topic: channels that are decoded when they are asked for, texts.
 
-Streams of one header a message are decoded while they are read, since their arrays take less room
-than their bytes.  Lists of stamped elements (tf, markers), which most bags hold and few ask for,
-wait as bytes.
+Measurements are decoded while they are read, since their arrays take less room than their bytes.
+tf, which most bags hold and few ask for, waits as bytes.
 """
 
 from collections.abc import Collection
@@ -12,7 +11,7 @@ from pathlib import Path
 
 from .decoding import ChannelBuilder
 from .messages import channel_builder, DECODERS, full_name, STRING
-from ..recording import LazyChannels, LISTS
+from ..recording import LazyChannels, TF
 from ...errors import RecordingError
 
 TEXTS = ('robot_description', 'mounting', 'periods')  # last names of topics that are no channels
@@ -98,7 +97,7 @@ class Contents:
         types = {topic: builder.type for topic, builder in self._builders.items()
                  if not _is_text(topic, builder.type)}
         channels = LazyChannels(types, self._channel)
-        for topic in [topic for topic, kind in types.items() if kind not in LISTS]:
+        for topic in [topic for topic, kind in types.items() if kind != TF]:
             channels[topic]
         return channels
 

@@ -11,7 +11,7 @@ from typing import Sequence
 import numpy as np
 
 from .cdr import CdrError, Layout, walk
-from ..recording import Channel, LISTS
+from ..recording import Channel, TF
 
 _BATCH = 4096          # messages decoded at once
 _BATCH_BYTES = 8 << 20
@@ -69,7 +69,7 @@ class ChannelBuilder:
         self._messages.extend(messages)
         self._received.extend(received_ns)
         self._bytes += sum(map(len, messages))
-        waits = self.type in LISTS
+        waits = self.type == TF
         if not waits and (len(self._messages) >= _BATCH or self._bytes >= _BATCH_BYTES):
             self._decode()
 
