@@ -43,7 +43,8 @@ def base_table(model: IdentifiedModel) -> Float64MultiArray:
     parameters = {p.name: p for p in model.parameters}
     owners = list(dict.fromkeys(p.owner for p in model.parameters))
     laws = list(LAWS)
-    rows = [(entry, parameters[entry['name']]) for entry in model.base]
+    # The first of a grouping is the one that stands for it.
+    rows = [(entry, parameters[next(iter(entry['grouping']))]) for entry in model.base]
     message = table(
         [entry['name'] for entry in model.base],
         {'value': [e['value'] for e, _ in rows],

@@ -62,7 +62,7 @@ class Recorder(Node):
             self, RecorderOptions, fixed=set(RecorderOptions.__dataclass_fields__) - SETTABLE)
         refuse_unless(self, {'name': check_file_name, 'mounting': check_mounting})
         self._inputs = Subscriptions(self, self._write, self._options.reliability,
-                                            self._options.depth)
+                                     self._options.depth)
         topic = self.resolve_topic_name(self._options.robot_description_topic)
         self._description_topic, self._description = topic, b''
         self._topics = [name for name in self._inputs.resolved(self._options.topics)

@@ -118,7 +118,8 @@ class Graph:
 
     def start(self, kind, /, *arguments, limits=None, **parameters):
         """Start a node of this package as a Process; ``limits`` runs in it before all else."""
-        command = [sys.executable, '-m', f'ros_inertial_id.nodes.{kind}', *arguments]
+        room = 'demonstration' if kind == 'demo' else 'nodes'
+        command = [sys.executable, '-m', f'ros_inertial_id.{room}.{kind}', *arguments]
         command += ['--ros-args'] * bool(parameters)
         for key, value in parameters.items():
             command += ['-p', f'{key}:={value}']

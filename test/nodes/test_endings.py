@@ -39,9 +39,12 @@ def test_every_node_ends_with_status_0_on_a_signal(graph, number, times):
 
 
 BAD = (
-    ('recorder', {'topics': 3}, "'topics'"),
+    ('recorder', {'topics': 3}, 'option topics; expected a list, of a text each; found 3'),
     ('recorder', {'storage': 'zip'}, "option storage; found 'zip'; there is: mcap, sqlite3"),
     ('recorder', {'reliability': 'perhaps'}, 'option reliability'),
+    ('recorder', {'mounting': 'ceiling'}, "'ceiling'"),
+    ('recorder', {'name': '../elsewhere'}, 'a name without a folder'),
+    ('identification', {'mounting': 'ceiling'}, "'ceiling'"),
     ('excitation', {'speed': 2.0}, 'speed out of range'),
     ('excitation', {'periods': 0}, 'periods out of range'),
     ('identification', {'method': 'serial'}, "option method; found 'serial'; there is: serial_"),
@@ -69,7 +72,7 @@ def test_arguments_that_ros_does_not_know_end_a_node_with_status_2(graph):
 
 
 @pytest.mark.parametrize('number, status', [
-    (signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)])
+    (signal.SIGINT, 130), (signal.SIGTERM, 130), (signal.SIGKILL, -signal.SIGKILL)])
 def test_demonstration_leaves_no_process_behind(graph, tmp_path, number, status):
     demo = graph.start('demo', '--out', str(tmp_path / 'demo'), '--json')
     graph.until(lambda: 'designing' in demo.output, 'the demonstration')

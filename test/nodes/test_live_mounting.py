@@ -29,16 +29,16 @@ def health(graph, level, words):
 
 
 def test_a_parameter_changes_the_mounting_and_what_is_unknown_is_refused(node):
-    health(node, 'warn', 'nothing heard')  # predicting, no joint states yet
+    health(node, 'warn', 'nothing received')  # predicting, no joint states yet
     node.set(NODE, mounting='rpy 1.5708 0 0')
     health(node, 'error', 'mcx1')  # gravity across the first axis shows what upright hides
     node.set(NODE, mounting='rpy 0 0 1.0')  # turned about the vertical: nothing is new
-    health(node, 'warn', 'nothing heard')
+    health(node, 'warn', 'nothing received')
 
 
 def test_words_that_are_no_mounting_are_refused_and_nothing_changes(node):
     assert 'sideways' in node.set(NODE, mounting='sideways')
-    health(node, 'warn', 'nothing heard')
+    health(node, 'warn', 'nothing received')
 
 
 def test_a_base_imu_tells_the_mounting(node):
@@ -54,7 +54,7 @@ def test_a_base_imu_tells_the_mounting(node):
         return timer
 
     timer = rest((0.0, 0.0, 9.81))  # specific force of an upright base
-    health(node, 'warn', 'nothing heard')
+    health(node, 'warn', 'nothing received')
     timer.cancel()
     timer = rest((9.81 * np.sin(1.0), 0.0, 9.81 * np.cos(1.0)))
     health(node, 'error', 'mcx1')

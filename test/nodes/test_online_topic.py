@@ -57,7 +57,7 @@ def test_estimate_on_the_topic_becomes_that_of_the_recording(graph, moving):
         # A quarter of the data differs: estimates by less than their error, with room.
         assert abs(value - b['value']) < 2.0 * b['standard_error']
         assert 0.5 < error / b['standard_error'] < 2.0
-    graph.until(lambda: graph.health('identification')[1] == 'nothing heard on joint_states',
+    graph.until(lambda: graph.health('identification')[1] == 'nothing received on joint_states',
                 'word of the silence')
     assert graph.call('identification/forget').success
     graph.until(lambda: 'online' in graph.health('identification')[2], 'it to begin anew')

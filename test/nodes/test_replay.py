@@ -64,5 +64,5 @@ def test_bag_replayed_over_dds_gives_the_same_model(graph, tmp_path, original, c
         assert [b[key] for b in again.base] == pytest.approx(expected, rel=SAME)
     assert again.values == pytest.approx(model.values, rel=SAME)
     assert again.provenance['recordings'][0]['path'] == str(tmp_path / 'again')
-    row = np.array(tables[0].data).reshape(len(model.base), 2)
+    row = np.array(tables[0].data).reshape(len(model.base), -1)
     assert row[:, 0] == pytest.approx([b['value'] for b in model.base], rel=SAME, nan_ok=True)

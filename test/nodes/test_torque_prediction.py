@@ -154,7 +154,7 @@ def test_residual_is_as_small_as_promised(driver, arm_recording, arm_model):
 
 def test_prediction_is_the_torque_of_the_true_arm_in_another_motion(driver, arm_model):
     driver.give_model(arm_model.to_yaml())
-    recording, truth = simulated(random_arm_motion(seed=7, effort=0.6), seconds=3.0)
+    recording, truth = simulated(random_arm_motion(seed=7, share=0.6), seconds=3.0)
     channel = driver.move(recording)
     stamps, predicted, _ = driver.hear(channel)
     tau = truth.tau[np.searchsorted(channel.stamp_ns, stamps)]
@@ -185,12 +185,12 @@ def test_gap_starts_anew_and_nothing_is_predicted_across_it(driver, arm_recordin
     assert driver.health('ok', 'as promised')['gaps'] == '1'
 
 
-def test_motion_outside_the_identified_region_is_warned_of(driver, arm_model):
+def test_motion_outside_the_validity_range_is_warned_of(driver, arm_model):
     driver.give_model(arm_model.to_yaml())
-    wild, _ = simulated(random_arm_motion(seed=3, period=4.0, effort=0.99, acceleration=30.0),
+    wild, _ = simulated(random_arm_motion(seed=3, period=4.0, share=0.99, acceleration=30.0),
                         seconds=4.0)
     driver.hear(driver.move(wild, slice(0, 2000)))
-    driver.graph.until(lambda: 'leaves the identified region' in
+    driver.graph.until(lambda: 'leaves the validity range' in
                        driver.graph.processes[0].output, 'the warning')
     assert ' outside ' in driver.graph.processes[0].output
 
