@@ -46,10 +46,13 @@ def read_sqlite3(path: Path, wanted: Callable[[str, str], bool], damage: list[st
     Raises RecordingError for a file without a topic.
     """
     with _database(path) as (file, database), file.open('rb') as stream:
-        wrong = _wrong(database)
-        source = _Salvage(Pages(stream)) if wrong else _Tree(path, database)
-        if not source.topics:
-            raise RecordingError(f'{path} is not a rosbag2 database', found=wrong or 'no topic')
+        source: _Tree | _Salvage
+        try:
+            wrong, source = '', _Tree(database)
+        except sqlite3.Error as error:
+            wrong, source = ' '.join(str(error).split()), _Salvage(Pages(stream))
+        if wrong and not source.topics:
+            raise RecordingError(f'{path} is not a rosbag2 database', found=wrong)
         if wrong:
             damage.append(f'{path.name} is damaged ({wrong}): it was read page by page')
         yield from _batches(source, wanted, progress)
@@ -97,22 +100,23 @@ class _Tree:
     checksums : id of the first message -> CRCs; None where the bag has none
     last, count : the last id of a message, and how many there are
     lost : lines for all that could not be read
+
+    Raises sqlite3.Error for a damaged database, and one without the tables of a bag.
     """
 
-    def __init__(self, path: Path, database: sqlite3.Connection) -> None:
+    def __init__(self, database: sqlite3.Connection) -> None:
         self._database = database
         self.lost: list[str] = []
-        try:
-            self.topics = {key: tuple(row) for key, *row in database.execute(
-                'SELECT id, name, type, serialization_format FROM topics')}
-            last, self.count = database.execute(
-                'SELECT MAX(id), COUNT(*) FROM messages').fetchone()
-            own = database.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' "
-                                   "AND name = 'checksums'").fetchone()
-            self.checksums = dict(database.execute('SELECT first, crcs FROM checksums')
-                                  ) if own else None
-        except sqlite3.Error as error:
-            raise RecordingError(f'{path} is not a rosbag2 database', found=error) from error
+        found = database.execute('PRAGMA quick_check(1)').fetchone()[0]
+        if found != 'ok':
+            raise sqlite3.DatabaseError(found)
+        self.topics = {key: tuple(row) for key, *row in database.execute(
+            'SELECT id, name, type, serialization_format FROM topics '
+            "WHERE typeof(name) = 'text' AND typeof(type) = 'text'")}
+        last, self.count = database.execute('SELECT MAX(id), COUNT(*) FROM messages').fetchone()
+        own = database.execute("SELECT 1 FROM sqlite_master WHERE name = 'checksums'").fetchone()
+        self.checksums = dict(database.execute(
+            "SELECT first, crcs FROM checksums WHERE typeof(crcs) = 'blob'")) if own else None
         self.last = last or 1
 
     def rows(self, topics: Collection[int]) -> Iterator[Row]:
@@ -155,15 +159,6 @@ class _Salvage:
                 yield (key, *message)
         if damaged:
             self.lost.append(f'{damaged} messages reach into damaged pages')
-
-
-def _wrong(database):
-    """Return what is wrong with the structure of a database, '' for nothing."""
-    try:
-        found = database.execute('PRAGMA quick_check(1)').fetchone()[0]
-    except sqlite3.Error as error:
-        return str(error)
-    return '' if found == 'ok' else ' '.join(found.split())
 
 
 @contextmanager

@@ -60,7 +60,7 @@ class Pages:
                     key, columns = self._row(page, at, content=False)
                     if _is_message(columns):
                         rows.messages[key] = number, at
-                    elif len(columns) in (2, 5, 6):
+                    elif len(columns) in (2, 4, 5, 6):
                         self._take(rows, *self._row(page, at))
                 except _BROKEN:
                     continue  # a damaged row; its neighbours may be whole
