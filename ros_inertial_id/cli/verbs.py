@@ -77,7 +77,7 @@ def _write(result: Any, options: Any) -> dict[str, Any]:
     files: dict[str, Any] = {'model': str(out / 'model.yaml')}
     write_text(files['model'], result.model.to_yaml())
     if not options.no_report:
-        files['report'] = write_report(result, out / 'report.html')
+        files['report'] = str(write_report(result, out / 'report.html'))
     if options.figures:
         from ..report.figures import write_figures
         files['figures'] = write_figures(result, out / 'figures', options.figures)
@@ -104,8 +104,8 @@ def validate(options: Any) -> None:
         make_folder(options.out)
         model.statistics['validation'] = fit
         model.provenance['validation'] = [dict(recording.provenance)]
-        files['report'] = write_report(Identification(model, (), blocks),
-                                       pathlib.Path(options.out) / 'report.html')
+        files['report'] = str(write_report(Identification(model, (), blocks),
+                                           pathlib.Path(options.out) / 'report.html'))
     show(options, {'model': options.model, 'validation': fit, **files},
          '\n'.join([*lines, *files.values()]))
 
@@ -161,7 +161,8 @@ def design_(options: Any) -> None:
     changes = {name: getattr(options, name) for name in ('mounting', 'seconds', 'seed')
                if getattr(options, name) is not None}
     settings = load_design(options.config, changes)
-    gravity = gravity_from_mounting(settings.mounting or 'upright')
+    gravity = gravity_from_mounting(settings.mounting or 'upright',
+                                    magnitude=settings.gravity_magnitude)
     robot = robot_from_options(read_description(options.urdf), settings, gravity)
     with tqdm(total=round(settings.seconds, 1), disable=None, leave=False, unit='s',
               file=sys.stderr, bar_format='{l_bar}{bar}| {n:.0f}/{total:.0f} s{postfix}') as bar:

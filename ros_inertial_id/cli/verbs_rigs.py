@@ -198,7 +198,8 @@ def _settings(options, method):
     """Return the options of a method by --config and --mounting, and gravity (3,)."""
     changes = {} if options.mounting is None else {'mounting': options.mounting}
     _, settings = load_options(options.config, method, changes)
-    return settings, gravity_from_mounting(settings.mounting or 'upright')
+    return settings, gravity_from_mounting(settings.mounting or 'upright',
+                                           magnitude=settings.gravity_magnitude)
 
 
 def _intervals(result, links):

@@ -33,12 +33,13 @@ class Fit:
         self.target[name] = self.target.get(name, 0.0) + float(y @ y)
 
     def summary(self) -> dict[str, Any]:
-        """Return samples, rms per joint, rms over all, and relative residual [%]."""
+        """Return samples, RMS of residual and of target per joint, over all, and relative [%]."""
         names = list(self.residual)
         count = max(1, self.samples)
         error, target = sum(self.residual.values()), sum(self.target.values())
         return {'samples': self.samples,
                 'rms': {n: float(np.sqrt(self.residual[n] / count)) for n in names},
+                'measured_rms': {n: float(np.sqrt(self.target[n] / count)) for n in names},
                 'rms_all': float(np.sqrt(error / (count * max(1, len(names))))),
                 'relative_percent': float(100.0 * np.sqrt(error / target)) if target else None}
 

@@ -16,7 +16,7 @@ from ..identification.identify import Identification
 __all__ = ['summary', 'verdict', 'write_report']
 
 
-def write_report(identification: Identification, path: str | Path) -> str:
+def write_report(identification: Identification, path: str | Path) -> Path:
     """
     Write an Identification as one self-contained HTML file; return its path.
 
@@ -28,4 +28,4 @@ def write_report(identification: Identification, path: str | Path) -> str:
     except ModuleNotFoundError as error:
         raise ConfigError(f'a report needs {error.name}', do=f'install {error.name}') from None
     write_text(path, render(identification))
-    return str(path)
+    return Path(path)

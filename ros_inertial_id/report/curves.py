@@ -5,11 +5,15 @@ A line is broken (not a number) wherever samples are missing: at the end of a re
 segment, and in a gap.  Recordings stand one after the other in time.
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 
 from ..dynamics.friction import friction_column, LAWS
+from ..dynamics.regressor import RegressorBlock
+from ..identification.model import IdentifiedModel
 
 GAP = 3.0  # usual steps of time: a longer one is a gap
 APART = 0.03  # space between recordings, as a share of the time so far
@@ -28,19 +32,30 @@ class Curve:
     name: str
     unit: str
     t: np.ndarray
-    starts: tuple
+    starts: tuple[float, ...]
     y: np.ndarray
     y_raw: np.ndarray
     predicted: np.ndarray
 
     @property
-    def residual(self):
+    def residual(self) -> np.ndarray:
         """Return measured minus predicted (N,) [unit]."""
         return self.y - self.predicted
 
 
-def curves(model, blocks):
-    """Return {group name: Curve} of RegressorBlocks under an IdentifiedModel."""
+class Predicts(Protocol):
+    """What curves ask of a model."""
+
+    def predict(self, block: RegressorBlock, /) -> dict[str, np.ndarray]:
+        """Return {group: predicted (B,)} of the rows of a block."""
+
+
+def curves(model: Predicts, blocks: Iterable[RegressorBlock]) -> dict[str, Curve]:
+    """
+    Return {group name: Curve}.
+
+    model : that predicts; blocks : thinned out rows in order of time
+    """
     blocks = [block for block in blocks if len(block.t)]
     if not blocks:
         return {}
@@ -56,9 +71,11 @@ def curves(model, blocks):
     return out
 
 
-def _timeline(blocks):
+def _timeline(blocks: Sequence[RegressorBlock]) -> tuple[np.ndarray, tuple[float, ...], Any]:
     """Return t (N,), the starts of further recordings, and where lines break (indices)."""
-    times, starts, cuts = [], [], []
+    times: list[np.ndarray] = []
+    starts: list[float] = []
+    cuts: list[int] = []
     shift, count = 0.0, 0
     for before, block in zip([None, *blocks], blocks):
         if before is not None:
@@ -74,7 +91,8 @@ def _timeline(blocks):
         count += len(block.t)
     t = np.concatenate(times)
     steps = np.diff(t)
-    gaps = np.flatnonzero(steps > GAP * np.median(steps)) + 1 if steps.size else []
+    gaps = (np.flatnonzero(steps > GAP * np.median(steps)) + 1 if steps.size
+            else np.zeros(0, int))
     return t, tuple(starts), np.union1d(cuts, gaps).astype(int)
 
 
@@ -84,7 +102,7 @@ class FrictionCurve:
     Friction torque of one joint over its speed.
 
     speed, torque, error : (M,) [rad/s], [unit]; error : two standard errors
-    v, measured : (N,) samples, friction as measured: what the rest of the model leaves
+    v, measured : (N,) samples, friction as measured: torque minus that of all other parameters
     """
 
     name: str
@@ -96,8 +114,13 @@ class FrictionCurve:
     measured: np.ndarray
 
 
-def friction_curves(model, blocks):
-    """Return the FrictionCurve of every row group that has friction, in their order."""
+def friction_curves(model: IdentifiedModel,
+                    blocks: Iterable[RegressorBlock]) -> list[FrictionCurve]:
+    """
+    Return the FrictionCurve of every row group that has friction, in their order.
+
+    model : identified; blocks : thinned out rows of the training
+    """
     blocks = [block for block in blocks if len(block.t)]
     out = []
     for k, group in enumerate(blocks[0].groups if blocks else ()):
@@ -138,9 +161,9 @@ def _measured(model, blocks, k, columns):
         if not viscous:
             continue
         chosen = [place[c] for c in columns]
-        rest = group.y - group.W @ model.values[group.columns]
+        residual = group.y - group.W @ model.values[group.columns]
         speeds.append(group.W[:, place[viscous[0]]])
-        torques.append(rest + group.W[:, chosen] @ model.values[columns])
+        torques.append(residual + group.W[:, chosen] @ model.values[columns])
     if not speeds:
         return np.zeros(0), np.zeros(0)
     return np.concatenate(speeds), np.concatenate(torques)

@@ -5,25 +5,25 @@ import math
 MOST_DECIMALS = 9
 
 
-def significant(value, digits=3):
-    """Return a number with so many significant digits, '-' for None."""
+def significant(value: float | None, digits: int = 3) -> str:
+    """Return a ``value`` with so many significant ``digits``, '-' for None."""
     if value is None or not math.isfinite(value):
         return '-'
     text = f'{value:#.{digits}g}'
     return f'{value:.{digits - 1}e}' if 'e' in text else text.rstrip('.')
 
 
-def ratio(value):
-    """Return a condition number or gap; None is how a model file writes infinity."""
-    return 'infinite' if value is None or math.isinf(value) else f'{value:.4g}'
+def ratio(value: float | None) -> str:
+    """Return a condition number or gap ``value``; None is how a model file writes infinity."""
+    return 'none found' if value is None or not math.isfinite(value) else f'{value:.4g}'
 
 
-def percent(value):
-    """Return a share in percent: two significant digits, no decimals from ten on."""
+def percent(value: float | None) -> str:
+    """Return a ``value`` in percent: two significant digits, no decimals from ten on."""
     return '-' if value is None else f'{value:.0f}' if value >= 10.0 else significant(value, 2)
 
 
-def with_error(value, error):
+def with_error(value: float, error: float | None) -> tuple[str, str]:
     """Return (value, error) as texts: the error to two digits, the value to the same decimals."""
     if not error or not math.isfinite(error):
         return f'{value:.6g}', '-' if error is None else significant(error, 2)
@@ -34,6 +34,6 @@ def with_error(value, error):
     return f'{value:.{decimals}f}', f'{error:.{decimals}f}'
 
 
-def typeset(unit):
-    """Return a unit with its powers raised: ``kg m^2`` as kg m², for pages and pictures."""
+def typeset(unit: str) -> str:
+    """Return a ``unit`` with its powers raised: ``kg m^2`` as kg m², for pages and pictures."""
     return unit.replace('^2', '\u00b2').replace('^3', '\u00b3')

@@ -2,18 +2,22 @@
 Knowledge: what the numbers of a model are worth, parameter by parameter.
 
 Everything is read from the model's base entries and their covariance.  The inflation of a
-variance (Marquardt 1970) tells a parameter that the motion hardly excites (inflation near 1) from
-one that it excites, but only together with others (large inflation).
+variance (Marquardt 1970) separates a parameter that the motion hardly excites (inflation near 1)
+from one that it excites, but only together with others (large inflation).
 """
 
 from dataclasses import dataclass
 import re
+from typing import Any
 
 import numpy as np
 
 from ..dynamics.friction import LAWS
+from ..dynamics.inertial_parameters import Parameter
+from ..identification.model import IdentifiedModel
 
-WELL, ROUGH, ZERO, NOT = 'known well', 'known roughly', 'not told from zero', 'not determined'
+WELL, ROUGH, ZERO, NOT = 'known well', 'known roughly', 'not significant', 'not determined'
+MARKS = {WELL: 'well', ROUGH: 'rough', ZERO: 'zero', NOT: ''}  # classes of the style sheet
 WELL_PERCENT = 10.0  # standard error over value: two digits are right
 ROUGH_PERCENT = 50.0  # two standard errors from zero
 MIXED = 10.0  # inflation of the variance above which a parameter counts as mixed with others
@@ -23,29 +27,36 @@ SURE = 3.0  # standard errors: of fifty true statements few are contradicted by 
 @dataclass(frozen=True)
 class Knowledge:
     """
-    One base parameter, judged.
+    One base parameter and what it is worth.
 
     entry : as in ``model.base``; lead : Parameter that stands first in its expression
     grade : WELL, ROUGH, ZERO or NOT; inflation : of its variance by the others (>= 1)
     partner, correlation : the determined parameter whose estimate goes with this one most
     never_negative : whether it is a sum of masses, moments of inertia, friction
+    described : whether the robot description says a value for it
     """
 
-    entry: dict
-    lead: object
+    entry: dict[str, Any]
+    lead: Parameter
     grade: str
     inflation: float
     partner: str
     correlation: float
     never_negative: bool
+    described: bool = True
 
     @property
-    def name(self):
+    def name(self) -> str:
         """Return the name of the base parameter."""
         return self.entry['name']
 
     @property
-    def kind(self):
+    def mark(self) -> str:
+        """Return the class of the style sheet for its grade."""
+        return MARKS[self.grade]
+
+    @property
+    def kind(self) -> str:
         """Return what shows it: 'gravity' (masses, moments), 'inertia', 'friction', 'offset'."""
         law = self.lead.law
         if law in ('', 'armature'):
@@ -53,33 +64,44 @@ class Knowledge:
         return 'friction' if law == 'damper' or law in LAWS and LAWS[law].brakes else 'offset'
 
     @property
-    def impossible(self):
+    def impossible(self) -> bool:
         """Return whether it is surely below zero although a sum of what cannot be."""
         entry = self.entry
         return bool(self.never_negative and entry['determined']
                     and entry['value'] + SURE * entry['standard_error'] < 0.0)
 
     @property
-    def surprise(self):
+    def negative(self) -> bool:
+        """Return whether its value is below zero, surely or not, although it cannot be."""
+        return bool(self.never_negative and self.entry['determined'] and self.entry['value'] < 0.0)
+
+    @property
+    def surprise(self) -> float:
         """Return how many standard errors the value lies from the robot description's."""
         entry = self.entry
-        if not entry['determined'] or not entry['standard_error']:
+        if not self.described or not entry['determined'] or not entry['standard_error']:
             return 0.0
         return abs(entry['value'] - entry['nominal']) / entry['standard_error']
 
 
-def evaluate(model):
-    """Return the Knowledge of every base parameter of an IdentifiedModel, in its order."""
+def evaluate(model: IdentifiedModel) -> list[Knowledge]:
+    """Return the Knowledge of every base parameter of a ``model``, in its order."""
     parameters = {p.name: p for p in model.parameters}
-    dependence = _dependence(model)
-    return [Knowledge(entry, parameters[next(iter(entry['grouping']))], _grade(entry),
-                      *dependence.get(entry['name'], (1.0, '', 0.0)),
-                      _never_negative(entry['grouping'], parameters))
-            for entry in model.base]
+    dependence, silent = _dependence(model), _not_described(model)
+    out = []
+    for entry in model.base:
+        lead = parameters[next(iter(entry['grouping']))]
+        inflation, partner, correlation = dependence.get(entry['name'], (1.0, '', 0.0))
+        out.append(Knowledge(entry, lead, _grade(entry), inflation, partner, correlation,
+                             _never_negative(entry['grouping'], parameters),
+                             not lead.law and lead.owner not in silent))
+    return out
 
 
-def fits(model):
-    """Return {training, validation: {filtered, raw}} of the parameters the model predicts with."""
+def fits(model: IdentifiedModel) -> dict[str, Any]:
+    """
+    Return {training, validation: {filtered, raw}} of the parameters a ``model`` predicts with.
+    """
     s = model.statistics
     out = {'training': s.get('consistent', s)['training']}
     if 'validation' in s:
@@ -87,19 +109,30 @@ def fits(model):
     return out
 
 
-def _never_negative(grouping, parameters):
+def _not_described(model: IdentifiedModel) -> set[str]:
+    """Return the links whose inertial parameters the description does not give: all are zero."""
+    largest: dict[str, float] = {}
+    for p in model.parameters:
+        if not p.law:
+            largest[p.owner] = max(largest.get(p.owner, 0.0), abs(p.nominal))
+    return {owner for owner, size in largest.items() if not size}
+
+
+def _never_negative(grouping: dict[str, float], parameters: dict[str, Parameter]) -> bool:
     """Return whether a sum adds up only what no body and no drive has below zero."""
     return all(coefficient > 0.0 and _positive(parameters[name])
                for name, coefficient in grouping.items())
 
 
-def _positive(parameter):
+def _positive(parameter: Parameter) -> bool:
+    if parameter.law == 'armature':
+        return True
     if parameter.law:
         return parameter.law in LAWS and not LAWS[parameter.law].signed
     return re.fullmatch(r'(m|Ixx|Iyy|Izz)\d+', parameter.name) is not None
 
 
-def _grade(entry):
+def _grade(entry: dict[str, Any]) -> str:
     if not entry['determined']:
         return NOT
     relative = entry['relative_percent']
@@ -108,7 +141,7 @@ def _grade(entry):
     return WELL if relative <= WELL_PERCENT else ROUGH
 
 
-def _dependence(model):
+def _dependence(model: IdentifiedModel) -> dict[str, tuple[float, str, float]]:
     """Return {name: (inflation, closest other, correlation to it)} of what is determined."""
     where = [k for k, entry in enumerate(model.base) if entry['determined']]
     names = [model.base[k]['name'] for k in where]

@@ -1,15 +1,17 @@
 """
-What was odd in the recordings, as sentences: lost markers, joints that were not held, blows.
+What was odd in the recordings, as sentences: lost markers, joints that were not held, impacts.
 """
 
+from collections.abc import Iterator
 import math
+from typing import Any
 
 LOST = 0.5  # [s] a marker must be gone, or an IMU silent, before it is worth a word
-TURNED = 3.0  # [deg] an IMU must sit otherwise than described
+TURNED = 3.0  # [deg] an IMU must be turned from its description
 
 
-def oddities(model):
-    """Yield a sentence for all that was not right in the recordings of an IdentifiedModel."""
+def oddities(model: Any) -> Iterator[str]:
+    """Yield a sentence for all that was not right in the recordings of an identified ``model``."""
     for number, seen in enumerate(model.preprocessing, 1):
         where = f' (recording {number})' if len(model.preprocessing) > 1 else ''
         for source, note in (seen.get('sources') or {}).items():
@@ -25,13 +27,13 @@ def oddities(model):
         for body, note in (seen.get('imus') or {}).items():
             if note.get('silent', 0.0) >= LOST:
                 yield (f"The IMU on {body} was silent for {note['silent']:.2f} s, from "
-                       f"{note['silent_from']:.2f} s on; what was seen carries on alone{where}.")
+                       f"{note['silent_from']:.2f} s on; the poses were used alone{where}.")
             if (turned := math.hypot(*note.get('turned_degrees', ()))) > TURNED:
-                yield (f'The IMU on {body} sits {turned:.1f} degrees from where it is said to '
-                       f'be; the motion shows it and it was taken into account{where}.')
+                yield (f'The IMU on {body} is turned {turned:.1f} degrees from its description; '
+                       f'the motion shows it and it was taken into account{where}.')
         for entry in seen.get('not_still') or ():
             yield (f"Link {entry['link']} was not still from {entry['from']:.1f} to "
                    f"{entry['to']:.1f} s: it turned {entry['degrees']} degrees (rms){where}.")
         for start, end in seen.get('impacts', seen.get('struck')) or ():
-            yield (f'Something struck from {start:.2f} to {end:.2f} s: the residual leaps as no '
-                   f'free vibration lets it (a stop, a hand, a slipping bolt){where}.')
+            yield (f'Impact from {start:.2f} to {end:.2f} s: the residual jumps as in no free '
+                   f'vibration (a stop, a hand, a slipping bolt){where}.')

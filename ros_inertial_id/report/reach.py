@@ -1,8 +1,12 @@
-"""Reach: how far the joints went in the training data, and of what limit."""
+"""Reach: how far the joints went in the training data, and how near their limits."""
+
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from ..dynamics.robot_model import RobotModel
+from ..identification.model import IdentifiedModel
 from ..identification.settings import prediction_options
 from ..methods import METHODS
 
@@ -14,36 +18,41 @@ UNITS = {'q': 'rad', 'v': 'rad/s', 'a': 'rad/s^2', 'omega': 'rad/s', 'alpha': 'r
          'acc': 'm/s^2'}
 
 
-def robot_of_model(model):
-    """Return the method's robot of an IdentifiedModel, mounted as it was (first)."""
+def robot_of_model(model: IdentifiedModel) -> Any:
+    """Return the method's robot of a ``model``, mounted as it was (first)."""
     return METHODS[model.method].build(model.robot['urdf'], prediction_options(model),
                                        np.array(model.mounting['gravity_base'][0]))
 
 
-def force_unit(robot):
-    """Return the unit of what a method measures, over all row groups."""
+def force_unit(robot: Any) -> str:
+    """Return the unit of what is measured on a ``robot``, over all row groups."""
     turning = isinstance(robot, RobotModel) and not any(robot.prismatic)
     return 'N m' if turning else 'N m or N'
 
 
-def unit_of(robot, name):
-    """Return the unit of a quantity of the region."""
+def unit_of(robot: Any, name: str) -> str:
+    """Return the unit of a quantity of the validity range of a ``robot`` by its ``name``."""
     unit = UNITS.get(name, '')
     sliding = isinstance(robot, RobotModel) and any(robot.prismatic) and name in 'qva'
     return f"{unit} or {unit.replace('rad', 'm')}" if sliding else unit
 
 
-def reached(model, quantities):
-    """Return in words how far the motion went: spans of q, else the largest; '' if unknown."""
+def reached(model: IdentifiedModel, quantities: Sequence[str]) -> str:
+    """
+    Return in words how far the motion went: spans of q, else the largest; '' if unknown.
+
+    model : identified; quantities : names as in its validity range
+    """
     robot = robot_of_model(model)
     texts = [_reached(model, robot, name) for name in quantities]
     return ' '.join(text for text in texts if text)
 
 
-def goes_round(model):
-    """Return whether every joint made a whole turn at least: a wider motion shows no more."""
+def goes_round(model: IdentifiedModel) -> bool:
+    """Return whether every joint of a ``model`` made a whole turn: wider motion shows no more."""
     robot = robot_of_model(model)
-    sliding = dict(zip(robot.joint_names, robot.prismatic)) if hasattr(robot, 'prismatic') else {}
+    sliding = (dict(zip(robot.joint_names, robot.prismatic)) if isinstance(robot, RobotModel)
+               else {})
     spans = {joint: seen['q'][1] - seen['q'][0]
              for joint, seen in model.validity_range.items() if 'q' in seen}
     return bool(spans) and all(span >= 2 * np.pi and not sliding.get(joint)

@@ -7,13 +7,14 @@ from .knowledge import evaluate, fits, NOT
 from .reach import force_unit, robot_of_model
 from .words import verdict
 from ..dynamics.friction import LAWS
+from ..identification.model import IdentifiedModel
 
 WIDTH = 98
 LISTED = 4  # names in a sentence
 
 
-def summary(model):
-    """Return an IdentifiedModel as a short text table with the verdict below it."""
+def summary(model: IdentifiedModel) -> str:
+    """Return a ``model`` as a short text table with the verdict below it."""
     lines = [*_head(model), '', *(line.rstrip() for line in _table(model)), '']
     for text in verdict(model, LISTED):
         lines += wrap(text, WIDTH, initial_indent='- ', subsequent_indent='  ')
@@ -44,7 +45,8 @@ def _table(model):
             ['', *(kind for _, kind in columns), *(f'[{unit}]' for unit in laws.values())]]
     rows += [[joint, *(significant(fit['rms'][joint]) for fit in columns.values()),
               *(coefficients.get((joint, law), '') for law in laws)] for joint in joints]
-    rows.append(['all', *(significant(fit['rms_all']) for fit in columns.values())])
+    if ' or ' not in unit:  # newtons and newton metres have no common mean
+        rows.append(['all', *(significant(fit['rms_all']) for fit in columns.values())])
     rows.append(['relative [%]', *(significant(fit['relative_percent'])
                                    for fit in columns.values())])
     wide = [max(len(row[k]) for row in rows if k < len(row)) for k in range(len(rows[0]))]

@@ -1,64 +1,100 @@
 """
 Words: what a model knows, what it does not know and what would help, as sentences.
 
-Every sentence is computed from the model's statistics, base entries and region; where there is
-nothing to say, nothing is said.
+Every sentence is computed from the model's statistics, base entries and validity range; where
+there is nothing to say, nothing is said.
 """
 
+from collections.abc import Callable, Iterable, Iterator
+
 from .digits import ratio, significant
-from .knowledge import (evaluate, fits, MIXED, NOT, ROUGH, ROUGH_PERCENT, SURE, WELL, WELL_PERCENT,
-                        ZERO)
+from .knowledge import (evaluate, fits, Knowledge, MIXED, NOT, ROUGH, ROUGH_PERCENT, SURE, WELL,
+                        WELL_PERCENT, ZERO)
 from .oddities import oddities
 from .reach import force_unit, goes_round, RANGES, reached, robot_of_model, SPEEDS
+from ..identification.model import IdentifiedModel
 
 CARRIES_OVER, MUCH_WORSE = 1.3, 2.0  # other data over training, relative residuals
 EXACT_PERCENT = 1e-6  # below it a residual is rounding
 SYSTEMATIC = 4.0  # correlation of residuals over that of white noise behind the same filter
+Few = Callable[[Iterable[str]], str]  # lists names, not all where there are many
 MANY = 1 / 3  # share of the parameters of a kind that makes advice worth giving
 
 
-def verdict(model, listed=10):
-    """Return the verdict on an IdentifiedModel, one item per finding; names listed at the most."""
+def verdict(model: IdentifiedModel, listed: int = 10) -> list[str]:
+    """
+    Return the verdict on a model, one sentence per item.
+
+    model : identified; listed : names in a sentence at the most
+    """
     return [text for texts in chapters(model, listed).values() for text in texts]
 
 
-def chapters(model, listed=10):
-    """Return {heading: items} of the verdict."""
+def chapters(model: IdentifiedModel, listed: int = 10) -> dict[str, list[str]]:
+    """
+    Return {heading: items} of the verdict.
+
+    model : identified; listed : names in a sentence at the most
+    """
     known = evaluate(model)
 
-    def few(names):
+    def few(names: Iterable[str]) -> str:
         names = list(names)
         more = len(names) - listed
         return ', '.join(names[:listed]) + (f' and {more} more' if more > 0 else '')
 
-    return {'How well it predicts': [*_fit(model), *_left_out(model), *_consistent(model),
-                                     *_residual(model, few)],
+    return {'How well it predicts': [*_fit(model), *_worst(model), *_left_out(model),
+                                     *_consistent(model), *_residual(model, few)],
             'What was odd in the recordings': [*oddities(model)],
             'What is known': [*_known(known, few), *_nominal(known, few)],
-            'What is not known': [*_unknown(known, few),
-                                  *_impossible(model, known, few),
-                                  *_rank(model)],
+            'What is not known': [*_unknown(known, few), *_impossible(model, known, few),
+                                  *_negative(known, few), *_rank(model)],
             'What would help': [*_motion(model, known), *_mounting(model, few)]}
 
 
-def _fit(model):
+def _fit(model: IdentifiedModel) -> Iterator[str]:
     found = fits(model)
     training = found['training']['filtered']['relative_percent']
     if 'validation' in found:
         fit, raw = found['validation']['filtered'], found['validation']['raw']
         other, unit = fit['relative_percent'], force_unit(robot_of_model(model))
-        rms = f"{significant(fit['rms_all'])} {unit}"
-        yield (f'Validation: {_percent(other)} of the measured side is unexplained (RMS {rms}; '
-               f"raw {_percent(raw['relative_percent'])}), in "
-               f'training {_percent(training)}: {_compared(other, training)}.')
+        rms = '' if ' or ' in unit else f"RMS {significant(fit['rms_all'])} {unit}; "
+        yield (f'Validation: relative residual {_percent(other)} ({rms}raw '
+               f"{_percent(raw['relative_percent'])}), in training "
+               f'{_percent(training)}: {_compared(other, training)}.')
     elif model.statistics.get('left_out_relative_percent') is not None:
         left = model.statistics['left_out_relative_percent']
         yield (f'No validation recording. Each fifth of the training data, predicted from the '
-               f'others, leaves {_percent(left)} unexplained, all together '
+               f'others, has a relative residual of {_percent(left)}, all together '
                f'{_percent(training)}: {_compared(left, training)}.')
     else:
-        yield (f'No validation recording: {_percent(training)} unexplained in training says '
-               'nothing about other motions.')
+        yield (f'No validation recording: the relative residual of {_percent(training)} in '
+               'training says nothing about other motions.')
+
+
+def worst_joint(model: IdentifiedModel) -> tuple[str, float] | None:
+    """Return (row group, relative residual [%]) of the worst of a ``model``, None if unknown."""
+    shares = relative_residuals(model)
+    return max(shares.items(), key=lambda item: item[1]) if shares else None
+
+
+def relative_residuals(model: IdentifiedModel) -> dict[str, float]:
+    """
+    Return {row group: relative residual [%]} in validation, else in training.
+
+    model : identified; empty where its file does not say how large the measured torques were
+    """
+    found = fits(model)
+    fit = found.get('validation', found['training'])['filtered']
+    size = fit.get('measured_rms', {})
+    return {name: 100.0 * rms / size[name] for name, rms in fit['rms'].items() if size.get(name)}
+
+
+def _worst(model: IdentifiedModel) -> Iterator[str]:
+    """Name the joint that a total over all joints hides."""
+    worst, shares = worst_joint(model), relative_residuals(model)
+    if worst and len(shares) > 1 and worst[1] > EXACT_PERCENT:
+        yield f'Worst: {worst[0]}, relative residual {_percent(worst[1])} of its own torque.'
 
 
 def _percent(value):
@@ -77,7 +113,7 @@ def _compared(other, training):
             'the other data move where it did not')
 
 
-def _left_out(model):
+def _left_out(model: IdentifiedModel) -> Iterator[str]:
     s = model.statistics
     left, training = s.get('left_out_relative_percent'), s['training']['filtered'][
         'relative_percent']
@@ -88,7 +124,7 @@ def _left_out(model):
                'same things, and all of them are needed.')
 
 
-def _consistent(model):
+def _consistent(model: IdentifiedModel) -> Iterator[str]:
     found = model.statistics.get('consistent')
     if found:
         yield (f"The model predicts with physically consistent parameters: "
@@ -96,7 +132,7 @@ def _consistent(model):
                'than the free ones.')
 
 
-def _residual(model, few):
+def _residual(model: IdentifiedModel, few: Few) -> Iterator[str]:
     """Say whether the residual is noise, by its correlation against that of the filter."""
     s, first = model.statistics, model.preprocessing[0]
     if not first.get('rate') or not first.get('cutoff'):
@@ -104,7 +140,7 @@ def _residual(model, few):
     period = first.get('decimate', 1) / first['rate']
     noise = max(period, 0.5 / first['cutoff'])
     seconds = {name: n * period for name, n in s['correlation_samples'].items()}
-    bad = [n for n in sorted(seconds, key=seconds.get, reverse=True)
+    bad = [n for n in sorted(seconds, key=lambda name: -seconds[name])
            if seconds[n] > SYSTEMATIC * noise]
     if not bad:
         yield (f'The residuals look like noise behind the filter (correlated over at most '
@@ -113,12 +149,12 @@ def _residual(model, few):
     fewest = min(s['samples'] / n for n in s['correlation_samples'].values())
     where = 'everywhere' if len(bad) == len(seconds) else f'in {few(bad)}'
     yield (f'The residuals are not noise but correlated for up to {seconds[bad[0]]:.2g} s (noise '
-           f'behind the filter: {noise:.2g} s): {where} something is not in the model, such as '
+           f'behind the filter: {noise:.2g} s): {where} something is not modelled, such as '
            'friction beyond these laws, elasticity or sensor drift. The standard errors allow '
            f"for it: {s['samples']} samples count as few as {fewest:.0f}.")
 
 
-def _known(known, few):
+def _known(known: list[Knowledge], few: Few) -> Iterator[str]:
     well, rough = (sorted((k for k in known if k.grade == grade),
                           key=lambda k: k.entry['relative_percent']) for grade in (WELL, ROUGH))
     yield (f'Known well, standard error up to {WELL_PERCENT:.0f} %: {len(well)} of {len(known)} '
@@ -132,9 +168,9 @@ def _colon(text):
     return f': {text}' if text else ''
 
 
-def _nominal(known, few):
-    bodies = [k for k in known if not k.lead.law and k.grade != NOT]
-    if not any(k.entry['nominal'] for k in bodies):
+def _nominal(known: list[Knowledge], few: Few) -> Iterator[str]:
+    bodies = [k for k in known if k.described and k.grade != NOT]
+    if not bodies:
         return
     far = sorted((k for k in bodies if k.surprise > SURE), key=lambda k: -k.surprise)
     if far:
@@ -146,16 +182,16 @@ def _nominal(known, few):
                f'{SURE:.0f} standard errors.')
 
 
-def _unknown(known, few):
+def _unknown(known: list[Knowledge], few: Few) -> Iterator[str]:
     zero = [k for k in known if k.grade == ZERO]
     small = [k for k in zero if k.inflation <= MIXED]
     mixed = sorted((k for k in zero if k.inflation > MIXED), key=lambda k: -abs(k.correlation))
     missing = [k for k in known if k.grade == NOT]
     if small:
-        yield (f'Too small in this motion to be told from zero: {len(small)}'
+        yield (f'Not significant, too small in this motion: {len(small)}'
                f'{_colon(few(k.name for k in small))}.')
     if mixed:
-        yield (f'Not told from zero because the motion shows them only together with others: '
+        yield (f'Not significant because the motion shows them only together with others: '
                f'{len(mixed)}{_colon(few(k.name for k in mixed))}. Closest pair: {mixed[0].name} '
                f'with {mixed[0].partner}, correlation {mixed[0].correlation:+.2f}.')
     if missing:
@@ -163,7 +199,7 @@ def _unknown(known, few):
                f'{_colon(few(k.name for k in missing))}.')
 
 
-def _impossible(model, known, few):
+def _impossible(model: IdentifiedModel, known: list[Knowledge], few: Few) -> Iterator[str]:
     wrong = [f"{k.name} = {k.entry['value']:.2g}" for k in known if k.impossible]
     if wrong:
         advice = ('the consistent values do not' if 'consistent' in model.statistics else
@@ -172,14 +208,22 @@ def _impossible(model, known, few):
                f'that is not in the model: {advice}.')
 
 
-def _rank(model):
+def _negative(known: list[Knowledge], few: Few) -> Iterator[str]:
+    """Name what came out below zero within its error: zero and small values are as likely."""
+    wrong = [k.name for k in known if k.negative and not k.impossible]
+    if wrong:
+        yield (f'Below zero within {SURE:.0f} standard errors, though it cannot be: {few(wrong)}. '
+               'The data allow zero; --consistent gives possible values.')
+
+
+def _rank(model: IdentifiedModel) -> Iterator[str]:
     s = model.statistics
     if s['rank_in_data'] < s['rank']:
         yield (f"The data show {s['rank_in_data']} of the {s['rank']} directions that the "
                'structure allows.')
 
 
-def _motion(model, known):
+def _motion(model: IdentifiedModel, known: list[Knowledge]) -> Iterator[str]:
     """Say which motion would show what is not known, by how far the joints moved."""
     poor = [k for k in known if k.grade in (ZERO, NOT)]
     if not poor:
@@ -201,7 +245,7 @@ def _motion(model, known):
                f"(condition number now {ratio(model.statistics['condition_number'])}).")
 
 
-def _mounting(model, few):
+def _mounting(model: IdentifiedModel, few: Few) -> Iterator[str]:
     """Name the parameters that other mountings need and the recorded ones do not show."""
     missing = model.mounting.get('missing')
     if missing:

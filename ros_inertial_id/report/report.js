@@ -1,0 +1,288 @@
+// Charts with zoom, linked axes and values under the pointer; tables that sort and filter.
+'use strict';
+(() => {
+const NS = 'http://www.w3.org/2000/svg', LEFT = 52, RIGHT = 8, BOTTOM = 18, GAP = 17, TOP = 15;
+const source = document.getElementById('data');
+const D = source ? JSON.parse(source.textContent) : {arrays: {}, charts: {}};
+const arrays = {}, links = {};
+const numbers = name => arrays[name] ||= new Float32Array(
+  Uint8Array.from(atob(D.arrays[name]), c => c.charCodeAt(0)).buffer);
+const node = (name, attributes, parent, text) => {
+  const made = document.createElementNS(NS, name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  if (text !== undefined) made.textContent = text;
+  parent.append(made);
+  return made;
+};
+const short = x => !isFinite(x) ? '-' : Math.abs(x) >= 1e5 || x && Math.abs(x) < 1e-4
+  ? x.toExponential(2) : String(Number(x.toPrecision(4)));
+
+function ticks(low, high, count) {
+  const raw = (high - low) / Math.max(1, count), power = 10 ** Math.floor(Math.log10(raw));
+  const step = [1, 2, 5, 10].map(k => k * power).find(s => s >= raw) || power;
+  const out = [];
+  for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; k++)
+    out.push(Number((k * step).toPrecision(12)));
+  return out;
+}
+function decades(low, high) {
+  const out = [];
+  for (let e = Math.floor(Math.log10(low)); e <= Math.log10(high); e++)
+    for (const m of [1, 2, 5]) if (m * 10 ** e >= low && m * 10 ** e <= high) out.push(m * 10 ** e);
+  return out;
+}
+function nearest(x, at) {
+  let a = 0, b = x.length - 1;
+  while (b - a > 1) { const m = (a + b) >> 1; if (x[m] < at) a = m; else b = m; }
+  return at - x[a] < x[b] - at ? a : b;
+}
+// Every sample where they are few; else the first, extreme and last ones of every pixel.
+function line(x, y, X, Y, first, last) {
+  const parts = [], many = last - first > 2 * (X(x[last]) - X(x[first]));
+  let pen = false, i = first;
+  const put = (k) => { parts.push(pen ? 'L' : 'M', X(x[k]).toFixed(1), ' ', Y(y[k]).toFixed(1));
+    pen = true; };
+  while (i <= last) {
+    if (!isFinite(y[i])) { pen = false; i++; continue; }
+    if (!many) { put(i++); continue; }
+    const column = Math.floor(X(x[i]));
+    let low = i, high = i, end = i;
+    while (end + 1 <= last && isFinite(y[end + 1]) && Math.floor(X(x[end + 1])) === column) {
+      end++;
+      if (y[end] < y[low]) low = end;
+      if (y[end] > y[high]) high = end;
+    }
+    [...new Set([i, low, high, end])].sort((a, b) => a - b).forEach(put);
+    i = end + 1;
+  }
+  return parts.join('');
+}
+
+class Chart {
+  constructor(box, id) {
+    this.spec = D.charts[id]; this.box = box; this.width = 0;
+    this.link = links[this.spec.link || id] ||= {range: null, charts: []};
+    this.link.charts.push(this);
+    this.panes = this.spec.panes.map(pane => ({...pane, series: pane.series.map(s => ({...s,
+      x: numbers(s.x || this.spec.x), y: s.y && numbers(s.y),
+      low: s.low && numbers(s.low), high: s.high && numbers(s.high)}))}));
+    const title = document.createElement('div');
+    title.className = 'title'; title.textContent = this.spec.title;
+    this.svg = node('svg', {role: 'img', tabindex: 0, 'aria-label': this.spec.label}, box);
+    this.readout = document.createElement('output');
+    this.readout.className = 'readout';
+    box.prepend(title); box.append(this.readout);
+    let low = Infinity, high = -Infinity;
+    for (const pane of this.panes) for (const s of pane.series) if (s.kind !== 'dots') {
+      low = Math.min(low, s.x[0]); high = Math.max(high, s.x[s.x.length - 1]);
+    }
+    this.whole = [low, high];
+    this.listen();
+    new ResizeObserver(() => { if (box.clientWidth && box.clientWidth !== this.width) this.draw(); })
+      .observe(box);
+  }
+  get range() { return this.link.range || this.whole; }
+  draw() {
+    this.width = this.box.clientWidth;
+    if (!this.width) return;
+    const svg = this.svg, tall = this.panes.reduce((sum, p) => sum + p.height + GAP, TOP) - GAP + BOTTOM + 14;
+    svg.replaceChildren(); svg.setAttribute('height', tall);
+    svg.setAttribute('viewBox', `0 0 ${this.width} ${tall}`);
+    const [low, high] = this.range, log = this.spec.xlog, right = this.width - RIGHT;
+    const map = log ? Math.log : x => x, span = map(high) - map(low) || 1;
+    this.X = x => LEFT + (right - LEFT) * (map(x) - map(low)) / span;
+    this.at = px => { const u = map(low) + (px - LEFT) / (right - LEFT) * span;
+      return log ? Math.exp(u) : u; };
+    let top = TOP;
+    for (const pane of this.panes) { this.drawPane(pane, top); top += pane.height + GAP; }
+    this.bottom = top - GAP;
+    let free = -Infinity;
+    for (const t of log ? decades(low, high) : ticks(low, high, this.width / 110)) {
+      const px = this.X(t);
+      if (px < free) continue;
+      free = px + 7 * String(t).length + 8;
+      node('line', {class: 'axis', x1: px, x2: px, y1: this.bottom, y2: this.bottom + 4}, svg);
+      node('text', {x: px, y: this.bottom + 15, 'text-anchor': 'middle'}, svg, String(t));
+    }
+    node('text', {x: right, y: this.bottom + 29, 'text-anchor': 'end'}, svg, this.spec.xlabel);
+    for (const mark of this.spec.marks || []) if (mark.x >= low && mark.x <= high) {
+      const px = this.X(mark.x);
+      node('line', {class: mark.text ? 'mark' : 'axis start', x1: px, x2: px, y1: TOP,
+        y2: this.bottom}, svg);
+      if (mark.text) node('text', {x: px + 4, y: TOP + 11}, svg, mark.text);
+    }
+    this.cursor = node('line', {class: 'cursor', y1: TOP, y2: this.bottom, visibility: 'hidden'}, svg);
+    this.band = node('rect', {class: 'zoom', y: TOP, height: this.bottom - TOP, visibility: 'hidden'}, svg);
+  }
+  drawPane(pane, top) {
+    const [a, b] = this.range, shown = [];
+    let low = pane.from ?? Infinity, high = -Infinity;
+    for (const s of pane.series) {
+      if (s.cls && this.box.closest(`.hide-${s.cls}`)) continue;
+      const ordered = s.kind !== 'dots';
+      let first = ordered ? nearest(s.x, a) : 0, last = ordered ? nearest(s.x, b) : s.x.length - 1;
+      if (ordered) { first = Math.max(0, first - 1); last = Math.min(s.x.length - 1, last + 1); }
+      for (const y of [s.y, s.low, s.high]) if (y) for (let i = first; i <= last; i++) {
+        if (y[i] < low) low = y[i];
+        if (y[i] > high) high = y[i];
+      }
+      shown.push([s, first, last]);
+    }
+    if (!(high > low)) { const c = isFinite(low) ? low : 0; low = c - 1; high = c + 1; }
+    const margin = 0.04 * (high - low), bottom = top + pane.height;
+    if (pane.from === undefined) low -= margin;
+    high += margin;
+    const Y = y => bottom - (bottom - top) * (y - low) / (high - low);
+    for (const t of ticks(low, high, Math.max(2.5, pane.height / 34))) {
+      node('line', {class: 'grid', x1: LEFT, x2: this.width - RIGHT, y1: Y(t), y2: Y(t)}, this.svg);
+      node('text', {x: LEFT - 5, y: Y(t) + 4, 'text-anchor': 'end'}, this.svg, short(t));
+    }
+    node('text', {x: LEFT, y: top - 4}, this.svg, pane.label);
+    const id = `clip-${Chart.count = (Chart.count || 0) + 1}`;
+    const clip = node('clipPath', {id}, this.svg);
+    node('rect', {x: LEFT, y: top, width: this.width - RIGHT - LEFT, height: pane.height}, clip);
+    const group = node('g', {'clip-path': `url(#${id})`}, this.svg);
+    for (const [s, first, last] of shown) this.drawSeries(s, first, last, Y, group);
+  }
+  drawSeries(s, first, last, Y, group) {
+    const X = this.X;
+    if (s.kind === 'band') {
+      const there = [], back = [];
+      for (let i = first; i <= last; i++) if (isFinite(s.low[i])) {
+        there.push(`${X(s.x[i]).toFixed(1)} ${Y(s.high[i]).toFixed(1)}`);
+        back.unshift(`${X(s.x[i]).toFixed(1)} ${Y(s.low[i]).toFixed(1)}`);
+      }
+      if (there.length) node('path', {class: 'band', d: `M${[...there, ...back].join('L')}Z`}, group);
+    } else if (s.kind === 'dots') {
+      let d = '';
+      for (let i = first; i <= last; i++) if (isFinite(s.y[i]))
+        d += `M${X(s.x[i]).toFixed(1)} ${Y(s.y[i]).toFixed(1)}h0`;
+      node('path', {class: 'dots', d}, group);
+    } else node('path', {class: `s-${s.cls}`, d: line(s.x, s.y, X, Y, first, last)}, group);
+  }
+  listen() {
+    const svg = this.svg;
+    let start = null;
+    const px = event => event.clientX - svg.getBoundingClientRect().left;
+    svg.addEventListener('pointerdown', e => { if (e.button === 0) {
+      start = px(e); if (e.pointerType !== 'touch') svg.setPointerCapture(e.pointerId); } });
+    svg.addEventListener('pointermove', e => {
+      this.show(this.at(px(e)));
+      if (start !== null && Math.abs(px(e) - start) > 4) {
+        this.band.setAttribute('visibility', 'visible');
+        this.band.setAttribute('x', Math.min(start, px(e)));
+        this.band.setAttribute('width', Math.abs(px(e) - start));
+      }
+    });
+    svg.addEventListener('pointerup', e => {
+      const end = px(e), from = start;
+      start = null;
+      if (from === null || Math.abs(end - from) < 8) { this.band.setAttribute('visibility', 'hidden'); return; }
+      this.zoom([this.at(Math.min(from, end)), this.at(Math.max(from, end))]);
+    });
+    svg.addEventListener('pointercancel', () => { start = null; this.band.setAttribute('visibility', 'hidden'); });
+    svg.addEventListener('pointerleave', () => { if (start === null) this.hide(); });
+    svg.addEventListener('dblclick', () => this.zoom(null));
+    svg.addEventListener('wheel', e => { if (!e.ctrlKey) return;
+      e.preventDefault(); this.scale(this.at(px(e)), e.deltaY > 0 ? 1.25 : 0.8); }, {passive: false});
+    svg.addEventListener('keydown', e => {
+      const [low, high] = this.range, middle = (low + high) / 2;
+      const step = {ArrowLeft: -0.2, ArrowRight: 0.2}[e.key];
+      if (step) this.zoom([low + step * (high - low), high + step * (high - low)]);
+      else if (e.key === '+' || e.key === '=') this.scale(middle, 0.6);
+      else if (e.key === '-') this.scale(middle, 1.6);
+      else if (e.key === 'Escape' || e.key === '0') this.zoom(null);
+      else return;
+      e.preventDefault();
+    });
+  }
+  scale(about, factor) {
+    const [low, high] = this.range;
+    this.zoom([about - factor * (about - low), about + factor * (high - about)]);
+  }
+  zoom(range) {
+    const [low, high] = this.whole;
+    if (range) {
+      range = [Math.max(low, range[0]), Math.min(high, range[1])];
+      if (range[1] - range[0] < 1e-6 * (high - low)) return;
+      if (range[0] <= low && range[1] >= high) range = null;
+    }
+    this.link.range = range;
+    this.link.charts.forEach(chart => chart.draw());
+  }
+  show(x) {
+    for (const chart of this.link.charts) {
+      if (!chart.X || x < chart.range[0] || x > chart.range[1]) continue;
+      chart.cursor.setAttribute('visibility', 'visible');
+      chart.cursor.setAttribute('x1', chart.X(x)); chart.cursor.setAttribute('x2', chart.X(x));
+      const texts = [`${short(x)} ${chart.spec.unit}:`];
+      for (const pane of chart.panes) for (const s of pane.series) if (s.kind === 'line') {
+        const i = nearest(s.x, x);
+        if (isFinite(s.y[i])) texts.push(`${s.name} ${short(s.y[i])}`);
+      }
+      chart.readout.textContent = texts.join('  ');
+    }
+  }
+  hide() {
+    for (const chart of this.link.charts) { chart.readout.textContent = '';
+      chart.cursor?.setAttribute('visibility', 'hidden'); }
+  }
+}
+const charts = [...document.querySelectorAll('[data-chart]')].map(
+  box => new Chart(box, box.dataset.chart));
+
+for (const button of document.querySelectorAll('button[data-series], button[data-joint]'))
+  button.addEventListener('click', () => {
+    const on = button.getAttribute('aria-pressed') !== 'true';
+    button.setAttribute('aria-pressed', on);
+    if (button.dataset.series)
+      document.getElementById('curves').classList.toggle(`hide-${button.dataset.series}`, !on);
+    else for (const figure of document.querySelectorAll('figure[data-joint]'))
+      if (figure.dataset.joint === button.dataset.joint) figure.hidden = !on;
+    charts.forEach(chart => chart.draw());
+  });
+document.getElementById('reset')?.addEventListener('click', () =>
+  charts.forEach(chart => chart.link.range && chart.zoom(null)));
+
+const key = cell => cell === undefined ? '' : cell.dataset.sort ?? cell.textContent.trim();
+for (const table of document.querySelectorAll('table.sortable')) {
+  const heads = [...table.tHead.rows[0].cells], rows = [...table.tBodies[0].rows];
+  heads.forEach((head, k) => head.querySelector('button')?.addEventListener('click', () => {
+    const down = head.getAttribute('aria-sort') === 'ascending';
+    heads.forEach(h => h.removeAttribute('aria-sort'));
+    head.setAttribute('aria-sort', down ? 'descending' : 'ascending');
+    const compare = (a, b) => {
+      const x = key(a.cells[k]), y = key(b.cells[k]);
+      if (x === '' || y === '') return (x === '') - (y === '');  // nothing stands last
+      const sign = down ? -1 : 1;
+      return sign * (isNaN(x) || isNaN(y) ? x.localeCompare(y, 'en', {numeric: true}) : x - y);
+    };
+    table.tBodies[0].append(...[...rows].sort(compare));
+  }));
+  const filter = document.getElementById(table.dataset.filter);
+  const grade = document.getElementById(table.dataset.grade), count = document.getElementById(table.dataset.count);
+  const apply = () => {
+    let left = 0;
+    for (const row of rows) {
+      const fits = row.textContent.toLowerCase().includes(filter.value.trim().toLowerCase())
+        && (!grade?.value || row.dataset.grade === grade.value);
+      row.hidden = !fits; left += fits;
+    }
+    if (count) count.textContent = `${left} of ${rows.length}`;
+  };
+  filter?.addEventListener('input', apply); grade?.addEventListener('change', apply);
+}
+
+for (const box of document.querySelectorAll('.scroll')) if (box.scrollWidth > box.clientWidth) {
+  box.tabIndex = 0;  // the keyboard scrolls what it can reach
+  box.setAttribute('role', 'region');
+  box.setAttribute('aria-label', box.closest('section')?.querySelector('h2')?.textContent || 'table');
+}
+
+const root = document.documentElement, theme = document.getElementById('theme');
+theme?.addEventListener('click', () => {
+  const dark = root.dataset.theme ? root.dataset.theme === 'dark'
+    : matchMedia('(prefers-color-scheme: dark)').matches;
+  root.dataset.theme = dark ? 'light' : 'dark';
+});
+})();

@@ -1,0 +1,220 @@
+"""The page draws what the model holds, for every method of reading it: numbers, names, flags."""
+
+from dataclasses import replace
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from test_report import changed, OPTIONS, Page, record
+
+from ros_inertial_id.cli.main import main
+from ros_inertial_id.errors import RobotModelError
+from ros_inertial_id.identification.identify import identify
+from ros_inertial_id.report import verdict, write_report
+from ros_inertial_id.report.comparison import compare_models, write_comparison
+from ros_inertial_id.report.curves import curves
+from ros_inertial_id.report.knowledge import evaluate
+from ros_inertial_id.report.tables import bodies, command
+from ros_inertial_id.report.words import relative_residuals, worst_joint
+
+
+@pytest.fixture(scope='module')
+def good():
+    """Return the Identification of one recording, validated by a second."""
+    return identify([record()], OPTIONS, validate=[record(seed=1)])
+
+
+@pytest.fixture(scope='module')
+def page(good, tmp_path_factory):
+    path = write_report(good, tmp_path_factory.mktemp('page') / 'report.html')
+    return Page(path.read_text('utf-8'))
+
+
+def numbers(page, name):
+    """Return an array of the page by its name."""
+    import base64
+    return np.frombuffer(base64.b64decode(page.data['arrays'][name]), dtype='<f4')
+
+
+def test_charts_hold_the_curves_of_the_model(good, page):
+    drawn = curves(good.model, good.validation)
+    charts = [c for c in page.data['charts'].values() if c.get('link') == 'validation']
+    assert len(charts) == len(drawn) == 2
+    for chart, curve in zip(charts, drawn.values()):
+        raw, filtered, predicted = chart['panes'][0]['series']
+        residual, = chart['panes'][1]['series']
+        for series, y in ((raw, curve.y_raw), (filtered, curve.y), (predicted, curve.predicted),
+                          (residual, curve.residual)):
+            # Single precision holds seven digits.
+            np.testing.assert_allclose(numbers(page, series['y']), y, rtol=1e-6, atol=1e-6)
+        t = numbers(page, chart['x'])
+        assert np.all(np.diff(t) >= 0) and np.isfinite(t).all()
+
+
+def test_every_chart_of_the_page_has_a_place_and_a_name(good, tmp_path):
+    text = write_report(good, tmp_path / 'report.html').read_text('utf-8')
+    data = Page(text).data
+    for number, chart in data['charts'].items():
+        assert text.count(f'data-chart="{number}"') == 1
+        assert chart['label'] and chart['title'] and chart['xlabel']
+    assert text.count('src=') == 0
+
+
+def test_the_worst_joint_stands_in_the_headline(good, page):
+    fit = good.model.statistics['validation']['filtered']
+    curve = curves(good.model, good.validation)
+    shares = {name: np.sqrt(np.nanmean(c.residual ** 2) / np.nanmean(c.y ** 2))
+              for name, c in curve.items()}
+    name, percent = worst_joint(good.model)
+    assert name == max(shares, key=shares.get)
+    # The curves are thinned out: a few per cent of the residual's own size.
+    assert percent == pytest.approx(100 * shares[name], rel=0.1)
+    assert percent > fit['relative_percent']
+    assert any(name in words and 'worst joint' in words for words in page.words)
+    first = next(row for row in page.rows if row and row[0] in shares)
+    assert first[0] == name
+    assert any(f'Worst: {name}' in text for text in verdict(good.model))
+
+
+def test_old_model_files_without_measured_sizes_say_no_share(good):
+    s = json.loads(json.dumps(good.model.statistics))
+    for part in ('training', 'validation'):
+        del s[part]['filtered']['measured_rms']
+    old = replace(good.model, statistics=s)
+    assert relative_residuals(old) == {} and worst_joint(old) is None
+    assert not any('Worst:' in text for text in verdict(old))
+
+
+def test_values_below_zero_are_flagged_sure_or_not(good, tmp_path):
+    assert not any(item.negative for item in evaluate(good.model))
+    model = changed(good.model, 'fv1', value=-0.1, standard_error=0.2, relative_percent=200.0)
+    assert any('Below zero within' in text and 'fv1' in text for text in verdict(model))
+    path = write_report(replace(good, model=model), tmp_path / 'report.html')
+    row = next(row for row in Page(path.read_text('utf-8')).rows if row[:2] == ['fv1', 'fv1'])
+    assert row[2].endswith('!')
+    rotor = changed(good.model, 'IzzR1', value=-0.1, standard_error=1.0)
+    assert {i.name for i in evaluate(rotor) if i.negative} == {'IzzR1'}
+
+
+def test_a_description_without_inertias_is_not_contradicted(good):
+    bare = replace(good.model, parameters=tuple(replace(p, nominal=0.0)
+                                                for p in good.model.parameters),
+                   base=[dict(entry, nominal=0.0) for entry in good.model.base])
+    assert not any('robot description' in text for text in verdict(bare))
+    assert all(item.surprise == 0.0 and not item.described for item in evaluate(bare))
+    assert any('robot description' in text for text in verdict(good.model))
+
+
+def test_numbers_of_names_are_those_of_the_parameters(good):
+    model = good.model
+    assert bodies(model) == [('1', 'link1', 'joint1'), ('2', 'link2', 'joint2')]
+    shifted = tuple(replace(p, name=p.name[:-1] + str(int(p.name[-1]) - 1))
+                    for p in model.parameters)  # a method that counts from zero
+    assert [row[:2] for row in bodies(replace(model, parameters=shifted))] == [
+        ('0', 'link1'), ('1', 'link2')]
+
+
+def test_the_command_makes_the_model_again(good):
+    options = dict(good.model.options, estimator='weighted')
+    provenance = {'recordings': [{'path': 'a bag', 'start_s': None, 'end_s': 12.5}],
+                  'validation': [{'path': 'other'}]}
+    lines = command(replace(good.model, options=options, provenance=provenance)).split('\n')
+    assert lines[0] == ('inertial-id identify "a bag@:12.5" --validate other '
+                        '--config options.yaml --out result')
+    assert lines[3:] == ['serial_arm:', '  estimator: "weighted"', '  cutoff: 8.0']
+
+
+def test_checks_and_choices_are_shown_where_there_are_some(good, tmp_path):
+    s = dict(good.model.statistics)
+    s['verdict'] = {'word': 'usable', 'reasons': ['joint2 slips'], 'joints': {
+        'joint1': {'word': 'good', 'reasons': []},
+        'joint2': {'word': 'do not use', 'reasons': ['slip of 3 degrees']}}}
+    s['checks'] = [{'name': 'slip', 'says': 'joint2 <slips>', 'tests': '', 'evidence': 42.123,
+                    'unit': 'nats', 'joints': ['joint2'], 'severity': 'doubtful',
+                    'do': 'tighten it', 'windows': [[1.0, 2.5]], 'recording': 0}]
+    s['choices'] = {'friction_laws': {'chosen': ['viscous'], 'why': 'BIC lower by 12.3'}}
+    model = replace(good.model, statistics=s)
+    found = Page(write_report(replace(good, model=model), tmp_path / 'r.html').read_text('utf-8'))
+    row = next(row for row in found.rows if row[0] == 'doubtful')
+    assert row[1:] == ['joint2 <slips>', 'joint2', '1.00 to 2.50', '42.1 nats', 'tighten it']
+    assert ['friction laws', 'viscous', 'BIC lower by 12.3'] in found.rows
+    assert any(row[:2] == ['joint2', 'do not use: slip of 3 degrees'] for row in found.rows)
+    assert 'usable' in found.words
+
+
+def test_names_that_are_html_or_formulas_stay_text(tmp_path):
+    result = identify([record()], OPTIONS)
+    name = '</script><b>$\\frac$</b>'
+    robot = dict(result.model.robot, name=name)
+    text = write_report(replace(result, model=replace(result.model, robot=robot)),
+                        tmp_path / 'r.html').read_text('utf-8')
+    assert name not in text and 'b' not in Page(text).tags - {'b'} and name in Page(text).words
+
+
+def test_models_are_compared_with_the_significance_of_differences(good, tmp_path):
+    other = changed(good.model, 'fv1', value=good.model.base[
+        [e['name'] for e in good.model.base].index('fv1')]['value'] + 1.0)
+    entry = next(e for e in good.model.base if e['name'] == 'fv1')
+    found = compare_models(['a', 'b'], [good.model, other], {})
+    assert [row['name'] for row in found.different] == ['fv1']
+    assert found.different[0]['z'] == pytest.approx(1.0 / (np.sqrt(2) * entry['standard_error']))
+    assert '1 of' in found.to_text() and 'fv1' in found.to_text()
+    text = write_comparison(found, tmp_path / 'c.html')
+    shown = Page(open(text, encoding='utf-8').read())
+    assert any(row[0] == 'fv1' and row[-2] == f"{found.different[0]['z']:.1f}"
+               for row in shown.rows)
+    assert len(shown.data['charts']) == 2  # the friction of two joints
+    strange = replace(other, robot=dict(other.robot, kinematics_sha256='other'))
+    with pytest.raises(RobotModelError, match='another robot'):
+        compare_models(['a', 'b'], [good.model, strange], {})
+
+
+def test_same_robot_identified_twice_differs_by_chance_alone(good):
+    second = identify([record(seed=5)], OPTIONS).model
+    found = compare_models(['a', 'b'], [good.model, second], {})
+    scores = [row['z'] for row in found.rows if row['z'] is not None]
+    # Two dozen standard normal numbers: the root mean square is one within a few tenths.
+    assert 0.4 < np.sqrt(np.mean(np.square(scores))) < 2.0
+
+
+def test_compare_on_the_command_line(good, tmp_path, capsys):
+    for name, created in (('a', '2026-01-01T00:00:00+00:00'), ('b', '2026-03-01T00:00:00+00:00')):
+        model = replace(good.model, provenance=dict(good.model.provenance, created=created))
+        (tmp_path / f'{name}.yaml').write_text(model.to_yaml())
+    words = ['compare', str(tmp_path / 'a.yaml'), str(tmp_path / 'b.yaml'), '--out',
+             str(tmp_path / 'out')]
+    assert main([*words, '--json']) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data['schema'] == 'ros_inertial_id/compare/1'
+    assert data['significantly_different'] == [] and len(data['base_parameters']) > 10
+    shown = Page((tmp_path / 'out' / 'comparison.html').read_text('utf-8'))
+    days = [c for c in shown.data['charts'].values() if c['unit'] == 'days']
+    assert days and numbers(shown, days[0]['x'])[-1] == pytest.approx(59.0)
+    assert main(words[:2]) == 2
+
+
+@pytest.mark.parametrize('kind', ['svg', 'pdf'])
+def test_figures_for_print(good, tmp_path, kind):
+    pytest.importorskip('matplotlib')
+    from ros_inertial_id.report.figures import write_figures
+    paths = write_figures(good, tmp_path / 'figures', kind)
+    assert len(paths) == 2 * 2 + 2
+    head = b'%PDF' if kind == 'pdf' else b'<?xml'
+    assert all(open(path, 'rb').read(4 if kind == 'pdf' else 5) == head for path in paths)
+
+
+def test_a_report_draws_without_matplotlib(tmp_path):
+    code = ('import sys\n'
+            'sys.path += sys.argv[1].split(":")\n'
+            'from test_report import record, OPTIONS\n'
+            'from ros_inertial_id.identification.identify import identify\n'
+            'from ros_inertial_id.report import write_report\n'
+            'result = identify([record()], OPTIONS)\n'
+            'for name in [n for n in sys.modules if n.startswith("matplotlib")]:\n'
+            '    del sys.modules[name]\n'
+            'sys.modules["matplotlib"] = None\n'
+            'write_report(result, sys.argv[2])\n')
+    subprocess.run([sys.executable, '-c', code, ':'.join(sys.path),
+                    str(tmp_path / 'report.html')], check=True)
