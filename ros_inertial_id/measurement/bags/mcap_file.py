@@ -47,6 +47,7 @@ def read_mcap(path: Path, wanted: Callable[[str, str], bool], damage: list[str],
                 topics.learn(opcode, content)
         if not seen and not records.magic:
             raise RecordingError(f'{path} is no mcap file')
+        topics.learn_summary()  # topics without messages
         if topics.unknown:
             damage.append(f'{path.name}: {topics.unknown} messages of topics whose names are lost')
 
@@ -73,8 +74,13 @@ class _Topics:
         elif opcode == CHANNEL:
             key, schema, topic, encoding = channel_of(content)
             if key not in self.known:
-                kind = topic, self._schemas.get(schema, '')
-                self.known[key] = kind if encoding == 'cdr' and self._wanted(*kind) else None
+                kind = self._schemas.get(schema, '') + (encoding != 'cdr') * f' ({encoding})'
+                self.known[key] = (topic, kind) if self._wanted(topic, kind) else None
+
+    def learn_summary(self) -> None:
+        """Take the channels of the summary that are in no chunk."""
+        for opcode, content in self._summary:
+            self.learn(opcode, content)
 
     def chunk(self, content, where, damage):
         """Yield the messages of a chunk by topic; say a damaged chunk and yield nothing."""
@@ -116,9 +122,7 @@ class _Topics:
         """Return (topic, type) of a channel, from the summary where its chunk is damaged."""
         if channel not in self.known and channel not in self._lost:
             self._lost.add(channel)
-            for opcode, content in self._summary:
-                if opcode == SCHEMA or channel_of(content)[0] == channel:
-                    self.learn(opcode, content)
+            self.learn_summary()
         if channel not in self.known:
             self.unknown += 1
         return self.known.get(channel)

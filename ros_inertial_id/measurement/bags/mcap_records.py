@@ -42,7 +42,7 @@ class Records:
     def __init__(self, stream: BinaryIO, size: int, name: str, damage: list[str]) -> None:
         self.stream, self.size, self.name, self.damage = stream, size, name, damage
         self.position = 0
-        self.magic = True
+        self.magic, self._chunked = True, False
 
     def __iter__(self) -> Iterator[tuple[int, bytes]]:
         self.stream.seek(0)
@@ -53,7 +53,7 @@ class Records:
             if not whole:
                 continue
             if opcode == CHUNK:
-                trusted = self.position
+                trusted, self._chunked = self.position, True
             if opcode == END_OF_DATA:
                 self._check_end()
                 return
@@ -74,8 +74,8 @@ class Records:
         content = self.stream.read(length) if known else b''
         if not known and opcode not in (HEADER, ATTACHMENT, METADATA):
             return False, opcode, b''  # of the summary
-        if known and not _CHECKS[opcode](content):
-            return False, opcode, b''
+        if known and not _CHECKS[opcode](content) or opcode == MESSAGE and self._chunked:
+            return False, opcode, b''  # bare messages do not stand among chunks
         self.position = end
         return True, opcode, content
 

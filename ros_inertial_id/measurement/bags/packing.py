@@ -13,6 +13,7 @@ else:
 
 ZSTD_MAGIC = b'\x28\xb5\x2f\xfd'
 DAMAGED = (zstd.ZstdError, RuntimeError, ValueError, EOFError, MemoryError)
+_BLOCK = 1 << 20
 LARGEST = 1 << 30  # bytes of a chunk or message; more is taken for damage
 
 
@@ -43,10 +44,17 @@ def unpack_file(packed: str, plain: str) -> str:
 
     packed, plain : paths of the file and of the new one
     """
-    with zstd.open(packed, 'rb') as source, open(plain, 'wb') as target:
+    unpacker, begun = zstd.ZstdDecompressor(), True  # whether a frame has no end yet
+    with open(packed, 'rb') as source, open(plain, 'wb') as target:
         try:
-            while block := source.read(1 << 20):
-                target.write(block)
+            while block := source.read(_BLOCK):
+                begun = True
+                while block or not unpacker.needs_input:
+                    target.write(unpacker.decompress(block, _BLOCK))
+                    block = b''
+                    if unpacker.eof:
+                        block, unpacker = unpacker.unused_data, zstd.ZstdDecompressor()
+                        begun = bool(block)
         except DAMAGED as error:
             return str(error) or type(error).__name__
-    return ''
+    return 'the zstd frame does not end' if begun else ''

@@ -61,7 +61,7 @@ def read_sqlite3(path: Path, wanted: Callable[[str, str], bool], damage: list[st
 
 def _batches(source, wanted, progress):
     topics = {key: (topic, kind) for key, (topic, kind, encoding) in source.topics.items()
-              if encoding == 'cdr' and wanted(topic, kind)}
+              if wanted(topic, kind + (encoding != 'cdr') * f' ({encoding})')}
     rows, wrong = source.rows(topics), 0
     crcs = _crcs(source)
     while batch := list(islice(rows, _ROWS)):

@@ -22,6 +22,7 @@ from ...errors import RecordingError
 
 _SUFFIXES = ('.mcap', '.db3')
 _ZSTD_SUFFIXES = ('.zstd', '.zst')
+_PATHS = re.compile(r'^( *)relative_file_paths:.*?(?=^\1\w|\Z)', re.M | re.S)
 
 
 def storage_files(path: Path) -> tuple[list[Path], list[str]]:
@@ -56,14 +57,20 @@ def storage_files(path: Path) -> tuple[list[Path], list[str]]:
 
 
 def _listed(metadata):
-    """Return the storage files that a metadata.yaml names, None for one that cannot be used."""
+    """
+    Return the storage files that a metadata.yaml names, None for one that cannot be used.
+
+    Of the text only their list is parsed: the rest says what the files say, at length.
+    """
     if not metadata.is_file():
         return None
     try:
-        names = yaml.safe_load(metadata.read_text(encoding='utf-8'))[
-            'rosbag2_bagfile_information']['relative_file_paths']
+        section = _PATHS.search(metadata.read_text(encoding='utf-8'))
+        if section is None or section[0].count('[') > 1:
+            return None
+        names = yaml.safe_load(section[0])['relative_file_paths']
         return [metadata.with_name(Path(name).name) for name in names]
-    except (OSError, ValueError, yaml.YAMLError, KeyError, TypeError, RecursionError):
+    except (OSError, ValueError, yaml.YAMLError, KeyError, TypeError):
         return None
 
 

@@ -1,0 +1,398 @@
+"""
+Damaged and hostile bags: only what is damaged is lost, everything lost is said, nothing hangs.
+
+What is whole is known from the mcap library's index and from where the bytes lie in the file.
+"""
+
+import logging
+import os
+from pathlib import Path
+import sqlite3
+
+import mcap.reader
+import numpy as np
+import pytest
+from rosbags.rosbag2 import StoragePlugin, Writer
+from test_bag import assert_same, joint_states, START, STORAGES, STORE
+from test_messages import joint_state, marker, markers, new, raw, transform
+
+from ros_inertial_id.errors import RecordingError
+from ros_inertial_id.measurement.bags import mcap_file
+from ros_inertial_id.measurement.bags.bag import BagWriter, read_bag, write_recording
+from ros_inertial_id.measurement.bags.messages import encode, JOINT_STATE
+from ros_inertial_id.measurement.recording import Channel, Recording
+
+PAGE = 4096
+
+
+def written(folder, storage='mcap', n=5000, compress=False):
+    """Write joint states of n ms; return them and the storage file."""
+    channel = joint_states(n)
+    write_recording(folder / 'bag', Recording({'/joint_states': channel}, '<robot/>'), storage,
+                    compress)
+    return channel, next(f for f in (folder / 'bag').iterdir() if f.suffix in ('.mcap', '.db3'))
+
+
+def change(file, place, values):
+    data = bytearray(file.read_bytes())
+    data[place:place + len(values)] = values
+    file.write_bytes(data)
+
+
+def flip(file, place, bit=3):
+    change(file, place, bytes([file.read_bytes()[place] ^ 1 << bit]))
+
+
+def chunks_of(file):
+    with file.open('rb') as stream:
+        return mcap.reader.make_reader(stream).get_summary().chunk_indexes
+
+
+def damage_of(file):
+    """Return the joint states that are read, and what is said."""
+    recording = read_bag(file)
+    return recording.channels['/joint_states'], ' '.join(recording.provenance['damage'])
+
+
+@pytest.mark.parametrize('compress', [False, True])
+def test_every_written_chunk_has_its_crc(tmp_path, compress):
+    _, file = written(tmp_path, compress=compress)
+    with file.open('rb') as stream:
+        chunks = [r for r in mcap.stream_reader.StreamReader(stream, emit_chunks=True).records
+                  if isinstance(r, mcap.records.Chunk)]
+        assert len(chunks) > 5 and all(chunk.uncompressed_crc for chunk in chunks)
+        stream.seek(0)
+        reader = mcap.reader.make_reader(stream, validate_crcs=True)
+        assert sum(1 for _ in reader.iter_messages()) == 5001
+
+
+@pytest.mark.parametrize('compress', [False, True])
+@pytest.mark.parametrize('number', [0, 1, 4])  # the first holds the Channel records
+def test_a_flipped_bit_costs_its_chunk_and_is_said(tmp_path, number, compress):
+    channel, file = written(tmp_path, compress=compress)
+    chunk = chunks_of(file)[number]
+    flip(file, chunk.chunk_start_offset + chunk.chunk_length - 100)
+    got, said = damage_of(file)
+    kept = ((channel.received_ns < chunk.message_start_time)
+            | (channel.received_ns > chunk.message_end_time)) | (number == 0)  # text alone
+    assert_same(got, channel.rows(kept))
+    assert 'damaged chunk was left out' in said
+
+
+@pytest.mark.parametrize('compress', [False, True])
+def test_the_names_of_topics_come_from_the_summary_when_their_chunk_is_damaged(tmp_path, compress):
+    """The middle of the first chunk holds the definitions: its header stays whole."""
+    channel, file = written(tmp_path, compress=compress)
+    first, second = chunks_of(file)[:2]
+    for chunk in (first, second):
+        flip(file, chunk.chunk_start_offset + chunk.chunk_length // 2)
+    recording = read_bag(file)
+    got = recording.channels['/joint_states']
+    assert_same(got, channel.rows(channel.received_ns > second.message_end_time))
+    assert recording.robot_description == '' and len(recording.provenance['damage']) == 2
+
+
+def test_a_wrong_length_between_chunks_costs_no_chunk(tmp_path):
+    """The length of a message index: a reader that trusts it jumps over chunks behind it."""
+    channel, file = written(tmp_path)
+    chunk = chunks_of(file)[3]
+    at = chunk.chunk_start_offset + chunk.chunk_length
+    assert file.read_bytes()[at] == 7
+    for offset, bit in ((1, 0), (3, 1), (3, 2), (5, 0), (0, 1), (0, 6)):
+        before = file.read_bytes()
+        flip(file, at + offset, bit)
+        got, said = damage_of(file)
+        assert_same(got, channel)
+        assert 'are damaged' in said
+        file.write_bytes(before)
+
+
+@pytest.mark.parametrize('place', [0, 3, 9, 12])
+def test_a_damaged_head_of_an_mcap_costs_no_message(tmp_path, place):
+    channel, file = written(tmp_path, n=500)
+    flip(file, place)
+    got, said = damage_of(file)
+    assert_same(got, channel)
+    assert said
+
+
+def test_a_lost_chunk_header_costs_its_chunk_alone(tmp_path):
+    channel, file = written(tmp_path)
+    chunk = chunks_of(file)[2]
+    for offset in (0, 2, 36, 40, 50):  # opcode, length, compression, sizes, content
+        before = file.read_bytes()
+        change(file, chunk.chunk_start_offset + offset, b'\xee\xee\xee')
+        got, said = damage_of(file)
+        kept = ((channel.received_ns < chunk.message_start_time)
+                | (channel.received_ns > chunk.message_end_time))
+        assert_same(got, channel.rows(kept))
+        assert 'damaged' in said
+        file.write_bytes(before)
+
+
+def test_a_long_tail_of_zeros_is_passed_over_at_once(tmp_path, monkeypatch):
+    channel, file = written(tmp_path, n=600)
+    end = chunks_of(file)[-1]
+    os.truncate(file, end.chunk_start_offset + end.chunk_length)
+    os.truncate(file, file.stat().st_size + (64 << 20))  # a record of zero length has 9 bytes
+    looked = []
+    original = mcap_file.Records._next
+    monkeypatch.setattr(mcap_file.Records, '_next',
+                        lambda self: looked.append(1) or original(self))
+    got, said = damage_of(file)
+    assert_same(got, channel)
+    assert 'cut off' in said and len(looked) < 50
+
+
+def pages_of(file, blobs):
+    """Return the page where each blob begins, from 0."""
+    data = file.read_bytes()
+    return np.array([data.find(blob) // PAGE for blob in blobs])
+
+
+def without_checksums(folder, n=5000):
+    """Write joint states with rosbags' own writer."""
+    channel = joint_states(n)
+    writer = Writer(folder / 'foreign', version=8, storage_plugin=StoragePlugin.SQLITE3)
+    with writer:
+        connection = writer.add_connection('/joint_states', JOINT_STATE, typestore=STORE)
+        for ns, message in zip(channel.received_ns.tolist(), encode(channel)):
+            writer.write(connection, ns, message)
+    return channel, folder / 'foreign' / 'foreign.db3'
+
+
+@pytest.mark.parametrize('own', [True, False])
+def test_a_damaged_sqlite3_page_costs_its_rows_alone(tmp_path, own):
+    channel, file = (written(tmp_path, 'sqlite3') if own else without_checksums(tmp_path))
+    pages = pages_of(file, encode(channel))
+    page = pages[2500]
+    change(file, page * PAGE, b'\xff' * PAGE)
+    got, said = damage_of(file)
+    assert_same(got, channel.rows(pages != page))
+    assert 'page by page' in said
+
+
+@pytest.mark.parametrize('own', [True, False])
+@pytest.mark.parametrize('keep', [0.2, 0.5, 0.9])
+def test_a_cut_sqlite3_gives_its_whole_pages(tmp_path, own, keep):
+    channel, file = (written(tmp_path, 'sqlite3') if own else without_checksums(tmp_path))
+    pages = pages_of(file, encode(channel))
+    size = int(keep * file.stat().st_size) // PAGE * PAGE
+    os.truncate(file, size)
+    got, said = damage_of(file)
+    whole = (pages < size // PAGE).sum()
+    assert whole - 500 * own <= len(got) <= whole  # own: checksums stand behind half a second
+    assert_same(got, channel.rows(slice(0, len(got))))
+    assert 'page by page' in said
+
+
+def test_texts_over_many_pages_survive_the_loss_of_another_page(tmp_path):
+    text = ''.join(f'<link name="l{i}"/>' for i in range(5000))  # 20 pages
+    channel = joint_states(3000)
+    write_recording(tmp_path / 'bag', Recording({'/joint_states': channel}, text), 'sqlite3')
+    file = tmp_path / 'bag' / 'bag.db3'
+    page = pages_of(file, encode(channel))[1500]
+    change(file, page * PAGE, bytes(PAGE))
+    assert read_bag(file).robot_description == text
+
+
+def test_a_flipped_bit_in_a_sqlite3_message_is_left_out_and_said(tmp_path):
+    channel, file = written(tmp_path, 'sqlite3')
+    message = list(encode(channel))[1234]
+    flip(file, file.read_bytes().find(message) + len(message) - 20)
+    got, said = damage_of(file)
+    assert_same(got, channel.rows(np.arange(5000) != 1234))
+    assert '1 messages were left out: their checksums' in said
+
+
+def test_a_changed_time_or_topic_of_a_sqlite3_message_is_left_out(tmp_path):
+    channel, file = written(tmp_path, 'sqlite3')
+    with sqlite3.connect(file) as database:
+        database.execute('UPDATE messages SET timestamp = timestamp + 1 WHERE id = 100')
+        database.execute('DELETE FROM messages WHERE id = 200')
+    database.close()
+    got, said = damage_of(file)
+    assert len(got) == 4998 and '1 messages are missing' in said and '1 messages were' in said
+
+
+def bag_of(folder, **topics):
+    """Write a bag of messages by topic, in turn."""
+    with BagWriter(folder / 'bag') as bag:
+        for topic, messages in topics.items():
+            bag.add_topic(f'/{topic}', messages[0].__msgtype__)
+            for i, message in enumerate(messages):
+                bag.write(f'/{topic}', raw(message), START + i)
+    return folder / 'bag'
+
+
+def test_malformed_messages_cost_themselves_alone(tmp_path, caplog):
+    good = joint_state(('a', 'b'), 5, '', (1, 2), (3, 4))
+    bag = bag_of(
+        tmp_path, joint_states=[good, joint_state(('a', 'b'), 6, '', (1,)), good],
+        gripper=[joint_state(('finger',), 5, '', (1, 2, 3))] * 3,
+        markers=[markers(marker(1, np.arange(7.0))), markers(*[marker(1, np.arange(7.0))] * 2),
+                 markers(marker(1, np.arange(7.0)))])
+    recording = read_bag(bag)
+    assert {t: len(c) for t, c in recording.channels.items()} == {
+        '/joint_states': 2, '/gripper': 0, '/markers': 2}
+    left_out = recording.provenance['left_out']
+    assert '1 of 3' in left_out['/joint_states'] and '1 values of position' in (
+        left_out['/joint_states'])
+    assert '3 of 3' in left_out['/gripper']
+    assert '1 of 3' in left_out['/markers'] and 'a name twice in 1, 1' in left_out['/markers']
+    assert caplog.text.count('left out') == 3
+
+
+def test_tf_is_decoded_only_when_it_is_asked_for(tmp_path):
+    bag = bag_of(
+        tmp_path, joint_states=[joint_state('a', i + 1, '', (1,)) for i in range(3)],
+        tf=[new('tf2_msgs/TFMessage', transforms=[transform('t', np.arange(7.0))] * 2)] * 2)
+    recording = read_bag(bag)
+    recording.origin_ns(), recording.of_type(JOINT_STATE)
+    assert recording.provenance['left_out'] == {}
+    assert len(recording.channels['/tf']) == 0
+    assert '2 of 2 messages' in recording.provenance['left_out']['/tf']
+
+
+def test_of_a_topic_of_two_types_the_first_is_read(tmp_path):
+    bag = bag_of(tmp_path, a=[joint_state('a', 1, '', (1,))])
+    writer = Writer(tmp_path / 'two', version=9, storage_plugin=StoragePlugin.MCAP)
+    with writer:
+        for kind, message in ((JOINT_STATE, raw(joint_state('a', 1, '', (1,)))),
+                              ('std_msgs/msg/Float64', raw(new('std_msgs/Float64', data=1.0)))):
+            connection = writer.add_connection('/a', kind, typestore=STORE)
+            writer.write(connection, START, message)
+    recording = read_bag(tmp_path / 'two')
+    assert len(recording.channels['/a']) == len(read_bag(bag).channels['/a']) == 1
+    assert 'std_msgs/msg/Float64' in recording.provenance['left_out']['/a']
+
+
+def test_a_window_counts_from_the_streams(tmp_path):
+    """Neither a tf_static of an hour before nor a latched pose moves the zero."""
+    channel = joint_states(4000)
+    hour = START - 3600 * 10 ** 9
+    with BagWriter(tmp_path / 'bag') as bag:
+        bag.add_topic('/tf_static', 'tf2_msgs/msg/TFMessage', latched=True)
+        bag.add_topic('/pose', 'geometry_msgs/msg/TransformStamped', latched=True)
+        bag.add_topic('/joint_states', JOINT_STATE)
+        old = transform('base', np.arange(7.0), hour)
+        bag.write('/tf_static', raw(new('tf2_msgs/TFMessage', transforms=[old])), START)
+        bag.write('/pose', raw(old), START)
+        for ns, message in zip(channel.received_ns.tolist(), encode(channel)):
+            bag.write('/joint_states', message, ns)
+    part = read_bag(f'{tmp_path}/bag@1:2.5')
+    assert_same(part.channels['/joint_states'], channel.rows(slice(1000, 2501)))
+    assert (part.provenance['start_s'], part.provenance['end_s']) == (1.0, 2.5)
+    assert len(read_bag(f'{tmp_path}/bag@3.5:').channels['/joint_states']) == 500
+    assert len(read_bag(f'{tmp_path}/bag@:0.5').channels['/joint_states']) == 501
+    os.rename(tmp_path / 'bag', tmp_path / 'bag@1:2')  # a name is a name
+    assert len(read_bag(tmp_path / 'bag@1:2').channels['/joint_states']) == 4000
+    for wrong in ('bag@1', 'bag@1:2:3', 'bag@a:b', 'bag@1..2:3'):
+        with pytest.raises(RecordingError, match='BAG@START:END|does not exist'):
+            read_bag(tmp_path / wrong)
+    with pytest.raises(RecordingError, match='holds no samples; there is: 0 to 3.999 s'):
+        read_bag(f'{tmp_path}/bag@1:2@50:60')
+
+
+def test_paths_that_cannot_be_read_are_said(tmp_path, monkeypatch):
+    _, file = written(tmp_path, n=10)
+    for path in (tmp_path / ('x' * 300), tmp_path / f'{"x" * 300}.mcap', Path('a\0b')):
+        with pytest.raises(RecordingError):
+            read_bag(path)
+    os.symlink(tmp_path / 'nowhere', tmp_path / 'dangling.mcap')
+    os.symlink(tmp_path / 'circle', tmp_path / 'circle')
+    for name in ('dangling.mcap', 'circle'):
+        with pytest.raises(RecordingError):
+            read_bag(tmp_path / name)
+
+    def forbidden(self, *_, **__):
+        raise PermissionError(13, 'Permission denied')
+    monkeypatch.setattr(Path, 'open', forbidden)  # root may read everything
+    with pytest.raises(RecordingError, match='cannot be read; found Permission denied'):
+        read_bag(file)
+
+
+@pytest.mark.parametrize('name', ['pipe.mcap', 'metadata.yaml', 'bag_0.db3', 'bag_1.mcap'])
+def test_a_pipe_in_the_folder_does_not_hang(tmp_path, name):
+    """Opening a pipe that nobody writes to never returns."""
+    _, file = written(tmp_path, n=10)
+    if (file.parent / name).exists():
+        (file.parent / name).unlink()
+    os.mkfifo(file.parent / name)
+    assert len(read_bag(file.parent).channels['/joint_states']) == 10
+    with pytest.raises(RecordingError, match='no rosbag2'):
+        read_bag(file.parent / name)
+
+
+@pytest.mark.parametrize('text', [
+    '[' * 100_000, ' relative_file_paths: ' + '[' * 100_000,
+    'a: &a [x, x]\nb: &b [*a, *a]\n', '\xff\xfe', 'rosbag2_bagfile_information: 3',
+    ' relative_file_paths: [3]', ' relative_file_paths: !!python/object:os.system x',
+    ' relative_file_paths: null', ' relative_file_paths:\n - a\n  b: [c'])
+def test_metadata_that_is_none_is_said_and_passed_over(tmp_path, text):
+    _, file = written(tmp_path, n=10)
+    (file.parent / 'metadata.yaml').write_bytes(text.encode('latin-1'))
+    recording = read_bag(file.parent)
+    assert len(recording.channels['/joint_states']) == 10
+    assert 'no usable metadata.yaml' in recording.provenance['damage'][0]
+
+
+@pytest.mark.parametrize('storage', STORAGES)
+def test_a_cut_compressed_file_gives_what_can_be_decompressed(tmp_path, storage):
+    from backports import zstd
+    channel, file = written(tmp_path, storage, n=5000)
+    packed = file.with_name(file.name + '.zstd')
+    data = zstd.compress(file.read_bytes())
+    packed.write_bytes(data[:len(data) // 2])
+    got, said = damage_of(packed)
+    assert_same(got, channel.rows(slice(0, len(got))))
+    assert len(got) > 1000 and 'decompressed' in said
+
+
+def test_a_damaged_compressed_message_is_left_out(tmp_path, caplog):
+    from backports import zstd
+    channel = joint_states(5)
+    with BagWriter(tmp_path / 'bag') as bag:
+        bag.add_topic('/joint_states', JOINT_STATE)
+        for i, message in enumerate(encode(channel)):
+            packed = bytearray(zstd.compress(message))
+            packed[10] ^= 0xff * (i == 2)
+            bag.write('/joint_states', bytes(packed)[:40 if i == 4 else None], START + i)
+    caplog.set_level(logging.WARNING)
+    got = read_bag(tmp_path / 'bag').channels['/joint_states']
+    assert got.stamp_ns.tolist() == channel.stamp_ns[[0, 1, 3]].tolist()
+
+
+def test_a_disk_without_room_for_the_unpacked_file_is_said(tmp_path, monkeypatch):
+    from backports import zstd
+    _, file = written(tmp_path, n=10)
+    packed = file.with_name('bag.mcap.zstd')
+    packed.write_bytes(zstd.compress(file.read_bytes()))
+
+    def full(*_):
+        raise OSError(28, 'No space left on device')
+    monkeypatch.setattr('ros_inertial_id.measurement.bags.storage.unpack_file', full)
+    with pytest.raises(RecordingError, match='No space left on device'):
+        read_bag(packed)
+
+
+def test_a_recording_needs_no_mcap_library(tmp_path):
+    """The package leans on rosbags alone: mcap and zstandard have no rosdep key."""
+    import subprocess
+    import sys
+    written(tmp_path, compress=True, n=50)
+    code = ('import sys; sys.modules["mcap"] = sys.modules["zstandard"] = None; '
+            'from ros_inertial_id.measurement.bags.bag import read_bag; '
+            f'print(len(read_bag({str(tmp_path / "bag")!r}).channels["/joint_states"]))')
+    done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True,
+                          cwd=Path(__file__).parents[3], check=False)
+    assert done.stdout == '50\n', done.stderr
+
+
+def test_a_channel_of_no_samples_of_a_window_is_kept():
+    """Windows are cut when a channel is asked for; what is empty then stays a channel."""
+    late = joint_states(100, topic='/late')
+    early = Channel('/early', JOINT_STATE, late.stamp_ns - 10 ** 9, late.received_ns - 10 ** 9,
+                    dict(late.fields), late.names)
+    part = Recording({'/late': late, '/early': early}).window(0.0, 0.05)
+    assert len(part.channels['/late']) == 0 and len(part.channels['/early']) == 51
