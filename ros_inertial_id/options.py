@@ -28,7 +28,8 @@ import yaml
 
 from .errors import ConfigError
 
-DESIGN = 'design'  # the block of a configuration file that holds no method's options
+# Blocks of a configuration file that hold no method's options.
+DESIGN, DRIVER = 'design', 'driver'
 _WORDS = {bool: 'true or false', float: 'a finite number', int: 'a whole number', str: 'a text'}
 _SCHEMA = {bool: 'boolean', float: 'number', int: 'integer', str: 'string'}
 _shown = reprlib.Repr()  # of values in messages: a YAML of aliases can stand for gigabytes
@@ -127,10 +128,10 @@ def read_blocks(path: str, methods: Sequence[str]) -> dict[str, dict[str, Any] |
     """
     Return the blocks of a YAML configuration file.
 
-    path : of the file; methods : names of the blocks there may be beside ``design``
+    path : of the file; methods : names of the blocks there may be beside ``design`` and ``driver``
     """
     data = read_yaml(path)
-    blocks = (*methods, DESIGN)
+    blocks = (*methods, DESIGN, DRIVER)
     if not isinstance(data, dict) or not all(isinstance(v, (dict, types.NoneType))
                                              for v in data.values()):
         raise ConfigError(f'configuration {path}', expected='a block named by the method',

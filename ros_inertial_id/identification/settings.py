@@ -12,7 +12,7 @@ from ..dynamics.friction import LAWS
 from ..errors import ConfigError
 from ..estimation.estimators import ESTIMATORS
 from ..methods import METHODS
-from ..options import DESIGN, option, options_from, read_blocks
+from ..options import DESIGN, DRIVER, option, options_from, read_blocks
 
 
 @dataclass(frozen=True)
@@ -23,10 +23,12 @@ class EstimationOptions:
                             choices=tuple(ESTIMATORS))
     consistent: bool = option(False, 'physically consistent bodies and friction that brakes: '
                               'full parameters, from which a URDF can be written')
+    unconstrained: bool = option(False, 'predict with the base parameters as estimated, where '
+                                 'physically consistent bodies are the default')
     choose_friction: bool = option(False, 'leave out friction laws of a joint that explain too '
                                    'little, by an information criterion')
     refine_nonlinear: tuple[str, ...] = option(
-        ('coulomb', 'stribeck', 'stribeck_atan'), 'friction laws whose nonlinear parameter, '
+        ('coulomb', 'presliding', 'stribeck', 'stribeck_atan'), 'friction laws whose nonlinear parameter, '
         'where it is found from the data, is refined beyond the values tried, with its '
         'uncertainty', choices=tuple(name for name, law in LAWS.items()
                                      if law.nonlinear_values != (None,)))
@@ -54,7 +56,7 @@ def load_options(path: str = '', method: str = '',
     changes : {option: value}, for example from the command line
     """
     blocks = read_blocks(path, tuple(METHODS)) if path else {}
-    present = [name for name in blocks if name != DESIGN]
+    present = [name for name in blocks if name not in (DESIGN, DRIVER)]
     if not method:
         if len(present) > 1:
             raise ConfigError(f'{path} has blocks for several methods', found=present,

@@ -37,7 +37,8 @@ class MotionDesign:
         """Return the RobotModel and CollisionShapes of the text ``urdf`` as ``design.*`` say."""
         options = self.options()
         robot = robot_from_options(urdf, options,
-                                   gravity_from_mounting(options.mounting or 'upright'))
+                                   gravity_from_mounting(
+            options.mounting or 'upright', magnitude=options.gravity_magnitude))
         return robot, wanted_shapes(robot, options, np.random.default_rng(0))
 
     @property

@@ -163,7 +163,8 @@ class TorquePrediction(Node):
             raise RobotModelError('the mounting is not known yet',
                                   expected=f'a second at rest on {own.base_imu_topic}')
         if own.mounting:
-            gravity = gravity_from_mounting(own.mounting, self._gravity)
+            gravity = gravity_from_mounting(own.mounting, self._gravity,
+                                            options.gravity_magnitude)
         self._method, self._robot = method, method.build(urdf, options, gravity)
         check_robot(model, self._robot)
         self._live = method.live(self._robot, options, own.lag, model.preprocessing[0])

@@ -65,6 +65,12 @@ class Process:
         self.ends = True
         return self._process.wait(PATIENCE)
 
+    def pause(self, seconds):
+        """Stop the process for a while, as a machine does that has no time for it."""
+        self._process.send_signal(signal.SIGSTOP)
+        time.sleep(seconds)
+        self._process.send_signal(signal.SIGCONT)
+
     def end(self, number=signal.SIGINT):
         """Return the status with which it ends after a signal."""
         if self.alive():

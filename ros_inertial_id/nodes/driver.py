@@ -1,0 +1,36 @@
+"""What the driver of a robot publishes and listens to: the block ``driver`` of a configuration."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from .share import shared_file
+from ..options import DRIVER, option, options_from, read_yaml
+
+
+@dataclass(frozen=True)
+class DriverOptions:
+    """Names that the driver gives to its topics, relative to its namespace."""
+
+    namespace: str = option('', 'of the driver and of the nodes beside it')
+    joint_states: str = option('joint_states', 'topic of the joint states with effort, the '
+                               'fastest there is')
+    controller: str = option('joint_trajectory_controller/joint_trajectory',
+                             'JointTrajectory topic of the controller that is active')
+
+
+def config_path(robot: str) -> Path:
+    """
+    Return the path of a configuration.
+
+    robot : a path of a YAML file, or the name of one that comes with the package
+    ConfigError names those that come with the package.
+    """
+    path = Path(robot)
+    return path if path.suffix in ('.yaml', '.yml') else shared_file('config', f'{robot}.yaml')
+
+
+def load_driver(path: Path) -> DriverOptions:
+    """Return the DriverOptions of the configuration file ``path``; ConfigError where it is bad."""
+    blocks = read_yaml(str(path))
+    block = blocks.get(DRIVER) if isinstance(blocks, dict) else None
+    return options_from(DriverOptions, block or {}, f'{path}, block {DRIVER}')

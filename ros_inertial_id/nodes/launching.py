@@ -1,0 +1,192 @@
+"""
+Launching: the arguments of the launch files, and which parameter of which node each becomes.
+
+A launch file starts its nodes side by side, without including others, so that no argument leaks
+from one to the next.  Arguments that are left empty are not passed on: the configuration decides.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from .driver import config_path, DriverOptions, load_driver
+from .share import PACKAGE, shared_file
+from ..errors import ConfigError
+
+
+@dataclass(frozen=True)
+class Argument:
+    """What a launch argument means: description, default and the values there are."""
+
+    description: str
+    default: str = ''
+    choices: tuple[str, ...] = ()
+
+
+ARGUMENTS = {
+    'robot': Argument('configuration: a name in config/ of this package, or a path of a YAML file',
+                      'generic_arm'),
+    'namespace': Argument('of the nodes; empty: as the configuration says'),
+    'use_sim_time': Argument('take the time from /clock', 'false', ('true', 'false')),
+    'joint_states': Argument('topic of the joint states; empty: as the configuration says'),
+    'controller': Argument('JointTrajectory topic of the controller; empty: as the configuration '
+                           'says'),
+    'locked_joints': Argument('moving joints of the URDF that are held still, as a YAML list; '
+                              'empty: as the configuration says'),
+    'motion': Argument('motion.yaml of inertial-id design or ~/design'),
+    'speed': Argument('share of the designed speed; raise it step by step', '0.1'),
+    'periods': Argument('repetitions of the motion', '1'),
+    'mounting': Argument('how the base is mounted: upright, rpy R P Y, gravity X Y Z, '
+                         'rho_phi RHO PHI, imu'),
+    'topics': Argument('topics to record, as a YAML list', '[joint_states, excitation/periods]'),
+    'storage': Argument('storage of the bag', 'mcap', ('mcap', 'sqlite3')),
+    'out': Argument('folder of bags, model and report', 'recordings'),
+    'method': Argument('method of identification', 'serial_arm',
+                       ('serial_arm', 'closed_loop', 'rigid_body', 'suspended_platform')),
+    'bag': Argument('bag to learn from; empty: what the recorder finished last'),
+    'validation': Argument('bag to validate with; empty: none'),
+    'urdf_file': Argument('robot description; empty: the one in the bag'),
+    'online': Argument('estimate while the robot moves', 'false', ('true', 'false')),
+    'online_topics': Argument('topics to learn from online, as a YAML list; empty: those that the '
+                              'options name, else joint_states'),
+    'model': Argument('model.yaml; empty: wait for the identification node'),
+    'lag': Argument('how far behind the newest sample predictions are [s]', '0.1'),
+    'base_imu_topic': Argument('topic of an IMU on the base, for mounting: imu'),
+    'arm': Argument('simulated arm', 'franka', ('franka', 'arm2', 'arm3')),
+    'rig': Argument('simulated rig', 'slider_crank',
+                    ('slider_crank', 'suspended_platform', 'wrist_sensor')),
+}
+TEXT, NUMBER, WHOLE, YES_NO, LIST = str, float, int, bool, list
+
+# node -> {parameter: (argument, kind)}; all nodes take namespace, use_sim_time and joint_states.
+PARAMETERS: dict[str, dict[str, tuple[str, type]]] = {
+    'excitation': {
+        'config': ('robot', TEXT), 'controller': ('controller', TEXT),
+        'design.mounting': ('mounting', TEXT), 'design.locked_joints': ('locked_joints', LIST),
+        'motion_file': ('motion', TEXT), 'speed': ('speed', NUMBER),
+        'periods': ('periods', WHOLE)},
+    'recorder': {
+        'topics': ('topics', LIST), 'out': ('out', TEXT), 'storage': ('storage', TEXT),
+        'mounting': ('mounting', TEXT)},
+    'identification': {
+        'config': ('robot', TEXT), 'method': ('method', TEXT), 'recording': ('bag', TEXT),
+        'validation': ('validation', TEXT), 'urdf_file': ('urdf_file', TEXT),
+        'mounting': ('mounting', TEXT), 'locked_joints': ('locked_joints', LIST),
+        'out': ('out', TEXT), 'online': ('online', YES_NO), 'topics': ('online_topics', LIST)},
+    'torque_prediction': {
+        'model_file': ('model', TEXT), 'mounting': ('mounting', TEXT), 'lag': ('lag', NUMBER),
+        'base_imu_topic': ('base_imu_topic', TEXT)},
+    'simulated_robot': {'urdf_file': ('arm', TEXT)},
+    'simulated_rig': {'rig': ('rig', TEXT)},
+}
+COMMON = ('namespace', 'use_sim_time', 'joint_states')
+# What a bag says of the mounting holds for who reads it; the arm's own URDF for the simulation.
+CHAIN = {'identification': ('mounting', 'recording', 'validation', 'urdf_file', 'method'),
+         'torque_prediction': ('mounting',)}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The nodes of a launch file, parameters that are not offered, defaults of its own."""
+
+    nodes: tuple[str, ...]
+    without: Mapping[str, Sequence[str]]
+    defaults: Mapping[str, str]
+
+
+PLANS = {
+    'play': Plan(('excitation',), {}, {}),
+    'record': Plan(('recorder',), {}, {'topics': '[joint_states]'}),
+    'identify': Plan(('identification',), {}, {'out': ''}),
+    'predict': Plan(('torque_prediction',), {}, {}),
+    'robot': Plan(('excitation', 'recorder', 'identification', 'torque_prediction'), CHAIN, {}),
+    'demo': Plan(('simulated_robot', 'excitation', 'recorder', 'identification',
+                  'torque_prediction'), CHAIN, {'speed': '1.0', 'out': 'demo'}),
+    'rig': Plan(('simulated_rig',), {}, {}),
+}
+
+
+def arguments(plan: Plan) -> dict[str, Argument]:
+    """Return {name: Argument} of the launch file of a ``plan``."""
+    used = [*COMMON] if plan.nodes == ('simulated_rig',) else ['robot', *COMMON]
+    for node in plan.nodes:
+        used += [argument for argument, _ in offered(plan, node).values()]
+    return {name: Argument(ARGUMENTS[name].description,
+                           plan.defaults.get(name, ARGUMENTS[name].default),
+                           ARGUMENTS[name].choices) for name in dict.fromkeys(used)}
+
+
+def offered(plan: Plan, node: str) -> dict[str, tuple[str, type]]:
+    """Return {parameter: (argument, kind)} that a ``plan`` offers of a ``node``."""
+    return {name: source for name, source in PARAMETERS[node].items()
+            if name not in plan.without.get(node, ())}
+
+
+def node_settings(plan: Plan, values: Mapping[str, str]) -> list[dict[str, Any]]:
+    """
+    Return what launch_ros.actions.Node takes, one mapping per node of a ``plan``.
+
+    values : {argument: text} of all its arguments
+    ConfigError for a configuration that does not exist or a text that is not of its kind.
+    """
+    given, driver = dict(values), DriverOptions()
+    if 'robot' in values:
+        path = config_path(values['robot'])
+        given['robot'], driver = str(path), load_driver(path)
+    for name in ('namespace', 'joint_states', 'controller'):
+        given[name] = values.get(name) or getattr(driver, name)
+    if 'arm' in values:
+        given['arm'] = str(shared_file('urdf', f"{values['arm']}.urdf"))
+    out = []
+    for node in plan.nodes:
+        parameters = {name: _typed(argument, given[argument], kind) for name, (argument, kind)
+                      in offered(plan, node).items() if given[argument]}
+        parameters['use_sim_time'] = _typed('use_sim_time', given['use_sim_time'], YES_NO)
+        out.append({'package': PACKAGE, 'executable': node, 'name': node, 'output': 'screen',
+                    'namespace': given['namespace'], 'parameters': [parameters],
+                    'remappings': [('joint_states', given['joint_states'])]
+                    if given['joint_states'] != 'joint_states' else []})
+    return out
+
+
+def launch_description(name: str) -> Any:
+    """Return the LaunchDescription of the launch file ``name``."""
+    from launch import LaunchDescription  # type: ignore[attr-defined]
+    from launch.actions import DeclareLaunchArgument, OpaqueFunction
+    from launch_ros.actions import Node
+    from launch_ros.parameter_descriptions import ParameterValue
+    plan = PLANS[name]
+    declared = arguments(plan)
+
+    def nodes(context: Any) -> list[Any]:
+        values = {key: context.launch_configurations[key] for key in declared}
+        settings = node_settings(plan, values)
+        for node in settings:  # a text that looks like a number stays a text
+            node['parameters'] = [{key: ParameterValue(value, value_type=str)
+                                   if isinstance(value, str) else value
+                                   for key, value in node['parameters'][0].items()}]
+        return [Node(**node) for node in settings]
+
+    return LaunchDescription([
+        *(DeclareLaunchArgument(key, default_value=a.default, description=a.description,
+                                choices=list(a.choices) or None)
+          for key, a in declared.items()), OpaqueFunction(function=nodes)])
+
+
+def _typed(argument: str, text: str, kind: type) -> Any:
+    """Return the value of an argument; a list of whole numbers or texts as YAML writes it."""
+    if kind is TEXT:
+        return text
+    try:
+        value = yaml.safe_load(text)
+    except yaml.YAMLError:
+        value = None
+    if kind is NUMBER and type(value) is int:
+        value = float(value)
+    if type(value) is not kind or value == []:
+        raise ConfigError(f'launch argument {argument}', found=repr(text),
+                          expected={NUMBER: 'a number', WHOLE: 'a whole number',
+                                    YES_NO: 'true or false', LIST: 'a list: [a, b]'}[kind])
+    return value

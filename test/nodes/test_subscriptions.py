@@ -1,0 +1,126 @@
+"""Names are resolved, losses are counted, best-effort publishers that come late are received."""
+
+import signal
+
+import pytest
+
+rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
+
+from rclpy.qos import QoSProfile, ReliabilityPolicy  # noqa: E402
+from sensor_msgs.msg import JointState  # noqa: E402
+from std_msgs.msg import String  # noqa: E402
+
+from ros_inertial_id.measurement.bags.bag import read_bag  # noqa: E402
+from ros_inertial_id.nodes.subscriptions import SequenceCount  # noqa: E402
+
+
+def count(numbers, publishers=1):
+    counter = SequenceCount(lambda: publishers)
+    for number in numbers:
+        counter.add(number)
+    return counter.lost
+
+
+def test_what_is_missing_between_sequence_numbers_is_lost():
+    assert count([1, 2, 3]) == 0
+    assert count([5, 6, 9, 10, 15]) == 2 + 4  # what was sent before we listened is not lost
+    assert count([7, 8, 1, 2, 3, 5]) == 1  # the publisher was started anew
+    assert count([None, None]) == 0  # the middleware does not number
+
+
+def test_losses_of_two_publishers_are_told_apart_from_their_interleaving():
+    assert count([1, 100, 2, 101, 3, 102], publishers=2) == 0
+    assert count([1, 1, 2, 2, 3, 3], publishers=2) == 0
+    assert count([1, 100, 2, 101, 4, 105], publishers=2) == 1 + 3
+    crossing = [k for pair in zip(range(1, 40), range(20, 59)) for k in pair]
+    assert count(crossing, publishers=2) == 0
+
+
+def test_a_stopped_recorder_says_how_many_messages_it_lost(graph, tmp_path):
+    sent, rate = 3000, 1000
+    driver = graph.run('joint_state_publisher.py', sent, rate, 'best_effort')
+    recorder = graph.start('recorder', out=tmp_path, depth=20)
+    graph.until(lambda: graph.node.count_subscribers('joint_states'), 'the recorder')
+    path = graph.call('recorder/start').message
+    driver.say('go')
+    for _ in range(4):
+        graph.spin(0.3)
+        recorder.pause(0.3)
+    graph.until(lambda: f'sent {sent}' in driver.output, 'the last message')
+    graph.spin(1.5)  # an executor that hangs would be silent from here on
+    response = graph.call('recorder/stop')
+    assert response.success
+    received = read_bag(path).channels['/joint_states'].fields['position'][:, 0]
+    inside = int(received[-1] - received[0]) + 1
+    lost = int(response.message.split('; ')[1].split()[0])
+    assert lost == inside - len(received)  # the driver numbers its messages
+    assert lost > 200  # four times 0.3 s, less what a queue of 20 keeps
+
+
+def test_remapped_and_namespaced_topics_are_followed_by_every_node(graph, tmp_path):
+    remap = ['--ros-args', '-r', 'joint_states:=/arm/driver/joint_states', '-r', '__ns:=/cell']
+    graph.start('recorder', *remap, '-p', f'out:={tmp_path}')
+    graph.start('torque_prediction', *remap)
+    graph.start('identification', *remap, '-p', 'online:=true')
+    graph.start('excitation', *remap)
+    publisher = graph.node.create_publisher(JointState, '/arm/driver/joint_states', 10)
+    graph.until(lambda: publisher.get_subscription_count() == 4, 'all four nodes')
+    assert not graph.node.count_subscribers('/cell/joint_states')
+    assert graph.call('cell/recorder/start').success
+    publisher.publish(JointState(name=['a'], position=[1.0]))
+    key = '/arm/driver/joint_states count'
+    graph.until(lambda: graph.health('cell/recorder')[2].get(key) == '1', 'the message')
+    assert graph.call('cell/recorder/stop').success
+
+
+def test_a_best_effort_publisher_that_comes_later_is_received(graph, tmp_path):
+    first = graph.node.create_publisher(JointState, 'joint_states', 10)
+    graph.start('recorder', out=tmp_path, name='both')
+    graph.until(first.get_subscription_count, 'the recorder')
+    assert graph.call('recorder/start').success
+    first.publish(JointState(name=['a'], position=[1.0]))
+    graph.until(lambda: graph.health('recorder')[2].get('/joint_states count') == '1', 'it')
+    second = graph.node.create_publisher(JointState, 'joint_states', QoSProfile(
+        depth=10, reliability=ReliabilityPolicy.BEST_EFFORT))
+    graph.until(second.get_subscription_count, 'the recorder to match')
+    graph.until(first.get_subscription_count, 'the first, too')
+    second.publish(JointState(name=['a'], position=[2.0]))
+    first.publish(JointState(name=['a'], position=[3.0]))
+    graph.until(lambda: graph.health('recorder')[2].get('/joint_states count') == '3', 'both')
+    assert graph.call('recorder/stop').success
+    positions = read_bag(tmp_path / 'both').channels['/joint_states'].fields['position'][:, 0]
+    assert sorted(positions) == [1.0, 2.0, 3.0]
+
+
+def test_a_silent_sensor_is_warned_of_and_a_rare_text_is_not(graph, tmp_path):
+    joints = graph.node.create_publisher(JointState, 'joint_states', 10)
+    texts = graph.node.create_publisher(String, 'events', 10)
+    graph.start('recorder', out=tmp_path, topics='[joint_states, events]')
+    graph.until(lambda: joints.get_subscription_count() and texts.get_subscription_count(), 'it')
+    assert graph.call('recorder/start').success
+    graph.until(lambda: 'nothing received on /joint_states' in graph.health('recorder')[1],
+                'the warning')
+    level, words, _ = graph.health('recorder')
+    assert level == 'warn' and '/events' not in words
+
+
+def test_simulated_time_without_a_clock_is_refused(graph, tmp_path):
+    graph.node.create_publisher(JointState, 'joint_states', 10)
+    graph.start('recorder', out=tmp_path, use_sim_time=True)
+    graph.until(lambda: graph.node.count_subscribers('joint_states'), 'the recorder')
+    response = graph.call('recorder/start')
+    assert not response.success
+    assert 'the clock stands at 0' in response.message
+    graph.until(lambda: graph.health('recorder')[1] == 'use_sim_time: nobody publishes /clock',
+                'the warning')
+
+
+def test_a_closed_terminal_ends_the_bag(graph, tmp_path):
+    publisher = graph.node.create_publisher(JointState, 'joint_states', 10)
+    recorder = graph.start('recorder', out=tmp_path, name='hung_up')
+    graph.until(publisher.get_subscription_count, 'the recorder')
+    assert graph.call('recorder/start').success
+    publisher.publish(JointState(name=['a'], position=[1.0]))
+    graph.until(lambda: graph.health('recorder')[2].get('/joint_states count') == '1', 'it')
+    assert recorder.end(signal.SIGHUP) == 0
+    assert read_bag(tmp_path / 'hung_up').provenance['damage'] == ()
