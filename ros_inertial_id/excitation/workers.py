@@ -14,11 +14,10 @@ import subprocess
 import sys
 import time
 
-from threadpoolctl import threadpool_limits
-
 from .objective import MotionProblem
 from .search import Candidate, keep_pages, restart
 from ..errors import MotionError
+from ..estimation.r_factors import one_thread
 
 POLL = 0.1  # [s]
 
@@ -52,7 +51,7 @@ def search(problem: MotionProblem, samples: int, restarts: int, seed: int, secon
 
 def _restarts(problem, samples, numbers, seed, deadline):
     keep_pages()
-    with threadpool_limits(1, user_api='blas'):
+    with one_thread():
         for number in numbers:
             if time.monotonic() < deadline:
                 yield from restart(problem, samples, number, seed, deadline)
