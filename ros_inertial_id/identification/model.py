@@ -109,7 +109,8 @@ FORMER_KEYS: dict[tuple[str, ...], dict[str, str]] = {
     (): {'region': 'validity_range'},
     ('statistics',): {'deviation': 'standard_deviation', 'shapes': 'nonlinear_parameters'},
     ('options',): {'refine_shapes': 'refine_nonlinear'},
-    ('parameters',): {'spread': 'prior_sd', 'shape': 'nonlinear'}}
+    ('parameters',): {'spread': 'prior_sd', 'shape': 'nonlinear'},
+    ('preprocessing',): {'struck': 'impacts'}}
 
 
 def _checked(data: dict[str, Any]) -> dict[str, Any]:

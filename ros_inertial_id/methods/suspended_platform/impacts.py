@@ -9,10 +9,10 @@ import numpy as np
 from .rig import PlatformRig, spring_wrench
 from ...dynamics.composite import composite_rows
 from ...measurement import signals
-from ...measurement.bodies.body_state import on_clock, smoothed_derivatives
+from ...measurement.bodies.body_state import on_clock
 from ...measurement.bodies.sources import BodiesObservation
 
-STRUCK = 6.0  # times the usual residual: something touched the platform ...
+IMPACT = 6.0  # times the usual residual: something touched the platform ...
 SEEN = 0.5  # of what the markers' noise makes in the rows: less is not believed
 QUIET = 0.25  # share of the time that surely nothing touched it
 VISIBLE = 0.01  # ... if it is also that share of the springs' force: without noise nothing is
@@ -51,7 +51,7 @@ def impacts_in(observation: BodiesObservation, robot: PlatformRig) -> list[list[
     for state in states:
         count = len(state.t)
         level = _level(residual[first:first + count])
-        bad = ((level > STRUCK * usual) & (level > least)).any(1)
+        bad = ((level > IMPACT * usual) & (level > least)).any(1)
         edges = np.flatnonzero(np.diff(np.concatenate([[0], bad.astype(int), [0]])))
         out += [[round(float(state.t[a]), 3), round(float(state.t[b - 1]), 3)]
                 for a, b in edges.reshape(-1, 2)]
@@ -76,7 +76,7 @@ def acceleration_noise(observation: BodiesObservation) -> np.ndarray:
     standard_deviation = np.median(np.concatenate(square), axis=0) / 0.6745 / np.sqrt(20.0)
     pulse = np.zeros((4 * len(motion.kernel) + 101, 1))
     pulse[len(pulse) // 2] = 1.0
-    _, _, second = smoothed_derivatives(pulse, motion.kernel, motion.period)
+    _, _, second = signals.smoothed_derivatives(pulse, motion.kernel, motion.period)
     return standard_deviation * np.linalg.norm(second)
 
 
