@@ -28,7 +28,8 @@ FILES_AT_THE_TOP = {'__init__', '__main__', 'errors', 'options'}
 PEERS = ('closed_loop', 'rigid_body', 'suspended_platform', 'serial_arm')
 SUBROOMS = {
     'methods': [('contract',), ('bodies',), PEERS, ('__init__',)],
-    'measurement': [('recording', 'signals', 'kalman', '__init__'), ('bags', 'bodies'),
+    'measurement': [('recording', 'interpolation', 'spectral', 'signals', 'kalman', '__init__'),
+                    ('bags', 'bodies'),
                     ('joints',), ('live',)],
 }
 MESSAGES = ('std_msgs', 'sensor_msgs', 'geometry_msgs', 'trajectory_msgs', 'diagnostic_msgs',

@@ -10,8 +10,6 @@ autocovariance gamma, tapered (Newey and West 1987; Priestley 1981, ch. 6).
 from collections.abc import Iterable, Mapping
 
 import numpy as np
-from scipy.signal import oaconvolve
-from scipy.signal.windows import parzen
 
 from .residuals import Residuals
 from ..dynamics.regressor import RegressorBlock
@@ -28,6 +26,7 @@ def autocovariances(residuals: Residuals) -> dict[str, np.ndarray]:
 
     residuals : of successive samples
     """
+    from scipy.signal.windows import parzen  # costs more than most identifications: when needed
     times, out = residuals.correlation(), {}
     for name, (total, pairs) in residuals.covariances.items():
         L = int(min(REACH * times[name], len(total) - 1))
@@ -48,6 +47,7 @@ def score_covariance(pairs: Iterable[tuple[RegressorBlock, RegressorBlock]],
     place : column -> row of the result, -1: none
     standard_deviation : group -> of its rows [unit of the group]
     """
+    from scipy.signal import oaconvolve
     size = int(place.max()) + 1
     out = np.zeros((size, size))
     for block, other in pairs:

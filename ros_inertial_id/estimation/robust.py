@@ -9,7 +9,7 @@ covariance of Huber and Ronchetti 2009, Eq. 7.84).
 from dataclasses import replace
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtr
 
 from .problem import Estimate, finish, Problem, solve, two_step
 from .r_factors import RFactors
@@ -21,8 +21,9 @@ PASSES = 20      # over the data
 SETTLED = 0.01    # of the deviations; the parameters have settled long before
 
 # Mean of psi(u)^2 of Gaussian rows: what the mean over the data has to be at the right scale.
-_SQUARE = (2.0 * norm.cdf(TUNING) - 1.0 - 2.0 * TUNING * norm.pdf(TUNING)
-           + 2.0 * TUNING ** 2 * norm.sf(TUNING))
+_SQUARE = (2.0 * ndtr(TUNING) - 1.0
+           - 2.0 * TUNING * np.exp(-TUNING ** 2 / 2.0) / np.sqrt(2.0 * np.pi)
+           + 2.0 * TUNING ** 2 * ndtr(-TUNING))
 
 
 def robust(problem: Problem) -> Estimate:

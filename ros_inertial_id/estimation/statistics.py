@@ -7,8 +7,7 @@ Everything comes from the R factors and running sums; nothing reads the data aga
 from typing import Any
 
 import numpy as np
-from scipy.stats import chi2
-from scipy.stats import f as fisher
+from scipy.special import chdtrc, fdtri
 
 from .problem import effective_standard_deviation, Estimate, Problem
 from .residuals import Residuals
@@ -54,7 +53,7 @@ def essential_parameters(problem: Problem, estimate: Estimate,
         added += x[k] ** 2 / P[k, k]  # the residual without it, exactly (Gauss)
         gone = len(left_out) + 1
         ratio = added / gone / max(variance, 1e-300)
-        limit = float(fisher.ppf(1.0 - level, gone, free))
+        limit = float(fdtri(gone, free, 1.0 - level))
         if ratio > limit:
             break
         left_out.append({'place': k, 'F': float(ratio), 'limit': limit, 'relative_percent':
@@ -103,6 +102,6 @@ def whiteness(residuals: Residuals, lags: int = LAGS) -> dict[str, dict[str, Any
         rho = np.clip((total / pairs)[1:lags + 1] / max(total[0] / pairs[0], 1e-300), -1, 1)
         count = pairs[0]
         weight = count * (count + 2) / (count - np.arange(1, len(rho) + 1))
-        p_value = float(chi2.sf(np.sum(weight * rho ** 2), len(rho)))
+        p_value = float(chdtrc(len(rho), np.sum(weight * rho ** 2)))
         out[name] = {'first': float(rho[0]), 'p_value': p_value, 'white': p_value > 0.05}
     return out

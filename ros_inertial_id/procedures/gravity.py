@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.stats import chi2
+from scipy.special import chdtri
 
 from ..dynamics.regressor import RegressorBlock, RowGroup
 from ..dynamics.robot_model import STANDARD_GRAVITY
@@ -69,7 +69,7 @@ class GravityEstimate:
         angles = self.tangent.T @ unit
         angles *= np.arctan2(np.linalg.norm(angles), along) / max(np.linalg.norm(angles), 1e-300)
         return bool(angles @ np.linalg.solve(self.covariance, angles)
-                    <= chi2.ppf(confidence, 2))
+                    <= chdtri(2, 1.0 - confidence))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON: the direction and how sure it and its sign are."""

@@ -1,0 +1,67 @@
+"""
+Spectral: convolution, power spectrum and low-pass response by FFT.
+
+What scipy.signal does as well; importing that takes longer than identifying from ten minutes of
+data.  The tests hold both together.
+"""
+
+import numpy as np
+from scipy import fft
+
+BLOCK = 8  # kernels that one transform holds at least: longer ones cost memory, shorter ones time
+
+
+def convolve_inside(x: np.ndarray, kernel: np.ndarray) -> np.ndarray:
+    """
+    Return x convolved with a kernel where that lies wholly inside: (N - K + 1, k).
+
+    x : (N, k); kernel : (K,), N >= K.  Overlap-save (Oppenheim and Schafer 2010, 8.7).
+    """
+    K = len(kernel)
+    size = fft.next_fast_len(min(len(x), max(BLOCK * K, 4096)), real=True)
+    response, step = fft.rfft(kernel, size)[:, None], size - K + 1
+    out = np.empty((len(x) - K + 1, x.shape[1]))
+    for start in range(0, len(out), step):
+        part = fft.irfft(fft.rfft(x[start:start + size], size, axis=0) * response, size, axis=0)
+        stop = min(start + step, len(out))
+        out[start:stop] = part[K - 1:K - 1 + stop - start]
+    return out
+
+
+def power_spectrum(x: np.ndarray, period: float, window: int) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Return frequencies (F,) [Hz] and the one-sided power density (F,) of a series [unit^2/Hz].
+
+    x : (N,); period : [s] between samples; window : samples of a piece, N at most
+    Welch 1967: Hann windows that overlap by half, each without its straight line.
+    """
+    pieces = np.lib.stride_tricks.sliding_window_view(x, window)[::window - window // 2]
+    line = np.stack([np.ones(window), np.linspace(-1.0, 1.0, window)], axis=1)
+    line = np.linalg.qr(line)[0]
+    taper = np.hanning(window + 1)[:-1]
+    power, free = np.zeros(window // 2 + 1), taper @ taper
+    for piece in pieces:
+        residual = piece - line @ (line.T @ piece)
+        power += np.abs(fft.rfft(taper * residual)) ** 2
+    power *= 2.0 * period / (free * len(pieces))
+    power[0] /= 2.0  # zero and the Nyquist frequency stand alone
+    if window % 2 == 0:
+        power[-1] /= 2.0
+    return fft.rfftfreq(window, period), power
+
+
+def butterworth_kernel(period: float, cutoff: float, order: int, half: int) -> np.ndarray:
+    """
+    Return the impulse response (2 half + 1,) of a Butterworth low-pass run both ways.
+
+    period : [s] between samples; cutoff : [Hz], where one half is left; order : of one pass
+    half : samples on either side.  By the bilinear transform (Oppenheim and Schafer 2010, 7.2).
+    """
+    # The slowest pole decays with w_c sin(pi / 2 n): what comes round the circle is rounding.
+    lasts = 40.0 / (2.0 * np.pi * cutoff * period * np.sin(np.pi / (2 * order)))
+    size = fft.next_fast_len(2 * half + int(lasts) + 1, real=True)
+    warped = np.tan(np.pi * np.arange(size // 2 + 1) / size) / np.tan(np.pi * cutoff * period)
+    with np.errstate(over='ignore'):
+        response = 1.0 / (1.0 + warped ** (2 * order))
+    kernel = fft.irfft(response, size)
+    return np.concatenate([kernel[half:0:-1], kernel[:half + 1]])

@@ -1,0 +1,48 @@
+"""FFT convolution, spectrum and low-pass are those of scipy.signal."""
+
+import numpy as np
+import pytest
+from scipy import signal
+
+from ros_inertial_id.measurement.signals import FILTER_ORDER, zero_phase_kernel
+from ros_inertial_id.measurement.spectral import (butterworth_kernel, convolve_inside,
+                                                  power_spectrum)
+
+RANDOM = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize('samples, reach', [(5, 5), (100, 1), (101, 100), (4096, 33),
+                                            (50000, 1501), (9000, 4001)])
+def test_convolution_is_that_of_direct_sums(samples, reach):
+    x, kernel = RANDOM.normal(size=(samples, 3)), RANDOM.normal(size=reach)
+    expected = np.stack([np.convolve(column, kernel, 'valid') for column in x.T], axis=1)
+    # Rounding of sums of so many products.
+    np.testing.assert_allclose(convolve_inside(x, kernel), expected, atol=1e-13 * samples ** 0.5
+                               * reach ** 0.5)
+
+
+@pytest.mark.parametrize('samples, window', [(1000, 256), (1000, 255), (64, 64), (10001, 4000)])
+def test_spectrum_is_welchs(samples, window):
+    x = np.cumsum(RANDOM.normal(size=samples))
+    frequency, power = power_spectrum(x, 0.004, window)
+    f, p = signal.welch(x, 250.0, nperseg=window, detrend='linear')
+    np.testing.assert_allclose(frequency, f)
+    np.testing.assert_allclose(power, p, rtol=1e-9, atol=1e-12 * p.max())
+
+
+@pytest.mark.parametrize('period, cutoff', [(0.001, 8.0), (0.004, 40.0), (0.01, 20.0),
+                                            (0.001, 200.0)])
+def test_kernel_is_that_of_a_filter_run_both_ways(period, cutoff):
+    sos = signal.butter(FILTER_ORDER, 2.0 * cutoff * period, output='sos')
+    half = int(np.ceil(1.0 / (cutoff * period)))
+    impulse = np.zeros(2 * 40 * half + 1)
+    impulse[40 * half] = 1.0
+    expected = signal.sosfiltfilt(sos, impulse, padlen=0)[39 * half:41 * half + 1]
+    kernel = butterworth_kernel(period, cutoff, FILTER_ORDER, half)
+    # Forty periods of the cutoff away nothing is left to cut off; near Nyquist rounding grows.
+    np.testing.assert_allclose(kernel, expected, atol=1e-12 * expected.max())
+    whole = zero_phase_kernel(period, cutoff)
+    middle = len(whole) // 2
+    np.testing.assert_allclose(whole, whole[::-1])
+    np.testing.assert_allclose(whole[middle] / whole[middle + 1],
+                               expected[half] / expected[half + 1], rtol=1e-4)
