@@ -62,7 +62,6 @@ def parse_closure(text: str, robot: RobotModel) -> FrameClosure | Coupling:
     """
     Return the FrameClosure or Coupling of one line; ConfigError says what is wrong.
 
-    text : one line, see above; robot : RobotModel of the tree that is closed
     text : one closure as in the head of this module; robot : RobotModel of the opened tree
     """
     words = str(text).split()
@@ -96,8 +95,6 @@ def constraint(robot: RobotModel, closures: Sequence[FrameClosure | Coupling], q
 
     d^2 C / dt^2 = J a + bias on the closed mechanism; rows in m, or 1 for directions.  Without v
     the bias is zero.
-    robot : RobotModel of n joints; closures : of ``parse_closure``
-    q, v : (B, n) positions [rad, m] and velocities [rad/s, m/s]
     robot : RobotModel of the opened tree; closures : as parsed
     q, v : (B, n) joint positions and velocities [rad, m, s]
     """
@@ -161,7 +158,6 @@ def frame_position(robot: RobotModel, frame: Frame, q: np.ndarray) -> np.ndarray
     """
     Return the position (B, 3) of a Frame in the base frame [m] at q (B, n).
 
-    robot : RobotModel; frame : of one of its links; q : [rad, m]
     robot : RobotModel that has the frame; q : (B, n) joint positions [rad, m]
     """
     return body_motions(robot, q)[frame.body + 1].at(frame).p.T
@@ -172,7 +168,6 @@ def frame_jacobians(robot: RobotModel, frame: Frame,
     """
     Return the Jacobians (B, 3, n) of velocity and angular velocity of a Frame, base frame.
 
-    robot : RobotModel; frame : of one of its links; q : (B, n) [rad, m]
     robot : RobotModel that has the frame; q : (B, n) joint positions [rad, m]
     """
     motions = body_motions(robot, q)

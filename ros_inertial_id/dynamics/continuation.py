@@ -3,7 +3,6 @@ Position solve along a motion: dependent coordinates from the independent ones, 
 
 Newton-Raphson starts from the last solution moved along R (paper, Sec. 2.1), but samples need not
 wait for one another: the space of z falls into cells; a cell met for the first time is solved
-from .mechanism import Mechanism
 from the cell the motion came from, and every sample from its own cell, all samples at once.
 What was solved is remembered, so a mechanism that goes round and round solves its circle once.
 Guards: a sample must meet its neighbour along R (no jump to another branch), the dependent
@@ -17,11 +16,14 @@ import numpy as np
 from .mechanism import CLOSED, coupled, describe, Mechanism, SINGULAR
 from ..errors import RobotModelError
 
-STEP = 0.2      # cell size: [rad], or this share of the mechanism's reach [m]
+STEP = 0.2      # cell size: [rad], or this share of the loops' size [m]
 ROUNDS = 12     # Newton steps; quadratic convergence needs four
 NEAR = 0.15     # dexterity below which steps are short
 SHORT = 10      # times shorter: a dead centre is not stepped over
 MEET = 1.3      # share of a sample interval in which dexterity falls to zero from both ends
+REGULAR = 0.1   # dexterity that random walks keep
+SHARED = 4      # samples of one random walker
+BOLD = 6        # Newton steps of random walks: what takes more leads astray
 JUMP = 0.2      # largest departure from the motion along R, per unit of the motion
 
 
@@ -36,7 +38,7 @@ class Continuation:
         self._mechanism = mechanism
         robot, index = mechanism.robot, list(mechanism.independent)
         slide = np.asarray(robot.prismatic)[index]
-        self._size = STEP * np.where(slide, robot.reach(), 1.0)
+        self._size = STEP * np.where(slide, mechanism.size, 1.0)
         # A turn of the crank brings back the same figure, unless a coupling counts the turns.
         self._turn = np.where(slide | coupled(mechanism), np.inf, 2 * np.pi)
         self._cells = {}
@@ -156,20 +158,19 @@ class Continuation:
 
 
 def newton(mechanism: Mechanism, q: np.ndarray, R: np.ndarray, predict: np.ndarray,
-           z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+           z: np.ndarray, rounds: int = ROUNDS) -> tuple[np.ndarray, np.ndarray]:
     """
     Return (q (N, n) closed at the independent coordinates z, closed (N,) bool).
 
     q (N, n), R (N, n, k) : solutions nearby; predict : (N, k) z with the turns of q; z : as wanted
-    mechanism : with n joints and k independent coordinates [rad, m]
-    mechanism : whose closures are solved
+    mechanism : with n joints and k independent coordinates [rad, m]; rounds : steps at most
     """
     independent, dependent = list(mechanism.independent), list(mechanism.dependent)
     q = q + np.einsum('bnk,bk->bn', R, predict - q[:, independent])
     q[:, independent] = z
     active = np.arange(len(q))
     settled = np.zeros(len(q), dtype=bool)
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         C, J, _ = mechanism.constraint(q[active])
         step = mechanism.solve_dependent(J, C[:, :, None])[:, :, 0]
         good = np.abs(C).max(1) < CLOSED
@@ -232,28 +233,38 @@ def random_walk(mechanism: Mechanism, samples: int, rng: np.random.Generator,
     """
     Return closed configurations (samples, n): random walkers from the start (paper, Sec. 2.1).
 
-    Steps that do not close or come near a dead centre are not taken.
-    mechanism : of n joints; samples : walkers; rng : random numbers; steps : of each walker
-    mechanism : to be moved; rng : of the steps; steps : of every walker
+    A step that does not close, leaves its branch or comes near a dead centre is not taken; the
+    walker's next one is a third as long, so none stays where it is for want of a short step.
+
+    mechanism : to be moved; rng : of the steps; steps : of every walker before its first sample;
+    SHARED samples are of one walker
     """
-    q = np.tile(mechanism.start, (samples, 1))
+    slide = np.asarray(mechanism.robot.prismatic)
     if not mechanism.dependent:
-        half = np.where(mechanism.robot.prismatic, 1.0, np.pi)
-        return q + rng.uniform(-half, half, q.shape)
-    slide = np.asarray(mechanism.robot.prismatic)[list(mechanism.independent)]
-    size = np.where(slide, STEP * mechanism.robot.reach(), 4.0 * STEP)
+        half = np.where(slide, 1.0, np.pi)
+        return mechanism.start + rng.uniform(-half, half, (samples, len(slide)))
+    walkers = -(-samples // SHARED)
+    q, stride, out = np.tile(mechanism.start, (walkers, 1)), np.ones((walkers, 1)), []
+    size = np.where(slide[list(mechanism.independent)], STEP * mechanism.size, 4.0 * STEP)
     R, _ = mechanism.transformation(q)
-    for _ in range(steps):
-        goal = q[:, list(mechanism.independent)] + rng.uniform(-size, size,
-                                                               (samples, len(mechanism)))
-        moved, closed = newton(mechanism, q, R, goal, goal)
-        moved_R, dexterity = mechanism.transformation(moved)
-        along = 0.5 * np.einsum('bnk,bk->bn', R + moved_R,
-                                goal - q[:, list(mechanism.independent)])
-        off = (np.abs(moved - q - along) * mechanism.lengths).max(1)
-        good = closed & (dexterity > 5 * SINGULAR) & (off < JUMP * mechanism.lengths.max())
+    for _ in range(steps + SHARED - 1):
+        change = stride * rng.uniform(-size, size, (walkers, len(mechanism)))
+        moved, moved_R, good = _stride(mechanism, q, R, change)
         q[good], R[good] = moved[good], moved_R[good]
-    return q
+        stride = np.where(good[:, None], np.minimum(1.0, 2.0 * stride), stride / 3.0)
+        out.append(q.copy())
+    return np.concatenate(out[-SHARED:])[:samples]
+
+
+def _stride(mechanism, q, R, change):
+    """Return q and R (N, ...) after a change (N, k) of z, and where that is regular and joined."""
+    goal = q[:, list(mechanism.independent)] + change
+    moved, closed = newton(mechanism, q, R, goal, goal, BOLD)
+    moved_R, dexterity = mechanism.transformation(moved)
+    along = 0.5 * np.einsum('bnk,bk->bn', R + moved_R, change)
+    off = (np.abs(moved - q - along) * mechanism.lengths).max(1)
+    way = (np.abs(moved - q) * mechanism.lengths).max(1)
+    return moved, moved_R, closed & (dexterity > REGULAR) & (off < JUMP * way)
 
 
 def _check_passages(mechanism, t, dexterity, q):

@@ -50,7 +50,6 @@ class JointForce:
         Return the column (B, k) of a state with q, v, a (B, n) and R (B, n, k).
 
         robot : RobotModel of the tree; state : of the closed mechanism
-        robot : RobotModel of the tree
         """
         q, v, a = (x[:, self.joint] for x in (state.q, state.v, state.a))
         if self.parameter.law == 'spring':
@@ -76,7 +75,6 @@ class LineForce:
         Return the column (B, k) of a state with q, v (B, n) and R (B, n, k).
 
         robot : RobotModel of the tree; state : of the closed mechanism
-        robot : RobotModel of the tree
         """
         motions = body_motions(robot, state.q)
         A, B = (motions[f.body + 1].at(f).p for f in (self.first, self.second))
@@ -98,7 +96,6 @@ def force_elements(robot: RobotModel, options: ForceOptions) -> tuple[JointForce
 
     robot : RobotModel of the tree; options : ForceOptions
     ConfigError where a line cannot be read or names a column twice.
-    robot : RobotModel of the tree; options : a ForceOptions.  ConfigError names what is wrong.
     """
     out = []
     for line in options.friction:

@@ -117,11 +117,13 @@ class Method(ABC):
     One way to write rows ``W pi = y`` from what was measured.
 
     name : in configuration files and on the command line; Options : frozen dataclass of them
+    consistent_by_default : physically consistent bodies predict unless something else is asked for
     predicts_live, is_calibrated : whether ``live`` and ``calibrated`` are supported
     """
 
     name: str
     Options: type[Any]
+    consistent_by_default: bool = False
     predicts_live: bool = False
     is_calibrated: bool = False
 
@@ -209,6 +211,10 @@ class Method(ABC):
 
         options : see ``build``; nothing by default: none is omitted.
         """
+        return ()
+
+    def virtual_links(self, robot: Any) -> tuple[str, ...]:
+        """Return the links of ``robot`` that are no bodies and so need no nominal inertia."""
         return ()
 
     def total_mass(self, robot: Any) -> float | None:

@@ -17,11 +17,13 @@ from .noise import noise_errors
 from .state import all_parameters, close, MechanismState, Observation, projected_rows
 from .tuning import Trial
 from ..contract import Method
+from ...dynamics.assembly import mechanism_from_options
 from ...dynamics.continuation import random_walk
 from ...dynamics.force_elements import force_elements, ForceOptions
 from ...dynamics.inertial_parameters import Parameter
-from ...dynamics.mechanism import Mechanism, mechanism_from_options, MechanismOptions
+from ...dynamics.mechanism import Mechanism, MechanismOptions
 from ...dynamics.regressor import BLOCK, RegressorBlock, RowGroup
+from ...dynamics.virtual_links import virtual_links
 from ...errors import ConfigError
 from ...measurement.joints.kinematic_state import JointSpaceState, SignalOptions
 from ...measurement.recording import Recording
@@ -139,6 +141,10 @@ class ClosedLoop(Method):
         none = np.zeros((len(q), len(robot.actuated)))
         state = JointSpaceState(np.arange(len(q), dtype=float), 0, q, v, a, none, none)
         return close(robot, state)
+
+    def virtual_links(self, robot: Mechanism) -> tuple[str, ...]:
+        """Return the links between the axes of one joint, which loops need and nothing weighs."""
+        return virtual_links(robot.robot)
 
     def validity_range(self, state: MechanismState,
                        robot: Mechanism) -> dict[str, dict[str, np.ndarray]]:

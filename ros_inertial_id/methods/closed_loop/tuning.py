@@ -12,13 +12,14 @@ from dataclasses import replace
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from .state import all_parameters, inertia_rows, Observation, projected_rows, split
+from .state import all_parameters, close, inertia_rows, Observation, projected_rows, split
 from ...dynamics.continuation import Continuation
 from ...errors import RecordingError
 from ...measurement import signals
-from ...measurement.joints.kinematic_state import observe_joints
+from ...measurement.joints.observation import observe_joints
 
 SAMPLES = 6000     # of a recording are looked at
+ENOUGH = 20        # rows per parameter, if that is more
 CANDIDATES = 13    # cutoffs tried
 EDGE = 0.1         # share of the samples left out at both ends, where any filter guesses
 RANK = 1e-8        # of the scaled columns below it are no direction at all
@@ -137,7 +138,11 @@ class Trial:
                                  found=f'{count * clock.period:.3f} s',
                                  do='record longer, or raise cutoff:')
         joints = replace(joints, clock=replace(clock, segments=((start, count),)))
-        for state in replace(observation, joints=joints).states():
+        rows = count * len(self._robot)
+        thin = slice(None, None, max(1, rows // max(SAMPLES, ENOUGH * len(self._scales))))
+        observation.continuation.restart()
+        for joint_state in joints.states():
+            state = close(self._robot, joint_state.rows(thin), observation.continuation)
             edge = int(EDGE * len(state.t))
             return state.rows(slice(edge, len(state.t) - edge))
         raise RecordingError('the recording is too short', found='no samples left after filtering')
