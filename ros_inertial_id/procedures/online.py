@@ -101,6 +101,9 @@ class OnlineIdentification:
                 return None
             while (taken := self._live.take()) is not None:
                 self._learn(taken[1])
+            if not self._factors.groups:  # the filter sees LAG to both sides
+                self.waiting = f'{2 * LAG:.0f} s of all topics without a gap'
+                return None
             try:
                 return self._estimate()
             except EstimationError as error:  # too few samples yet
@@ -191,7 +194,7 @@ class OnlineIdentification:
             replace(problem, correlation=self._residuals.correlation()))
         if refined:
             estimate = refined.inflate(estimate)
-        self._predicting = base, standard(base, estimate)
+        self._predicting, self.waiting = (base, standard(base, estimate)), ''
         fit = self._residuals.filtered
         return OnlineEstimate(
             base_entries(base, estimate), self._seconds,
