@@ -6,28 +6,25 @@ Any choice predicts the same: pi_independent = beta - X pi_dependent (closed-loo
 
 import numpy as np
 
-from ..errors import ConfigError
+from .base_parameters import BaseParameters
 
-CHOICES = ('zero', 'prior', 'minimum_norm')
+CHOICES = ('nominal', 'zero', 'minimum_norm')
 
 
-def choose_dependent(base, beta, choice='prior', prior=None):
+def choose_dependent(base: BaseParameters, beta: np.ndarray,
+                     choice: str = 'nominal') -> np.ndarray:
     """
     Return standard parameters (p,) with the base parameters beta (b,).
 
-    choice : ``zero`` sets the dependent parameters to zero, ``prior`` to ``prior`` (p,) (default
-        the nominal values), ``minimum_norm`` makes the vector shortest in units of the scales
+    base : BaseParameters of p columns
+    choice : one of CHOICES; ``nominal`` keeps the dependent parameters as the description (CAD)
+        says, ``zero`` sets them to zero, ``minimum_norm`` makes the vector shortest in units of
+        the scales
     """
+    if choice == 'nominal':
+        return base.expand(beta, [p.nominal for p in base.parameters])
     if choice == 'zero':
         return base.expand(beta, np.zeros(len(base.parameters)))
-    if choice == 'prior':
-        values = [p.nominal for p in base.parameters] if prior is None else prior
-        return base.expand(beta, values)
-    if choice == 'minimum_norm':
-        scales = np.array([p.scale for p in base.parameters])
-        K = np.zeros((len(base), len(scales)))
-        K[np.arange(len(base)), base.independent] = 1.0
-        K[:, base.dependent] = base.X
-        scaled, *_ = np.linalg.lstsq(K * scales, np.asarray(beta), rcond=None)
-        return base.expand(beta, scales * scaled)  # exact in beta to the last digit
-    raise ConfigError('choice of dependent parameters', found=repr(choice), exists=CHOICES)
+    scales = np.array([p.scale for p in base.parameters])
+    scaled, *_ = np.linalg.lstsq(base.matrix() * scales, np.asarray(beta), rcond=None)
+    return base.expand(beta, scales * scaled)  # exact in beta to the last digit

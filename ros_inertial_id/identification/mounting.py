@@ -41,6 +41,26 @@ def structural_base(method: Method, robots: Sequence[Any],
     return find_base_parameters(factors.system()[0], parameters)
 
 
+def rank_of_bodies(method: Method, robots: Sequence[Any],
+                   base: BaseParameters) -> dict[str, int]:
+    """
+    Return {'rank_of_bodies': by the rows, 'rank_by_energy': by the gradient of the energy}.
+
+    Two ways to one number (Gautier 1991): where they differ the structure is not certain.
+    Nothing is returned for methods that know no energy.
+
+    method, robots : see ``structural_base``; base : BaseParameters that it returned
+    """
+    bodies = [p for p in base.parameters if not p.law]
+    rng = np.random.default_rng(1)  # other states than those of the rows
+    rows = [method.energy_rows(robot, bodies, SAMPLES * len(bodies), rng) for robot in robots]
+    if not all(map(len, rows)):
+        return {}
+    by_rows = sum(not base.parameters[k].law for k in base.independent)
+    return {'rank_of_bodies': by_rows,
+            'rank_by_energy': len(find_base_parameters(np.concatenate(rows), bodies))}
+
+
 def any_mounting(method: Method, urdf: str, options: Any) -> list[Any]:
     """
     Return robots under three gravities that together show the generalized base set.

@@ -213,6 +213,16 @@ class Method(ABC):
         """
         return ()
 
+    def energy_rows(self, robot: Any, parameters: Sequence[Parameter], samples: int,
+                    rng: np.random.Generator) -> np.ndarray:
+        """
+        Return dH/d(parameters) (samples, p) [J per unit] of the energy at random states.
+
+        robot : of ``build``; parameters : p of its bodies; rng : that states are drawn from
+        Empty (0, p) by default: the method knows no energy.
+        """
+        return np.empty((0, len(parameters)))
+
     def virtual_links(self, robot: Any) -> tuple[str, ...]:
         """Return the links of ``robot`` that are no bodies and so need no nominal inertia."""
         return ()

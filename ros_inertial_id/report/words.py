@@ -45,11 +45,20 @@ def chapters(model: IdentifiedModel, listed: int = 10) -> dict[str, list[str]]:
 
     return {'How well it predicts': [*_fit(model), *_worst(model), *_left_out(model),
                                      *_consistent(model), *_residual(model, few)],
-            'What was odd in the recordings': [*oddities(model)],
+            'What was odd in the recordings': [*_structure(model), *oddities(model)],
             'What is known': [*_known(known, few), *_nominal(known, few)],
             'What is not known': [*_unknown(known, few), *_impossible(model, known, few),
                                   *_negative(known, few), *_rank(model)],
             'What would help': [*_motion(model, known), *_mounting(model, few)]}
+
+
+def _structure(model: IdentifiedModel) -> Iterator[str]:
+    s = model.statistics
+    if s.get('rank_by_energy') != s.get('rank_of_bodies'):
+        yield (f"Alarm: the structure of the mechanism is not certain. Its bodies have "
+               f"{s['rank_of_bodies']} base parameters by the torques and "
+               f"{s['rank_by_energy']} by the energy; check start: and independent:, and round "
+               'the placements of the URDF.')
 
 
 def _fit(model: IdentifiedModel) -> Iterator[str]:

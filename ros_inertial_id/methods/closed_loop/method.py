@@ -19,6 +19,7 @@ from .tuning import Trial
 from ..contract import Method
 from ...dynamics.assembly import mechanism_from_options
 from ...dynamics.continuation import random_walk
+from ...dynamics.energy import energy_rows
 from ...dynamics.force_elements import force_elements, ForceOptions
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.mechanism import Mechanism, MechanismOptions
@@ -141,6 +142,14 @@ class ClosedLoop(Method):
         none = np.zeros((len(q), len(robot.actuated)))
         state = JointSpaceState(np.arange(len(q), dtype=float), 0, q, v, a, none, none)
         return close(robot, state)
+
+    def energy_rows(self, robot: Mechanism, parameters: Sequence[Parameter], samples: int,
+                    rng: np.random.Generator) -> np.ndarray:
+        """Return dH/d(parameters) (samples, p) of the tree at random closed states."""
+        state = self.random_state(robot, samples, rng)
+        names = [p.name for p in all_parameters(robot)]
+        columns = [names.index(p.name) for p in parameters]
+        return energy_rows(robot.robot, state.q, state.v)[:, columns]
 
     def virtual_links(self, robot: Mechanism) -> tuple[str, ...]:
         """Return the links between the axes of one joint, which loops need and nothing weighs."""
