@@ -79,7 +79,7 @@ class Excitation(Node):
         self._ahead: deque[float] = deque(maxlen=LOOKS)
         self._robot = self._course = self._measured = None
         self._streams = Streams(self, self._doubt)
-        self._status, self._heard, self._complaint = 'idle', 0.0, ''
+        self._status, self._received_at, self._complaint = 'idle', 0.0, ''
         self._commands = self.create_publisher(
             JointTrajectory, self._options().controller, 10)
         self._status_topic = self.create_publisher(String, '~/status', latched())
@@ -134,7 +134,7 @@ class Excitation(Node):
         """Look at all joint states since the last time; brake when they give reason, or cease."""
         self._streams.hand_to(self._take_joints)
         if self._course is not None:
-            silence = time.monotonic() - self._heard
+            silence = time.monotonic() - self._received_at
             if silence > self._guard.stale:
                 self._brake(f'no joint states for {silence:.2f} s')
 
@@ -147,7 +147,7 @@ class Excitation(Node):
                                ('position', 'velocity', 'effort'))
         if not len(rows):
             return
-        self._complaint, self._heard = '', time.monotonic()
+        self._complaint, self._received_at = '', time.monotonic()
         self._measured = values['position'][-1]
         stamps = channel.stamp_ns[rows]
         self._ahead.append((stamps[-1] - self.get_clock().now().nanoseconds) * 1e-9)
@@ -171,14 +171,20 @@ class Excitation(Node):
                              speed=options.speed, approach_speed=options.approach_speed)
         rehearsal = rehearse(course, self._robot, self._shapes, options.effort)
         # Messages of the time that planning took wait in the queue: that is no silence.
-        self._heard += time.monotonic() - began
+        self._received_at += time.monotonic() - began
         return course, rehearsal
 
     def _refuse_deaf(self, options):
         """Refuse without fresh joint states on our clock, or without a controller."""
-        if self._measured is None or time.monotonic() - self._heard > options.stale:
+        silence = time.monotonic() - self._received_at
+        if self._measured is None:
             raise MotionError(self._complaint or 'no joint states',
-                              expected=options.joint_states_topic, do='start the robot driver')
+                              expected=self.resolve_topic_name(options.joint_states_topic),
+                              do='start the robot driver')
+        if silence > options.stale:
+            raise MotionError(self._complaint or 'the joint states are late',
+                              expected=f'one every {options.stale:g} s at the latest (stale:)',
+                              found=f'the last {silence:.2f} s ago')
         ahead = max(self._ahead)
         if abs(ahead) > CLOCKS:
             raise MotionError(
@@ -186,7 +192,7 @@ class Excitation(Node):
                 expected=f'stamps within {CLOCKS:g} s of this clock',
                 found=f"{abs(ahead):.3f} s {'ahead' if ahead > 0 else 'behind'}",
                 do='synchronise the computers, or give use_sim_time: if the robot is simulated')
-        if not self.count_subscribers(options.controller):
+        if not self.count_subscribers(self.resolve_topic_name(options.controller)):
             raise MotionError(f'nobody listens to {options.controller}',
                               do='start the joint_trajectory_controller, or correct controller:')
 

@@ -57,7 +57,7 @@ class SimulatedRobot(Node):
         self._description_publisher.publish(String(data=urdf))
         self._joint_states = self.create_publisher(JointState, 'joint_states', 1000)
         self._truth = self.create_publisher(JointState, '~/true_joint_states', 1000)
-        self._diagnostics = self.create_publisher(DiagnosticArray, 'diagnostics', 10)
+        self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
         self.create_subscription(
             JointTrajectory, 'joint_trajectory_controller/joint_trajectory', self._follow, 10)
         self.create_service(Trigger, '~/published', self._answer_published)

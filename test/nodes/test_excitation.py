@@ -265,7 +265,7 @@ def test_what_cannot_be_played_is_refused_in_words(graph, tmp_path):
     assert refusal() == 'no robot_description was published'
     description.publish(String(data=ARM.read_text()))
     graph.until(lambda: 'no joint states' in refusal(), 'the description')
-    assert refusal() == 'no joint states; expected joint_states; start the robot driver'
+    assert refusal() == 'no joint states; expected /joint_states; start the robot driver'
     give_states([0.0], names=['joint1'])
     graph.until(lambda: 'joint_states lack joints; expected joint2' in refusal(), 'the states')
     give_states([0.0, 0.0], stamped=False)
