@@ -123,7 +123,7 @@ class BagWriter:
                 mode = CompressionMode.STORAGE if storage == 'mcap' else CompressionMode.FILE
                 writer.set_compression(mode, CompressionFormat.ZSTD)
             writer.open()
-        except (WriterError, OSError, sqlite3.Error) as error:
+        except (WriterError, OSError, ValueError, sqlite3.Error) as error:
             raise RecordingError(f'cannot make the bag {path}', found=error) from error
         self._writer: CheckedWriter | None = writer
 

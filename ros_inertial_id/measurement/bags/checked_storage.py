@@ -8,11 +8,12 @@ id of the first.
 
 from array import array
 from pathlib import Path
+import sqlite3
 import struct
 from typing import Any
 from zlib import crc32
 
-from rosbags.rosbag2 import CompressionMode, StoragePlugin, Writer
+from rosbags.rosbag2 import CompressionMode, StoragePlugin, Writer, WriterError
 from rosbags.rosbag2.storage_mcap import McapWriter
 from rosbags.rosbag2.storage_sqlite3 import Sqlite3Writer
 
@@ -48,9 +49,14 @@ class CheckedSqlite3(Sqlite3Writer):
     """
 
     def __init__(self, path: Path, compression: CompressionMode) -> None:
-        super().__init__(path, compression)
+        if compression == CompressionMode.STORAGE:
+            raise WriterError('a sqlite3 file has no compression of its own')
+        self.path = path / f'{path.name}.db3'
+        self.conn = sqlite3.connect(self.path)  # rosbags takes # ? % in a path for marks of a URI
+        self.conn.executescript(self.SQLITE_SCHEMA)
         self.conn.execute('PRAGMA synchronous = OFF')  # as rosbag2: survives a killed process
         self.conn.execute('CREATE TABLE checksums(first INTEGER PRIMARY KEY, crcs BLOB NOT NULL)')
+        self.cursor = self.conn.cursor()
         self._crcs = array('I')
 
     def write(self, connection: Any, timestamp: int, data: bytes | memoryview) -> None:

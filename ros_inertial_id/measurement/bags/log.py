@@ -7,6 +7,7 @@ cannot be used is refused later by the analysis.  The accepted files stand in lo
 
 from collections.abc import Sequence
 import logging
+import os
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -50,7 +51,7 @@ def read_log(log_path: str | Path, urdf_text: str, joint_names: Sequence[str] | 
     """
     path = Path(log_path)
     kind = path.suffix.lower()
-    if kind not in ('.npz', '.csv') or not path.is_file():
+    if kind not in ('.npz', '.csv') or not os.path.isfile(path):
         raise RecordingError(f'log {path}', expected='an existing file of type .npz or .csv')
     if columns and kind != '.csv':
         raise RecordingError(f'columns are named for {path}', expected='a .csv', found=kind)

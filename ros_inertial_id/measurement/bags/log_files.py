@@ -97,7 +97,8 @@ def read_npz(path: Path) -> Log:
         log.stamp_ns = nanoseconds(path, found['time [s]'])
     if 'names' in found:
         names = found['names'].ravel()
-        log.names = tuple(np.char.decode(names) if names.dtype.kind == 'S' else names)
+        log.names = tuple(np.char.decode(names, errors='replace') if names.dtype.kind == 'S'
+                          else map(str, names))
     return log
 
 
@@ -107,7 +108,8 @@ def _by_kind(path, columns):
     for alias, kind in _ALIASES.items():
         for name in [name for name in columns if name.lower() == alias]:
             found.setdefault(kind, name)
-    unused = [name for name in columns if name not in found.values() and name[0] != '-']
+    unused = [name for name in columns
+              if name and name not in found.values() and not name.startswith('-')]
     if unused:
         _logger.warning('%s: not imported: %s', path, ', '.join(unused))
     return {kind: columns[name] for kind, name in found.items()}
@@ -253,7 +255,8 @@ def nanoseconds(path: Path, times: np.ndarray, unit: int = 10 ** 9) -> np.ndarra
 
     Whole seconds go apart: today's unix time in float, times 1e9, would be 128 ns off.
     """
-    wrong = np.flatnonzero(~(np.abs(times) < _LAST_SECOND * 10 ** 9 // unit))
+    last = _LAST_SECOND * 10 ** 9 // unit
+    wrong = np.flatnonzero(~((times > -last) & (times < last)))
     if wrong.size:
         raise RecordingError(f'{path}, sample {wrong[0]}: no time', found=times.flat[wrong[0]],
                              do='a time in seconds is named stamp_s, in nanoseconds stamp_ns')

@@ -2,8 +2,8 @@
 The rows on the whole pages of a damaged sqlite3 file, without its tree.
 
 The tree of a cut or damaged database leads nowhere, but every leaf page of a table holds whole
-rows (https://www.sqlite.org/fileformat2.html, sections 1.6 and 2.1).  Rows are distinguished by the
-types of their columns, as rosbag2 declares them.
+rows (https://www.sqlite.org/fileformat2.html, sections 1.6 and 2.1).  The types of the columns, as
+rosbag2 declares them, distinguish the rows.
 """
 
 from dataclasses import dataclass, field

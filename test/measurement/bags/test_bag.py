@@ -347,8 +347,18 @@ def test_a_bag_is_never_written_over(tmp_path):
     with pytest.raises(RecordingError, match='exists already'):
         BagWriter(tmp_path / 'bag')
     (tmp_path / 'file').write_text('')
-    with pytest.raises(RecordingError, match='cannot make the bag'):
-        BagWriter(tmp_path / 'file' / 'bag')
+    for path in (tmp_path / 'file' / 'bag', tmp_path / ('x' * 300), tmp_path / 'a\0b'):
+        with pytest.raises(RecordingError, match='cannot make the bag'):
+            BagWriter(path)
+
+
+@pytest.mark.parametrize('storage', STORAGES)
+@pytest.mark.parametrize('name', ['run#1', 'run?mode=ro', 'run 100%25', 'Läufe', 'a@b'])
+def test_a_bag_may_have_any_name(tmp_path, storage, name):
+    channel = joint_states(20)
+    write_recording(tmp_path / name, Recording({'/joint_states': channel}), storage)
+    assert [f.name for f in tmp_path.iterdir()] == [name]
+    assert_same(read_bag(tmp_path / name).channels['/joint_states'], channel)
 
 
 def test_misuse_of_the_writer_is_refused(tmp_path):
