@@ -30,6 +30,10 @@ class RobotOptions:
     mounting: str = option(
         '', 'how the base is mounted: upright, rpy R P Y, gravity X Y Z, rho_phi RHO PHI, imu; '
         'empty: as the recording says, else upright')
+    gravity_magnitude: float = option(
+        STANDARD_GRAVITY, 'local gravity for mountings that give a direction alone (all but '
+        'gravity X Y Z): 9.780 at the equator to 9.832 at the poles', unit='m/s^2', at_least=0.1,
+        at_most=30.0)
 
 
 @dataclass(frozen=True)
@@ -249,13 +253,15 @@ def _limits(model, joint):
     return [x if np.isfinite(x) and abs(x) < 1e30 else np.nan for x in values]
 
 
-def gravity_from_mounting(mounting: str, imu_gravity: np.ndarray | None = None) -> np.ndarray:
+def gravity_from_mounting(mounting: str, imu_gravity: np.ndarray | None = None,
+                          magnitude: float = STANDARD_GRAVITY) -> np.ndarray:
     """
     Return gravity in the base frame (3,) [m/s^2] for a mounting in the user's words.
 
     ``upright``; ``rpy R P Y`` of the base in the world [rad]; ``gravity X Y Z`` [m/s^2];
     ``rho_phi RHO PHI`` [rad] (Troebinger et al., Eq. 3: upright is rho = pi); ``imu``: the
-    direction that a base IMU at rest measured (``imu_gravity``), of standard magnitude.
+    direction that a base IMU at rest measured (``imu_gravity``), whose scale may be wrong.
+    magnitude : of gravity where the words give its direction alone [m/s^2]
     ConfigError for other words.
     """
     words = str(mounting).replace(',', ' ').split()
@@ -270,20 +276,20 @@ def gravity_from_mounting(mounting: str, imu_gravity: np.ndarray | None = None) 
         raise ConfigError('mounting', found=repr(mounting), exists=(
             'upright', 'rpy R P Y', 'gravity X Y Z', 'rho_phi RHO PHI', 'imu'))
     if kind == 'rpy':
-        return pin.rpy.rpyToMatrix(*numbers).T @ [0.0, 0.0, -STANDARD_GRAVITY]
+        return pin.rpy.rpyToMatrix(*numbers).T @ [0.0, 0.0, -magnitude]
     if kind == 'gravity':
         return np.array(numbers)
     if kind == 'rho_phi':
         rho, phi = numbers
-        return STANDARD_GRAVITY * np.array([np.sin(rho) * np.cos(phi), np.sin(rho) * np.sin(phi),
-                                            np.cos(rho)])
+        return magnitude * np.array([np.sin(rho) * np.cos(phi), np.sin(rho) * np.sin(phi),
+                                     np.cos(rho)])
     if kind == 'imu':
         if imu_gravity is None:
             raise ConfigError('mounting imu needs an IMU on the base',
                               found='no sensor_msgs/msg/Imu in the recording',
                               do='record it, or give the mounting as rpy or gravity')
-        return STANDARD_GRAVITY * np.asarray(imu_gravity) / np.linalg.norm(imu_gravity)
-    return np.array([0.0, 0.0, -STANDARD_GRAVITY])
+        return magnitude * np.asarray(imu_gravity) / np.linalg.norm(imu_gravity)
+    return np.array([0.0, 0.0, -magnitude])
 
 
 def world_alone() -> Any:

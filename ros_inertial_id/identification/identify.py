@@ -21,6 +21,7 @@ from .model import IdentifiedModel
 from .reading import readers
 from .robot import check_robot
 from .settings import prediction_options
+from .time_offset import aligned
 from .validation import evaluate, fits
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.regressor import RegressorBlock
@@ -101,7 +102,9 @@ def identify(recordings: Sequence[Recording], options: Any, *, method: str = 'se
     with one_thread():
         data = read_dataset(recordings, options, method, urdf, progress)
         _check_nominal(data)
-        reduced = _reduce(data, structure_of(data.method, data.robots, _columns(data)))
+        columns = _columns(data)
+        data = aligned(data, columns)
+        reduced = _reduce(data, structure_of(data.method, data.robots, columns))
         fitted = _estimate(data, reduced)
         model = _model(data, reduced, fitted, recordings)
     if not validate:

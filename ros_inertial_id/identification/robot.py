@@ -35,7 +35,7 @@ def robot_of(recording: Recording, options: Any, urdf: str = '',
     build = METHODS[method].build
     upright = build(text, options, gravity_from_mounting('upright'))
     imu = imu_gravity(recording, upright) if mounting.strip() == 'imu' else None
-    return build(text, options, gravity_from_mounting(mounting, imu))
+    return build(text, options, gravity_from_mounting(mounting, imu, options.gravity_magnitude))
 
 
 def imu_gravity(recording: Recording, robot: Any) -> np.ndarray | None:
@@ -43,20 +43,43 @@ def imu_gravity(recording: Recording, robot: Any) -> np.ndarray | None:
     Return gravity (3,) in the base frame by the mean of a base IMU [m/s^2], None without one.
 
     recording : with the IMU's topic; robot : with the IMU's frame, where it is not the base's
+    (a header without a frame is taken for the base)
+
+    Raises RecordingError for readings that are not finite or not at rest, and for a frame that
+    the description does not have or that moves.
     """
     for channel in recording.of_type(IMU).values():
         force = channel.fields['linear_acceleration']
+        wrong = ~np.isfinite(force).all(1)
+        if wrong.any():
+            raise RecordingError(f'the base IMU {channel.topic} is not finite',
+                                 found=f'{int(wrong.sum())} of {len(force)} messages')
         mean, shake = force.mean(0), force.std(0).max()
         if shake > AT_REST:
             raise RecordingError(f'the base IMU {channel.topic} was not at rest',
                                  expected=f'a standard deviation below {AT_REST} m/s^2',
                                  found=f'{shake:.2f} m/s^2')
-        frames = {f.name: f for f in robot.pin_model.frames}
-        frame = frames.get(channel.frame_id)
-        if frame is not None and frame.parentJoint == 0:
-            mean = frame.placement.rotation @ mean
-        return -mean
+        return -(_rotation_of(channel, robot) @ mean)
     return None
+
+
+def _rotation_of(channel, robot):
+    """Return the rotation (3, 3) of a base IMU's frame in the base."""
+    if not channel.frame_id:
+        return np.eye(3)
+    frames = {f.name: f for f in robot.pin_model.frames}
+    frame = frames.get(channel.frame_id)
+    fixed = [name for name, f in frames.items() if f.parentJoint == 0]
+    if frame is None:
+        raise RecordingError(
+            f'the base IMU {channel.topic} is in a frame that the description does not have',
+            found=channel.frame_id, exists=fixed,
+            do='add its link to the URDF, or give the mounting as rpy or gravity')
+    if frame.parentJoint != 0:
+        raise RecordingError(f'the IMU {channel.topic} sits on a moving link', exists=fixed,
+                             found=channel.frame_id, expected='one on the base',
+                             do='give the mounting as rpy or gravity')
+    return frame.placement.rotation
 
 
 def check_robot(model: IdentifiedModel, robot: Any) -> None:

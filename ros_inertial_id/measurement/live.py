@@ -11,6 +11,7 @@ from typing import Any, Callable, Sequence
 import numpy as np
 
 from . import signals
+from .interpolation import interpolate, LONGEST_GAP, PERIODS
 from .joints.drives import DriveOptions, joint_side
 from .joints.kinematic_state import JointSpaceState, Surroundings
 from .recording import Channel
@@ -52,8 +53,11 @@ class Window:
 
     def at(self, t: np.ndarray) -> np.ndarray:
         """Return rows (M, k) at times t (M,) [s], not-a-number outside of the window."""
-        return np.stack([np.interp(t, self.t, column, np.nan, np.nan)
-                         for column in self.rows.T], axis=1)
+        out = np.full((len(t), self.rows.shape[1]), np.nan)
+        inside = (t >= self.t[0]) & (t <= self.t[-1])
+        if inside.any():
+            out[inside] = interpolate(self.t, self.rows, t[inside])
+        return out
 
 
 class LiveMotion:
@@ -80,7 +84,7 @@ class LiveMotion:
 
     def _reset(self):
         self._motion = Window()
-        self._period = self._kernel = self._done = None
+        self._period = self._kernel = self._done = self._stencil = None
 
     @property
     def topics(self) -> tuple:
@@ -109,7 +113,7 @@ class LiveMotion:
         """Add samples of the motion: q, v (N, n) at t (N,) [s]; v only where it is measured."""
         self.received += len(t)
         rows = np.hstack([q, v]) if v is not None and self.measured_velocity else np.asarray(q)
-        longest = max(signals.LONGEST_GAP, 10 * (self._period or 0.0))
+        longest = max(LONGEST_GAP, PERIODS * (self._period or 0.0))
         before = self._motion
         if len(t) and not before.add(t, rows, longest):
             self.gaps += 1
@@ -119,7 +123,7 @@ class LiveMotion:
     def load(self, place: int, t: np.ndarray, values: np.ndarray) -> None:
         """Add a sensor's loads, ``values`` (N, k) at t (N,) [s]; several in order of ``place``."""
         if len(t):
-            self._loads.setdefault(place, Window()).add(t, values, signals.LONGEST_GAP)
+            self._loads.setdefault(place, Window()).add(t, values, LONGEST_GAP)
 
     def take(self) -> tuple[np.ndarray, Any] | None:
         """
@@ -134,7 +138,9 @@ class LiveMotion:
             return None
         if self._period is None:
             self._period = float(np.median(np.diff(t)))
-            half = max(int(self.lag / self._period - 4) // 2, 1)
+            samples = int(self.lag / self._period - 2)
+            self._stencil = min(max(samples // 12, 1), signals.STENCIL)
+            half = max((samples - 2 * self._stencil) // 2, 1)
             self._kernel = signals.zero_phase_kernel(
                 self._period, self._cutoff, (half - 0.5) * self._period)
             self._done = t[0] + self._margin()
@@ -150,7 +156,7 @@ class LiveMotion:
         """Drop what was measured ``before`` a time [s]."""
         self._motion.forget(before)
         for window in self._loads.values():
-            window.forget(before + self._shift - signals.LONGEST_GAP)
+            window.forget(before + self._shift - LONGEST_GAP)
 
     def loads_at(self, clock: np.ndarray) -> np.ndarray:
         """Return the loads of the rows (N, n) at times ``clock`` (N,) [s]; NaN: not received."""
@@ -162,30 +168,38 @@ class LiveMotion:
         """Return the time of the newest motion, of the loads if they are not late by a gap."""
         newest = float(self._motion.t[-1])
         received = [w.t[-1] - self._shift for w in self._loads.values() if len(w.t)]
-        late = [t for t in received if newest - signals.LONGEST_GAP < t < newest]
+        late = [t for t in received if newest - LONGEST_GAP < t < newest]
         return min(late, default=newest)
 
     def _margin(self):
-        """Return what must be known before and after a sample [s]: two half kernels and ends."""
-        return (2 * (len(self._kernel) // 2) + 3) * self._period
+        """Return what must be known before and after a sample [s]: two half kernels, stencils."""
+        return (2 * (len(self._kernel) // 2 + self._stencil) + 1) * self._period
 
     def _state(self, stamps):
         """Return the state on a uniform clock from the first to the last of ``stamps``."""
-        period, half = self._period, len(self._kernel) // 2
+        period, half, around = self._period, len(self._kernel) // 2, 2 * self._stencil
         count = int(np.ceil((stamps[-1] - stamps[0]) / period - 1e-6)) + 1
-        keep = slice(half + 1, half + 1 + count)  # differences at the ends are one-sided
-        clock = stamps[0] + np.arange(-2 * half - 1, count + 2 * half + 1) * period
-        rows = np.stack([np.interp(clock, self._motion.t, x) for x in self._motion.rows.T], 1)
-        tau = self.loads_at(clock)
-        smooth = signals.smooth_inside(rows, self._kernel)
+        clock = stamps[0] + np.arange(-2 * half - around, count + 2 * half + around) * period
+        rows, tau = interpolate(self._motion.t, self._motion.rows, clock), self.loads_at(clock)
+        kernels = (self._kernel,
+                   *signals.derivative_kernels(self._kernel, period, self._stencil))
         n = rows.shape[1] // 2 if self.measured_velocity else rows.shape[1]
-        q = smooth[:, :n]
-        v = smooth[:, n:] if self.measured_velocity else signals.differentiate(q, period)
-        a = signals.differentiate(v, period)
-        tau, tau_raw = signals.smooth_inside(tau, self._kernel), tau[half:][:len(q)]
+        if self.measured_velocity:
+            q, v, a = (_inside(x, k, half + around) for x, k in (
+                (rows[:, :n], kernels[0]), (rows[:, n:], kernels[0]), (rows[:, n:], kernels[1])))
+        else:
+            q, v, a = (_inside(rows, kernel, half + around) for kernel in kernels)
+        tau, tau_raw = _inside(tau, self._kernel, half + around), tau[half + around:][:len(q)]
+        keep = slice(half, half + count)
         return JointSpaceState(
-            clock[half:][keep], 0, *(x[keep] for x in (q, v, a, tau, tau_raw)),
-            Surroundings(q, v, a, self._kernel, keep))
+            clock[half + around:][keep], 0, *(x[keep] for x in (q, v, a, tau, tau_raw)),
+            Surroundings(clock[half + around:][:len(q)], q, v, a, self._kernel, keep))
+
+
+def _inside(x, kernel, half):
+    """Return x (N, k) through a kernel, ``half`` samples shorter at both ends."""
+    spare = half - len(kernel) // 2
+    return signals.smooth_inside(x[spare:len(x) - spare], kernel)
 
 
 def listen_to_joints(live: LiveMotion, topic: str, joints: Sequence[str], drives: DriveOptions

@@ -18,7 +18,8 @@ from ..dynamics.robot_model import robot_from_options, RobotModel, RobotOptions
 from ..errors import ConfigError
 from ..measurement.joints.drives import effort_map, motor_speeds
 from ..measurement.joints.kinematic_state import (JointSpaceObservation, JointSpaceState,
-                                                  observe_joints, SignalOptions)
+                                                  SignalOptions)
+from ..measurement.joints.observation import observe_joints, with_time_offset
 from ..measurement.live import listen_to_efforts, listen_to_joints, LiveMotion
 from ..measurement.recording import Recording
 from ..options import option
@@ -47,6 +48,12 @@ class FrictionOptions:
 @dataclass(frozen=True)
 class SerialArmOptions(RobotOptions, SignalOptions, FrictionOptions):
     """All options of the method; the recorder and nodes declare them as parameters."""
+
+    time_offset: float = option(
+        0.0, 'by how much efforts are stamped later than the motion; what is found adds to it',
+        unit='s', at_least=-1.0, at_most=1.0)
+    find_time_offset: bool = option(
+        True, 'search how late efforts are, within 0.05 s, and correct it where it is significant')
 
 
 class SerialArm(Method):
@@ -85,7 +92,8 @@ class SerialArm(Method):
     def observe(self, recording: Recording, robot: RobotModel,
                 options: SerialArmOptions) -> JointSpaceObservation:
         """Return the JointSpaceObservation of the robot's joints in a Recording."""
-        return observe_joints(recording, robot.joint_names, options)
+        return with_time_offset(observe_joints(recording, robot.joint_names, options),
+                                options.time_offset)
 
     def regress(self, state: JointSpaceState, robot: RobotModel,
                 parameters: Sequence[Parameter]) -> Iterator[RegressorBlock]:
@@ -133,7 +141,7 @@ class SerialArm(Method):
              metadata: Mapping[str, Any]) -> LiveMotion:
         """Return the LiveMotion of the robot's joints while it runs; see methods/contract.py."""
         out = LiveMotion(options.cutoff, options.velocity == 'measured', lag,
-                         effort_map(options, len(robot)))
+                         effort_map(options, len(robot)), metadata.get('time_offset', 0.0))
         motion = options.joint_states_topic or 'joint_states'
         listen_to_joints(out, motion, robot.joint_names, options)
         listen_to_efforts(out, options.effort_topic or motion, robot.joint_names)

@@ -25,7 +25,8 @@ def pooled_extrinsics(observations: Sequence[Any]) -> Extrinsics | None:
 
     observations : of the platform, whose estimates are averaged by their covariances
     """
-    found = [o.motion.rides[0].extrinsics() for o in observations if 0 in o.motion.rides]
+    motions = [o.motion.fused_motions for o in observations]
+    found = [fused[0].extrinsics() for fused in motions if 0 in fused]
     if not found:
         return None
     weights = [np.linalg.inv(P) for _, P in found]

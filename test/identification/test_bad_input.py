@@ -278,7 +278,7 @@ def test_a_model_is_not_used_under_a_mounting_that_it_does_not_know(model, arm3_
     ({'estimater': 'ridge'}, "unknown key 'estimater'.*estimator"),
     ({'decimate': -1}, 'option decimate; expected 0 to inf; found -1'),
     ({'estimator': 'magic'}, "option estimator; found 'magic'; there is: ordinary, weighted"),
-    ({'friction': ['sticky']}, "friction law; found 'sticky'; there is: viscous, coulomb"),
+    ({'friction': ['sticky']}, "friction law; found 'sticky'; there is: viscous, presliding"),
     ({'friction': ['viscous', 'viscous']}, 'friction laws are named twice'),
     ({'coulomb_width': 99.0}, 'option coulomb_width'),
     ({'mounting': 'ceiling'}, "mounting; found 'ceiling'; there is: upright, rpy R P Y"),
@@ -309,6 +309,34 @@ def test_an_imu_must_rest_to_tell_the_mounting(arm3_recording, urdf):
     still = replace(shaken, channels={**arm3_recording.channels, '/imu': replace(
         imu, fields={'linear_acceleration': np.tile([0.0, 9.7, 0.0], (100, 1))})})
     np.testing.assert_allclose(robot_of(still, OPTIONS, urdf).gravity_base, [0, -9.81, 0])
+
+
+@pytest.mark.parametrize('frame, force, words', [
+    ('camera_imu', [0.0, 0.0, 9.8], 'does not have; found camera_imu; there is: .*base'),
+    ('link3', [0.0, 0.0, 9.8], 'the IMU /imu sits on a moving link'),
+    ('', [0.0, np.nan, 9.8], 'the base IMU /imu is not finite; found 100 of 100 messages')])
+def test_an_imu_that_cannot_tell_the_mounting_is_refused(arm3_recording, urdf, frame, force,
+                                                         words):
+    stamps = np.arange(100) * 10 ** 7
+    imu = Channel('/imu', 'sensor_msgs/msg/Imu', stamps, stamps,
+                  {'linear_acceleration': np.tile(force, (100, 1))}, frame_id=frame)
+    recording = replace(arm3_recording, mounting='imu',
+                        channels={**arm3_recording.channels, '/imu': imu})
+    with pytest.raises(RecordingError, match=words):
+        robot_of(recording, OPTIONS, urdf)
+
+
+@pytest.mark.parametrize('mounting, direction', [
+    ('upright', [0, 0, -1]), ('rpy 1.5707963267948966 0 0', [0, -1, 0]), ('imu', [0, 0, -1])])
+def test_local_gravity_counts_where_a_mounting_is_a_direction(arm3_recording, urdf, mounting,
+                                                              direction):
+    stamps = np.arange(100) * 10 ** 7
+    imu = Channel('/imu', 'sensor_msgs/msg/Imu', stamps, stamps,
+                  {'linear_acceleration': np.tile([0.0, 0.0, 9.5], (100, 1))})
+    recording = replace(arm3_recording, mounting=mounting,
+                        channels={**arm3_recording.channels, '/imu': imu})
+    gravity = robot_of(recording, replace(OPTIONS, gravity_magnitude=9.78), urdf).gravity_base
+    np.testing.assert_allclose(gravity, 9.78 * np.array(direction), atol=1e-12)
 
 
 def test_wild_efforts_leave_a_model_with_large_errors_and_not_a_crash(arm3_recording, urdf):

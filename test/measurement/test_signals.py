@@ -99,7 +99,27 @@ def test_a_cutoff_near_half_the_rate_filters_nothing():
 def test_derivative_of_a_parabola_is_exact():
     t = np.arange(20) * 0.1
     v = signals.differentiate((3 * t ** 2 - t)[:, None], 0.1)
-    np.testing.assert_allclose(v[1:-1, 0], (6 * t - 1)[1:-1], atol=1e-12)
+    inner = slice(signals.STENCIL, -signals.STENCIL)
+    np.testing.assert_allclose(v[inner, 0], (6 * t - 1)[inner], atol=1e-12)
+
+
+@pytest.mark.parametrize('share, error', [(1 / 40, 1e-12), (1 / 10, 1e-6), (1 / 4, 1e-2)])
+def test_derivatives_are_right_up_to_a_quarter_of_the_rate(share, error):
+    # Order 12: the error of a sine is (w h)^12 / 12012 for slow ones; two-point differences lose
+    # 13 % of the second derivative at a tenth of the rate.
+    k = np.arange(400)
+    w = 2 * np.pi * share
+    first, second = signals.smoothed_derivatives(np.sin(w * k)[:, None], np.ones(1), 1.0)[1:]
+    inner = slice(40, -40)
+    assert abs(first[inner, 0] - w * np.cos(w * k)[inner]).max() < error * w
+    assert abs(second[inner, 0] + w ** 2 * np.sin(w * k)[inner]).max() < 2 * error * w ** 2
+
+
+def test_a_lost_sample_spoils_the_derivative_no_further_than_the_stencil():
+    x = np.sin(0.1 * np.arange(60))[:, None]
+    x[30] = np.nan
+    seen = np.isfinite(signals.differentiate(x, 1.0))[:, 0]
+    assert seen[:30 - signals.STENCIL].all() and seen[31 + signals.STENCIL:].all()
 
 
 @pytest.mark.parametrize('top', [0.5, 2.0])

@@ -7,7 +7,7 @@ from typing import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from .body_state import continuous, on_clock, smoothed_derivatives
+from .body_state import continuous, on_clock
 from .marker_cluster import register_cluster
 from .. import signals
 from ..recording import Channel, Recording
@@ -124,13 +124,13 @@ class BodiesObservation:
     def _stretch(self, t, number):
         raw = [on_clock(series.t, series.values, t) for series in self.wrenches]
         raw = np.concatenate(raw, axis=1) if raw else np.zeros((len(t), 0))
-        smooth = smoothed_derivatives(raw, self.kernel, self.clock.period)[0] if raw.size else raw
+        smooth = signals.smooth(raw, self.kernel) if raw.size else raw
         return BodiesState(t, number, self.motion(t), smooth, raw, self.sign)
 
 
 def half_width(kernel: np.ndarray) -> int:
     """Return how far smoothed_derivatives with a low-pass ``kernel`` reaches [samples]."""
-    return len(kernel) // 2 + 12
+    return len(kernel) // 2 + 2 * signals.STENCIL
 
 
 def channel_of(recording: Recording, topic: str, types: Sequence[str] = ()) -> Channel:

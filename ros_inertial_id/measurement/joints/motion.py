@@ -7,9 +7,11 @@ from typing import Sequence
 import numpy as np
 
 from .channels import carries, find_channel, series_of
-from .kinematic_state import check_moving, choose_velocity, JointSpaceObservation
+from .kinematic_state import JointSpaceObservation
+from .observation import check_moving, choose_velocity
 from ..bodies.sources import Series
 from .. import signals
+from ..interpolation import interpolate
 from ..recording import Recording
 
 
@@ -40,5 +42,6 @@ def read_joint_motion(recording: Recording, joints: Sequence[str], topic: str, w
 def _together(topic, series, joints):
     """Return one Series (n, k) on the stamps of the first joint."""
     t = series[joints[0]][0]
-    values = np.stack([np.interp(t, *series[joint]) for joint in joints], axis=1)
+    values = np.concatenate([interpolate(series[joint][0], series[joint][1][:, None], t)
+                             for joint in joints], axis=1)
     return Series(topic, t, values)

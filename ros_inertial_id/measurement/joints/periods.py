@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import yaml
 
+from ..interpolation import interpolate
 from ..recording import Recording
 from ..signals import Clock
 from ...errors import RecordingError
@@ -56,7 +57,7 @@ def average(periods: Periods, clock: Clock, groups: tuple) -> tuple[Clock, tuple
 
     periods : Periods marked; clock : Clock of the recording
     groups : tuple of {joint: (stamps [s], values)}
-    Every series is put on the clock by linear interpolation, as everywhere in this package.
+    Every series is put on the clock as everywhere in this package, see interpolation.py.
 
     Raises RecordingError when no period is without a gap.
     """
@@ -88,5 +89,5 @@ def _inside(start, period, clock):
 
 def _mean(series, starts, count, step):
     stamps, values = series
-    return np.mean([np.interp(start + np.arange(count) * step, stamps, values)
+    return np.mean([interpolate(stamps, values[:, None], start + np.arange(count) * step)[:, 0]
                     for start in starts], axis=0)

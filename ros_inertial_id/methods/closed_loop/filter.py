@@ -10,7 +10,7 @@ import numpy as np
 
 from .imu import imu_links, ImuMeasurementModel, on_clock, PASSES
 from ...errors import ConfigError, RecordingError
-from ...measurement import signals
+from ...measurement.interpolation import LONGEST_GAP
 from ...measurement.kalman import estimate, Readings, white_jerk
 from ...measurement.live import Window
 from ...measurement.recording import Channel
@@ -69,7 +69,7 @@ class CausalFilter:
         None is waited for that is silent; RecordingError says so once.
         """
         silent = {topic for topic, t in zip(self.topics, self._newest)
-                  if t < newest - signals.LONGEST_GAP}
+                  if t < newest - LONGEST_GAP}
         new, self._silent = silent - self._silent, silent
         if new:
             raise RecordingError(f'the IMU {", ".join(sorted(new))} is silent',

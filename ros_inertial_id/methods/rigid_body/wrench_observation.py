@@ -13,8 +13,7 @@ from ...dynamics.robot_model import RobotModel
 from ...errors import ConfigError, EstimationError, RecordingError
 from ...measurement import signals
 from ...measurement.bodies.body_state import (acceleration_at, BodyState, choose_pose_cutoff,
-                                              on_clock, smoothed_derivatives, state_of_imu,
-                                              state_of_pose)
+                                              on_clock, state_of_imu, state_of_pose)
 from ...measurement.bodies.imu_fusion import fuse_imu
 from ...measurement.bodies.imu_mounting import pose_track
 from ...measurement.bodies.sources import (BodiesObservation, common_clock, gaps_between, read_imu,
@@ -154,10 +153,11 @@ def _arm_motion(recording, robot, options, wrenches, origin):
 
     def states(t, kernel, gravity):
         period = t[1] - t[0]
-        q, v, a = smoothed_derivatives(on_clock(position.t, position.values, t), kernel, period)
+        q, v, a = signals.smoothed_derivatives(on_clock(position.t, position.values, t), kernel,
+                                               period)
         if velocity is not None:
-            v, a, _ = smoothed_derivatives(on_clock(velocity.t, velocity.values, t), kernel,
-                                           period)
+            v, a, _ = signals.smoothed_derivatives(on_clock(velocity.t, velocity.values, t),
+                                                   kernel, period)
         return (state_of_frame(arm, frame, q, v, a, gravity),)
 
     states.velocity = 'measured' if velocity is not None else 'differentiated'

@@ -16,8 +16,7 @@ from scipy.spatial.transform import Rotation
 from .rig import PlatformRig
 from ..bodies.link_tree import Joint
 from ...measurement import signals
-from ...measurement.bodies.body_state import (acceleration_at, BodyState, on_clock,
-                                              smoothed_derivatives, state_of_pose)
+from ...measurement.bodies.body_state import acceleration_at, BodyState, on_clock, state_of_pose
 from ...measurement.bodies.fused_motion import FusedMotion
 from ...measurement.bodies.imu_fusion import fuse_imu
 from ...measurement.bodies.imu_mounting import pose_track
@@ -163,7 +162,7 @@ class PlatformMotion:
             else:
                 pose = on_clock(self.series[body].t, self.series[body].values, t)
                 angle = hinge_angle(self.raw(joint.parent, t), pose[:, 3:], joint)
-                bodies.append(hinged(parent, joint, *smoothed_derivatives(
+                bodies.append(hinged(parent, joint, *signals.smoothed_derivatives(
                     angle[:, None], self.kernel, self.period)))
         return tuple(bodies)
 

@@ -7,8 +7,7 @@ from scipy.spatial.transform import Rotation
 from ros_inertial_id.errors import RecordingError
 from ros_inertial_id.measurement import signals
 from ros_inertial_id.measurement.bodies.body_state import (choose_pose_cutoff, continuous,
-                                                           smoothed_derivatives, state_of_imu,
-                                                           state_of_pose)
+                                                           state_of_imu, state_of_pose)
 from ros_inertial_id.measurement.bodies.marker_cluster import register_cluster
 from ros_inertial_id.measurement.bodies.sources import (BodySource, common_clock, gaps_between,
                                                         read_pose)
@@ -68,7 +67,7 @@ def test_constant_rotation_passes_a_low_filter_unchanged():
 
 def test_derivatives_keep_the_amplitude_where_central_differences_lose_it():
     x = np.sin(2 * np.pi * 8.0 * T)[:, None]
-    _, first, second = smoothed_derivatives(x, np.ones(1), PERIOD)
+    _, first, second = signals.smoothed_derivatives(x, np.ones(1), PERIOD)
     w = 2 * np.pi * 8.0
     np.testing.assert_allclose(first[INSIDE, 0], w * np.cos(w * T)[INSIDE], atol=1e-6 * w)
     np.testing.assert_allclose(second[INSIDE, 0], -w ** 2 * x[INSIDE, 0], atol=1e-6 * w ** 2)

@@ -10,7 +10,8 @@ from ros_inertial_id.errors import ConfigError, RecordingError
 from ros_inertial_id.measurement import signals
 from ros_inertial_id.measurement.joints import kinematic_state
 from ros_inertial_id.measurement.joints.drives import effort_map
-from ros_inertial_id.measurement.joints.kinematic_state import observe_joints, SignalOptions
+from ros_inertial_id.measurement.joints.kinematic_state import SignalOptions
+from ros_inertial_id.measurement.joints.observation import observe_joints
 from ros_inertial_id.measurement.recording import Recording
 
 FIELDS = ('t', 'q', 'v', 'a', 'tau', 'tau_raw')

@@ -1,0 +1,193 @@
+"""
+Observing joints: from the channels of a Recording to a JointSpaceObservation.
+
+The clock, whether velocities are measured or differentiated, the cutoff: each is chosen from the
+recording, unless the options say it, and each refusal names what was found.
+"""
+
+from dataclasses import replace
+from typing import Sequence
+
+import numpy as np
+
+from .channels import carries, check_effort, common_clock, find_channel, series_of
+from .drives import effort_map, joint_side
+from .kinematic_state import JointSpaceObservation, SignalOptions
+from .periods import average, read_periods
+from .. import signals
+from ..recording import Recording
+from ...errors import RecordingError
+
+ENOUGH = 30.0  # [s] of motion, to choose the cutoff and the kind of velocity by
+SHORTEST = 1.0  # [s]: no arm shows its inertia in less
+STILL = 1e-3  # [rad or m]: a recording in which no joint moves more excites nothing
+
+
+def observe_joints(recording: Recording, joints: Sequence[str],
+                   options: SignalOptions | None = None,
+                   actuated: Sequence[str] | None = None) -> JointSpaceObservation:
+    """
+    Return the JointSpaceObservation of ``joints`` in a Recording.
+
+    recording : Recording; joints : n names; options : SignalOptions, None for the defaults
+    actuated : joints whose effort counts, where they are not ``joints`` themselves
+
+    Raises RecordingError, each with its reason: joints or efforts that are missing, NaN, effort
+    that is zero throughout, time running backwards, two clocks, a recording that is too short or
+    at rest.
+    """
+    options, joints = options or SignalOptions(), tuple(joints)
+    actuated = tuple(actuated or joints)
+    origin = recording.origin_ns()
+    motion = find_channel(recording, joints, options.joint_states_topic, 'position')
+    force = find_channel(recording, actuated, options.effort_topic or motion.topic, 'effort')
+    both, motion = force is motion, joint_side(motion, joints, options)
+    force = motion if both else force
+    t = (motion.stamp_ns - origin) * 1e-9
+    position = series_of(motion, 'position', joints, origin, t)
+    velocity = (series_of(motion, 'velocity', joints, origin, t)
+                if carries(motion, 'velocity', joints) else {})
+    effort = series_of(force, 'effort', actuated, origin, t if force is motion else None)
+    check_effort(effort, force.topic)
+    clock = common_clock(motion, force, joints, origin)
+    series = (*position.values(), *velocity.values(), *effort.values())
+    clock = _together(clock, series, position)
+    repeats, count = 0.0, 0
+    if options.average_periods:
+        marks = read_periods(recording)
+        clock, (position, velocity, effort), count = average(
+            marks, clock, (position, velocity, effort))
+        repeats = marks.period
+    probe = JointSpaceObservation(joints, position, velocity, effort, clock, np.ones(1),
+                                  False, effort_map(options, len(actuated)))
+    check_moving(probe)
+    measured, agreement = choose_velocity(probe, options.velocity)
+    cutoff, valley = options.cutoff, None
+    if not cutoff:
+        cutoff, valley = signals.choose_cutoff(_velocities(probe, measured), clock.period)
+    kernel = signals.zero_phase_kernel(clock.period, cutoff)
+    half = len(kernel) // 2 + 2 * signals.STENCIL
+    clock = _usable(clock, 0 if repeats else half, motion.topic)
+    summary = {
+        'topic': motion.topic, 'effort_topic': force.topic, 'rate': 1.0 / clock.period,
+        'samples': clock.samples, 'missing': clock.missing, 'gaps': clock.gaps,
+        'segments': len(clock.segments), 'duration': sum(c for _, c in clock.segments)
+        * clock.period, 'cutoff': cutoff, 'cutoff_chosen': not options.cutoff,
+        'motion_ends_at': valley, 'velocity': 'measured' if measured else 'differentiated',
+        'velocity_disagreement': agreement, 'effort_kind': options.effort_kind,
+        'position_kind': options.position_kind}
+    # Where the filter guessed most; the stencil reaches further than that near Nyquist.
+    trim = 0.0 if repeats else max(1.0 / cutoff, signals.STENCIL * clock.period)
+    decimate = options.decimate or max(1, int(1.0 / (20.0 * cutoff * clock.period)))
+    summary.update(decimate=decimate, **({'averaged_periods': count} if count else {}))
+    return JointSpaceObservation(joints, position, velocity, effort, clock, kernel, measured,
+                                 probe.effort_map, trim, decimate, summary, repeats)
+
+
+def with_time_offset(observation: JointSpaceObservation, offset: float) -> JointSpaceObservation:
+    """
+    Return the observation with every effort taken for ``offset`` [s] earlier than it is stamped.
+
+    observation : of joints, whose segments lose what then has no effort; its summary counts the
+    offsets together
+    """
+    if not offset or observation.period:
+        return observation
+    earlier = {id(t): t - offset for t, _ in observation.effort.values()}
+    effort = {joint: (earlier[id(t)], x) for joint, (t, x) in observation.effort.items()}
+    clock = observation.clock
+    for t in earlier.values():
+        clock = signals.covered(clock, t)
+    summary = dict(observation.summary)
+    summary['time_offset'] = summary.get('time_offset', 0.0) + offset
+    return replace(observation, effort=effort, clock=clock, summary=summary)
+
+
+def _together(clock, series, position):
+    """Return the Clock where all series (t, values) have samples."""
+    for t in {id(t): t for t, _ in series}.values():
+        clock = signals.covered(clock, t)
+    if not clock.segments:
+        raise RecordingError('the joints are never recorded together', found=[
+            f'{joint} from {t[0]:.3f} to {t[-1]:.3f} s' for joint, (t, _) in position.items()])
+    return clock
+
+
+def _velocities(probe, measured):
+    """Return the unfiltered velocities of the stretches that move most: list of (N, n)."""
+    source, period = probe.velocity if measured else probe.position, probe.clock.period
+    out = []
+    for start, count in _most_moving(probe):
+        values = probe.on_clock(source, start + np.arange(count) * period)
+        out.append(values if measured else signals.differentiate(values, period))
+    return out
+
+
+def _most_moving(probe):
+    """Return (start [s], samples) of stretches enough to choose by: those that move."""
+    segments, period = probe.clock.segments, probe.clock.period
+    if sum(count for _, count in segments) * period <= ENOUGH:
+        return segments
+    length = int(ENOUGH / 3.0 / period)
+    parts = [(start + first * period, min(length, count - first))
+             for start, count in segments for first in range(0, count, length)]
+    parts = [part for part in parts if part[1] > 2]  # one sample has no velocity
+
+    def way(part):
+        t = part[0] + np.linspace(0.0, part[1] * period, 20)
+        return np.ptp(probe.on_clock(probe.position, t), axis=0).sum()
+
+    return sorted(sorted(parts, key=way)[-3:])
+
+
+def choose_velocity(probe: JointSpaceObservation, wish: str) -> tuple[bool, float | None]:
+    """
+    Return (use the measured velocity?, largest relative disagreement over the joints).
+
+    probe : unfiltered observation; wish : measured, differentiated, or auto: measured where it
+    agrees with the derivative of the positions
+
+    Raises RecordingError when velocities are wished for and not there.
+    """
+    if not probe.velocity:
+        if wish == 'measured':
+            raise RecordingError('velocity: measured is asked for', found='no velocities')
+        return False, None
+    kernel = signals.zero_phase_kernel(probe.clock.period, min(5.0, 0.1 / probe.clock.period))
+    square, differ = np.zeros((2, len(probe.joints)))
+    for by_sensor, by_position in zip(_velocities(probe, True), _velocities(probe, False)):
+        if len(by_sensor) <= len(kernel):
+            continue
+        for k in range(len(probe.joints)):  # one by one: filtering takes many times their memory
+            one, two = (signals.smooth(x[:, k:k + 1], kernel) for x in (by_sensor, by_position))
+            square[k] += (two ** 2).sum()
+            differ[k] += ((one - two) ** 2).sum()
+    with np.errstate(invalid='ignore', divide='ignore'):
+        worst = float(np.nanmax(np.sqrt(differ / square))) if np.any(square) else np.inf
+    return (worst < 0.1 if wish == 'auto' else wish == 'measured'), worst
+
+
+def check_moving(probe: JointSpaceObservation) -> None:
+    """Raise RecordingError when no joint of ``probe`` moves by more than STILL."""
+    span = {joint: float(np.ptp(values)) for joint, (_, values) in probe.position.items()}
+    if max(span.values()) < STILL:
+        raise RecordingError('the motion excites nothing',
+                             found=f'no joint moves more than {max(span.values()):.2g} rad',
+                             do='play a designed motion: inertial-id design')
+
+
+def _usable(clock, half, topic):
+    """Return the clock without the segments too short to filter; refuse when none is left."""
+    kept = tuple(s for s in clock.segments if s[1] > 2 * half + 3)
+    duration = sum(count for _, count in clock.segments) * clock.period
+    if duration < SHORTEST:
+        raise RecordingError(f'{topic} is too short', found=f'{duration:.3f} s',
+                             expected=f'at least {SHORTEST:.0f} s', do='record longer')
+    if not kept:
+        longest = max(count for _, count in clock.segments) * clock.period
+        raise RecordingError(
+            f'{topic} is too short', found=f'longest stretch without a gap {longest:.3f} s',
+            expected=f'at least {(2 * half + 4) * clock.period:.3f} s to filter it',
+            do='record longer, or raise cutoff:')
+    return signals.Clock(clock.period, clock.origin_ns, kept, clock.samples, clock.missing,
+                         clock.gaps)
