@@ -65,20 +65,24 @@ def _short(array):
 
 def _table(design):
     use, names = design.use, design.motion.joint_names
-    head = ''.join(f'<th>{html.escape(kind)}</th>' for kind in use.joints)
-    rows = [f'<tr><th>{html.escape(name)}</th>' + ''.join(
-        f'<td>{100.0 * values[j]:.1f} %</td>' for values in use.joints.values()) + '</tr>'
+    left = {kind: 1.0 - share for kind, share in design.limits.margins.items()}
+    head = ''.join(f'<th scope="col">{html.escape(kind)}</th>' for kind in use.joints)
+    rows = [f'<tr><th scope="row">{html.escape(name)}</th>' + ''.join(
+        f'<td>{100.0 * left.get(kind, 1.0) * values[j]:.1f} %</td>'
+        for kind, values in use.joints.items()) + '</tr>'
         for j, name in enumerate(names)]
     facts = [f'condition number <b>{design.condition_number:.4g}</b>',
-             f'{html.escape(design.criterion)} {design.value:.6g}',
+             *([] if design.criterion == 'condition_number' else
+               [f'{html.escape(design.criterion)} {design.value:.6g}']),
              f'{len(design.base_names)} base parameters',
              f'period {design.motion.period:g} s, {design.motion.harmonics} harmonics']
     if np.isfinite(use.tool_outside):
         facts.append(f'end effector inside its bounds by {-1000.0 * use.tool_outside:.1f} mm')
     if np.isfinite(use.gap):
-        facts.append(f'links at least {1000.0 * use.gap:.1f} mm apart')
+        apart = 1000.0 * (use.gap + design.options.distance)  # [mm]
+        facts.append(f'links at least {apart:.1f} mm apart, but for those built nearer')
     return (f"<p>{' · '.join(facts)}</p><table><caption>share of each limit used</caption>"
-            f"<tr><th></th>{head}</tr>{''.join(rows)}</table>")
+            f'<thead><tr><td></td>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>')
 
 
 def _notices(design):

@@ -15,6 +15,7 @@ from .reach import force_unit, goes_round, RANGES, reached, robot_of_model, SPEE
 from ..identification.model import IdentifiedModel
 
 CARRIES_OVER, MUCH_WORSE = 1.3, 2.0  # other data over training, relative residuals
+HALF_PERCENT = 50.0  # relative residual above which nothing is said for a model
 EXACT_PERCENT = 1e-6  # below it a residual is rounding
 SYSTEMATIC = 4.0  # correlation of residuals over that of white noise behind the same filter
 Few = Callable[[Iterable[str]], str]  # lists names, not all where there are many
@@ -113,6 +114,8 @@ def _percent(value):
 def _compared(other, training):
     if other is None or not training:
         return 'they cannot be compared'
+    if other > HALF_PERCENT:
+        return 'more than half of the torque, so the model must not be used'
     ratio = other / training
     if ratio <= CARRIES_OVER or other < EXACT_PERCENT:
         return 'the model carries over to data it has not seen'
