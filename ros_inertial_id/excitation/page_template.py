@@ -55,7 +55,7 @@ button,select{font:inherit;color:var(--ink);background:var(--pale);border:1px so
 'use strict';
 const D = @DATA@;
 const N = D.t.length, T = D.t[N - 1], $ = id => document.getElementById(id);
-// Okabe and Ito 2008, told apart by all eyes; beyond eight joints the dashes change.
+// Okabe and Ito 2008, distinct for all eyes; beyond eight joints the dashes change.
 const light = ['#0072b2', '#d55e00', '#00805d', '#b0578d', '#8a6d00', '#1c1c1c', '#3f8fc4',
   '#7a4b00'];
 const dark = ['#5db7ef', '#ff9442', '#35c79a', '#e79ac8', '#f0e442', '#f0f0f0', '#9fd4f7',
