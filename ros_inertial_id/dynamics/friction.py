@@ -54,6 +54,28 @@ def _coulomb(q, v, a, nonlinear):
     return np.tanh(v / nonlinear) if nonlinear else np.sign(v)
 
 
+def _presliding(q, v, a, nonlinear):
+    """
+    Return the column of fc [N m]: Dahl's state z, d z / d s = (sign(d s) - z) / distance.
+
+    Between -1 and 1: at a reversal the teeth or bristles of a joint yield over a distance [rad]
+    before it slides (Dahl 1968), and at rest the friction stays where the motion left it.  It
+    starts from zero, as unknown.  q and v (N,) in order of time: the way is q's, the direction at
+    the end of each step v's.  Of a q that never changes (v given alone) the developed friction.
+    """
+    step = np.diff(q, prepend=q[:1])
+    if not step.any():
+        return np.sign(v)
+    towards = np.where(v == 0.0, np.sign(step), np.sign(v))
+    turns = np.flatnonzero(np.diff(towards)) + 1
+    z, before = np.zeros(len(q)), 0.0
+    for low, high in zip([0, *turns], [*turns, len(q)]):
+        way = np.cumsum(np.abs(step[low:high]))
+        z[low:high] = towards[low] + (before - towards[low]) * np.exp(-way / nonlinear)
+        before = z[high - 1]
+    return z
+
+
 def _coulomb_atan(q, v, a, nonlinear):
     """Return the column of fca [N m]: (2 / pi) atan(v / width)."""
     return 2.0 / np.pi * np.arctan(v / nonlinear) if nonlinear else np.sign(v)
@@ -109,6 +131,8 @@ def _spring(q, v, a, nonlinear):
     return q
 
 
+# Distances [rad]: below the first a step as far as an encoder shows, beyond the last a spring.
+PRESLIDING_DISTANCES = (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1)
 # Widths [rad/s] from "a step" to "slower than most motions": a torque that was filtered by the
 # robot shows a wider step than the friction itself has.
 COULOMB_WIDTHS = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.03, 0.05, 0.08)
@@ -121,6 +145,7 @@ SPEEDS = tuple(10.0 ** (k / 4) for k in range(-8, 5))  # [rad/s] where the curve
 
 LAWS = {
     'viscous': Law('fv', 'N m s/rad', 1.0, _viscous),
+    'presliding': Law('fc', 'N m', 1.0, _presliding, PRESLIDING_DISTANCES, 'rad'),
     'coulomb': Law('fc', 'N m', 1.0, _coulomb, COULOMB_WIDTHS, 'rad/s'),
     'coulomb_atan': Law('fca', 'N m', 1.0, _coulomb_atan, ATAN_WIDTHS, 'rad/s'),
     'asymmetric': Law('fd', 'N m', 1.0, _asymmetric, (0.01,), 'rad/s', signed=True),

@@ -25,6 +25,7 @@ PASSES = 8       # over the data, while refining
 STEP = 0.01      # of the logarithm of a nonlinear parameter, for its derivative
 SETTLED = 1e-3   # of the logarithm: a thousandth of the parameter
 REACH = 2.3      # of the logarithm: a factor of ten from the grid's choice
+DECISIVE = 3.0   # nats, odds of 20 to 1: for a law that was named after another of its name
 
 
 def alternatives(parameters: Sequence[Parameter]) -> dict[str, list[int]]:
@@ -40,21 +41,27 @@ def alternatives(parameters: Sequence[Parameter]) -> dict[str, list[int]]:
 
 
 def one_alternative(parameters: Sequence[Parameter]) -> tuple[Parameter, ...]:
-    """Return the ``parameters`` with the middle one alone of every set of alternatives."""
+    """Return the ``parameters`` with one alone of every set: the middle one of the last law."""
     drop: set[int] = set()
     for ks in alternatives(parameters).values():
-        drop |= set(ks) - {ks[len(ks) // 2]}
+        last = [k for k in ks if parameters[k].law == parameters[ks[-1]].law]
+        drop |= set(ks) - {last[len(last) // 2]}
     return tuple(p for k, p in enumerate(parameters) if k not in drop)
 
 
 def choose_nonlinear(factors: RFactors, base: BaseParameters, choices: Mapping[str, Sequence[int]],
-                     parameters: Sequence[Parameter]) -> dict[str, int]:
+                     parameters: Sequence[Parameter],
+                     correlation: Mapping[str, float] | None = None) -> dict[str, int]:
     """
     Return {name: chosen index into ``choices[name]``}.
 
     factors : RFactors about the b base columns, then the further alternatives
     choices : name -> columns of the R factors of the alternatives, the first one a base column
     parameters : Parameter of every one of these columns
+    correlation : group -> see Problem; none by default
+
+    Among constants of one law the least residual decides.  A law that is named after another one
+    of the same coefficient has to be better by DECISIVE, counted in independent rows.
     """
     picked = {name: 0 for name in choices}
     for _ in range(SWEEPS):
@@ -63,7 +70,9 @@ def choose_nonlinear(factors: RFactors, base: BaseParameters, choices: Mapping[s
             columns[choices[name][0]] = choices[name][k]
         problem = Problem(factors.select(columns), base, {})
         beta = ridge(problem).params
-        new = {name: _best(factors, beta, columns, choices[name], parameters)
+        new = {name: _best(_residuals(factors, beta, columns, choices[name], parameters),
+                           [parameters[k].law for k in choices[name]],
+                           _rows(factors, parameters[choices[name][0]].owner, correlation or {}))
                for name in choices}
         if new == picked:
             break
@@ -71,9 +80,23 @@ def choose_nonlinear(factors: RFactors, base: BaseParameters, choices: Mapping[s
     return picked
 
 
-def _best(factors, beta, columns, choice, parameters):
+def _best(residuals, laws, rows):
+    """Return the index of the least residual, of a later law only where it is decisive."""
+    best = min((k for k, law in enumerate(laws) if law == laws[0]), key=residuals.__getitem__)
+    other = int(np.argmin(residuals))
+    nats = rows * np.log(max(residuals[best], 1e-300) / max(residuals[other], 1e-300))
+    return other if nats > DECISIVE else best
+
+
+def _rows(factors, owner, correlation):
+    """Return the number of independent rows that show a joint's friction."""
+    groups = {owner: factors.groups[owner]} if owner in factors.groups else factors.groups
+    return sum(g.rows / correlation.get(name, 1.0) for name, g in groups.items())
+
+
+def _residuals(factors, beta, columns, choice, parameters):
     """
-    Return the alternative that leaves least, the joint's other friction free, all else held.
+    Return what each alternative leaves, the joint's other friction free, all else held.
 
     Friction of a joint without rows of its own (a dependent joint of a closed loop) shows in all.
     """
@@ -97,8 +120,8 @@ def _best(factors, beta, columns, choice, parameters):
     for column in choice:
         A = W[:, free + [column]]
         solution, *_ = np.linalg.lstsq(A, residual, rcond=None)
-        left.append(np.linalg.norm(residual - A @ solution))
-    return int(np.argmin(left))
+        left.append(float(np.linalg.norm(residual - A @ solution)))
+    return left
 
 
 @dataclass(frozen=True)
@@ -106,11 +129,12 @@ class Grid:
     """
     The columns for all constants tried.
 
-    factors : about the b base columns, then the further alternatives; choices : name ->
-    its columns there; parameters : Parameter of every column
+    factors : about the b base columns, then the further alternatives; parameters : Parameter of
+    every column; places : name -> its base column; choices : name -> columns of its chosen law
     """
 
     factors: RFactors
+    places: Mapping[str, int]
     choices: Mapping[str, Sequence[int]]
     parameters: tuple[Parameter, ...]
 
@@ -144,9 +168,9 @@ class Grid:
         base : with b base parameters
         """
         T = np.eye(self.factors.size)[:, :len(base)]
-        for name, own in self.choices.items():
-            constant = base.parameters[base.independent[own[0]]].nonlinear
-            T[:, own[0]] = self.weights(name, np.log(constant))
+        for name, place in self.places.items():
+            constant = base.parameters[base.independent[place]].nonlinear
+            T[:, place] = self.weights(name, np.log(constant))
         return T
 
 

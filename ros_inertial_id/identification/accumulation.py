@@ -2,7 +2,7 @@
 Accumulation: training data into R factors, about the base columns and alternatives still open.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -41,6 +41,11 @@ class Structure:
     def searched_laws(self) -> set[str]:
         """Return the names of the friction laws whose nonlinear parameter is searched."""
         return {p.law for p in self.columns if p.name in self.choices}
+
+    def parameters_of_places(self) -> list[Parameter]:
+        """Return the Parameter of every place in the R factors."""
+        owner = {int(place): self.columns[k] for k, place in enumerate(self.keep) if place >= 0}
+        return [owner[k] for k in range(len(owner))]
 
 
 def structure_of(method: Method, robots: Sequence, columns: Sequence[Parameter]) -> Structure:
@@ -95,20 +100,25 @@ def _cut(block: RegressorBlock, seen: int, own: int) -> Iterator[tuple[int, Regr
 
 
 def choose_alternatives(
-        structure: Structure, folds: Sequence[RFactors]
+        structure: Structure, folds: Sequence[RFactors],
+        correlation: Mapping[str, float] | None = None
 ) -> tuple[BaseParameters, list[RFactors], Grid | None]:
     """
     Return base and folds with the chosen nonlinear parameters alone, and the Grid of all or None.
 
     structure : of the columns; folds : RFactors as ``accumulate`` returns them
+    correlation : group -> see Problem, for choices between laws; none by default
     """
-    base, keep, choices = structure.base, structure.keep, structure.choices
+    base, choices = structure.base, structure.choices
     if not choices:
         return base, list(folds), None
-    owner = {int(place): structure.columns[k] for k, place in enumerate(keep) if place >= 0}
-    parameters = [owner[k] for k in range(len(owner))]
-    grid = Grid(merge(folds), choices, tuple(parameters))
-    picked = choose_nonlinear(grid.factors, base, choices, parameters)
+    parameters = structure.parameters_of_places()
+    total = merge(folds)
+    picked = choose_nonlinear(total, base, choices, parameters, correlation)
+    laws = {name: parameters[choices[name][k]].law for name, k in picked.items()}
+    grid = Grid(total, {name: ks[0] for name, ks in choices.items()},
+                {name: [k for k in ks if parameters[k].law == laws[name]]
+                 for name, ks in choices.items()}, tuple(parameters))
     selection, final = np.arange(len(base)), list(base.parameters)
     for name, k in picked.items():
         place = choices[name][0]

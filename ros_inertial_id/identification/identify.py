@@ -18,6 +18,7 @@ from .dataset import Dataset, Progress, read_dataset
 from .entries import base_entries, mounting_entry, provenance, robot_entry
 from .inherited_errors import inflated, inherited_errors
 from .model import IdentifiedModel
+from .mounting import rank_of_bodies
 from .reading import readers
 from .robot import check_robot
 from .settings import prediction_options
@@ -28,9 +29,11 @@ from ..dynamics.regressor import RegressorBlock
 from ..errors import ConfigError, RobotModelError
 from ..estimation.base_parameters import BaseParameters
 from ..estimation.cross_validation import left_out_percent
+from ..estimation.dependent_parameters import choose_dependent
 from ..estimation.estimators import Estimate, ESTIMATORS, Problem
 from ..estimation.friction_choice import choose_laws
 from ..estimation.known_parameters import with_known
+from ..estimation.law_evidence import law_evidence
 from ..estimation.motion_noise import motion_noise, MotionNoise
 from ..estimation.nonlinear_parameters import Grid, RefinedNonlinear
 from ..estimation.r_factors import merge, one_thread, RFactors
@@ -57,6 +60,7 @@ class Reduced:
     base : BaseParameters; folds : RFactors of the base columns, one per stretch of time
     grid : of the nonlinear parameters tried, None where there are none; searched : their laws
     refined : what refining them gave; notes : {key of the statistics: what was chosen}
+    tried : Structure, and folds about all its columns, alternatives included
     """
 
     base: BaseParameters
@@ -65,6 +69,7 @@ class Reduced:
     searched: set[str]
     refined: RefinedNonlinear | None
     notes: dict[str, Any]
+    tried: tuple[Structure, Sequence[RFactors]]
 
 
 @dataclass(frozen=True)
@@ -142,7 +147,9 @@ def _columns(data: Dataset) -> tuple[Parameter, ...]:
 
 def _check_nominal(data: Dataset) -> None:
     robot = data.robot
-    bare = [name for name, pi in zip(robot.link_names, robot.inertias) if pi[0] <= 0.0]
+    virtual = data.method.virtual_links(robot)
+    bare = [name for name, pi in zip(robot.link_names, robot.inertias)
+            if pi[0] <= 0.0 and name not in virtual]
     if bare and data.options.estimator == 'ridge':
         raise RobotModelError('the URDF has links without inertia', found=bare,
                               expected='nominal inertias, which the ridge estimator leans on',
@@ -154,6 +161,10 @@ def _reduce(data: Dataset, structure: Structure) -> Reduced:
     options, notes = data.options, {}
     wide = accumulate(data, structure.columns, structure.keep)
     base, folds, grid = choose_alternatives(structure, wide)
+    if _second_choice(structure, base):  # once more, counted in independent rows
+        draft = ESTIMATORS[options.estimator](Problem(merge(folds), base, {}))
+        residuals, _, _ = evaluate(data, base.parameters, standard(base, draft), True)
+        base, folds, grid = choose_alternatives(structure, wide, residuals.correlation())
     if options.choose_friction:
         base, folds, notes['friction_choice'] = _choose_friction(data, base, folds)
         grid = None  # of columns that are no longer all there
@@ -164,7 +175,13 @@ def _reduce(data: Dataset, structure: Structure) -> Reduced:
         base = refined.base
         folds = ([f.combine(grid.columns(base)) for f in wide] if grid else
                  accumulate(data, base.parameters, base.places()))
-    return Reduced(base, folds, grid, searched, refined, notes)
+    return Reduced(base, folds, grid, searched, refined, notes, (structure, wide))
+
+
+def _second_choice(structure: Structure, base: BaseParameters) -> bool:
+    """Return whether a law was chosen that stands behind another one of the same coefficient."""
+    first = {p.name: p.law for p in reversed(structure.columns)}
+    return any(p.law != first[p.name] for p in base.parameters)
 
 
 def _estimate(data: Dataset, reduced: Reduced) -> Fitted:
@@ -215,16 +232,43 @@ def _model(data: Dataset, reduced: Reduced, fitted: Fitted,
     """Return the IdentifiedModel with its statistics, physically consistent when asked for."""
     base, estimate, options = reduced.base, fitted.estimate, data.options
     statistics = _statistics(reduced, fitted)
-    values = standard(base, estimate)
-    if options.consistent:
+    values = choose_dependent(base, estimate.params, options.dependent)
+    if options.consistent or _consistent_by_default(data):
         problem = Problem(fitted.factors, base, estimate.correlation)
         values, statistics['consistent'] = consistent_links(data, problem, estimate,
                                                             fitted.inherited)
+    statistics.update(rank_of_bodies(data.method, data.robots, base))
+    statistics['choices'] = _choices(data, reduced, fitted)
     return IdentifiedModel(
         data.method.name, asdict(options), robot_entry(data.robot),
         mounting_entry(data, [r.mounting for r in recordings], base), base.parameters, values,
         base_entries(base, estimate), estimate.cov_params, statistics, fitted.ranges,
         [o.summary for o in data.observations], provenance(recordings))
+
+
+def _consistent_by_default(data: Dataset) -> bool:
+    options = data.options
+    return (data.method.consistent_by_default and not options.unconstrained
+            and options.estimator == 'ridge')
+
+
+def _choices(data: Dataset, reduced: Reduced, fitted: Fitted) -> list[dict[str, Any]]:
+    """Return what was chosen and why: {what, candidate, left_out_error, evidence, chosen}."""
+    structure, wide = reduced.tried
+    own = {p.name for p in reduced.base.parameters}
+    consistent = data.options.consistent or _consistent_by_default(data)
+    entries: list[dict[str, Any]] = [
+        {'what': 'predictor', 'candidate': f'{data.options.estimator}, base parameters',
+         'left_out_error': fitted.left_out, 'evidence': None, 'chosen': not consistent}]
+    if consistent:
+        entries.append({'what': 'predictor', 'candidate': 'physically consistent bodies',
+                        'left_out_error': None, 'evidence': None, 'chosen': True})
+    if len(reduced.base) == len(structure.base):
+        columns = structure.parameters_of_places()
+        entries += law_evidence(wide, reduced.base,
+                                {n: ks for n, ks in structure.choices.items() if n in own},
+                                columns, fitted.estimate.correlation)
+    return entries
 
 
 def _statistics(reduced: Reduced, fitted: Fitted) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any
 from .model import IdentifiedModel
 from ..dynamics.friction import LAWS
 from ..errors import ConfigError
+from ..estimation.dependent_parameters import CHOICES
 from ..estimation.estimators import ESTIMATORS
 from ..methods import METHODS
 from ..options import DESIGN, DRIVER, option, options_from, read_blocks
@@ -34,6 +35,9 @@ class EstimationOptions:
                                      if law.nonlinear_values != (None,)))
     total_mass: float = option(0.0, 'known mass of all moving links, used with consistent; 0: '
                                'unknown', unit='kg', at_least=0.0)
+    dependent: str = option('nominal', 'parameters that no motion can tell from others: as the '
+                            'description says (CAD), zero, or of minimum norm; base parameters '
+                            'and torques stay the same', choices=CHOICES)
     given: tuple[str, ...] = option(
         (), 'what is known: NAME, NAME VALUE or NAME VALUE STANDARD_DEVIATION of a parameter; a '
         'link or joint as the URDF says')

@@ -25,12 +25,12 @@ from ..measurement.recording import Recording
 from ..options import option
 
 UNIT = 'N m'
-USUAL = ('viscous', 'coulomb', 'offset', 'armature')
-# Free inertias swallow what bends the friction curve and what pulls like a spring (cables,
-# gravity compensation); physically consistent inertias cannot, so it needs columns of its own.
-UNHIDDEN = ('spring', 'power')
+# Of presliding and coulomb, both fc, the data choose one.  Free inertias swallow what bends the
+# friction curve and what pulls like a spring (cables, gravity compensation); physically consistent
+# inertias cannot, so it has columns of its own.
+USUAL = ('viscous', 'presliding', 'coulomb', 'offset', 'armature', 'spring', 'power')
 MOTOR = ' motor'  # ends the owner's name of what a motor brakes that several joints turn
-TURNING = ('viscous', 'coulomb', 'coulomb_atan', 'armature')  # laws that such a motor has
+TURNING = ('viscous', 'presliding', 'coulomb', 'coulomb_atan', 'armature')  # laws that such a motor has
 
 
 @dataclass(frozen=True)
@@ -39,10 +39,10 @@ class FrictionOptions:
 
     friction: tuple[str, ...] = option(
         ('auto',), 'friction laws of every joint, see dynamics/friction.py; auto: viscous, '
-        'coulomb, offset, armature, and for a consistent estimate spring and power too')
+        'presliding or coulomb (which one, the data choose), offset, armature, spring and power')
     coulomb_width: float = option(
         -1.0, 'speed over which Coulomb friction changes sign; 0: a step, below 0: found from '
-        'the data for every joint', unit='rad/s')
+        'the data for every joint, or a presliding distance instead', unit='rad/s')
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,7 @@ class SerialArm(Method):
 
     name = 'serial_arm'
     Options = SerialArmOptions
+    consistent_by_default = True
     predicts_live = True
 
     def build(self, urdf: str, options: SerialArmOptions, gravity_base: np.ndarray) -> RobotModel:
@@ -152,7 +153,7 @@ def friction_laws(options: FrictionOptions) -> tuple[str, ...]:
     """Return the names of the friction laws that the options ask for."""
     if tuple(options.friction) != ('auto',):
         return tuple(options.friction)
-    return USUAL + (UNHIDDEN if getattr(options, 'consistent', False) else ())
+    return tuple(x for x in USUAL if x != 'presliding' or options.coulomb_width < 0)
 
 
 def _transmission(robot, parameter):
@@ -174,6 +175,8 @@ def _friction(state, joint, pairs):
     if plain:
         out[plain] = columns([pairs[k] for k in plain])(state.q, state.v, state.a).T
     if sharp:
+        if state.around is None:  # samples that need not follow one another: developed friction
+            state = replace(state, q=np.zeros_like(state.q))
         out[sharp] = state.filtered(columns([pairs[k] for k in sharp])).T
     return out
 
