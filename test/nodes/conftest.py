@@ -1,6 +1,11 @@
 """Nodes in processes of their own, over real DDS."""
 
+import importlib.util
+from pathlib import Path
+
 import pytest
+
+EXAMPLES = Path(__file__).parents[2] / 'examples'
 
 
 @pytest.fixture
@@ -34,3 +39,13 @@ def arm_model(arm_recording):
     from ros_inertial_id.identification.identify import identify
     from ros_inertial_id.identification.settings import options_class
     return identify([arm_recording], options_class('serial_arm')()).model
+
+
+@pytest.fixture(scope='session')
+def controller_example():
+    """Return the Python example of a controller as a module."""
+    spec = importlib.util.spec_from_file_location(
+        'identified_torque', EXAMPLES / 'controller' / 'identified_torque.py')
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

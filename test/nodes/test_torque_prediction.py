@@ -14,6 +14,8 @@ from live_graph import LATCHED, ROOT  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
 from std_msgs.msg import String  # noqa: E402
 
+from ros_inertial_id.nodes.model_topics import base_table  # noqa: E402
+
 NODE = 'torque_prediction'
 LAG = 0.1  # [s] the node's default
 PERIOD_NS = round(1e9 / RATE)
@@ -152,7 +154,8 @@ def test_residual_is_as_small_as_promised(driver, arm_recording, arm_model):
     assert float(values['joint1 rms promised']) == pytest.approx(promised['joint1'], rel=1e-3)
 
 
-def test_prediction_is_the_torque_of_the_true_arm_in_another_motion(driver, arm_model):
+def test_prediction_is_the_torque_of_the_true_arm_in_another_motion(
+        driver, arm_model, controller_example):
     driver.give_model(arm_model.to_yaml())
     recording, truth = simulated(random_arm_motion(seed=7, share=0.6), seconds=3.0)
     channel = driver.move(recording)
@@ -160,6 +163,11 @@ def test_prediction_is_the_torque_of_the_true_arm_in_another_motion(driver, arm_
     tau = truth.tau[np.searchsorted(channel.stamp_ns, stamps)]
     # Base parameters from 10 s with 0.1 N m of noise; 0.2 % in the motion they come from.
     assert np.linalg.norm(predicted - tau) < 0.02 * np.linalg.norm(tau)
+    # A controller that reads the table alone computes the same, but for the motion's noise.
+    robot = controller_example.IdentifiedTorque(ARM.read_text(), base_table(arm_model))
+    rows = np.searchsorted(channel.stamp_ns, stamps)
+    torque = [robot.torque(truth.q[k], truth.v[k], truth.a[k]) for k in rows]
+    assert np.linalg.norm(predicted - torque) < 0.02 * np.linalg.norm(tau)
 
 
 def test_joint_missing_in_the_messages_is_named_and_forgiven(driver, arm_recording, arm_model):
@@ -201,6 +209,7 @@ def test_what_is_no_model_is_refused_and_the_next_one_taken(driver, arm_recordin
             ('{a: [b', 'is not YAML'), ('a: 1', 'is not an identified model'),
             (text[:text.index('statistics:')], 'is incomplete'),
             (text.replace('method: serial_arm', 'method: crystal_ball'), 'crystal_ball'),
+            (text.replace('gravity_base:', 'gravity_vase:', 1), 'gravity_base'),
             (text.replace('version: 1', 'version: 99', 1), 'is of another version')):
         driver.give_model(bad)
         driver.health('error', words)

@@ -1,0 +1,163 @@
+// Torque from ~/base_parameters of the identification node, header only, C++17, no allocation
+// after construction.
+//
+// Layout: see ros_inertial_id/nodes/model_topics.py.  With pinocchio:
+//
+//   inertial_id::IdentifiedTorque terms(labels, message.data, body_index, joint_index);
+//   const auto & Y = pinocchio::computeJointTorqueRegressor(model, data, q, v, a);
+//   tau = Y * Eigen::Map<const Eigen::VectorXd>(terms.pi().data(), terms.pi().size());
+//   for (int j = 0; j < model.nv; ++j) tau[j] += terms.joint_term(j, q[j], v[j], a[j]);
+//
+// labels: message.layout.dim[k].label, k = 0..4.  body_index: link name -> number of its joint in
+// the model, from 0 (model.frames[model.getFrameId(link)].parentJoint - 1), negative where it is
+// none; joint_index: joint name -> index of its velocity.  Set model.gravity to gravity().
+
+#ifndef INERTIAL_ID_IDENTIFIED_TORQUE_HPP_
+#define INERTIAL_ID_IDENTIFIED_TORQUE_HPP_
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <functional>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace inertial_id
+{
+
+enum class Law
+{
+  viscous, presliding, coulomb, coulomb_atan, asymmetric, stiction, stribeck_atan, stribeck, power,
+  offset, armature, spring
+};
+
+inline double column(Law law, double q, double v, double a, double c)
+{
+  constexpr double step = 0.01;  // [rad/s] of the sign function in stiction and Stribeck's laws
+  constexpr double two_by_pi = 0.63661977236758134308;
+  const double sign = (v > 0.0) - (v < 0.0);
+  switch (law) {
+    case Law::viscous: return v;
+    case Law::presliding: return sign;  // developed; c [rad] after a reversal it is less
+    case Law::coulomb: return c > 0.0 ? std::tanh(v / c) : sign;
+    case Law::coulomb_atan: return c > 0.0 ? two_by_pi * std::atan(v / c) : sign;
+    case Law::asymmetric: return std::abs(std::tanh(v / c));
+    case Law::stiction: return two_by_pi * std::atan(v / step);
+    case Law::stribeck_atan:
+      return two_by_pi * two_by_pi * std::atan(c * std::abs(v)) * std::atan(v / step);
+    case Law::stribeck: return std::exp(-(v / c) * (v / c)) * std::tanh(v / step);
+    case Law::power: return sign * std::pow(std::abs(v), c);
+    case Law::offset: return 1.0;
+    case Law::armature: return a;
+    case Law::spring: return q;
+  }
+  return 0.0;
+}
+
+inline std::vector<std::string> split(const std::string & text)
+{
+  std::vector<std::string> out;
+  std::stringstream stream(text);
+  for (std::string word; std::getline(stream, word, ','); ) {
+    out.push_back(word);
+  }
+  return out;
+}
+
+inline std::size_t index_of(const std::vector<std::string> & names, const std::string & name)
+{
+  for (std::size_t k = 0; k < names.size(); ++k) {
+    if (names[k] == name) {
+      return k;
+    }
+  }
+  throw std::runtime_error("base_parameters: no " + name);
+}
+
+inline Law law_of(const std::string & name)
+{
+  static const std::vector<std::string> names{
+    "viscous", "presliding", "coulomb", "coulomb_atan", "asymmetric", "stiction", "stribeck_atan",
+    "stribeck", "power", "offset", "armature", "spring"};
+  return static_cast<Law>(index_of(names, name));
+}
+
+class IdentifiedTorque
+{
+public:
+  using Index = std::function<int (const std::string &)>;
+
+  // labels: of the five dimensions; data: row by row; Index: see the head of this file.
+  IdentifiedTorque(
+    const std::vector<std::string> & labels, const std::vector<double> & data,
+    const Index & body_index, const Index & joint_index)
+  {
+    if (labels.size() != 5) {
+      throw std::runtime_error("base_parameters: not five dimensions");
+    }
+    const auto names = split(labels[0]), columns = split(labels[1]), owners = split(labels[2]);
+    const auto laws = split(labels[3]), gravity = split(labels[4]);
+    if (data.size() != names.size() * columns.size() || gravity.size() != 3) {
+      throw std::runtime_error("base_parameters: data and labels do not fit");
+    }
+    for (int k = 0; k < 3; ++k) {
+      gravity_[k] = std::stod(gravity[k]);
+    }
+    const auto used = index_of(columns, "used"), owner = index_of(columns, "owner");
+    const auto element = index_of(columns, "element"), law = index_of(columns, "law");
+    const auto nonlinear = index_of(columns, "nonlinear");
+    for (std::size_t k = 0; k < names.size(); ++k) {
+      const double * row = data.data() + k * columns.size();
+      const std::string & name = owners.at(static_cast<std::size_t>(row[owner]));
+      if (row[element] < 0.0) {
+        const Law kind = law_of(laws.at(static_cast<std::size_t>(row[law])));
+        terms_.push_back({joint_index(name), kind, row[used], row[nonlinear]});
+        continue;
+      }
+      const int body = body_index(name);
+      if (body < 0) {
+        throw std::runtime_error("base_parameters: the model has no body " + name);
+      }
+      if (pi_.size() < 10u * (body + 1)) {
+        pi_.resize(10u * (body + 1), 0.0);
+      }
+      pi_[10u * body + static_cast<std::size_t>(row[element])] += row[used];
+    }
+  }
+
+  // Parameters of the bodies, ten each, for the columns of computeJointTorqueRegressor; resize it
+  // to 10 (njoints - 1) where the last bodies have none.
+  const std::vector<double> & pi() const {return pi_;}
+
+  // In the base frame [m/s^2].
+  const std::array<double, 3> & gravity() const {return gravity_;}
+
+  // Friction, offset, rotor and spring of a joint [N m].
+  double joint_term(int joint, double q, double v, double a) const
+  {
+    double tau = 0.0;
+    for (const auto & term : terms_) {
+      if (term.joint == joint) {
+        tau += term.coefficient * column(term.law, q, v, a, term.nonlinear);
+      }
+    }
+    return tau;
+  }
+
+private:
+  struct Term
+  {
+    int joint;
+    Law law;
+    double coefficient, nonlinear;
+  };
+  std::vector<double> pi_;
+  std::vector<Term> terms_;
+  std::array<double, 3> gravity_{};
+};
+
+}  // namespace inertial_id
+
+#endif  // INERTIAL_ID_IDENTIFIED_TORQUE_HPP_

@@ -1,0 +1,92 @@
+"""The table of base parameters is enough for a controller: the examples compute its torques."""
+
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
+pytest.importorskip('mujoco', reason='the simulated arm needs mujoco')
+
+from arm_recordings import ARM  # noqa: E402
+from live_graph import ROOT  # noqa: E402
+
+from ros_inertial_id.api.model import Model  # noqa: E402
+from ros_inertial_id.dynamics.friction import friction_column, LAWS  # noqa: E402
+from ros_inertial_id.dynamics.inertial_parameters import Parameter  # noqa: E402
+from ros_inertial_id.nodes.model_topics import base_table  # noqa: E402
+
+FOLDER = ROOT / 'examples' / 'controller'
+PROGRAM = """
+#include <iostream>
+#include "identified_torque.hpp"
+int main()
+{
+  std::vector<std::string> labels(5);
+  for (auto & label : labels) {std::getline(std::cin, label);}
+  std::size_t count;
+  std::cin >> count;
+  std::vector<double> data(count);
+  for (auto & x : data) {std::string word; std::cin >> word; x = std::stod(word);}
+  const auto number = [](const std::string & name) {return name.back() - '1';};
+  inertial_id::IdentifiedTorque terms(labels, data, number, number);
+  std::cout.precision(17);
+  for (double x : terms.pi()) {std::cout << x << ' ';}
+  std::cout << std::endl;
+  int joint;
+  for (double q, v, a; std::cin >> joint >> q >> v >> a; ) {
+    std::cout << terms.joint_term(joint, q, v, a) << ' ';
+  }
+}
+"""
+
+
+def states(count):
+    rng = np.random.default_rng(0)
+    return rng.uniform(-2.0, 2.0, (3, count, 2))
+
+
+def test_python_example_computes_the_torques_of_the_model(controller_example, arm_model):
+    robot = controller_example.IdentifiedTorque(ARM.read_text(), base_table(arm_model))
+    model = Model(arm_model, np.array(arm_model.mounting['gravity_base'][0]))
+    assert robot.joint_names == list(model.joint_names)
+    q, v, a = states(20)
+    expected = model.torque(q, v, a)
+    torque = np.array([robot.torque(*state) for state in zip(q, v, a)])
+    assert torque == pytest.approx(expected, abs=1e-9 * np.abs(expected).max())  # float64
+
+
+def test_cpp_example_computes_what_the_python_example_does(
+        controller_example, arm_model, tmp_path):
+    compiler = shutil.which('g++') or shutil.which('clang++')
+    if compiler is None:
+        pytest.skip('no C++ compiler')
+    (tmp_path / 'main.cpp').write_text(PROGRAM)
+    subprocess.run([compiler, '-std=c++17', '-Wall', '-Wextra', '-Werror', f'-I{FOLDER}',
+                    str(tmp_path / 'main.cpp'), '-o', str(tmp_path / 'main')], check=True)
+    table = base_table(arm_model)
+    robot = controller_example.IdentifiedTorque(ARM.read_text(), table)
+    rows = [(j, q[j], v[j], a[j]) for q, v, a in zip(*states(20)) for j in range(2)]
+    text = '\n'.join([*(d.label for d in table.layout.dim), str(len(table.data)),
+                      *map(str, table.data), *(' '.join(map(str, row)) for row in rows)])
+    out = subprocess.run([str(tmp_path / 'main')], input=text, capture_output=True, text=True,
+                         check=True).stdout.split('\n')
+    pi, terms = (np.array(line.split(), dtype=float) for line in out[:2])
+    assert pi == pytest.approx(robot._pi[:len(pi)], rel=1e-12)
+    assert not robot._pi[len(pi):].any()
+    expected = [sum(c * law(q, v, a, x) for joint, law, c, x in robot._terms if joint == j)
+                for j, q, v, a in rows]
+    assert terms == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize('law', LAWS)
+def test_every_law_of_the_package_is_in_both_examples(controller_example, law):
+    nonlinear = LAWS[law].nonlinear_values[-1]
+    v = np.array([-1.3, -0.02, 0.004, 2.0])
+    parameter = Parameter(f'{LAWS[law].symbol}1', '', 1.0, law=law, nonlinear=nonlinear)
+    q, a = 0.0 * v + 0.3, 0.7 * v
+    expected = friction_column(parameter, q, v, a)
+    column = controller_example.LAWS[law]
+    assert [column(*x, nonlinear) for x in zip(q, v, a)] == pytest.approx(expected)
+    assert f'"{law}"' in (FOLDER / 'identified_torque.hpp').read_text()
