@@ -4,16 +4,17 @@ The records of an mcap file that can be read, and on after damage.
 The file (https://mcap.dev/spec): a magic, then records of an opcode (one byte), a length (eight
 bytes) and their content; chunks hold messages, and the schemas and channels they need; the
 summary at the end repeats schemas and channels.  Where bytes are no record, reading goes on at
-the next whole chunk after the last one: lengths between them may be wrong.
+the next whole chunk after the last one, since lengths between them may be wrong, or at the next
+message in a file without chunks.
 """
 
 from io import BytesIO
 import re
 import struct
-from typing import BinaryIO, Callable, Iterator
+from typing import BinaryIO, Iterator
 from zlib import crc32
 
-from .packing import DAMAGED
+from .packing import DAMAGED, LARGEST
 
 MAGIC = b'\x89MCAP0\r\n'
 HEADER, FOOTER, SCHEMA, CHANNEL, MESSAGE, CHUNK, INDEX = range(1, 8)
@@ -24,7 +25,10 @@ CHUNK_HEAD = struct.Struct('<QQQII')  # first and last time, size, CRC, length o
 _FOOT = struct.Struct('<BQQQI')        # opcode, length, start of summary, of offsets, CRC
 _START_OF_CHUNK = re.compile(rb'\x06(?=.{7}\0.{28}(?:\0{4}|\x04\0{3}zstd|\x03\0{3}lz4))',
                              re.S)
+_START_OF_RECORD = re.compile(rb'\x05(?=.{4}\0{4})|' + _START_OF_CHUNK.pattern, re.S)
 _BLOCK = 1 << 20
+_LONGEST_HEAD = 64  # bytes: more than is looked at to recognise a record
+_READ = (SCHEMA, CHANNEL, MESSAGE, CHUNK)
 BROKEN = (*DAMAGED, struct.error)
 
 
@@ -49,92 +53,94 @@ class Records:
         whole = self.magic = MAGIC.startswith(self.stream.read(len(MAGIC)))
         trusted = self.position = len(MAGIC)  # end of what is certainly no damage
         while whole or self._go_on(trusted):
-            whole, opcode, content = self._next()
-            if not whole:
-                continue
-            if opcode == CHUNK:
-                trusted, self._chunked = self.position, True
+            opcode, length = self._at(self.position)
+            whole, start = bool(opcode), self.position + RECORD.size
             if opcode == END_OF_DATA:
                 self._check_end()
                 return
-            if opcode in (SCHEMA, CHANNEL, MESSAGE, CHUNK):
+            content = self._content(start, length) if opcode in _READ else b''
+            if opcode in (SCHEMA, CHANNEL) and not _is_definition(opcode, content):
+                whole = False
+            if not whole:
+                continue
+            self.position = start + length
+            self._chunked |= opcode == CHUNK
+            if opcode in (CHUNK, MESSAGE):  # the length of a bare message may be wrong
+                trusted = self.position if opcode == CHUNK else start
+            if opcode in _READ:
                 yield opcode, content
 
-    def _next(self):
-        """Return whether a record of the data section stands here, its opcode and content."""
-        self.stream.seek(self.position)
-        head = self.stream.read(RECORD.size)
+    def _at(self, position):
+        """Return opcode and length of the record at a position, zeros where none can be."""
+        head = self._content(position, RECORD.size + _LONGEST_HEAD)
         if len(head) < RECORD.size:
-            return False, 0, b''
-        opcode, length = RECORD.unpack(head)
-        end = self.position + RECORD.size + length
-        if end > self.size or not HEADER <= opcode <= END_OF_DATA:
-            return False, opcode, b''
-        known = opcode in _CHECKS
-        content = self.stream.read(length) if known else b''
-        if not known and opcode not in (HEADER, ATTACHMENT, METADATA):
-            return False, opcode, b''  # of the summary
-        if known and not _CHECKS[opcode](content) or opcode == MESSAGE and self._chunked:
-            return False, opcode, b''  # bare messages do not stand among chunks
-        self.position = end
-        return True, opcode, content
+            return 0, 0
+        opcode, length = RECORD.unpack_from(head)
+        known = opcode != MESSAGE or not self._chunked  # bare messages do not stand among chunks
+        whole = position + RECORD.size + length <= self.size
+        if known and whole and _is_record(opcode, length, head[RECORD.size:]):
+            return opcode, length
+        return 0, 0
+
+    def _content(self, start, length):
+        self.stream.seek(start)
+        return self.stream.read(length)
 
     def _check_end(self):
-        self.stream.seek(max(0, self.size - len(MAGIC)))
-        if self.stream.read() != MAGIC:
+        if self._content(max(0, self.size - len(MAGIC)), len(MAGIC)) != MAGIC:
             self.damage.append(f'{self.name} has no proper end: it was cut off after its data')
 
     def _go_on(self, trusted):
-        """Find the next whole chunk after a position, say what is between; False at the end."""
-        bad, found = self.position, _next_chunk(self.stream, trusted, self.size)
-        if found is None:
-            self.damage.append(f'{self.name} is damaged or cut off at byte {bad} of {self.size}: '
-                               'nothing can be read after it')
-            return False
-        self.damage.append(f'{self.name}: bytes {min(bad, found)} to {found} are damaged')
-        self.position = found
-        return True
+        """Find the next whole record after a position, say what is between; False at the end."""
+        bad = self.position
+        for at in self._candidates(trusted):
+            opcode, length = self._at(at)
+            if opcode == CHUNK or opcode == MESSAGE and self._at(at + RECORD.size + length)[0]:
+                self.damage.append(f'{self.name}: bytes {min(bad, at)} to {at} are damaged')
+                self.position = at
+                return True
+        self.damage.append(f'{self.name} is damaged or cut off at byte {bad} of {self.size}: '
+                           'nothing can be read after it')
+        return False
+
+    def _candidates(self, start):
+        """Yield the positions where a chunk might begin, or a message where there is no chunk."""
+        pattern = _START_OF_CHUNK if self._chunked else _START_OF_RECORD
+        while start < self.size:
+            block = self._content(start, _BLOCK + _LONGEST_HEAD)
+            for match in pattern.finditer(block):
+                if match.start() < _BLOCK:
+                    yield start + match.start()
+            start += _BLOCK
 
 
-def _next_chunk(stream, start, size):
-    """Return where the next chunk begins whose lengths fit together, None without."""
-    overlap = 64
-    while start < size:
-        stream.seek(start)
-        block = stream.read(_BLOCK + overlap)
-        for match in _START_OF_CHUNK.finditer(block):
-            at = start + match.start()
-            stream.seek(at)
-            _, length = RECORD.unpack(stream.read(RECORD.size))
-            head = stream.read(CHUNK_HEAD.size + 12)
-            if at + RECORD.size + length <= size and _is_chunk(head, length):
-                return at
-        start += _BLOCK
-    return None
+def _is_record(opcode, length, head):
+    """Return whether a record of the data section can have this length and begin like this."""
+    if opcode == CHUNK:
+        return _is_chunk(length, head)
+    if opcode == MESSAGE:
+        return MESSAGE_HEAD.size <= length <= LARGEST and head[13] < 128  # a time before 2262
+    if opcode == INDEX:
+        return length == 6 + int.from_bytes(head[2:6], 'little')
+    if opcode in (SCHEMA, CHANNEL):
+        return length <= LARGEST
+    return opcode in (HEADER, ATTACHMENT, METADATA) or opcode == END_OF_DATA and length == 4
 
 
-def _is_chunk(content, length=None):
+def _is_chunk(length, head):
     """Return whether the lengths in a chunk's head fit that of the record."""
-    if len(content) < CHUNK_HEAD.size + 8:
+    if not CHUNK_HEAD.size + 8 <= min(length, len(head)):
         return False
-    text = CHUNK_HEAD.unpack_from(content)[4]
-    if text > 4 or len(content) < CHUNK_HEAD.size + text + 8:
+    text = CHUNK_HEAD.unpack_from(head)[4]
+    packed = int.from_bytes(head[CHUNK_HEAD.size + text:][:8], 'little')
+    return text <= 4 and packed <= LARGEST and length == CHUNK_HEAD.size + text + 8 + packed
+
+
+def _is_definition(opcode, content):
+    try:
+        return bool((schema_of if opcode == SCHEMA else channel_of)(content))
+    except BROKEN:
         return False
-    packed = int.from_bytes(content[CHUNK_HEAD.size + text:][:8], 'little')
-    return CHUNK_HEAD.size + text + 8 + packed == (len(content) if length is None else length)
-
-
-def _is_index(content):
-    return len(content) >= 6 and len(content) == 6 + int.from_bytes(content[2:6], 'little')
-
-
-def _is_definition(read):
-    def check(content):
-        try:
-            return bool(read(content)) or True
-        except BROKEN:
-            return False
-    return check
 
 
 def schema_of(content: bytes) -> tuple[int, str]:
@@ -167,14 +173,6 @@ def _exactly(stream, count):
     if len(data) < count:
         raise ValueError('a record ends early')
     return data
-
-
-# opcode -> whether a content can be one
-_CHECKS: dict[int, Callable[[bytes], bool]] = {
-    SCHEMA: _is_definition(schema_of), CHANNEL: _is_definition(channel_of),
-    MESSAGE: lambda content: len(content) >= MESSAGE_HEAD.size and content[13] < 128,
-    CHUNK: _is_chunk,
-    INDEX: _is_index, END_OF_DATA: lambda content: len(content) == 4}
 
 
 def summary_of(stream: BinaryIO, size: int) -> list[tuple[int, bytes]]:

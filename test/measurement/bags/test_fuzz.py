@@ -141,7 +141,8 @@ def read_any_log(name, data, columns=''):
 
 CELLS = st.one_of(st.sampled_from(['time', 'stamp_ns', 'q1', 'q_j', 'v1', 'tau1', 'q[0]',
                                    '/a/j/pos', '1', '0.5', '', 'nan', 'inf', '1e400', '9' * 400,
-                                   '"', '-1e308', '1_0', '\x00', '#', '9' * 200_000]), st.text(max_size=8))
+                                   '"', '-1e308', '1_0', '\x00', '#', '9' * 200_000]),
+                  st.text(max_size=8))
 
 
 @FUZZ
