@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from ros_inertial_id.dynamics.inertial_parameters import SYMBOLS
 from ros_inertial_id.dynamics.robot_model import load_robot_model
-from ros_inertial_id.excitation.collision import collision_shapes
+from ros_inertial_id.excitation.collision import wanted_shapes
 from ros_inertial_id.excitation.design import design, DesignOptions
 from ros_inertial_id.excitation.fourier import random_motion
 from ros_inertial_id.identification.identify import identify
@@ -81,7 +81,7 @@ def value_of(urdf, options, count=10, seed=0, arm_options=None):
 def random_feasible(robot, options, count, seed):
     """Return random motions that keep the limits of a design, each joint near one of them."""
     rng = np.random.default_rng(seed)
-    shapes = collision_shapes(robot, np.random.default_rng(0))
+    shapes = wanted_shapes(robot, options, np.random.default_rng(0))
     effort = np.array(options.effort or robot.effort)
     data, times, out = robot.pin_model.createData(), np.linspace(0.0, options.period, 1000), []
     for _ in range(TRIES):

@@ -21,7 +21,8 @@ class Use:
 
     joints : {position, velocity, acceleration, effort: (n,)}
     tool_outside : how far the end effector leaves box and sphere [m], -inf without them
-    gap : least distance of the capsules around the collision shapes [m], inf without them
+    gap : least by which capsules around the shapes are farther apart than their margins [m], inf
+        without them
     """
 
     joints: dict[str, np.ndarray]
@@ -39,7 +40,7 @@ class Use:
         if self.tool_outside > 0.0:
             out.append(f'end effector {self.tool_outside:.3f} m outside box or inside sphere')
         if self.gap < 0.0:
-            out.append(f'capsules around two links {-self.gap:.3f} m into each other')
+            out.append(f'capsules around two shapes {-self.gap:.3f} m too near')
         return out
 
 
@@ -86,7 +87,9 @@ def _assess(problem, x):
 def describe(design: Any) -> dict[str, Any]:
     """Return a Design ``design`` in plain Python values; use of the limits in percent."""
     use, names = design.use, design.motion.joint_names
-    percent = {kind: round(100.0 * float(values.max()), 3) for kind, values in use.joints.items()}
+    real = {kind: values * (1.0 - design.limits.margins.get(kind, 0.0))
+            for kind, values in use.joints.items()}
+    percent = {kind: round(100.0 * float(values.max()), 3) for kind, values in real.items()}
     out = {
         'condition_number': design.condition_number,
         'criterion': design.criterion,
@@ -98,12 +101,13 @@ def describe(design: Any) -> dict[str, Any]:
         'use_of_limits_percent': percent,
         'use_of_limits_percent_by_joint': {
             kind: {n: round(100.0 * float(u), 3) for n, u in zip(names, values)}
-            for kind, values in use.joints.items()},
+            for kind, values in real.items()},
         'motions_found': design.found,
         'motions_rejected': design.rejected,
         'notices': list(design.notices)}
     if np.isfinite(use.tool_outside):
         out['end_effector_inside_by_m'] = round(-use.tool_outside, 6)
     if np.isfinite(use.gap):
-        out['collision_clearance_at_least_m'] = round(use.gap, 6)
+        out['collision_clearance_at_least_m'] = round(
+            use.gap + design.options.distance, 6)
     return out

@@ -1,39 +1,49 @@
 """Distances of capsules on moving bodies, with derivatives; arrays only."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from .regressor_adjoint import cross, dot, TreePass
+from .regressor_adjoint import Chain, cross, dot, TreePass
+from ..dynamics.robot_model import RobotModel
 
 
 @dataclass(frozen=True)
 class Capsules:
     """
-    k capsules and the m pairs of them that must stay apart.
+    k capsules, the m pairs of them that must stay apart, and the f that must stay above a floor.
 
     bodies : (k,) body that carries the capsule, -1 for the base
     ends : (k, 2, 3) of its axis, in that body's frame [m]; radii : (k,) [m]; pairs : (m, 2)
+    above : (f,) capsules kept above the plane z = ``floor`` [m] of the base frame
+    margins : (m + f,) distance to be kept by the pairs, then by those above the floor [m]
     """
 
     bodies: np.ndarray
     ends: np.ndarray
     radii: np.ndarray
     pairs: np.ndarray
+    above: np.ndarray
+    floor: float
+    margins: np.ndarray
 
-    def without(self, pairs: Sequence[int]) -> 'Capsules':
-        """Return the Capsules without the pairs of these indices."""
-        return Capsules(self.bodies, self.ends, self.radii,
-                        np.delete(self.pairs, pairs, axis=0))
+    def pairs_of_bodies(self) -> np.ndarray:
+        """Return the bodies (m + f, 2) of every gap, -1 for the base, obstacles and the floor."""
+        floor = np.column_stack([self.bodies[self.above], np.full(len(self.above), -1)])
+        return np.vstack([self.bodies[self.pairs], floor])
+
+    def gaps_at(self, robot: RobotModel, q: np.ndarray) -> np.ndarray:
+        """Return the gaps (N, m + f) [m] of a RobotModel ``robot`` in postures q (N, n)."""
+        zero = np.zeros_like(q.T)
+        return self.gaps(TreePass(Chain.of(robot), q.T, zero, zero, np.zeros(3)))[0].T
 
     def gaps(self, tree: TreePass) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """
-        Return the gaps between the pairs (m, N) [m], below 0 inside.
+        Return the gaps (m + f, N) [m] of the pairs and above the floor, below 0 inside.
 
         tree : TreePass of N samples
         Also the closest points on both axes and the unit vector from the second to the first,
-        each (3, m, N), in the base frame.
+        each (3, m + f, N), in the base frame.
         """
         ends = self._placed(tree)
         first, second = self.pairs.T
@@ -44,7 +54,39 @@ class Capsules:
         between = on_first - on_second
         distance = np.sqrt(dot(between, between)) + 1e-12
         gap = distance - (self.radii[first] + self.radii[second])[:, None]
-        return gap, on_first, on_second, between / distance
+        pairs = gap, on_first, on_second, between / distance
+        gap, on_first, on_second, normal = (
+            np.concatenate(both, axis=-2) for both in zip(pairs, self._above_floor(ends)))
+        return gap, on_first, on_second, normal
+
+    def _above_floor(self, ends):
+        """Return what ``gaps`` does, of the capsules above the floor (f, N)."""
+        down = ends[:, :, self.above]
+        lower = np.where(down[2:, 0] < down[2:, 1], down[:, 0], down[:, 1])
+        foot = lower * np.array([1.0, 1.0, 0.0])[:, None, None]
+        foot[2] = self.floor
+        up = np.zeros_like(lower)
+        up[2] = 1.0
+        return lower[2] - self.floor - self.radii[self.above][:, None], lower, foot, up
+
+    def back(self, tree: TreePass, gap_bar: np.ndarray, on_first: np.ndarray,
+             on_second: np.ndarray, normal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """
+        Return p_bar and R_turn (3, n, N), see TreePass.back.
+
+        tree : the TreePass of ``gaps``; gap_bar : (m + f, N) derivative by the gaps [1/m]
+        on_first, on_second, normal : (3, m + f, N) the other results of ``gaps``
+        """
+        push, both = normal * gap_bar, self.pairs_of_bodies()
+        p_bar, R_turn = np.zeros_like(tree.p), np.zeros_like(tree.p)
+        for side, point, sign in ((0, on_first, 1.0), (1, on_second, -1.0)):
+            bodies = both[:, side]
+            for body in np.unique(bodies[bodies >= 0]):
+                own = bodies == body
+                force = sign * push[:, own]
+                p_bar[:, body] += force.sum(1)
+                R_turn[:, body] += cross(point[:, own] - tree.p[:, body, None], force).sum(1)
+        return p_bar, R_turn
 
     def _placed(self, tree):
         """Return the ends (3, 2, k, N) in the base frame."""
@@ -57,25 +99,6 @@ class Capsules:
                 placed[:, :, k] = (np.einsum('xcb,ec->xeb', tree.R[:, :, body], ends)
                                    + tree.p[:, None, body])
         return placed
-
-    def back(self, tree: TreePass, gap_bar: np.ndarray, on_first: np.ndarray,
-             on_second: np.ndarray, normal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """
-        Return p_bar and R_turn (3, n, N), see TreePass.back.
-
-        tree : the TreePass of ``gaps``; gap_bar : (m, N) derivative by the gaps [1/m]
-        on_first, on_second, normal : (3, m, N) the other results of ``gaps``
-        """
-        push = normal * gap_bar
-        p_bar, R_turn = np.zeros_like(tree.p), np.zeros_like(tree.p)
-        for side, point, sign in ((0, on_first, 1.0), (1, on_second, -1.0)):
-            bodies = self.bodies[self.pairs[:, side]]
-            for body in np.unique(bodies[bodies >= 0]):
-                own = bodies == body
-                force = sign * push[:, own]
-                p_bar[:, body] += force.sum(1)
-                R_turn[:, body] += cross(point[:, own] - tree.p[:, body, None], force).sum(1)
-        return p_bar, R_turn
 
 
 def _closest(r, u, w):

@@ -2,50 +2,59 @@
 Keeping the robot out of itself and of what stands around: shapes for the search and the check.
 
 The search needs a distance with a gradient for thousands of postures, so every shape is enclosed
-in a capsule (Ericson 2005, 5.1.9: closest points of two segments; the derivative of the distance
-moves those points along).  The check asks coal about the shapes themselves.  Meshes are not
-loaded: bodies described by meshes alone are not checked, and a notice says so.
+in capsules (Ericson 2005, 5.1.9: closest points of two segments; the derivative of the distance
+moves those points along).  The check asks coal about the shapes themselves: primitives, and the
+convex hulls of meshes.  Nothing is left out in silence: obstacles where no shape of the robot is
+known are refused.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 import re
 from typing import Any
-import xml.etree.ElementTree as ET
 
-import coal
 import numpy as np
 import pinocchio as pin
 
 from .capsules import Capsules
-from ..dynamics.robot_model import RobotModel
+from .enclosing import enclosing
+from .meshes import link_geometry
+from .obstacles import floor_shape, is_upright, obstacle_shapes
+from ..dynamics.robot_model import gravity_from_mounting, RobotModel
 from ..errors import MotionError
 
 RANDOM_POSTURES = 300
-OBSTACLES = {'box': 6, 'sphere': 4, 'cylinder': 5}  # kind: how many numbers
-STRIP = 0.1  # [m] a wide box is cut into strips that are not much wider than thick, as capsules
-#              would else enclose too much
 ALWAYS = 0.9  # pairs that touch in this share of all postures are built to touch (as MoveIt does)
+OFTEN = 0.3  # the same for rods that stand for links: they are rougher
+LENIENT = 0.2  # share of the postures in which a pair is apart that its capsules may call too near
+STRICT = (0.75, 0.5, 0.2, 0.05)  # the most of them, tried until ENOUGH of the good postures pass
+ENOUGH = 0.2
+SPARE = 0.01  # [m] that the search keeps on top of every margin, at most to begin with
 
 
 @dataclass(frozen=True)
 class CollisionShapes:
     """
-    Collision primitives of a robot.
+    Collision shapes of a robot and of what stands around.
 
     geometry : pinocchio GeometryModel, or None; pairs : (m,) the names of the bodies of its
-    collision pairs; notices : what is not checked, in words
+    collision pairs; margins : (m,) distance that each pair must keep [m]
+    capsules : what the search keeps apart, None without pairs
+    notices : what is rough or not checked, in words
     """
 
     geometry: Any
     pairs: tuple[tuple[str, ...], ...]
+    margins: np.ndarray
+    capsules: Capsules | None
     notices: tuple[str, ...]
 
     def colliding(self, robot: RobotModel, q: np.ndarray) -> tuple[str, ...] | None:
-        """Return the two links of ``robot`` that touch first in postures q (N, n), or None."""
+        """Return the two links of ``robot`` too near first in postures q (N, n), or None."""
         if not self.pairs:
             return None
         data, shapes = robot.pin_model.createData(), self.geometry.createData()
+        for request, margin in zip(shapes.collisionRequests, self.margins):
+            request.security_margin = float(margin)
         for posture in q:
             if pin.computeCollisions(robot.pin_model, data, self.geometry, shapes,
                                      robot.pin_q(posture), True):
@@ -58,89 +67,50 @@ def wanted_shapes(robot: RobotModel, options: Any, rng: np.random.Generator) -> 
     """
     Return the CollisionShapes that DesignOptions ask for, none with a notice when none.
 
-    robot : RobotModel; options : DesignOptions; rng : draws postures, see collision_shapes
-    """
-    if not options.collisions:
-        return CollisionShapes(None, (), ('collisions are not checked: collisions: false',))
-    return collision_shapes(robot, rng, options.obstacles)
-
-
-def collision_shapes(robot: RobotModel, rng: np.random.Generator,
-                     obstacles: Sequence[str] = ()) -> CollisionShapes:
-    """
-    Return the CollisionShapes of a RobotModel ``robot``: pairs of bodies that are not neighbours.
-
+    robot : RobotModel; options : DesignOptions
     rng : draws the postures that show which shapes always touch
-    obstacles : texts ``box X Y Z LX LY LZ``, ``sphere X Y Z R``, ``cylinder X Y Z R LENGTH``:
-        centre and size in the base frame [m], along its axes; kept apart from all moving bodies
-    Raises MotionError for a text that is none of these.
+    Raises MotionError for obstacles that are none, or that nothing is known to keep away from.
     """
-    around = [item for number, text in enumerate(obstacles, 1)
-              for item in _obstacle(text, f'obstacle {number} ({text})')]
-    text, meshes = _without_meshes(robot.urdf)
-    geometry = pin.buildGeomFromUrdfString(robot.pin_model, text, pin.GeometryType.COLLISION)
-    notices = []
-    if meshes:
-        notices.append('collision shapes that are meshes are not checked: ' + ', '.join(meshes))
-    if not geometry.geometryObjects:
-        notices.append('the URDF has no collision primitives: collisions are not checked')
-        return CollisionShapes(None, (), tuple(notices))
+    around = [item for number, text in enumerate(options.obstacles, 1)
+              for item in obstacle_shapes(text, f'obstacle {number} ({text})')]
+    if not options.collisions:
+        if around:
+            raise MotionError('obstacles need the collision check', found='collisions: false',
+                              do='take away obstacles:, or collisions: false')
+        return _unchecked('collisions are not checked: collisions: false')
+    known = link_geometry(robot, options.meshes)
+    if known is None:
+        if around:
+            raise MotionError('obstacles cannot be kept away from: the URDF says nothing of the '
+                              "robot's shape", do='give its links <collision> shapes')
+        return _unchecked('the URDF has no shapes: neither collisions nor the floor are checked')
+    geometry, notices = known.model, list(known.notices)
     own = len(geometry.geometryObjects)
-    for item in around:
+    floor, words = _floor(robot, options)
+    notices.append(words)
+    for item in around + floor:
         geometry.addGeometryObject(item)
     _add_pairs(robot, geometry, own)
-    always = _always_touching(robot, geometry, rng)
-    for pair in always:
-        geometry.removeCollisionPair(pair)
-    if always:
-        words = sorted({' and '.join(_bodies(geometry, pair)) for pair in always})
-        notices.append('shapes that touch in nearly every posture are not checked: '
-                       + ', '.join(words))
+    postures = _random_postures(robot, rng)
+    margins, kept, words = _sort_pairs(robot, geometry, postures, options, known.rods)
+    capsules, more = _capsules(geometry, margins, kept, robot, postures)
     pairs = tuple(_bodies(geometry, pair) for pair in geometry.collisionPairs)
-    return CollisionShapes(geometry, pairs, tuple(notices))
+    return CollisionShapes(geometry, pairs, margins, capsules, tuple(notices + words + more))
 
 
-def _without_meshes(urdf):
-    """Return the URDF without mesh collisions, and the links that lost one."""
-    root = ET.fromstring(urdf)
-    links = []
-    for link in root.iter('link'):
-        for shape in link.findall('collision'):
-            if shape.find('geometry/mesh') is not None:
-                link.remove(shape)
-                links.append(link.get('name'))
-    return ET.tostring(root, encoding='unicode'), sorted(set(links))
+def _unchecked(notice):
+    return CollisionShapes(None, (), np.zeros(0), None, (notice,))
 
 
-def _obstacle(text, name):
-    """Return GeometryObjects of the base for one obstacle."""
-    kind, *words = str(text).split() or ['']
-    try:
-        numbers = np.array([float(word) for word in words])
-        good = len(numbers) == OBSTACLES[kind] and np.isfinite(numbers).all()
-    except (KeyError, ValueError):
-        good = False
-    if not good or not (numbers[3:] > 0).all():
-        raise MotionError('option obstacles', found=repr(text), exists=(
-            'box X Y Z LX LY LZ', 'sphere X Y Z R', 'cylinder X Y Z R LENGTH'))
-    center, size = numbers[:3], numbers[3:]
-    if kind == 'sphere':
-        parts = [(center, coal.Sphere(*size))]
-    elif kind == 'cylinder':
-        parts = [(center, coal.Cylinder(*size))]
-    else:
-        parts = _strips(center, size)
-    return [pin.GeometryObject(f'{name}_{k}', 0, 0, pin.SE3(np.eye(3), place), shape)
-            for k, (place, shape) in enumerate(parts)]
-
-
-def _strips(center, size):
-    """Return (center, Box) of the strips, side by side, that a box of ``size`` (3,) falls into."""
-    thin, wide, _ = np.argsort(size)
-    count = int(np.ceil(size[wide] / max(2.0 * size[thin], STRIP)))
-    across = np.eye(3)[wide] * size[wide] / count
-    strip = size - across * (count - 1)
-    return [(center + (k - 0.5 * (count - 1)) * across, coal.Box(*strip)) for k in range(count)]
+def _floor(robot, options):
+    """Return the floor's shape in a list, empty without, and words about it."""
+    if not options.floor:
+        return [], 'no floor: floor: false'
+    gravities = [gravity_from_mounting(m) for m in options.mountings] or [robot.gravity_base]
+    if not all(is_upright(np.asarray(g)) for g in gravities):
+        return [], 'no floor is assumed: the base is not upright; give what is near as obstacles:'
+    return [floor_shape(options.floor_height)], (
+        f'a floor is assumed at z = {options.floor_height:g} m of the base frame')
 
 
 def _add_pairs(robot, geometry, own):
@@ -161,58 +131,120 @@ def _neighbours(parents, a, b):
     return (a >= 0 and parents[a] == b) or (b >= 0 and parents[b] == a)
 
 
-def _always_touching(robot, geometry, rng):
-    data, shapes = robot.pin_model.createData(), geometry.createData()
-    touching = np.zeros(len(geometry.collisionPairs))
+def _random_postures(robot, rng):
     low = np.where(np.isfinite(robot.lower), robot.lower, -np.pi)
     high = np.where(np.isfinite(robot.upper), robot.upper, np.pi)
-    for q in rng.uniform(low, high, (RANDOM_POSTURES, len(robot))):
+    return rng.uniform(low, high, (RANDOM_POSTURES, len(robot)))
+
+
+def _near(robot, geometry, postures, margin):
+    """Return in which postures each pair is nearer than ``margin`` [m], (N, m)."""
+    data, shapes = robot.pin_model.createData(), geometry.createData()
+    for request in shapes.collisionRequests:
+        request.security_margin = margin
+    near = np.zeros((len(postures), len(geometry.collisionPairs)), dtype=bool)
+    for row, q in zip(near, postures):
         pin.computeCollisions(robot.pin_model, data, geometry, shapes, robot.pin_q(q), False)
-        touching += [r.isCollision() for r in shapes.collisionResults]
-    return [pair for pair, count in zip(list(geometry.collisionPairs), touching)
-            if count > ALWAYS * RANDOM_POSTURES]
+        row[:] = [r.isCollision() for r in shapes.collisionResults]
+    return near
+
+
+def _sort_pairs(robot, geometry, postures, options, rods):
+    """
+    Take out the pairs that are built to touch.
+
+    Returns the margins (m,) of the rest, in which postures (N, m) they are kept, and words.
+    """
+    words, distance = [], options.distance
+    touching = _near(robot, geometry, postures, 0.0)
+    # copies: removing one moves the others in pinocchio's list
+    pairs = [pin.CollisionPair(p.first, p.second) for p in geometry.collisionPairs]
+    most = [OFTEN if {p.first, p.second} & rods else ALWAYS for p in pairs]
+    built = touching.mean(0) > most
+    touching, always = touching[:, ~built], [p for p, out in zip(pairs, built) if out]
+    for pair in always:
+        geometry.removeCollisionPair(pair)
+    if always:
+        words.append('shapes that touch in nearly every posture are not checked: '
+                     + _names(geometry, always))
+    near = _near(robot, geometry, postures, distance)
+    close = near.mean(0) > ALWAYS
+    margins = np.where(close, 0.0, distance)
+    if close.any():
+        tight = [pair for pair, is_close in zip(geometry.collisionPairs, close) if is_close]
+        words.append(f'built nearer to each other than {distance:g} m, they must not touch: '
+                     + _names(geometry, tight))
+    return margins, ~np.where(close, touching, near), words
+
+
+def _capsules(geometry, margins, kept, robot, postures):
+    """Return the Capsules of the pairs, and words about pairs too rough for them."""
+    if not len(geometry.collisionPairs):
+        return None, []
+    bodies, ends, radii, members = [], [], [], []
+    for item in geometry.geometryObjects:
+        members.append([])
+        if item.name == 'floor_0':
+            continue
+        for center, half, radius in enclosing(item.geometry):
+            members[-1].append(len(radii))
+            bodies.append(item.parentJoint - 1)
+            ends.append([item.placement.act(center + half), item.placement.act(center - half)])
+            radii.append(radius)
+    pairs, above, of_pair, of_floor = [], [], [], []
+    for number, pair in enumerate(geometry.collisionPairs):
+        if geometry.geometryObjects[pair.second].name == 'floor_0':
+            above += members[pair.first]
+            of_floor += [number] * len(members[pair.first])
+            continue
+        both = [(a, b) for a in members[pair.first] for b in members[pair.second]]
+        pairs += both
+        of_pair += [number] * len(both)
+    numbers = np.array(of_pair + of_floor, int)
+    capsules = Capsules(
+        np.array(bodies), np.array(ends), np.array(radii), np.array(pairs, int).reshape(-1, 2),
+        np.array(above, int), _floor_height(geometry), margins[numbers])
+    return _lenient(capsules, kept, numbers, robot, postures)
+
+
+def _lenient(capsules, kept, numbers, robot, postures):
+    """
+    Return Capsules with lower margins where they call nearly everything too near, and words.
+
+    kept : (N, pairs) in which postures each pair is apart; numbers : (m + f,) pair of each gap
+    """
+    gaps = capsules.gaps_at(robot, postures)
+    nearest = np.array([gaps[:, numbers == number].min(1) for number in numbers]).T
+    good, apart, to_blame = kept.all(1), kept[:, numbers], gaps == nearest
+    for strict in STRICT:
+        margins = capsules.margins.copy()
+        for k, margin in enumerate(margins):
+            free, near = gaps[apart[:, k], k], gaps[~apart[:, k] & to_blame[:, k], k]
+            if len(free) and np.mean(free < margin) > LENIENT:
+                least, most = np.quantile(free, (min(LENIENT, strict), strict))
+                level = np.clip(near.max(initial=-np.inf), least, most)
+                margins[k] = min(margin, level - SPARE)  # what never changes stays allowed
+        if good.any() and (gaps >= margins).all(1)[good].mean() > ENOUGH:
+            break
+    links = (*robot.link_names, 'what does not move')  # -1 is the last
+    rough = {' and '.join(sorted(links[b] for b in bodies)) for bodies in
+             capsules.pairs_of_bodies()[margins < capsules.margins]}
+    words = [f'capsules are rough for {", ".join(sorted(rough))}: the search keeps them apart by '
+             'estimate, the shapes themselves are checked in the end'] if rough else []
+    return replace(capsules, margins=margins), words
+
+
+def _floor_height(geometry):
+    floor = geometry.geometryObjects[-1]
+    return float(floor.placement.translation[2] + floor.geometry.halfSide[2]) if (
+        floor.name == 'floor_0') else 0.0
+
+
+def _names(geometry, pairs):
+    return ', '.join(sorted({' and '.join(_bodies(geometry, pair)) for pair in pairs}))
 
 
 def _bodies(geometry, pair):
     """Return the names of the links of a pair: pinocchio appends the number of the shape."""
     names = [geometry.geometryObjects[k].name for k in (pair.first, pair.second)]
     return tuple(re.sub(r'_\d+$', '', name) for name in names)
-
-
-def enclosing_capsules(shapes: CollisionShapes) -> Capsules | None:
-    """Return the Capsules that enclose ``shapes``, with the same pairs; None without."""
-    if not shapes.pairs:
-        return None
-    bodies, ends, radii = [], [], []
-    for item in shapes.geometry.geometryObjects:
-        center, half, radius = _capsule(item.geometry)
-        bodies.append(item.parentJoint - 1)
-        ends.append([item.placement.act(center + half), item.placement.act(center - half)])
-        radii.append(radius)
-    pairs = [(pair.first, pair.second) for pair in shapes.geometry.collisionPairs]
-    return Capsules(np.array(bodies), np.array(ends), np.array(radii), np.array(pairs))
-
-
-def _capsule(shape):
-    """Return center, half axis (3,) and radius of a capsule around a coal shape, its frame."""
-    zero, kind = np.zeros(3), type(shape).__name__
-    if kind == 'Sphere':
-        return zero, zero, shape.radius
-    if kind == 'Capsule':
-        return zero, np.array([0.0, 0.0, shape.halfLength]), shape.radius
-    if kind == 'Cylinder':
-        return zero, *_around(np.array([0.0, 0.0, shape.halfLength]), shape.radius)
-    if kind == 'Box':
-        sides = np.array(shape.halfSide)
-        longest = int(np.argmax(sides))
-        across = np.linalg.norm(np.delete(sides, longest))
-        return zero, *_around(np.eye(3)[longest] * sides[longest], across)
-    shape.computeLocalAABB()
-    return np.array(shape.aabb_center), zero, shape.aabb_radius
-
-
-def _around(half, radius):
-    """Return half axis and radius of the capsule around a cylinder: half its cap stands out."""
-    length = np.linalg.norm(half)
-    kept = max(length - 0.5 * radius, 0.0)
-    return half * (kept / length), float(np.hypot(radius, length - kept))

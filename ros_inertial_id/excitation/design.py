@@ -148,7 +148,8 @@ def _finished(robot, options, stated, x, spent):
     return Design(robot, options, motion, options.criterion,
                   float(CRITERIA[options.criterion].report(singular)),
                   float(singular[0] / singular[-1]), singular, tuple(base.names()), result.use,
-                  problem.limits, problem.gravities, problem.tool, *spent, shapes.notices)
+                  problem.limits, problem.gravities, problem.tool, *spent,
+                  (*problem.limits.notices, *shapes.notices))
 
 
 def motion_at(robot: RobotModel, problem: MotionProblem, x: np.ndarray) -> FourierMotion:
@@ -164,4 +165,4 @@ def _refusal(robot, problem, shapes, candidate):
     if broken:
         return broken
     pair = shapes.colliding(robot, result.postures)
-    return [f'{pair[0]} touches {pair[1]}'] if pair else []
+    return [f'{pair[0]} comes too near to {pair[1]}'] if pair else []

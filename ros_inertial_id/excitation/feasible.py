@@ -41,7 +41,9 @@ def postures_allowed(problem: MotionProblem, q: np.ndarray) -> np.ndarray:
 
 def clearances(objective: Objective, tree: TreePass) -> tuple[np.ndarray, np.ndarray]:
     """
-    Return how far the tool is outside its bounds and the least gap of capsules, (N,) [m].
+    Return how far the tool is outside its bounds and the gap that is left, (N,) [m].
+
+    The gap is the least by which capsules are farther apart than their margins.
 
     objective : the Objective that made ``tree``, a TreePass of N samples
     """
@@ -50,7 +52,8 @@ def clearances(objective: Objective, tree: TreePass) -> tuple[np.ndarray, np.nda
     if problem.limits.bounds_tool:
         outside = problem.limits.tool_outside(objective.tool_position(tree))
     if problem.capsules is not None:
-        closest = problem.capsules.gaps(tree)[0].min(0)
+        gaps = problem.capsules.gaps(tree)[0] - problem.capsules.margins[:, None]
+        closest = gaps.min(0)
     return outside, closest
 
 
@@ -83,13 +86,32 @@ def _shrink_joints(problem, dense, c, fixed):
         up = (limits.upper - problem.start) / np.maximum(q.max(1) - problem.start, 1e-12)
         down = (problem.start - limits.lower) / np.maximum(problem.start - q.min(1), 1e-12)
         scale = room * np.minimum(scale, np.minimum(up, down))
-        return fixed + np.minimum(scale, 1.0)[:, None] * (c - fixed)
+        c = fixed + np.minimum(scale, 1.0)[:, None] * (c - fixed)
+        return _slow_down(limits.slowing, dense, c, fixed)
     scale = np.minimum(room * np.minimum(scale, 2.0 * limits.half / np.ptp(q, axis=1)), 1.0)
     c = np.column_stack([c[:, :1], scale[:, None] * c[:, 1:]])
     q = c @ dense[0]
     low, high = limits.middle - room * limits.half, limits.middle + room * limits.half
     c[:, 0] += np.maximum(low - q.min(1), 0.0) - np.maximum(q.max(1) - high, 0.0)
-    return c
+    return _slow_down(limits.slowing, dense, c, c * (np.arange(c.shape[1]) == 0))
+
+
+def _slow_down(slowing, dense, c, center):
+    """Return c shrunk about ``center``, joint by joint, until speeds near the ends are allowed."""
+    if not np.isfinite(slowing.gain).any():
+        return c
+
+    def kept(share):
+        part = center + share[:, None] * (c - center)
+        over = slowing.beyond(part @ dense[0], (1.0 + RESERVE) * (part @ dense[1]))[0]
+        return over.max(1) <= 0.0
+
+    low, high = kept(np.ones(len(c))).astype(float), np.ones(len(c))
+    for _ in range(20):  # what is allowed of (q, v) is convex: every smaller motion is, too
+        middle = 0.5 * (low + high)
+        good = kept(middle)
+        low, high = np.where(good, middle, low), np.where(good, high, middle)
+    return center + low[:, None] * (c - center)
 
 
 def _allowed(problem, fine, x):

@@ -1,22 +1,70 @@
-"""What a motion must keep: limits from the URDF and the options, and how close a motion comes."""
+"""
+What a motion must keep: limits from options, URDF and maker, and how close a motion comes.
+
+A margin is taken off position, velocity and acceleration: a controller overshoots, a filter
+delays, and a brake needs room.
+"""
 
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from .maker_limits import maker_limits
 from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
+
+RISE = 0.5  # [s] to full speed where no acceleration limit is known: gentler than arms are built
+NEAR = 1e-9  # keeps a square root from zero
+
+
+@dataclass(frozen=True)
+class Slowing:
+    """
+    Velocity limits that fall towards the ends: |v| <= share (-offset + sqrt(gain distance)).
+
+    offset [rad/s], gain [rad/s^2] : (n,), gain inf where there is none
+    low_end, high_end : (n,) [rad]; share : of the maker's limit that is used
+    """
+
+    offset: np.ndarray
+    gain: np.ndarray
+    low_end: np.ndarray
+    high_end: np.ndarray
+    share: float = 1.0
+
+    def beyond(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """
+        Return how far velocities exceed the limit (n, N) [rad/s], and its slopes by q and v.
+
+        q, v : (n, N) [rad, rad/s]; below 0 where the limit is kept
+        """
+        known = np.isfinite(self.gain)[:, None]
+        gain = np.where(known, self.gain[:, None], 0.0)
+        away = np.where(v > 0, self.high_end[:, None] - q, q - self.low_end[:, None])
+        root = np.sqrt(np.maximum(gain * np.where(known, away, 0.0), NEAR))
+        room = root - self.offset[:, None]
+        sign, slope = np.where(v > 0, 1.0, -1.0), np.where(
+            room > 0, 0.5 * self.share * gain / root, 0.0)
+        over = np.where(known, np.abs(v) - self.share * np.maximum(room, 0.0), -np.inf)
+        return over, sign * slope, np.where(known, sign, 0.0)
+
+    def at(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Return the limits (n, N) [rad/s] at q, v (n, N), inf where there is none."""
+        return np.maximum(np.abs(v) - self.beyond(q, v)[0], 1e-6)
 
 
 @dataclass(frozen=True)
 class Limits:
     """
-    What the motion must keep, for n joints.
+    What the motion must keep, for n joints, margins taken off.
 
     lower, upper [rad or m], velocity, acceleration, effort : (n,); the last may be inf
     box : (2, 3) lowest and highest position of the end effector [m], may be infinite
     sphere : the least distance of the end effector from the base [m], 0 for none
+    slowing : velocity limits that depend on the position
+    margins : {kind: share of the limit that was taken off}; notices : about the limits, in words
+    guessed : whether the acceleration limits are ours, as none are known
     """
 
     lower: np.ndarray
@@ -26,6 +74,10 @@ class Limits:
     effort: np.ndarray
     box: np.ndarray
     sphere: float
+    slowing: Slowing
+    margins: dict[str, float]
+    notices: tuple[str, ...]
+    guessed: bool = False
 
     @property
     def middle(self) -> np.ndarray:
@@ -45,17 +97,15 @@ class Limits:
     def use_of_joints(self, q: np.ndarray, v: np.ndarray, a: np.ndarray,
                       tau: np.ndarray) -> dict[str, np.ndarray]:
         """
-        Return the largest use of each limit there is, {kind: (n,)}, 1 at it.
+        Return the largest use of each limit, {kind: (n,)}, 1 at it.
 
         q, v, a, tau : (n, N) [rad or m and derivatives, N m or N]
         """
-        use = {'position': np.abs(q - self.middle[:, None]).max(1) / self.half,
-               'velocity': np.abs(v).max(1) / self.velocity,
-               'acceleration': np.abs(a).max(1) / self.acceleration,
-               'effort': np.abs(tau).max(1) / self.effort}
-        if np.isinf(self.acceleration).all():
-            del use['acceleration']
-        return use
+        velocity = np.minimum(self.velocity[:, None], self.slowing.at(q, v))
+        return {'position': np.abs(q - self.middle[:, None]).max(1) / self.half,
+                'velocity': (np.abs(v) / velocity).max(1),
+                'acceleration': np.abs(a).max(1) / self.acceleration,
+                'effort': np.abs(tau).max(1) / self.effort}
 
     def tool_outside(self, tool: np.ndarray) -> np.ndarray:
         """Return (N,) how far the end effector ``tool`` (3, N) is outside box and sphere [m]."""
@@ -69,28 +119,59 @@ def find_limits(robot: RobotModel, options: Any) -> Limits:
     """
     Return the Limits of a RobotModel ``robot``, options (DesignOptions) going before the URDF.
 
+    What the maker publishes tightens both, see maker_limits.
     Raises MotionError that names the joints and the option when one is missing or impossible.
     """
-    count = len(robot)
-    given = {name: _per_joint(getattr(options, name), count, name)
-             for name in ('lower', 'upper', 'velocity', 'acceleration', 'effort')}
-    lower = _choose(given['lower'], robot.lower)
-    upper = _choose(given['upper'], robot.upper)
-    velocity = _choose(given['velocity'], robot.velocity)
-    effort = _choose(given['effort'], robot.effort)
-    acceleration = _choose(given['acceleration'], np.full(count, np.inf))
-    _need(robot, np.isfinite(lower) & np.isfinite(upper), 'has no position limits',
+    limits = kinematic_limits(robot, options)
+    _need(robot, np.isfinite(limits.lower) & np.isfinite(limits.upper), 'has no position limits',
           'give lower: and upper: [rad or m], one value for all joints or one each')
-    _need(robot, lower < upper, 'has an empty position range',
+    _need(robot, limits.lower < limits.upper, 'has an empty position range',
           'give lower: and upper:, or lock the joint with locked_joints:')
-    for name, values, unit in (('velocity', velocity, 'rad/s or m/s'),
-                               ('effort', effort, 'N m or N'),
-                               ('acceleration', acceleration, 'rad/s^2 or m/s^2')):
+    for name, values, unit in (('velocity', limits.velocity, 'rad/s or m/s'),
+                               ('effort', limits.effort, 'N m or N'),
+                               ('acceleration', limits.acceleration, 'rad/s^2 or m/s^2')):
         _need(robot, values > 0, f'has no {name} limit above zero',
               f'give {name}: [{unit}], one value for all joints or one each')
-    _need_start(robot, options.start, lower, upper)
-    return Limits(lower, upper, velocity, acceleration, effort, _box(options.box),
-                  float(options.sphere))
+    _need_start(robot, options.start, limits.lower, limits.upper)
+    return limits
+
+
+def kinematic_limits(robot: RobotModel, options: Any) -> Limits:
+    """
+    Return the Limits as find_limits does, without refusing what is missing.
+
+    robot : RobotModel; options : DesignOptions
+    """
+    count, notices = len(robot), []
+    given = {name: _per_joint(getattr(options, name), count, name)
+             for name in ('lower', 'upper', 'velocity', 'acceleration', 'effort')}
+    lower, upper = _choose(given['lower'], robot.lower), _choose(given['upper'], robot.upper)
+    velocity = _choose(given['velocity'], robot.velocity)
+    acceleration = given['acceleration']
+    known = maker_limits(robot.joint_names)
+    none = np.full(count, np.inf)
+    slowing = Slowing(np.zeros(count), none, -none, none)
+    if known:
+        limits, k = known
+        notices.append(f'limits of {limits.name}: {limits.source}')
+        lower, upper = np.maximum(lower, limits.lower[k]), np.minimum(upper, limits.upper[k])
+        velocity = np.minimum(velocity, limits.velocity[k])
+        acceleration = np.minimum(none if acceleration is None else acceleration,
+                                  limits.acceleration[k])
+        slowing = Slowing(limits.offset[k], limits.gain[k], limits.low_end[k],
+                          limits.high_end[k], 1.0 - options.velocity_margin)
+    elif acceleration is None:
+        acceleration = velocity / RISE
+        notices.append('no acceleration limits are known: those that reach full speed in '
+                       f'{RISE:g} s are taken; acceleration: gives others')
+    inset = 0.5 * options.position_margin * (upper - lower)
+    margins = {'position': options.position_margin, 'velocity': options.velocity_margin,
+               'acceleration': options.acceleration_margin}
+    return Limits(lower + inset, upper - inset, (1.0 - options.velocity_margin) * velocity,
+                  (1.0 - options.acceleration_margin) * acceleration,
+                  _choose(given['effort'], robot.effort), _box(options.box),
+                  float(options.sphere), slowing, margins, tuple(notices),
+                  guessed=known is None and given['acceleration'] is None)
 
 
 def _per_joint(values, count, name):

@@ -184,7 +184,20 @@ class Objective:
             value, bar = _beyond(c @ phase, center, self.margin * limit, scale)
             total += value
             gradient += bar @ phase.T
+        if np.isfinite(limits.slowing.gain).any():
+            value, q_bar, v_bar = self._slowing_broken(c, scale)
+            total += value
+            gradient += q_bar @ self.joint_phases[0].T + v_bar @ self.joint_phases[1].T
         return total, gradient
+
+    def _slowing_broken(self, c, scale):
+        """Return the penalty of velocities too high near an end, its derivatives by q and v."""
+        limits = self.problem.limits
+        over, by_q, by_v = limits.slowing.beyond(c @ self.joint_phases[0],
+                                                 c @ self.joint_phases[1] / self.margin)
+        excess = np.maximum(over, 0.0) / limits.velocity[:, None]
+        bar = 2.0 * scale * excess / limits.velocity[:, None]
+        return scale * float((excess ** 2).sum()), bar * by_q, bar * by_v / self.margin
 
     def _places_broken(self, tau, tree, strength):
         """Return the penalty of torques and places, tau_bar, and (p_bar, R_turn)."""
@@ -220,7 +233,8 @@ class Objective:
     def _gaps_broken(self, tree, scale):
         """Return penalty, p_bar and R_turn (see TreePass.back) for the capsules."""
         gap, *where = self.problem.capsules.gaps(tree)
-        short = np.maximum(self.spare - gap, 0.0) / GAP_UNIT
+        wanted = (self.problem.capsules.margins + self.spare)[:, None]
+        short = np.maximum(wanted - gap, 0.0) / GAP_UNIT
         value = scale * float((short ** 2).sum())
         return value, *self.problem.capsules.back(tree, -2.0 * scale / GAP_UNIT * short, *where)
 

@@ -21,7 +21,7 @@ from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
 
 HORIZON = 0.2  # [s] of motion in a piece
-BRAKE = 0.25  # [s] from full speed to rest; with the horizon less than half a second
+BRAKE = 0.25  # [s] from full speed to rest at least; longer where limits ask for it: braking.py
 STEP = 0.02  # [s] between the points of a piece
 PAST = 3  # points of a piece before its time: 60 ms, more than a message takes to arrive
 FASTEST = 1.2  # of the speed limit: more is no noise of a measured velocity
@@ -36,6 +36,7 @@ class Course:
 
     motion : FourierMotion; start : (n,) where the robot is; periods : how often
     speed : share of the designed speed; approach : [s] to the start of the motion
+    brake : [s] from full speed to rest
     """
 
     motion: FourierMotion
@@ -43,6 +44,7 @@ class Course:
     periods: int
     speed: float
     approach: float
+    brake: float = BRAKE
 
     @property
     def duration(self) -> float:
@@ -71,17 +73,25 @@ class Course:
         start the course rests there.  The last point is at rest.
         """
         ahead = STEP * np.arange(-PAST, round(horizon / STEP) + 1)
-        x = np.arange(STEP, BRAKE + STEP / 2, STEP) / BRAKE
+        x = np.arange(STEP, self.brake + STEP / 2, STEP) / self.brake
         x = np.minimum(np.append(x, 1.0) if x[-1] < 1.0 else x, 1.0)
-        # The clock of the course slows from 1 to 0 by a quintic: no jump in acceleration.
-        rate = 1 - x ** 3 * (10 - 15 * x + 6 * x ** 2)
-        slowing = -30 * x ** 2 * (1 - x) ** 2 / BRAKE
-        held = now + horizon + BRAKE * (x - 2.5 * x ** 4 + 3 * x ** 5 - x ** 6)
-        q, v, a = self.at(np.concatenate([now + ahead, held]))
-        rate = np.concatenate([np.ones(len(ahead)), rate])[:, None]
-        slowing = np.concatenate([np.zeros(len(ahead)), slowing])[:, None]
-        times = now + np.concatenate([ahead, horizon + BRAKE * x])
-        return times, q, rate * v, rate ** 2 * a + slowing * v
+        parts = zip(self.at(now + ahead), self.braking(np.array([now + horizon]), x))
+        q, v, a = (np.concatenate([before, after[0]]) for before, after in parts)
+        return now + np.concatenate([ahead, horizon + self.brake * x]), q, v, a
+
+    def braking(self, starts: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, ...]:
+        """
+        Return (q, v, a), each (S, X, n), while braking along the course.
+
+        starts : (S,) times at which braking begins [s]; x : (X,) shares of the braking time
+        The clock of the course slows from 1 to 0 by a quintic: no jump in acceleration.
+        """
+        rate = (1 - x ** 3 * (10 - 15 * x + 6 * x ** 2))[:, None]
+        slowing = (-30 * x ** 2 * (1 - x) ** 2 / self.brake)[:, None]
+        held = self.brake * (x - 2.5 * x ** 4 + 3 * x ** 5 - x ** 6)
+        q, v, a = (part.reshape(len(starts), len(x), -1) for part in
+                   self.at((starts[:, None] + held).ravel()))
+        return q, rate * v, rate ** 2 * a + slowing * v
 
     def period_starts(self) -> np.ndarray:
         """Return the times [s] of the course at which a period of the motion begins or ends."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .collision import CollisionShapes, enclosing_capsules, wanted_shapes
+from .collision import CollisionShapes, wanted_shapes
 from .criteria import CRITERIA
 from .feasible import postures_allowed, random_postures
 from .fourier import rest_space
@@ -65,7 +65,14 @@ class DesignOptions(RobotOptions):
     upper: tuple[float, ...] = option((), 'highest positions, before the URDF', unit='rad or m')
     velocity: tuple[float, ...] = option((), 'velocity limits, before the URDF', unit='rad/s')
     acceleration: tuple[float, ...] = option(
-        (), 'acceleration limits; empty: none', unit='rad/s^2')
+        (), 'acceleration limits; empty: as the maker publishes them, else such that full speed '
+        'is reached in half a second', unit='rad/s^2')
+    position_margin: float = option(0.05, 'share of the position range that is not used',
+                                    at_least=0.0, at_most=0.9)
+    velocity_margin: float = option(0.1, 'share of the velocity limits that is not used',
+                                    at_least=0.0, at_most=0.9)
+    acceleration_margin: float = option(0.1, 'share of the acceleration limits that is not used',
+                                        at_least=0.0, at_most=0.9)
     effort: tuple[float, ...] = option(
         (), 'torque limits for the nominal model, before the URDF', unit='N m')
     end_effector: str = option('', 'link that box and sphere bound; empty: the last that moves')
@@ -73,7 +80,14 @@ class DesignOptions(RobotOptions):
         (), 'xmin ymin zmin xmax ymax zmax of the end effector in the base frame', unit='m')
     sphere: float = option(0.0, 'least distance of the end effector from the base', unit='m',
                            at_least=0.0)
-    collisions: bool = option(True, 'keep the collision primitives of the URDF apart')
+    collisions: bool = option(True, 'keep the links apart, from each other and from what stands '
+                              'around')
+    meshes: tuple[str, ...] = option(
+        (), 'folders in which the meshes of the URDF are sought, besides installed packages')
+    floor: bool = option(True, 'a floor under a base that stands upright')
+    floor_height: float = option(0.0, 'of the floor in the base frame', unit='m')
+    distance: float = option(0.02, 'that links keep from each other and from what stands around',
+                             unit='m', at_least=0.0, at_most=1.0)
     obstacles: tuple[str, ...] = option(
         (), 'what stands around in the base frame [m]: box X Y Z LX LY LZ, sphere X Y Z R, '
         'cylinder X Y Z R LENGTH (upright)')
@@ -109,7 +123,7 @@ def motion_problem(robot: RobotModel, options: DesignOptions, known: np.ndarray 
         columns=base.independent, friction=_friction(robot, base), nominal=base.nominal(),
         known=_known(known, base, len(parameters)),
         share=options.rate * options.period * options.periods * len(gravities),
-        limits=limits, tool=_tool(robot, options), capsules=enclosing_capsules(shapes),
+        limits=limits, tool=_tool(robot, options), capsules=shapes.capsules,
         criterion=options.criterion, period=options.period, harmonics=options.harmonics,
         direction=direction, space=space,
         start=np.array(options.start if len(options.start) else np.zeros(len(robot)), float))

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pinocchio as pin
 import yaml
 
+from .braking import nominal_torques, Stopping, with_brake
 from .collision import CollisionShapes
+from .limits import Limits
 from .playback import check_course, Course
 from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
@@ -22,20 +23,30 @@ APPROACH, MOTION = 400, 2000  # samples of the way to the start, and of one peri
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """use : {position, velocity, effort: largest share of a limit}; notices : what was left out"""
+    """
+    What a course would do.
+
+    use : {position, velocity, acceleration, effort: largest share of a limit}
+    course : with the braking time that the limits ask for; stopping : how it stops
+    notices : what was left out
+    """
 
     use: dict[str, float]
+    course: Course
+    stopping: Stopping
     notices: tuple[str, ...]
 
 
-def rehearse(course: Course, robot: RobotModel, shapes: CollisionShapes,
+def rehearse(course: Course, robot: RobotModel, shapes: CollisionShapes, limits: Limits,
              effort: float = 1.0) -> Rehearsal:
     """
-    Return the Rehearsal of a Course ``course``.
+    Return the Rehearsal of a Course ``course``, and of braking in every moment of it.
 
     robot : RobotModel, mounted as the robot is; shapes : its CollisionShapes
+    limits : its Limits; their margins are for designs, the course may use them up
     effort : share of the effort limits that the nominal model may use
-    Raises MotionError when a limit is exceeded or links or obstacles touch.
+    Raises MotionError when a limit is exceeded, braking would exceed one, or links or obstacles
+    come too near.
     """
     use = check_course(course, robot)
     whole = course.approach + course.motion.period / course.speed
@@ -44,19 +55,32 @@ def rehearse(course: Course, robot: RobotModel, shapes: CollisionShapes,
     q, v, a = course.at(t)
     touching = shapes.colliding(robot, q)
     if touching:
-        raise MotionError(f'on this course {touching[0]} touches {touching[1]}',
+        raise MotionError(f'on this course {touching[0]} comes too near to {touching[1]}',
                           do='move the robot nearer to the start by hand, or design another '
                              'motion')
-    use, unknown = _with_effort(dict(use), robot, t, _torques(robot, q, v, a), effort)
+    use = _with_kinematics(dict(use), robot, limits, (q, v, a))
+    use, unknown = _with_effort(use, robot, t, nominal_torques(robot, q, v, a), effort)
     notices = [f"no effort limit in the URDF for {', '.join(unknown)}"] if unknown else []
-    return Rehearsal(use, (*notices, *shapes.notices))
+    braked, stopping = with_brake(course, robot, limits, effort)
+    return Rehearsal(use, braked, stopping, (*notices, *limits.notices, *shapes.notices))
 
 
-def _torques(robot, q, v, a):
-    """Return the torques (N, n) [N m] of the nominal model."""
-    data = robot.pin_model.createData()
-    return np.array([pin.rnea(robot.pin_model, data, robot.pin_q(x), y, z)
-                     for x, y, z in zip(q, v, a)])
+def _with_kinematics(use, robot, limits, motion):
+    """Return ``use`` with acceleration and with velocities that depend on the position."""
+    q, v, a = (x.T for x in motion)
+    slow = limits.slowing.at(q, v) / limits.slowing.share
+    shares = {'velocity': np.abs(v) / slow}
+    acceleration = limits.acceleration / (1.0 - limits.margins['acceleration'])
+    if not limits.guessed:
+        shares['acceleration'] = np.abs(a) / acceleration[:, None]
+    for kind, share in shares.items():
+        j = int(share.max(1).argmax())
+        if share[j].max() > 1.0 + 1e-6:
+            raise MotionError(f'the course exceeds the {kind} limit of {robot.joint_names[j]}',
+                              expected='at most 100 %', found=f'{100.0 * share[j].max():.0f} %',
+                              do='play slower, or design for these limits')
+        use[kind] = max(use.get(kind, 0.0), float(share[j].max()))
+    return use
 
 
 def _with_effort(use, robot, t, tau, allowed):

@@ -38,10 +38,11 @@ from ..measurement.live import carried
 from ..options import check_ranges, option
 
 WATCH = 0.02  # [s] between looks at the joint states
-PIECE = 0.1  # [s] between pieces; each covers more than two of them
+PIECE = 0.05  # [s] between pieces; each covers four of them, so that one may be late or lost
 CLOCKS = 0.04  # [s] between the stamps of the joint states and this computer's clock: within the
 #                past of a piece, or every piece would begin with a jump
 LOOKS = 50  # at the clocks: the least of their delays counts
+SET = 1.0  # [s] by which a clock was set anew: no delay
 BEFORE = 10 ** 9  # [ns] by which trajectories are stamped earlier: points may precede the course
 
 
@@ -75,7 +76,7 @@ class Excitation(Node):
             'controller', 'joint_states_topic', 'recorder', 'config'))
         check_ranges(own)
         self._design = MotionDesign(self, own.config)
-        self._urdf, self._shapes = '', None
+        self._urdf, self._shapes, self._limits = '', None, None
         self._ahead: deque[float] = deque(maxlen=LOOKS)
         self._robot = self._course = self._measured = None
         self._streams = Streams(self, self._doubt)
@@ -119,10 +120,10 @@ class Excitation(Node):
         """Make robot and shapes from the description, as the parameters design.* say now."""
         if not self._urdf:
             raise MotionError('no robot_description was published')
-        robot, shapes = self._design.robot(self._urdf)
+        robot, shapes, limits = self._design.robot(self._urdf)
         if self._robot is None or robot.joint_names != self._robot.joint_names:
             self._measured = None
-        self._robot, self._shapes = robot, shapes
+        self._robot, self._shapes, self._limits = robot, shapes, limits
 
     def _doubt(self, words):
         """Remember what is wrong with the joint states; brake if the robot moves."""
@@ -150,7 +151,10 @@ class Excitation(Node):
         self._complaint, self._received_at = '', time.monotonic()
         self._measured = values['position'][-1]
         stamps = channel.stamp_ns[rows]
-        self._ahead.append((stamps[-1] - self.get_clock().now().nanoseconds) * 1e-9)
+        ahead = (stamps[-1] - self.get_clock().now().nanoseconds) * 1e-9
+        if self._ahead and abs(ahead - max(self._ahead)) > SET:
+            self._ahead.clear()
+        self._ahead.append(ahead)
         if self._course is None:
             return
         expected = self._course.at((stamps - self._began) * 1e-9)[0]
@@ -169,10 +173,10 @@ class Excitation(Node):
         self._refuse_deaf(options)
         course = plan_course(motion, self._measured, self._robot, periods=options.periods,
                              speed=options.speed, approach_speed=options.approach_speed)
-        rehearsal = rehearse(course, self._robot, self._shapes, options.effort)
+        rehearsal = rehearse(course, self._robot, self._shapes, self._limits, options.effort)
         # Messages of the time that planning took wait in the queue: that is no silence.
         self._received_at += time.monotonic() - began
-        return course, rehearsal
+        return rehearsal.course, rehearsal
 
     def _refuse_deaf(self, options):
         """Refuse without fresh joint states on our clock, or without a controller."""
@@ -204,6 +208,7 @@ class Excitation(Node):
             f'{course.motion.period / course.speed:.1f} s',
             ', '.join(f'{name} {100 * share:.0f} % of its limits'
                       for name, share in rehearsal.use.items()),
+            _stopping_words(rehearsal.stopping),
             f"torques for mounting {self._design.options().mounting or 'upright'}",
             *rehearsal.notices))
 
@@ -353,6 +358,12 @@ class Excitation(Node):
         while self._recorder.closing:
             rclpy.spin_once(self, timeout_sec=0.05)
         super().destroy_node()
+
+
+def _stopping_words(stopping):
+    """Return how far the arm goes on when it is told to stop, and when the player is killed."""
+    return (f'stops within {stopping.brake:g} s and {stopping.distance.max():.2f} rad or m, '
+            f'{stopping.alone:.2f} s and {stopping.distance_alone.max():.2f} if the player dies')
 
 
 def main(args: Sequence[str] | None = None) -> int:

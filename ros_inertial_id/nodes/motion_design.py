@@ -12,6 +12,7 @@ from ..errors import InertialIdError
 from ..excitation.collision import CollisionShapes, wanted_shapes
 from ..excitation.design import design, DesignOptions, load_design
 from ..excitation.design_files import write_design
+from ..excitation.limits import kinematic_limits, Limits
 from ..options import check_ranges
 
 PREFIX = 'design.'
@@ -33,13 +34,14 @@ class MotionDesign:
         """Return the DesignOptions of now."""
         return read_options(self._node, DesignOptions, prefix=PREFIX)
 
-    def robot(self, urdf: str) -> tuple[RobotModel, CollisionShapes]:
-        """Return the RobotModel and CollisionShapes of the text ``urdf`` as ``design.*`` say."""
+    def robot(self, urdf: str) -> tuple[RobotModel, CollisionShapes, Limits]:
+        """Return robot, its shapes and limits of the text ``urdf`` as ``design.*`` say."""
         options = self.options()
-        robot = robot_from_options(urdf, options,
-                                   gravity_from_mounting(
-            options.mounting or 'upright', magnitude=options.gravity_magnitude))
-        return robot, wanted_shapes(robot, options, np.random.default_rng(0))
+        gravity = gravity_from_mounting(options.mounting or 'upright',
+                                        magnitude=options.gravity_magnitude)
+        robot = robot_from_options(urdf, options, gravity)
+        return (robot, wanted_shapes(robot, options, np.random.default_rng(0)),
+                kinematic_limits(robot, options))
 
     @property
     def busy(self) -> bool:
@@ -52,7 +54,7 @@ class MotionDesign:
 
         Returns the seconds that the search may take.
         """
-        options, (robot, _) = self.options(), self.robot(urdf)
+        options, (robot, *_) = self.options(), self.robot(urdf)
         check_ranges(options)
         self._ended = False
         self._thread = threading.Thread(target=self._work, args=(robot, options, folder))

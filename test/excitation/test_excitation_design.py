@@ -20,16 +20,29 @@ from ros_inertial_id.excitation.fourier import random_motion, read_motion
 
 URDF = pathlib.Path(__file__).parents[2] / 'urdf'
 WALL, UPRIGHT = (9.81, 0.0, 0.0), (0.0, 0.0, -9.81)
-# Troebinger et al.; the URDF holds the other limits
+# Troebinger et al., of a Panda: lower, upper, velocity, effort
+PANDA = ((-2.8973, 2.8973, 2.175, 87.0), (-1.7628, 1.7628, 2.175, 87.0),
+         (-2.8973, 2.8973, 2.175, 87.0), (-3.0718, -0.0698, 2.175, 87.0),
+         (-2.8973, 2.8973, 2.61, 12.0), (-0.0175, 3.7525, 2.61, 12.0),
+         (-2.8973, 2.8973, 2.61, 12.0))
 ACCELERATION = (15.0, 7.5, 10.0, 12.5, 15.0, 20.0, 20.0)
-# One restart in this process: the search is not cut short by a clock, so results are repeatable
-QUICK = DesignOptions(restarts=1, processes=1, seconds=3600.0, acceleration=ACCELERATION)
-SMALL = replace(QUICK, acceleration=(), collisions=False)
+# One restart in this process: the search is not cut short by a clock, so results are repeatable.
+# Without margins: the figures that results are compared with had none.
+QUICK = DesignOptions(restarts=1, processes=1, seconds=3600.0, acceleration=ACCELERATION,
+                      position_margin=0.0, velocity_margin=0.0, acceleration_margin=0.0,
+                      distance=0.0, floor=False)
+SMALL = replace(QUICK, acceleration=(100.0,), collisions=False)
 SYMBOLS = ('m', 'mcx', 'mcy', 'mcz', 'Ixx', 'Ixy', 'Iyy', 'Ixz', 'Iyz', 'Izz')
 
 
 def franka(gravity=WALL):
-    return load_robot_model((URDF / 'franka.urdf').read_text(), gravity_base=gravity)
+    """Return the paper's robot: the Franka with the limits of a Panda."""
+    text = (URDF / 'franka.urdf').read_text().replace('fr3_', 'fer_')
+    for k, (low, high, speed, effort) in enumerate(PANDA, 1):
+        text = re.sub(rf'(name="fer_joint{k}".*?)<limit [^>]*/>', rf'\1<limit lower="{low}" '
+                      rf'upper="{high}" velocity="{speed}" effort="{effort}"/>', text, count=1,
+                      flags=re.S)
+    return load_robot_model(text, gravity_base=gravity)
 
 
 def arm3():
@@ -100,7 +113,7 @@ def tool_path(robot, motion, name):
 def test_box_and_sphere_hold_the_end_effector():
     robot, box = franka(), (-0.6, -0.6, -0.2, 0.6, 0.6, 1.0)
     result = design(robot, replace(QUICK, box=box, sphere=0.3))
-    path = tool_path(robot, result.motion, 'fr3_flange')
+    path = tool_path(robot, result.motion, 'fer_flange')
     assert (path >= box[:3]).all() and (path <= box[3:]).all()
     assert (np.linalg.norm(path, axis=1) >= 0.3).all()
     assert result.condition_number <= 45.0  # the bar of the issue
@@ -323,9 +336,56 @@ def test_folder_that_cannot_be_made_is_refused(small, tmp_path):
 def test_shapes_that_cannot_be_checked_are_named():
     text = (URDF / 'arm3.urdf').read_text()
     bare = re.sub(r'<collision>.*?</collision>', '', text, flags=re.S)
-    options = replace(SMALL, collisions=True)
+    options = replace(SMALL, collisions=True, seconds=1.0)
     notices = design(load_robot_model(bare), options).notices
-    assert any('no collision primitives' in notice for notice in notices)
-    mesh = re.sub(r'<cylinder radius="0.035"[^>]*/>', '<mesh filename="package://x/y.stl"/>', text)
-    notices = design(load_robot_model(mesh), options).notices
-    assert any('meshes' in notice and 'link3' in notice for notice in notices)
+    assert any('the URDF has no shapes' in notice for notice in notices)
+
+
+def fr3(gravity=UPRIGHT):
+    return load_robot_model((URDF / 'franka.urdf').read_text(), gravity_base=gravity)
+
+
+def fr3_speeds(q):
+    """Return the lowest and highest velocity (N, 7) that libfranka's rate_limiting.h allows."""
+    offset = np.array([0.30, 0.20, 0.20, 0.30, 0.35, 0.35, 0.35])
+    gain = np.array([12.0, 5.17, 7.00, 8.00, 34.0, 11.0, 34.0])
+    most = np.array([2.62, 2.62, 2.62, 2.62, 5.26, 4.18, 5.26])
+    up = np.array([2.75010, 1.79180, 2.90650, -0.1458, 2.81010, 4.52050, 3.01960])
+    down = np.array([2.750100, 1.791800, 2.906500, 3.048100, 2.810100, -0.54092, 3.019600])
+    high = np.minimum(most, np.maximum(0, np.sqrt(np.maximum(0, gain * (up - q))) - offset))
+    low = np.maximum(-most, np.minimum(0, offset - np.sqrt(np.maximum(0, gain * (down + q)))))
+    return low, high
+
+
+@pytest.mark.parametrize('start', [(), (0.3, -0.5, 0.2, -2.0, 0.1, 1.8, 0.4)])
+def test_fr3_keeps_its_own_limits_with_margins_above_the_floor(start):
+    """Defaults alone, and limits written down here anew, ten times finer than the check."""
+    robot = fr3()
+    result = design(robot, DesignOptions(restarts=1, processes=1, seconds=3600.0, start=start,
+                                         effort=(60.0,) * 4 + (10.0,) * 3))
+    q, v, a = result.motion.at(np.linspace(0.0, 10.0, 100001))
+    half = 0.5 * (robot.upper - robot.lower)
+    assert (np.abs(q - 0.5 * (robot.upper + robot.lower)) <= 0.95 * half).all()
+    low, high = fr3_speeds(q)
+    assert (v <= 0.9 * high).all() and (v >= 0.9 * low).all()
+    assert np.abs(a).max() <= 9.0  # 10 rad/s^2 less a tenth
+    shapes = pin.buildGeomFromUrdfString(robot.pin_model, robot.urdf, pin.COLLISION)
+    data, places = robot.pin_model.createData(), shapes.createData()
+    for posture in q[::100]:
+        pin.updateGeometryPlacements(robot.pin_model, data, shapes, places, posture)
+        for item, M in zip(shapes.geometryObjects, places.oMg):
+            if item.parentJoint > 1:  # the lowest point of a cylinder
+                z = M.rotation[2, 2]
+                reach = item.geometry.halfLength * abs(z) + item.geometry.radius * np.sqrt(
+                    max(1 - z * z, 0.0))
+                assert M.translation[2] - reach > 0.02 - 1e-6
+    used = result.summary()['use_of_limits_percent']
+    assert 50.0 < used['velocity'] <= 90.0 and used['position'] <= 95.0
+    assert any('Franka Research 3' in notice for notice in result.notices)
+
+
+def test_unknown_acceleration_limits_are_gentle_and_said():
+    result = design(arm3(), replace(SMALL, acceleration=(), seconds=2.0))
+    a = result.motion.at(np.linspace(0.0, 10.0, 10001))[2]
+    assert (np.abs(a).max(0) <= 2.0 * arm3().velocity).all()
+    assert any('no acceleration limits are known' in notice for notice in result.notices)

@@ -10,10 +10,13 @@ import yaml
 
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import MotionError
-from ros_inertial_id.excitation.collision import collision_shapes
+from ros_inertial_id.excitation import rehearsal
+from ros_inertial_id.excitation.collision import wanted_shapes
 from ros_inertial_id.excitation.fourier import FourierMotion
+from ros_inertial_id.excitation.limits import kinematic_limits
 from ros_inertial_id.excitation.playback import plan_course
-from ros_inertial_id.excitation.rehearsal import check_kinematics, rehearse
+from ros_inertial_id.excitation.problem import DesignOptions
+from ros_inertial_id.excitation.rehearsal import check_kinematics
 
 URDF = Path(__file__).parents[2] / 'urdf'
 TEXT = (URDF / 'arm3.urdf').read_text()
@@ -24,8 +27,15 @@ def robot(text=TEXT, gravity=(0.0, 0.0, -9.81)):
     return load_robot_model(text, gravity_base=gravity)
 
 
-def shapes(arm, obstacles=()):
-    return collision_shapes(arm, np.random.default_rng(0), obstacles)
+def shapes(arm, obstacles=(), **options):
+    options = DesignOptions(obstacles=tuple(obstacles), **{'floor': False, 'distance': 0.0,
+                                                           **options})
+    return wanted_shapes(arm, options, np.random.default_rng(0))
+
+
+def rehearse(course, arm, found, effort=1.0, **options):
+    return rehearsal.rehearse(course, arm, found, kinematic_limits(arm, DesignOptions(**options)),
+                              effort)
 
 
 def motion(size=0.3):
@@ -43,11 +53,11 @@ def course(arm, start=START, speed=1.0, size=0.3):
 def test_effort_is_what_mujoco_needs_for_the_course_at_that_speed(gravity, speed):
     arm = robot(gravity=gravity)
     planned = course(arm, speed=speed, start=START + 0.2)
-    told = rehearse(planned, arm, shapes(arm)).use['effort']
+    needed = rehearse(planned, arm, shapes(arm)).use['effort']
     t = np.linspace(0.0, planned.duration, 4001)
     tau = mujoco_arm.torque(TEXT, *planned.at(t), gravity=gravity)
     # both look at thousands of samples: between two of them the torque hardly changes
-    assert told == pytest.approx((np.abs(tau) / arm.effort).max(), rel=1e-3)
+    assert needed == pytest.approx((np.abs(tau) / arm.effort).max(), rel=1e-3)
 
 
 def test_torque_beyond_the_allowed_share_is_refused_and_slower_is_not():
@@ -58,14 +68,14 @@ def test_torque_beyond_the_allowed_share_is_refused_and_slower_is_not():
     rehearse(course(arm, size=0.6, speed=0.5), arm, shapes(arm), effort=0.9 * full)
 
 
-def test_robot_that_folds_into_itself_is_refused_on_the_way_to_the_start_too():
+def test_robot_that_bends_into_itself_is_refused_on_the_way_to_the_start_too():
     arm = robot()
     rng, inside = np.random.default_rng(1), shapes(arm)
-    folded = next(q for q in rng.uniform(arm.lower, arm.upper, (5000, 3))
-                  if inside.colliding(arm, q[None]))
+    bent = next(q for q in rng.uniform(arm.lower, arm.upper, (5000, 3))
+                if inside.colliding(arm, q[None]))
     rehearse(course(arm), arm, inside)
-    with pytest.raises(MotionError, match='on this course .* touches .*; move the robot nearer'):
-        rehearse(course(arm, start=folded), arm, inside)
+    with pytest.raises(MotionError, match='course .* comes too near to .*; move the robot nearer'):
+        rehearse(course(arm, start=bent), arm, inside)
 
 
 @pytest.mark.parametrize('obstacle', [
@@ -77,7 +87,7 @@ def test_obstacle_in_the_way_is_named_and_one_elsewhere_is_not(obstacle):
     pin.framesForwardKinematics(arm.pin_model, data, START)
     there = data.oMf[arm.pin_model.getFrameId('tool')].translation
     in_the_way = obstacle.format(*there)
-    with pytest.raises(MotionError, match=re.escape(f'touches obstacle 1 ({in_the_way})')):
+    with pytest.raises(MotionError, match=re.escape(f'too near to obstacle 1 ({in_the_way})')):
         rehearse(course(arm), arm, shapes(arm, [in_the_way]))
     rehearse(course(arm), arm, shapes(arm, [obstacle.format(5, 5, 5)]))
 
@@ -113,8 +123,8 @@ def test_obstacle_that_is_none_is_refused(text):
 def test_what_cannot_be_checked_is_said():
     bare = re.sub(r'<collision>.*?</collision>', '', TEXT, flags=re.S)
     arm = robot(bare.replace('effort="40.0"', 'effort="0"'))
-    notices = rehearse(course(arm), arm, shapes(arm, ['sphere 0 0 0 9'])).notices
-    assert any('no collision primitives: collisions are not checked' in n for n in notices)
+    notices = rehearse(course(arm), arm, shapes(arm)).notices
+    assert any('no shapes: neither collisions nor the floor are checked' in n for n in notices)
     assert any('no effort limit in the URDF for joint3' in n for n in notices)
 
 
