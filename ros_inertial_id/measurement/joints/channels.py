@@ -17,7 +17,9 @@ def find_channel(recording: Recording, joints: Sequence[str], topic: str, what: 
     """
     Return the JointState Channel that carries ``what`` of all the joints.
 
-    recording : Recording; joints : names; topic : '' for the shortest that carries them
+    recording : Recording; joints : names
+    topic : '' for the fastest that carries them, with effort where there is such a topic; the
+        shortest of equally fast ones
     what : position, velocity or effort
 
     Raises RecordingError that says what is there instead.
@@ -31,7 +33,11 @@ def find_channel(recording: Recording, joints: Sequence[str], topic: str, what: 
     if not channels:
         raise RecordingError('the recording has no joint states', expected=JOINT_STATE,
                              found=[f'{n} ({c.type})' for n, c in recording.channels.items()])
-    for channel in sorted(channels.values(), key=lambda c: len(c.topic)):
+
+    def order(channel: Channel) -> tuple[bool, int, int]:
+        return not carries(channel, 'effort', joints), -_octave(channel), len(channel.topic)
+
+    for channel in sorted(channels.values(), key=order):
         if set(joints) <= set(channel.names) and carries(channel, what, joints):
             return channel
     best = max(channels.values(), key=lambda c: len(set(joints) & set(c.names)))
@@ -44,6 +50,12 @@ def find_channel(recording: Recording, joints: Sequence[str], topic: str, what: 
     raise RecordingError(f'{best.topic} has no {what}', found=f'none for {", ".join(without)}',
                          do='record a topic with it and name it in effort_topic:'
                          if what == 'effort' else None)
+
+
+def _octave(channel: Channel) -> int:
+    """Return the rate of a Channel as a power of two [Hz]: closer ones count as equally fast."""
+    seconds = (channel.stamp_ns.max() - channel.stamp_ns.min()) * 1e-9 if len(channel) else 0.0
+    return round(np.log2(len(channel) / seconds)) if seconds else 0
 
 
 def carries(channel: Channel, what: str, joints: Sequence[str]) -> bool:
