@@ -60,7 +60,7 @@ class Streams:
             # Where a driver does not stamp, the time of reception would be mistaken for it.
             received = 0 if DECODERS[kind].header else self._node.get_clock().now().nanoseconds
             try:
-                take(decode(kind, batch, topic, [received] * len(batch)))
+                take(decode(kind, batch, topic, [received] * len(batch), self._complain))
             except InertialIdError as error:
                 self._complain(str(error))
             except Exception as error:  # a fault of ours: say so and go on with the next batch

@@ -165,7 +165,8 @@ def channel_of(content: bytes) -> tuple[int, int, str, str]:
 
 
 def _text(stream):
-    return _exactly(stream, int.from_bytes(_exactly(stream, 4), 'little')).decode()
+    count = int.from_bytes(_exactly(stream, 4), 'little')
+    return _exactly(stream, count).decode(errors='replace')
 
 
 def _exactly(stream, count):

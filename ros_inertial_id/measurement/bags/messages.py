@@ -30,7 +30,7 @@ not stamp) the time of reception stands in.
 """
 
 from functools import lru_cache
-from typing import Iterator, Sequence
+from typing import Callable, Iterator, Sequence
 
 import numpy as np
 from rosbags.interfaces import Nodetype
@@ -105,8 +105,8 @@ def channel_builder(type_name: str, topic: str) -> ChannelBuilder:
     return ChannelBuilder(full_name(type_name), decoder, topic)
 
 
-def decode(type_name: str, messages: Sequence[bytes], topic: str,
-           received_ns: Sequence[int]) -> Channel:
+def decode(type_name: str, messages: Sequence[bytes], topic: str, received_ns: Sequence[int],
+           complain: Callable[[str], object] | None = None) -> Channel:
     """
     Return the Channel of serialised messages.
 
@@ -114,14 +114,18 @@ def decode(type_name: str, messages: Sequence[bytes], topic: str,
     messages : bytes (CDR), in the order they came
     topic : name of the Channel
     received_ns : (n,) their times of reception [ns]
+    complain : called with words when messages are left out that are no whole ones of the type;
+        without it they raise
 
-    Raises RecordingError for a type without a decoder and for bytes that are no such message.
+    Raises RecordingError for a type without a decoder, and for a malformed message.
     """
     builder = channel_builder(type_name, topic)
     builder.add(messages, received_ns)
     channel = builder.channel()
-    if builder.refused:
+    if builder.refused and complain is None:
         raise RecordingError(builder.reason)
+    if builder.refused and complain is not None:
+        complain(f'{builder.refused} messages are left out; {builder.reason}')
     return channel
 
 

@@ -288,6 +288,15 @@ def test_a_truncated_message_is_named_by_topic_and_index(size):
         decode(JOINT_STATE, [good, good, good[:size], good], '/joint_states', range(4))
 
 
+def test_a_malformed_message_of_a_batch_can_be_left_out():
+    good = raw(joint_state(('shoulder', 'elbow'), 1, 'base', (1, 2), (3, 4), (5, 6)))
+    said = []
+    channel = decode(JOINT_STATE, [good, good[:50], b'', good], '/joint_states', range(4),
+                     said.append)
+    assert channel.received_ns.tolist() == [0, 3] and len(said) == 1
+    assert said[0].startswith('2 messages are left out; topic /joint_states, message 1: ')
+
+
 def test_every_truncation_of_every_type_is_refused():
     poses = RNG.normal(size=(2, 7))
     for message in (joint_state('ab', 1, 'f', (1, 2), (3, 4), (5, 6)),
