@@ -87,6 +87,19 @@ def consistent(problem: Problem, estimate: Estimate, *, masses: Mapping[str, flo
         float(max(0.0, 100.0 * (after / before - 1.0))) if before > 0 else 0.0, steps)
 
 
+def prior_curvature(problem: Problem, estimate: Estimate, values: np.ndarray
+                    ) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Return gradient (p,) and Hessian (p, p) of the objective without the data, at ``values``.
+
+    problem, estimate : see ``consistent``; values : (p,) of physically consistent bodies
+    """
+    cost = _cost(problem, estimate, (), None)
+    gradient, hessian = cost.derivatives(values)
+    return (gradient - cost.M.T @ (cost.M @ values - cost.target),
+            hessian - cost.M.T @ cost.M)
+
+
 @dataclass(frozen=True)
 class _Cost:
     """

@@ -69,7 +69,7 @@ class GravitySearch:
 
         prior : rows (A, b) about the base parameters, see ``prior_rows``; None: without
         """
-        profiles = sorted((self._profile(d, prior), tuple(d)) for d in _sphere(DIRECTIONS))
+        profiles = sorted((self._profile(d, prior), tuple(d)) for d in sphere(DIRECTIONS))
         best = min((self.refine(np.array(d), prior) for _, d in profiles[:3]),
                    key=lambda m: m.cost)
         weighted = replace(self, standard_deviation=best.standard_deviation)
@@ -169,7 +169,7 @@ def tangent(direction: np.ndarray) -> np.ndarray:
     return Q[:, 1:3]
 
 
-def _sphere(count):
+def sphere(count: int) -> np.ndarray:
     """Return directions (count, 3) evenly spread (Fibonacci spiral)."""
     k = np.arange(count) + 0.5
     z, turn = 1.0 - 2.0 * k / count, np.pi * (1.0 + 5 ** 0.5) * k

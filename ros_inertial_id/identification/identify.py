@@ -16,12 +16,15 @@ from .accumulation import (accumulate, choose_alternatives, refine, standard, St
 from .consistent_links import consistent_links
 from .dataset import Dataset, Progress, read_dataset
 from .entries import base_entries, mounting_entry, provenance, robot_entry
+from .gravity_direction import across_gravity, check_gravity, GravityCheck
 from .inherited_errors import inflated, inherited_errors
 from .model import IdentifiedModel
 from .mounting import rank_of_bodies
+from .noise_excitation import without_noise
 from .reading import readers
 from .robot import check_robot
 from .settings import prediction_options
+from .stretches import accumulate_stretches, robust_errors
 from .time_offset import aligned
 from .validation import evaluate, fits
 from ..dynamics.inertial_parameters import Parameter
@@ -91,6 +94,22 @@ class Fitted:
     left_out: float | None
 
 
+@dataclass(frozen=True)
+class Solution:
+    """
+    What one pass through the spine gives.
+
+    values : (p,) standard parameters that predict; consistent : their entry in the statistics,
+        None where they are not physically consistent; gravity : its check, None without
+    """
+
+    reduced: Reduced
+    fitted: Fitted
+    values: np.ndarray
+    consistent: dict[str, Any] | None
+    gravity: GravityCheck | None
+
+
 def identify(recordings: Sequence[Recording], options: Any, *, method: str = 'serial_arm',
              urdf: str = '', validate: Sequence[Recording] = (),
              progress: Progress | None = None) -> Identification:
@@ -109,12 +128,15 @@ def identify(recordings: Sequence[Recording], options: Any, *, method: str = 'se
         _check_nominal(data)
         columns = _columns(data)
         data = aligned(data, columns)
-        reduced = _reduce(data, structure_of(data.method, data.robots, columns))
-        fitted = _estimate(data, reduced)
-        model = _model(data, reduced, fitted, recordings)
+        solution = _solve(data, columns)
+        gravity = solution.gravity
+        if gravity and gravity.overwhelming and not options.mounting:
+            data = _tilted(data, gravity.direction)
+            solution = replace(_with_gravity_errors(_solve(data, columns)), gravity=gravity)
+        model = _model(data, solution, recordings)
     if not validate:
-        return Identification(model, fitted.curves)
-    return Identification(model, fitted.curves, _validate(model, validate, progress))
+        return Identification(model, solution.fitted.curves)
+    return Identification(model, solution.fitted.curves, _validate(model, validate, progress))
 
 
 def validation(model: IdentifiedModel, recordings: Sequence[Recording], *,
@@ -154,6 +176,43 @@ def _check_nominal(data: Dataset) -> None:
         raise RobotModelError('the URDF has links without inertia', found=bare,
                               expected='nominal inertias, which the ridge estimator leans on',
                               do='add <inertial>, or use estimator: weighted')
+
+
+def _solve(data: Dataset, columns: Sequence[Parameter]) -> Solution:
+    """Return the Solution under the mountings as they are, gravity checked against the torques."""
+    reduced = _reduce(data, structure_of(data.method, data.robots, columns))
+    fitted = _estimate(data, reduced)
+    base, estimate = reduced.base, fitted.estimate
+    values = choose_dependent(base, estimate.params, data.options.dependent)
+    if not (data.options.consistent or _consistent_by_default(data)):
+        return Solution(reduced, fitted, values, None, None)
+    problem = Problem(fitted.factors, base, estimate.correlation)
+    values, entry = consistent_links(data, problem, estimate, fitted.inherited)
+    gravity = data.robot.gravity_base
+    if not data.method.searches_gravity or not np.any(gravity):
+        return Solution(reduced, fitted, values, entry, None)
+    across = across_gravity(gravity)
+    folds = accumulate_stretches(data, base, values, across)
+    fitted = replace(fitted, estimate=robust_errors(problem, estimate, folds))
+    alike = all(np.allclose(r.gravity_base, gravity) for r in data.robots)
+    check = check_gravity(problem, estimate, values, folds, across) if alike else None
+    return Solution(reduced, fitted, values, entry, check)
+
+
+def _tilted(data: Dataset, direction: np.ndarray) -> Dataset:
+    """Return the Dataset with gravity along a direction (3,) in the base frame."""
+    gravity = np.linalg.norm(data.robot.gravity_base) * direction
+    options = replace(data.options,
+                      mounting='gravity ' + ' '.join(repr(float(g)) for g in gravity))
+    robots = tuple(replace(robot, gravity_base=gravity) for robot in data.robots)
+    return replace(data, options=options, robots=robots)
+
+
+def _with_gravity_errors(solution: Solution) -> Solution:
+    """Return the Solution with what the found direction's errors add to the parameters'."""
+    assert solution.gravity is not None
+    estimate = inflated(solution.fitted.estimate, solution.gravity.errors())
+    return replace(solution, fitted=replace(solution.fitted, estimate=estimate))
 
 
 def _reduce(data: Dataset, structure: Structure) -> Reduced:
@@ -203,7 +262,7 @@ def _estimate(data: Dataset, reduced: Reduced) -> Fitted:
         reduced.notes['nonlinear_parameters'] = refined.values
     inherited = (noise.errors(problem, estimate) if noise else
                  inherited_errors(data, base, estimate))
-    estimate = inflated(estimate, inherited)
+    estimate = without_noise(data, base, total, inflated(estimate, inherited))
     left_out = left_out_percent(reduced.folds, base, estimator, estimate.correlation)
     return Fitted(total, estimate, residuals, curves, ranges, inherited, left_out)
 
@@ -227,23 +286,21 @@ def _choose_friction(data: Dataset, base: BaseParameters, folds: Sequence[RFacto
             {'joints': choice.reasons, 'left_out_percent': list(choice.left_out_percent)})
 
 
-def _model(data: Dataset, reduced: Reduced, fitted: Fitted,
+def _model(data: Dataset, solution: Solution,
            recordings: Sequence[Recording]) -> IdentifiedModel:
     """Return the IdentifiedModel with its statistics, physically consistent when asked for."""
-    base, estimate, options = reduced.base, fitted.estimate, data.options
+    reduced, fitted, options = solution.reduced, solution.fitted, data.options
+    base, estimate = reduced.base, fitted.estimate
     statistics = _statistics(reduced, fitted)
-    values = choose_dependent(base, estimate.params, options.dependent)
-    if options.consistent or _consistent_by_default(data):
-        problem = Problem(fitted.factors, base, estimate.correlation)
-        values, statistics['consistent'] = consistent_links(data, problem, estimate,
-                                                            fitted.inherited)
+    if solution.consistent:
+        statistics['consistent'] = solution.consistent
     statistics.update(rank_of_bodies(data.method, data.robots, base))
-    statistics['choices'] = _choices(data, reduced, fitted)
+    statistics['choices'] = _choices(data, solution)
     return IdentifiedModel(
         data.method.name, asdict(options), robot_entry(data.robot),
-        mounting_entry(data, [r.mounting for r in recordings], base), base.parameters, values,
-        base_entries(base, estimate), estimate.cov_params, statistics, fitted.ranges,
-        [o.summary for o in data.observations], provenance(recordings))
+        mounting_entry(data, [r.mounting for r in recordings], base), base.parameters,
+        solution.values, base_entries(base, estimate), estimate.cov_params, statistics,
+        fitted.ranges, [o.summary for o in data.observations], provenance(recordings))
 
 
 def _consistent_by_default(data: Dataset) -> bool:
@@ -252,17 +309,22 @@ def _consistent_by_default(data: Dataset) -> bool:
             and options.estimator == 'ridge')
 
 
-def _choices(data: Dataset, reduced: Reduced, fitted: Fitted) -> list[dict[str, Any]]:
+def _choices(data: Dataset, solution: Solution) -> list[dict[str, Any]]:
     """Return what was chosen and why: {what, candidate, left_out_error, evidence, chosen}."""
+    reduced, fitted = solution.reduced, solution.fitted
     structure, wide = reduced.tried
     own = {p.name for p in reduced.base.parameters}
-    consistent = data.options.consistent or _consistent_by_default(data)
+    consistent = solution.consistent is not None
     entries: list[dict[str, Any]] = [
         {'what': 'predictor', 'candidate': f'{data.options.estimator}, base parameters',
          'left_out_error': fitted.left_out, 'evidence': None, 'chosen': not consistent}]
     if consistent:
         entries.append({'what': 'predictor', 'candidate': 'physically consistent bodies',
                         'left_out_error': None, 'evidence': None, 'chosen': True})
+    if solution.gravity:
+        given = np.allclose(solution.gravity.given, data.robot.gravity_base
+                            / np.linalg.norm(data.robot.gravity_base), atol=1e-9)
+        entries += solution.gravity.choices(used=not given)
     if len(reduced.base) == len(structure.base):
         columns = structure.parameters_of_places()
         entries += law_evidence(wide, reduced.base,

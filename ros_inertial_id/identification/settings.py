@@ -29,10 +29,10 @@ class EstimationOptions:
     choose_friction: bool = option(False, 'leave out friction laws of a joint that explain too '
                                    'little, by an information criterion')
     refine_nonlinear: tuple[str, ...] = option(
-        ('coulomb', 'presliding', 'stribeck', 'stribeck_atan'), 'friction laws whose nonlinear parameter, '
-        'where it is found from the data, is refined beyond the values tried, with its '
-        'uncertainty', choices=tuple(name for name, law in LAWS.items()
-                                     if law.nonlinear_values != (None,)))
+        ('coulomb', 'presliding', 'stribeck', 'stribeck_atan'),
+        'friction laws whose nonlinear parameter, where it is found from the data, is refined '
+        'beyond the values tried, with its uncertainty',
+        choices=tuple(name for name, law in LAWS.items() if law.nonlinear_values != (None,)))
     total_mass: float = option(0.0, 'known mass of all moving links, used with consistent; 0: '
                                'unknown', unit='kg', at_least=0.0)
     dependent: str = option('nominal', 'parameters that no motion can tell from others: as the '

@@ -118,12 +118,14 @@ class Method(ABC):
 
     name : in configuration files and on the command line; Options : frozen dataclass of them
     consistent_by_default : physically consistent bodies predict unless something else is asked for
+    searches_gravity : gravity's direction is checked against the torques
     predicts_live, is_calibrated : whether ``live`` and ``calibrated`` are supported
     """
 
     name: str
     Options: type[Any]
     consistent_by_default: bool = False
+    searches_gravity: bool = False
     predicts_live: bool = False
     is_calibrated: bool = False
 
@@ -193,6 +195,16 @@ class Method(ABC):
 
         observation, robot, parameters : see ``observe`` and ``regress``
         values : (p,) of the parameters
+        """
+        return iter(())
+
+    def noisy_rows(self, observation: Any, robot: Any, parameters: Sequence[Parameter]
+                   ) -> Iterator[tuple[RegressorBlock, RegressorBlock, float]]:
+        """
+        Yield (rows, the same rows with the motion's noise once more, how many they stand for).
+
+        observation, robot, parameters : see ``observe`` and ``regress``.  Nothing by default:
+        the noise of the motion is not known.
         """
         return iter(())
 

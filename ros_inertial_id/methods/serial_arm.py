@@ -30,7 +30,8 @@ UNIT = 'N m'
 # inertias cannot, so it has columns of its own.
 USUAL = ('viscous', 'presliding', 'coulomb', 'offset', 'armature', 'spring', 'power')
 MOTOR = ' motor'  # ends the owner's name of what a motor brakes that several joints turn
-TURNING = ('viscous', 'presliding', 'coulomb', 'coulomb_atan', 'armature')  # laws that such a motor has
+# Laws that such a motor has.
+TURNING = ('viscous', 'presliding', 'coulomb', 'coulomb_atan', 'armature')
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class FrictionOptions:
 
     friction: tuple[str, ...] = option(
         ('auto',), 'friction laws of every joint, see dynamics/friction.py; auto: viscous, '
-        'presliding or coulomb (which one, the data choose), offset, armature, spring and power')
+        'presliding or coulomb (the data choose), offset, armature, spring and power')
     coulomb_width: float = option(
         -1.0, 'speed over which Coulomb friction changes sign; 0: a step, below 0: found from '
         'the data for every joint, or a presliding distance instead', unit='rad/s')
@@ -62,6 +63,7 @@ class SerialArm(Method):
     name = 'serial_arm'
     Options = SerialArmOptions
     consistent_by_default = True
+    searches_gravity = True
     predicts_live = True
 
     def build(self, urdf: str, options: SerialArmOptions, gravity_base: np.ndarray) -> RobotModel:

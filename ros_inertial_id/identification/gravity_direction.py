@@ -1,0 +1,150 @@
+"""
+The direction of gravity as a check in every identification of a tree robot's joint torques.
+
+A tilt of the base pulls at all links alike: two angles, linear where they are small, join the
+parameters of the physically consistent estimate in one Gauss-Newton step, with the curvature of
+its prior (Laplace approximation).  Free inertias would explain much of a tilt; consistent ones
+cannot.  Stretches of the motion left out one by one give a covariance that model errors do not
+shrink.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .stretches import FEWEST
+from ..estimation.consistency import prior_curvature
+from ..estimation.estimators import Estimate
+from ..estimation.gravity_search import tangent
+from ..estimation.problem import effective_standard_deviation, Problem
+from ..estimation.r_factors import RFactors
+
+OVERWHELMING = 5.0  # nats, odds of 150 to 1: from which what is found replaces what is given
+TILT = 0.05  # [rad] by how much a base is tilted that is called upright: prior standard deviation
+LARGEST = 0.35  # [rad] of tilt; beyond it the description is likelier wrong than the mounting
+
+
+@dataclass(frozen=True)
+class GravityCheck:
+    """
+    The direction of gravity that the torques show, against the given one, in the base frame.
+
+    given, direction : (3,) unit vectors; covariance : (2, 2) of the angles [rad^2]
+    evidence_nats : log odds against ``given``; halves_agree : both halves of the data prefer
+        ``direction``, within 3 standard errors of each other
+    sensitivity : (b, 2) change of the base parameters by the angles [1/rad]
+    """
+
+    given: np.ndarray
+    direction: np.ndarray
+    covariance: np.ndarray
+    evidence_nats: float
+    halves_agree: bool
+    sensitivity: np.ndarray
+
+    @property
+    def tilt(self) -> float:
+        """Return the angle between both directions [rad]."""
+        return float(np.arctan2(np.linalg.norm(np.cross(self.given, self.direction)),
+                                self.given @ self.direction))
+
+    @property
+    def overwhelming(self) -> bool:
+        """Return whether ``direction`` is to be used where nobody insists on ``given``."""
+        return bool(self.evidence_nats > OVERWHELMING and self.halves_agree
+                    and self.tilt < LARGEST)
+
+    def errors(self) -> np.ndarray:
+        """Return H (b, 2): errors of the base parameters by the direction's, of unit size."""
+        return self.sensitivity @ np.linalg.cholesky(self.covariance)
+
+    def choices(self, used: bool) -> list[dict[str, Any]]:
+        """Return the entries of ``statistics['choices']``; used : whether direction is used."""
+        error = np.degrees(np.sqrt(np.linalg.eigvalsh(self.covariance)[-1]))
+        found = (f'{np.round(self.direction, 4).tolist()}, tilted by '
+                 f'{np.degrees(self.tilt):.2f} +- {error:.2f} deg'
+                 + ('' if self.halves_agree else ' (the halves of the data disagree)'))
+        entry = {'what': 'gravity direction', 'left_out_error': None}
+        return [{**entry, 'candidate': 'as given', 'evidence': -self.evidence_nats,
+                 'chosen': not used},
+                {**entry, 'candidate': found, 'evidence': self.evidence_nats, 'chosen': used}]
+
+
+def across_gravity(gravity: np.ndarray) -> np.ndarray:
+    """Return unit vectors (3, 2) across ``gravity`` (3,), their cross product along it."""
+    direction = gravity / np.linalg.norm(gravity)
+    across = tangent(direction)
+    return across if np.cross(*across.T) @ direction > 0.0 else across[:, ::-1]
+
+
+def check_gravity(problem: Problem, estimate: Estimate, values: np.ndarray,
+                  folds: Sequence[RFactors], across: np.ndarray) -> GravityCheck | None:
+    """
+    Return the GravityCheck, None where there are too few stretches of motion.
+
+    problem, estimate : unconstrained; values : (p,) physically consistent standard parameters
+    folds : of ``accumulate_stretches`` with these values; across : (3, 2) as there
+    """
+    if len(folds) < FEWEST:
+        return None
+    step = _Step(problem, estimate, values)
+    systems = [step.normal(f) for f in folds]
+    whole, count, middle = sum(systems), len(folds), len(folds) // 2
+    angles, curvature = step.solve(whole)
+    left_out = np.array([step.solve(whole - own)[0] for own in systems])
+    away = left_out - left_out.mean(0)
+    jackknife = (count - 1) / count * away.T @ away + 1e-14 * np.eye(2)
+    square = angles @ np.linalg.solve(jackknife, angles)
+    # Of a covariance with count - 1 degrees of freedom: Student's t instead of the normal.
+    nats = min(0.5 * angles @ np.linalg.solve(curvature, angles),
+               0.5 * (count - 1) * np.log1p(square / (count - 1)))
+    covariance = max(jackknife, curvature, key=np.trace)
+    one, two = (step.solve(sum(part))[0] for part in (systems[:middle], systems[middle:]))
+    apart = (one - two) @ np.linalg.solve(4.0 * covariance, one - two)
+    agree = apart < 9.0 and all(np.linalg.norm(x - angles) < np.linalg.norm(x)
+                                for x in (one, two))
+    given = np.cross(across[:, 0], across[:, 1])
+    direction = given + across @ angles
+    return GravityCheck(given, direction / np.linalg.norm(direction), covariance, float(nats),
+                        bool(agree), step.sensitivity(whole))
+
+
+class _Step:
+    """One Gauss-Newton step of standard parameters x (p,) and two angles from ``values``."""
+
+    def __init__(self, problem, estimate, values):
+        self.sigma = effective_standard_deviation(problem, estimate.standard_deviation)
+        self.base, self.values = problem.base, values
+        gradient, hessian = prior_curvature(problem, estimate, values)
+        p = len(values)
+        self.map = np.zeros((len(problem.base) + 2, p + 2))
+        self.map[:-2, :p], self.map[-2:, p:] = problem.base.matrix(), np.eye(2)
+        self.prior = np.zeros((p + 2, p + 2))
+        self.prior[:p, :p], self.prior[p:, p:] = hessian, np.eye(2) / TILT ** 2
+        self.gradient = np.append(gradient, [0.0, 0.0])
+
+    def normal(self, factors):
+        """Return the normal equations (b + 3, b + 3) of [W, tilts, y], weighted."""
+        out = np.zeros((factors.size + 1,) * 2)
+        for name, group in factors.groups.items():
+            rows = np.column_stack([group.equations(factors.size), group.R[:, -2]])
+            out += rows.T @ rows / self.sigma[name] ** 2
+        return out
+
+    def solve(self, normal):
+        """Return the angles (2,) and their covariance by the curvature (2, 2)."""
+        A, b = self.map.T @ normal[:-1, :-1] @ self.map, self.map.T @ normal[:-1, -1]
+        start = np.append(self.values, [0.0, 0.0])
+        hessian = A + self.prior
+        size = 1.0 / np.sqrt(np.diag(hessian))
+        inverse = np.linalg.inv(hessian * size * size[:, None]) * size * size[:, None]
+        step = inverse @ (b - A @ start - self.gradient)
+        return step[-2:], inverse[-2:, -2:]
+
+    def sensitivity(self, normal):
+        """Return (b, 2): change of the unconstrained base parameters by the angles."""
+        scale = np.sqrt(np.diag(self.base.prior_covariance()))
+        A = normal[:-3, :-3] * np.outer(scale, scale) + np.eye(len(scale))
+        return -scale[:, None] * np.linalg.solve(A, scale[:, None] * normal[:-3, -3:-1])

@@ -1,0 +1,99 @@
+"""
+Stretches of time: R factors of each about base parameters and a tilt of gravity.
+
+What differs between stretches more than white noise lets one expect is model error; leaving them
+out one by one (jackknife: Quenouille 1956, Tukey 1958) puts it into the standard errors.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from .dataset import Dataset
+from ..dynamics.regressor import RegressorBlock, RowGroup
+from ..estimation.base_parameters import BaseParameters
+from ..estimation.estimators import Estimate
+from ..estimation.problem import effective_standard_deviation, Problem
+from ..estimation.r_factors import RFactors
+
+STRETCHES = 16  # enough that a standard error of them is known to a fifth
+FEWEST = 8
+
+
+def accumulate_stretches(data: Dataset, base: BaseParameters, values: np.ndarray,
+                         across: np.ndarray) -> list[RFactors]:
+    """
+    Return RFactors about [b base columns, torque by a tilt of gravity (2)], one per stretch.
+
+    data : the Dataset; base : BaseParameters; values : (p,) standard parameters that gravity pulls
+    across : (3, 2) unit vectors across gravity in the base frame, directions of the tilt [rad]
+    """
+    folds = [RFactors(len(base) + 2) for _ in range(STRETCHES)]
+    identity, place = np.arange(len(base) + 2), base.places()
+    bodies = [p for p in base.parameters if not p.law]
+    for robot, observation in zip(data.robots, data.observations):
+        g = robot.gravity_base
+        tilted: list[Any] = [robot, *(replace(robot, gravity_base=g + np.linalg.norm(g) * d)
+                                      for d in across.T)]
+        own, seen = max(observation.samples(training=True), 1), 0
+        for state in observation.states(training=True):
+            blocks = zip(data.method.regress(state, robot, base.parameters),
+                         *(data.method.regress(state, r, bodies) for r in tilted))
+            for block, *pulled in blocks:
+                wide = _with_tilt(block, pulled, values, place)
+                fold = np.minimum((seen + np.arange(len(block.t))) * STRETCHES // own,
+                                  STRETCHES - 1)
+                for number in np.unique(fold):
+                    part = wide.rows(np.flatnonzero(fold == number))
+                    folds[number].accumulate(part, identity)
+                seen += len(block.t)
+    return [f for f in folds if f.groups]
+
+
+def _with_tilt(block, pulled, values, place):
+    """Return the RegressorBlock of base columns with the torques of a unit tilt as two more."""
+    size, groups = int(place.max()) + 1, []
+    for g, still, *others in zip(block.groups, *(b.groups for b in pulled)):
+        seen = np.flatnonzero(place[g.columns] >= 0)
+        tilt = [(x.W - still.W) @ values[x.columns] for x in others]
+        W = np.ascontiguousarray(np.vstack([g.W.T[seen], tilt])).T
+        groups.append(RowGroup(g.name, g.unit, np.append(place[g.columns][seen],
+                                                         [size, size + 1]), W, g.y, g.y_raw))
+    return RegressorBlock(block.t, block.segment, tuple(groups))
+
+
+def robust_errors(problem: Problem, estimate: Estimate, folds: Sequence[RFactors]) -> Estimate:
+    """
+    Return the Estimate with standard errors no smaller than those by leaving stretches out.
+
+    problem, estimate : of all data; folds : of ``accumulate_stretches``
+    The correlations between parameters stay; nothing changes with fewer than FEWEST stretches.
+    """
+    count, size = len(folds), len(problem.base)
+    if count < FEWEST:
+        return estimate
+    sigma = effective_standard_deviation(problem, estimate.standard_deviation)
+    systems = [_normal(f, sigma, size) for f in folds]
+    whole = sum(systems)
+    # As much prior as the estimate has, so that what the data leave open does not run away.
+    scale = np.sqrt(np.diag(problem.base.prior_covariance()))
+    prior = np.linalg.inv(problem.base.prior_covariance() / np.outer(scale, scale))
+    target = prior @ (problem.base.nominal() / scale)
+    left_out = np.array([scale * np.linalg.solve(
+        (whole - own)[:-1, :-1] * np.outer(scale, scale) + prior,
+        (whole - own)[:-1, -1] * scale + target) for own in systems])
+    own = np.sqrt((count - 1) / count * ((left_out - left_out.mean(0)) ** 2).sum(0))
+    factor = np.maximum(1.0, own / np.maximum(estimate.bse, 1e-300))
+    return replace(estimate, bse=factor * estimate.bse, data_bse=factor * estimate.data_bse,
+                   cov_params=estimate.cov_params * np.outer(factor, factor))
+
+
+def _normal(factors, sigma, size):
+    """Return the normal equations (b + 1, b + 1) of [W, y] about the base columns, weighted."""
+    out = np.zeros((size + 1, size + 1))
+    for name, group in factors.groups.items():
+        rows = np.column_stack([group.equations(factors.size)[:, :size], group.R[:, -2]])
+        out += rows.T @ rows / sigma[name] ** 2
+    return out

@@ -1,0 +1,65 @@
+"""Gravity's direction is checked in every identification, and replaced only where that is sure."""
+
+from dataclasses import replace
+import re
+
+import mujoco_arm
+import numpy as np
+import pytest
+
+from ros_inertial_id.identification.identify import identify, validation
+from ros_inertial_id.identification.settings import options_class
+
+OPTIONS = options_class('serial_arm')()
+
+
+def recording(urdf, truth, tilt, seed=0):
+    """Return the Recording of 30 s whose base is rolled by ``tilt`` [rad] and called upright."""
+    names, rng = mujoco_arm.joints_of(urdf), np.random.default_rng(seed)
+    t, q, v, a = mujoco_arm.motion(len(names), 30.0, 200.0, seed=seed, speed=1.5)
+    gravity = (0.0, 9.81 * np.sin(tilt), -9.81 * np.cos(tilt))
+    tau = mujoco_arm.torque(truth, q, v, a, gravity) + 0.8 * v + 0.5 * np.sign(v)
+    return mujoco_arm.recording(names, t, q, v + 1e-3 * rng.normal(size=q.shape),
+                                tau + 0.05 * rng.normal(size=q.shape))
+
+
+def candidates(model):
+    """Return the entries of the gravity direction: as given, as found."""
+    return [c for c in model.statistics['choices'] if c['what'] == 'gravity direction']
+
+
+@pytest.fixture(scope='module')
+def tilted(arm3):
+    """Return the IdentifiedModel of an arm whose base is tilted by two degrees."""
+    return identify([recording(*arm3, np.radians(2.0))], OPTIONS, urdf=arm3[0]).model
+
+
+def test_a_tilted_base_is_found_and_predicts(arm3, tilted):
+    given, found = candidates(tilted)
+    assert found['chosen'] and not given['chosen'] and found['evidence'] > 5.0
+    direction = np.array(tilted.mounting['gravity_base'][0]) / 9.81
+    true = [0.0, np.sin(np.radians(2.0)), -np.cos(np.radians(2.0))]
+    stated = float(re.search(r'[+]- ([0-9.]+) deg', found['candidate']).group(1))
+    assert np.degrees(np.arccos(np.clip(direction @ true, -1, 1))) < 3.0 * stated < 1.0
+    other = [recording(*arm3, np.radians(2.0), seed=1)]
+    upright = identify([recording(*arm3, np.radians(2.0))],
+                       replace(OPTIONS, mounting='upright'), urdf=arm3[0]).model
+    errors = [validation(m, other)[0]['filtered']['relative_percent'] for m in (tilted, upright)]
+    assert errors[0] < 0.8 * errors[1]
+    # What the user says stands, but the evidence against it is there to be shown.
+    assert candidates(upright)[0]['chosen'] and candidates(upright)[0]['evidence'] < -5.0
+
+
+def test_its_uncertainty_reaches_the_parameters(arm3, tilted):
+    words = f"gravity {' '.join(repr(g) for g in tilted.mounting['gravity_base'][0])}"
+    sure = identify([recording(*arm3, np.radians(2.0))], replace(OPTIONS, mounting=words),
+                    urdf=arm3[0]).model
+    more = np.diag(tilted.covariance) - np.diag(sure.covariance)
+    assert more.max() > 0.0 and more.min() > -1e-9 * np.diag(sure.covariance).max()
+
+
+def test_an_upright_base_stays_upright(arm3):
+    model = identify([recording(*arm3, 0.0)], OPTIONS, urdf=arm3[0]).model
+    given, found = candidates(model)
+    assert given['chosen'] and not found['chosen'] and found['evidence'] < 5.0
+    np.testing.assert_array_equal(model.mounting['gravity_base'], [[0.0, 0.0, -9.81]])
