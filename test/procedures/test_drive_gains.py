@@ -91,6 +91,6 @@ def test_joints_that_nothing_couples_to_a_known_gain_are_named():
     t, q, v, a = mujoco_arm.motion(2, 20, 100, speed=1.0)
     tau = mujoco_arm.torque(sliders, q, v, a)
     recording = mujoco_arm.recording(('j1', 'j2'), t, q, v, tau)
-    with pytest.raises(EstimationError, match='do not tell the gains.*j2'):
+    with pytest.raises(EstimationError, match='do not show the gains.*j2'):
         identify_drive_gains([(recording, EMPTY)], replace(options(), friction=()),
                              urdf=sliders, known={'j1': 1.0})
