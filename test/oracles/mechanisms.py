@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 
 @dataclass(frozen=True)
@@ -177,3 +178,48 @@ def stewart():
     start.append(f'z {height}')
     return Sample(robot('stewart', *parts), tuple(closures), tuple(f'leg{k}' for k in range(6)),
                   tuple(start), tuple(lengths), (0.07,) * 6, tuple(massless))
+
+
+def random_mechanism(seed):
+    """
+    Return a random mechanism, closed at zero: planar or spatial, one to three loops.
+
+    Every loop is a new chain from the base or a body to another body; chains have a joint or two
+    more than their closure takes away, some of them slides.
+    """
+    rng = np.random.default_rng(seed)
+    planar, parts, placed = bool(rng.integers(2)), [], [('base', np.zeros(3), np.eye(3))]
+    taken = 2 if planar else 3
+    closures = []
+
+    def grow(count, origin):
+        name, place, R = placed[origin]
+        for _ in range(count):
+            k = len(placed)
+            slide = rng.random() < 0.25
+            offset = rng.uniform(-0.4, 0.4, 3) + (0.2 if name == 'base' else 0.0)
+            axis = rng.standard_normal(3)
+            if planar:
+                offset[2] = 0.02 * k
+                axis = np.append(axis[:2], 0.0) if slide else np.array([0.0, 0.0, 1.0])
+            turn = rng.uniform(-np.pi, np.pi, 3) * ([0, 0, 1] if planar else [1, 1, 1])
+            child = f'link{k}'
+            parts.append(joint(f'joint{k}', 'prismatic' if slide else 'continuous', name, child,
+                               offset, turn, axis / np.linalg.norm(axis), inertial(
+                                   rng.uniform(0.3, 3.0), rng.uniform(-0.15, 0.15, 3),
+                                   rng.uniform(0.05, 0.3, 3))))
+            place, R = place + R @ offset, R @ Rotation.from_euler('xyz', turn).as_matrix()
+            placed.append((child, place, R))
+            name = child
+        return len(placed) - 1
+
+    for loop in range(int(rng.integers(1, 4))):
+        before = len(placed)
+        other = grow(int(rng.integers(1, 3)), 0) if loop == 0 else int(rng.integers(1, before))
+        end = grow(taken + int(rng.integers(0, 2)), int(rng.integers(0, 2)) and other)
+        meeting = placed[end][1] + rng.uniform(-0.3, 0.3, 3)
+        for side, index in (('a', other), ('b', end)):
+            name, place, R = placed[index]
+            parts.append(point(f'cut{loop}{side}', name, R.T @ (meeting - place)))
+        closures.append(f'point cut{loop}a cut{loop}b')
+    return Sample(robot(f'random{seed}', *parts), tuple(closures), (), (), (), ())

@@ -100,6 +100,16 @@ class Loops:
         for x in np.linspace(self.start[self.independent], z, steps)[1:]:
             self.start = self.close(self.start, x)
 
+    def _moved(self, change):
+        """Return a configuration that far from the start, or as far as it can be closed."""
+        q = self.start
+        for part in np.linspace(0.0, 1.0, PIECES + 1)[1:]:  # so that the branch is kept
+            try:
+                q = self.close(q, self.start[self.independent] + part * change)
+            except ValueError:
+                break
+        return q
+
     def regressor(self, count, size, rng, massless=()):
         """
         Return the projected regressor (count k, p) at random closed postures and rates.
@@ -109,10 +119,7 @@ class Loops:
         keep = [k for k in range(10 * len(self.names)) if self.names[k // 10] not in massless]
         rows, free = [], len(self.independent)
         for _ in range(count):
-            q = self.start
-            change = rng.uniform(-1.0, 1.0, free) * size
-            for part in np.linspace(0.0, 1.0, PIECES + 1)[1:]:  # so that the branch is kept
-                q = self.close(q, self.start[self.independent] + part * change)
+            q = self._moved(rng.uniform(-1.0, 1.0, free) * size)
             v, a, R = self.rates(q, rng.uniform(-3, 3, free), rng.uniform(-10, 10, free))
             W = pin.computeJointTorqueRegressor(self.model, self.data, self.configuration(q), v, a)
             rows.append((R.T @ W)[:, keep])

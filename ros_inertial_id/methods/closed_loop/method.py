@@ -13,7 +13,7 @@ import numpy as np
 
 from .live import LiveMechanism
 from .motion import MotionOptions, reconstruct, topics
-from .noise import noise_errors
+from .noise import noise_errors, noisy_states
 from .state import all_parameters, close, MechanismState, Observation, projected_rows
 from .tuning import Trial
 from ..contract import Method
@@ -125,6 +125,15 @@ class ClosedLoop(Method):
                 part = errors[:, low:low + len(block.t)]
                 yield block, dict(zip(robot.coordinates, part)), times
                 low += len(block.t)
+
+    def noisy_rows(self, observation: Observation, robot: Mechanism,
+                   parameters: Sequence[Parameter]
+                   ) -> Iterator[tuple[RegressorBlock, RegressorBlock, float]]:
+        """Yield RegressorBlocks of the motion, of it with more noise, and how many they are."""
+        for state, noisy, times in noisy_states(observation, robot):
+            pair = (self.regress(s, robot, parameters) for s in (state, noisy))
+            for one, other in zip(*pair):
+                yield one, other, times
 
     def random_state(self, robot: Mechanism, samples: int,
                      rng: np.random.Generator) -> MechanismState:

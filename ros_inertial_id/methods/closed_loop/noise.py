@@ -18,6 +18,7 @@ from ...measurement import signals
 
 DRAWS = 64       # the variance of an error is known to a fifth
 LOOKED = 16384   # samples looked at; more only repeat it
+REDRAWN = 4096   # samples whose noise is drawn once more, for its share of the excitation
 STEPS = 1e-6, 1e-4, 1e-2  # of z [rad, m], zdot, zddot for differences
 
 
@@ -44,6 +45,31 @@ def noise_errors(observation: Observation, robot: Mechanism, parameters: Sequenc
         yield state, np.einsum('ojnk,onjr->knr', slopes, noise), times
 
 
+def noisy_states(observation: Observation, robot: Mechanism
+                 ) -> Iterator[tuple[MechanismState, MechanismState, float]]:
+    """
+    Yield (state, the same with noise of the motion once more, times it counts).
+
+    observation : of ``robot``, a Mechanism.  Nothing is yielded where velocities are measured.
+    """
+    joints, index = observation.joints, list(robot.independent)
+    if joints.measured_velocity or len(joints.kernel) < 3:
+        return
+    standard_deviation, rng, done = _deviation(joints), np.random.default_rng(0), 0
+    times = max(1.0, observation.samples(training=True) / REDRAWN)
+    for state in observation.states(training=True):
+        if done >= REDRAWN:
+            return
+        state = state.rows(slice(0, REDRAWN - done))
+        done += len(state.t)
+        z, rate, second = _drawn(joints, len(state.t), standard_deviation, rng, 1)[..., 0]
+        goal = state.q[:, index] + z
+        q, _ = newton(robot, state.q, state.R, goal, goal)
+        R, _ = robot.transformation(q)
+        v, a = robot.motion(q, R, state.v[:, index] + rate, state.a[:, index] + second)
+        yield state, replace(state, q=q, v=v, a=a, R=R), times
+
+
 def _deviation(joints):
     """Return the standard deviations (k,) of white noise in z: what is beyond the cutoff."""
     kernel, period = joints.kernel, joints.clock.period
@@ -60,14 +86,14 @@ def _deviation(joints):
     return np.array(out)
 
 
-def _drawn(joints, count, standard_deviation, rng):
-    """Return noise (3, N, k, DRAWS) of z, zdot, zddot at ``count`` training samples."""
+def _drawn(joints, count, standard_deviation, rng, draws=DRAWS):
+    """Return noise (3, N, k, draws) of z, zdot, zddot at ``count`` training samples."""
     period, step = joints.clock.period, joints.decimate
-    size = (count * step + len(joints.kernel) - 1, len(standard_deviation) * DRAWS)
+    size = (count * step + len(joints.kernel) - 1, len(standard_deviation) * draws)
     z = signals.smooth_inside(rng.standard_normal(size), joints.kernel)
     rate = signals.differentiate(z, period)
     x = np.stack([z, rate, signals.differentiate(rate, period)])[:, ::step]
-    return x.reshape(3, count, len(standard_deviation), DRAWS) * standard_deviation[:, None]
+    return x.reshape(3, count, len(standard_deviation), draws) * standard_deviation[:, None]
 
 
 def _slopes(robot, state, parameters, values):

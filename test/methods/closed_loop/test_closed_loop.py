@@ -246,3 +246,19 @@ def test_friction_of_all_joints_is_that_of_each():
         f'{s}{k}' for s in ('fv', 'fc') for k in (1, 2, 3)}
     with pytest.raises(ConfigError, match='viscous of crank twice'):
         names('all viscous', 'crank viscous')
+
+
+def test_noise_is_no_excitation():
+    """A crank at constant speed: its own inertia is in no torque, the rod's and slider's are."""
+    def steady(t):
+        return 9.0 * t, np.full_like(t, 9.0), np.zeros_like(t)
+
+    model = slider_crank([recording(steady, duration=4.0, seed=0)])
+    determined = {entry['name'] for entry in model.base if entry['determined']}
+    assert determined == set(oracle.BASE) - {'IzzR1'}
+    assert model.statistics['rank_in_data'] == 5
+    found, error = values(model), values(model, 'standard_error')
+    for name in determined:
+        assert abs(found[name] - oracle.BASE[name]) < 4.0 * error[name]
+    moved = slider_crank([recording(seed=0)], cutoff=10.0)
+    assert all(entry['determined'] for entry in moved.base)

@@ -1,0 +1,110 @@
+"""Delta robot, palletiser and Stewart platform against pinocchio with the loop Jacobian."""
+
+import mechanisms
+import numpy as np
+import pinocchio_loops
+import pytest
+
+from ros_inertial_id.errors import RobotModelError
+from ros_inertial_id.identification.identify import identify
+from ros_inertial_id.identification.mounting import structural_base
+from ros_inertial_id.identification.settings import options_class
+from ros_inertial_id.methods import METHODS
+
+closed_loop = METHODS['closed_loop']
+SAMPLES = {name: getattr(mechanisms, name)() for name in ('palletiser', 'delta', 'stewart')}
+GRAVITY = np.array([0.0, 0.0, -9.81])
+
+
+def loops_of(sample):
+    return pinocchio_loops.Loops(sample.urdf, sample.closures, sample.independent, sample.start,
+                                 sample.springs)
+
+
+def options_of(sample, **changes):
+    springs = tuple(f'joint {name} {rest}' for name, (_, rest) in sample.springs.items())
+    return options_class('closed_loop')(closures=sample.closures, start=sample.start,
+                                        independent=sample.independent, springs=springs,
+                                        **changes)
+
+
+@pytest.mark.parametrize('name, expected', [('palletiser', 21), ('delta', 39), ('stewart', 98)])
+def test_structural_rank_is_that_of_an_independent_regressor(name, expected):
+    sample = SAMPLES[name]
+    rank, gap = loops_of(sample).rank(sample.size, count=10 * len(loops_of(sample).names))
+    assert rank == expected and gap > 1e6
+    mechanism = closed_loop.build(sample.urdf, options_of(sample), GRAVITY)
+    bodies = [p for p in closed_loop.parameters(mechanism, None) if not p.law]
+    base = structural_base(closed_loop, [mechanism], bodies)
+    assert len(base) == expected and base.gap > 1e6
+
+
+@pytest.mark.parametrize('seed', [0, 1, 2, 4, 6, 10])
+def test_structural_rank_of_random_mechanisms(seed):
+    """Planar and spatial, one to three loops; more of them: benchmark/random_mechanisms.py."""
+    sample = mechanisms.random_mechanism(seed)
+    mechanism = closed_loop.build(sample.urdf, options_of(sample), GRAVITY)
+    bodies = [p for p in closed_loop.parameters(mechanism, None) if not p.law]
+    base = structural_base(closed_loop, [mechanism], bodies)
+    start = tuple(f'{n} {x!r}' for n, x in zip(mechanism.joint_names,
+                                               map(float, mechanism.start)))
+    loops = pinocchio_loops.Loops(sample.urdf, sample.closures, mechanism.coordinates, start)
+    rank, gap = loops.rank(np.full(len(mechanism), 0.15))
+    assert len(base) == rank and min(gap, base.gap) > 1e4
+
+
+@pytest.mark.parametrize('name', ['palletiser', 'delta'])
+def test_recovers_base_parameters_within_their_errors(name):
+    """The Stewart platform takes 20 s of CPU and is in benchmark/random_mechanisms.py."""
+    sample, loops = SAMPLES[name], loops_of(SAMPLES[name])
+    t, *path = pinocchio_loops.motion(sample.centre, sample.size, 20.0, 250.0, 1)
+    loops.approach(path[0][0])
+    _, tau = loops.move(*path)
+    recording = pinocchio_loops.recording(loops, sample.urdf, t, path[0], tau,
+                                          (2e-5, 0.01 * tau.std()), 0)
+    model = identify([recording], options_of(sample, estimator='weighted'),
+                     method='closed_loop').model
+    assert model.statistics['rank'] == model.statistics['rank_in_data']
+    stiffness = [k for k, _ in sample.springs.values()]
+    z = []
+    for entry in model.base:
+        spring = entry['name'][1:] if entry['name'].startswith('k') else ''
+        true = stiffness[int(spring) - 1] if spring else entry['nominal']
+        z.append((entry['value'] - true) / entry['standard_error'])
+    # One seed of correlated errors: the issue's bars are over ten.
+    assert np.sqrt(np.mean(np.square(z))) < 1.4 and np.abs(z).max() < 3.5
+
+
+def test_loops_that_follow_one_another_are_judged_alone():
+    sample = SAMPLES['palletiser']
+    mechanism = closed_loop.build(sample.urdf, options_of(sample), GRAVITY)
+    names = [{mechanism.joint_names[mechanism.dependent[k]] for k in loop.columns}
+             for loop in mechanism.loops]
+    assert names == [{'rod', 'elbow'}, {'plate', 'stay'}, {'wrist', 'level'}]
+
+
+def test_limits_of_virtual_slides_and_the_size_of_the_machine_do_not_matter():
+    sample = SAMPLES['delta']
+    wide = sample.urdf.replace('lower="-3" upper="3"', 'lower="-300" upper="300"')
+    q = [closed_loop.build(urdf, options_of(sample), GRAVITY) for urdf in (sample.urdf, wide)]
+    assert q[0].size == q[1].size < 1.0  # metres; the drawings have arms of 0.2 and rods of 0.5
+    np.testing.assert_array_equal(*(m.transformation(m.start[None])[1] for m in q))
+
+
+def test_links_without_inertia_are_named_only_where_one_is_needed():
+    sample = SAMPLES['stewart']
+    mechanism = closed_loop.build(sample.urdf, options_of(sample), GRAVITY)
+    virtual = {'virtual_x', 'virtual_y', 'virtual_z', 'virtual_yaw', 'virtual_pitch',
+               *(f'cross{k}' for k in range(6))}
+    assert set(closed_loop.virtual_links(mechanism)) == virtual
+    bare = SAMPLES['palletiser']
+    start = bare.urdf.index('<inertial>', bare.urdf.index('<link name="fore_link">'))
+    end = bare.urdf.index('</inertial>', start) + len('</inertial>')
+    urdf = bare.urdf[:start] + bare.urdf[end:]
+    loops = loops_of(bare)
+    t, *path = pinocchio_loops.motion(bare.centre, bare.size, 4.0, 100.0, 1)
+    loops.approach(path[0][0])
+    tau = loops.move(*path)[1]
+    recording = pinocchio_loops.recording(loops, urdf, t, path[0], tau, (0.0, 0.0), 0)
+    with pytest.raises(RobotModelError, match='links without inertia; found fore_link;'):
+        identify([recording], options_of(bare), method='closed_loop')
