@@ -9,7 +9,7 @@ from .words import verdict
 from ..dynamics.friction import LAWS
 from ..identification.model import IdentifiedModel
 
-WIDTH = 98
+WIDTH, WIDEST = 98, 118  # of sentences, of the table
 LISTED = 4  # names in a sentence
 
 
@@ -21,7 +21,7 @@ def summary(model: IdentifiedModel) -> str:
     return '\n'.join(lines)
 
 
-def _head(model):
+def _head(model: IdentifiedModel) -> list[str]:
     s, first = model.statistics, model.preprocessing[0]
     gravity = '; '.join(' '.join(f'{x:.3g}' for x in g) for g in model.mounting['gravity_base'])
     bags = len(model.preprocessing)
@@ -34,7 +34,7 @@ def _head(model):
             f"{ratio(s['condition_number'])}"]
 
 
-def _table(model):
+def _table(model: IdentifiedModel) -> list[str]:
     """Return rows of a table per joint: residual RMS, friction; then over all and relative."""
     columns = {(part, kind): fit[kind] for part, fit in fits(model).items()
                for kind in ('filtered', 'raw')}
@@ -50,11 +50,14 @@ def _table(model):
     rows.append(['relative [%]', *(significant(fit['relative_percent'])
                                    for fit in columns.values())])
     wide = [max(len(row[k]) for row in rows if k < len(row)) for k in range(len(rows[0]))]
-    return ['  '.join([row[0].ljust(wide[0]), *map(str.rjust, row[1:], wide[1:])])
+    # Friction laws that do not fit beside the others are in the report.
+    shown = [k for k in range(len(wide)) if sum(wide[:k + 1]) + 2 * k <= WIDEST]
+    return ['  '.join([row[0].ljust(wide[0]), *map(str.rjust, row[1:len(shown)], wide[1:])])
             for row in rows]
 
 
-def _friction(model, joints):
+def _friction(model: IdentifiedModel, joints: list[str]
+              ) -> tuple[dict[str, str], dict[tuple[str, str], str]]:
     """Return {law: unit} and {(joint, law): coefficient with its standard error}."""
     laws, coefficients = {}, {}
     for item in evaluate(model):

@@ -24,7 +24,8 @@ SIGNALS = (  # key of an observation's summary, words, unit, digits
     ('cutoff_chosen', 'cutoff chosen from the data', '', 0),
     ('decimate', 'used one of so many samples', '', 0),
     ('held', 'joints held', '', 0), ('not_still', 'links that were not still', '', 3),
-    ('imus', 'IMUs', '', 3), ('sources', 'poses', '', 3), ('impacts', 'impacts from, to', 's', 4),
+    ('imus', 'IMUs', '', 3), ('sources', 'poses, RMS of markers [m]', '', 3),
+    ('impacts', 'impacts from, to', 's', 4),
     ('time_offset', 'time offset', 's', 3), ('bias', 'sensor bias', 'N and N m', 3),
     ('camera', 'camera, position [m] and rotation vector', 'rad', 4))
 

@@ -49,7 +49,8 @@ def chapters(model: IdentifiedModel, listed: int = 10) -> dict[str, list[str]]:
             'What was odd in the recordings': [*_structure(model), *oddities(model)],
             'What is known': [*_known(known, few), *_nominal(known, few)],
             'What is not known': [*_unknown(known, few), *_impossible(model, known, few),
-                                  *_negative(known, few), *_rank(model)],
+                                  *_negative(model, known, few),
+                                  *_rank(model)],
             'What would help': [*_motion(model, known), *_mounting(model, few)]}
 
 
@@ -104,7 +105,7 @@ def _worst(model: IdentifiedModel) -> Iterator[str]:
     """Name the joint that a total over all joints hides."""
     worst, shares = worst_joint(model), relative_residuals(model)
     if worst and len(shares) > 1 and worst[1] > EXACT_PERCENT:
-        yield f'Worst: {worst[0]}, relative residual {_percent(worst[1])} of its own torque.'
+        yield f'Worst: {worst[0]}, relative residual {_percent(worst[1])} of its own measurements.'
 
 
 def _percent(value):
@@ -220,12 +221,14 @@ def _impossible(model: IdentifiedModel, known: list[Knowledge], few: Few) -> Ite
                f'that is not in the model: {advice}.')
 
 
-def _negative(known: list[Knowledge], few: Few) -> Iterator[str]:
+def _negative(model: IdentifiedModel, known: list[Knowledge], few: Few) -> Iterator[str]:
     """Name what came out below zero within its error: zero and small values are as likely."""
     wrong = [k.name for k in known if k.negative and not k.impossible]
     if wrong:
+        advice = ('the consistent values, with which the model predicts, are not'
+                  if 'consistent' in model.statistics else '--consistent gives possible values')
         yield (f'Below zero within {SURE:.0f} standard errors, though it cannot be: {few(wrong)}. '
-               'The data allow zero; --consistent gives possible values.')
+               f'The data allow zero; {advice}.')
 
 
 def _rank(model: IdentifiedModel) -> Iterator[str]:

@@ -21,7 +21,8 @@ from ros_inertial_id.report.curves import curves, friction_curves
 from ros_inertial_id.report.digits import significant, with_error
 from ros_inertial_id.report.knowledge import evaluate, NOT
 
-OPTIONS = options_class('serial_arm')(cutoff=8.0)
+OPTIONS = options_class('serial_arm')(cutoff=8.0, unconstrained=True,
+                                      friction=('viscous', 'coulomb', 'offset', 'armature'))
 VISCOUS, COULOMB, OFFSET = 0.8, 0.5, -0.2
 FAST, SLOW = 1.5, 0.6  # [rad/s]
 

@@ -1,0 +1,88 @@
+"""
+CPU time of the command line, from a bag to a model and its report, in one run.
+
+    python benchmark/command.py [--samples 60000]
+
+The measure is the bare loop of ``pinocchio.computeJointTorqueRegressor`` over the same samples.
+All figures are user and system time of whole processes with one BLAS thread, imports included.
+"""
+
+import argparse
+from dataclasses import replace
+import os
+from pathlib import Path
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+
+from identification import ROOT, URDF, write_motion
+import numpy as np
+import pinocchio as pin
+
+from ros_inertial_id.dynamics.robot_model import load_robot_model
+from ros_inertial_id.measurement.bags.bag import write_recording
+from ros_inertial_id.measurement.joints.channels import JOINT_STATE
+from ros_inertial_id.measurement.recording import Channel, Recording
+
+TIMES = 3  # of every process, the smallest counts
+COMMAND = (sys.executable, '-m', 'ros_inertial_id')
+
+
+def write_bag(folder, count):
+    """Write a bag of a seven-joint arm with ``count`` samples; return q, v, a."""
+    write_motion(folder, count)
+    q, v, a, tau = (np.load(folder / f'{name}.npy') for name in ('q', 'v', 'a', 'tau'))
+    stamps = np.arange(count) * 1_000_000
+    joint_states = Channel('/joint_states', JOINT_STATE, stamps, stamps,
+                           {'position': q, 'velocity': v, 'effort': tau},
+                           load_robot_model(URDF).joint_names)
+    write_recording(folder / 'bag', replace(Recording({'/joint_states': joint_states}),
+                                            robot_description=URDF))
+    return q, v, a
+
+
+def loop(q, v, a):
+    """Return the CPU time [s] of the bare regressor loop."""
+    model = load_robot_model(URDF).pin_model
+    data, start = model.createData(), time.process_time()
+    for x in zip(q, v, a):
+        pin.computeJointTorqueRegressor(model, data, *x)
+    return time.process_time() - start
+
+
+def spent(*words):
+    """Return the smallest CPU time [s] of a command line."""
+    environment = {**os.environ, 'OPENBLAS_NUM_THREADS': '1', 'PYTHONPATH': str(ROOT)}
+    best = float('inf')
+    for _ in range(TIMES):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([*COMMAND, *map(str, words)], check=True, env=environment,
+                       stdout=subprocess.DEVNULL)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        best = min(best, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return best
+
+
+def main():
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.split('\n')[1])
+    parser.add_argument('--samples', type=int, default=60000)
+    samples = parser.parse_args().samples
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        unit = loop(*write_bag(folder, samples))
+        identify = ('identify', folder / 'bag', '--out', folder / 'out')
+        print(f'{samples} samples of 7 joints; bare regressor loop {unit:.2f} s CPU')
+        print(f'{"":40}{"CPU s":>8}{"ratio":>8}')
+        for words, text in ((('--help',), 'help'),
+                            ((*identify, '--no-report'), 'bag to model'),
+                            (identify, 'bag to model and report')):
+            used = spent(*words)
+            print(f'{text:40}{used:8.2f}{used / unit:8.2f}')
+        print(f'report {(folder / "out" / "report.html").stat().st_size / 1e6:.2f} MB')
+
+
+if __name__ == '__main__':
+    main()

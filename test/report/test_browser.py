@@ -1,0 +1,117 @@
+"""The report in a real browser: its script draws, sorts and filters, and fits a phone."""
+
+import html
+import json
+import re
+import shutil
+import subprocess
+
+import pytest
+from test_report import OPTIONS, record
+
+from ros_inertial_id.identification.identify import identify
+from ros_inertial_id.report import write_report
+
+BROWSER = shutil.which('chromium') or shutil.which('chromium-browser') or shutil.which(
+    'google-chrome')
+pytestmark = pytest.mark.skipif(BROWSER is None, reason='no browser is installed')
+FLAGS = ('--headless', '--no-sandbox', '--disable-gpu', '--disable-background-networking',
+         '--no-first-run', '--disable-component-update', '--disable-sync',
+         '--enable-logging=stderr', '--virtual-time-budget=3000', '--dump-dom')
+
+
+@pytest.fixture(scope='module')
+def text(tmp_path_factory):
+    """Return the HTML text of a report with validation."""
+    result = identify([record()], OPTIONS, validate=[record(seed=1)])
+    return write_report(result, tmp_path_factory.mktemp('browser') / 'r.html').read_text('utf-8')
+
+
+def seen(text, folder, width, script):
+    """Return what a script finds on the page, as it is shown in a window so wide."""
+    # Phones are narrower than the smallest window: a frame is as wide as it is told to be.
+    page = text.replace('</body>', f'<script>parent.postMessage(JSON.stringify((() => {{{script}}}'
+                        ')()), "*")</script></body>')
+    (folder / 'inner.html').write_text(page, encoding='utf-8')
+    (folder / 'outer.html').write_text(
+        f'<iframe src="inner.html" style="width:{width}px;height:900px;border:0"></iframe>'
+        '<script>addEventListener("message", e => { const o = document.createElement("output");'
+        'o.textContent = e.data; document.body.append(o); })</script>', encoding='utf-8')
+    done = subprocess.run([BROWSER, *FLAGS, f'--user-data-dir={folder / "profile"}',
+                           f'--window-size={max(600, width + 40)},1000',
+                           str(folder / 'outer.html')],
+                          capture_output=True, text=True, timeout=120)
+    assert 'Uncaught' not in done.stderr, done.stderr
+    found = re.search(r'<output>(.*?)</output>', done.stdout, re.S)
+    assert found, done.stderr[-2000:]
+    return json.loads(html.unescape(found[1]))
+
+
+@pytest.mark.parametrize('width', [390, 1400])
+def test_every_chart_is_drawn_and_nothing_sticks_out(text, tmp_path, width):
+    found = seen(text, tmp_path, width, '''
+      const charts = [...document.querySelectorAll('[data-chart]')];
+      dispatchEvent(new Event('resize'));
+      document.querySelector('#reset').click();
+      document.querySelector('button[data-series=raw]').click();
+      document.querySelector('button[data-series=raw]').click();
+      return {charts: charts.length, over: document.documentElement.scrollWidth - innerWidth,
+        lines: charts.map(c => [...c.querySelectorAll('path')].filter(
+          p => p.getAttribute('d').length > 100).length),
+        names: [...document.querySelectorAll('svg[role=img]')].every(
+          s => s.getAttribute('aria-label'))};''')
+    assert found['charts'] == 2 * 2 + 2 and found['over'] <= 0 and found['names']
+    # Three lines and a residual per torque chart; dots, a band and a line of friction.
+    assert found['lines'] == [4, 4, 4, 4, 3, 3]
+
+
+def test_tables_sort_and_filter_and_joints_are_switched_off(text, tmp_path):
+    found = seen(text, tmp_path, 1000, '''
+      const table = document.querySelector('table.sortable');
+      const heads = [...table.tHead.rows[0].cells], column = heads.findIndex(
+        h => h.textContent.startsWith('value'));
+      const values = () => [...table.tBodies[0].rows].map(r => r.cells[column].dataset.sort);
+      heads[column].querySelector('button').click();
+      const up = values();
+      heads[column].querySelector('button').click();
+      const down = values(), sort = heads[column].getAttribute('aria-sort');
+      const filter = document.getElementById('filter');
+      filter.value = 'fv'; filter.dispatchEvent(new Event('input'));
+      const left = [...table.tBodies[0].rows].filter(r => !r.hidden).map(
+        r => r.cells[0].textContent);
+      document.querySelector('button[data-joint=joint1]').click();
+      const shown = [...document.querySelectorAll('figure[data-joint]')].filter(
+        f => !f.hidden).map(f => f.dataset.joint);
+      return {up, down, sort, left, shown};''')
+    up = [float(x) for x in found['up'] if x != '']
+    assert len(up) > 5 and up == sorted(up)
+    assert [float(x) for x in found['down'] if x != ''] == up[::-1]
+    assert found['sort'] == 'descending'
+    assert {'fv1', 'fv2'} <= set(found['left']) and len(found['left']) < len(up)
+    assert found['shown'] == ['joint2']
+
+
+def test_all_joints_zoom_together_and_say_their_values(text, tmp_path):
+    found = seen(text, tmp_path, 1000, '''
+      const of = p => Object.keys(D_charts()).filter(k => D_charts()[k].link === p);
+      function D_charts() {
+        return JSON.parse(document.getElementById('data').textContent).charts; }
+      const boxes = of('validation').map(
+        n => document.querySelector(`[data-chart="${n}"]`));
+      document.querySelector('button[data-series=raw]').click();
+      const svg = boxes[0].querySelector('svg'), place = svg.getBoundingClientRect();
+      const ends = box => { const t = [...box.querySelectorAll('svg text[text-anchor=middle]')]
+        .map(t => Number(t.textContent)); return [Math.min(...t), Math.max(...t)]; };
+      const at = (type, share) => svg.dispatchEvent(new PointerEvent(type, {bubbles: true,
+        button: 0, pointerType: 'touch', clientX: place.left + 52 + share * (place.width - 60),
+        clientY: place.top + 40}));
+      const before = boxes.map(ends);
+      at('pointermove', 0.5);
+      const words = boxes.map(b => b.querySelector('.readout').textContent);
+      at('pointerdown', 0.2); at('pointermove', 0.4); at('pointerup', 0.4);
+      return {before, after: boxes.map(ends), words};''')
+    # Ten seconds are recorded; from 0.2 to 0.4 of them are left, less what filtering takes.
+    assert found['before'][0] == found['before'][1] and found['before'][0][1] >= 5.0
+    assert found['after'][0] == found['after'][1]
+    assert 1.5 < found['after'][0][0] and found['after'][0][1] < 4.5
+    assert all('predicted' in words and 'residual' in words for words in found['words'])
