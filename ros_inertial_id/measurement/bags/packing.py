@@ -23,7 +23,7 @@ def unpack(data: bytes, method: str, size: int = LARGEST) -> bytes:
 
     data : compressed bytes, one frame
     method : '' for none, zstd or lz4
-    size : bytes the result may have at most
+    size : bytes the result should have; at most one more is made
     """
     if size > LARGEST:
         raise ValueError(f'{size} bytes')
@@ -32,7 +32,7 @@ def unpack(data: bytes, method: str, size: int = LARGEST) -> bytes:
     if method not in ('zstd', 'lz4'):
         raise ValueError(f'compression {method}')
     unpacker = zstd.ZstdDecompressor() if method == 'zstd' else LZ4FrameDecompressor()
-    plain = unpacker.decompress(data, size)
+    plain = unpacker.decompress(data, size + 1)  # with room to reach the end of the frame
     if not unpacker.eof:
         raise ValueError(f'the {method} frame does not end')
     return plain

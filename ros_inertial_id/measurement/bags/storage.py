@@ -44,6 +44,10 @@ def storage_files(path: Path) -> tuple[list[Path], list[str]]:
     damage, files = [], _listed(path / 'metadata.yaml')
     if files is None:
         damage, files = ['no usable metadata.yaml: the recording was not finished'], present
+    elif present and not set(files) & set(present):  # renamed by hand
+        damage = ['metadata.yaml names other files: '
+                  + (', '.join(file.name for file in files) or 'none')]
+        files = present
     if not files or not set(files) <= set(present):
         raise RecordingError(f'{path} is no complete rosbag2',
                              expected=[file.name for file in files] or '.mcap or .db3 files',

@@ -20,6 +20,7 @@ from ros_inertial_id.errors import RecordingError
 from ros_inertial_id.measurement.bags import mcap_file
 from ros_inertial_id.measurement.bags.bag import BagWriter, read_bag, write_recording
 from ros_inertial_id.measurement.bags.messages import encode, JOINT_STATE
+from ros_inertial_id.measurement.bags.packing import DAMAGED, unpack
 from ros_inertial_id.measurement.recording import Channel, Recording
 
 PAGE = 4096
@@ -312,6 +313,14 @@ def test_paths_that_cannot_be_read_are_said(tmp_path, monkeypatch):
         read_bag(file)
 
 
+def test_a_renamed_storage_file_is_read_and_said(tmp_path):
+    _, file = written(tmp_path, n=10)
+    file.rename(file.with_name('monday.mcap'))
+    recording = read_bag(file.parent)
+    assert len(recording.channels['/joint_states']) == 10
+    assert recording.provenance['damage'] == ('metadata.yaml names other files: bag.mcap',)
+
+
 @pytest.mark.parametrize('name', ['pipe.mcap', 'metadata.yaml', 'bag_0.db3', 'bag_1.mcap'])
 def test_a_pipe_in_the_folder_does_not_hang(tmp_path, name):
     """Opening a pipe that nobody writes to never returns."""
@@ -347,6 +356,31 @@ def test_a_cut_compressed_file_gives_what_can_be_decompressed(tmp_path, storage)
     got, said = damage_of(packed)
     assert_same(got, channel.rows(slice(0, len(got))))
     assert len(got) > 1000 and 'decompressed' in said
+
+
+def test_frames_with_checksums_of_their_own_are_unpacked():
+    """As other compressors write them: the end of the frame follows the last byte."""
+    from backports import zstd
+    import lz4.frame
+    for size in (0, 1, 100_000):
+        plain = np.random.default_rng(1).bytes(size)
+        checked = zstd.compress(plain, options={zstd.CompressionParameter.checksum_flag: 1})
+        for method, packed in (
+                ('zstd', checked),
+                ('lz4', lz4.frame.compress(plain, content_checksum=True)),
+                ('zstd', zstd.compress(plain)), ('lz4', lz4.frame.compress(plain))):
+            assert unpack(packed, method, size) == plain
+            with pytest.raises(DAMAGED):
+                unpack(packed[:-1], method, size)
+            if size > 1:
+                assert len(unpack_or_nothing(packed, method, size - 10)) <= size - 9
+
+
+def unpack_or_nothing(packed, method, size):
+    try:
+        return unpack(packed, method, size)
+    except DAMAGED:
+        return b''
 
 
 def test_a_damaged_compressed_message_is_left_out(tmp_path, caplog):
