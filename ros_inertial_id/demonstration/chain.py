@@ -1,6 +1,4 @@
-"""
-Chain: the processes of a demonstration and a node that asks them, until all of them have ended.
-"""
+"""Chain: the processes of a demonstration and a node that asks them, until all have ended."""
 
 from collections.abc import Callable, Mapping
 import ctypes

@@ -136,8 +136,7 @@ def _design(robot, folder, seed):
 
 
 def _counted(recording, rate):
-    """Return how many joint states were published between the first and last recorded, and how
-    many of them are in the bag."""
+    """Return how many joint states were published from first to last, and are in the bag."""
     stamps = recording.channels['/joint_states'].stamp_ns
     return round((stamps[-1] - stamps[0]) * 1e-9 * rate) + 1, len(np.unique(stamps))
 

@@ -44,7 +44,7 @@ class NodeOptions:
     """Where the data are and where the results go."""
 
     method: str = option('serial_arm', 'method of identification', choices=tuple(METHODS))
-    config: str = option('', 'YAML with a block of the method\'s name; its values are defaults')
+    config: str = option('', 'YAML with a block named as the method; its values are defaults')
     recording: str = option('', 'bag to learn from; empty: the one the recorder finished last')
     validation: str = option('', 'bag to validate with; empty: none')
     urdf_file: str = option('', 'robot description; empty: the one in the bag')

@@ -43,7 +43,7 @@ class SimulatedRig(Node):
         name = self._declare('rig', 'slider_crank', f'one of {", ".join(RIGS)}')
         if name not in RIGS:
             raise ConfigError('parameter rig', found=repr(name), exists=tuple(RIGS))
-        path = self._declare('urdf_file', '', 'path of the description; empty: the rig\'s own')
+        path = self._declare('urdf_file', '', 'path of the description; empty: its own')
         truth_file = self._declare('truth_file', '', 'YAML file to write the true parameters '
                                    'to; empty: none')
         self._running = self._declare('running', True, 'false: time stands still; may be set at '
