@@ -16,20 +16,20 @@ from typing import Any, TYPE_CHECKING
 __version__ = '0.2.0'
 
 if TYPE_CHECKING:
-    from .api.identify import identify, read_log, Result
+    from .api.identify import check, identify, read_log, Result
     from .api.model import load_model, Model
     from .errors import (ConfigError, EstimationError, InertialIdError, MotionError,
                          RecordingError, RobotModelError)
     from .measurement.bags.bag import read_bag
     from .measurement.recording import Recording
 
-__all__ = ['identify', 'load_model', 'Model', 'read_bag', 'read_log', 'Recording', 'Result',
-           'ConfigError', 'EstimationError', 'InertialIdError', 'MotionError', 'RecordingError',
-           'RobotModelError']
-
-_ROOMS = {'identify': 'api.identify', 'read_log': 'api.identify', 'Result': 'api.identify',
-          'load_model': 'api.model', 'Model': 'api.model',
-          'read_bag': 'measurement.bags.bag', 'Recording': 'measurement.recording'}
+_ROOMS = {'check': 'api.identify', 'identify': 'api.identify', 'load_model': 'api.model',
+          'Model': 'api.model', 'read_bag': 'measurement.bags.bag', 'read_log': 'api.identify',
+          'Recording': 'measurement.recording', 'Result': 'api.identify'}
+_ERRORS = ('ConfigError', 'EstimationError', 'InertialIdError', 'MotionError', 'RecordingError',
+           'RobotModelError')
+__all__ = ['check', 'identify', 'load_model', 'Model', 'read_bag', 'read_log', 'Recording',
+           'Result', *_ERRORS]
 
 
 def __getattr__(name: str) -> Any:

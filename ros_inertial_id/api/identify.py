@@ -14,6 +14,9 @@ from ..identification.files import read_description
 from ..identification.settings import load_options
 from ..measurement.bags.log import read_log as read_log_text
 from ..measurement.recording import Recording
+from ..procedures.checkup import check as checkup
+from ..procedures.checkup.checked import checked_statistics, cleaned
+from ..procedures.checkup.finding import Checkup
 from ..report import summary, write_report
 
 Recordings = Recording | Sequence[Recording]
@@ -25,9 +28,11 @@ class Result:
     A Model with what the report needs of the data.
 
     identification : model and thinned out rows of training and validation
+    checkup : what the checks say of the training data
     """
 
     identification: spine.Identification
+    checkup: Checkup
 
     @property
     def model(self) -> Model:
@@ -38,9 +43,9 @@ class Result:
         """Return what is known and how well it predicts, as text."""
         return summary(self.identification.model)
 
-    def report(self, path: str | Path) -> None:
-        """Write the report (HTML, complete in itself) to ``path``."""
-        write_report(self.identification, path)
+    def report(self, path: str | Path) -> str:
+        """Write the report (HTML, complete in itself) to ``path``; return the path."""
+        return str(write_report(self.identification, path))
 
 
 def identify(recordings: Recordings, *, validate: Recordings = (), urdf: str | Path = '',
@@ -49,19 +54,39 @@ def identify(recordings: Recordings, *, validate: Recordings = (), urdf: str | P
     """
     Return the Result of identifying a robot from recordings.
 
+    The recordings are checked first: samples that the checks mask take no part, and the model
+    carries the verdict.
+
     recordings, validate : Recordings to identify from and to validate on, one or several
     urdf : description, a path or the text; '' for the recordings' own
     config : YAML file with a block of the method's name, '' for defaults
     progress : called with (stage, samples done, samples in all) on long work
-    options : single options of the configuration by name (``mounting='rpy 0 1.57 0'``), and
-        ``method`` (serial_arm)
+    options : single options of the configuration by name (``mounting='rpy 0 1.57 0'``),
+        ``method`` (serial_arm), and ``keep_all`` to use every sample
     ConfigError for options, RobotModelError for descriptions, RecordingError for data that
     cannot be used, EstimationError where they do not allow the estimate.
     """
+    keep_all = options.pop('keep_all', False)
     method, settings = load_options(str(config), options.pop('method', ''), options)
-    return Result(spine.identify(_several(recordings), settings, method=method,
-                                 urdf=description_text(urdf), validate=_several(validate),
-                                 progress=progress))
+    training, text = several(recordings), description_text(urdf)
+    found = checkup.check(training, settings, method=method, urdf=text, progress=progress)
+    result = spine.identify(training if keep_all else cleaned(training, found), settings,
+                            method=method, urdf=text, validate=several(validate),
+                            progress=progress)
+    result.model.statistics.update(checked_statistics(result.model.statistics, found))
+    return Result(result, found)
+
+
+def check(recordings: Recordings, *, urdf: str | Path = '', config: str | Path = '',
+          progress: Progress | None = None, **options: Any) -> Checkup:
+    """
+    Return the Checkup of recordings: what is wrong with them, with evidence, and a verdict.
+
+    recordings, urdf, config, progress, options : see ``identify``
+    """
+    method, settings = load_options(str(config), options.pop('method', ''), options)
+    return checkup.check(several(recordings), settings, method=method,
+                         urdf=description_text(urdf), progress=progress)
 
 
 def read_log(log: str | Path, *, urdf: str | Path, joints: Sequence[str] | None = None,
@@ -83,5 +108,6 @@ def description_text(urdf: str | Path) -> str:
     return text if not text or '\n' in text or '<' in text else read_description(urdf)
 
 
-def _several(recordings: Recordings) -> list[Recording]:
+def several(recordings: Recordings) -> list[Recording]:
+    """Return ``recordings`` as a list, one or several."""
     return [recordings] if isinstance(recordings, Recording) else list(recordings)

@@ -17,6 +17,7 @@ from ..dynamics.inertial_parameters import bodies
 from ..dynamics.pinocchio_model import pinocchio_model
 from ..dynamics.robot_model import gravity_from_mounting
 from ..estimation.corrected_urdf import damping_and_friction
+from ..estimation.payload import Payload
 from ..identification.files import read_text, write_text
 from ..identification.identified_description import (description_of, largest_speeds, mjcf_of,
                                                      robot_of_model, tree_of)
@@ -28,6 +29,7 @@ from ..identification.robot import check_robot
 from ..identification.settings import prediction_options
 from ..measurement.recording import Recording
 from ..methods import METHODS
+from ..procedures.payload import identify_payload
 
 _logger = logging.getLogger(__name__)
 
@@ -97,6 +99,17 @@ class Model:
         """Return the {filtered, raw} residuals of the model on other ``recordings``."""
         several = [recordings] if isinstance(recordings, Recording) else list(recordings)
         return validation(self.identified, several)[0]
+
+    def payload(self, recordings: Recording | Sequence[Recording], *, link: str = '',
+                frame: str = '') -> Payload:
+        """
+        Return the Payload that the identified arm carries in other recordings.
+
+        recordings : with the load; link : that carries it, the last one by default
+        frame : link of the URDF in whose frame centre and inertia are given, ``link`` by default
+        """
+        several = [recordings] if isinstance(recordings, Recording) else list(recordings)
+        return identify_payload(self.identified, several, link=link, frame=frame)
 
     def to_urdf(self, path: str | Path) -> list[str]:
         """
