@@ -26,10 +26,9 @@ if TYPE_CHECKING:
 _ROOMS = {'check': 'api.identify', 'identify': 'api.identify', 'load_model': 'api.model',
           'Model': 'api.model', 'read_bag': 'measurement.bags.bag', 'read_log': 'api.identify',
           'Recording': 'measurement.recording', 'Result': 'api.identify'}
-_ERRORS = ('ConfigError', 'EstimationError', 'InertialIdError', 'MotionError', 'RecordingError',
-           'RobotModelError')
 __all__ = ['check', 'identify', 'load_model', 'Model', 'read_bag', 'read_log', 'Recording',
-           'Result', *_ERRORS]
+           'Result', 'ConfigError', 'EstimationError', 'InertialIdError', 'MotionError',
+           'RecordingError', 'RobotModelError']
 
 
 def __getattr__(name: str) -> Any:
