@@ -12,10 +12,11 @@ import textwrap
 from typing import Any, NoReturn
 
 from . import arguments_rigs as rigs
-from .shared_arguments import add_estimator, MOUNTING
+from .shared_arguments import add_estimator, METHOD, MOUNTING
 from ..errors import ConfigError
 from .. import __version__
 
+STRICT = 'exit with status 3 when the verdict is "do not use"'
 ABOUT = ('Identify the inertial parameters of a robot from bags.  A bag may be cut: '
          'BAG@START:END, seconds after the first stamp, either may be empty.')
 
@@ -46,15 +47,29 @@ def add_identify(verb: argparse.ArgumentParser) -> None:
     verb.add_argument('--urdf-out', help='write the description with the identified inertias '
                       'there: a URDF, or the YAML of a rig (with --consistent)')
     verb.add_argument('--out', required=True, help='folder for model.yaml and report.html')
+    verb.add_argument('--keep-all', action='store_true', help='use also the samples that the '
+                      'checkup would leave out')
+    verb.add_argument('--strict', action='store_true', help=STRICT)
     verb.add_argument('--no-report', action='store_true', help='write no report.html')
     verb.add_argument('--figures', choices=('svg', 'pdf'),
                       help='write figures for print as well (needs matplotlib)')
+
+
+def add_check(verb: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``check`` to its parser ``verb``."""
+    verb.add_argument('bags', nargs='+', metavar='BAG', help='recording to examine')
+    verb.add_argument('--urdf', help='robot description; default: the one in the bag')
+    verb.add_argument('--config', default='', help='YAML with a block of the method\'s name')
+    verb.add_argument('--method', default='', metavar='METHOD', help=METHOD)
+    verb.add_argument('--mounting', help=MOUNTING)
+    verb.add_argument('--strict', action='store_true', help=STRICT)
 
 
 def add_validate(verb: argparse.ArgumentParser) -> None:
     """Add the arguments of ``validate`` to its parser ``verb``."""
     verb.add_argument('model', help='model.yaml')
     verb.add_argument('bag', help='bag to validate on')
+    verb.add_argument('--strict', action='store_true', help=STRICT)
     verb.add_argument('--out', default='', help='folder for report.html; default: none')
 
 
@@ -126,6 +141,8 @@ VERBS = {
                    add_design),
     'import': Verb(RECORD, 'turn a log (.npz, .csv) into a bag',
                    'log.csv --urdf robot.urdf --out bag', 'verbs:import_', add_import),
+    'check': Verb(RECORD, 'say what is wrong with recordings, and what they are worth',
+                  'bag --urdf robot.urdf', 'verbs_checkup:check_', add_check),
     'identify': Verb(IDENTIFY, 'identify a model from bags',
                      'bag --validate other_bag --out result', 'verbs:identify_', add_identify),
     'validate': Verb(IDENTIFY, 'validate a model on a bag', 'result/model.yaml bag',

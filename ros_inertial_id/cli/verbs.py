@@ -10,12 +10,15 @@ from typing import Any
 from tqdm import tqdm
 
 from .console import Progress, read_recording, show
+from .verbs_checkup import status, validation_verdict, verdict_lines
 from ..dynamics.robot_model import gravity_from_mounting, robot_from_options
 from ..errors import ConfigError
 from ..identification.files import make_folder, read_description, read_text, write_text
 from ..identification.identify import identify, validation
 from ..identification.model import IdentifiedModel
 from ..identification.settings import load_options, options_class
+from ..procedures.checkup.check import check
+from ..procedures.checkup.checked import checked_statistics, cleaned
 from ..report import summary, verdict, write_report
 
 ENTRY_KEYS = ('name', 'expression', 'value', 'standard_error', 'unit', 'determined',
@@ -39,9 +42,11 @@ def import_(options: Any) -> None:
          f'{options.out}: ' + ', '.join(f'{n} {t}' for t, n in channels.items()))
 
 
-def identify_(options: Any) -> None:
+def identify_(options: Any) -> int:
     """
     Identify a model; write it, its report and, when asked for, the description identified.
+
+    Returns the exit status.
 
     options : of the command line
     """
@@ -60,15 +65,20 @@ def identify_(options: Any) -> None:
         changes['mounting'] = 'gravity {:.17g} {:.17g} {:.17g}'.format(*gravity['gravity_base'])
         method, settings = load_options(options.config, options.method, changes)
     with Progress() as progress:
-        result = identify(bags, settings, method=method, urdf=urdf, validate=others,
+        checkup = check(bags, settings, method=method, urdf=urdf, progress=progress)
+        used = bags if options.keep_all else cleaned(bags, checkup)
+        result = identify(used, settings, method=method, urdf=urdf, validate=others,
                           progress=progress)
+    result.model.statistics.update(checked_statistics(result.model.statistics, checkup))
     files = _write(result, options)
     if options.urdf_out:
         files['urdf'] = options.urdf_out
         from ..api.model import model_of
         model_of(result.model).to_urdf(options.urdf_out)
     show(options, {**_outline(result.model), **({'gravity': gravity} if gravity else {}), **files},
-         '\n'.join([summary(result.model), *_gravity_words(gravity), *_listed(files.values())]))
+         '\n'.join([*verdict_lines(result.model.statistics['verdict'], checkup),
+                    summary(result.model), *_gravity_words(gravity), *_listed(files.values())]))
+    return status(options, result.model.statistics['verdict']['word'])
 
 
 def _write(result: Any, options: Any) -> dict[str, Any]:
@@ -84,9 +94,9 @@ def _write(result: Any, options: Any) -> dict[str, Any]:
     return files
 
 
-def validate(options: Any) -> None:
+def validate(options: Any) -> int:
     """
-    Validate a model on a bag.
+    Validate a model on a bag; return the exit status.
 
     options : of the command line
     """
@@ -95,7 +105,8 @@ def validate(options: Any) -> None:
     recording = read_recording(options.bag)
     with Progress() as progress:
         fit, blocks = validation(model, [recording], progress=progress)
-    lines, files = [], {}
+    found, checkup = validation_verdict(model, [recording], fit['filtered']['rms'])
+    lines, files = verdict_lines(found, checkup), {}
     for kind, numbers in fit.items():
         joints = '  '.join(f'{n} {r:.4g}' for n, r in numbers['rms'].items())
         lines.append(f"{kind}: relative residual {numbers['relative_percent']:.3f} %, RMS "
@@ -106,8 +117,10 @@ def validate(options: Any) -> None:
         model.provenance['validation'] = [dict(recording.provenance)]
         files['report'] = str(write_report(Identification(model, (), blocks),
                                            pathlib.Path(options.out) / 'report.html'))
-    show(options, {'model': options.model, 'validation': fit, **files},
+    entry = {**checkup.to_dict(), 'verdict': found}
+    show(options, {'model': options.model, 'validation': fit, **entry, **files},
          '\n'.join([*lines, *files.values()]))
+    return status(options, found['word'])
 
 
 def compare(options: Any) -> None:
@@ -174,6 +187,8 @@ def design_(options: Any) -> None:
     paths = [str(p) for p in write_design(result, options.out)]
     use = result.summary()['use_of_limits_percent']
     show(options, dict(result.summary(), files=paths), '\n'.join((
+        'predicted standard error of torque '
+        + ' '.join(f'{error:.2g}' for error in result.torque_errors) + ' N m',
         f'{result.criterion} {result.value:.4g}, condition number {result.condition_number:.4g} '
         f'of {len(result.base_names)} base parameters, in {result.seconds:.0f} s',
         'largest use of limits: ' + ', '.join(f'{k} {v:.1f} %' for k, v in use.items()),

@@ -1,0 +1,72 @@
+"""
+The verb ``check``, and what ``identify`` and ``validate`` print of a checkup.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .console import Progress, read_recording, show
+from ..identification.files import read_description
+from ..identification.model import IdentifiedModel
+from ..identification.settings import load_options, prediction_options
+from ..measurement.recording import Recording
+from ..procedures.checkup.check import check
+from ..procedures.checkup.checked import residual_verdict
+from ..procedures.checkup.finding import Checkup, DO_NOT_USE
+
+STRICT_STATUS = 3
+
+
+def check_(options: Any) -> int:
+    """
+    Say what is wrong with recordings; return the exit status.
+
+    options : of the command line
+    """
+    changes = {'mounting': options.mounting} if options.mounting is not None else {}
+    method, settings = load_options(options.config, options.method, changes)
+    urdf = read_description(options.urdf) if options.urdf else ''
+    bags = [read_recording(bag) for bag in options.bags]
+    with Progress('bag') as progress:
+        found = check(bags, settings, method=method, urdf=urdf, progress=progress)
+    show(options, found.to_dict(), found.text())
+    return status(options, found.verdict.word)
+
+
+def status(options: Any, word: str) -> int:
+    """
+    Return the exit status of a verdict.
+
+    options : of the command line; word : of the verdict
+    """
+    return STRICT_STATUS if options.strict and word == DO_NOT_USE else 0
+
+
+def verdict_lines(verdict: Mapping[str, Any], checkup: Checkup) -> list[str]:
+    """
+    Return the verdict and the findings of a ``checkup`` as lines, the verdict first.
+
+    verdict : as the model's statistics have it
+    """
+    reasons = '; '.join(verdict['reasons'])
+    lines = [f"Verdict: {verdict['word']}" + (f' ({reasons}).' if reasons else '.')]
+    lines += [f"{joint}: {own['word']} ({'; '.join(own['reasons'])})"
+              for joint, own in verdict['joints'].items()
+              if own['reasons'] and own['reasons'] != verdict['reasons']]
+    lines += [f'{f.severity}: {f.sentence()}' for f in checkup.checks]
+    if any(checkup.masked):
+        shares = ', '.join(f'{100 * share:.2g} %' for share in checkup.masked)
+        lines.append(f'Left out as bad: {shares} of the samples of each recording.')
+    return lines
+
+
+def validation_verdict(model: IdentifiedModel, recordings: Sequence[Recording],
+                       rms: Mapping[str, float]) -> tuple[dict[str, Any], Checkup]:
+    """
+    Return (verdict, Checkup) of a model on other recordings.
+
+    model : validated; recordings : it is validated on; rms : {joint: of the residual on them}
+    """
+    checkup = check(recordings, prediction_options(model), method=model.method,
+                    urdf=model.robot['urdf'], model=model)
+    return residual_verdict(rms, checkup), checkup

@@ -1,0 +1,30 @@
+"""
+Candidate: one thing that could be wrong with the data of an arm, as a fitted Hypothesis.
+"""
+
+from dataclasses import dataclass
+
+from .evidence import Fitted, Hypothesis
+from .finding import WRONG
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """
+    One alternative, fitted.
+
+    name, says, tests, do : as of a Finding; hypothesis, fit : of it; cost : nats of its freedom
+    joints : concerned; severity : of the finding; windows : [s]; recording : its number
+    """
+
+    name: str
+    says: str
+    do: str
+    hypothesis: Hypothesis
+    fit: Fitted
+    joints: tuple[str, ...]
+    severity: str = WRONG
+    cost: float = 0.0
+    tests: str = 'left-out evidence against the data as recorded'
+    windows: tuple[tuple[float, float], ...] = ()
+    recording: int = 0

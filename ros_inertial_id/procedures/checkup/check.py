@@ -1,0 +1,240 @@
+"""
+check: what is wrong with recordings, which samples are left out, and what they are worth.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from .axes import turned_axes
+from .body_alternatives import nominal_residual
+from .candidate import Candidate
+from .contacts import without_contacts
+from .evidence import Evidence
+from .finding import Checkup, DOUBTFUL, Finding, NOTE, SEVERITIES, USABLE, Verdict, WRONG
+from .gravity_alternatives import BADLY
+from . import alternatives, signal_samples, signal_values
+from .masking import without_bad
+from .raw_signals import raw_signals
+from .rows import motion_of, prior_of, rows_of
+from .verdicts import joint_verdicts, whole_verdict
+from ...errors import EstimationError, RecordingError
+from ...estimation.r_factors import one_thread
+from ...identification.dataset import Dataset, Progress, read_dataset
+from ...identification.model import IdentifiedModel
+from ...identification.robot import robot_of
+from ...measurement.recording import Recording
+
+CERTAIN = 7.0     # nats: odds of a thousand to one
+VISIBLE = 0.02    # of the torque, that an alternative must explain to be worth a word
+SHRUNK = 0.8      # of a residual: residuals of a model are systematic, more may be that
+NOTHING = 0.9     # relative residual: the efforts do not follow the motion
+FOREIGN = 0.35    # relative residual that no alternative explains
+METHOD = 'serial_arm'
+
+
+def check(recordings: Sequence[Recording], options: Any, *, method: str = METHOD,
+          urdf: str = '', progress: Progress | None = None,
+          model: IdentifiedModel | None = None) -> Checkup:
+    """
+    Return the Checkup of ``recordings`` of one robot.
+
+    options : of the method, by its name; urdf : text of the description, '' for the recordings'
+    progress : called with (stage, done, in all); model : instead of the description's inertias
+    Other methods than serial_arm have no checks yet: usable, and said so.
+    RecordingError where no topic carries the joints.
+    """
+    if method != METHOD:
+        return Checkup((), Verdict(USABLE, (f'no checks for method {method}',)), {},
+                       (0.0,) * len(recordings))
+    with one_thread():
+        findings, masked = _signals(recordings, options, urdf, progress)
+        mounting = _mounting_in_degrees(options.mounting or recordings[0].mounting)
+        findings += mounting
+        fits: dict[str, Any] = {}
+        if not any(f.severity == WRONG and f not in mounting for f in findings):
+            more, fits = _models(masked, options, urdf, model)
+            findings += more
+        shares = tuple(without_bad(r, [f for f in findings if f.recording == k])[1]
+                       for k, r in enumerate(recordings))
+    return checkup_of(findings, shares, **fits)
+
+
+def checkup_of(findings: Sequence[Finding], masked: tuple[float, ...],
+               torque: Any = None, nominal: Any = None, residual: Any = None) -> Checkup:
+    """
+    Return the Checkup of ``findings``, the worst first, with its verdicts.
+
+    masked : share left out of each recording; torque, nominal, residual : see Checkup
+    """
+    torque, nominal, residual = torque or {}, nominal or {}, residual or {}
+    # What the samples show by themselves comes before what a fit of all of them says.
+    order = sorted(findings, key=lambda f: (f.severity == NOTE, f.unit == 'nats',
+                                            -SEVERITIES.index(f.severity), -f.evidence))
+    joints = joint_verdicts(residual, torque, nominal, order)
+    return Checkup(tuple(order), whole_verdict(residual, torque, joints, order), joints, masked,
+                   torque, nominal, residual)
+
+
+def _signals(recordings: Sequence[Recording], options: Any, urdf: str,
+             progress: Progress | None) -> tuple[list[Finding], list[Recording]]:
+    """Return the Findings of the signal checks and the recordings without bad samples."""
+    findings, masked = [], []
+    for number, recording in enumerate(recordings):
+        plain = replace(options, mounting='upright')  # which signals do not depend on
+        robot = robot_of(recording, plain, urdf)
+        signals = raw_signals(recording, robot, options)
+        own = [f for one in signal_samples.CHECKS.values() for f in one(signals)]
+        own += [f for name, one in signal_values.CHECKS.items() if name != 'velocities'
+                for f in one(signals)]
+        own = _without_echoes(own)
+        kept, lost = without_bad(recording, own)
+        if lost:  # bad samples contradict the positions too
+            signals = raw_signals(kept, robot, options)
+        own = _without_echoes(own + list(signal_values.velocities(signals)))
+        findings += [replace(f, recording=number) for f in own]
+        masked.append(kept)
+        if progress:
+            progress('check', number + 1, len(recordings))
+    return findings, masked
+
+
+def _without_echoes(findings: list[Finding]) -> list[Finding]:
+    """Return Findings without those that another one causes: jumps are no spikes."""
+    names = {f.name for f in findings}
+    if 'two robots on one topic' in names or 'stamps run backwards' in names:
+        return [f for f in findings if f.name in ('two robots on one topic',
+                                                  'stamps run backwards')]
+    if 'position not unwrapped' in names:
+        return [f for f in findings if 'velocity' not in f.name and 'position sp' not in f.name
+                and f.name != 'wrong rate or stamps']
+    if 'position in degrees' in names:
+        return [f for f in findings if f.name != 'velocity in another unit'
+                and f.name != 'wrong rate or stamps']
+    return findings
+
+
+def _mounting_in_degrees(mounting: str) -> list[Finding]:
+    """Return a Finding for angles of a mounting that are whole degrees, not radians."""
+    words = mounting.replace(',', ' ').split()
+    if not words or words[0] not in ('rpy', 'rho_phi'):
+        return []
+    angles = [abs(float(x)) for x in words[1:]]
+    if max(angles, default=0.0) <= 2 * np.pi:
+        return []
+    radians = ' '.join(f'{np.radians(float(x)):.4f}' for x in words[1:])
+    return [Finding('mounting in degrees', f'the mounting "{mounting}" is in degrees',
+                    'angles against one turn', float(sum(a > 2 * np.pi for a in angles)),
+                    'samples', (), WRONG, f'give mounting: {words[0]} {radians}')]
+
+
+def _models(recordings: Sequence[Recording], options: Any, urdf: str,
+            model: IdentifiedModel | None) -> tuple[list[Finding], dict[str, Any]]:
+    """Return the Findings of the model checks and {torque, nominal, residual} of the joints."""
+    try:
+        data = read_dataset(recordings, options, METHOD, urdf)
+        evidence = _evidence(data, model)
+    except (RecordingError, EstimationError) as error:
+        return [Finding('cannot be prepared', str(error), 'the preparation of the signals', 1.0,
+                        'samples', (), WRONG, 'see the reason')], {}
+    evidence, findings = without_contacts(evidence)
+    best = _best(evidence)
+    findings += best
+    base, names = evidence.base, data.robot.joint_names
+    if not best:
+        findings += _large_residual(evidence)
+    rms, _ = nominal_residual(evidence, None)
+    nominal = rms if evidence.rows.prior.nominal else base.torque
+    return findings, {name: dict(zip(names, values.tolist())) for name, values in (
+        ('torque', base.torque), ('nominal', nominal), ('residual', base.residual))}
+
+
+def _evidence(data: Dataset, model: IdentifiedModel | None) -> Evidence:
+    """Return the Evidence of the recordings that share the first one's mounting."""
+    same = [k for k, robot in enumerate(data.robots)
+            if np.allclose(robot.gravity_base, data.robot.gravity_base)]
+    data = replace(data, robots=tuple(data.robots[k] for k in same),
+                   observations=tuple(data.observations[k] for k in same))
+    values = None if model is None else model.values[:10 * len(data.robot)]
+    return Evidence(rows_of(data.robot, motion_of(data),
+                            prior_of(data.robot, data.options, values)))
+
+
+def _best(evidence: Evidence) -> list[Finding]:
+    """Return the best alternative that the data ask for, as a list of one Finding or none."""
+    base = evidence.base
+    doubtful = bool(base.relative > VISIBLE or np.any(base.residual > 5 * VISIBLE * base.torque))
+    found = [c for name, one in alternatives.CHECKS.items()
+             if doubtful or name in alternatives.ALWAYS for c in one(evidence)]
+    if base.relative > BADLY:
+        found += turned_axes(evidence)
+    notes = [c for c in found if c.severity == NOTE]
+    found = [c for c in found if c.severity != NOTE and _worth_a_word(c, evidence)]
+    limit = CERTAIN + np.log(len(alternatives.CHECKS))
+
+    def nats(c: Any) -> float:
+        return float(c.fit.evidence - base.evidence - c.cost)
+
+    chosen = sorted((c for c in found if nats(c) > limit), key=nats)[-1:]
+    if not chosen and base.relative < BADLY:
+        chosen = [c for c in notes if nats(c) > limit]
+    return [Finding(c.name, c.says, c.tests, nats(c), 'nats', c.joints, c.severity, c.do,
+                    c.windows, c.recording) for c in chosen]
+
+
+def _all_scaled(c: Candidate) -> bool:
+    """Return whether the residual may stay: all efforts change unit or sign, or lack gravity."""
+    return bool(np.all(c.hypothesis.scale != 1.0)) or c.name == 'gravity compensated'
+
+
+def _worth_a_word(c: Candidate, evidence: Evidence) -> bool:
+    """Return whether an alternative removes a residual that matters, or changes all units."""
+    before, after = evidence.base, c.fit
+    if after.relative > NOTHING:
+        return False
+    if _all_scaled(c):
+        return True
+    share = (before.residual / before.torque, after.residual / after.torque)
+    gone = np.sqrt(np.maximum(share[0] ** 2 - share[1] ** 2, 0.0))
+    shrunk = share[1] < SHRUNK * share[0]
+    if not np.any(shrunk) or after.relative >= before.relative:
+        return False
+    total = np.linalg.norm(gone * before.torque) / np.linalg.norm(before.torque)
+    return bool(total > VISIBLE or np.any(gone[shrunk] > 5 * VISIBLE))
+
+
+def _large_residual(evidence: Evidence) -> list[Finding]:
+    """Return a Finding where the motion does not explain the efforts and nothing says why."""
+    base = evidence.base
+    nats = float((evidence.effective * np.abs(np.log(base.torque / base.residual))).sum())
+    names = evidence.rows.robot.joint_names
+    if base.relative > NOTHING:
+        return [Finding('efforts do not follow the motion', 'the efforts have nothing to do with '
+                        f'the motion ({100 * base.relative:.0f} % of them is left)',
+                        'left-out residual against predicting zero', nats, 'nats', names, WRONG,
+                        'look whether these efforts are of this robot and this motion')]
+    if base.relative > FOREIGN:
+        return [_foreign(nats, names, f'{100 * base.relative:.0f} % of them is left')]
+    rms, _ = nominal_residual(evidence, None)
+    beyond = rms > base.torque
+    if (evidence.rows.prior.nominal and base.relative > BADLY
+            and 2 * beyond.sum() >= len(names)):
+        nats = float((evidence.effective * np.log(rms / base.torque))[beyond].sum())
+        return [_foreign(nats, names, 'the description alone is worse than predicting zero for '
+                         f'{beyond.sum()} of {len(names)} joints')]
+    bad = tuple(n for n, r, t in zip(names, base.residual, base.torque) if r >= t)
+    if bad:
+        return [Finding('efforts of a joint do not follow the motion', f'the efforts of '
+                        f'{", ".join(bad)} are predicted worse than by zero',
+                        'left-out residual against predicting zero', nats, 'nats', bad, DOUBTFUL,
+                        'look whether they are noise alone')]
+    return []
+
+
+def _foreign(nats: float, names: tuple[str, ...], why: str) -> Finding:
+    return Finding('description of another robot', 'this description does not explain the '
+                   f'efforts: {why}', 'left-out residual and description alone, no alternative is '
+                   'better', nats, 'nats', names, WRONG,
+                   'give the --urdf of this robot, with its joints in this order')

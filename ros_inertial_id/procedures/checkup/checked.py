@@ -1,0 +1,49 @@
+"""
+Checked identification: samples that a checkup masks are left out, the model carries the verdict.
+
+    checkup = check(recordings, options)
+    result = identify(cleaned(recordings, checkup), options)
+    result.model.statistics.update(checked_statistics(result.model.statistics, checkup))
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .finding import Checkup, verdict_entry
+from .masking import without_bad
+from .verdicts import joint_verdicts, whole_verdict
+from ...measurement.recording import Recording
+
+
+def cleaned(recordings: Sequence[Recording], checkup: Checkup) -> list[Recording]:
+    """Return the ``recordings`` without the samples that their ``checkup`` masks."""
+    return [without_bad(recording, [f for f in checkup.checks if f.recording == number])[0]
+            for number, recording in enumerate(recordings)]
+
+
+def checked_statistics(statistics: Mapping[str, Any], checkup: Checkup) -> dict[str, Any]:
+    """
+    Return ``checks``, ``masked_share`` and ``verdict`` of a model, for its statistics.
+
+    statistics : of the IdentifiedModel; checkup : of its training data
+    The verdict is on the model's own left-out residual, not on that of the checkup's fit.
+    """
+    training = statistics['training']['filtered']
+    left_out = statistics.get('left_out_relative_percent') or 0.0
+    worse = max(1.0, left_out / max(training['relative_percent'] or 1.0, 1e-12))
+    rms = {joint: worse * x for joint, x in training['rms'].items()}
+    return {**checkup.to_dict(), 'verdict': residual_verdict(rms, checkup)}
+
+
+def residual_verdict(rms: Mapping[str, float], checkup: Checkup) -> dict[str, Any]:
+    """
+    Return the verdict on residuals.
+
+    rms : {joint: of data that the model has not seen}; checkup : of these data
+    """
+    if not checkup.torque:
+        return verdict_entry(checkup.verdict, checkup.joints)
+    residual = {joint: rms[joint] for joint in checkup.torque}
+    joints = joint_verdicts(residual, checkup.torque, checkup.nominal, checkup.checks)
+    whole = whole_verdict(residual, checkup.torque, joints, checkup.checks)
+    return verdict_entry(whole, joints)

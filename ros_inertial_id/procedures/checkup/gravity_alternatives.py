@@ -1,0 +1,100 @@
+"""
+Alternatives of gravity: taken off the efforts, or from another direction.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from .candidate import Candidate
+from .evidence import Evidence
+from ...dynamics.robot_model import STANDARD_GRAVITY
+from ...estimation.gravity_search import sphere, tangent
+
+SMALL = 0.005       # relative residual that leaves no room for a gain of one joint
+BADLY = 0.1         # relative residual from which costly alternatives are asked
+DIRECTIONS = 60     # of gravity: 15 degrees apart, then refined
+DESCRIBED = 0.3     # relative error of the gravity torques of a description
+STEPS_OF_GRAVITY = 6
+TURNED = 3.0        # [deg] of gravity, from which a mounting is wrong
+
+
+def gravity(evidence: Evidence) -> Iterator[Candidate]:
+    """Yield gravity taken off the efforts, or from where ``evidence`` says it comes."""
+    joints = evidence.rows.robot.joint_names
+    h = evidence.hypothesis(gravity=np.zeros(3))
+    fit = evidence.fit(h)
+    nats = _no_gravity(evidence)
+    if nats > 0.0:
+        fit = replace(fit, evidence=max(fit.evidence, evidence.base.evidence + nats))
+    yield Candidate('gravity compensated', 'gravity has been taken off the efforts already',
+                    'record the whole motor torque, or give mounting: gravity 0 0 0', h, fit,
+                    joints)
+    if not np.any(evidence.rows.gravity):
+        return
+    if evidence.base.relative < 2 * SMALL:
+        return
+    declared = evidence.rows.gravity / np.linalg.norm(evidence.rows.gravity)
+    starts = [declared]
+    if evidence.base.relative > BADLY:
+        starts.append(max(sphere(DIRECTIONS), key=lambda d: evidence.fit(
+            evidence.hypothesis(gravity=STANDARD_GRAVITY * d)).evidence))
+    direction = max((_tilted(evidence, d) for d in starts), key=lambda d: evidence.fit(
+        evidence.hypothesis(gravity=STANDARD_GRAVITY * d)).evidence)
+    angle = np.degrees(np.arccos(np.clip(direction @ declared, -1, 1)))
+    if angle < TURNED:
+        return
+    h = evidence.hypothesis(gravity=STANDARD_GRAVITY * direction)
+    words = ' '.join(f'{x:.2f}' for x in STANDARD_GRAVITY * direction)
+    yield Candidate('wrong mounting', f'the mounting is wrong: gravity is {angle:.0f} degrees '
+                    'from where it was said to be', f'give mounting: gravity {words}, after '
+                    'a look at the robot', h, evidence.fit(h), joints,
+                    cost=float(np.log(DIRECTIONS) + 4.0))
+
+
+def _no_gravity(evidence: Evidence) -> float:
+    """
+    Return the nats by which the description says that the efforts lack gravity.
+
+    Free masses of zero explain efforts without gravity as well, so the residual cannot tell; the
+    share of the nominal gravity torque in the efforts can, as far as the description is right.
+    """
+    rows, nats = evidence.rows, 0.0
+    if not rows.prior.nominal:
+        return 0.0
+    for j, at in enumerate(rows.places):
+        inert = rows.columns(j, np.zeros(3))
+        weight = (rows.columns(j, rows.gravity) - inert) @ rows.prior.mean[at]
+        X = np.column_stack([weight, inert @ rows.prior.mean[at], inert[:, -4:-1]])
+        size = np.maximum(np.linalg.norm(X, axis=0), 1e-300)
+        y = rows.targets[j][:, j]
+        x, *_ = np.linalg.lstsq(X / size, y, rcond=1e-10)
+        covariance = np.linalg.pinv((X / size).T @ (X / size))
+        left = np.sum((y - (X / size) @ x) ** 2) / evidence.effective[j]
+        share, error = x[0] / size[0], np.sqrt(covariance[0, 0] * left) / size[0]
+        if size[0] > 1e-6 * np.linalg.norm(y):
+            nats += 0.5 * ((1 - abs(share)) ** 2 - share ** 2) / (DESCRIBED ** 2 + error ** 2)
+    return float(nats)
+
+
+def _tilted(evidence: Evidence, direction: np.ndarray) -> np.ndarray:
+    """Return the direction of gravity that Gauss-Newton steps of two angles reach."""
+    rows, best = evidence.rows, -np.inf
+    for _ in range(STEPS_OF_GRAVITY):
+        h = evidence.hypothesis(gravity=STANDARD_GRAVITY * direction)
+        fit = evidence.fit(h)
+        if fit.evidence <= best:
+            break
+        best, across = fit.evidence, tangent(direction)
+        extra = []
+        for j, at in enumerate(rows.places):
+            still = rows.columns(j, np.zeros(3))
+            extra.append(np.stack([(rows.columns(j, STANDARD_GRAVITY * u) - still)
+                                   @ fit.values[at] for u in across.T], axis=1))
+        angles = evidence.fit(replace(h, extra=tuple(extra))).values[-2:]
+        size = float(np.linalg.norm(angles))
+        found = direction
+        direction = direction + across @ angles * min(1.0, 0.5 / max(size, 1e-12))
+        direction = direction / np.linalg.norm(direction)
+    return found

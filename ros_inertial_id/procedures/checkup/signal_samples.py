@@ -1,0 +1,221 @@
+"""
+Signal checks of samples: repeated, held, frozen, stuck, clipped, quantised and isolated ones.
+
+Every check takes RawSignals and yields Findings; ``CHECKS`` lists them.
+"""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from .finding import DOUBTFUL, Finding, MASKED, NOTE, WRONG
+from .raw_signals import Quantity, RawSignals, runs, windows_of
+
+CERTAIN = 7.0     # nats: odds of a thousand to one
+FROZEN = 0.05     # [s] of equal messages, and at least this many samples:
+SOME = 5
+STUCK = 0.3       # [s] of one value while the joint moves
+CLIPPED = 0.8     # of the samples near an extreme value that are exactly there
+NEAR = 0.03       # of the range: near it
+ISOLATED = 12.0   # standard deviations by which a spike leaves both neighbours
+VISIBLE = 0.05    # of the range of its signal that a spike must have
+COARSE, ROUGH = 0.02, 0.2  # quantisation step over standard deviation: worth a note, doubtful
+
+
+def still_rows(signals: RawSignals) -> np.ndarray:
+    """Return (N - 1,) whether all that a message of ``signals`` holds is as in the one before."""
+    out = np.ones(len(signals.position.t) - 1, dtype=bool)
+    for name, x in signals.quantities().items():
+        if len(x.t) == len(signals.position.t) and (signals.same_topic or name != 'effort'):
+            out &= ~np.diff(x.values, axis=0).any(axis=1)
+    return out
+
+
+def frozen(signals: RawSignals) -> Iterator[Finding]:
+    """Yield stretches in which messages of ``signals`` repeat while the robot moves."""
+    t, q = signals.position.t, signals.position.values
+    least = max(SOME, int(FROZEN / signals.position.period))
+    found = [(a, b + 1) for a, b in runs(still_rows(signals)) if b - a + 1 >= least]
+    found = [(a, b) for a, b in found if _moves(signals, a, b)]
+    if found:
+        lost = sum(b - a for a, b in found)
+        yield Finding('frozen', f'{len(found)} stretches in which every value is frozen '
+                      f'({100 * lost / len(q):.2g} % of the samples)', 'equal messages in a row',
+                      float(lost), 'samples', signals.joints,
+                      MASKED if lost < 0.5 * len(q) else WRONG,
+                      'look for a blocked driver', windows_of(t, found))
+
+
+def _moves(signals: RawSignals, first: int, last: int) -> bool:
+    """Return whether the robot moves just before or after samples that do not change."""
+    q = signals.position.values
+    usual = np.median(np.abs(np.diff(q, axis=0)), axis=0) + 1e-12
+    before = np.abs(q[first] - q[max(0, first - 5)]) / 5
+    after = np.abs(q[min(len(q) - 1, last + 5)] - q[last]) / 5
+    return bool(np.any(np.maximum(before, after) > 0.2 * usual))
+
+
+def held(signals: RawSignals) -> Iterator[Finding]:
+    """Yield channels of ``signals`` whose joints all keep their values together."""
+    rows = still_rows(signals)
+    least = max(SOME, int(FROZEN / signals.position.period))
+    for a, b in runs(rows):
+        if b - a + 1 >= least:
+            rows[a:b + 1] = False  # frozen, or at rest
+    if rows.mean() > 0.01:
+        yield _held('messages', float(rows.sum()), 'samples', signals, float(rows.mean()))
+        return
+    for name, x in signals.quantities().items():
+        same = np.diff(x.values, axis=0) == 0
+        alone, together = same.mean(axis=0), same.all(axis=1).mean()
+        by_chance = float(np.prod(alone))
+        if together > 0.2 and len(signals.joints) > 1 and together < 0.999:
+            chance, here = np.clip((by_chance, together), 1e-12, 1 - 1e-12)
+            nats = len(same) * (here * np.log(here / chance)
+                                + (1 - here) * np.log((1 - here) / (1 - chance)))
+            if nats > CERTAIN and together > by_chance:
+                yield _held(name, float(nats), 'nats', signals, float(together))
+
+
+def _held(what: str, evidence: float, unit: str, signals: RawSignals, share: float) -> Finding:
+    return Finding('samples held', f'{100 * share:.0f} % of the {what} repeat the one before: '
+                   'sampled slower than they are published', 'equal values of all joints at once',
+                   evidence, unit, signals.joints, DOUBTFUL if share > 0.3 else NOTE,
+                   'record at the rate of the driver')
+
+
+def stuck(signals: RawSignals) -> Iterator[Finding]:
+    """Yield joints of ``signals`` with a quantity that keeps one value while the joint moves."""
+    q = signals.position
+    rows = still_rows(signals)
+    for name, x in signals.quantities().items():
+        for j, joint in enumerate(signals.joints):
+            moving = _moving(signals, x.t, j, name)
+            same = np.diff(x.values[:, j]) == 0
+            if len(same) == len(rows):
+                same = same & ~rows
+            # Coarse steps keep their values too: only runs far beyond the usual ones are stuck.
+            usual = len(same) / (1 + np.count_nonzero(~same))
+            least = max(SOME, int(STUCK / x.period), int(20 * usual))
+            found = [(a, b + 1) for a, b in runs(same) if b - a + 1 >= least
+                     and moving[a:b + 1].mean() > 0.5 and not _extreme(x.values[:, j], a)]
+            if not found:
+                continue
+            lost = sum(b - a for a, b in found)
+            whole = lost > 0.2 * len(q.t)
+            yield Finding(f'{name} stuck', f'the {name} of {joint} keeps one value for '
+                          f'{lost * x.period:.2g} s while the joint moves', 'runs of one value',
+                          float(lost), 'samples', (joint,), WRONG if whole else MASKED,
+                          f'look at the {name} of {joint} in the driver', windows_of(x.t, found))
+
+
+def _moving(signals: RawSignals, t: np.ndarray, j: int, name: str) -> np.ndarray:
+    """Return (N,) whether joint j moves, by the position, or by the velocity where that is it."""
+    if name == 'position' and signals.velocity is not None:
+        speed = np.abs(signals.velocity.values[:, j])
+        typical = np.sqrt((speed ** 2).mean()) + 1e-12
+        return np.interp(t, signals.velocity.t, speed) > 0.1 * typical
+    source = signals.position
+    speed = np.abs(np.gradient(source.values[:, j]))
+    typical = np.sqrt((speed ** 2).mean())
+    return np.interp(t, source.t, speed) > 0.1 * typical if typical > 0 else np.zeros(len(t), bool)
+
+
+def _extreme(x: np.ndarray, place: int) -> bool:
+    return bool(x[place] in (x.max(), x.min())) and np.ptp(x) > 0
+
+
+def clipped(signals: RawSignals) -> Iterator[Finding]:
+    """Yield joints of ``signals`` whose effort or velocity stops at one extreme value."""
+    for name, x in signals.quantities().items():
+        if name == 'position':
+            continue
+        for j, joint in enumerate(signals.joints):
+            column = x.values[:, j]
+            at = _clipped(column)
+            if at is None or _step(column) > COARSE * column.std():
+                continue
+            share = float(at.mean())
+            found = [(a, b) for a, b in runs(at) if b > a]
+            yield Finding(f'{name} clipped', f'the {name} of {joint} is clipped at '
+                          f'{np.abs(column[at]).max():.4g} in {100 * share:.2g} % of the samples',
+                          'samples exactly at an extreme value', float(at.sum()), 'samples',
+                          (joint,), DOUBTFUL if share > 0.02 else NOTE,
+                          'move with smaller efforts or widen the range of the sensor',
+                          windows_of(x.t, found))
+
+
+def _clipped(column: np.ndarray) -> np.ndarray | None:
+    """Return (N,) which samples stop at the largest or smallest value, None where none does."""
+    span = np.ptp(column)
+    out = np.zeros(len(column), dtype=bool)
+    for extreme in (column.max(), column.min()):
+        exact = column == extreme
+        near = np.abs(column - extreme) < NEAR * span
+        if (exact.sum() >= 20 and exact.sum() > CLIPPED * near.sum()
+                and max(b - a for a, b in runs(exact)) >= 4):
+            out |= exact
+    return out if out.any() and out.mean() < 0.6 else None
+
+
+def quantised(signals: RawSignals) -> Iterator[Finding]:
+    """Yield channels of ``signals`` with steps that are coarse against the signal."""
+    for name, x in signals.quantities().items():
+        ratios = np.array([_step(c) / max(c.std(), 1e-300) for c in x.values.T])
+        bad = ratios > COARSE
+        if bad.any():
+            names = tuple(np.array(signals.joints)[bad].tolist())
+            yield Finding(f'{name} quantised', f'the {name} of {", ".join(names)} comes in steps '
+                          f'of up to {100 * ratios[bad].max():.2g} % of its standard deviation',
+                          'gaps between the values that occur', float(len(x.t) * bad.sum()),
+                          'samples', names, DOUBTFUL if ratios.max() > ROUGH else NOTE,
+                          'record with more digits')
+
+
+def _step(column: np.ndarray) -> float:
+    """Return the quantisation step of a column (N,), 0 where its values are no multiples."""
+    levels = np.unique(column)
+    if len(levels) < 3 or len(levels) > len(column) / 4:
+        return 0.0
+    gaps = np.diff(levels)
+    step = float(np.median(gaps))
+    whole = gaps / step
+    return step if np.mean(np.abs(whole - np.round(whole)) < 0.05) > 0.9 else 0.0
+
+
+def spikes(signals: RawSignals) -> Iterator[Finding]:
+    """Yield isolated samples of ``signals`` that leave both neighbours and come back."""
+    for name, x in signals.quantities().items():
+        for j, joint in enumerate(signals.joints):
+            bad = isolated(x, j)
+            if not bad.any() or bad.mean() > 0.02:
+                continue
+            found = runs(bad)
+            yield Finding(f'{name} spikes', f'{len(found)} spikes in the {name} of {joint}',
+                          'samples that leave both neighbours', float(bad.sum()), 'samples',
+                          (joint,), MASKED, 'look for broken messages or cables',
+                          windows_of(x.t, found))
+
+
+def isolated(x: Quantity, j: int) -> np.ndarray:
+    """Return (N,) which samples of column ``j`` of a Quantity ``x`` are spikes of 1 or 2."""
+    column = x.values[:, j]
+    out = np.zeros(len(column), dtype=bool)
+    low, high = np.quantile(column, (0.005, 0.995))
+    steps = np.abs(np.diff(column))
+    noise = 1.4826 * float(np.median(steps))
+    step = float(np.median(steps[steps > 0])) if np.any(steps > 0) else 0.0
+    limit = max(ISOLATED * max(noise, step / 4), VISIBLE * (high - low))
+    if limit <= 0.0:
+        return out
+    for width in (1, 2):
+        before = column[width:-width] - column[:-2 * width]
+        after = column[width:-width] - column[2 * width:]
+        out[width:-width] |= ((before * after > 0)
+                              & (np.minimum(np.abs(before), np.abs(after)) > limit))
+    return out
+
+
+CHECKS: dict[str, Callable[[RawSignals], Iterator[Finding]]] = {
+    'frozen': frozen, 'held': held, 'stuck': stuck, 'clipped': clipped, 'quantised': quantised,
+    'spikes': spikes}
