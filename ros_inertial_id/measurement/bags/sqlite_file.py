@@ -2,6 +2,7 @@
 A sqlite3 file of a bag: read in its order, and page by page where it is damaged.
 """
 
+from bisect import bisect_right
 from contextlib import closing, contextmanager
 from itertools import islice
 from pathlib import Path
@@ -63,10 +64,10 @@ def _batches(source, wanted, progress):
     topics = {key: (topic, kind) for key, (topic, kind, encoding) in source.topics.items()
               if wanted(topic, kind + (encoding != 'cdr') * f' ({encoding})')}
     rows, wrong = source.rows(topics), 0
-    crcs = _crcs(source)
+    crc = None if source.checksums is None else _crcs(source)
     while batch := list(islice(rows, _ROWS)):
-        good = batch if crcs is None else [
-            row for row in batch if crcs[row[0]] == message_crc(*topics[row[1]], *row[2:])]
+        good = batch if crc is None else [
+            row for row in batch if crc(row[0]) == message_crc(*topics[row[1]], *row[2:])]
         wrong += len(batch) - len(good)
         for key, topic in topics.items():
             mine = [row for row in good if row[1] == key]
@@ -78,18 +79,19 @@ def _batches(source, wanted, progress):
 
 
 def _crcs(source):
-    """Return the CRC of every message by its id, -1 for those without; None if none has one."""
-    if source.checksums is None:
-        return None
-    crcs = np.full(source.last + 1, -1, np.int64)
-    for first, packed in source.checksums.items():
-        values = np.frombuffer(packed[:len(packed) // 4 * 4], '<u4')
-        if 0 < first <= source.last:
-            crcs[first:first + len(values)] = values[:source.last + 1 - first]
-    missing = int((crcs >= 0).sum()) - source.count
+    """Return the function that gives the CRC of a message by its id, None where there is none."""
+    firsts = sorted(source.checksums)
+    batches = [np.frombuffer(source.checksums[first], '<u4') for first in firsts]
+
+    def crc(key):
+        batch = bisect_right(firsts, key) - 1
+        place = key - firsts[batch] if batch >= 0 else -1
+        return batches[batch][place] if 0 <= place < len(batches[batch]) else None
+
+    missing = sum(map(len, batches)) - source.count
     if missing > 0:
         source.lost.append(f'{missing} messages are missing')
-    return crcs
+    return crc
 
 
 class _Tree:
@@ -116,8 +118,9 @@ class _Tree:
         last, self.count = database.execute('SELECT MAX(id), COUNT(*) FROM messages').fetchone()
         own = database.execute("SELECT 1 FROM sqlite_master WHERE name = 'checksums'").fetchone()
         self.checksums = dict(database.execute(
-            "SELECT first, crcs FROM checksums WHERE typeof(crcs) = 'blob'")) if own else None
-        self.last = last or 1
+            "SELECT first, crcs FROM checksums WHERE typeof(crcs) = 'blob' "
+            'AND length(crcs) % 4 = 0')) if own else None
+        self.last = max(1, last or 1)
 
     def rows(self, topics: Collection[int]) -> Iterator[Row]:
         """
@@ -142,7 +145,7 @@ class _Salvage:
         self.topics, self._messages = rows.topics, rows.messages
         self.checksums = rows.checksums or None
         self.lost: list[str] = []
-        self.last, self.count = max(rows.messages, default=1), len(rows.messages)
+        self.last, self.count = max(1, max(rows.messages, default=1)), len(rows.messages)
 
     def rows(self, topics: Collection[int]) -> Iterator[Row]:
         """

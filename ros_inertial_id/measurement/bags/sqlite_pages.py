@@ -80,7 +80,8 @@ class Pages:
         return topic, time, data
 
     def _take(self, rows, key, columns):
-        if len(columns) == 2 and columns[0] is None and isinstance(columns[1], bytes):
+        if len(columns) == 2 and columns[0] is None and isinstance(columns[1], bytes) \
+                and not len(columns[1]) % 4:
             rows.checksums[key] = columns[1]
         elif columns[0] is None and all(isinstance(c, str) for c in columns[1:4]) \
                 and columns[1].startswith('/'):

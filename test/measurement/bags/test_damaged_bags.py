@@ -216,6 +216,19 @@ def test_a_changed_time_or_topic_of_a_sqlite3_message_is_left_out(tmp_path):
     assert len(got) == 4998 and '1 messages are missing' in said and '1 messages were' in said
 
 
+@pytest.mark.parametrize('key', [2 ** 62, -5, 0])
+def test_a_damaged_id_of_a_sqlite3_message_costs_it_alone(tmp_path, key):
+    channel, file = written(tmp_path, 'sqlite3', n=1500)
+    with sqlite3.connect(file) as database:
+        database.execute(f'UPDATE messages SET id = {key} WHERE id = 100')
+    database.close()
+    got, said = damage_of(file)
+    assert_same(got, channel.rows(np.arange(1500) != 98))  # after the description, from 1
+    assert '1 messages were left out' in said
+    change(file, 10 * PAGE, b'\xff' * PAGE)  # and page by page
+    assert len(damage_of(file)[0]) > 1400
+
+
 def bag_of(folder, **topics):
     """Write a bag of messages by topic, in turn."""
     with BagWriter(folder / 'bag') as bag:
