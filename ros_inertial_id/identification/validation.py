@@ -2,7 +2,7 @@
 Validation: the residuals of parameters, over blocks read again or over what was accumulated.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ CURVE = 2000  # points per curve kept for the report
 def evaluate(data: Dataset, parameters: Sequence[Parameter], values: np.ndarray,
              training: bool) -> tuple[Residuals, tuple[RegressorBlock, ...], dict[str, Any]]:
     """
-    Return Residuals, thinned out blocks for curves, and the validity range.
+    Return Residuals, blocks thinned out to their envelope for curves, and the validity range.
 
     data : the Dataset; parameters, values : (p,) standard parameters that predict
     training : see Observation, and of long recordings only as many samples as show the
@@ -42,13 +42,34 @@ def evaluate(data: Dataset, parameters: Sequence[Parameter], values: np.ndarray,
             done += len(state.t)
             continue
         for block in data.method.regress(state, robot, parameters):
-            residuals.add(block, {g.name: g.W @ values[g.columns] for g in block.groups})
-            curves.append(block.rows(np.arange((-done) % stride, len(block.t), stride)))
+            predicted = {g.name: g.W @ values[g.columns] for g in block.groups}
+            residuals.add(block, predicted)
+            curves.append(block.rows(_shown(block, predicted, stride)))
             done += len(block.t)
             data.report('validate', done, whole)
     if not done:
         raise RecordingError('the recording is too short', found='no samples left after filtering')
     return residuals, tuple(curves), ranges
+
+
+def _shown(block: RegressorBlock, predicted: Mapping[str, np.ndarray], stride: int) -> np.ndarray:
+    """
+    Return the samples that stand for a block in a curve, one in ``stride``: its envelope.
+
+    Of every two strides the samples where the raw residual of any group, in its own RMS, is
+    largest and smallest: a spike of one sample is never thinned out.
+    """
+    size, span = len(block.t), 2 * stride
+    if stride == 1 or size < span:
+        return np.arange(0, size, stride)
+    raw = np.stack([g.y_raw - predicted[g.name] for g in block.groups], axis=1)
+    raw = raw / np.maximum(np.sqrt(np.mean(raw ** 2, axis=0)), np.finfo(float).tiny)
+    pieces = size // span
+    high = raw.max(axis=1)[:pieces * span].reshape(pieces, span).argmax(axis=1)
+    low = raw.min(axis=1)[:pieces * span].reshape(pieces, span).argmin(axis=1)
+    first = span * np.arange(pieces)
+    return np.unique(np.concatenate([first + high, first + low,
+                                     np.arange(pieces * span, size, stride)]))
 
 
 def _extend(ranges: dict[str, Any], seen: dict[str, dict[str, np.ndarray]]) -> None:

@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 
+import mujoco_arm
 import numpy as np
 import pytest
 from test_report import changed, OPTIONS, Page, record
@@ -220,3 +221,16 @@ def test_a_report_draws_without_matplotlib(tmp_path):
             'write_report(result, sys.argv[2])\n')
     subprocess.run([sys.executable, '-c', code, ':'.join(sys.path),
                     str(tmp_path / 'report.html')], check=True)
+
+
+def test_a_spike_of_one_sample_is_not_thinned_out():
+    joints, urdf = ('joint1', 'joint2'), mujoco_arm.description('arm2')
+    t, q, v, a = mujoco_arm.motion(2, 60.0, 200.0, seed=3)
+    tau = mujoco_arm.torque(urdf, q, v, a)
+    tau += 0.05 * np.random.default_rng(3).normal(size=tau.shape)
+    tau[6543, 1] += 40.0
+    other = replace(mujoco_arm.recording(joints, t, q, v, tau, ''), robot_description=urdf)
+    result = identify([record()], OPTIONS, validate=[other])
+    curve = curves(result.model, result.validation)['joint2']
+    assert len(curve.t) < 0.3 * len(t)
+    assert np.nanmax(curve.y_raw - curve.predicted) > 35.0
