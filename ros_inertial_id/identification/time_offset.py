@@ -3,8 +3,8 @@ Time offset: by how much efforts are stamped later than the motion they belong t
 
 Another bus, or a filter in the drive, lets torques arrive late; a model fitted to both explains
 less, and wrongly.  The offset is a nonlinear parameter of the identification, which acts on the
-measured torque alone: with the torques read at several offsets beside the columns of the model, one
-pass gives the residual left at any offset in between (variable projection, Golub and Pereyra
+measured torque alone: with the torques read at several offsets beside the columns of the model,
+one pass gives the residual left at any offset in between (variable projection, Golub and Pereyra
 1973).  Its error comes from leaving out stretches of time (jackknife, Efron 1982), so that
 residuals that are not white, or a model that is not whole, do not make it look sure.
 """

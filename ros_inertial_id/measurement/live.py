@@ -14,6 +14,7 @@ from . import signals
 from .interpolation import interpolate, LONGEST_GAP, PERIODS
 from .joints.drives import DriveOptions, joint_side
 from .joints.kinematic_state import JointSpaceState, Surroundings
+from .joints.wrapping import Unwrapper
 from .recording import Channel
 from ..errors import RecordingError
 
@@ -210,8 +211,10 @@ def listen_to_joints(live: LiveMotion, topic: str, joints: Sequence[str], drives
     live : LiveMotion; joints : n names
     drives : DriveOptions, on which side of the gears the motion is measured
     """
+    unwrap = Unwrapper(joints)
+
     def take(channel):
-        channel = joint_side(channel, joints, drives)
+        channel = joint_side(unwrap(channel), joints, drives)
         rows, values = carried(channel, joints, ('position', 'velocity'))
         good = np.isfinite(values['position']).all(1)
         if live.measured_velocity:

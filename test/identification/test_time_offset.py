@@ -12,7 +12,8 @@ from ros_inertial_id.identification.robot import robot_of
 from ros_inertial_id.identification.settings import options_class, prediction_options
 from ros_inertial_id.methods import METHODS
 
-OPTIONS = replace(options_class('serial_arm')(), coulomb_width=0.0)
+OPTIONS = replace(options_class('serial_arm')(), coulomb_width=0.0,
+                  friction=('viscous', 'coulomb', 'offset', 'armature'))
 
 
 def _recordings(late, rate=250.0, seed=0):

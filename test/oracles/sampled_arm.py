@@ -102,8 +102,9 @@ def scores(rate, band, velocity, seed, duration=20.0):
     urdf = mujoco_arm.true_urdf(mujoco_arm.description('arm3'), seed)
     motion = Motion(3, band, rng)
     recording = sampled(urdf, motion, rate, duration, rng, velocity == 'measured')
-    # The truth has a step of friction; how its width is found is not the question here.
-    options = replace(options_class('serial_arm')(), coulomb_width=0.0, velocity=velocity)
+    # The laws that the truth has, with its step: how laws are chosen is not the question here.
+    options = replace(options_class('serial_arm')(), velocity=velocity, coulomb_width=0.0,
+                      friction=('viscous', 'coulomb', 'offset', 'armature'))
     model = identify([recording], options).model
     found = [e for e in model.base if e['determined']]
     names = [e['name'] for e in model.base]

@@ -9,6 +9,7 @@ import numpy as np
 from .channels import carries, find_channel, series_of
 from .kinematic_state import JointSpaceObservation
 from .observation import check_moving, choose_velocity
+from .wrapping import Unwrapper
 from ..bodies.sources import Series
 from .. import signals
 from ..interpolation import interpolate
@@ -26,7 +27,7 @@ def read_joint_motion(recording: Recording, joints: Sequence[str], topic: str, w
 
     Raises RecordingError for what observe_joints refuses.
     """
-    channel = find_channel(recording, joints, topic, 'position')
+    channel = Unwrapper(joints)(find_channel(recording, joints, topic, 'position'))
     position = series_of(channel, 'position', joints, origin_ns)
     has_velocity = carries(channel, 'velocity', joints)
     velocity = series_of(channel, 'velocity', joints, origin_ns) if has_velocity else {}

@@ -14,6 +14,7 @@ from .channels import carries, check_effort, common_clock, find_channel, series_
 from .drives import effort_map, joint_side
 from .kinematic_state import JointSpaceObservation, SignalOptions
 from .periods import average, read_periods
+from .wrapping import Unwrapper
 from .. import signals
 from ..recording import Recording
 from ...errors import RecordingError
@@ -41,7 +42,8 @@ def observe_joints(recording: Recording, joints: Sequence[str],
     origin = recording.origin_ns()
     motion = find_channel(recording, joints, options.joint_states_topic, 'position')
     force = find_channel(recording, actuated, options.effort_topic or motion.topic, 'effort')
-    both, motion = force is motion, joint_side(motion, joints, options)
+    both, unwrap = force is motion, Unwrapper(joints)
+    motion = joint_side(unwrap(motion), joints, options)
     force = motion if both else force
     t = (motion.stamp_ns - origin) * 1e-9
     position = series_of(motion, 'position', joints, origin, t)
@@ -79,7 +81,8 @@ def observe_joints(recording: Recording, joints: Sequence[str],
     # Where the filter guessed most; the stencil reaches further than that near Nyquist.
     trim = 0.0 if repeats else max(1.0 / cutoff, signals.STENCIL * clock.period)
     decimate = options.decimate or max(1, int(1.0 / (20.0 * cutoff * clock.period)))
-    summary.update(decimate=decimate, **({'averaged_periods': count} if count else {}))
+    summary.update(decimate=decimate, **({'averaged_periods': count} if count else {}),
+                   **({'unwrapped': unwrap.counts} if unwrap.counts else {}))
     return JointSpaceObservation(joints, position, velocity, effort, clock, kernel, measured,
                                  probe.effort_map, trim, decimate, summary, repeats)
 
