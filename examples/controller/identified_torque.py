@@ -5,7 +5,7 @@ Torque from the topics of ``identification``: what a controller needs, without Y
 
 Reads latched robot_description and identification/base_parameters once each (the layout stands in
 ros_inertial_id/nodes/model_topics.py); then ``IdentifiedTorque.torque(q, v, a)`` costs one call of
-pinocchio.  identified_torque.hpp beside this file is its twin in C++.
+pinocchio.  identified_torque.hpp beside this file is the same in C++.
 """
 
 import numpy as np
@@ -48,8 +48,9 @@ class IdentifiedTorque:
             rows[:, columns.index(name)]
             for name in ('used', 'owner', 'element', 'law', 'nonlinear'))
         model = pinocchio.buildModelFromXML(description)
-        joints = [joint for joint in owners if model.existJointName(joint)]
-        held = [k for k in range(1, model.njoints) if model.names[k] not in joints]
+        moving = {model.frames[model.getFrameId(link)].parentJoint
+                  for link in owners if model.existBodyName(link)}
+        held = [k for k in range(1, model.njoints) if k not in moving]
         self.model = pinocchio.buildReducedModel(model, held, pinocchio.neutral(model))
         self.model.gravity.linear = np.array(gravity, dtype=float)
         self.data = self.model.createData()

@@ -25,13 +25,14 @@ from .running import run
 from .subscriptions import no_decoder, Subscriptions
 from ..errors import InertialIdError, RecordingError
 from ..measurement.bags.bag import BagWriter
-from ..measurement.bags.messages import DECODERS, encode_string
+from ..measurement.bags.messages import DECODERS, encode_string, JOINT_STATE
 from ..options import option
 
 STRING = 'std_msgs/msg/String'
 SETTABLE = {'name', 'mounting'}  # of the next bag
 FLUSH = 0.4  # [s] what a killed recorder loses at most, also of a topic that fell silent
 SILENCE = 2.0  # [s] without a message of a sensor that are worth a warning
+SLOW = 90.0  # [Hz] of joint states: accelerations need more, and drivers publish 100 or more
 HANG = 20.0  # [s] without a turn of the executor, after which all stacks go to standard error
 
 
@@ -68,7 +69,7 @@ class Recorder(Node):
         self._topics = [name for name in self._inputs.resolved(self._options.topics)
                         if name != topic]
         self._undecoded = {}
-        self._lost_before = 0
+        self._lost_before, self._began = 0, 0.0
         self._bag = self._problem = None
         self._last_counts, self._counted, self._received = {}, {}, {}
         self._texts = {}  # topic -> latched text that is not yet in the bag
@@ -169,7 +170,8 @@ class Recorder(Node):
                 f'no {self._description_topic} yet: a bag without it needs --urdf')
         for topic in self._topics:
             bag.add_topic(topic, self._inputs.types[topic])
-        self._received = dict.fromkeys(self._topics, time.monotonic())
+        self._began = time.monotonic()
+        self._received = dict.fromkeys(self._topics, self._began)
         self._problem, self._bag = None, bag
         self._lost_before = self._inputs.lost
         self.get_logger().info(f'recording to {bag.path}')
@@ -220,16 +222,17 @@ class Recorder(Node):
         faulthandler.dump_traceback_later(HANG)
         self._flush()  # what is reported is on the disk
         counts = self._bag.counts if self._bag else self._last_counts
-        level, words = self._state()
         before, self._counted = self._counted, dict(counts)
+        rates = {topic: max(0, count - before.get(topic, 0)) for topic, count in counts.items()}
+        level, words = self._state(rates)
         values = {'lost': self._inputs.lost - self._lost_before}
         for topic, count in counts.items():
             values[f'{topic} count'] = count
-            values[f'{topic} rate [Hz]'] = max(0, count - before.get(topic, 0))
+            values[f'{topic} rate [Hz]'] = rates[topic]
         self._diagnostics.publish(diagnostics(self, level, words, values))
 
-    def _state(self):
-        """Return (level, words) for diagnostics."""
+    def _state(self, rates):
+        """Return (level, words) for diagnostics; ``rates`` [Hz] by topic, of the last second."""
         if self._problem:
             return 'error', self._problem
         if self._clock_stands():
@@ -241,6 +244,11 @@ class Recorder(Node):
                   and DECODERS[self._inputs.types[topic]].header]
         if silent:  # events and texts may be rare; a sensor is not
             return 'warn', f"{words}; nothing received on {', '.join(silent)}"
+        slow = [f'{topic} comes at {rate} Hz' for topic, rate in rates.items()
+                if 0 < rate < SLOW and self._inputs.types.get(topic) == JOINT_STATE]
+        if slow and now - self._began > SILENCE:  # the first second is no whole one
+            return 'warn', (f"{words}; {', '.join(slow)}: slow for accelerations, is there a "
+                            'faster topic of the driver?')
         return 'warn' if self._inputs.lost > self._lost_before else 'ok', words
 
     def destroy_node(self) -> None:

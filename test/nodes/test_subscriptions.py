@@ -104,6 +104,16 @@ def test_a_silent_sensor_is_warned_of_and_a_rare_text_is_not(graph, tmp_path):
     assert level == 'warn' and '/events' not in words
 
 
+def test_slow_joint_states_are_warned_of(graph, tmp_path):
+    driver = graph.run('joint_state_publisher.py', 100_000, 30, 'reliable')  # franka_ros2's copy
+    graph.start('recorder', out=tmp_path)
+    graph.until(lambda: graph.node.count_subscribers('joint_states'), 'the recorder')
+    assert graph.call('recorder/start').success
+    driver.say('go')
+    graph.until(lambda: 'slow for accelerations' in graph.health('recorder')[1], 'the warning')
+    assert graph.health('recorder')[0] == 'warn'
+
+
 def test_simulated_time_without_a_clock_is_refused(graph, tmp_path):
     graph.node.create_publisher(JointState, 'joint_states', 10)
     graph.start('recorder', out=tmp_path, use_sim_time=True)
