@@ -1,5 +1,6 @@
 """What the verbs of the command line do: read, call the core, write, print."""
 
+from dataclasses import replace
 from importlib.util import find_spec
 import json
 import pathlib
@@ -69,14 +70,15 @@ def identify_(options: Any) -> int:
         used = bags if options.keep_all else cleaned(bags, checkup)
         result = identify(used, settings, method=method, urdf=urdf, validate=others,
                           progress=progress)
-    result.model.statistics.update(checked_statistics(result.model.statistics, checkup))
+    result.model.statistics.update(checked_statistics(result.model.statistics, checkup),
+                                   keep_all=options.keep_all)
     files = _write(result, options)
     if options.urdf_out:
         files['urdf'] = options.urdf_out
         from ..api.model import model_of
         model_of(result.model).to_urdf(options.urdf_out)
     show(options, {**_outline(result.model), **({'gravity': gravity} if gravity else {}), **files},
-         '\n'.join([*verdict_lines(result.model.statistics['verdict'], checkup),
+         '\n'.join([f"Verdict: {result.model.statistics['verdict']['word']}",
                     summary(result.model), *_gravity_words(gravity), *_listed(files.values())]))
     return status(options, result.model.statistics['verdict']['word'])
 
@@ -174,6 +176,8 @@ def design_(options: Any) -> None:
     changes = {name: getattr(options, name) for name in ('mounting', 'seconds', 'seed')
                if getattr(options, name) is not None}
     settings = load_design(options.config, changes)
+    beside = str(pathlib.Path(options.urdf).resolve().parent)  # where its meshes may be
+    settings = replace(settings, meshes=(*settings.meshes, beside))
     gravity = gravity_from_mounting(settings.mounting or 'upright',
                                     magnitude=settings.gravity_magnitude)
     robot = robot_from_options(read_description(options.urdf), settings, gravity)
@@ -223,9 +227,11 @@ def schema_(options: Any) -> None:
     options : of the command line
     """
     from ..excitation.problem import DesignOptions
+    from ..identification.driver import DriverOptions
     from ..methods import METHODS
-    from ..options import DESIGN, schema
-    kinds = {**{name: options_class(name) for name in METHODS}, DESIGN: DesignOptions}
+    from ..options import DESIGN, DRIVER, schema
+    kinds = {**{name: options_class(name) for name in METHODS}, DESIGN: DesignOptions,
+             DRIVER: DriverOptions}
     print(json.dumps(schema(kinds), indent=2))
 
 

@@ -91,6 +91,8 @@ def describe(design: Any) -> dict[str, Any]:
             for kind, values in use.joints.items()}
     percent = {kind: round(100.0 * float(values.max()), 3) for kind, values in real.items()}
     out = {
+        'torque_standard_error': {n: float(f'{e:.4g}') for n, e in zip(
+            names, design.torque_errors)},  # [N m]
         'condition_number': design.condition_number,
         'criterion': design.criterion,
         'value': design.value,

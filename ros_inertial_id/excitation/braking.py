@@ -28,7 +28,7 @@ ROUNDING = 1e-6  # relative: a motion that uses a limit in full may still be bra
 @dataclass(frozen=True)
 class Stopping:
     """
-    How a course stops: brake : [s] when told to; distance : (n,) until then, at most [rad or m].
+    How a course stops: brake : [s] when asked to; distance : (n,) until then, at most [rad or m].
 
     alone, distance_alone : the same when nothing more arrives, as after the player was killed
     """

@@ -4,6 +4,10 @@ What makes a motion good: functions of the singular values of the weighted base 
 Each criterion is a function of the eigenvalues of G = W'W (squares of the singular values of W)
 and returns its value for the search with its derivative by the eigenvalues, so that the gradient
 by G is V diag(.) V' (Overton 1988).  The search minimises logarithms: they are scale free.
+
+The condition number is that of W with its columns as they are, in SI units: it depends on which
+columns take part and on their units, and says little about the error of predicted torques.
+V-optimality is about that error; see workspace.py.
 """
 
 from dataclasses import dataclass
@@ -16,11 +20,14 @@ import numpy as np
 class Criterion:
     """
     search(eigenvalues (b,), sharpness) -> (value, derivative (b,)), to be minimised;
-    report(singular values (b,)) -> the number as published, smaller is better.
+    report(singular values (b,)) -> the number as published, smaller is better
+    whitened : whether both are about W in the coordinates in which the moments M of the workspace
+        are the unit matrix
     """
 
     search: Callable[[np.ndarray, float], tuple[float, np.ndarray]]
     report: Callable[[np.ndarray], Any]
+    whitened: bool = False
 
 
 def _soft_maximum(x, sharpness):
@@ -52,28 +59,40 @@ def d_optimality(eigenvalues: np.ndarray, sharpness: float) -> tuple[float, np.n
     return -np.log(eigenvalues).sum() / count, -1.0 / (count * eigenvalues)
 
 
+def v_optimality(eigenvalues: np.ndarray, sharpness: float) -> tuple[float, np.ndarray]:
+    """Return log trace(M (W'W)^-1) / 2 from whitened eigenvalues (b,); sharpness is not used."""
+    total = (1.0 / eigenvalues).sum()
+    return 0.5 * np.log(total), -0.5 / (total * eigenvalues ** 2)
+
+
 CRITERIA = {
+    'v_optimality': Criterion(v_optimality, lambda s: np.sqrt((s ** -2.0).sum()), True),
     'condition_number': Criterion(condition_number, lambda s: s.max() / s.min()),
     'frobenius': Criterion(frobenius, lambda s: np.sqrt((s ** 2).sum() * (s ** -2.0).sum())),
     'd_optimality': Criterion(d_optimality, lambda s: -2.0 * np.log(s).sum()),
 }
 
 
-def search_value(name: str, G: np.ndarray, sharpness: float) -> tuple[float, np.ndarray]:
+def search_value(name: str, G: np.ndarray, sharpness: float,
+                 root: np.ndarray) -> tuple[float, np.ndarray]:
     """
     Return (value, derivative by G (b, b)) of criterion ``name`` at G = W'W (b, b).
 
     sharpness : exponent of the p-norms of the criterion
+    root : (b, b) whitens the moments M of the workspace, root M root' = 1
     Directions a motion does not excite at all are lifted to 1e-14 of the largest, so that the
     search can climb out of them.
     """
-    eigenvalues, vectors = np.linalg.eigh(G)
+    whitened = CRITERIA[name].whitened
+    eigenvalues, vectors = np.linalg.eigh(root @ G @ root.T if whitened else G)
     lifted = np.maximum(eigenvalues, 1e-14 * eigenvalues[-1])
     value, slope = CRITERIA[name].search(lifted, sharpness)
+    if whitened:
+        vectors = root.T @ vectors
     return value, (vectors * slope) @ vectors.T
 
 
-def reported_value(name: str, G: np.ndarray) -> float:
-    """Return the published form of criterion ``name`` at G = W'W (b, b)."""
-    eigenvalues = np.linalg.eigvalsh(G)
+def reported_value(name: str, G: np.ndarray, root: np.ndarray) -> float:
+    """Return the published form of criterion ``name`` at G = W'W (b, b); root : search_value."""
+    eigenvalues = np.linalg.eigvalsh(root @ G @ root.T if CRITERIA[name].whitened else G)
     return float(CRITERIA[name].report(np.sqrt(np.maximum(eigenvalues, 1e-300))))

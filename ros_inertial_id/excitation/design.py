@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from .assessment import assess, describe, Use
-from .criteria import CRITERIA
+from .criteria import reported_value
 from .fourier import FourierMotion
 from .limits import Limits
 from .objective import MotionProblem
 from .problem import check_postures, design_parameters, DesignOptions, motion_problem
 from .workers import search
+from .workspace import torque_errors
 from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
 from ..methods import METHODS
@@ -58,6 +59,8 @@ class Design:
     motion : FourierMotion; criterion, value : what was made small
     condition_number, singular_values (b,), base_names : of the weighted base regressor at the
         motion's own samples (rate, periods), with what was known before
+    torque_errors : (n,) standard errors of predicted torques, mean square over the workspace, with
+        the sigma of the options [N m]
     use : Use of the limits; limits : Limits; gravities : (m, 3) [m/s^2]
     tool : (body, offset (3,) [m]) of the end effector
     seconds, cpu_seconds : it took; found : times a better motion was met; rejected : how many
@@ -72,6 +75,7 @@ class Design:
     condition_number: float
     singular_values: np.ndarray
     base_names: tuple[str, ...]
+    torque_errors: np.ndarray
     use: Use
     limits: Limits
     gravities: np.ndarray
@@ -105,8 +109,9 @@ def design(robot: RobotModel, options: DesignOptions,
     problem, base, shapes = motion_problem(robot, options, known)
     check_postures(problem, options)
     processes = options.processes or min(os.cpu_count() or 1, 4)
-    candidates = search(problem, options.samples, options.restarts, options.seed,
-                        options.seconds, min(processes, options.restarts))
+    left = max(options.seconds - (time.monotonic() - began), 0.1)
+    candidates = search(problem, options.samples, options.restarts, options.seed, left,
+                        min(processes, options.restarts))
     best, found, rejected, last, refusal = None, 0, 0, None, []
     try:
         for candidate in candidates:
@@ -118,7 +123,8 @@ def design(robot: RobotModel, options: DesignOptions,
             if progress is not None:
                 progress(Progress(time.monotonic() - began, options.seconds,
                                   best.value if best else None, found, rejected))
-            if stop is not None and stop():
+            late = time.monotonic() - began > options.seconds
+            if late and best or stop is not None and stop():
                 break
     except KeyboardInterrupt:
         pass
@@ -146,8 +152,9 @@ def _finished(robot, options, stated, x, spent):
     result = assess(problem, x)
     singular = np.sqrt(np.maximum(np.linalg.eigvalsh(result.factors)[::-1], 0.0))
     return Design(robot, options, motion, options.criterion,
-                  float(CRITERIA[options.criterion].report(singular)),
-                  float(singular[0] / singular[-1]), singular, tuple(base.names()), result.use,
+                  reported_value(options.criterion, result.factors, problem.root),
+                  float(singular[0] / singular[-1]), singular, tuple(base.names()),
+                  torque_errors(problem, result.factors), result.use,
                   problem.limits, problem.gravities, problem.tool, *spent,
                   (*problem.limits.notices, *shapes.notices))
 

@@ -56,8 +56,14 @@ def content(design: Design) -> dict[str, Any]:
         'base_parameters': list(design.base_names),
         'gravities_base': design.gravities.tolist(),
         'limits': by_joint,
-        'options': {key: list(value) if isinstance(value, tuple) else value
-                    for key, value in asdict(design.options).items()}}
+        'options': {key: _plain(value) for key, value in asdict(design.options).items()}}
+
+
+def _plain(value):
+    """Return a value of the options as YAML knows it: callers give NumPy's numbers, too."""
+    if isinstance(value, (tuple, list, np.ndarray)):
+        return [_plain(part) for part in value]
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _number(value):

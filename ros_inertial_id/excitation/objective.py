@@ -35,6 +35,7 @@ class MotionProblem:
     known : (b, b) W'W of earlier recordings or None; share : samples the motion will give
     limits : Limits; tool : (body, offset (3,)) of the end effector; capsules or None
     criterion : name; period [s]; space, direction, start : coordinates, see rest_space
+    moments : (n, b, b) E[w_j' w_j] over the workspace; root : (b, b) whitens their weighted sum
     """
 
     chain: Chain
@@ -54,6 +55,8 @@ class MotionProblem:
     direction: np.ndarray
     space: np.ndarray
     start: np.ndarray
+    moments: np.ndarray
+    root: np.ndarray
 
     def coefficients(self, x: np.ndarray) -> np.ndarray:
         """Return the coefficients (n, 1 + 2 K) at the coordinates x (n m,)."""
@@ -130,7 +133,8 @@ class Objective:
         """Return (value, gradient) at coordinates x (n m,)."""
         q, v, a = self.motion(x)
         tree, Y, rows, tau = self.evaluate(q, v, a)
-        value, slope = search_value(self.problem.criterion, self.factors(rows), sharpness)
+        value, slope = search_value(self.problem.criterion, self.factors(rows), sharpness,
+                                    self.problem.root)
         too_far, gradient = self._joints_broken(x, strength)
         broken, tau_bar, body_bars = self._places_broken(tau, tree, strength)
         shape = (len(q), self.tiles[1], self.samples)

@@ -71,7 +71,10 @@ def _table(design):
         f'<td>{100.0 * left.get(kind, 1.0) * values[j]:.1f} %</td>'
         for kind, values in use.joints.items()) + '</tr>'
         for j, name in enumerate(names)]
-    facts = [f'condition number <b>{design.condition_number:.4g}</b>',
+    errors = ' '.join(f'{error:.3g}' for error in design.torque_errors)
+    facts = [f'predicted standard error of torque <b>{errors}</b> N m, root mean square over the '
+             'workspace',
+             f'condition number of the weighted base regressor {design.condition_number:.4g}',
              *([] if design.criterion == 'condition_number' else
                [f'{html.escape(design.criterion)} {design.value:.6g}']),
              f'{len(design.base_names)} base parameters',

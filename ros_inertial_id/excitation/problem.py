@@ -16,6 +16,7 @@ from .fourier import rest_space
 from .limits import find_limits
 from .objective import MotionProblem
 from .regressor_adjoint import Chain
+from .workspace import with_workspace
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.robot_model import gravity_from_mounting, RobotModel, RobotOptions
 from ..errors import MotionError
@@ -26,6 +27,7 @@ from ..options import option
 
 serial_arm = SerialArm()
 
+SIGMA = 0.005  # share of the torque limits, where no standard deviation is given
 POSTURES = 2000  # tried before a box is called infeasible
 
 
@@ -33,8 +35,10 @@ POSTURES = 2000  # tried before a box is called infeasible
 class DesignOptions(RobotOptions):
     """All options of the design of a motion."""
 
-    criterion: str = option('condition_number', 'what is made small, of the weighted base '
-                            'regressor', choices=tuple(CRITERIA))
+    criterion: str = option(
+        'v_optimality', 'what is made small: v_optimality the error of predicted torques over the '
+        'workspace, d_optimality the volume of the parameters\' covariance, condition_number or '
+        'frobenius that of the weighted base regressor', choices=tuple(CRITERIA))
     period: float = option(10.0, 'duration of one period', unit='s', at_least=0.5, at_most=600.0)
     harmonics: int = option(5, 'harmonics of the Fourier series', at_least=2, at_most=30)
     samples: int = option(50, 'samples per period that the search looks at; the result is checked '
@@ -52,12 +56,12 @@ class DesignOptions(RobotOptions):
         (), 'mountings the motion is to serve at once, each in the words of mounting:; empty: '
         'that one alone')
     friction: tuple[str, ...] = option(
-        (), 'friction laws whose columns take part; empty: inertial columns alone, as published')
+        ('viscous', 'coulomb'), 'friction laws whose columns take part; empty: none')
     coulomb_width: float = option(0.05, 'speed over which Coulomb friction changes sign',
                                   unit='rad/s', at_least=1e-4, at_most=10.0)
     sigma: tuple[float, ...] = option(
         (), 'standard deviation of the torque measurement, one for all joints or one each; '
-        'empty: 1', unit='N m')
+        'empty: 0.5 % of the torque limits', unit='N m')
     start: tuple[float, ...] = option(
         (), 'positions the motion starts at and returns to; empty: anywhere', unit='rad or m')
     start_at_offset: bool = option(False, 'start at the mean position, as published')
@@ -119,19 +123,21 @@ def motion_problem(robot: RobotModel, options: DesignOptions, known: np.ndarray 
     direction, space = rest_space(options.harmonics, options.start_at_offset,
                                   len(options.start) > 0)
     problem = MotionProblem(
-        chain=Chain.of(robot), gravities=gravities, weights=_weights(robot, options),
+        chain=Chain.of(robot), gravities=gravities, weights=_weights(robot, options, limits),
         columns=base.independent, friction=_friction(robot, base), nominal=base.nominal(),
         known=_known(known, base, len(parameters)),
         share=options.rate * options.period * options.periods * len(gravities),
         limits=limits, tool=_tool(robot, options), capsules=shapes.capsules,
         criterion=options.criterion, period=options.period, harmonics=options.harmonics,
         direction=direction, space=space,
-        start=np.array(options.start if len(options.start) else np.zeros(len(robot)), float))
-    return problem, base, shapes
+        start=np.array(options.start if len(options.start) else np.zeros(len(robot)), float),
+        moments=np.zeros(0), root=np.zeros(0))
+    return with_workspace(problem, options.seed), base, shapes
 
 
-def _weights(robot, options):
-    sigma = np.asarray(options.sigma if len(options.sigma) else (1.0,), dtype=float)
+def _weights(robot, options, limits):
+    sigma = np.asarray(options.sigma if len(options.sigma) else SIGMA * np.where(
+        np.isfinite(limits.effort), limits.effort, 1.0 / SIGMA), dtype=float)
     if sigma.shape not in ((1,), (len(robot),)) or not (sigma > 0).all():
         raise MotionError('option sigma', expected=f'1 or {len(robot)} values above 0',
                           found=list(options.sigma))

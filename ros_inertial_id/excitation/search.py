@@ -89,7 +89,7 @@ def _candidates(problem, fine, dense, number, x):
     if x is None:
         return []
     G = fine.factors(fine.evaluate(*fine.motion(x))[2])
-    return [Candidate(number, x, reported_value(problem.criterion, G))]
+    return [Candidate(number, x, reported_value(problem.criterion, G, problem.root))]
 
 
 def _tighten(coarse, fine, x):

@@ -7,7 +7,6 @@ start of the motion and plays it, ``~/stop`` brakes.  Joint states are watched a
 doubt brakes the robot along its own path, closes the bag and says why.
 """
 
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 import sys
@@ -25,6 +24,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 import yaml
 
 from .conversions import diagnostics, every, latched
+from .driver_watch import DriverWatch
 from .motion_design import MotionDesign
 from .parameters import declare_options, read_options
 from .recorder_dialogue import RecorderDialogue
@@ -39,10 +39,6 @@ from ..options import check_ranges, option
 
 WATCH = 0.02  # [s] between looks at the joint states
 PIECE = 0.05  # [s] between pieces; each covers four of them, so that one may be late or lost
-CLOCKS = 0.04  # [s] between the stamps of the joint states and this computer's clock: within the
-#                past of a piece, or every piece would begin with a jump
-LOOKS = 50  # at the clocks: the least of their delays counts
-SET = 1.0  # [s] by which a clock was set anew: no delay
 BEFORE = 10 ** 9  # [ns] by which trajectories are stamped earlier: points may precede the course
 
 
@@ -54,6 +50,9 @@ class PlaybackOptions:
     controller: str = option('joint_trajectory_controller/joint_trajectory',
                              'JointTrajectory topic of the controller')
     joint_states_topic: str = option('joint_states', 'topic of the joint states')
+    speed_scaling_topic: str = option(
+        'speed_scaling_state_broadcaster/speed_scaling', 'Float64 topic [%] of a driver that can '
+        'slow trajectories down (UR); empty: none')
     periods: int = option(1, 'how often the motion is played', at_least=1, at_most=1000)
     speed: float = option(1.0, 'share of the designed speed; begin with 0.1', at_least=0.01,
                           at_most=1.0)
@@ -73,11 +72,10 @@ class Excitation(Node):
     def __init__(self, **node_options):
         super().__init__('excitation', **node_options)
         own = declare_options(self, PlaybackOptions, fixed=(
-            'controller', 'joint_states_topic', 'recorder', 'config'))
+            'controller', 'joint_states_topic', 'speed_scaling_topic', 'recorder', 'config'))
         check_ranges(own)
         self._design = MotionDesign(self, own.config)
         self._urdf, self._shapes, self._limits = '', None, None
-        self._ahead: deque[float] = deque(maxlen=LOOKS)
         self._robot = self._course = self._measured = None
         self._streams = Streams(self, self._doubt)
         self._status, self._received_at, self._complaint = 'idle', 0.0, ''
@@ -87,6 +85,7 @@ class Excitation(Node):
         self._periods = self.create_publisher(String, '~/periods', latched())
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
         self.create_subscription(String, 'robot_description', self._take_description, latched())
+        self._driver = DriverWatch(self, own.speed_scaling_topic, self._let_end)
         self.create_service(Trigger, '~/design', self._answering(self._begin_design))
         self.create_service(Trigger, '~/check', self._answering(self._check))
         self.create_service(Trigger, '~/play', self._answering(self._play))
@@ -131,6 +130,17 @@ class Excitation(Node):
         if self._course is not None:
             self._brake(words)
 
+    def _let_end(self, reason):
+        """
+        Stop when the driver slows trajectories down: its clock then stays behind ours.
+
+        Every new piece would make the arm skip what it was slowed down by.  So nothing more is
+        sent, not even a brake: the piece under way ends at rest on the path.
+        """
+        if self._course is not None:
+            self.get_logger().error(f'stopped: {reason}')
+            self._end(f'stopped: {reason}')
+
     def _watch(self):
         """Look at all joint states since the last time; brake when they give reason, or cease."""
         self._streams.hand_to(self._take_joints)
@@ -151,10 +161,7 @@ class Excitation(Node):
         self._complaint, self._received_at = '', time.monotonic()
         self._measured = values['position'][-1]
         stamps = channel.stamp_ns[rows]
-        ahead = (stamps[-1] - self.get_clock().now().nanoseconds) * 1e-9
-        if self._ahead and abs(ahead - max(self._ahead)) > SET:
-            self._ahead.clear()
-        self._ahead.append(ahead)
+        self._driver.stamped((stamps[-1] - self.get_clock().now().nanoseconds) * 1e-9)
         if self._course is None:
             return
         expected = self._course.at((stamps - self._began) * 1e-9)[0]
@@ -189,13 +196,7 @@ class Excitation(Node):
             raise MotionError(self._complaint or 'the joint states are late',
                               expected=f'one every {options.stale:g} s at the latest (stale:)',
                               found=f'the last {silence:.2f} s ago')
-        ahead = max(self._ahead)
-        if abs(ahead) > CLOCKS:
-            raise MotionError(
-                f'{options.joint_states_topic} is stamped by another clock',
-                expected=f'stamps within {CLOCKS:g} s of this clock',
-                found=f"{abs(ahead):.3f} s {'ahead' if ahead > 0 else 'behind'}",
-                do='synchronise the computers, or give use_sim_time: if the robot is simulated')
+        self._driver.refuse(options.joint_states_topic)
         if not self.count_subscribers(self.resolve_topic_name(options.controller)):
             raise MotionError(f'nobody listens to {options.controller}',
                               do='start the joint_trajectory_controller, or correct controller:')
@@ -361,7 +362,7 @@ class Excitation(Node):
 
 
 def _stopping_words(stopping):
-    """Return how far the arm goes on when it is told to stop, and when the player is killed."""
+    """Return how far the arm goes on when it is asked to stop, and when the player is killed."""
     return (f'stops within {stopping.brake:g} s and {stopping.distance.max():.2f} rad or m, '
             f'{stopping.alone:.2f} s and {stopping.distance_alone.max():.2f} if the player dies')
 

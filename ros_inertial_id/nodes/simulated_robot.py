@@ -4,7 +4,8 @@ Node ``simulated_robot``: a robot to try everything on, moved by MuJoCo.
 Publishes ``joint_states`` (uniform stamps, effort = motor torque on the link side), the same
 without noise and faults as ``~/true_joint_states`` while somebody listens, and the latched
 ``robot_description`` (the nominal one).  Follows
-``joint_trajectory_controller/joint_trajectory`` as that controller would.
+``joint_trajectory_controller/joint_trajectory`` as that controller would, at the share of its
+speed that ``speed_scaling`` says, which it publishes as UR's driver does.
 """
 
 from array import array
@@ -23,7 +24,7 @@ from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.time import Time
 from sensor_msgs.msg import JointState
-from std_msgs.msg import String
+from std_msgs.msg import Float64, String
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 import yaml
@@ -36,6 +37,7 @@ from ..simulation.arm import ArmOptions, SimulatedArm
 
 FAULTS = ('', 'joint_states_stop', 'joint_stuck', 'effort_offset', 'drop_trajectory')
 BURST = 0.02   # [s] of samples published at once when late, so that other callbacks get a turn
+SCALING = 'speed_scaling'  # the option that may be changed while the robot moves
 FAULTY = 0     # index of the joint that joint_stuck and effort_offset strike
 
 
@@ -46,7 +48,7 @@ class SimulatedRobot(Node):
         super().__init__('simulated_robot', **node_options)
         options = self._declare_parameters()
         self._fixed = {'robot_description', 'urdf_file', 'gravity_base', 'truth_file',
-                       *(spec.name for spec in fields(ArmOptions))}
+                       *(spec.name for spec in fields(ArmOptions))} - {SCALING}
         urdf, gravity_base = self._description(), self.get_parameter('gravity_base').value
         self._arm = SimulatedArm(urdf, options=options, gravity_base=gravity_base)
         self._fault = ''
@@ -58,6 +60,8 @@ class SimulatedRobot(Node):
         self._joint_states = self.create_publisher(JointState, 'joint_states', 1000)
         self._truth = self.create_publisher(JointState, '~/true_joint_states', 1000)
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
+        self._scaling = self.create_publisher(
+            Float64, 'speed_scaling_state_broadcaster/speed_scaling', 10)
         self.create_subscription(
             JointTrajectory, 'joint_trajectory_controller/joint_trajectory', self._follow, 10)
         self.create_service(Trigger, '~/published', self._answer_published)
@@ -144,6 +148,9 @@ class SimulatedRobot(Node):
             if parameter.name in self._fixed:
                 return SetParametersResult(
                     successful=False, reason=f'{parameter.name} is fixed when the node starts')
+            if parameter.name == SCALING:
+                self._arm.controller.speed_scaling = parameter.value
+                self._say_scaling()
             if parameter.name == 'fault':
                 try:
                     self._set_fault(parameter.value)
@@ -165,7 +172,11 @@ class SimulatedRobot(Node):
             self.get_logger().warning(f'fault: {fault or "none"}')
         self._fault = fault
 
+    def _say_scaling(self):
+        self._scaling.publish(Float64(data=100.0 * self._arm.controller.speed_scaling))
+
     def _diagnose(self):
+        self._say_scaling()
         lag = (time.monotonic_ns() - self._started_ns) / 1e9 - self._arm.time
         level, words = (('warn', 'the computer is too slow for this rate') if lag > 10 * BURST
                         else ('ok', 'publishing'))

@@ -85,8 +85,11 @@ def path_of_points(times: Any, points: Sequence[Any], joints: int) -> JointPath:
     if len(times) == 1:  # the arm rests there as soon as it comes into effect
         return JointPath(np.array([times[0] - 1.0, times[0]]), rest_at(values[0][0]).coefficients)
     span = np.diff(times)[:, None]
-    coefficients = (_linear, _cubic, _quintic)[len(values) - 1](*values, span)
-    return JointPath(times, coefficients)
+    if len(values) == 1:
+        return JointPath(times, _linear(values[0], span))
+    if len(values) == 2:
+        return JointPath(times, _cubic(values[0], values[1], span))
+    return JointPath(times, _quintic(values[0], values[1], values[2], span))
 
 
 def _points(what, values, count, joints):

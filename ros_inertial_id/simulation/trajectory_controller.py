@@ -119,14 +119,14 @@ class TrajectoryController:
     def command(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return commands (q, v, a), each (k, n), at ``times`` (k,) [s], at most memory ago."""
         times = np.asarray(times, dtype=float)
-        out = None
+        out = np.zeros((3, len(times), self._joints))
         for stretch in self._stretches:
             now = times >= stretch.begin
             path_times = stretch.path_times(times) if stretch.rate else np.full_like(
                 times, stretch.path_time)
             q, v, a = stretch.path(path_times)
             part = np.array([q, stretch.rate * v, stretch.rate ** 2 * a])
-            out = part if out is None else np.where(now[:, None], part, out)
+            out = np.where(now[:, None], part, out)
         return out[0], out[1], out[2]
 
     def _begin(self, now, q, v):

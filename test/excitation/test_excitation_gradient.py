@@ -85,6 +85,8 @@ def test_adjoint_is_the_derivative(name):
 # Capsules whose axes cross have no gradient there, so the flat arm3 goes without collisions.
 CASES = {
     'plain': ('franka', {}),
+    'condition_number': ('franka', {'criterion': 'condition_number', 'friction': (),
+                                    'collisions': False}),
     'frobenius': ('franka', {'criterion': 'frobenius', 'collisions': False}),
     'd_optimality': ('arm3', {'criterion': 'd_optimality', 'start_at_offset': True,
                               'collisions': False}),

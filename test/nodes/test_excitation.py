@@ -199,6 +199,23 @@ def test_fault_stops_the_arm_closes_the_bag_and_is_named(stage, fault, parameter
     stage.channels(bag)
 
 
+def test_driver_that_slows_trajectories_down_ends_the_motion_without_a_jump(stage):
+    """As UR's speed slider: a new piece would make the arm skip what it was slowed down by."""
+    bag = stage.play(speed=0.25, periods=20)
+    stage.in_motion()
+    assert stage.graph.set('simulated_robot', speed_scaling=0.3) == ''
+    stage.graph.until(lambda: f'; {bag}' in stage.said('stopped: '), 'the end')
+    assert 'the driver slows trajectories to 30 %' in stage.said('stopped: ')
+    stage.graph.spin(4.0)  # what is left of the piece takes three times as long
+    stage.rests()
+    refused = stage.graph.call('excitation/play')
+    assert not refused.success and 'found 30 % in speed_scaling' in refused.message
+    assert stage.graph.set('simulated_robot', speed_scaling=1.0) == ''
+    stage.graph.until(lambda: stage.graph.call('excitation/check').success, 'full speed')
+    limit = 0.25 * np.abs(stage.motion.at(np.linspace(0.0, PERIOD, 2000))[1]).max()
+    assert np.abs([m.velocity for m in stage.truth[-1000:]]).max() < 1.5 * limit
+
+
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
 def test_signal_in_mid_motion_stops_the_arm_and_closes_the_bag(stage, number):
     bag = stage.play(speed=0.25, periods=20)
