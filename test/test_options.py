@@ -129,7 +129,7 @@ def schema():
 
 def test_schema_is_one_and_holds_every_option_with_its_unit(schema):
     jsonschema.Draft202012Validator.check_schema(schema)
-    assert set(schema['properties']) == {*METHODS, 'design'}
+    assert set(schema['properties']) == {*METHODS, 'design', 'driver'}
     own = schema['properties']['serial_arm']['properties']
     assert set(own) == {f for f in options_class('serial_arm').__dataclass_fields__}
     assert own['cutoff']['description'].endswith('[Hz]') and own['cutoff']['type'] == 'number'

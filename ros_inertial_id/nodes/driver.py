@@ -1,21 +1,12 @@
 """What the driver of a robot publishes and listens to: the block ``driver`` of a configuration."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from .share import shared_file
-from ..options import DRIVER, option, options_from, read_yaml
+from ..identification.driver import DriverOptions
+from ..options import DRIVER, options_from, read_yaml
 
-
-@dataclass(frozen=True)
-class DriverOptions:
-    """Names that the driver gives to its topics, relative to its namespace."""
-
-    namespace: str = option('', 'of the driver and of the nodes beside it')
-    joint_states: str = option('joint_states', 'topic of the joint states with effort, the '
-                               'fastest there is')
-    controller: str = option('joint_trajectory_controller/joint_trajectory',
-                             'JointTrajectory topic of the controller that is active')
+__all__ = ['config_path', 'DriverOptions', 'load_driver']
 
 
 def config_path(robot: str) -> Path:

@@ -15,7 +15,8 @@ from ..dynamics.friction import friction_column, LAWS
 from ..dynamics.regressor import RegressorBlock
 from ..identification.model import IdentifiedModel
 
-GAP = 3.0  # usual steps of time: a longer one is a gap
+GAP = 3.5  # wide steps of time: a longer one is a gap
+WIDE = 0.75  # quantile: samples of an envelope are up to four mean steps apart
 APART = 0.03  # space between recordings, as a share of the time so far
 SPEEDS = 401  # points of a friction curve
 
@@ -91,7 +92,7 @@ def _timeline(blocks: Sequence[RegressorBlock]) -> tuple[np.ndarray, tuple[float
         count += len(block.t)
     t = np.concatenate(times)
     steps = np.diff(t)
-    gaps = (np.flatnonzero(steps > GAP * np.median(steps)) + 1 if steps.size
+    gaps = (np.flatnonzero(steps > GAP * np.quantile(steps, WIDE)) + 1 if steps.size
             else np.zeros(0, int))
     return t, tuple(starts), np.union1d(cuts, gaps).astype(int)
 

@@ -15,7 +15,7 @@ def significant(value: float | None, digits: int = 3) -> str:
 
 def ratio(value: float | None) -> str:
     """Return a condition number or gap ``value``; None is how a model file writes infinity."""
-    return 'none found' if value is None or not math.isfinite(value) else f'{value:.4g}'
+    return 'infinite' if value is None or not math.isfinite(value) else f'{value:.4g}'
 
 
 def percent(value: float | None) -> str:

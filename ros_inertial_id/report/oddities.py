@@ -6,12 +6,15 @@ from collections.abc import Iterator
 import math
 from typing import Any
 
+from ..procedures.checkup.finding import Finding
+
 LOST = 0.5  # [s] a marker must be gone, or an IMU silent, before it is worth a word
 TURNED = 3.0  # [deg] an IMU must be turned from its description
 
 
 def oddities(model: Any) -> Iterator[str]:
     """Yield a sentence for all that was not right in the recordings of an identified ``model``."""
+    yield from _checks(model)
     for number, seen in enumerate(model.preprocessing, 1):
         where = f' (recording {number})' if len(model.preprocessing) > 1 else ''
         for source, note in (seen.get('sources') or {}).items():
@@ -37,3 +40,17 @@ def oddities(model: Any) -> Iterator[str]:
         for start, end in seen.get('impacts') or ():
             yield (f'Impact from {start:.2f} to {end:.2f} s: the residual jumps as in no free '
                    f'vibration (a stop, a hand, a slipping bolt){where}.')
+
+
+def _checks(model):
+    """Yield what the checkup of the recordings found, and how much was left out for it."""
+    several = len(model.preprocessing) > 1
+    for entry in model.statistics.get('checks') or ():
+        finding = Finding(**entry)
+        text = finding.sentence()
+        where = f' (recording {finding.recording + 1})' if several else ''
+        yield f'{text[0].upper()}{text[1:]}{where}.'
+    shares = model.statistics.get('masked_share') or ()
+    if any(shares) and not model.statistics.get('keep_all'):
+        yield ('Left out as bad: ' + ', '.join(f'{100 * share:.2g} %' for share in shares)
+               + ' of the samples of each recording.')

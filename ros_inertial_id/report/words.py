@@ -44,8 +44,9 @@ def chapters(model: IdentifiedModel, listed: int = 10) -> dict[str, list[str]]:
         more = len(names) - listed
         return ', '.join(names[:listed]) + (f' and {more} more' if more > 0 else '')
 
-    return {'How well it predicts': [*_fit(model), *_worst(model), *_left_out(model),
-                                     *_consistent(model), *_residual(model, few)],
+    return {'How well it predicts': [*_verdict(model), *_fit(model), *_worst(model),
+                                     *_left_out(model), *_consistent(model),
+                                     *_residual(model, few)],
             'What was odd in the recordings': [*_structure(model), *oddities(model)],
             'What is known': [*_known(known, few), *_nominal(known, few)],
             'What is not known': [*_unknown(known, few), *_impossible(model, known, few),
@@ -61,6 +62,13 @@ def _structure(model: IdentifiedModel) -> Iterator[str]:
                f"{s['rank_of_bodies']} base parameters by the torques and "
                f"{s['rank_by_energy']} by the energy; check start: and independent:, and round "
                'the placements of the URDF.')
+
+
+def _verdict(model: IdentifiedModel) -> Iterator[str]:
+    found = model.statistics.get('verdict')
+    if found:
+        reasons = f": {'; '.join(found['reasons'])}" if found['reasons'] else ''
+        yield f"Verdict: {found['word']}{reasons}."
 
 
 def _fit(model: IdentifiedModel) -> Iterator[str]:
