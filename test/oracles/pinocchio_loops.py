@@ -130,7 +130,9 @@ class Loops:
         count = count or 3 * 10 * len(self.names)
         W = self.regressor(count, np.asarray(size), np.random.default_rng(seed), massless)
         scale = np.tile([1.0] + [0.1] * 3 + [0.01] * 6, W.shape[1] // 10)
-        s = np.linalg.svd(W * scale, compute_uv=False)
+        W = W * scale
+        # Near a dead centre rows are large beyond all others; their size says nothing of rank.
+        s = np.linalg.svd(W / np.linalg.norm(W, axis=1, keepdims=True), compute_uv=False)
         s = np.maximum(s / s[0], 1e-17)
         ratios = s[:-1] / s[1:]
         low = np.flatnonzero(s[1:] < 1e-6)

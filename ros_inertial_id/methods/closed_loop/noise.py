@@ -10,7 +10,7 @@ from typing import Iterator, Sequence
 
 import numpy as np
 
-from .state import all_parameters, MechanismState, Observation, projected_rows
+from .state import all_parameters, MechanismState, Observation, projected_torque
 from ...dynamics.continuation import newton
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.mechanism import Mechanism
@@ -100,15 +100,14 @@ def _slopes(robot, state, parameters, values):
     """Return slopes (3, k, N, k) of the misfit by z, zdot, zddot of every coordinate."""
     known = dict(zip([p.name for p in parameters], values), **robot.known)
     # Friction turns on and off: it has no slope.
-    pi = np.array([0.0 if p.law else known[p.name] for p in all_parameters(robot)])
+    pi = np.array([known[p.name] for p in all_parameters(robot) if not p.law])
     index = list(robot.independent)
     z, rate, second = state.q[:, index], state.v[:, index], state.a[:, index]
 
     def misfit(q, R, rate, second):
         v, a = robot.motion(q, R, rate, second)
         moved = replace(state, q=q, v=v, a=a, R=R)
-        return np.einsum('kpb,p->bk', projected_rows(robot, moved), pi) - moved.force(
-            robot.actuated)
+        return projected_torque(robot, moved, pi) - moved.force(robot.actuated)
 
     base = misfit(state.q, state.R, rate, second)
     out = np.empty((3, len(index)) + base.shape)

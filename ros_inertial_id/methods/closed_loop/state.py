@@ -124,6 +124,19 @@ def projected_rows(robot: Mechanism, state: MechanismState,
     return W
 
 
+def projected_torque(robot: Mechanism, state: MechanismState, pi: np.ndarray) -> np.ndarray:
+    """
+    Return R' tau (B, k) of bodies with parameters pi (10 n,): ``projected_rows`` times pi.
+
+    robot : Mechanism; state : of it
+    """
+    out = np.zeros((len(state.q), len(robot)))
+    for j, rows in enumerate(tree_rows(robot.robot, state.q, state.v, state.a)):
+        own = np.concatenate([pi[10 * b:10 * b + 10] for b in robot.robot.subtree(j)])
+        out += state.R[:, j] * (own @ rows)[:, None]
+    return out
+
+
 def inertia_rows(robot: Mechanism, state: MechanismState) -> np.ndarray:
     """
     Return the rows (k, p, B) of the diagonal of the projected inertia matrix R' M R.
