@@ -207,10 +207,10 @@ def test_driver_that_slows_trajectories_down_ends_the_motion_without_a_jump(stag
     stage.graph.until(lambda: f'; {bag}' in stage.said('stopped: '), 'the end')
     assert 'the driver slows trajectories to 30 %' in stage.said('stopped: ')
     stage.graph.spin(4.0)  # what is left of the piece takes three times as long
-    stage.rests()
     refused = stage.graph.call('excitation/play')
-    assert not refused.success and 'found 30 % in speed_scaling' in refused.message
     assert stage.graph.set('simulated_robot', speed_scaling=1.0) == ''
+    assert not refused.success and 'found 30 % in speed_scaling' in refused.message
+    stage.rests()
     stage.graph.until(lambda: stage.graph.call('excitation/check').success, 'full speed')
     limit = 0.25 * np.abs(stage.motion.at(np.linspace(0.0, PERIOD, 2000))[1]).max()
     assert np.abs([m.velocity for m in stage.truth[-1000:]]).max() < 1.5 * limit
