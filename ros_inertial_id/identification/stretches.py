@@ -20,6 +20,7 @@ from ..estimation.r_factors import RFactors
 
 STRETCHES = 16  # enough that a standard error of them is known to a fifth
 FEWEST = 8
+THIN = 4  # every that many sample: training has twenty per period of the cutoff
 
 
 def accumulate_stretches(data: Dataset, base: BaseParameters, values: np.ndarray,
@@ -35,10 +36,11 @@ def accumulate_stretches(data: Dataset, base: BaseParameters, values: np.ndarray
     bodies = [p for p in base.parameters if not p.law]
     for robot, observation in zip(data.robots, data.observations):
         g = robot.gravity_base
-        tilted: list[Any] = [robot, *(replace(robot, gravity_base=g + np.linalg.norm(g) * d)
-                                      for d in across.T)]
-        own, seen = max(observation.samples(training=True), 1), 0
-        for state in observation.states(training=True):
+        tilted: list[Any] = [replace(robot, gravity_base=g + np.linalg.norm(g) * d)
+                             for d in across.T]
+        own, seen = max(observation.samples(training=True) // THIN, 1), 0
+        for whole in observation.states(training=True):
+            state = whole.rows(slice(None, None, THIN))
             blocks = zip(data.method.regress(state, robot, base.parameters),
                          *(data.method.regress(state, r, bodies) for r in tilted))
             for block, *pulled in blocks:
@@ -54,13 +56,16 @@ def accumulate_stretches(data: Dataset, base: BaseParameters, values: np.ndarray
 
 def _with_tilt(block, pulled, values, place):
     """Return the RegressorBlock of base columns with the torques of a unit tilt as two more."""
-    size, groups = int(place.max()) + 1, []
-    for g, still, *others in zip(block.groups, *(b.groups for b in pulled)):
+    size, groups, weight = int(place.max()) + 1, [], np.sqrt(THIN)  # each stands for THIN rows
+    for g, *others in zip(block.groups, *(b.groups for b in pulled)):
         seen = np.flatnonzero(place[g.columns] >= 0)
-        tilt = [(x.W - still.W) @ values[x.columns] for x in others]
-        W = np.ascontiguousarray(np.vstack([g.W.T[seen], tilt])).T
-        groups.append(RowGroup(g.name, g.unit, np.append(place[g.columns][seen],
-                                                         [size, size + 1]), W, g.y, g.y_raw))
+        count = len(others[0].columns)  # bodies come first
+        still = g.W[:, :count] @ values[g.columns[:count]]
+        tilt = [x.W @ values[x.columns] - still for x in others]
+        W = np.ascontiguousarray(weight * np.vstack([g.W.T[seen], tilt])).T
+        groups.append(RowGroup(g.name, g.unit,
+                               np.append(place[g.columns][seen], [size, size + 1]), W,
+                               weight * g.y, weight * g.y_raw))
     return RegressorBlock(block.t, block.segment, tuple(groups))
 
 
