@@ -63,11 +63,11 @@ def read_sqlite3(path: Path, wanted: Callable[[str, str], bool], damage: list[st
 def _batches(source, wanted, progress):
     topics = {key: (topic, kind) for key, (topic, kind, encoding) in source.topics.items()
               if wanted(topic, kind + (encoding != 'cdr') * f' ({encoding})')}
-    rows, wrong = source.rows(topics), 0
-    crc = None if source.checksums is None else _crcs(source)
+    checked, wrong = source.checksums is not None, 0
+    crc = _crcs(source) if checked else None
+    rows = source.rows(source.topics if checked else topics, everything=checked)
     while batch := list(islice(rows, _ROWS)):
-        good = batch if crc is None else [
-            row for row in batch if crc(row[0]) == message_crc(*topics[row[1]], *row[2:])]
+        good = [row for row in batch if _is_whole(row, source.topics, crc)] if checked else batch
         wrong += len(batch) - len(good)
         for key, topic in topics.items():
             mine = [row for row in good if row[1] == key]
@@ -76,6 +76,13 @@ def _batches(source, wanted, progress):
         progress(batch[-1][0] / source.last)
     if wrong:
         source.lost.append(f'{wrong} messages were left out: their checksums are others')
+
+
+def _is_whole(row, topics, crc):
+    """Return whether a message is the one whose CRC was written."""
+    key, topic, time_ns, message = row
+    return (topic in topics and isinstance(time_ns, int) and isinstance(message, bytes)
+            and crc(key) == message_crc(*topics[topic][:2], time_ns, message))
 
 
 def _crcs(source):
@@ -122,17 +129,19 @@ class _Tree:
             'AND length(crcs) % 4 = 0')) if own else None
         self.last = max(1, last or 1)
 
-    def rows(self, topics: Collection[int]) -> Iterator[Row]:
+    def rows(self, topics: Collection[int], everything: bool = False) -> Iterator[Row]:
         """
         Yield the messages in the order of their ids.
 
         topics : ids of those to read
+        everything : also what is of no such topic, or no message
         """
-        keys = ','.join(map(str, topics))
+        which = '1' if everything else (
+            f"topic_id IN ({','.join(map(str, topics))}) AND typeof(data) = 'blob' "
+            "AND typeof(timestamp) = 'integer'")
         try:
-            yield from self._database.execute(
-                f'SELECT id, topic_id, timestamp, data FROM messages WHERE topic_id IN ({keys}) '
-                "AND typeof(data) = 'blob' AND typeof(timestamp) = 'integer' ORDER BY id")
+            yield from self._database.execute('SELECT id, topic_id, timestamp, data FROM messages '
+                                              f'WHERE {which} ORDER BY id')
         except sqlite3.Error as error:
             self.lost.append(f'messages after the damage are lost ({error})')
 
@@ -147,18 +156,19 @@ class _Salvage:
         self.lost: list[str] = []
         self.last, self.count = max(1, max(rows.messages, default=1)), len(rows.messages)
 
-    def rows(self, topics: Collection[int]) -> Iterator[Row]:
+    def rows(self, topics: Collection[int], everything: bool = False) -> Iterator[Row]:
         """
         Yield the messages in the order of their ids.
 
         topics : ids of those to read
+        everything : also what is of no such topic, or no message
         """
         damaged = 0
         for key in sorted(self._messages):
             message = self._pages.message(*self._messages[key])
             if message is None:
                 damaged += 1
-            elif message[0] in topics:
+            elif everything or message[0] in topics:
                 yield (key, *message)
         if damaged:
             self.lost.append(f'{damaged} messages reach into damaged pages')

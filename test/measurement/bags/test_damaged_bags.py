@@ -206,6 +206,18 @@ def test_a_flipped_bit_in_a_sqlite3_message_is_left_out_and_said(tmp_path):
     assert '1 messages were left out: their checksums' in said
 
 
+@pytest.mark.parametrize('change_to', ['topic_id = 77', 'topic_id = 1', "data = 'text'",
+                                       'timestamp = 0.5', 'data = 3'])
+def test_a_sqlite3_message_of_no_topic_or_type_is_said(tmp_path, change_to):
+    channel, file = written(tmp_path, 'sqlite3', n=600)
+    with sqlite3.connect(file) as database:
+        database.execute(f'UPDATE messages SET {change_to} WHERE id = 100')
+    database.close()
+    got, said = damage_of(file)
+    assert_same(got, channel.rows(np.arange(600) != 98))
+    assert '1 messages were left out' in said
+
+
 def test_a_changed_time_or_topic_of_a_sqlite3_message_is_left_out(tmp_path):
     channel, file = written(tmp_path, 'sqlite3')
     with sqlite3.connect(file) as database:
