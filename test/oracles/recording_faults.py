@@ -225,6 +225,13 @@ def picked_up(recording, options, level, rng):
     return rebuilt(recording, effort=tau), options, (t[k], t[-1])
 
 
+def undeclared(recording, options, level, rng):
+    _, _, t, q, v, tau = columns(recording)
+    names, torque = gravity_torque(recording, (2.0, 4.0, 8.0)[level], False)
+    tau[:, names] += torque
+    return rebuilt(recording, effort=tau), options, None
+
+
 def encoder(t, q, v, level, rng):
     q[:, 1] += (0.05, 0.15, 0.4)[level]
     return q, v, None
@@ -318,6 +325,7 @@ FAULTS = {
     'contact': (efforts(contact), ('contact',)),
     'drift': (efforts(drifting), ('drift',)),
     'payload picked up': (picked_up, ('payload changed',)),
+    'payload not declared': (undeclared, ('payload not declared',)),
     'velocity spikes': (motions(velocity_spikes), ('velocity spikes',)),
     'position spikes': (motions(position_spikes), ('position spikes',)),
     'degrees': (motions(in_degrees), ('position in degrees',)),

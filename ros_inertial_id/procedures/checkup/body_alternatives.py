@@ -9,6 +9,7 @@ import numpy as np
 from .candidate import Candidate
 from .evidence import Evidence, Fitted
 from .finding import DOUBTFUL, NOTE
+from .gravity_alternatives import DESCRIBED
 from .rows import chosen_rows
 from ...dynamics.regressor import tree_rows
 
@@ -147,14 +148,14 @@ def tool(evidence: Evidence) -> Iterator[Candidate]:
     rows = evidence.rows
     if not rows.prior.nominal:
         return
-    nominal = nominal_residual(evidence, None)
+    nominal, _ = nominal_residual(evidence, None)
     extra = loaded(evidence, np.ones(len(rows.fold), dtype=bool))
-    left, x = nominal_residual(evidence, extra), 0.0
-    gain = float((evidence.effective * np.log(np.maximum(nominal[0], 1e-12)
-                                              / np.maximum(left[0], 1e-12))).sum())
-    x = left[1]
-    total = np.linalg.norm(left[0]) / max(np.linalg.norm(nominal[0]), 1e-300)
-    if total < 0.35 and abs(x) > 0.1 and gain > 0:
+    left, x = nominal_residual(evidence, extra)
+    gain = float((evidence.effective * np.log(np.maximum(nominal, 1e-12)
+                                              / np.maximum(left, 1e-12))).sum())
+    total = np.linalg.norm(left) / max(np.linalg.norm(nominal), 1e-300)
+    own = float(rows.prior.mean[10 * (len(rows.robot) - 1)])
+    if total < 0.35 and abs(x) > max(0.1, 2 * DESCRIBED * own) and gain > 0:
         fit = Fitted(evidence.base.evidence + gain, evidence.base.residual, evidence.base.torque,
                      evidence.base.values, evidence.base.covariance)
         yield Candidate('payload not declared', f'the last link carries about {x:+.2g} kg that '
