@@ -9,6 +9,8 @@ from typing import Any
 from .robot import robot_of
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.regressor import RegressorBlock
+from ..measurement.joints.kinematic_state import JointSpaceObservation
+from ..measurement.joints.observation import at_one_cutoff
 from ..measurement.recording import Recording
 from ..methods import METHODS
 from ..methods.contract import Method, Observation, Robot, State
@@ -66,7 +68,7 @@ class Dataset:
 def read_dataset(recordings: Sequence[Recording], options: Any, method: str, urdf: str = '',
                  progress: Progress | None = None) -> Dataset:
     """
-    Return the Dataset of Recordings.
+    Return the Dataset of Recordings, joints of all of them behind one filter.
 
     options : of the method with EstimationOptions; method : its name
     urdf : text of the description, '' for the recordings' own; progress : see Dataset
@@ -75,4 +77,6 @@ def read_dataset(recordings: Sequence[Recording], options: Any, method: str, urd
     robots = tuple(robot_of(recording, options, urdf, method) for recording in recordings)
     observations = tuple(METHODS[method].observe(recording, robot, options)
                          for recording, robot in zip(recordings, robots))
+    if len(observations) > 1 and all(isinstance(o, JointSpaceObservation) for o in observations):
+        observations = at_one_cutoff(observations, options.decimate)
     return Dataset(METHODS[method], robots, observations, options, progress)

@@ -108,6 +108,7 @@ class JointSpaceObservation:
     clock : uniform; kernel : of the filter; measured_velocity : whether it is used
     trim : [s] left out of training at both ends of a segment; decimate : training stride
     period : [s] after which the signals repeat (averaged periods); 0: they do not
+    cut : whether it is a window that begins later, or ends earlier, than what was recorded
     summary : what was understood, in words and numbers, for logs and the model file
     """
 
@@ -123,6 +124,7 @@ class JointSpaceObservation:
     decimate: int = 1
     summary: Mapping = field(default_factory=dict)
     period: float = 0.0
+    cut: tuple[bool, bool] = (False, False)
 
     def samples(self, training: bool = False) -> int:
         """Return about how many samples ``states`` will yield."""
@@ -134,26 +136,36 @@ class JointSpaceObservation:
         Yield JointSpaceStates in order of time, all samples of the clock.
 
         training : leave out the ends of every segment, where the filter had to guess (``trim``
-        [s]), and keep only every ``decimate``-th sample.
+        [s]), and keep only every ``decimate``-th sample.  Otherwise, for validation, every sample
+        counts that a robot was recorded in; but where a user cut a window out of a longer
+        recording the filter guesses what is known and left out by choice: that end is trimmed as
+        in training.
         """
-        trim, decimate = (self.trim, self.decimate) if training else (0.0, 1)
+        decimate = self.decimate if training else 1
         # Half a kernel and its stencils to filter the signals, half a kernel to filter columns.
         period, reach = self.clock.period, len(self.kernel) + 2 * signals.STENCIL + 1
         for number, (start, count) in enumerate(self.clock.segments):
-            edge = int(round(trim / period))
-            if count <= 2 * edge + 2:
+            begin, end = self._trimmed(number, count, training)
+            if end - begin <= 2:
                 continue
-            for low in range(edge, count - edge, PIECE):
-                high = min(low + PIECE, count - edge)
+            for low in range(begin, end, PIECE):
+                high = min(low + PIECE, end)
                 first = max(0, low - reach) if low - reach > reach else 0
                 last = min(count, high + reach) if count - high > 2 * reach else count
                 if self.period:  # what lies beyond the ends is known
                     first, last = low - reach, high + reach
                 state = self._piece(start + np.arange(first, last) * period, number)
-                keep = slice(low - first + (edge - low) % decimate, high - first, decimate)
+                keep = slice(low - first + (begin - low) % decimate, high - first, decimate)
                 around = Surroundings(state.t, state.q, state.v, state.a, self.kernel, keep)
                 q, v, a, tau, tau_raw = (x[keep] for x in state.signals())
                 yield JointSpaceState(state.t[keep], number, q, v, a, tau, tau_raw, around)
+
+    def _trimmed(self, number, count, training):
+        """Return where in a segment of ``count`` samples the first and the last one count."""
+        edge = int(round(self.trim / self.clock.period))
+        last = number == len(self.clock.segments) - 1
+        return (edge if training or number == 0 and self.cut[0] else 0,
+                count - edge if training or last and self.cut[1] else count)
 
     def low_passed(self, cutoff: float) -> 'JointSpaceObservation':
         """Return the observation of the same positions filtered at ``cutoff`` [Hz] instead."""

@@ -67,24 +67,63 @@ def observe_joints(recording: Recording, joints: Sequence[str],
     cutoff, valley = options.cutoff, None
     if not cutoff:
         cutoff, valley = signals.choose_cutoff(_velocities(probe, measured), clock.period)
-    kernel = signals.zero_phase_kernel(clock.period, cutoff)
-    half = len(kernel) // 2 + 2 * signals.STENCIL
-    clock = _usable(clock, 0 if repeats else half, motion.topic)
     summary = {
         'topic': motion.topic, 'effort_topic': force.topic, 'rate': 1.0 / clock.period,
         'samples': clock.samples, 'missing': clock.missing, 'gaps': clock.gaps,
-        'segments': len(clock.segments), 'duration': sum(c for _, c in clock.segments)
-        * clock.period, 'cutoff': cutoff, 'cutoff_chosen': not options.cutoff,
-        'motion_ends_at': valley, 'velocity': 'measured' if measured else 'differentiated',
+        'cutoff_chosen': not options.cutoff, 'motion_ends_at': valley,
+        'velocity': 'measured' if measured else 'differentiated',
         'velocity_disagreement': agreement, 'effort_kind': options.effort_kind,
-        'position_kind': options.position_kind}
+        'position_kind': options.position_kind,
+        **({'averaged_periods': count} if count else {}),
+        **({'unwrapped': unwrap.counts} if unwrap.counts else {})}
+    return with_cutoff(replace(probe, measured_velocity=measured, period=repeats, summary=summary,
+                               cut=recording_ends(recording)), cutoff, options.decimate)
+
+
+def recording_ends(recording: Recording) -> tuple[bool, bool]:
+    """Return whether a ``recording`` is a window that begins later, and ends earlier, than all."""
+    start, end = (recording.provenance.get(name) for name in ('start_s', 'end_s'))
+    return start is not None, end is not None
+
+
+def with_cutoff(observation: JointSpaceObservation, cutoff: float, decimate: int = 0
+                ) -> JointSpaceObservation:
+    """
+    Return the observation filtered at another cutoff.
+
+    observation : of joints; cutoff : [Hz]; decimate : training stride, 0: by the cutoff
+
+    Raises RecordingError where no segment is as long as the filter.
+    """
+    clock, period = observation.clock, observation.clock.period
+    kernel = signals.zero_phase_kernel(period, cutoff)
+    half = len(kernel) // 2 + 2 * signals.STENCIL
+    clock = _usable(clock, 0 if observation.period else half, observation.summary['topic'])
     # Where the filter guessed most; the stencil reaches further than that near Nyquist.
-    trim = 0.0 if repeats else max(1.0 / cutoff, signals.STENCIL * clock.period)
-    decimate = options.decimate or max(1, int(1.0 / (20.0 * cutoff * clock.period)))
-    summary.update(decimate=decimate, **({'averaged_periods': count} if count else {}),
-                   **({'unwrapped': unwrap.counts} if unwrap.counts else {}))
-    return JointSpaceObservation(joints, position, velocity, effort, clock, kernel, measured,
-                                 probe.effort_map, trim, decimate, summary, repeats)
+    trim = 0.0 if observation.period else max(1.0 / cutoff, signals.STENCIL * period)
+    decimate = decimate or max(1, int(1.0 / (20.0 * cutoff * period)))
+    summary = {**observation.summary, 'cutoff': cutoff, 'decimate': decimate,
+               'segments': len(clock.segments),
+               'duration': sum(count for _, count in clock.segments) * period}
+    return replace(observation, clock=clock, kernel=kernel, trim=trim, decimate=decimate,
+                   summary=summary)
+
+
+def at_one_cutoff(observations: Sequence[JointSpaceObservation], decimate: int = 0
+                  ) -> tuple[JointSpaceObservation, ...]:
+    """
+    Return the observations of one robot with one cutoff, and one kind of velocity.
+
+    observations : of joints; the cutoff is the highest, which loses nothing of any motion, and
+    velocities are measured ones where they are in all; decimate : see ``with_cutoff``
+
+    Raises RecordingError where no segment is as long as the filter.
+    """
+    cutoff = max(o.summary['cutoff'] for o in observations)
+    measured = all(o.measured_velocity for o in observations)
+    kind = {'velocity': 'measured' if measured else 'differentiated'}
+    return tuple(with_cutoff(replace(o, measured_velocity=measured, summary={**o.summary, **kind}),
+                             cutoff, decimate) for o in observations)
 
 
 def with_time_offset(observation: JointSpaceObservation, offset: float) -> JointSpaceObservation:

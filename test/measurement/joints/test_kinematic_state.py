@@ -11,7 +11,7 @@ from ros_inertial_id.measurement import signals
 from ros_inertial_id.measurement.joints import kinematic_state
 from ros_inertial_id.measurement.joints.drives import effort_map
 from ros_inertial_id.measurement.joints.kinematic_state import SignalOptions
-from ros_inertial_id.measurement.joints.observation import observe_joints
+from ros_inertial_id.measurement.joints.observation import at_one_cutoff, observe_joints
 from ros_inertial_id.measurement.recording import Recording
 
 FIELDS = ('t', 'q', 'v', 'a', 'tau', 'tau_raw')
@@ -237,3 +237,40 @@ def test_a_long_rest_before_the_motion_does_not_choose_for_it(arm3_motion):
         assert summary['velocity'] == 'measured'
     # Which third-octave band is the quietest hangs on the noise: two bands are a factor of 1.6.
     assert 0.6 < summaries[1]['cutoff'] / summaries[0]['cutoff'] < 1.7
+
+
+def test_a_window_counts_no_sample_that_its_filter_guessed(arm3_recording, arm3_motion):
+    names, options = arm3_motion[0], SignalOptions(cutoff=5.0)
+    everything = whole(observe_joints(arm3_recording, names, options))
+    window = arm3_recording.window(5.0, 20.0)
+    observed = observe_joints(window, names, options)
+    seen = whole(observed)
+    edge = round(0.2 * 250)  # a period of the cutoff, as in training
+    assert len(seen['t']) == 15 * 250 + 1 - 2 * edge
+    assert len(whole(observed, training=True)['t']) <= len(seen['t'])
+    middle = slice(5 * 250 + edge, 20 * 250 + 1 - edge)
+    guessed = whole(replace(observed, cut=(False, False)))
+    for name in ('v', 'a', 'tau'):
+        size = np.abs(everything[name]).max()
+        error = np.abs(seen[name] - everything[name][middle]).max()
+        ends = np.abs(guessed[name] - everything[name][5 * 250:20 * 250 + 1]).max()
+        # Beyond the main lobe the kernel swings on with a few percent of its peak.
+        assert error < 0.02 * size and ends > 3.0 * error
+    # What was recorded as a whole counts as a whole, and where a window ends with it.
+    assert len(everything['t']) == len(arm3_motion[1])
+    late = whole(observe_joints(arm3_recording.window(5.0, None), names, options))
+    assert len(late['t']) == len(arm3_motion[1]) - 5 * 250 - edge
+
+
+def test_recordings_of_one_identification_are_filtered_alike(arm3_recording, arm3_motion):
+    names = arm3_motion[0]
+    slow, fast = (observe_joints(arm3_recording, names, SignalOptions(cutoff=c))
+                  for c in (4.0, 9.0))
+    by_position = observe_joints(arm3_recording, names,
+                                 SignalOptions(cutoff=9.0, velocity='differentiated'))
+    first, second = at_one_cutoff([slow, by_position])
+    assert first.summary['cutoff'] == second.summary['cutoff'] == 9.0
+    assert first.summary['velocity'] == second.summary['velocity'] == 'differentiated'
+    assert first.decimate == second.decimate and first.trim == second.trim
+    np.testing.assert_array_equal(whole(first)['a'], whole(second)['a'])
+    np.testing.assert_array_equal(whole(at_one_cutoff([slow, fast])[0])['v'], whole(fast)['v'])
