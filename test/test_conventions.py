@@ -1,8 +1,8 @@
 """
 What every public function owes its reader: types, named parameters, a size that can be read.
 
-Public: no underscore in its own name, its class's or its module's.  Docstrings name every parameter
-as a word of its own; shape, unit and frame beside it are for the reader to judge.
+Public: no underscore in its own name, its class's or its module's.  Docstrings name every
+parameter as a word of its own; shape, unit and frame beside it are for the reader to judge.
 """
 
 import ast
