@@ -26,7 +26,10 @@ SIGNALS = (  # key of an observation's summary, words, unit, digits
     ('held', 'joints held', '', 0), ('not_still', 'links that were not still', '', 3),
     ('imus', 'IMUs', '', 3), ('sources', 'poses, RMS of markers [m]', '', 3),
     ('impacts', 'impacts from, to', 's', 4),
-    ('time_offset', 'time offset', 's', 3), ('bias', 'sensor bias', 'N and N m', 3),
+    ('time_offset', 'efforts stamped late, corrected by', 's', 3),
+    ('time_offset_found', 'efforts stamped late, as found', 's', 3),
+    ('time_offset_error', '... its standard error', 's', 2),
+    ('unwrapped', 'joints that wrapped, times', '', 0), ('bias', 'sensor bias', 'N and N m', 3),
     ('camera', 'camera, position [m] and rotation vector', 'rad', 4))
 
 
