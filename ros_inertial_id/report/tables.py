@@ -164,6 +164,7 @@ def friction(known: list[Knowledge], model: IdentifiedModel) -> dict[str, Any] |
             continue
         if row['determined'] and consistent:
             row['value'], row['error'] = consistent['base'][item.name]
+            row['negative'] = row['value'].startswith('-') and row['negative']
         laws[law] = row['unit']
         rows.setdefault(item.lead.owner, {})[law] = row
         if item.lead.nonlinear is not None and row['determined']:
