@@ -22,6 +22,7 @@ from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.excitation.collision import wanted_shapes
 from ros_inertial_id.excitation.design import design, DesignOptions
 from ros_inertial_id.excitation.fourier import random_motion
+from ros_inertial_id.excitation.limits import find_limits
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.identification.settings import options_class
 from ros_inertial_id.measurement.recording import Channel, Recording
@@ -82,17 +83,15 @@ def random_feasible(robot, options, count, seed):
     """Return random motions that keep the limits of a design, each joint near one of them."""
     rng = np.random.default_rng(seed)
     shapes = wanted_shapes(robot, options, np.random.default_rng(0))
-    effort = np.array(options.effort or robot.effort)
+    limits = find_limits(robot, options)  # the same margins as the design
+    bounds = limits.lower, limits.upper, limits.velocity, limits.acceleration
     data, times, out = robot.pin_model.createData(), np.linspace(0.0, options.period, 1000), []
     for _ in range(TRIES):
-        bounds = [robot.lower, robot.upper, robot.velocity]
-        if options.acceleration:
-            bounds.append(np.array(options.acceleration))
         motion = random_motion(robot.joint_names, bounds, rng, period=options.period,
                                harmonics=options.harmonics)
         q, v, a = motion.at(times)
         tau = [pin.rnea(robot.pin_model, data, *x) for x in zip(q, v, a)]
-        if (np.abs(tau).max(0) <= effort).all() and shapes.colliding(robot, q) is None:
+        if (np.abs(tau).max(0) <= limits.effort).all() and shapes.colliding(robot, q) is None:
             out.append(motion)
             if len(out) == count:
                 return out
