@@ -73,7 +73,8 @@ def identify(recordings: Recordings, *, validate: Recordings = (), urdf: str | P
     result = spine.identify(training if keep_all else cleaned(training, found), settings,
                             method=method, urdf=text, validate=several(validate),
                             progress=progress)
-    result.model.statistics.update(checked_statistics(result.model.statistics, found))
+    result.model.statistics.update(checked_statistics(result.model.statistics, found),
+                                   keep_all=keep_all)
     return Result(result, found)
 
 

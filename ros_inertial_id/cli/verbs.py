@@ -12,15 +12,14 @@ from tqdm import tqdm
 
 from .console import Progress, read_recording, show
 from .verbs_checkup import status, validation_verdict, verdict_lines
+from ..api.identify import identify
 from ..dynamics.robot_model import gravity_from_mounting, robot_from_options
 from ..errors import ConfigError
-from ..identification.files import make_folder, read_description, read_text, write_text
-from ..identification.identify import identify, validation
+from ..identification.files import make_folder, read_description, read_text
+from ..identification.identify import validation
 from ..identification.model import IdentifiedModel
 from ..identification.settings import load_options, options_class
-from ..procedures.checkup.check import check
-from ..procedures.checkup.checked import checked_statistics, cleaned
-from ..report import summary, verdict, write_report
+from ..report import verdict, write_report
 
 ENTRY_KEYS = ('name', 'expression', 'value', 'standard_error', 'unit', 'determined',
               'relative_percent', 'nominal')
@@ -55,44 +54,39 @@ def identify_(options: Any) -> int:
     changes = {n: getattr(options, n) for n in names if getattr(options, n) is not None}
     if options.urdf_out:
         changes['consistent'] = True
-    method, settings = load_options(options.config, options.method, changes)
-    urdf = read_description(options.urdf) if options.urdf else ''
     bags = [read_recording(bag) for bag in options.bags]
     others = [read_recording(bag) for bag in options.validate]
     make_folder(options.out)
     gravity: dict[str, Any] = {}
     if options.identify_gravity:
-        gravity = _gravity(options.identify_gravity, bags, settings, method, urdf)
+        gravity = _gravity(options, bags, changes)
         changes['mounting'] = 'gravity {:.17g} {:.17g} {:.17g}'.format(*gravity['gravity_base'])
-        method, settings = load_options(options.config, options.method, changes)
     with Progress() as progress:
-        checkup = check(bags, settings, method=method, urdf=urdf, progress=progress)
-        used = bags if options.keep_all else cleaned(bags, checkup)
-        result = identify(used, settings, method=method, urdf=urdf, validate=others,
-                          progress=progress)
-    result.model.statistics.update(checked_statistics(result.model.statistics, checkup),
-                                   keep_all=options.keep_all)
+        result = identify(bags, validate=others, urdf=options.urdf or '', config=options.config,
+                          method=options.method, keep_all=options.keep_all, progress=progress,
+                          **changes)
     files = _write(result, options)
     if options.urdf_out:
         files['urdf'] = options.urdf_out
-        from ..api.model import model_of
-        model_of(result.model).to_urdf(options.urdf_out)
-    show(options, {**_outline(result.model), **({'gravity': gravity} if gravity else {}), **files},
-         '\n'.join([f"Verdict: {result.model.statistics['verdict']['word']}",
-                    summary(result.model), *_gravity_words(gravity), *_listed(files.values())]))
-    return status(options, result.model.statistics['verdict']['word'])
+        result.model.to_urdf(options.urdf_out)
+    word = result.model.statistics['verdict']['word']
+    show(options, {**_outline(result.model.identified),
+                   **({'gravity': gravity} if gravity else {}), **files},
+         '\n'.join([f'Verdict: {word}', result.summary(), *_gravity_words(gravity),
+                    *_listed(files.values())]))
+    return status(options, word)
 
 
 def _write(result: Any, options: Any) -> dict[str, Any]:
     """Write model, report and figures; return {what: path or paths}."""
     out = pathlib.Path(options.out)
     files: dict[str, Any] = {'model': str(out / 'model.yaml')}
-    write_text(files['model'], result.model.to_yaml())
+    result.model.save(files['model'])
     if not options.no_report:
-        files['report'] = str(write_report(result, out / 'report.html'))
+        files['report'] = result.report(out / 'report.html')
     if options.figures:
         from ..report.figures import write_figures
-        files['figures'] = write_figures(result, out / 'figures', options.figures)
+        files['figures'] = write_figures(result.identification, out / 'figures', options.figures)
     return files
 
 
@@ -266,9 +260,12 @@ def _outline(model: IdentifiedModel) -> dict[str, Any]:
             'mounting': {k: v for k, v in model.mounting.items() if k not in known}}
 
 
-def _gravity(words: str, bags: Any, settings: Any, method: str, urdf: str) -> dict[str, Any]:
+def _gravity(options: Any, bags: Any, changes: dict[str, Any]) -> dict[str, Any]:
     """Return the direction of gravity found from the motion, as plain values."""
     from ..procedures.gravity import identify_gravity
+    method, settings = load_options(options.config, options.method, changes)
+    urdf = read_description(options.urdf) if options.urdf else ''
+    words = options.identify_gravity
     prior: Any = words
     if words not in ('nominal', 'none'):
         try:
