@@ -54,15 +54,17 @@ def identify_(options: Any) -> int:
     changes = {n: getattr(options, n) for n in names if getattr(options, n) is not None}
     if options.urdf_out:
         changes['consistent'] = True
+    load_options(options.config, options.method, changes)  # refused before anything is read
+    urdf = read_description(options.urdf) if options.urdf else ''
     bags = [read_recording(bag) for bag in options.bags]
     others = [read_recording(bag) for bag in options.validate]
     make_folder(options.out)
     gravity: dict[str, Any] = {}
     if options.identify_gravity:
-        gravity = _gravity(options, bags, changes)
+        gravity = _gravity(options, bags, changes, urdf)
         changes['mounting'] = 'gravity {:.17g} {:.17g} {:.17g}'.format(*gravity['gravity_base'])
     with Progress() as progress:
-        result = identify(bags, validate=others, urdf=options.urdf or '', config=options.config,
+        result = identify(bags, validate=others, urdf=urdf, config=options.config,
                           method=options.method, keep_all=options.keep_all, progress=progress,
                           **changes)
     files = _write(result, options)
@@ -260,11 +262,10 @@ def _outline(model: IdentifiedModel) -> dict[str, Any]:
             'mounting': {k: v for k, v in model.mounting.items() if k not in known}}
 
 
-def _gravity(options: Any, bags: Any, changes: dict[str, Any]) -> dict[str, Any]:
+def _gravity(options: Any, bags: Any, changes: dict[str, Any], urdf: str) -> dict[str, Any]:
     """Return the direction of gravity found from the motion, as plain values."""
     from ..procedures.gravity import identify_gravity
     method, settings = load_options(options.config, options.method, changes)
-    urdf = read_description(options.urdf) if options.urdf else ''
     words = options.identify_gravity
     prior: Any = words
     if words not in ('nominal', 'none'):
