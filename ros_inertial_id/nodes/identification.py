@@ -9,7 +9,7 @@ the identified arm carries in such a recording.  The model goes to ``~/identifie
 the robot moves.
 """
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 import pathlib
 import sys
 import threading
@@ -27,16 +27,17 @@ from .model_topics import base_table, identified_urdf
 from .online import Online
 from .parameters import check_mounting, declare_options, read_options, refuse_unless
 from .running import run
+from ..api.identify import identify
 from ..errors import ConfigError, InertialIdError, RecordingError
-from ..identification.files import make_folder, read_description, read_text, write_text
-from ..identification.identify import identify
+from ..identification.files import make_folder, read_description, read_text
 from ..identification.model import IdentifiedModel, plain
 from ..identification.settings import load_options, options_class
 from ..measurement.bags.bag import read_bag
 from ..methods import METHODS
 from ..options import option
+from ..procedures.checkup.finding import DO_NOT_USE
 from ..procedures.payload import identify_payload
-from ..report import summary, write_report
+from ..report import summary
 
 
 @dataclass(frozen=True)
@@ -160,13 +161,13 @@ class Identification(Node):
             make_folder(own.out)
         self.get_logger().info(f'identifying from {path}')
         bags = [read_bag(bag, progress=self._go_on) for bag in (path, own.validation) if bag]
-        result = identify(bags[:1], options, method=own.method, urdf=urdf, validate=bags[1:],
-                          progress=self._go_on)
-        self._publish(result.model)
+        result = identify(bags[:1], validate=bags[1:], urdf=urdf, progress=self._go_on,
+                          method=own.method, **asdict(options))
+        self._publish(result.model.identified)
         if own.out:
-            write_text(pathlib.Path(own.out, 'model.yaml'), result.model.to_yaml())
-            write_report(result, pathlib.Path(own.out, 'report.html'))
-        return summary(result.model)
+            result.model.save(pathlib.Path(own.out, 'model.yaml'))
+            result.report(pathlib.Path(own.out, 'report.html'))
+        return result.summary()
 
     def _go_on(self, *_):
         """Leave a long computation when the node is asked to end."""
@@ -181,8 +182,10 @@ class Identification(Node):
         if urdf:
             self._urdf.publish(String(data=urdf))
         statistics = model.statistics
-        fit = statistics['training']['filtered']
-        self._state = ('ok', 'model published', {
+        fit, verdict = statistics['training']['filtered'], statistics['verdict']
+        useless = verdict['word'] == DO_NOT_USE
+        words = '; '.join([f"model published, verdict: {verdict['word']}", *verdict['reasons']])
+        self._state = ('warn' if useless else 'ok', words, {
             'base parameters': statistics['rank'],
             'determined': sum(b['determined'] for b in model.base),
             'condition number': f"{statistics['condition_number']:.4g}",

@@ -31,6 +31,7 @@ from ..identification.robot import check_robot
 from ..identification.settings import prediction_options
 from ..methods import METHODS
 from ..options import option
+from ..procedures.checkup.finding import DO_NOT_USE
 
 JOINT_STATES = 'joint_states'
 
@@ -148,6 +149,10 @@ class TorquePrediction(Node):
         self.get_logger().info(
             f"predicting {', '.join(self._health.promised)} with the model of "
             f"{model.provenance['created']}, lag {self._live.lag} s")
+        verdict = model.statistics.get('verdict')
+        if verdict and verdict['word'] == DO_NOT_USE:
+            self.get_logger().warning(
+                f"the verdict on this model is {DO_NOT_USE}: {'; '.join(verdict['reasons'])}")
 
     def _start(self, model):
         method = METHODS[model.method]

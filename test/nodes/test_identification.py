@@ -105,7 +105,8 @@ def test_model_and_table_reach_a_late_joiner_and_agree(node, bag, tmp_path):
         assert row[:2].tolist() == expected if entry['determined'] else np.isnan(row[:2]).all()
     assert (tmp_path / 'out' / 'model.yaml').read_text() == texts[-1].data
     assert (tmp_path / 'out' / 'report.html').stat().st_size > 1000
-    node.until(lambda: node.health('identification')[1] == 'model published', 'diagnostics')
+    node.until(lambda: node.health('identification')[1].startswith(
+        'model published, verdict: '), 'diagnostics')
     level, _, values = node.health('identification')
     assert level == 'ok' and values['base parameters'] == str(len(model.base))
 
