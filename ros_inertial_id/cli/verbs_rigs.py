@@ -26,7 +26,7 @@ from ..procedures.natural_frequencies import identify_frequencies
 from ..procedures.postures import identify_postures, open_directions, suggest_posture
 from ..procedures.sensor_sets import sensor_sets
 from ..report.digits import with_error
-from ..report.oddities import oddities
+from ..report.oddities import signal_oddities
 
 suspended_platform = SuspendedPlatform()
 
@@ -59,7 +59,7 @@ def calibrate(options: Any) -> None:
     left = ', '.join(f'{name.split()[-1]} {x:.3g}' for name, x in result.residual.items())
     show(options, dict(numbers, description=str(options.out)), '\n'.join([
         *_aligned(rows), f'residual RMS (N and N m): {left}',
-        *oddities(result), str(options.out)]))
+        *signal_oddities(result.preprocessing), str(options.out)]))
 
 
 def sensors(options: Any) -> None:

@@ -23,6 +23,7 @@ from ..estimation.r_factors import RFactors
 
 OVERWHELMING = 5.0  # nats, odds of 150 to 1: from which what is found replaces what is given
 TILT = 0.05  # [rad] by how much a base is tilted that is called upright: prior standard deviation
+LEAST = 0.002  # [rad] of tilt, a tenth of a degree: the same mounting
 LARGEST = 0.35  # [rad] of tilt; beyond it the description is likelier wrong than the mounting
 
 
@@ -54,7 +55,7 @@ class GravityCheck:
     def overwhelming(self) -> bool:
         """Return whether ``direction`` is to be used where nobody insists on ``given``."""
         return bool(self.evidence_nats > OVERWHELMING and self.halves_agree
-                    and self.tilt < LARGEST)
+                    and LEAST < self.tilt < LARGEST)
 
     def errors(self) -> np.ndarray:
         """Return H (b, 2): errors of the base parameters by the direction's, of unit size."""

@@ -55,9 +55,11 @@ class Window:
     def at(self, t: np.ndarray) -> np.ndarray:
         """Return rows (M, k) at times t (M,) [s], not-a-number outside of the window."""
         out = np.full((len(t), self.rows.shape[1]), np.nan)
-        inside = (t >= self.t[0]) & (t <= self.t[-1])
+        present = np.isfinite(self.rows).all(axis=1)
+        # Between two samples that are both there.
+        inside = np.interp(t, self.t, present, left=0.0, right=0.0) > 1.0 - 1e-9
         if inside.any():
-            out[inside] = interpolate(self.t, self.rows, t[inside])
+            out[inside] = interpolate(self.t[present], self.rows[present], t[inside])
         return out
 
 

@@ -2,7 +2,7 @@
 What was odd in the recordings, as sentences: lost markers, joints that were not held, impacts.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 import math
 from typing import Any
 
@@ -15,8 +15,13 @@ TURNED = 3.0  # [deg] an IMU must be turned from its description
 def oddities(model: Any) -> Iterator[str]:
     """Yield a sentence for all that was not right in the recordings of an identified ``model``."""
     yield from _checks(model)
-    for number, seen in enumerate(model.preprocessing, 1):
-        where = f' (recording {number})' if len(model.preprocessing) > 1 else ''
+    yield from signal_oddities(model.preprocessing)
+
+
+def signal_oddities(preprocessing: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield a sentence for what was not right in the signals; ``preprocessing`` : per recording."""
+    for number, seen in enumerate(preprocessing, 1):
+        where = f' (recording {number})' if len(preprocessing) > 1 else ''
         for source, note in (seen.get('sources') or {}).items():
             for marker, gone in (note.get('markers_missing') or {}).items():
                 if gone['longest'] >= LOST:

@@ -51,7 +51,8 @@ def test_kuka_beats_the_best_peer_with_the_start_up_transient(kuka):
 
 def test_kuka_finds_the_structure_of_the_robot(kuka):
     statistics = kuka[0].model.statistics
-    assert statistics['rank'] == 43 + 7 * 6 - 2 and statistics['rank_gap'] > 1e6
+    # Gravity is found a degree from upright, which shows the generalized base set.
+    assert statistics['rank'] == 45 + 7 * 6 - 2 and statistics['rank_gap'] > 1e6
 
 
 def test_panda_beats_plain_code_filtered_and_raw(panda):
