@@ -161,7 +161,8 @@ class Excitation(Node):
         self._complaint, self._received_at = '', time.monotonic()
         self._measured = values['position'][-1]
         stamps = channel.stamp_ns[rows]
-        self._driver.stamped((stamps[-1] - self.get_clock().now().nanoseconds) * 1e-9)
+        ahead = (stamps[-1] - self.get_clock().now().nanoseconds) * 1e-9
+        self._driver.stamped(ahead + self._streams.waited)  # as it was when they came
         if self._course is None:
             return
         expected = self._course.at((stamps - self._began) * 1e-9)[0]

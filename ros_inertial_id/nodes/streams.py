@@ -6,6 +6,7 @@ read bags.
 """
 
 from collections.abc import Callable, Sequence
+import time
 
 from rclpy.node import Node
 
@@ -22,6 +23,7 @@ class Streams:
     node : that spins
     complain : called with words when a topic, or what it says, cannot be used
     reliability : of the subscriptions, as Subscriptions
+    waited : how long the newest message of the batch at hand waited for its reader [s]
     """
 
     def __init__(self, node: Node, complain: Callable[[str], None], reliability: str = 'auto'
@@ -31,9 +33,12 @@ class Streams:
         self._messages: dict[str, list[bytes]] = {}  # by resolved name
         self._names: dict[str, str] = {}  # resolved name -> name as asked for
         self._refused: set[str] = set()
+        self._received: dict[str, int] = {}  # [ns] when the newest of a topic came
+        self.waited = 0.0
 
     def _keep(self, topic: str, data: bytes, received_ns: int) -> None:
         self._messages[topic].append(data)
+        self._received[topic] = received_ns
 
     def look(self, topics: Sequence[str]) -> None:
         """Subscribe to those of ``topics`` that have a publisher by now, and to no others."""
@@ -57,6 +62,7 @@ class Streams:
             if not batch:
                 continue
             kind, topic = self._subscriptions.types[name], self._names[name]
+            self.waited = max(0.0, (time.time_ns() - self._received[name]) * 1e-9)
             # Where a driver does not stamp, the time of reception would be mistaken for it.
             received = 0 if DECODERS[kind].header else self._node.get_clock().now().nanoseconds
             try:

@@ -19,7 +19,7 @@ def oddities(model: Any) -> Iterator[str]:
 
 
 def signal_oddities(preprocessing: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield a sentence for what was not right in the signals; ``preprocessing`` : per recording."""
+    """Yield a sentence for what was not right in the signals; ``preprocessing`` : of each."""
     for number, seen in enumerate(preprocessing, 1):
         where = f' (recording {number})' if len(preprocessing) > 1 else ''
         for source, note in (seen.get('sources') or {}).items():

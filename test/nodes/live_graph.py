@@ -182,7 +182,10 @@ class Graph:
 
     def set(self, node, **values):
         """Set parameters of a node; return '' or why it refused."""
-        messages = [Parameter(name, value=value).to_parameter_msg()
+        # An empty list has no type of its own; ours are of texts.
+        kinds = {name: Parameter.Type.STRING_ARRAY if value == [] else None
+                 for name, value in values.items()}
+        messages = [Parameter(name, kinds[name], value).to_parameter_msg()
                     for name, value in values.items()]
         request = SetParameters.Request(parameters=[
             ParameterMessage(name=m.name, value=m.value) for m in messages])

@@ -130,7 +130,7 @@ def test_what_the_rehearsal_finds_is_refused_in_words(graph, tmp_path):
     assert 'too near to obstacle 1 (sphere 0.2 0 0.37 0.05)' in bench.refusal()
     assert graph.set('excitation', **{'design.obstacles': ['ball 1 2 3']}) == ''
     assert "option obstacles; found 'ball 1 2 3'; there is: box X Y Z" in bench.refusal()
-    assert graph.set('excitation', **{'design.obstacles': [''], 'design.collisions': False}) == ''
+    assert graph.set('excitation', **{'design.obstacles': [], 'design.collisions': False}) == ''
     assert 'collisions are not checked' in bench.ask('check').message
 
     path = bench.write(robot='elsewhere', kinematics_sha256='0123456789abcdef')

@@ -201,9 +201,11 @@ def test_trajectory_with_a_start_time_is_entered_at_its_own_clock(robot):
     position = {stamp_ns(s) - start_ns: np.array(s.position) for s in operator.states}
     late = [x for t, x in position.items() if t >= 8e9]
     assert np.abs(np.array(late) - 0.5).max() < 0.01
-    # a straight line from its first point, which is past, as the real controller follows it
-    away = [np.abs(x - (2.0 - 1.5 * (t * 1e-9 - 1.0) / 7.0)).max()
-            for t, x in position.items() if 6e9 <= t <= 7e9]
+    # From its first point, which is past, at rest to the second: a quintic, as the real
+    # controller follows it.
+    share = {t: (t * 1e-9 - 1.0) / 7.0 for t in position if 6e9 <= t <= 7e9}
+    away = [np.abs(position[t] - (2.0 - 1.5 * u ** 3 * (10.0 - 15.0 * u + 6.0 * u ** 2))).max()
+            for t, u in share.items()]
     assert away and np.max(away) < 0.02
 
 
