@@ -69,6 +69,8 @@ class PlaybackOptions:
 class Excitation(Node):
     """One course at a time, sent in pieces that end at rest."""
 
+    _complete = False  # until all that a shutdown has to end is there
+
     def __init__(self, **node_options):
         super().__init__('excitation', **node_options)
         own = declare_options(self, PlaybackOptions, fixed=(
@@ -99,6 +101,7 @@ class Excitation(Node):
         every(self, 1.0, lambda: self._diagnostics.publish(diagnostics(
             self, 'error' if self._status.startswith(('stopped', 'design failed')) else 'ok',
             self._design.progress() if self._design.busy else self._status, {})))
+        self._complete = True
         self._say('idle')
         self.get_logger().info('off until asked: call ~/check, then ~/play')
 
@@ -353,12 +356,13 @@ class Excitation(Node):
 
     def destroy_node(self) -> None:
         """Leave the robot at rest and the bag closed, also after Ctrl-C."""
-        self._design.close()
-        self._give_up_opening('the player was shut down')
-        if self._course is not None:
-            self._brake('the player was shut down')
-        while self._recorder.closing:
-            rclpy.spin_once(self, timeout_sec=0.05)
+        if self._complete:
+            self._design.close()
+            self._give_up_opening('the player was shut down')
+            if self._course is not None:
+                self._brake('the player was shut down')
+            while self._recorder.closing:
+                rclpy.spin_once(self, timeout_sec=0.05)
         super().destroy_node()
 
 

@@ -60,6 +60,8 @@ class NodeOptions:
 class Identification(Node):
     """Identifies in a thread of its own, so that other calls are answered meanwhile."""
 
+    _worker = None  # also of a node that was refused before it was complete
+
     def __init__(self, **node_options):
         super().__init__('identification', **node_options)
         own = declare_options(self, NodeOptions, fixed=('method', 'config', 'online', 'topics'))

@@ -57,6 +57,8 @@ class RecorderOptions:
 class Recorder(Node):
     """Subscribes as soon as a topic has a publisher, writes between start and stop."""
 
+    _bag = None  # also of a node that was refused before it was complete
+
     def __init__(self, **node_options):
         super().__init__('recorder', **node_options)
         self._options = declare_options(
