@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from .model import Model, model_of
+from ..errors import EstimationError
 from ..identification import identify as spine
 from ..identification.dataset import Progress
 from ..identification.files import read_description
@@ -16,7 +17,7 @@ from ..measurement.bags.log import read_log as read_log_text
 from ..measurement.recording import Recording
 from ..procedures.checkup import check as checkup
 from ..procedures.checkup.checked import checked_statistics, cleaned
-from ..procedures.checkup.finding import Checkup
+from ..procedures.checkup.finding import Checkup, WRONG
 from ..report import summary, write_report
 
 Recordings = Recording | Sequence[Recording]
@@ -70,9 +71,15 @@ def identify(recordings: Recordings, *, validate: Recordings = (), urdf: str | P
     method, settings = load_options(str(config), options.pop('method', ''), options)
     training, text = several(recordings), description_text(urdf)
     found = checkup.check(training, settings, method=method, urdf=text, progress=progress)
-    result = spine.identify(training if keep_all else cleaned(training, found), settings,
-                            method=method, urdf=text, validate=several(validate),
-                            progress=progress)
+    try:
+        result = spine.identify(training if keep_all else cleaned(training, found), settings,
+                                method=method, urdf=text, validate=several(validate),
+                                progress=progress)
+    except EstimationError as error:
+        causes = [f.sentence() for f in found.checks if f.severity == WRONG]
+        if not causes:
+            raise
+        raise EstimationError(causes[0], found=f'no estimate: {error}') from None
     result.model.statistics.update(checked_statistics(result.model.statistics, found),
                                    keep_all=keep_all)
     return Result(result, found)

@@ -13,6 +13,7 @@ from .knowledge import (evaluate, fits, Knowledge, MIXED, NOT, ROUGH, ROUGH_PERC
 from .oddities import oddities
 from .reach import force_unit, goes_round, RANGES, reached, robot_of_model, SPEEDS
 from ..identification.model import IdentifiedModel
+from ..procedures.checkup.finding import DO_NOT_USE
 
 CARRIES_OVER, MUCH_WORSE = 1.3, 2.0  # other data over training, relative residuals
 HALF_PERCENT = 50.0  # relative residual above which nothing is said for a model
@@ -80,12 +81,12 @@ def _fit(model: IdentifiedModel) -> Iterator[str]:
         rms = '' if ' or ' in unit else f"RMS {significant(fit['rms_all'])} {unit}; "
         yield (f'Validation: relative residual {_percent(other)} ({rms}raw '
                f"{_percent(raw['relative_percent'])}), in training "
-               f'{_percent(training)}: {_compared(other, training)}.')
+               f'{_percent(training)}: {_compared(other, training, model)}.')
     elif model.statistics.get('left_out_relative_percent') is not None:
         left = model.statistics['left_out_relative_percent']
         yield (f'No validation recording. Each fifth of the training data, predicted from the '
                f'others, has a relative residual of {_percent(left)}, all together '
-               f'{_percent(training)}: {_compared(left, training)}.')
+               f'{_percent(training)}: {_compared(left, training, model)}.')
     else:
         yield (f'No validation recording: the relative residual of {_percent(training)} in '
                'training says nothing about other motions.')
@@ -120,11 +121,13 @@ def _percent(value):
     return 'an unknown share' if value is None else f'{significant(value)} %'
 
 
-def _compared(other, training):
+def _compared(other, training, model):
     if other is None or not training:
         return 'they cannot be compared'
     if other > HALF_PERCENT:
         return 'more than half of the torque, so the model must not be used'
+    if model.statistics.get('verdict', {}).get('word') == DO_NOT_USE:
+        return 'which says nothing while the checks find the recording wrong'
     ratio = other / training
     if ratio <= CARRIES_OVER or other < EXACT_PERCENT:
         return 'the model carries over to data it has not seen'
