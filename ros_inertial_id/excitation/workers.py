@@ -90,7 +90,11 @@ def work(descriptor: int) -> None:
     """Run the restarts that standard input holds; send Candidates to the pipe ``descriptor``."""
     pipe = Connection(descriptor, readable=False)
     try:
-        for candidate in _restarts(*pickle.load(sys.stdin.buffer)):
+        task = pickle.load(sys.stdin.buffer)
+    except (EOFError, pickle.UnpicklingError):
+        return  # the parent was ended while it wrote
+    try:
+        for candidate in _restarts(*task):
             pipe.send(candidate)
     except BrokenPipeError:
         pass  # the parent is gone
