@@ -37,8 +37,9 @@ class Streams:
         self.waited = 0.0
 
     def _keep(self, topic: str, data: bytes, received_ns: int) -> None:
-        self._messages[topic].append(data)
-        self._received[topic] = received_ns
+        if topic in self._messages:  # messages of an ended subscription may wait in the executor
+            self._messages[topic].append(data)
+            self._received[topic] = received_ns
 
     def look(self, topics: Sequence[str]) -> None:
         """Subscribe to those of ``topics`` that have a publisher by now, and to no others."""
