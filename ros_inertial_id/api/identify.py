@@ -4,6 +4,7 @@ Identify: recordings in, a model out; the one call that nodes, verbs and noteboo
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from ..identification import identify as spine
 from ..identification.dataset import Progress
 from ..identification.files import read_description
 from ..identification.settings import load_options
+from ..identification.training_data import each_once, name_of, seen_before
 from ..measurement.bags.log import read_log as read_log_text
 from ..measurement.recording import Recording
 from ..procedures.checkup import check as checkup
@@ -21,6 +23,7 @@ from ..procedures.checkup.finding import Checkup, WRONG
 from ..report import summary, write_report
 
 Recordings = Recording | Sequence[Recording]
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,8 @@ def identify(recordings: Recordings, *, validate: Recordings = (), urdf: str | P
     Return the Result of identifying a robot from recordings.
 
     The recordings are checked first: samples that the checks mask take no part, and the model
-    carries the verdict.
+    carries the verdict.  A recording that is given twice (by its content) counts once, and a
+    validation recording that was in the training is named in ``statistics['validation_seen']``.
 
     recordings, validate : Recordings to identify from and to validate on, one or several
     urdf : description, a path or the text; '' for the recordings' own
@@ -69,12 +73,16 @@ def identify(recordings: Recordings, *, validate: Recordings = (), urdf: str | P
     """
     keep_all = options.pop('keep_all', False)
     method, settings = load_options(str(config), options.pop('method', ''), options)
-    training, text = several(recordings), description_text(urdf)
+    (training, repeated), text = each_once(several(recordings)), description_text(urdf)
+    for name in repeated:
+        _logger.warning('%s is given twice (same content): it counts once', name)
+    others = several(validate)
+    seen = [name for r in others for name in seen_before([t.provenance for t in training], [r])
+            or [name_of(r)] * any(r is t for t in training)]
     found = checkup.check(training, settings, method=method, urdf=text, progress=progress)
     try:
         result = spine.identify(training if keep_all else cleaned(training, found), settings,
-                                method=method, urdf=text, validate=several(validate),
-                                progress=progress)
+                                method=method, urdf=text, validate=others, progress=progress)
     except EstimationError as error:
         causes = [f.sentence() for f in found.checks if f.severity == WRONG]
         if not causes:
@@ -82,6 +90,10 @@ def identify(recordings: Recordings, *, validate: Recordings = (), urdf: str | P
         raise EstimationError(causes[0], found=f'no estimate: {error}') from None
     result.model.statistics.update(checked_statistics(result.model.statistics, found),
                                    keep_all=keep_all)
+    if repeated:
+        result.model.provenance['repeated'] = repeated
+    if seen:
+        result.model.statistics['validation_seen'] = seen
     return Result(result, found)
 
 

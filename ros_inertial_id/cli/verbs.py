@@ -19,6 +19,7 @@ from ..identification.files import make_folder, read_description, read_text
 from ..identification.identify import validation
 from ..identification.model import IdentifiedModel
 from ..identification.settings import load_options, options_class
+from ..identification.training_data import seen_before
 from ..report import verdict, write_report
 
 ENTRY_KEYS = ('name', 'expression', 'value', 'standard_error', 'unit', 'determined',
@@ -105,6 +106,8 @@ def validate(options: Any) -> int:
         fit, blocks = validation(model, [recording], progress=progress)
     found, checkup = validation_verdict(model, [recording], fit['filtered']['rms'])
     lines, files = verdict_lines(found, checkup), {}
+    seen = seen_before(model.provenance.get('recordings', ()), [recording])
+    lines += [f'{name} was in the training data: this is no validation.' for name in seen]
     for kind, numbers in fit.items():
         joints = '  '.join(f'{n} {r:.4g}' for n, r in numbers['rms'].items())
         lines.append(f"{kind}: relative residual {numbers['relative_percent']:.3f} %, RMS "
@@ -112,10 +115,13 @@ def validate(options: Any) -> int:
     if options.out:
         make_folder(options.out)
         model.statistics['validation'] = fit
+        model.statistics.pop('validation_seen', None)
+        if seen:
+            model.statistics['validation_seen'] = seen
         model.provenance['validation'] = [dict(recording.provenance)]
         files['report'] = str(write_report(Identification(model, (), blocks),
                                            pathlib.Path(options.out) / 'report.html'))
-    entry = {**checkup.to_dict(), 'verdict': found}
+    entry = {**checkup.to_dict(), 'verdict': found, 'validation_seen': seen}
     show(options, {'model': options.model, 'validation': fit, **entry, **files},
          '\n'.join([*lines, *files.values()]))
     return status(options, found['word'])

@@ -126,6 +126,9 @@ def _compared(other, training, model):
         return 'they cannot be compared'
     if other > HALF_PERCENT:
         return 'more than half of the torque, so the model must not be used'
+    if model.statistics.get('validation_seen'):
+        return ('no validation, since the model was identified from these samples '
+                f"({', '.join(model.statistics['validation_seen'])})")
     if model.statistics.get('verdict', {}).get('word') == DO_NOT_USE:
         return 'which says nothing while the checks find the recording wrong'
     ratio = other / training
