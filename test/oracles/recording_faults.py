@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pinocchio as pin
+from scipy.ndimage import uniform_filter1d
 
 TOPIC_TYPE = 'sensor_msgs/msg/JointState'
 
@@ -147,7 +148,8 @@ def repeated(recording, options, level, rng):
 
 def two_robots(recording, options, level, rng):
     _, _, t, q, v, tau = columns(recording)
-    other = np.roll(np.arange(len(t)), len(t) // 3)
+    # No whole period of the motion away, where it would do the same.
+    other = np.roll(np.arange(len(t)), int(0.37 * len(t)))
     second = np.arange(len(t)) % (4, 3, 2)[level] == 1
     for x in (q, v, tau):
         x[second] = x[other][second]
@@ -204,7 +206,9 @@ def _load_torque(model, robot, t, q, v, mass):
     loaded = pin.Model(model)
     body = pin.Inertia(mass, np.array([0.0, 0.02, 0.08]), 1e-3 * mass * np.eye(3))
     loaded.inertias[model.njoints - 1] = loaded.inertias[model.njoints - 1] + body
-    a = np.gradient(v, t, axis=0)
+    # A load does not feel the noise of the sensors: a tenth of a second is smooth enough.
+    size = max(1, int(0.1 / np.median(np.diff(t))))
+    a = uniform_filter1d(np.gradient(uniform_filter1d(v, size, axis=0), t, axis=0), size, axis=0)
     one, two = model.createData(), loaded.createData()
     return np.array([pin.rnea(loaded, two, robot.pin_q(x), y, z)
                      - pin.rnea(model, one, robot.pin_q(x), y, z) for x, y, z in zip(q, v, a)])

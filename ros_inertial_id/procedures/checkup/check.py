@@ -15,10 +15,11 @@ from .contacts import without_contacts
 from .evidence import Evidence
 from .finding import Checkup, DOUBTFUL, Finding, NOTE, SEVERITIES, USABLE, Verdict, WRONG
 from .gravity_alternatives import BADLY
-from . import alternatives, signal_samples, signal_values
+from . import alternatives
 from .masking import without_bad
 from .raw_signals import raw_signals
 from .rows import motion_of, prior_of, rows_of
+from .signal_findings import signal_findings
 from .verdicts import joint_verdicts, whole_verdict
 from ...errors import EstimationError, RecordingError
 from ...estimation.r_factors import one_thread
@@ -86,34 +87,12 @@ def _signals(recordings: Sequence[Recording], options: Any, urdf: str,
         plain = replace(options, mounting='upright')  # which signals do not depend on
         robot = robot_of(recording, plain, urdf)
         signals = raw_signals(recording, robot, options)
-        own = [f for one in signal_samples.CHECKS.values() for f in one(signals)]
-        own += [f for name, one in signal_values.CHECKS.items() if name != 'velocities'
-                for f in one(signals)]
-        own = _without_echoes(own)
-        kept, lost = without_bad(recording, own)
-        if lost:  # bad samples contradict the positions too
-            signals = raw_signals(kept, robot, options)
-        own = _without_echoes(own + list(signal_values.velocities(signals)))
+        own = signal_findings(signals)
         findings += [replace(f, recording=number) for f in own]
-        masked.append(kept)
+        masked.append(without_bad(recording, own)[0])
         if progress:
             progress('check', number + 1, len(recordings))
     return findings, masked
-
-
-def _without_echoes(findings: list[Finding]) -> list[Finding]:
-    """Return Findings without those that another one causes: jumps are no spikes."""
-    names = {f.name for f in findings}
-    if 'two robots on one topic' in names or 'stamps run backwards' in names:
-        return [f for f in findings if f.name in ('two robots on one topic',
-                                                  'stamps run backwards')]
-    if 'position not unwrapped' in names:
-        return [f for f in findings if 'velocity' not in f.name and 'position sp' not in f.name
-                and f.name != 'wrong rate or stamps']
-    if 'position in degrees' in names:
-        return [f for f in findings if f.name != 'velocity in another unit'
-                and f.name != 'wrong rate or stamps']
-    return findings
 
 
 def _mounting_in_degrees(mounting: str) -> list[Finding]:

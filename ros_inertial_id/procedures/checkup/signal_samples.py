@@ -17,7 +17,9 @@ SOME = 5
 STUCK = 0.3       # [s] of one value while the joint moves
 CLIPPED = 0.8     # of the samples near an extreme value that are exactly there
 NEAR = 0.03       # of the range: near it
+NEARLY_ALL = 0.98  # of the samples at an extreme: a constant with exceptions
 ISOLATED = 12.0   # standard deviations by which a spike leaves both neighbours
+BLOCK = 100       # samples of which the noise is taken: ten spikes among them are none
 VISIBLE = 0.05    # of the range of its signal that a spike must have
 COARSE, ROUGH = 0.02, 0.2  # quantisation step over standard deviation: worth a note, doubtful
 
@@ -132,7 +134,7 @@ def clipped(signals: RawSignals) -> Iterator[Finding]:
             continue
         for j, joint in enumerate(signals.joints):
             column = x.values[:, j]
-            at = _clipped(column)
+            at = clipped_at(column)
             if at is None or _step(column) > COARSE * column.std():
                 continue
             share = float(at.mean())
@@ -145,17 +147,21 @@ def clipped(signals: RawSignals) -> Iterator[Finding]:
                           windows_of(x.t, found))
 
 
-def _clipped(column: np.ndarray) -> np.ndarray | None:
-    """Return (N,) which samples stop at the largest or smallest value, None where none does."""
+def clipped_at(column: np.ndarray) -> np.ndarray | None:
+    """
+    Return (N,) which samples stop at the largest or smallest value, None where none does.
+
+    column : (N,) of one quantity; zero is where it rests, not where it stops
+    """
     span = np.ptp(column)
     out = np.zeros(len(column), dtype=bool)
     for extreme in (column.max(), column.min()):
         exact = column == extreme
         near = np.abs(column - extreme) < NEAR * span
-        if (exact.sum() >= 20 and exact.sum() > CLIPPED * near.sum()
+        if (extreme and exact.sum() >= 20 and exact.sum() > CLIPPED * near.sum()
                 and max(b - a for a, b in runs(exact)) >= 4):
             out |= exact
-    return out if out.any() and out.mean() < 0.6 else None
+    return out if out.any() and out.mean() < NEARLY_ALL else None
 
 
 def quantised(signals: RawSignals) -> Iterator[Finding]:
@@ -203,17 +209,31 @@ def isolated(x: Quantity, j: int) -> np.ndarray:
     out = np.zeros(len(column), dtype=bool)
     low, high = np.quantile(column, (0.005, 0.995))
     steps = np.abs(np.diff(column))
-    noise = 1.4826 * float(np.median(steps))
     step = float(np.median(steps[steps > 0])) if np.any(steps > 0) else 0.0
-    limit = max(ISOLATED * max(noise, step / 4), VISIBLE * (high - low))
-    if limit <= 0.0:
-        return out
     for width in (1, 2):
         before = column[width:-width] - column[:-2 * width]
         after = column[width:-width] - column[2 * width:]
-        out[width:-width] |= ((before * after > 0)
-                              & (np.minimum(np.abs(before), np.abs(after)) > limit))
+        noise = _local_noise(0.5 * np.abs(before + after))
+        limit = np.maximum(ISOLATED * np.maximum(noise, step / 4), VISIBLE * (high - low))
+        if high > low:
+            out[width:-width] |= ((before * after > 0)
+                                  & (np.minimum(np.abs(before), np.abs(after)) > limit))
     return out
+
+
+def _local_noise(deviation: np.ndarray) -> np.ndarray:
+    """
+    Return (N,) the standard deviation around each sample of a ``deviation`` (N,), not negative.
+
+    From quantiles, which spikes hardly change; of a block and those beside it, as noise comes and
+    goes with the motion.
+    """
+    count = max(1, len(deviation) // BLOCK)
+    blocks = deviation[:count * BLOCK].reshape(count, -1)
+    middle, high = np.quantile(blocks, (0.5, 0.9), axis=1)
+    noise = np.maximum(1.4826 * middle, high / 1.645)  # of a normal distribution
+    noise = np.maximum.reduce([noise, np.roll(noise, 1), np.roll(noise, -1)])
+    return noise[np.minimum(np.arange(len(deviation)) // BLOCK, count - 1)]
 
 
 CHECKS: dict[str, Callable[[RawSignals], Iterator[Finding]]] = {

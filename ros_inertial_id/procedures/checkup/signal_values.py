@@ -1,7 +1,7 @@
 """
 Signal checks of values and stamps: units, signs, jumps, two publishers, velocity and position.
 
-Every check takes RawSignals and yields Findings; ``CHECKS`` lists them.
+Every check takes RawSignals and yields Findings; ``CHECKS`` lists those that need no other.
 """
 
 from collections.abc import Callable, Iterator
@@ -75,22 +75,31 @@ def two_publishers(signals: RawSignals) -> Iterator[Finding]:
 
 def stamps(signals: RawSignals) -> Iterator[Finding]:
     """Yield stamps of ``signals`` that repeat, run backwards or jitter."""
-    steps = np.diff(signals.position.t)
-    period = signals.position.period
+    yield from stamp_findings(signals.position.t, signals.joints)
+
+
+def stamp_findings(t: np.ndarray, names: tuple[str, ...]) -> Iterator[Finding]:
+    """
+    Yield stamps that repeat, run backwards or jitter.
+
+    t : (N,) stamps of a channel [s]; names : of what it carries
+    """
+    steps = np.diff(t)
+    period = Quantity(t, t[:, None]).period
     back, same = int((steps < 0).sum()), int((steps == 0).sum())
     irregular = (np.abs(steps - period) > JITTER * period) & (steps < 10 * period)
     if back:
         yield Finding('stamps run backwards', f'the stamps run backwards {back} times', 'stamps',
-                      float(back), 'samples', signals.joints, WRONG,
+                      float(back), 'samples', names, WRONG,
                       'look for two publishers or two clocks on the topic')
     elif same > 0.01 * len(steps):
         yield Finding('stamps repeat', f'{same} messages have the stamp of the one before',
-                      'stamps', float(same), 'samples', signals.joints, DOUBTFUL,
+                      'stamps', float(same), 'samples', names, DOUBTFUL,
                       'stamp messages when they are measured, at the full rate of the driver')
     elif irregular.mean() > 0.2:
         yield Finding('stamps jitter', f'{100 * irregular.mean():.0f} % of the stamps are more '
                       f'than {100 * JITTER:.0f} % of the period off', 'steps of the stamps',
-                      float(irregular.sum()), 'samples', signals.joints, DOUBTFUL,
+                      float(irregular.sum()), 'samples', names, DOUBTFUL,
                       'stamp messages when they are measured, not when they are published')
 
 
@@ -203,4 +212,4 @@ def _delays(signals: RawSignals, lags: list[tuple[float, float, float]], sure: n
 
 CHECKS: dict[str, Callable[[RawSignals], Iterator[Finding]]] = {
     'degrees': degrees, 'unwrapped': unwrapped, 'two publishers': two_publishers,
-    'stamps': stamps, 'velocities': velocities}
+    'stamps': stamps}  # and ``velocities``, which wants the bad samples left out

@@ -1,0 +1,113 @@
+"""Test what samples show by themselves: of joints without a description, of sensors, in pieces."""
+
+from dataclasses import replace
+
+import mujoco_arm
+import numpy as np
+import pytest
+
+from ros_inertial_id.measurement.recording import Channel, Recording
+from ros_inertial_id.procedures.checkup import channel_checks as module
+from ros_inertial_id.procedures.checkup.channel_checks import channel_checks
+from ros_inertial_id.procedures.checkup.finding import NOTE
+
+IMU = 'sensor_msgs/msg/Imu'
+
+
+def _motion(seconds=20.0, rate=200.0, joints=3):
+    t, q, v, a = mujoco_arm.motion(joints, seconds, rate, seed=4)
+    rng = np.random.default_rng(0)
+    tau = 3.0 * np.sin(q) + 0.2 * a + 0.5 * np.tanh(v / 0.05)
+    return t, q, v + 1e-3 * rng.standard_normal(v.shape), tau + 0.02 * rng.standard_normal(v.shape)
+
+
+def _joints(t, q, v, tau):
+    return mujoco_arm.recording(('a', 'b', 'c')[:q.shape[1]], t, q, v, tau)
+
+
+def _names(recording):
+    return [f.name for f in channel_checks(recording) if f.severity != NOTE]
+
+
+def test_clean_joints_without_a_description_are_silent():
+    assert channel_checks(_joints(*_motion())) == []
+
+
+def test_empty_and_short_recordings_have_nothing_to_show():
+    assert channel_checks(Recording({})) == []
+    assert channel_checks(_joints(*(x[:5] for x in _motion()))) == []
+
+
+@pytest.mark.parametrize('rate', [100.0, 1000.0])
+def test_a_spike_is_found_where_it_is_at_any_rate(rate):
+    t, q, v, tau = _motion(rate=rate)
+    k = int(7.0 * rate)
+    v[k, 1] += 3.0
+    (finding,) = channel_checks(_joints(t, q, v, tau))
+    assert (finding.name, finding.joints) == ('velocity spikes', ('b',))
+    np.testing.assert_allclose(finding.windows, [(t[k], t[k])])
+
+
+def test_noise_that_comes_and_goes_is_no_spike():
+    t, q, v, tau = _motion()
+    rng = np.random.default_rng(3)  # as of a gear that rattles when it is fast
+    tau += 0.5 * (np.abs(v) > 1.5) * rng.standard_normal(tau.shape)
+    assert _names(_joints(t, q, v, tau)) == []
+
+
+def test_clipped_stuck_and_broken_values_are_named():
+    t, q, v, tau = _motion()
+    limited, stuck, broken = tau.copy(), tau.copy(), tau.copy()
+    limited[:, 0] = np.clip(tau[:, 0], -1.5, 1.5)  # most of the time: both ends
+    stuck[1000:1600, 2] = stuck[1000, 2]
+    broken[77, 1] = np.nan
+    assert _names(_joints(t, q, v, limited)) == ['effort clipped']
+    assert _names(_joints(t, q, v, stuck)) == ['effort stuck']
+    (finding,) = [f for f in channel_checks(_joints(t, q, v, broken)) if f.severity != NOTE]
+    assert finding.name == 'effort not finite' and finding.windows == ((t[77], t[77]),)
+
+
+def test_joints_that_come_in_messages_of_their_own_are_checked_each():
+    t, q, v, tau = _motion()
+    for x in (q, v, tau):  # the third joint is published by another driver, in turns
+        x[::2, 2] = np.nan
+        x[1::2, :2] = np.nan
+    assert channel_checks(_joints(t, q, v, tau)) == []
+    v[501, 2] += 3.0
+    assert _names(_joints(t, q, v, tau)) == ['velocity spikes']
+
+
+def test_pieces_of_a_long_recording_are_one_finding(monkeypatch):
+    t, q, v, tau = _motion()
+    v[500, 1] += 3.0
+    v[3500, 1] += 3.0
+    monkeypatch.setattr(module, 'PIECE', 1000)
+    (finding,) = channel_checks(_joints(t, q, v, tau))
+    assert finding.evidence == 2.0 and [w[0] for w in finding.windows] == [t[500], t[3500]]
+
+
+def test_other_sensors_are_checked_channel_by_channel():
+    rng, n = np.random.default_rng(5), 2000
+    stamps = np.arange(n) * 5_000_000
+    rate = np.cumsum(rng.standard_normal((n, 3)), axis=0) * 0.01
+
+    def imu(values, stamp_ns=stamps):
+        channel = Channel('/imu', IMU, stamp_ns, stamp_ns, {'angular_velocity': values})
+        return Recording({'/imu': channel})
+
+    assert channel_checks(imu(rate.copy())) == []
+    frozen, late = rate.copy(), stamps.copy()
+    frozen[400:1200] = frozen[400]
+    late[700] = late[650]
+    (finding,) = channel_checks(imu(frozen))
+    assert finding.name == 'frozen' and finding.windows[0] == pytest.approx((2.0, 5.995))
+    assert [f.name for f in channel_checks(imu(rate.copy(), late))] == ['stamps run backwards']
+
+
+def test_degrees_are_found_where_the_recording_has_a_description():
+    t, q, v, tau = _motion()
+    urdf = mujoco_arm.description('arm3')
+    recording = mujoco_arm.recording(mujoco_arm.joints_of(urdf), t, np.degrees(q), np.degrees(v),
+                                     tau)
+    found = channel_checks(replace(recording, robot_description=urdf))
+    assert 'position in degrees' in [f.name for f in found]
