@@ -61,19 +61,23 @@ def _presliding(q, v, a, nonlinear):
     Between -1 and 1: at a reversal the teeth or bristles of a joint yield over a distance [rad]
     before it slides (Dahl 1968), and at rest the friction stays where the motion left it.  It
     starts from zero, as unknown.  q and v (N,) in order of time: the way is q's, the direction at
-    the end of each step v's.  Of a q that never changes (v given alone) the developed friction.
+    the end of each step v's; rows where neither turns may be left out.  Of a q that never changes (v given alone) the developed friction.
     """
     step = np.diff(q, prepend=q[:1])
     if not step.any():
         return np.sign(v)
     towards = np.where(v == 0.0, np.sign(step), np.sign(v))
-    turns = np.flatnonzero(np.diff(towards)) + 1
-    z, before = np.zeros(len(q)), 0.0
-    for low, high in zip([0, *turns], [*turns, len(q)]):
-        way = np.cumsum(np.abs(step[low:high]))
-        z[low:high] = towards[low] + (before - towards[low]) * np.exp(-way / nonlinear)
-        before = z[high - 1]
-    return z
+    starts = np.concatenate([[0], np.flatnonzero(np.diff(towards)) + 1])
+    sizes = np.diff(starts, append=len(q))
+    way = np.cumsum(np.abs(step))
+    done = np.concatenate([[0.0], way[starts[1:] - 1]])  # at the beginning of every stretch
+    decay = np.exp((done - np.append(done[1:], way[-1])) / nonlinear)
+    before, state = [], 0.0
+    for sign, share in zip(towards[starts].tolist(), decay.tolist()):
+        before.append(state)
+        state = sign + (state - sign) * share
+    gone = np.exp((np.repeat(done, sizes) - way) / nonlinear)
+    return towards + (np.repeat(before, sizes) - towards) * gone
 
 
 def _coulomb_atan(q, v, a, nonlinear):

@@ -13,6 +13,7 @@ import numpy as np
 from . import signals
 from .interpolation import interpolate, LONGEST_GAP, PERIODS
 from .joints.drives import DriveOptions, joint_side
+from .joints.history import History
 from .joints.kinematic_state import JointSpaceState, Surroundings
 from .joints.wrapping import Unwrapper
 from .recording import Channel
@@ -87,7 +88,7 @@ class LiveMotion:
 
     def _reset(self):
         self._motion = Window()
-        self._period = self._kernel = self._done = self._stencil = None
+        self._period = self._kernel = self._done = self._stencil = self._around = None
 
     @property
     def topics(self) -> tuple:
@@ -193,10 +194,11 @@ class LiveMotion:
         else:
             q, v, a = (_inside(rows, kernel, half + around) for kernel in kernels)
         tau, tau_raw = _inside(tau, self._kernel, half + around), tau[half + around:][:len(q)]
-        keep = slice(half, half + count)
-        return JointSpaceState(
-            clock[half + around:][keep], 0, *(x[keep] for x in (q, v, a, tau, tau_raw)),
-            Surroundings(clock[half + around:][:len(q)], q, v, a, self._kernel, keep))
+        keep, t = slice(half, half + count), clock[half + around:][:len(q)]
+        before = self._around.until(t[0]) if self._around else History.none(n)
+        self._around = Surroundings(t, q, v, a, self._kernel, keep, before)
+        return JointSpaceState(t[keep], 0, *(x[keep] for x in (q, v, a, tau, tau_raw)),
+                               self._around)
 
 
 def _inside(x, kernel, half):

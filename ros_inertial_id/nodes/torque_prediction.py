@@ -73,6 +73,7 @@ class TorquePrediction(Node):
         self._gaps = self._received = 0
         self._predicted = self.create_publisher(JointState, '~/predicted', DEPTH)
         self._residual = self.create_publisher(JointState, '~/residual', DEPTH)
+        self._measured = self.create_publisher(JointState, '~/measured', DEPTH)
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
         self.create_subscription(String, 'robot_description', self._take_description, latched())
         if self._options.model_file:
@@ -212,18 +213,21 @@ class TorquePrediction(Node):
             self.get_logger().warning(f'the motion leaves the validity range: {words}',
                                       throttle_duration_sec=5.0)
         names, *torques = self._torques(state)
-        tau, residual = (
+        tau, residual, measured = (
             np.stack([np.interp(stamps, state.t, column) for column in x.T], axis=1)
             for x in torques)
         self._health.account(names, residual, stamps)
-        for t, row, left in zip(stamps, tau, residual):
+        watched = self._measured.get_subscription_count() > 0
+        for t, row, left, seen in zip(stamps, tau, residual, measured):
             stamp = self._live.origin_ns + round(t * 1e9)
             self._publish(self._predicted, stamp, names, row)
             self._publish(self._residual, stamp, names, left)
+            if watched:
+                self._publish(self._measured, stamp, names, seen)
 
     def _torques(self, state):
         """
-        Return names (n,), the predicted torques and the residuals of a state, each (N, n).
+        Return names (n,), predicted torques, residuals, measured torques of a state, each (N, n).
 
         The prediction is what the motors do now: friction jumps where it jumps.  For the
         residual it is filtered as the measured torque is, which has no jumps left.
@@ -240,8 +244,9 @@ class TorquePrediction(Node):
         names, both = predictions(state)
         sharp = both
         if getattr(state, 'around', None) is not None:
-            _, sharp = predictions(replace(state, around=None))
-        return names, sharp[:, 0].T, both[:, 1].T
+            unfiltered = replace(state.around, kernel=np.ones(1))
+            _, sharp = predictions(replace(state, around=unfiltered))
+        return names, sharp[:, 0].T, both[:, 1].T, both.sum(axis=1).T
 
     def _publish(self, publisher, stamp, names, effort):
         message = JointState(name=names, effort=array('d', effort.tobytes()))

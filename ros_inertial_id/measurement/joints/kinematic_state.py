@@ -11,6 +11,7 @@ from typing import Callable, Iterator, Mapping, Sequence
 import numpy as np
 
 from .drives import DriveOptions
+from .history import History
 from .. import signals
 from ..interpolation import interpolate, REACH
 from ...options import option
@@ -78,17 +79,29 @@ class JointSpaceState:
         columns : function of (M, n) q, v, a [rad, rad/s, rad/s^2; m] to (M, k)
         A function with corners (friction at reversals) of filtered velocities is sharper than
         the filtered torque it explains; filtered alike, they match (parallel filtering, Gautier
-        1997).  Where the surroundings are unknown (live) the columns come as they are.
+        1997).  A function with a memory sees the way before, too.  Where the surroundings are
+        unknown (motions that are given) the columns come as they are.
         """
-        if self.around is None:
+        around = self.around
+        if around is None:
             return columns(self.q, self.v, self.a)
-        wide = columns(self.around.q, self.around.v, self.around.a)
-        return signals.smooth(wide, self.around.kernel)[self.around.keep]
+        before = around.before
+        if not len(before.q):
+            wide = columns(around.q, around.v, around.a)
+        else:
+            wide = columns(np.concatenate([before.q, around.q]),
+                           np.concatenate([before.v, around.v]),
+                           np.concatenate([np.zeros_like(before.q), around.a]))[len(before.q):]
+        return signals.smooth(wide, around.kernel)[around.keep]
 
 
 @dataclass(frozen=True)
 class Surroundings:
-    """A wider stretch t (M,), q, v, a (M, n), the kernel, and which rows are the state's."""
+    """
+    A wider stretch t (M,), q, v, a (M, n), the kernel, and which rows are the state's.
+
+    before : History of the way to the first row
+    """
 
     t: np.ndarray
     q: np.ndarray
@@ -96,6 +109,12 @@ class Surroundings:
     a: np.ndarray
     kernel: np.ndarray
     keep: slice
+    before: History
+
+    def until(self, t: float) -> History:
+        """Return the History of the way to the rows from time ``t`` [s] on."""
+        early = int(np.searchsorted(self.t, t - 1e-9))
+        return self.before.extended(self.q[:early], self.v[:early])
 
 
 @dataclass(frozen=True)
@@ -144,10 +163,12 @@ class JointSpaceObservation:
         decimate = self.decimate if training else 1
         # Half a kernel and its stencils to filter the signals, half a kernel to filter columns.
         period, reach = self.clock.period, len(self.kernel) + 2 * signals.STENCIL + 1
+        exact = len(self.kernel) // 2 + 2 * signals.STENCIL  # of a piece, this far from its ends
         for number, (start, count) in enumerate(self.clock.segments):
             begin, end = self._trimmed(number, count, training)
             if end - begin <= 2:
                 continue
+            around = None
             for low in range(begin, end, PIECE):
                 high = min(low + PIECE, end)
                 first = max(0, low - reach) if low - reach > reach else 0
@@ -156,7 +177,11 @@ class JointSpaceObservation:
                     first, last = low - reach, high + reach
                 state = self._piece(start + np.arange(first, last) * period, number)
                 keep = slice(low - first + (begin - low) % decimate, high - first, decimate)
-                around = Surroundings(state.t, state.q, state.v, state.a, self.kernel, keep)
+                lead = exact if first or self.period else 0
+                t, *motion = (x[lead:] for x in (state.t, state.q, state.v, state.a))
+                before = around.until(t[0]) if around else History.none(len(self.joints))
+                around = Surroundings(t, *motion, self.kernel,
+                                      slice(keep.start - lead, keep.stop - lead, decimate), before)
                 q, v, a, tau, tau_raw = (x[keep] for x in state.signals())
                 yield JointSpaceState(state.t[keep], number, q, v, a, tau, tau_raw, around)
 
@@ -172,15 +197,20 @@ class JointSpaceObservation:
         kernel = signals.zero_phase_kernel(self.clock.period, cutoff)
         return replace(self, kernel=kernel, measured_velocity=False)
 
-    def effort_at(self, state: JointSpaceState, offset: float) -> np.ndarray:
+    def efforts_at(self, state: JointSpaceState, shifts: np.ndarray) -> np.ndarray:
         """
-        Return the joint torques (N, n) of a state, as they were stamped ``offset`` [s] later.
+        Return the joint torques (N, m, n) of a state, as they were stamped later.
 
         state : JointSpaceState of this observation, with what lies around it
+        shifts : (m,) whole periods of the clock by which they are later
         """
         assert state.around is not None
-        raw = self.on_clock(self.effort, state.around.t + offset) @ self.effort_map.T
-        return signals.smooth(raw, self.kernel)[state.around.keep]
+        most = int(np.abs(shifts).max())
+        t, period = state.around.t, self.clock.period
+        wide = t[0] + np.arange(-most, len(t) + most) * period
+        tau = signals.smooth(self.on_clock(self.effort, wide) @ self.effort_map.T, self.kernel)
+        rows = np.arange(len(t))[state.around.keep] + most
+        return tau[rows[:, None] + shifts]
 
     def on_clock(self, series: Mapping, t: np.ndarray) -> np.ndarray:
         """Return (N, n) values of series {joint: (stamps, values)} at times t (N,) [s]."""
