@@ -29,7 +29,7 @@ setup(
         ('share/ament_index/resource_index/packages', [f'resource/{NAME}']),
         (f'share/{NAME}', ['package.xml']),
         (f'share/{NAME}/launch', glob('launch/*.launch.py')),
-        (f'share/{NAME}/config', glob('config/*.yaml')),
+        (f'share/{NAME}/config', glob('config/*')),
         (f'share/{NAME}/urdf', glob('urdf/*')),
         # ros2 run and launch look here, after colcon and after pip alike.
         (f'lib/{NAME}', glob('scripts/*')),

@@ -107,6 +107,14 @@ def add_demo(verb: argparse.ArgumentParser) -> None:
                       choices=['', 'slider_crank', 'suspended_platform', 'wrist_sensor'])
 
 
+def add_watch(verb: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``watch`` to its parser ``verb``."""
+    verb.add_argument('--address', default='127.0.0.1', help='to serve the page at; 127.0.0.1 '
+                      '(default) is this machine alone')
+    verb.add_argument('--port', type=int, default=8321, help='of the page; default: 8321')
+    verb.add_argument('--namespace', default='', help='of the nodes, for example /lbr')
+
+
 def add_schema(verb: argparse.ArgumentParser) -> None:
     """Add the arguments of ``schema`` to its parser ``verb``: none."""
 
@@ -167,7 +175,9 @@ VERBS = {
                         '--empty bag5 --loaded bag6 "2 0 0 0.1"', 'verbs_rigs:drive_gains',
                         rigs.add_drive_gains),
     'demo': Verb(MORE, 'run the whole chain on a simulated robot (needs ROS 2)', '--robot arm2',
-                 'verbs:demo', add_demo),
+                 'verbs_nodes:demo', add_demo),
+    'watch': Verb(MORE, 'show a page in the browser while the robot moves (needs ROS 2)',
+                  '--port 8321', 'verbs_nodes:watch', add_watch, False),
     'schema': Verb(MORE, 'print the JSON schema of configuration files', '> schema.json',
                    'verbs:schema_', add_schema, False),
     'completion': Verb(MORE, 'print completions for a shell: eval "$(inertial-id completion '

@@ -1,10 +1,8 @@
 """What the verbs of the command line do: read, call the core, write, print."""
 
 from dataclasses import replace
-from importlib.util import find_spec
 import json
 import pathlib
-import subprocess
 import sys
 from typing import Any
 
@@ -199,27 +197,6 @@ def design_(options: Any) -> None:
         f'of {len(result.base_names)} base parameters, in {result.seconds:.0f} s',
         'largest use of limits: ' + ', '.join(f'{k} {v:.1f} %' for k, v in use.items()),
         *result.notices, *paths)))
-
-
-def demo(options: Any) -> int:
-    """
-    Run the demonstration in a process of its own: it needs ROS, this one does not.
-
-    options : of the command line
-    """
-    command = [sys.executable, '-m', 'ros_inertial_id.demonstration.demo', '--out', options.out,
-               '--robot', options.robot, '--rig', options.rig]
-    command += ['--json'] if options.json else []
-    missing = [name for name in ('mujoco', 'rclpy') if find_spec(name) is None]
-    if missing:
-        raise ConfigError('the demonstration needs ROS 2 and MuJoCo',
-                          found=f'no {", ".join(missing)}', do="pip install '.[ros,sim]'")
-    process = subprocess.Popen(command)
-    while True:
-        try:
-            return process.wait()
-        except KeyboardInterrupt:
-            continue  # the demonstration got the same signal and is ending its processes
 
 
 def schema_(options: Any) -> None:

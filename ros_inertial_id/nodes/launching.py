@@ -54,6 +54,9 @@ ARGUMENTS = {
     'model': Argument('model.yaml; empty: wait for the identification node'),
     'lag': Argument('how far behind the newest sample predictions are [s]', '0.1'),
     'base_imu_topic': Argument('topic of an IMU on the base, for mounting: imu'),
+    'address': Argument('to serve the live page at; any but 127.0.0.1 lets other machines look '
+                        'and press the buttons', '127.0.0.1'),
+    'port': Argument('of the live page', '8321'),
     'arm': Argument('simulated arm', 'franka', ('franka', 'arm2', 'arm3')),
     'rig': Argument('simulated rig', 'slider_crank',
                     ('slider_crank', 'suspended_platform', 'wrist_sensor')),
@@ -78,6 +81,7 @@ PARAMETERS: dict[str, dict[str, tuple[str, type]]] = {
     'torque_prediction': {
         'model_file': ('model', TEXT), 'mounting': ('mounting', TEXT), 'lag': ('lag', NUMBER),
         'base_imu_topic': ('base_imu_topic', TEXT)},
+    'watch': {'address': ('address', TEXT), 'port': ('port', WHOLE)},
     'simulated_robot': {'urdf_file': ('arm', TEXT)},
     'simulated_rig': {'rig': ('rig', TEXT)},
 }
@@ -105,6 +109,7 @@ PLANS = {
     'demo': Plan(('simulated_robot', 'excitation', 'recorder', 'identification',
                   'torque_prediction'), CHAIN, {'speed': '1.0', 'out': 'demo'}),
     'rig': Plan(('simulated_rig',), {}, {}),
+    'watch': Plan(('watch',), {}, {}),
 }
 
 

@@ -1,10 +1,12 @@
 """The estimate while the robot moves, on a topic: what ``identification`` does when ``online``."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
+import math
 from typing import Any
 
 from rclpy.node import Node
+from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import Trigger
 
@@ -21,6 +23,9 @@ class Online:
     """
     Listens to the robot for ``node`` and publishes ~/online_parameters; ~/forget begins anew.
 
+    The same numbers go to ~/online_by_name, where plotters show them by their names: position is
+    the value, velocity the standard error.
+
     method : of identification
     topics : to learn from; urdf : text, '' to wait for robot_description
     options : of the method with EstimationOptions
@@ -35,6 +40,7 @@ class Online:
         self._received: set[str] = set()
         self._streams = Streams(node, self._complain)
         self._table = node.create_publisher(Float64MultiArray, '~/online_parameters', 10)
+        self._by_name = node.create_publisher(JointState, '~/online_by_name', 10)
         if not urdf:
             node.create_subscription(String, 'robot_description', self._describe, latched())
         node.create_service(Trigger, '~/forget', self._forget)
@@ -80,6 +86,15 @@ class Online:
             self._table.publish(table(
                 [b['name'] for b in estimate.base],
                 {name: [b[name] for b in estimate.base] for name in ('value', 'standard_error')}))
+            self._by_name.publish(self._plotted(estimate.base))
+
+    def _plotted(self, base: Sequence[Mapping[str, Any]]) -> JointState:
+        numbers = [[math.nan if b[key] is None else float(b[key]) for b in base]
+                   for key in ('value', 'standard_error')]
+        message = JointState(name=[b['name'] for b in base], position=numbers[0],
+                             velocity=numbers[1])
+        message.header.stamp = self._node.get_clock().now().to_msg()
+        return message
 
     def _take(self, channel: Channel) -> None:
         self._received.add(channel.topic)

@@ -5,15 +5,18 @@ report: numbers, words and curves of an identification.
 nodes and the command line start without it.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+from .knowledge import ROUGH_PERCENT, WELL_PERCENT
 from .summary import summary
 from .words import verdict
 from ..errors import ConfigError
 from ..identification.files import write_text
 from ..identification.identify import Identification
 
-__all__ = ['summary', 'verdict', 'write_report']
+__all__ = ['summary', 'verdict', 'watch_page', 'write_report']
 
 
 def write_report(identification: Identification, path: str | Path) -> Path:
@@ -23,9 +26,25 @@ def write_report(identification: Identification, path: str | Path) -> Path:
     identification : model and blocks for curves; path : of the file
     ConfigError where jinja2 is not installed or the file cannot be written.
     """
+    write_text(path, _page().render(identification))
+    return Path(path)
+
+
+def watch_page(buttons: Sequence[str]) -> str:
+    """
+    Return the HTML text of the live page, which draws what the node ``watch`` sends.
+
+    buttons : names of what may be called; ConfigError where jinja2 is not installed
+    """
+    return str(_page().fill('watch.html', {
+        'title': 'Live: measured against predicted torque', 'buttons': buttons,
+        'well': WELL_PERCENT, 'rough': ROUGH_PERCENT}))
+
+
+def _page() -> Any:
+    """Return the module of pages."""
     try:
-        from .page import render
+        from . import page
     except ModuleNotFoundError as error:
         raise ConfigError(f'a report needs {error.name}', do=f'install {error.name}') from None
-    write_text(path, render(identification))
-    return Path(path)
+    return page

@@ -20,11 +20,12 @@ from ros_inertial_id.nodes.launching import (ARGUMENTS, arguments, node_settings
                                              offered, PARAMETERS, PLANS)
 from ros_inertial_id.nodes.recorder import RecorderOptions  # noqa: E402
 from ros_inertial_id.nodes.torque_prediction import PredictionOptions  # noqa: E402
+from ros_inertial_id.nodes.watch import WatchOptions  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
 OPTIONS = {'recorder': (RecorderOptions,), 'torque_prediction': (PredictionOptions,),
            'identification': (NodeOptions, options_class('serial_arm')),
-           'excitation': (PlaybackOptions,)}
+           'excitation': (PlaybackOptions,), 'watch': (WatchOptions,)}
 
 
 def settings(plan, **given):

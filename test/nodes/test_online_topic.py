@@ -8,6 +8,7 @@ pytest.importorskip('mujoco', reason='the simulated arm needs mujoco')
 
 import arm_recordings  # noqa: E402
 from live_graph import LATCHED  # noqa: E402
+from sensor_msgs.msg import JointState  # noqa: E402
 from std_msgs.msg import Float64MultiArray, String  # noqa: E402
 
 from ros_inertial_id.identification.identify import identify  # noqa: E402
@@ -38,6 +39,7 @@ def test_estimate_on_the_topic_becomes_that_of_the_recording(graph, moving):
     player = graph.run('bag_player.py', path, 2000)
     graph.start('identification', online=True)
     tables = graph.listen(Float64MultiArray, 'identification/online_parameters')
+    by_name = graph.listen(JointState, 'identification/online_by_name')
     graph.node.create_publisher(String, 'robot_description', LATCHED).publish(
         String(data=arm_recordings.ARM.read_text()))
     graph.until(lambda: 'waiting: the first' in graph.health('identification')[2].get(
@@ -52,6 +54,8 @@ def test_estimate_on_the_topic_becomes_that_of_the_recording(graph, moving):
     assert float(health['online residual of unseen data [%]']) < 5.0
     last = rows(tables[-1])
     assert [b['name'] for b in model.base] == list(last)
+    assert any([*zip(m.position, m.velocity)] == [*map(tuple, last.values())]
+               and list(m.name) == list(last) for m in by_name)
     for b in model.base:
         value, error = last[b['name']]
         # A quarter of the data differs: estimates by less than their error, with room.

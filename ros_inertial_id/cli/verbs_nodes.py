@@ -1,0 +1,46 @@
+"""The verbs that start processes with ROS, which this one does without: demo and watch."""
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+import subprocess
+import sys
+from typing import Any
+
+from ..errors import ConfigError
+
+
+def demo(options: Any) -> int:
+    """
+    Run the demonstration; return its exit status.
+
+    options : of the command line
+    """
+    words = ['--out', options.out, '--robot', options.robot, '--rig', options.rig]
+    return _run('the demonstration', 'demonstration.demo', ('mujoco', 'rclpy'),
+                [*words, *(['--json'] if options.json else [])])
+
+
+def watch(options: Any) -> int:
+    """
+    Serve the live page until Ctrl-C; return the exit status.
+
+    options : of the command line
+    """
+    words = ['--ros-args', '-p', f'address:={options.address}', '-p', f'port:={options.port}']
+    space = '/' + options.namespace.strip('/')
+    return _run('the live page', 'nodes.watch', ('rclpy', 'jinja2'),
+                [*words, *(['-r', f'__ns:={space}'] if options.namespace else [])])
+
+
+def _run(what: str, module: str, needs: Sequence[str], words: Sequence[str]) -> int:
+    """Run a module of this package with its own command line; return its exit status."""
+    missing = [name for name in needs if find_spec(name) is None]
+    if missing:
+        raise ConfigError(f'{what} needs {" and ".join(needs)}', found=f'no {", ".join(missing)}',
+                          do="pip install '.[ros,sim]', or source the setup file of ROS 2")
+    process = subprocess.Popen([sys.executable, '-m', f'ros_inertial_id.{module}', *words])
+    while True:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            continue  # the other process got the same signal and ends in its own order

@@ -1,0 +1,138 @@
+"""
+Node ``watch``: a page in the browser while the robot moves.
+
+It shows measured against predicted torque, the residual beside what the model promised, the online
+estimate with its standard errors, verdict and diagnostics, and has buttons for recorder and
+identification.  Nothing on it moves the robot.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+import math
+import queue
+import sys
+
+from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.node import Node
+from rclpy.qos import qos_profile_sensor_data
+from rclpy.task import Future
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, String
+from std_srvs.srv import Trigger
+
+from .conversions import every, latched, LEVELS
+from .parameters import declare_options
+from .running import run
+from .watch_server import WatchServer
+from .watch_state import WatchState
+from ..options import option
+from ..report import watch_page
+
+CURVES = ('measured', 'predicted', 'residual')
+LEVEL_NAMES = {level: name for name, level in LEVELS.items()} | {b'\x03': 'stale'}
+
+
+@dataclass(frozen=True)
+class WatchOptions:
+    """Where the page is served and whom it looks at."""
+
+    address: str = option('127.0.0.1', 'to serve the page at; any but 127.0.0.1 lets other '
+                          'machines look and press the buttons')
+    port: int = option(8321, 'of the page; 0 for any that is free', at_least=0, at_most=65535)
+    prediction: str = option('torque_prediction', 'name of the node that predicts')
+    identification: str = option('identification', 'name of the node that identifies')
+    recorder: str = option('recorder', 'name of the node that records')
+    excitation: str = option('excitation', 'name of the node that plays motions')
+
+
+class Watch(Node):
+    """Gathers what the page shows and calls the services that its buttons ask for."""
+
+    server: WatchServer | None = None  # also of a node that was refused before it was complete
+
+    def __init__(self, **node_options):
+        super().__init__('watch', **node_options)
+        own = declare_options(self, WatchOptions, fixed=set(WatchOptions.__dataclass_fields__))
+        self.state = WatchState()
+        self._nodes = {self.resolve_topic_name(name).lstrip('/'): role for role, name in (
+            ('prediction', own.prediction), ('identification', own.identification),
+            ('recorder', own.recorder), ('excitation', own.excitation))}
+        services = {'record': f'{own.recorder}/start', 'stop recording': f'{own.recorder}/stop',
+                    'identify': f'{own.identification}/identify',
+                    'estimate anew': f'{own.identification}/forget'}
+        self._triggers = {words: self.create_client(Trigger, name)
+                          for words, name in services.items()}
+        self._asked: queue.SimpleQueue[str] = queue.SimpleQueue()
+        for curve in CURVES:
+            self.create_subscription(JointState, f'{own.prediction}/{curve}',
+                                     partial(self._sample, curve), qos_profile_sensor_data)
+        for fact, topic, quality in (('online', 'online_parameters', 10),
+                                     ('identified', 'base_parameters', latched())):
+            self.create_subscription(Float64MultiArray, f'{own.identification}/{topic}',
+                                     partial(self._table, fact), quality)
+        for fact, topic in (('bag', f'{own.recorder}/recording'),
+                            ('motion', f'{own.excitation}/status')):
+            self.create_subscription(String, topic, partial(self._words, fact), latched())
+        self.create_subscription(DiagnosticArray, '/diagnostics', self._diagnose, 100)
+        self.server = WatchServer(
+            (own.address, own.port), watch_page(tuple(self._triggers)), self.state,
+            self._triggers, self._asked.put)
+        every(self, 0.1, self._serve)
+        self.get_logger().info(f'look at {self.server.url}')
+
+    def _sample(self, curve, message):
+        stamp = message.header.stamp
+        self.state.add(curve, stamp.sec + stamp.nanosec * 1e-9, message.name, message.effort)
+
+    def _table(self, fact, message):
+        """Note name, value and standard error of every base parameter."""
+        names, columns = (message.layout.dim[k].label.split(',') for k in (0, 1))
+        places = [columns.index('value'), columns.index('standard_error')]
+        rows = []
+        for k, name in enumerate(names if message.data else []):
+            numbers = [message.data[k * len(columns) + place] for place in places]
+            rows.append([name, *(x if math.isfinite(x) else None for x in numbers)])
+        self.state.set(fact, rows)
+
+    def _words(self, fact, message):
+        self.state.set(fact, message.data)
+
+    def _diagnose(self, message):
+        for status in message.status:
+            if status.name in self._nodes:
+                self.state.set(self._nodes[status.name], {
+                    'level': LEVEL_NAMES.get(bytes(status.level), 'error'),
+                    'message': status.message, 'values': {v.key: v.value for v in status.values}})
+
+    def _serve(self):
+        """Call what buttons asked for; say which services there are."""
+        self.state.set('services', [words for words, client in self._triggers.items()
+                                    if client.service_is_ready()])
+        while not self._asked.empty():
+            words = self._asked.get()
+            client = self._triggers[words]
+            if not client.service_is_ready():
+                self.state.set('answer', f'{words}: no node offers {client.srv_name}')
+                continue
+            self.state.set('answer', f'{words}: asked')
+            client.call_async(Trigger.Request()).add_done_callback(partial(self._done, words))
+
+    def _done(self, words: str, future: Future) -> None:
+        answer = future.result()
+        self.state.set('answer', f"{words}: {'' if answer.success else 'refused, '}"
+                       f'{answer.message}')
+
+    def destroy_node(self) -> None:
+        """End the page before the node."""
+        if self.server is not None:
+            self.server.close()
+        super().destroy_node()
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the node with ROS arguments ``args``, of the command line if None; return its status."""
+    return run(Watch, args)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,149 @@
+"""
+The live page over HTTP, with the standard library: a page, a stream of events, a few buttons.
+
+``GET /`` is the page, ``GET /events`` what changes (server-sent events, JSON), ``POST /call/NAME``
+asks for a service by its name on the page.  Other sites that are open in the same browser reach
+none of it: requests need the host name of this server and, to call, a header that a foreign page
+may not send.
+"""
+
+from collections.abc import Callable, Collection
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+import ipaddress
+import json
+import threading
+from typing import Any
+from urllib.parse import unquote
+
+from .watch_state import WatchState
+from ..errors import ConfigError
+
+PERIOD = 0.2  # [s] between events: five a second are enough for eyes
+SILENCE = 5.0  # [s] after which an empty event says that the server lives
+MOST = 16  # browsers at a time
+POLICY = "default-src 'self' 'unsafe-inline'; frame-ancestors 'none'"
+HEADER = 'X-Inertial-Id'  # of a call; a page of another origin may not send it
+
+
+class WatchServer:
+    """
+    Serves until ``close``, in threads of its own.
+
+    address, port : to listen at, port 0 for any that is free
+    page : HTML text; state : what the events tell of
+    calls : names of services that may be called; call : is given such a name, in some thread
+    """
+
+    def __init__(self, where: tuple[str, int], page: str, state: WatchState,
+                 calls: Collection[str], call: Callable[[str], None]) -> None:
+        """
+        Listen at once.
+
+        where : (address, port); page, state, calls, call : see the class
+        ConfigError where the port is taken or the address is not of this machine.
+        """
+        handler = type('Handler', (_Handler,), {
+            'page': page.encode(), 'state': state, 'calls': tuple(calls),
+            'call': staticmethod(call), 'streams': threading.Semaphore(MOST)})
+        try:
+            self._server = ThreadingHTTPServer(where, handler)
+        except (OSError, OverflowError) as error:
+            raise ConfigError(f'the page cannot be served at {where[0]} port {where[1]}',
+                              found=error, do='give another port') from None
+        self._server.daemon_threads = True
+        self._state = state
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.1,))
+        self._thread.start()
+
+    @property
+    def url(self) -> str:
+        """Return where the page is."""
+        address, port = self._server.server_address[:2]
+        return f'http://{address!s}:{port}/'
+
+    def close(self) -> None:
+        """End all streams and the server."""
+        self._state.close()
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """Answers one request; what it needs is given by WatchServer as attributes of the class."""
+
+    page: bytes
+    state: WatchState
+    calls: tuple[str, ...]
+    call: Callable[[str], None]
+    streams: threading.Semaphore
+    timeout = 30.0  # [s] for a client that says nothing
+
+    def do_GET(self) -> None:
+        """Answer with the page or the events."""
+        if not self._from_here():
+            self._answer(HTTPStatus.FORBIDDEN, b'this page is served to its own address only')
+        elif self.path == '/':
+            self._answer(HTTPStatus.OK, self.page, 'text/html; charset=utf-8')
+        elif self.path == '/events':
+            self._events()
+        elif self.path == '/favicon.ico':  # every browser asks
+            self._answer(HTTPStatus.NO_CONTENT, b'')
+        else:
+            self._answer(HTTPStatus.NOT_FOUND, b'there is / and /events')
+
+    def do_POST(self) -> None:
+        """Ask for a service."""
+        name = unquote(self.path.removeprefix('/call/'))
+        if not self._from_here() or self.headers.get(HEADER) is None:
+            self._answer(HTTPStatus.FORBIDDEN, b'calls come from the page alone')
+        elif not self.path.startswith('/call/') or name not in self.calls:
+            self._answer(HTTPStatus.NOT_FOUND, f"there is {', '.join(self.calls)}".encode())
+        else:
+            type(self).call(name)
+            self._answer(HTTPStatus.ACCEPTED, b'{}', 'application/json')
+
+    def _from_here(self) -> bool:
+        """Return whether the browser asked for this server by a name that it has."""
+        host = self.headers.get('Host', '')
+        address, port = self.server.server_address[:2]  # type: ignore[misc]
+        origin = self.headers.get('Origin')
+        if origin is not None and origin != f'http://{host}':
+            return False
+        if not ipaddress.ip_address(str(address)).is_loopback:
+            return True
+        return host in (f'{address!s}:{port}', f'localhost:{port}')
+
+    def _answer(self, status: HTTPStatus, body: bytes, kind: str = 'text/plain') -> None:
+        self.send_response(status)
+        for key, value in (('Content-Type', kind), ('Content-Length', str(len(body))),
+                           ('Cache-Control', 'no-store'), ('Content-Security-Policy', POLICY),
+                           ('X-Content-Type-Options', 'nosniff')):
+            self.send_header(key, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def _events(self) -> None:
+        if not self.streams.acquire(blocking=False):
+            self._answer(HTTPStatus.SERVICE_UNAVAILABLE, b'too many pages are open')
+            return
+        try:
+            self.send_response(HTTPStatus.OK)
+            self.send_header('Content-Type', 'text/event-stream')
+            self.send_header('Cache-Control', 'no-store')
+            self.end_headers()
+            pause, number = threading.Event(), 0
+            while not self.state.closed:
+                number, changed = self.state.since(number, SILENCE)
+                self.wfile.write(b'data: %s\n\n' % json.dumps(
+                    changed, separators=(',', ':'), allow_nan=False).encode())
+                self.wfile.flush()
+                pause.wait(PERIOD)
+        except OSError:  # the page was closed
+            pass
+        finally:
+            self.streams.release()
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing: requests are no events of the robot, whatever ``format`` and ``args``."""

@@ -1,0 +1,218 @@
+"""The node watch: what comes over DDS stands on its page, and only the page may press buttons."""
+
+from http.client import HTTPConnection
+import json
+import math
+import re
+import shutil
+import subprocess
+import threading
+
+import pytest
+
+rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue  # noqa: E402
+from live_graph import LATCHED  # noqa: E402
+from sensor_msgs.msg import JointState  # noqa: E402
+from std_msgs.msg import String  # noqa: E402
+from std_srvs.srv import Trigger  # noqa: E402
+
+from ros_inertial_id.nodes.conversions import table  # noqa: E402
+from ros_inertial_id.nodes.watch_server import HEADER, WatchServer  # noqa: E402
+from ros_inertial_id.nodes.watch_state import KEPT, STEP, WatchState  # noqa: E402
+
+BROWSER = shutil.which('chromium') or shutil.which('chromium-browser') or shutil.which(
+    'google-chrome')
+PATIENCE = 60.0  # [s] for an answer of a loaded machine; nothing waits this long
+
+
+class Events(threading.Thread):
+    """Reads /events of a page at a port and gathers what they tell of."""
+
+    def __init__(self, port):
+        super().__init__(daemon=True)
+        self.curves, self.facts = {}, {}
+        self._connection = HTTPConnection('127.0.0.1', port, timeout=PATIENCE)
+        self._connection.request('GET', '/events')
+        self._stream = self._connection.getresponse()
+        assert self._stream.getheader('Content-Type') == 'text/event-stream'
+        self.start()
+
+    def run(self):
+        for line in self._stream:
+            if line.startswith(b'data: '):
+                self.take(json.loads(line[6:]))
+
+    def take(self, changed):
+        for name, more in changed['curves'].items():
+            self.curves.setdefault(name, []).extend(zip(more['t'], more['y']))
+        self.facts.update(changed['facts'])
+
+
+def ask(port, method, path, **headers):
+    """Return (status, headers, text) of a request with headers of its own, Host among them."""
+    connection = HTTPConnection('127.0.0.1', port, timeout=PATIENCE)
+    connection.putrequest(method, path, skip_host='Host' in headers)
+    for name, value in headers.items():
+        connection.putheader(name.replace('_', '-'), value)
+    connection.endheaders()
+    answer = connection.getresponse()
+    return answer.status, dict(answer.getheaders()), answer.read().decode()
+
+
+@pytest.fixture
+def served():
+    """Yield (port, calls made, state) of a server without a node."""
+    asked, state = [], WatchState()
+    server = WatchServer(('127.0.0.1', 0), '<p>page</p>', state, ['record'], asked.append)
+    yield int(server.url.rsplit(':')[-1].strip('/')), asked, state
+    server.close()
+
+
+def test_only_the_page_itself_reaches_the_server(served):
+    port, asked, _ = served
+    status, headers, text = ask(port, 'GET', '/')
+    assert (status, text) == (200, '<p>page</p>')
+    assert "default-src 'self'" in headers['Content-Security-Policy']
+    own = {HEADER.replace('-', '_'): '1'}
+    assert ask(port, 'POST', '/call/record', **own)[0] == 202 and asked == ['record']
+    # A name that resolves to this machine, a page of another site, a form: none of them calls.
+    for headers in ({'Host': f'evil.example:{port}', **own}, {},
+                    {'Origin': 'http://evil.example', **own}, {'Origin': 'null', **own}):
+        assert ask(port, 'POST', '/call/record', **headers)[0] == 403
+        if HEADER.replace('-', '_') in headers:
+            assert ask(port, 'GET', '/events', **headers)[0] == 403
+    assert ask(port, 'POST', '/call/play', **own)[0] == 404
+    assert ask(port, 'GET', '/../setup.py')[0] == 404
+    assert asked == ['record']
+
+
+def test_readers_get_what_they_do_not_know_yet_and_no_more(served):
+    _, _, state = served
+    for k in range(2000):  # at 1 kHz
+        state.add('predicted', k * 1e-3, ['a', 'b'], [float(k), math.nan])
+    number, changed = state.since(0, 0.0)
+    kept = changed['curves']['predicted']
+    # Two seconds at 50 Hz; a stamp in binary may fall just short of the step.
+    assert len(kept['t']) == pytest.approx(2.0 / STEP, rel=0.06) and kept['joints'] == ['a', 'b']
+    assert all(b is None and a == round(1e3 * t) for t, (a, b) in zip(kept['t'], kept['y']))
+    assert state.since(number, 0.0) == (number, {'curves': {}, 'facts': {}})
+    state.set('bag', '/tmp/x')
+    state.set('bag', '/tmp/x')
+    assert state.since(number, 0.0) == (number + 1, {'curves': {}, 'facts': {'bag': '/tmp/x'}})
+    state.add('predicted', 0.5, ['a', 'b'], [1.0, 2.0])  # the clock began again
+    _, changed = state.since(0, 0.0)
+    assert changed['curves']['predicted']['t'] == [0.5]
+    for k in range(2 * KEPT):
+        state.add('predicted', 1.0 + k, ['a', 'b'], [1.0, 2.0])
+    assert len(state.since(0, 0.0)[1]['curves']['predicted']['t']) == KEPT
+
+
+@pytest.fixture
+def live(graph):
+    """Return (port, publish): the node, and what publishes all that it shows once more."""
+    process = graph.start('watch', port=0)
+    graph.until(lambda: 'look at' in process.output, 'the page')
+    port = int(re.search(r'look at http://127\.0\.0\.1:(\d+)/', process.output)[1])
+    names = {'predicted': 1.5, 'measured': 1.25, 'residual': -0.25}
+    curves = {name: graph.node.create_publisher(JointState, f'torque_prediction/{name}', 10)
+              for name in names}
+    health = graph.node.create_publisher(DiagnosticArray, '/diagnostics', 10)
+    online = graph.node.create_publisher(type(table([], {})), 'identification/online_parameters',
+                                         10)
+    graph.node.create_publisher(String, 'recorder/recording', LATCHED).publish(
+        String(data='/tmp/<b>bag</b>'))
+    sent = iter(range(10 ** 6))
+
+    def publish():
+        k = next(sent)
+        for name, value in names.items():
+            message = JointState(name=['one', 'two'], effort=[value, 2 * value])
+            message.header.stamp.sec, message.header.stamp.nanosec = divmod(k * 10 ** 8, 10 ** 9)
+            curves[name].publish(message)
+        values = [KeyValue(key=key, value=value) for key, value in (
+            ('one rms', '0.5'), ('one rms promised', '0.1'),
+            ('two rms', '0.1'), ('two rms promised', '0.1'))]
+        health.publish(DiagnosticArray(status=[
+            DiagnosticStatus(level=b'\1', name='torque_prediction', message='5 times',
+                             values=values),
+            DiagnosticStatus(level=b'\2', name='somebody_else', message='not ours')]))
+        online.publish(table(['fv1', 'fc1', 'IzzR2'], {
+            'value': [2.0, 1.0, 0.1], 'standard_error': [0.01, 0.3, 1.0]}))
+
+    return port, publish
+
+
+def test_what_comes_over_dds_comes_over_http_and_buttons_call(graph, live):
+    port, publish = live
+    called = []
+
+    def start(_, response):
+        called.append(1)
+        response.success, response.message = False, 'no disk'
+        return response
+
+    graph.node.create_service(Trigger, 'recorder/start', start)
+    events = Events(port)
+
+    def complete():
+        publish()
+        return (len(events.curves) == 3 and 'record' in events.facts.get('services', ())
+                and {'prediction', 'online', 'bag'} <= set(events.facts))
+
+    graph.until(complete, 'all on the page')
+    assert events.curves['measured'][0][1] == [1.25, 2.5]
+    assert events.facts['prediction']['level'] == 'warn'
+    assert events.facts['prediction']['values']['one rms promised'] == '0.1'
+    assert events.facts['online'] == [['fv1', 2.0, 0.01], ['fc1', 1.0, 0.3], ['IzzR2', 0.1, 1.0]]
+    assert 'not ours' not in json.dumps(events.facts)
+    own = {HEADER.replace('-', '_'): '1'}
+    assert ask(port, 'POST', '/call/record', **own)[0] == 202
+    graph.until(lambda: 'no disk' in events.facts.get('answer', ''), 'the answer')
+    assert called == [1] and events.facts['answer'] == 'record: refused, no disk'
+    assert ask(port, 'POST', '/call/identify', **own)[0] == 202
+    graph.until(lambda: 'no node offers' in events.facts['answer'], 'word of the absence')
+
+
+class Once(WatchState):
+    """Ends all streams when it has answered once: a browser that dumps its page waits for them."""
+
+    def since(self, number, patience):
+        self.closed = True
+        return super().since(number, patience)
+
+
+@pytest.mark.skipif(BROWSER is None, reason='no browser is installed')
+def test_the_page_draws_it_in_a_browser(tmp_path):
+    from ros_inertial_id.report import watch_page
+    state = Once()
+    for k in range(200):
+        for name, value in (('measured', 1.0), ('predicted', 1.1), ('residual', -0.1)):
+            state.add(name, 0.1 * k, ['one', 'two'], [value * math.sin(k), value])
+    state.set('services', ['record'])
+    state.set('bag', '<img src=x onerror=alert(1)>')
+    state.set('prediction', {'level': 'warn', 'message': '5 times', 'values': {
+        'one rms': '0.5', 'one rms promised': '0.1', 'two rms': '0.1', 'two rms promised': '0.1'}})
+    state.set('online', [['fv1', 2.0, 0.01], ['fc1', 1.0, 0.3], ['IzzR2', 0.1, None]])
+    calls = ['record', 'identify']
+    server = WatchServer(('127.0.0.1', 0), watch_page(calls), state, calls, calls.append)
+    try:
+        done = subprocess.run(
+            [BROWSER, '--headless', '--no-sandbox', '--disable-gpu', '--disable-sync',
+             '--disable-background-networking', '--no-first-run', '--disable-component-update',
+             '--enable-logging=stderr', '--virtual-time-budget=2000', '--dump-dom',
+             f'--user-data-dir={tmp_path}', server.url],
+            capture_output=True, text=True, timeout=120)
+    finally:
+        server.close()
+    page = done.stdout
+    assert 'Uncaught' not in done.stderr, done.stderr[-2000:]
+    for name in ('measured', 'predicted', 'residual'):  # per joint, and once in the legend
+        lines = re.findall(rf'<path class="s-{name}" d="([^"]*)"', page)
+        assert len([d for d in lines if d.count('L') > 150]) == 2
+    assert '<td class="flag">5.0 !</td>' in page and '<td>1.0</td>' in page
+    assert 'Online, while the robot moves: 1 of 3 known well, 1 roughly.' in page
+    assert re.search(r'data-call="record">', page) and re.search(
+        r'data-call="identify" disabled="">', page)
+    assert '&lt;img src=x' in page and '<img' not in page
