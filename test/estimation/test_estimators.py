@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from ros_inertial_id.dynamics.inertial_parameters import Parameter
+from ros_inertial_id.dynamics.regressor import RegressorBlock, RowGroup
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import EstimationError
 from ros_inertial_id.estimation.base_parameters import find_base_parameters
@@ -89,6 +90,23 @@ def test_robust_costs_five_percent_on_gaussian_errors():
     problem, _ = arm(0.2)
     ratio = robust(problem).bse / weighted(problem).bse
     assert np.all((ratio > 0.98) & (ratio < 1.08))  # 1/sqrt(0.95) = 1.026
+
+
+def test_robust_errors_grow_with_what_wild_rows_cost():
+    rng, size = np.random.default_rng(3), 4000
+    W = rng.normal(size=(size, 4))
+    y = W @ np.ones(4) + np.where(rng.random(size) < 0.3, 20.0, 1.0) * rng.normal(size=size)
+    estimate = robust(replace(linear(W, y), read=lambda parameters: [
+        RegressorBlock(np.arange(size) * 0.01, 0,
+                       (RowGroup('rows', '', np.arange(4), W, y, y),))]))
+    sigma = estimate.standard_deviation['rows']
+    u = (y - W @ estimate.params) / sigma
+    # Huber and Ronchetti 2009, Eq. 7.84: sigma^2 mean psi^2 / (mean psi')^2 (W'W)^-1
+    inside = np.mean(np.abs(u) < 1.345)
+    cost = np.sqrt(np.mean(np.clip(u, -1.345, 1.345) ** 2)) / inside
+    assert cost > 1.08  # what leaving it out would miss
+    expected = sigma * cost * np.sqrt(np.diag(np.linalg.inv(W.T @ W)))
+    np.testing.assert_allclose(estimate.bse, expected, rtol=0.03)  # it settles to a hundredth
 
 
 def test_total_least_squares_is_unbiased_where_all_columns_are_noisy():

@@ -1,0 +1,44 @@
+"""Every stretch predicted from the others, against least squares on all rows at once."""
+
+import numpy as np
+import pytest
+
+from ros_inertial_id.dynamics.inertial_parameters import Parameter
+from ros_inertial_id.dynamics.regressor import RegressorBlock, RowGroup
+from ros_inertial_id.estimation.base_parameters import find_base_parameters
+from ros_inertial_id.estimation.cross_validation import left_out_percent
+from ros_inertial_id.estimation.estimators import ordinary
+from ros_inertial_id.estimation.r_factors import RFactors
+
+COLUMNS, ROWS, FOLDS = 8, 12, 4
+EVERY = np.arange(COLUMNS)
+BASE = find_base_parameters(
+    np.random.default_rng(0).normal(size=(40, COLUMNS)),
+    tuple(Parameter(f'x{i}', '', 1.0, 0.0, 1e3, 'rows') for i in EVERY))
+
+
+def folds(rng):
+    """Return (RFactors, W, y) of each fold: few rows a column, so those seen are fitted better."""
+    out = []
+    for _ in range(FOLDS):
+        W = rng.normal(size=(ROWS, COLUMNS))
+        y = W.sum(1) + rng.normal(size=ROWS)
+        factors = RFactors(COLUMNS)
+        factors.accumulate(RegressorBlock(np.arange(ROWS) * 0.01, 0, (
+            RowGroup('rows', '', EVERY, W, y, y),)), EVERY)
+        out.append((factors, W, y))
+    return out
+
+
+def test_each_fold_is_predicted_from_the_others_alone():
+    data = folds(np.random.default_rng(1))
+    square = target = 0.0
+    for k, (_, W, y) in enumerate(data):
+        others = [d for i, d in enumerate(data) if i != k]
+        beta = np.linalg.lstsq(np.vstack([d[1] for d in others]),
+                               np.concatenate([d[2] for d in others]), rcond=None)[0]
+        square, target = square + np.sum((y - W @ beta) ** 2), target + y @ y
+    expected = 100.0 * np.sqrt(square / target)
+    found = left_out_percent([d[0] for d in data], BASE, ordinary, {})
+    assert found == pytest.approx(expected, rel=1e-6)
+    assert left_out_percent([data[0][0]], BASE, ordinary, {}) is None
