@@ -42,6 +42,7 @@ setup(
         'sim': ['mujoco>=3.2'],
         'figures': ['matplotlib'],
         'completion': ['shtab'],
+        'parquet': ['pyarrow'],
         'test': ['pytest>=7', 'pytest-timeout', 'pytest-xdist', 'hypothesis', 'jsonschema', 'mcap',
                  'matplotlib', 'mujoco>=3.2', 'flake8', 'mypy', 'shtab'],
         'doc': ['sphinx', 'myst-parser', 'furo'],

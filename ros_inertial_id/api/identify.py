@@ -109,14 +109,16 @@ def check(recordings: Recordings, *, urdf: str | Path = '', config: str | Path =
                          urdf=description_text(urdf), progress=progress)
 
 
-def read_log(log: str | Path, *, urdf: str | Path, joints: Sequence[str] | None = None,
-             rate: float | None = None, columns: str = '') -> Recording:
+def read_log(log: str | Path | Sequence[str | Path], *, urdf: str | Path,
+             joints: Sequence[str] | None = None, rate: float | None = None,
+             columns: str = '') -> Recording:
     """
-    Return the Recording in a log of another program (.npz or .csv).
+    Return the Recording in a log of another program (.npz, .mat, .csv or .parquet).
 
-    log : its path; urdf : description, a path or the text
+    log : its path, or paths of several files that make one log
+    urdf : description, a path or the text
     joints : names in the order of the columns; rate : [Hz] of a log without time
-    columns : names of the columns of a .csv without a header line
+    columns : names of the columns of a file that does not name them
     """
     return read_log_text(log, description_text(urdf), joint_names=joints, rate=rate,
                          columns=columns)

@@ -23,12 +23,14 @@ ABOUT = ('Identify the inertial parameters of a robot from bags.  A bag may be c
 
 def add_import(verb: argparse.ArgumentParser) -> None:
     """Add the arguments of ``import`` to its parser ``verb``."""
-    verb.add_argument('log', help='.npz or .csv with time, positions, velocities, torques')
+    verb.add_argument('log', nargs='+', help='.npz, .mat, .csv or .parquet with time, positions, '
+                      'velocities, torques; several files that hold them together')
     verb.add_argument('--urdf', required=True, help='robot description, stored in the bag')
     verb.add_argument('--out', required=True, help='bag to write')
     verb.add_argument('--rate', type=float, help='samples per second, for a log without time')
-    verb.add_argument('--columns', default='', help='columns of a .csv without a header line, for '
-                      'example "time q1..q6 v1..v6 - tau1..tau6"')
+    verb.add_argument('--columns', default='', help='columns of a .csv without a header line, or '
+                      'of the only matrix of a .npz or .mat, for example '
+                      '"time q1..q6 v1..v6 - tau1..tau6"')
     verb.add_argument('--joints', help='joint names in the order of the columns, with commas')
 
 
@@ -147,7 +149,7 @@ VERBS = {
     'design': Verb(RECORD, 'design a motion that reveals the parameters',
                    'robot.urdf --config config/franka.yaml --out motion', 'verbs:design_',
                    add_design),
-    'import': Verb(RECORD, 'turn a log (.npz, .csv) into a bag',
+    'import': Verb(RECORD, 'turn a log (.npz, .mat, .csv, .parquet) into a bag',
                    'log.csv --urdf robot.urdf --out bag', 'verbs:import_', add_import),
     'check': Verb(RECORD, 'say what is wrong with recordings, and what they are worth',
                   'bag --urdf robot.urdf', 'verbs_checkup:check_', add_check),

@@ -43,7 +43,7 @@ class WatchServer:
         where : (address, port); page, state, calls, call : see the class
         ConfigError where the port is taken or the address is not of this machine.
         """
-        handler = type('Handler', (_Handler,), {
+        handler: Any = type('Handler', (_Handler,), {
             'page': page.encode(), 'state': state, 'calls': tuple(calls),
             'call': staticmethod(call), 'streams': threading.Semaphore(MOST)})
         try:
@@ -52,6 +52,7 @@ class WatchServer:
             raise ConfigError(f'the page cannot be served at {where[0]} port {where[1]}',
                               found=error, do='give another port') from None
         self._server.daemon_threads = True
+        handler.where = str(self._server.server_address[0]), self._server.server_port
         self._state = state
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.1,))
         self._thread.start()
@@ -59,8 +60,7 @@ class WatchServer:
     @property
     def url(self) -> str:
         """Return where the page is."""
-        address, port = self._server.server_address[:2]
-        return f'http://{address!s}:{port}/'
+        return f'http://{self._server.server_address[0]!s}:{self._server.server_port}/'
 
     def close(self) -> None:
         """End all streams and the server."""
@@ -73,6 +73,7 @@ class WatchServer:
 class _Handler(BaseHTTPRequestHandler):
     """Answers one request; what it needs is given by WatchServer as attributes of the class."""
 
+    where: tuple[str, int]  # (address, port)
     page: bytes
     state: WatchState
     calls: tuple[str, ...]
@@ -107,13 +108,13 @@ class _Handler(BaseHTTPRequestHandler):
     def _from_here(self) -> bool:
         """Return whether the browser asked for this server by a name that it has."""
         host = self.headers.get('Host', '')
-        address, port = self.server.server_address[:2]  # type: ignore[misc]
+        address, port = self.where
         origin = self.headers.get('Origin')
         if origin is not None and origin != f'http://{host}':
             return False
-        if not ipaddress.ip_address(str(address)).is_loopback:
+        if not ipaddress.ip_address(address).is_loopback:
             return True
-        return host in (f'{address!s}:{port}', f'localhost:{port}')
+        return host in (f'{address}:{port}', f'localhost:{port}')
 
     def _answer(self, status: HTTPStatus, body: bytes, kind: str = 'text/plain') -> None:
         self.send_response(status)

@@ -7,22 +7,24 @@ cannot be used is refused later by the analysis.  The accepted files stand in lo
 
 from collections.abc import Sequence
 import logging
-import os
 from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
 
 from .bag import write_recording
-from .log_files import nanoseconds, read_csv, read_npz
+from .log_files import nanoseconds
+from .log_formats import joined, read_file
 from .messages import JOINT_STATE
 from ..recording import Channel, Recording
 from ...errors import RecordingError, RobotModelError
 
+EFFORTS = '/efforts'  # topic of efforts that come from a file with a clock of its own
+LogPath = str | Path | Sequence[str | Path]
 _logger = logging.getLogger(__name__)
 
 
-def import_log(log_path: str | Path, urdf_text: str, out_path: str | Path,
+def import_log(log_path: LogPath, urdf_text: str, out_path: str | Path,
                joint_names: Sequence[str] | None = None, rate: float | None = None,
                columns: str = '') -> Channel:
     """
@@ -37,32 +39,44 @@ def import_log(log_path: str | Path, urdf_text: str, out_path: str | Path,
     return next(iter(recording.channels.values()))
 
 
-def read_log(log_path: str | Path, urdf_text: str, joint_names: Sequence[str] | None = None,
+def read_log(log_path: LogPath, urdf_text: str, joint_names: Sequence[str] | None = None,
              rate: float | None = None, columns: str = '') -> Recording:
     """
     Return the Recording in a log: one channel of joint states, with the robot description.
 
-    log_path : of the .npz or .csv; urdf_text : description of the robot
+    log_path : of a .npz, .mat, .csv or .parquet, or of several that make one log: efforts with
+        stamps of their own then become the topic /efforts
+    urdf_text : description of the robot
     joint_names : names of the joints in the order of the log; without them those in the log, or
         else the moving joints of the URDF in the order of its tree
     rate : sampling rate [Hz] of a log without time, whose first stamp is then 0
-    columns : names of the columns of a .csv without a header line, see log_files.read_csv
+    columns : names of the columns of files that do not name them, see log_files.read_csv
     Raises RecordingError for a log whose columns do not make a recording.
     """
-    path = Path(log_path)
-    kind = path.suffix.lower()
-    if kind not in ('.npz', '.csv') or not os.path.isfile(path):
-        raise RecordingError(f'log {path}', expected='an existing file of type .npz or .csv')
-    if columns and kind != '.csv':
-        raise RecordingError(f'columns are named for {path}', expected='a .csv', found=kind)
-    log = read_csv(path, columns) if kind == '.csv' else read_npz(path)
-    _check_shapes(path, log)
+    paths = [Path(log_path)] if isinstance(log_path, (str, Path)) else [*map(Path, log_path)]
+    if not paths:
+        raise RecordingError('no log', expected='a file or several')
+    log, apart = joined(paths, [read_file(path, columns) for path in paths])
+    path = paths[0]
+    for kind, part in (('position', log), ('effort', apart)):
+        if part is not None:
+            _check_shapes(path, part, kind)
     names = _joint_names(path, log, joint_names, urdf_text)
     stamp_ns = _stamps(path, log, rate)
+    recording = Recording({'/joint_states': _channel('/joint_states', stamp_ns, log, names)},
+                          urdf_text)
+    if apart is not None and apart.stamp_ns is not None:
+        channel = _channel(EFFORTS, apart.stamp_ns, apart, names)
+        recording = Recording({**recording.channels, EFFORTS: channel}, urdf_text)
+        _logger.warning('efforts have stamps of their own: identify with effort_topic: %s',
+                        EFFORTS)
+    return recording
+
+
+def _channel(topic, stamp_ns, log, names):
     # Players sort by reception, which therefore must not run back where the stamps do.
     received_ns = np.maximum.accumulate(np.maximum(stamp_ns, 0))
-    channel = Channel('/joint_states', JOINT_STATE, stamp_ns, received_ns, log.fields, names)
-    return Recording({channel.topic: channel}, urdf_text)
+    return Channel(topic, JOINT_STATE, stamp_ns, received_ns, log.fields, names)
 
 
 def moving_joints(urdf_text: str) -> tuple[str, ...]:
@@ -127,9 +141,9 @@ def _stamps(path, log, rate):
     return log.stamp_ns
 
 
-def _check_shapes(path, log):
+def _check_shapes(path, log, kind):
     shapes = {name: values.shape for name, values in log.fields.items()}
-    shape = shapes.get('position', ())
+    shape = shapes.get(kind, ())
     fit = len(shape) == 2 and 0 not in shape and set(shapes.values()) == {shape}
     if log.stamp_ns is not None:
         shapes['time'] = log.stamp_ns.shape

@@ -1,10 +1,10 @@
 """
-The files of other programs: what an ``.npz`` or ``.csv`` log holds.
+The files of other programs: what an ``.npz``, ``.mat``, ``.csv`` or ``.parquet`` log holds.
 
 Names of quantities, in small or large letters:
 
 ========  ====================================================================================
-time      stamp_s, time_s, timestamp, stamp, time, t, __time [s]; stamp_ns, time_ns,
+time      stamp_s, time_s, timestamp, stamp, time, times, t, __time [s]; stamp_ns, time_ns,
           timestamp_ns [ns]
 position  position, positions, pos, q
 velocity  velocity, velocities, vel, v, dq, qd, qdot
@@ -12,16 +12,18 @@ effort    effort, efforts, torque, torques, tau, current, currents (which of the
           of the identification)
 ========  ====================================================================================
 
-An ``.npz`` holds time (n,), the others (n, k), or (n,) for one joint, and perhaps the names of the
-joints: joint_names, names, joints.
+An ``.npz`` or ``.mat`` holds time (n,), the others (n, k), or (n,) for one joint, and perhaps the
+names of the joints: joint_names, names, joints.  One that holds a single matrix is a table whose
+columns are named by whoever imports it.
 
 A ``.csv`` has one header line, or its columns are named by whoever imports it; commas, semicolons
-or tabs between; an empty cell is NaN.  Its columns are time and, for each joint, ``q_<joint>``,
-``q.<joint>``, ``q/<joint>``, ``q[<joint>]`` or as PlotJuggler writes it
+or tabs between; an empty cell is NaN.  Its columns, and those of a ``.parquet``, are time and, for
+each joint, ``q_<joint>``, ``q.<joint>``, ``q/<joint>``, ``q[<joint>]`` or as PlotJuggler writes it
 ``/topic/<joint>/position``, with any of the names above.  <joint> is a name, or a number (then
 also ``q1``); numbered joints are taken in ascending order.
 """
 
+from collections.abc import Mapping
 import csv
 from dataclasses import dataclass
 from decimal import Decimal, DecimalException
@@ -36,7 +38,8 @@ import numpy as np
 from ...errors import RecordingError
 
 _ALIASES = {alias: kind for kind, aliases in {
-    'time [s]': ('stamp_s', 'time_s', 'timestamp', 'stamp', 'time', 't', '__time'),
+    'time [s]': ('stamp_s', 'time_s', 'timestamp', 'stamp', 'time', 'times', 't',
+                 '__time'),
     'time [ns]': ('stamp_ns', 'time_ns', 'timestamp_ns'),
     'position': ('position', 'positions', 'pos', 'q'),
     'velocity': ('velocity', 'velocities', 'vel', 'v', 'dq', 'qd', 'qdot'),
@@ -69,11 +72,11 @@ class Log:
     names: tuple[str, ...] | None = None
 
 
-def read_npz(path: Path) -> Log:
+def read_npz(path: Path, columns: str = '') -> Log:
     """
     Return the Log of an .npz file.
 
-    path : the file
+    path : the file; columns : names of the columns of its only matrix, see ``read_csv``
 
     Raises RecordingError for one that cannot be read or holds no numbers.
     """
@@ -84,6 +87,26 @@ def read_npz(path: Path) -> Log:
             MemoryError) as error:
         raise RecordingError(f'{path} cannot be read', found=error,
                              expected='an .npz of plain arrays') from error
+    return array_log(path, arrays, columns)
+
+
+def array_log(path: Path, arrays: Mapping[str, np.ndarray], columns: str = '') -> Log:
+    """
+    Return the Log in named arrays.
+
+    path : of their file, for messages; arrays : {name: array}
+    columns : names of the columns of the only matrix, see ``read_csv``
+
+    Raises RecordingError for arrays that hold no numbers.
+    """
+    if columns:
+        names = _expanded(columns)
+        tables = [x for x in arrays.values() if x.ndim == 2 and x.shape[1] == len(names)]
+        if len(tables) != 1:
+            raise RecordingError(f'{path} has other columns',
+                                 found=[f'{name} {x.shape}' for name, x in arrays.items()],
+                                 expected=f'one matrix of {len(names)} columns')
+        return table_log(path, dict(zip(names, tables[0].T)))
     found = _by_kind(path, arrays)
     for kind in set(found) - {'names'}:
         if found[kind].dtype.kind not in 'fiu':
@@ -132,6 +155,33 @@ def read_csv(path: Path, columns: str = '') -> Log:
                              expected='a .csv of numbers') from error
 
 
+def table_log(path: Path, table: Mapping[str, np.ndarray]) -> Log:
+    """
+    Return the Log in columns of numbers.
+
+    path : of their file, for messages; table : {name: (n,)}
+
+    Raises RecordingError for columns that are no numbers or do not belong together.
+    """
+    names = list(table)
+    labels, joints = _joint_columns(path, names)
+    wrong = [n for n in names if _joint(n) and np.asarray(table[n]).dtype.kind not in 'fiu']
+    if wrong:
+        raise RecordingError(f'{path}: not numeric', found=wrong)
+    fields = {kind: np.stack([np.asarray(table[names[i]], float) for i in places], axis=1)
+              for kind, places in joints.items()}
+    time = _by_kind(path, {name: x for name, x in table.items() if not _joint(name)})
+    stamps = next((nanoseconds(path, np.asarray(time[kind]), unit) for kind, unit in
+                   (('time [ns]', 1), ('time [s]', 10 ** 9)) if kind in time), None)
+    return Log(fields, stamps, _names(labels))
+
+
+def _names(labels):
+    """Return the names of joints, None where they are numbers or nothing."""
+    numbered = all(label.isdigit() for label in labels)
+    return None if numbered or labels == [''] else tuple(labels)
+
+
 def _csv_log(path, stream, columns):
     delimiter, header = _header(path, stream, _expanded(columns))
     labels, joints = _joint_columns(path, header)
@@ -154,9 +204,7 @@ def _csv_log(path, stream, columns):
     table = np.concatenate([*parts, np.array(block).reshape(-1, len(wanted))])
     k = len(labels)
     fields = {kind: table[:, i * k:(i + 1) * k].copy() for i, kind in enumerate(joints)}
-    numbered = all(label.isdigit() for label in labels)
-    return Log(fields, np.array(stamps, np.int64) if unit else None,
-               None if numbered or labels == [''] else tuple(labels))
+    return Log(fields, np.array(stamps, np.int64) if unit else None, _names(labels))
 
 
 def _header(path, stream, columns):
@@ -213,7 +261,7 @@ def _joint_columns(path, header):
                 raise RecordingError(f'{path}: {kind} of joint {label} is there twice',
                                      exists=header)
             found[kind][label] = i
-    labels = list(found.get('position', ()))
+    labels = list(found.get('position') or next(iter(found.values()), ()))
     if not labels or any(set(columns) != set(labels) for columns in found.values()):
         raise RecordingError(
             f'{path}: the columns do not belong together',

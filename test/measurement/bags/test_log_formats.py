@@ -1,0 +1,117 @@
+"""Logs of MATLAB and parquet, tables without names, and logs that come in several files."""
+
+import numpy as np
+import pytest
+from scipy.io import savemat
+from test_log import exact_ns, imported, JOINTS, N, Q, save, TAU, UNIX, URDF, V, write_csv
+
+from ros_inertial_id.errors import ConfigError, RecordingError
+from ros_inertial_id.measurement.bags.log import EFFORTS, import_log, read_log
+
+COLUMNS = 'times q1..q3 - tau1..tau3'
+TABLE = np.column_stack([UNIX, Q, np.zeros(N), TAU])
+
+
+def test_matlab_arrays_come_back_as_they_were_saved_whichever_way_they_lie(tmp_path):
+    for k, turn in enumerate((np.transpose, np.array)):
+        log = tmp_path / f'log{k}.mat'
+        savemat(log, {'times': UNIX, 'q': turn(Q), 'dq': turn(V), 'tau': turn(TAU),
+                      'joint_names': np.array(['second', 'first', 'third'])})
+        channel = imported(tmp_path / str(k), log)
+        for name, values in (('position', Q), ('velocity', V), ('effort', TAU)):
+            np.testing.assert_array_equal(channel.fields[name], values)
+        assert channel.names == ('second', 'first', 'third')
+        np.testing.assert_array_equal(channel.stamp_ns, exact_ns(UNIX))
+
+
+@pytest.mark.parametrize('suffix', ['.mat', '.npz', '.parquet'])
+def test_columns_name_those_of_the_only_matrix(tmp_path, suffix):
+    log = tmp_path / f'log{suffix}'
+    if suffix == '.mat':
+        savemat(log, {'data': TABLE})
+    elif suffix == '.npz':
+        np.savez(log, data=TABLE)
+    else:
+        pa = pytest.importorskip('pyarrow')
+        from pyarrow import parquet
+        parquet.write_table(pa.table({f'c{k}': x for k, x in enumerate(TABLE.T)}), log)
+    channel = imported(tmp_path, log, columns=COLUMNS)
+    np.testing.assert_array_equal(channel.fields['position'], Q)
+    np.testing.assert_array_equal(channel.fields['effort'], TAU)
+    np.testing.assert_array_equal(channel.stamp_ns, exact_ns(UNIX))
+    assert channel.names == JOINTS and 'velocity' not in channel.fields
+    with pytest.raises(RecordingError, match='one matrix of 4 columns'):
+        read_log(log, URDF, columns='time q1..q3')
+
+
+def test_parquet_is_read_by_its_own_names(tmp_path):
+    pa = pytest.importorskip('pyarrow')
+    from pyarrow import parquet
+    names = ['time', *(f'q_{n}' for n in JOINTS[::-1]), *(f'tau_{n}' for n in JOINTS[::-1])]
+    table = np.column_stack([UNIX, Q, TAU])
+    parquet.write_table(pa.table(dict(zip(names, table.T))), tmp_path / 'log.parquet')
+    channel = imported(tmp_path, tmp_path / 'log.parquet')
+    np.testing.assert_array_equal(channel.fields['effort'], TAU)
+    assert channel.names == JOINTS[::-1]
+
+
+def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
+    import sys
+    monkeypatch.setitem(sys.modules, 'pyarrow', None)
+    (tmp_path / 'log.parquet').write_bytes(b'PAR1')
+    with pytest.raises(ConfigError, match='pip install pyarrow'):
+        read_log(tmp_path / 'log.parquet', URDF)
+
+
+@pytest.mark.parametrize('content', [b'', b'MATLAB 5.0 MAT-file, no more', b'\0' * 200])
+def test_damaged_matlab_files_are_refused(tmp_path, content):
+    (tmp_path / 'log.mat').write_bytes(content)
+    with pytest.raises(RecordingError, match='log.mat'):
+        read_log(tmp_path / 'log.mat', URDF)
+
+
+def test_positions_and_efforts_of_one_clock_are_joined_by_joint(tmp_path):
+    positions = write_csv(tmp_path / 'q.csv', ['times', *(f'q_{n}' for n in JOINTS)],
+                          np.column_stack([UNIX, Q]))
+    efforts = save(tmp_path / 'tau.npz', t=UNIX, tau=TAU[:, ::-1], joint_names=JOINTS[::-1])
+    for files in ([positions, efforts], [efforts, positions]):
+        recording = read_log(files, URDF)
+        channel = recording.channels['/joint_states']
+        assert list(recording.channels) == ['/joint_states'] and channel.names == JOINTS
+        np.testing.assert_array_equal(channel.fields['position'], Q)
+        np.testing.assert_array_equal(channel.fields['effort'], TAU)
+
+
+def test_a_file_without_time_takes_that_of_the_other(tmp_path):
+    positions = save(tmp_path / 'q.npz', times=UNIX, q=Q)
+    efforts = save(tmp_path / 'tau.npz', tau=TAU)
+    channel = read_log([positions, efforts], URDF).channels['/joint_states']
+    np.testing.assert_array_equal(channel.stamp_ns, exact_ns(UNIX))
+    np.testing.assert_array_equal(channel.fields['effort'], TAU)
+
+
+def test_efforts_of_another_clock_become_a_topic_of_their_own(tmp_path, caplog):
+    late = UNIX[:-7] + 0.001
+    files = [save(tmp_path / 'q.npz', times=UNIX, q=Q),
+             save(tmp_path / 'tau.npz', times=late, tau=TAU[:-7])]
+    import_log(files, URDF, tmp_path / 'bag')
+    channels = read_log(files, URDF).channels
+    assert list(channels) == ['/joint_states', EFFORTS]
+    assert f'effort_topic: {EFFORTS}' in caplog.text
+    np.testing.assert_array_equal(channels[EFFORTS].stamp_ns, exact_ns(late))
+    np.testing.assert_array_equal(channels[EFFORTS].fields['effort'], TAU[:-7])
+    assert channels[EFFORTS].names == JOINTS and 'effort' not in channels['/joint_states'].fields
+
+
+def test_files_that_do_not_belong_together_are_refused(tmp_path):
+    q = save(tmp_path / 'q.npz', times=UNIX, q=Q)
+    for name, arrays, words in (
+            ('twice', {'q': Q}, 'holds what'), ('short', {'tau': TAU[:5]}, 'share no clock'),
+            ('narrow', {'tau': TAU[:, :2]}, 'other joints'),
+            ('strange', {'tau': TAU, 'names': ['a', 'b', 'c']}, 'other joints')):
+        other = save(tmp_path / f'{name}.npz', **arrays)
+        first = save(tmp_path / 'named.npz', times=UNIX, q=Q, names=JOINTS)
+        with pytest.raises(RecordingError, match=words):
+            read_log([first if name == 'strange' else q, other], URDF)
+    with pytest.raises(RecordingError, match='no samples'):
+        read_log(save(tmp_path / 'tau.npz', tau=TAU), URDF, rate=100.0)
