@@ -27,6 +27,7 @@ import yaml
 
 from .chain import Chain, evaluate, say
 from .rig_demo import demonstrate_rig, PLANS
+from .words import SCHEMA, sentences
 from ..dynamics.inertial_parameters import SYMBOLS
 from ..dynamics.robot_model import load_robot_model
 from ..errors import ConfigError, InertialIdError, RecordingError
@@ -187,12 +188,9 @@ def main(args: Sequence[str] | None = None) -> int:
         return 2
     finally:
         rclpy.utilities.try_shutdown()
-    if options.json:
-        print(json.dumps(plain(result)))
-    else:
-        for key, value in result.items():
-            print(f"{key.replace('_', ' '):26s} {value:.4g}" if isinstance(value, float)
-                  else f"{key.replace('_', ' '):26s} {value}")
+    words = sentences(result)
+    print(json.dumps(plain({'schema': SCHEMA, 'verdict': words, **result})) if options.json
+          else '\n'.join(words))
     return 0
 
 
