@@ -2,7 +2,7 @@
 A pinocchio model with identified parameters, for controllers and for other tools.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import pinocchio as pin
@@ -37,3 +37,43 @@ def pinocchio_model(robot: RobotModel, bodies: np.ndarray,
             values[order] = joint_terms[name]
             setattr(model, target, values)
     return model
+
+
+def momentum_terms(robot: RobotModel, bodies: np.ndarray, armature: np.ndarray
+                   ) -> Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
+    """
+    Return terms(q, v) -> mass matrix M (n, n) and C' v - g (n,), by which momentum M v changes.
+
+    robot : RobotModel of n joints, its gravity included; bodies : (n, 10) of its bodies
+    armature : (n,) rotor inertias [kg m^2]
+    Raises EstimationError when a body is not physically consistent.
+    """
+    model = pinocchio_model(robot, bodies, {'armature': armature})
+    data = model.createData()
+
+    def terms(q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        place = robot.pin_q(q)
+        upper = np.triu(pin.crba(model, data, place))
+        force = (pin.computeCoriolisMatrix(model, data, place, v).T @ v
+                 - pin.computeGeneralizedGravity(model, data, place))
+        return upper + np.triu(upper, 1).T, force
+
+    return terms
+
+
+def inverse_dynamics(robot: RobotModel, bodies: np.ndarray) -> Callable[..., np.ndarray]:
+    """
+    Return torque(q, v, a) -> (n,) [N m] ([N] of sliders) of single states (n,) [rad, m, s].
+
+    robot : RobotModel of n joints, its gravity included
+    bodies : (10 n,) standard parameters, which need not be physically consistent
+    """
+    model, data = robot.pin_model, robot.pin_model.createData()
+    bodies = np.array(bodies, dtype=float)
+    turning = model.nq > model.nv  # continuous joints have two numbers each
+
+    def torque(q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
+        place = robot.pin_q(q) if turning else q
+        return pin.computeJointTorqueRegressor(model, data, place, v, a) @ bodies
+
+    return torque

@@ -19,7 +19,7 @@ class Use:
     """
     How much of each limit a motion uses, 1 at the limit.
 
-    joints : {position, velocity, acceleration, effort: (n,)}
+    joints : {position, velocity, acceleration, effort: (n,)}, jerk and effort_rate where limited
     tool_outside : how far the end effector leaves box and sphere [m], -inf without them
     gap : least by which capsules around the shapes are farther apart than their margins [m], inf
         without them
@@ -73,7 +73,8 @@ def _assess(problem, x):
         part = Objective(problem, times[low:low + CHUNK])
         q, v, a = part.motion(x)
         tree, _, rows, tau = part.evaluate(q, v, a)
-        for kind, use in problem.limits.use_of_joints(q, v, a, tau).items():
+        rates = problem.limits.use_of_rates(a, part.by_mounting(tau), times[1] - times[0])
+        for kind, use in (problem.limits.use_of_joints(q, v, a, tau) | rates).items():
             joints[kind] = np.maximum(joints.get(kind, 0.0), use)
         left, nearest = clearances(part, tree)
         outside, gap = max(outside, left.max()), min(gap, nearest.min())

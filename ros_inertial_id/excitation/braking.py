@@ -6,7 +6,8 @@ the path that was checked for collisions.  With the rate r and its slope r' of t
 
     v -> r v,   a -> r^2 a + r' v,   |r'| <= 1.875 / T
 
-T is the shortest of BRAKES for which acceleration and torque stay within the limits.
+T is the shortest of BRAKES for which acceleration, torque and what the robot limits of their
+changes stay within the limits.
 """
 
 from dataclasses import dataclass, replace
@@ -60,8 +61,13 @@ def with_brake(course: Course, robot: RobotModel, limits: Limits,
         q, v, a = (x.reshape(-1, len(robot)) for x in slower.braking(starts, PHASES))
         worst = _exceeded(robot, np.abs(a).max(0) / allowed, 'acceleration')
         if not worst:
-            tau = np.abs(nominal_torques(robot, q, v, a)).max(0)
-            worst = _exceeded(robot, tau / torque, 'effort')
+            tau = nominal_torques(robot, q, v, a)
+            worst = _exceeded(robot, np.abs(tau).max(0) / torque, 'effort')
+            rates = limits.use_of_rates(
+                *(x.reshape(len(starts), len(PHASES), -1).transpose(2, 0, 1) for x in (a, tau)),
+                brake * (PHASES[1] - PHASES[0]))
+            for kind, use in rates.items():
+                worst = worst or _exceeded(robot, use, kind)
         if not worst:
             return slower, _stopping(slower, starts)
     raise MotionError('the course cannot be braked within the limits', found=worst,

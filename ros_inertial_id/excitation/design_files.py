@@ -12,6 +12,7 @@ import yaml
 
 from .design import Design
 from .fourier import Sampled
+from .limits import GIVEN
 from .page import page
 from ..errors import MotionError
 
@@ -45,7 +46,7 @@ def content(design: Design) -> dict[str, Any]:
     """Return what motion.yaml of ``design`` holds, as plain Python values."""
     limits, names = design.limits, design.motion.joint_names
     by_joint = {kind: {n: _number(x) for n, x in zip(names, getattr(limits, kind))}
-                for kind in ('lower', 'upper', 'velocity', 'acceleration', 'effort')}
+                for kind in GIVEN}
     return {
         'robot': design.robot.name,
         'kinematics_sha256': design.robot.kinematics_sha256(),

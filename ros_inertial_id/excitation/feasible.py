@@ -82,6 +82,8 @@ def _shrink_joints(problem, dense, c, fixed):
     limits, room = problem.limits, 1.0 - RESERVE
     q, v, a = (c @ phase for phase in dense)
     scale = np.minimum(limits.velocity / np.abs(v).max(1), limits.acceleration / np.abs(a).max(1))
+    jerk = np.abs(np.diff(a)).max(1) * a.shape[1] / problem.period
+    scale = np.minimum(scale, limits.jerk / np.maximum(jerk, 1e-12))
     if problem.direction.any():
         up = (limits.upper - problem.start) / np.maximum(q.max(1) - problem.start, 1e-12)
         down = (problem.start - limits.lower) / np.maximum(problem.start - q.min(1), 1e-12)
@@ -117,7 +119,10 @@ def _slow_down(slowing, dense, c, center):
 def _allowed(problem, fine, x):
     q, v, a = fine.motion(x)
     tree, _, _, tau = fine.evaluate(q, v, a)
-    if (problem.limits.use_of_joints(q, v, a, tau)['effort'] > 1.0 - PLACE_RESERVE).any():
+    use = problem.limits.use_of_joints(q, v, a, tau) | problem.limits.use_of_rates(
+        a, fine.by_mounting(tau), problem.period / fine.samples)
+    if any((use[kind] > 1.0 - PLACE_RESERVE).any() for kind in ('effort', 'effort_rate')
+           if kind in use):
         return False
     outside, closest = clearances(fine, tree)
     return bool((outside <= -PLACE_RESERVE).all() and (closest >= PLACE_RESERVE).all())

@@ -15,6 +15,7 @@ from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
 
 RISE = 0.5  # [s] to full speed where no acceleration limit is known: gentler than arms are built
+GIVEN = ('lower', 'upper', 'velocity', 'acceleration', 'jerk', 'effort', 'effort_rate')
 NEAR = 1e-9  # keeps a square root from zero
 
 
@@ -63,6 +64,7 @@ class Limits:
     box : (2, 3) lowest and highest position of the end effector [m], may be infinite
     sphere : the least distance of the end effector from the base [m], 0 for none
     slowing : velocity limits that depend on the position
+    jerk [rad/s^3], effort_rate [N m/s] : (n,), inf where there is none
     margins : {kind: share of the limit that was taken off}; notices : about the limits, in words
     guessed : whether the acceleration limits are ours, as none are known
     """
@@ -75,6 +77,8 @@ class Limits:
     box: np.ndarray
     sphere: float
     slowing: Slowing
+    jerk: np.ndarray
+    effort_rate: np.ndarray
     margins: dict[str, float]
     notices: tuple[str, ...]
     guessed: bool = False
@@ -107,6 +111,20 @@ class Limits:
                 'acceleration': np.abs(a).max(1) / self.acceleration,
                 'effort': np.abs(tau).max(1) / self.effort}
 
+    def use_of_rates(self, a: np.ndarray, tau: np.ndarray, step: float) -> dict[str, np.ndarray]:
+        """
+        Return the largest use of the limits of jerk and effort rate, where there are any.
+
+        a : (n, ..., N) accelerations, tau : (n, ..., N) torques, of courses of N samples each
+        step : between them [s]
+        """
+        out = {}
+        if np.isfinite(self.jerk).any():
+            out['jerk'] = _fastest(a) / step / self.jerk
+        if np.isfinite(self.effort_rate).any():
+            out['effort_rate'] = _fastest(tau) / step / self.effort_rate
+        return out
+
     def tool_outside(self, tool: np.ndarray) -> np.ndarray:
         """Return (N,) how far the end effector ``tool`` (3, N) is outside box and sphere [m]."""
         low, high = self.box[:, :, None]
@@ -129,7 +147,9 @@ def find_limits(robot: RobotModel, options: Any) -> Limits:
           'give lower: and upper:, or lock the joint with locked_joints:')
     for name, values, unit in (('velocity', limits.velocity, 'rad/s or m/s'),
                                ('effort', limits.effort, 'N m or N'),
-                               ('acceleration', limits.acceleration, 'rad/s^2 or m/s^2')):
+                               ('acceleration', limits.acceleration, 'rad/s^2 or m/s^2'),
+                               ('jerk', limits.jerk, 'rad/s^3 or m/s^3'),
+                               ('effort_rate', limits.effort_rate, 'N m/s or N/s')):
         _need(robot, values > 0, f'has no {name} limit above zero',
               f'give {name}: [{unit}], one value for all joints or one each')
     _need_start(robot, options.start, limits.lower, limits.upper)
@@ -142,36 +162,35 @@ def kinematic_limits(robot: RobotModel, options: Any) -> Limits:
 
     robot : RobotModel; options : DesignOptions
     """
-    count, notices = len(robot), []
-    given = {name: _per_joint(getattr(options, name), count, name)
-             for name in ('lower', 'upper', 'velocity', 'acceleration', 'effort')}
-    lower, upper = _choose(given['lower'], robot.lower), _choose(given['upper'], robot.upper)
-    velocity = _choose(given['velocity'], robot.velocity)
-    acceleration = given['acceleration']
-    known = maker_limits(robot.joint_names)
+    count = len(robot)
     none = np.full(count, np.inf)
+    given = {name: _per_joint(getattr(options, name), count, name) for name in GIVEN}
+    limits = {name: _choose(given[name], getattr(robot, name, none)) for name in GIVEN}
     slowing = Slowing(np.zeros(count), none, -none, none)
+    known, notices = maker_limits(robot, options.limits)
     if known:
-        limits, k = known
-        notices.append(f'limits of {limits.name}: {limits.source}')
-        lower, upper = np.maximum(lower, limits.lower[k]), np.minimum(upper, limits.upper[k])
-        velocity = np.minimum(velocity, limits.velocity[k])
-        acceleration = np.minimum(none if acceleration is None else acceleration,
-                                  limits.acceleration[k])
-        slowing = Slowing(limits.offset[k], limits.gain[k], limits.low_end[k],
-                          limits.high_end[k], 1.0 - options.velocity_margin)
-    elif acceleration is None:
-        acceleration = velocity / RISE
-        notices.append('no acceleration limits are known: those that reach full speed in '
-                       f'{RISE:g} s are taken; acceleration: gives others')
-    inset = 0.5 * options.position_margin * (upper - lower)
+        limits['lower'] = np.fmax(limits['lower'], known.lower)
+        for name in GIVEN[1:]:
+            limits[name] = _tightened(limits[name], getattr(known, name))
+        slowing = Slowing(known.offset, known.gain, known.low_end, known.high_end,
+                          1.0 - options.velocity_margin)
+    guessed = not np.isfinite(limits['acceleration']).any()
+    if guessed:
+        limits['acceleration'] = limits['velocity'] / RISE
+        notices += ('no acceleration limits are known: those that reach full speed in '
+                    f'{RISE:g} s are taken; acceleration: gives others',)
+    inset = 0.5 * options.position_margin * (limits['upper'] - limits['lower'])
     margins = {'position': options.position_margin, 'velocity': options.velocity_margin,
-               'acceleration': options.acceleration_margin}
-    return Limits(lower + inset, upper - inset, (1.0 - options.velocity_margin) * velocity,
-                  (1.0 - options.acceleration_margin) * acceleration,
-                  _choose(given['effort'], robot.effort), _box(options.box),
-                  float(options.sphere), slowing, margins, tuple(notices),
-                  guessed=known is None and given['acceleration'] is None)
+               'acceleration': options.acceleration_margin, 'effort': options.effort_margin}
+    kept = {name: (1.0 - margins.get(name, 0.0)) * limits[name] for name in GIVEN[2:]}
+    return Limits(lower=limits['lower'] + inset, upper=limits['upper'] - inset, **kept,
+                  box=_box(options.box), sphere=float(options.sphere), slowing=slowing,
+                  margins=margins, notices=notices, guessed=guessed)
+
+
+def _fastest(x):
+    """Return the largest step (n,) from sample to sample of x (n, ..., N)."""
+    return np.abs(np.diff(x)).reshape(len(x), -1).max(1)
 
 
 def _per_joint(values, count, name):
@@ -180,6 +199,12 @@ def _per_joint(values, count, name):
         raise MotionError(f'option {name}', expected=f'nothing, 1 or {count} values',
                           found=f'{len(values)} values')
     return np.broadcast_to(values, count).copy() if values else None
+
+
+def _tightened(own, published):
+    """Return the lower of two limits; where a URDF has zero or nan, it has none."""
+    missing = (own == 0.0) | np.isnan(own)
+    return np.where(missing & np.isfinite(published), published, np.minimum(own, published))
 
 
 def _choose(given, urdf):

@@ -1,28 +1,39 @@
 """
-Limits of robots that their URDF does not hold, from their makers' published figures.
+Limits of robots that their URDF does not hold, as their makers publish them.
 
-Found by the names of the joints, whatever their prefix; they only ever tighten what URDF and
-options allow.  Velocities that depend on the position (Franka Research 3):
+Found by the names of joints and robot, whatever their prefix; where several robots of a family
+share the names of their joints (UR, iiwa), by the robot's name or that of its meshes.  They only
+ever tighten what URDF and options allow.  Velocities that depend on the position (Franka
+Research 3):
 
     |v| <= -offset + sqrt(gain * distance to the end)     towards either end of the range
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 import re
+import xml.etree.ElementTree as ET
 
 import numpy as np
+
+from .published_limits import ROBOTS
+from ..dynamics.robot_model import RobotModel
+from ..errors import MotionError
+
+NONE = 'none'  # instead of a robot's name: what the maker publishes is not looked at
+ARRAYS = ('lower', 'upper', 'velocity', 'acceleration', 'jerk', 'effort', 'effort_rate', 'offset',
+          'gain', 'low_end', 'high_end')
 
 
 @dataclass(frozen=True)
 class MakerLimits:
     """
-    Published limits of n joints.
+    Published limits of n joints; inf where nothing is published.
 
     name, source : of the robot, of the figures
-    lower, upper [rad], velocity [rad/s], acceleration [rad/s^2] : (n,)
-    offset [rad/s], gain [rad/s^2] : (n,) of the velocity that depends on the position; gain inf
-        where it does not
+    lower, upper [rad], velocity [rad/s], acceleration [rad/s^2], jerk [rad/s^3], effort [N m],
+        effort_rate [N m/s] : (n,)
+    offset [rad/s], gain [rad/s^2] : (n,) of the velocity that depends on the position
     low_end, high_end : (n,) ends that it is counted from [rad]
     """
 
@@ -32,40 +43,74 @@ class MakerLimits:
     upper: np.ndarray
     velocity: np.ndarray
     acceleration: np.ndarray
+    jerk: np.ndarray
+    effort: np.ndarray
+    effort_rate: np.ndarray
     offset: np.ndarray
     gain: np.ndarray
     low_end: np.ndarray
     high_end: np.ndarray
 
-
-# franka_description 1.0 (b299b39), robots/fr3/joint_limits.yaml: position, velocity.
-# libfranka 0.15 (155ddac), include/franka/rate_limiting.h: acceleration and
-# computeUpperLimitsJointVelocity, as in https://frankaemika.github.io/docs/control_parameters.html
-FR3 = MakerLimits(
-    'Franka Research 3', 'franka_description and libfranka rate_limiting.h',
-    np.array([-2.7437, -1.7837, -2.9007, -3.0421, -2.8065, 0.5445, -3.0159]),
-    np.array([2.7437, 1.7837, 2.9007, -0.1518, 2.8065, 4.5169, 3.0159]),
-    np.array([2.62, 2.62, 2.62, 2.62, 5.26, 4.18, 5.26]), np.full(7, 10.0),
-    np.array([0.30, 0.20, 0.20, 0.30, 0.35, 0.35, 0.35]),
-    np.array([12.0, 5.17, 7.0, 8.0, 34.0, 11.0, 34.0]),
-    np.array([-2.7501, -1.7918, -2.9065, -3.0481, -2.8101, 0.54092, -3.0196]),
-    np.array([2.7501, 1.7918, 2.9065, -0.1458, 2.8101, 4.5205, 3.0196]))
-# franka_description 1.0 (b299b39), robots/fer/joint_limits.yaml: position, velocity.
-# https://frankaemika.github.io/docs/control_parameters.html, limits for Panda: acceleration
-FER = MakerLimits(
-    'Franka Emika Robot (Panda)', 'franka_description and the control parameters of its manual',
-    np.array([-2.8973, -1.7628, -2.8973, -3.0718, -2.8973, -0.0175, -2.8973]),
-    np.array([2.8973, 1.7628, 2.8973, -0.0698, 2.8973, 3.7525, 2.8973]),
-    np.array([2.175, 2.175, 2.175, 2.175, 2.61, 2.61, 2.61]),
-    np.array([15.0, 7.5, 10.0, 12.5, 15.0, 20.0, 20.0]), np.zeros(7), np.full(7, np.inf),
-    np.full(7, -np.inf), np.full(7, np.inf))
-ROBOTS = {r'fr3_joint([1-7])$': FR3, r'(?:panda|fer)_joint([1-7])$': FER}
+    def of(self, joints: Sequence[int]) -> 'MakerLimits':
+        """Return the limits of the ``joints`` (k,) of these indices, in this order."""
+        k = np.asarray(joints, dtype=int)
+        return replace(self, **{name: getattr(self, name)[k] for name in ARRAYS})
 
 
-def maker_limits(joint_names: Sequence[str]) -> tuple[MakerLimits, np.ndarray] | None:
-    """Return the MakerLimits of a robot by its ``joint_names`` (n,) and their indices, or None."""
-    for pattern, limits in ROBOTS.items():
-        matches = [re.search(pattern, name) for name in joint_names]
-        if all(matches):
-            return limits, np.array([int(m[1]) - 1 for m in matches if m])
-    return None
+def maker_limits(robot: RobotModel, name: str = '') -> tuple[MakerLimits | None, tuple[str, ...]]:
+    """
+    Return the MakerLimits of the joints of a RobotModel ``robot``, or None, and what to say of it.
+
+    name : whose limits hold, a key of published_limits.ROBOTS or NONE; '': found by the names
+    Raises MotionError for a name that is none, or of a robot with other joints.
+    """
+    if name == NONE:
+        return None, ()
+    if name and name not in ROBOTS:
+        raise MotionError('option limits', found=name, exists=(*ROBOTS, NONE))
+    if name:
+        joints = _joints(name, robot.joint_names)
+        if joints is None and len(robot) == len(ROBOTS[name]['joints']):
+            joints = list(range(len(robot)))
+        if joints is None:
+            raise MotionError(f'the joints are not those of {name}', found=robot.joint_names,
+                              expected=f'names that end in {ROBOTS[name]["joints"]}')
+        return _of(name, joints)
+    words = _words(robot)
+    alike = {key: joints for key in ROBOTS
+             if (joints := _joints(key, robot.joint_names)) is not None}
+    for key, joints in alike.items():
+        if re.search(ROBOTS[key]['mark'], words):
+            return _of(key, joints)
+    families = sorted({ROBOTS[key]['family'] for key in alike if 'family' in ROBOTS[key]})
+    return None, tuple(f'the joints are those of a {family}, but neither robot nor meshes say of '
+                       'which: limits: says whose published limits hold, one of '
+                       + ', '.join(alike) for family in families)
+
+
+def _joints(key, joint_names):
+    """Return the indices of the joints in the robot ``key``, or None where one is not its."""
+    endings = ROBOTS[key]['joints']
+    indices = [next((k for k, ending in enumerate(endings) if re.search(f'{ending}$', name)), None)
+               for name in joint_names]
+    return None if None in indices or len(set(indices)) < len(indices) else indices
+
+
+def _words(robot):
+    """Return the names of robot and meshes, one a line."""
+    meshes = [mesh.get('filename', '') for mesh in ET.fromstring(robot.urdf).iter('mesh')]
+    return '\n'.join((robot.name, *meshes))
+
+
+def _of(key, joints):
+    limits = _limits(key).of(joints)
+    return limits, (f'limits of {limits.name}: {limits.source}',)
+
+
+def _limits(key):
+    values = ROBOTS[key]
+    count = len(values['joints'])
+    default = {'lower': -np.inf, 'offset': 0.0, 'low_end': -np.inf}
+    arrays = {kind: np.broadcast_to(np.asarray(values.get(kind, default.get(kind, np.inf)),
+                                               dtype=float), count).copy() for kind in ARRAYS}
+    return MakerLimits(values['name'], values['source'], **arrays)

@@ -121,6 +121,10 @@ class Objective:
             tau.append(self.problem.nominal[columns] @ W)
         return tree, Y, rows, np.array(tau)
 
+    def by_mounting(self, tau: np.ndarray) -> np.ndarray:
+        """Return the torques ``tau`` (n, m B) of ``evaluate`` apart by mounting, (n, m, B)."""
+        return tau.reshape(len(tau), self.tiles[1], self.samples)
+
     def factors(self, rows: Sequence[np.ndarray]) -> np.ndarray:
         """Return G = W'W (b, b) of the ``rows`` of ``evaluate`` and of what was known before."""
         size = len(self.problem.columns)

@@ -71,12 +71,22 @@ class DesignOptions(RobotOptions):
     acceleration: tuple[float, ...] = option(
         (), 'acceleration limits; empty: as the maker publishes them, else such that full speed '
         'is reached in half a second', unit='rad/s^2')
+    limits: str = option(
+        '', 'robot whose published limits hold as well: fr3, fer, ur3e, ur5e, ur10e, ur16e, ur20, '
+        'iiwa7, iiwa14, gen3, gen3_6dof; none; empty: as the names of robot and joints say')
+    jerk: tuple[float, ...] = option(
+        (), 'jerk limits; empty: as the maker publishes them', unit='rad/s^3')
+    effort_rate: tuple[float, ...] = option(
+        (), 'limits of the change of torque; empty: as the maker publishes them', unit='N m/s')
     position_margin: float = option(0.05, 'share of the position range that is not used',
                                     at_least=0.0, at_most=0.9)
     velocity_margin: float = option(0.1, 'share of the velocity limits that is not used',
                                     at_least=0.0, at_most=0.9)
     acceleration_margin: float = option(0.1, 'share of the acceleration limits that is not used',
                                         at_least=0.0, at_most=0.9)
+    effort_margin: float = option(0.2, 'share of the torque limits that the nominal model does '
+                                  'not use: the real arm may be heavier', at_least=0.0,
+                                  at_most=0.9)
     effort: tuple[float, ...] = option(
         (), 'torque limits for the nominal model, before the URDF', unit='N m')
     end_effector: str = option('', 'link that box and sphere bound; empty: the last that moves')

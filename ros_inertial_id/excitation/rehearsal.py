@@ -26,7 +26,8 @@ class Rehearsal:
     """
     What a course would do.
 
-    use : {position, velocity, acceleration, effort: largest share of a limit}
+    use : {position, velocity, acceleration, effort, and where they are limited jerk and
+        effort_rate: largest share of a limit}, of the course itself
     course : with the braking time that the limits ask for; stopping : how it stops
     notices : what was left out
     """
@@ -35,6 +36,18 @@ class Rehearsal:
     course: Course
     stopping: Stopping
     notices: tuple[str, ...]
+
+    def words(self, mounting: str) -> str:
+        """Return what would happen, in words; ``mounting`` : for which torques were computed."""
+        course, stopping = self.course, self.stopping
+        return '; '.join((
+            f'{course.approach:.1f} s to the start, then {course.periods} times '
+            f'{course.motion.period / course.speed:.1f} s',
+            ', '.join(f'{name} {100 * share:.0f} % of its limits'
+                      for name, share in self.use.items()),
+            f'stops within {stopping.brake:g} s and {stopping.distance.max():.2f} rad or m, '
+            f'{stopping.alone:.2f} s and {stopping.distance_alone.max():.2f} if the player dies',
+            f'torques for mounting {mounting}', *self.notices))
 
 
 def rehearse(course: Course, robot: RobotModel, shapes: CollisionShapes, limits: Limits,
@@ -59,7 +72,9 @@ def rehearse(course: Course, robot: RobotModel, shapes: CollisionShapes, limits:
                           do='move the robot nearer to the start by hand, or design another '
                              'motion')
     use = _with_kinematics(dict(use), robot, limits, (q, v, a))
-    use, unknown = _with_effort(use, robot, t, nominal_torques(robot, q, v, a), effort)
+    tau = nominal_torques(robot, q, v, a)
+    use = _with_rates(use, robot, limits, (q, v, a, tau), t)
+    use, unknown = _with_effort(use, robot, t, tau, effort)
     notices = [f"no effort limit in the URDF for {', '.join(unknown)}"] if unknown else []
     braked, stopping = with_brake(course, robot, limits, effort)
     return Rehearsal(use, braked, stopping, (*notices, *limits.notices, *shapes.notices))
@@ -74,13 +89,29 @@ def _with_kinematics(use, robot, limits, motion):
     if not limits.guessed:
         shares['acceleration'] = np.abs(a) / acceleration[:, None]
     for kind, share in shares.items():
-        j = int(share.max(1).argmax())
-        if share[j].max() > 1.0 + 1e-6:
-            raise MotionError(f'the course exceeds the {kind} limit of {robot.joint_names[j]}',
-                              expected='at most 100 %', found=f'{100.0 * share[j].max():.0f} %',
-                              do='play slower, or design for these limits')
-        use[kind] = max(use.get(kind, 0.0), float(share[j].max()))
+        _refuse_above(kind, share.max(1), robot)
+        use[kind] = max(use.get(kind, 0.0), float(share.max()))
     return use
+
+
+def _with_rates(use, robot, limits, motion, t):
+    """Return ``use`` with jerk and effort rate, of the way to the start and of the motion."""
+    a, tau = motion[2], motion[3]
+    for part in (slice(0, APPROACH), slice(APPROACH, None)):
+        rates = limits.use_of_rates(a[part].T, tau[part].T[:, None], t[part][1] - t[part][0])
+        for kind, share in rates.items():
+            _refuse_above(kind, share, robot)
+            use[kind] = max(use.get(kind, 0.0), float(share.max()))
+    return use
+
+
+def _refuse_above(kind, share, robot):
+    """Raise MotionError when the ``share`` (n,) of a limit is above 1 for a joint."""
+    j = int(share.argmax())
+    if share[j] > 1.0 + 1e-6:
+        raise MotionError(f'the course exceeds the {kind} limit of {robot.joint_names[j]}',
+                          expected='at most 100 %', found=f'{100.0 * share[j]:.0f} %',
+                          do='play slower, or design for these limits')
 
 
 def _with_effort(use, robot, t, tau, allowed):

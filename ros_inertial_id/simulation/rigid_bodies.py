@@ -39,6 +39,7 @@ class RigidBodies:
         self.model.opt.disableflags |= int(disable.mjDSBL_CONSTRAINT | disable.mjDSBL_CONTACT)
         self.model.dof_armature[:] = self._armature = armature
         self._data = data = mujoco.MjData(self.model)
+        self._moved = [self.model.joint(name).bodyid[0] for name in joint_names]
         self._dof = np.array([self.model.joint(name).dofadr[0] for name in joint_names])
         # Views: looking an array up in MjData costs as much as filling it.
         self._q, self._v, self._a = data.qpos, data.qvel, data.qacc
@@ -57,6 +58,14 @@ class RigidBodies:
         self._q[dof], self._v[dof], self._applied[dof] = q, v, tau
         self._mujoco.mj_forward(self.model, self._data)
         return self._a[dof]
+
+    def push(self, joint: int, force: np.ndarray) -> None:
+        """
+        Let a ``force`` (3,) [N] in the base frame act from now on, zero for none.
+
+        joint : index of the joint whose link is pushed, at its centre of mass
+        """
+        self._data.xfrc_applied[self._moved[joint], :3] = force
 
     def lock(self, joint: int | None) -> None:
         """Make the joint of this index immovable, None: none."""

@@ -30,6 +30,7 @@ ACCELERATION = (15.0, 7.5, 10.0, 12.5, 15.0, 20.0, 20.0)
 # Without margins: the figures that results are compared with had none.
 QUICK = DesignOptions(restarts=1, processes=1, seconds=3600.0, acceleration=ACCELERATION,
                       position_margin=0.0, velocity_margin=0.0, acceleration_margin=0.0,
+                      effort_margin=0.0,
                       distance=0.0, floor=False, criterion='condition_number', friction=(),
                       sigma=(1.0,))
 SMALL = replace(QUICK, acceleration=(100.0,), collisions=False)

@@ -1,0 +1,121 @@
+"""The momentum observer against MuJoCo: pushes are found in time, motion alone is none."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import mujoco
+import numpy as np
+import pytest
+
+from ros_inertial_id.dynamics.robot_model import load_robot_model
+from ros_inertial_id.errors import ConfigError, EstimationError
+from ros_inertial_id.excitation.fourier import random_motion
+from ros_inertial_id.methods.serial_arm import SerialArm, SerialArmOptions
+from ros_inertial_id.procedures.momentum_observer import MomentumObserver
+from ros_inertial_id.simulation.arm import ArmOptions, SimulatedArm
+
+TEXT = (Path(__file__).parents[2] / 'urdf' / 'arm3.urdf').read_text()
+FORCE = np.array([0.0, 4.0, 3.0])  # [N] on the last link
+RATE = 500.0
+SOFT = {'rate': RATE, 'bandwidth': 40.0}  # a soft controller: little to compute
+
+
+def run(seconds, push=None, **options):
+    """Return the arm, its samples while it follows a random motion, and the push' torques."""
+    arm = SimulatedArm(TEXT, options=ArmOptions(**{**SOFT, **options}))
+    limits = arm.limits
+    motion = random_motion(arm.joint_names, (limits.lower, limits.upper, 0.5 * limits.velocity),
+                           np.random.default_rng(3), period=6.0)
+    begin = round(push * RATE) if push is not None else None
+    samples = []
+    arm._reference, first = motion.at, motion.at(np.zeros(1))
+    arm._state = np.array([first[0][0], first[1][0]])
+    for k in range(round(seconds * RATE)):
+        if k == begin:
+            arm.bodies.push(len(arm.joint_names) - 1, FORCE)
+        samples.append(arm.step())
+    return arm, samples
+
+
+def observer(arm, **options):
+    """Return an observer that knows what the arm truly is, and the robot."""
+    robot = load_robot_model(arm.true_urdf, arm.joint_names)
+    friction = arm.true_friction
+    parameters = SerialArm().parameters(robot, SerialArmOptions(
+        friction=('viscous', 'coulomb'), coulomb_width=friction.velocity_scale))
+    values = np.array([p.nominal for p in parameters])
+    for k, p in enumerate(parameters):
+        if p.law:
+            j = robot.joint_names.index(p.owner)
+            values[k] = (friction.viscous if p.law == 'viscous' else friction.coulomb)[j]
+    error = options.pop('error', np.full(len(robot), 0.02))
+    return MomentumObserver(robot, parameters, values, error=error, **options), robot
+
+
+def observed(arm, samples, one):
+    t = np.array([s.time for s in samples])
+    return t, one.add(t, *(np.array([getattr(s, f'measured_{k}') for s in samples])
+                           for k in ('q', 'v', 'tau')))
+
+
+@pytest.fixture(scope='module')
+def pushed():
+    """Return arm, samples of 3 s with a push from 2 s on, and what was observed."""
+    arm, samples = run(3.0, push=2.0)
+    return arm, samples, *observed(arm, samples, observer(arm)[0])
+
+
+def test_torque_of_a_push_is_the_jacobian_s(pushed):
+
+    arm, samples, t, out = pushed
+    body, model = arm.bodies._moved[-1], arm.bodies.model
+    data, settled = mujoco.MjData(model), np.flatnonzero(t > 2.3)
+    truth = []
+    for k in settled:
+        data.qpos[arm.bodies._dof] = samples[k].q
+        mujoco.mj_kinematics(model, data)
+        mujoco.mj_comPos(model, data)
+        jacobian = np.zeros((3, model.nv))
+        mujoco.mj_jacBodyCom(model, data, jacobian, None, body)
+        truth.append((jacobian.T @ FORCE)[arm.bodies._dof])
+    error = out.torque[settled] - np.array(truth)
+    # 20 ms behind a torque that changes with the posture: a share of a newton metre
+    assert np.abs(error.mean(0)).max() < 0.05
+    assert np.sqrt((error ** 2).mean(0)).max() < 0.15
+
+
+def test_push_is_noticed_in_time_and_motion_alone_never(pushed):
+    _, _, t, out = pushed
+    hit = out.contact.any(1)
+    assert not hit[t < 2.0].any()
+    assert t[np.argmax(hit)] - 2.0 < 0.05
+    assert hit[t > 2.1].mean() > 0.9
+
+
+def test_standard_deviation_is_that_of_the_residual_where_the_model_is_exact():
+    arm, samples = run(4.0)
+    t, out = observed(arm, samples, observer(arm, error=np.zeros(3))[0])
+    z = out.torque[t > 1.0] / out.standard_deviation[t > 1.0]
+    assert 0.8 < np.sqrt((z ** 2).mean()) < 1.25  # 3 s, 50 rad/s: about 75 free values a joint
+
+
+def test_samples_in_pieces_give_what_they_give_at_once_and_a_gap_begins_anew(pushed):
+    arm, samples, t, out = pushed
+    one = observer(arm)[0]
+    pieces = [observed(arm, samples[k:k + 37], one)[1] for k in range(0, len(samples), 37)]
+    np.testing.assert_allclose(np.concatenate([p.torque for p in pieces]), out.torque, atol=1e-9)
+    late = [replace(s, time=s.time + 1.0) for s in samples[-3:]]
+    assert np.abs(observed(arm, late, one)[1].torque[0]).max() == 0.0
+
+
+def test_what_it_cannot_use_is_refused():
+    arm, _ = run(0.004)
+    robot = load_robot_model(arm.true_urdf, arm.joint_names)
+    parameters = SerialArm().parameters(robot, SerialArmOptions(friction=('viscous',)))
+    values = np.array([p.nominal for p in parameters])
+    values[0] = -1.0
+    with pytest.raises(EstimationError, match='not physically consistent'):
+        MomentumObserver(robot, parameters, values, error=np.zeros(3))
+    coupled = (*parameters, replace(parameters[-1], owner='joint3 motor'))
+    with pytest.raises(ConfigError, match='coupled drives'):
+        MomentumObserver(robot, coupled, np.append(values, 0.0), error=np.zeros(3))
