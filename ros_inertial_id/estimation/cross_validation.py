@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from .base_parameters import BaseParameters
+from .estimators import params_of
 from .problem import Estimate, Problem
 from .r_factors import merge, RFactors
 
@@ -26,7 +27,7 @@ def left_out_percent(folds: Sequence[RFactors], base: BaseParameters,
     square, target = 0.0, 0.0
     for k, fold in enumerate(folds):
         others = merge([*folds[:k], *folds[k + 1:]])
-        beta = estimator(Problem(others, base, dict(correlation))).params
+        beta = params_of(estimator)(Problem(others, base, dict(correlation)))
         square += sum(g.residual(beta) ** 2 for g in fold.groups.values())
         target += sum(g.target() ** 2 for g in fold.groups.values())
     return float(100.0 * np.sqrt(square / target))

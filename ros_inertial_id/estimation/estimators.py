@@ -4,6 +4,8 @@ Estimators: from R factors to numbers with their uncertainty.
 An estimator is one function of ``Problem`` and one line of ``ESTIMATORS``.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from .errors_in_variables import instrumental, total
@@ -11,7 +13,8 @@ from .problem import (effective_standard_deviation, Estimate, finish, group_stan
                       least_squares, prior_rows, Problem, solve, two_step)
 from .robust import robust
 
-__all__ = ('ESTIMATORS', 'Estimate', 'Problem', 'ordinary', 'ridge', 'weighted')
+__all__ = ('ESTIMATORS', 'Estimate', 'Problem', 'ordinary', 'params_of', 'ridge',
+           'weighted')
 
 
 def ordinary(problem: Problem) -> Estimate:
@@ -50,6 +53,11 @@ def ridge(problem: Problem) -> Estimate:
     Kennard 1970): it yields where the data are informative and decides where they are not.
     problem : with the prior of its base parameters
     """
+    return finish(problem, *_ridge(problem))
+
+
+def _ridge(problem):
+    """Return params (b,), standard deviations by group and prior rows of ``ridge``."""
     _, standard_deviation = two_step(problem)
     prior = prior_rows(problem.base)
     beta = problem.base.nominal()
@@ -57,7 +65,14 @@ def ridge(problem: Problem) -> Estimate:
         A, b, _ = problem.factors.system(effective_standard_deviation(problem, standard_deviation))
         beta = least_squares(np.vstack([A, prior[0]]), np.concatenate([b, prior[1]]))
         standard_deviation = group_standard_deviation(problem, beta)
-    return finish(problem, beta, standard_deviation, prior)
+    return beta, standard_deviation, prior
+
+
+def params_of(estimator: Callable[[Problem], Estimate]) -> Callable[[Problem], np.ndarray]:
+    """Return the function of a Problem that gives the params (b,) of an ``estimator`` alone."""
+    if estimator is ridge:
+        return lambda problem: _ridge(problem)[0]
+    return lambda problem: estimator(problem).params
 
 
 ESTIMATORS = {

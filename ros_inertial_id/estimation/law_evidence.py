@@ -36,7 +36,7 @@ def law_evidence(folds: Sequence[RFactors], base: BaseParameters,
         laws = list(dict.fromkeys(parameters[k].law for k in ks))
         if owner not in folds[0].groups or len(laws) < 2:
             continue
-        squares = {k: _left_out(folds, owner, columns, beta, (ks, k), parameters) for k in ks}
+        squares = _left_out(folds, owner, columns, beta, ks, parameters)
         chosen = base.parameters[base.independent[ks[0]]]
         target = sum(f.groups[owner].target() ** 2 for f in folds)
         rows = sum(f.groups[owner].rows for f in folds) / correlation.get(owner, 1.0)
@@ -67,24 +67,35 @@ def _chosen_columns(base, choices, parameters):
     return columns
 
 
-def _left_out(folds, owner, columns, beta, choice, parameters):
-    """Return the squared residual of a joint on folds left out, its own friction free."""
-    ks, column = choice
+def _left_out(folds, owner, columns, beta, ks, parameters):
+    """
+    Return {k: squared residual of a joint on folds left out} of its alternatives ``ks``.
+
+    The joint's other friction is free, all else is held.
+    """
     free = [c for c in columns if c not in ks and parameters[c].law
-            and parameters[c].owner == owner] + [column]
+            and parameters[c].owner == owner]
     held = [i for i, c in enumerate(columns) if c not in ks and c not in free]
-    systems = []
+    grams = []
     for fold in folds:
         group = fold.groups[owner]
         W = group.equations(fold.size)
-        systems.append((W[:, free], group.R[:, -2] - W[:, columns[held]] @ beta[held]))
-    normal = [(A.T @ A, A.T @ y) for A, y in systems]
-    whole = [sum(x) for x in zip(*normal)]
-    square = 0.0
-    for (A, y), (N, b) in zip(systems, normal):
-        x = np.linalg.lstsq(whole[0] - N, whole[1] - b, rcond=1e-12)[0]
-        square += float(np.sum((y - A @ x) ** 2))
-    return square
+        rows = np.column_stack([W[:, free], W[:, list(ks)],
+                                group.R[:, -2] - W[:, columns[held]] @ beta[held]])
+        grams.append(rows.T @ rows)
+    whole, squares = sum(grams), {}
+    for n, k in enumerate(ks):
+        places = np.r_[:len(free), len(free) + n, -1]
+        own = np.ix_(places, places)
+        squares[k] = float(sum(_predicted(whole[own] - gram[own], gram[own]) for gram in grams))
+    return squares
+
+
+def _predicted(others, gram):
+    """Return the squared residual in ``gram`` of [W, y] by the least squares of ``others``."""
+    x, *_ = np.linalg.lstsq(others[:-1, :-1], others[:-1, -1], rcond=1e-12)
+    x = np.append(-x, 1.0)
+    return max(0.0, x @ gram @ x)
 
 
 def _edge(constant, tried):

@@ -13,11 +13,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from .base_parameters import BaseParameters
 from .estimators import ridge
-from .problem import effective_standard_deviation, Estimate, group_standard_deviation, Problem
-from .r_factors import RFactors
+from .problem import (effective_standard_deviation, Estimate, FULL_RANK, group_standard_deviation,
+                      Problem, reciprocal_condition)
+from .r_factors import RFactors, triangle
 from ..dynamics.inertial_parameters import Parameter
 
 SWEEPS = 10
@@ -116,12 +118,20 @@ def _residuals(factors, beta, columns, choice, parameters):
             free.append(column)
         else:
             residual = residual - W[:, column] * value
-    left = []
-    for column in choice:
-        A = W[:, free + [column]]
-        solution, *_ = np.linalg.lstsq(A, residual, rcond=None)
-        left.append(float(np.linalg.norm(residual - A @ solution)))
-    return left
+    # One column beside the free ones at a time: what it explains of what they leave.
+    basis = _basis(W[:, free])
+    candidates, residual = (x - basis @ (basis.T @ x) for x in (W[:, list(choice)], residual))
+    size = np.sqrt((candidates ** 2).sum(0))
+    alone = size > 1e-10 * np.linalg.norm(W[:, list(choice)], axis=0)
+    explained = np.where(alone, candidates.T @ residual / np.where(alone, size, 1.0), 0.0)
+    return np.sqrt(np.maximum(residual @ residual - explained ** 2, 0.0)).tolist()
+
+
+def _basis(A):
+    """Return an orthonormal basis of the columns of A (m, k), scaled alike."""
+    U, s, _ = np.linalg.svd(A / np.maximum(np.linalg.norm(A, axis=0), 1e-300),
+                            full_matrices=False)
+    return U[:, s > 1e-10 * s.max(initial=0.0)]
 
 
 @dataclass(frozen=True)
@@ -225,19 +235,20 @@ def refine_nonlinear(problem: Problem, standard_deviation: Mapping[str, float],
     current, length = start.copy(), 1.0
     best: Any = None
     for passes in range(1, PASSES + 1):
-        factors, A, b = _with_slopes(problem, places, current)
+        reduced, A, b = _with_slopes(problem, places, current)
         beta, move, _, cost = _gauss_newton(base, A, b, standard_deviation, problem, places)
         if best is not None and cost > best[0]:
             length /= 4.0  # overshot: a shorter step from the best so far
         else:
-            best, length = (cost, current, np.clip(move, -0.7, 0.7), factors, A, b, beta), 1.0
+            best, length = (cost, current, np.clip(move, -0.7, 0.7), reduced, A, b, beta), 1.0
         if not places or length * np.abs(best[2]).max() < SETTLED:
             break
         current = np.clip(best[1] + length * best[2], low, high)
-    _, current, _, factors, A, b, beta = best
+    _, current, _, reduced, A, b, beta = best
+    factors = reduced()
     # A wrong constant leaves more than noise: errors by what the last one leaves.
     standard_deviation = group_standard_deviation(
-        replace(problem, factors=factors.select(np.arange(len(base)))), beta)
+        replace(problem, factors=factors), beta)
     covariance = _gauss_newton(base, A, b, standard_deviation, problem, places)[2]
     size, values = len(base), {}
     for n, i in enumerate(places):
@@ -248,7 +259,7 @@ def refine_nonlinear(problem: Problem, standard_deviation: Mapping[str, float],
             'value': value, 'standard_error': value * error if bounded else None}
     across = covariance[:size, size:]
     inflation = across @ np.linalg.pinv(covariance[size:, size:]) @ across.T
-    return RefinedNonlinear(_at(base, places, current), factors.select(np.arange(size)),
+    return RefinedNonlinear(_at(base, places, current), factors,
                             values, (inflation + inflation.T) / 2, passes)
 
 
@@ -271,52 +282,60 @@ def _at(base, places, logarithms):
 
 
 def _with_slopes(problem, places, logarithms):
-    """Return RFactors about [base, column at constant + STEP, - STEP], and its groups' A, b."""
+    """Return a function that gives the RFactors about the base, and A with slopes, b of groups."""
     base = _at(problem.base, places, logarithms)
     size, columns = len(base), list(base.parameters)
     for i, value in zip(places, logarithms):
         chosen = base.parameters[base.independent[i]]
         columns += [replace(chosen, nonlinear=float(np.exp(value + s))) for s in (STEP, -STEP)]
-    if problem.grid is None:
-        keep = np.full(len(columns), -1)
-        keep[base.independent] = np.arange(size)
-        keep[len(base.parameters):] = size + np.arange(2 * len(places))
-        factors = RFactors(size + 2 * len(places))
-        for block in problem.read(tuple(columns)):
-            factors.accumulate(block, keep)
-    else:
-        factors = _from_grid(problem.grid, base, places, logarithms)
+    if problem.grid is not None:
+        return _from_grid(problem.grid, base, places, logarithms)
+    keep = np.full(len(columns), -1)
+    keep[base.independent] = np.arange(size)
+    keep[len(base.parameters):] = size + np.arange(2 * len(places))
+    factors = RFactors(size + 2 * len(places))
+    for block in problem.read(tuple(columns)):
+        factors.accumulate(block, keep)
     A, b = {}, {}
     for name, group in factors.groups.items():
         full = group.equations(factors.size)
         slopes = (full[:, size::2] - full[:, size + 1::2]) / (2 * STEP)
         A[name], b[name] = np.hstack([full[:, :size], slopes]), group.R[:, -2]
-    return factors, A, b
+    return lambda: factors.select(np.arange(size)), A, b
 
 
 def _from_grid(grid, base, places, logarithms):
-    """Return what accumulating the columns would give, from the columns of the grid."""
-    T = [grid.columns(base)]
+    """Return what reading the data again would give, from the columns of the grid."""
+    own = grid.columns(base)
+    T = [own]
     for i, value in zip(places, logarithms):
         name = base.parameters[base.independent[i]].name
-        T += [grid.weights(name, value + step)[:, None] for step in (STEP, -STEP)]
-    return grid.factors.combine(np.hstack(T))
+        T.append((grid.weights(name, value + STEP) - grid.weights(name, value - STEP)
+                  )[:, None] / (2 * STEP))
+    T = np.hstack(T)
+    groups = grid.factors.groups
+    return (lambda: grid.factors.combine(own),
+            {name: g.R[:, :-2] @ T[g.columns] for name, g in groups.items()},
+            {name: g.R[:, -2] for name, g in groups.items()})
 
 
 def _gauss_newton(base, A, b, standard_deviation, problem, places):
-    """Return coefficients (b,), step of the logarithms (s,), covariance and squared residual."""
+    """Return coefficients (b,), step of the logarithms (s,), covariance, squared residual."""
     sigma = effective_standard_deviation(problem, standard_deviation)
-    rows = np.vstack([A[name] / sigma[name] for name in A])
-    target = np.concatenate([b[name] / sigma[name] for name in b])
-    size = len(base)
-    scale = np.sqrt(np.diag(base.prior_covariance()))
-    solution, *_ = np.linalg.lstsq(rows[:, :size] * scale, target, rcond=1e-12)
+    size, scale = len(base), np.sqrt(np.diag(base.prior_covariance()))
+    R = triangle(np.asfortranarray(np.vstack(
+        [np.column_stack([A[name], b[name]]) / sigma[name] for name in A])))
+    rows, target = R[:, :-1], R[:, -1]
+    rows[:, :size] *= scale
+    if reciprocal_condition(R[:size, :size]) > FULL_RANK:
+        solution = solve_triangular(R[:size, :size], target[:size])
+    else:
+        solution, *_ = np.linalg.lstsq(rows[:, :size], target, rcond=1e-12)
     beta = scale * solution
     rows[:, size:] *= beta[places]
-    whole = rows * np.concatenate([scale, np.ones(len(places))])
-    U, s, Vt = np.linalg.svd(whole, full_matrices=False)
+    residual = target - rows[:, :size] @ solution
+    U, s, Vt = np.linalg.svd(rows, full_matrices=False)
     inverse = np.where(s > 1e-9 * s[0], 1.0 / np.maximum(s, 1e-300), 0.0)
-    residual = target - rows[:, :size] @ beta
     move = (Vt.T * inverse) @ (U.T @ residual)
     # Directions without data keep the prior, or a constant known to a factor e.
     half = Vt.T * np.minimum(np.where(inverse > 0.0, inverse, np.inf), 1e3)

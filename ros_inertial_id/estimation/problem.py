@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import Any, Callable
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg import lapack, solve_triangular
 
 from .base_parameters import BaseParameters
 from .r_factors import RFactors, triangle
 from ..dynamics.regressor import RegressorBlock
 from ..errors import EstimationError
+
+FULL_RANK = 1e-9  # reciprocal condition number above which a triangle is solved as it is
 
 
 @dataclass(frozen=True)
@@ -119,8 +121,15 @@ def solve(system: tuple[np.ndarray, np.ndarray, float], base: BaseParameters) ->
     A, b, _ = system
     scale = np.sqrt(np.diag(base.prior_covariance()))
     nominal = base.nominal()
+    if reciprocal_condition(A * scale) > FULL_RANK:
+        return solve_triangular(A, b)
     change, *_ = np.linalg.lstsq(A * scale, b - A @ nominal, rcond=1e-13)
     return nominal + scale * change
+
+
+def reciprocal_condition(R: np.ndarray) -> float:
+    """Return an estimate of 1 / the condition number (1-norm) of an upper triangular R (p, p)."""
+    return float(lapack.dtrcon(R, norm='1', uplo='U')[0])
 
 
 def least_squares(A: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -82,7 +82,7 @@ def accumulate(data: Dataset, columns: Sequence[Parameter], keep: np.ndarray) ->
     done, whole = 0, data.samples(training=True)
     for robot, observation in data.pairs():
         own, seen = observation.samples(training=True), 0
-        for state in observation.states(training=True):
+        for state in data.states_of(observation):
             for block in data.method.regress(state, robot, columns):
                 for fold, part in _cut(block, seen, own):
                     folds[fold].accumulate(part, keep)

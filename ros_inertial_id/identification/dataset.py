@@ -3,10 +3,11 @@ Dataset: recordings of one robot, observed: what every later step reads.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from .robot import robot_of
+from .training_data import check_one_robot
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.regressor import RegressorBlock
 from ..measurement.joints.kinematic_state import JointSpaceObservation
@@ -16,6 +17,7 @@ from ..methods import METHODS
 from ..methods.contract import Method, Observation, Robot, State
 
 Progress = Callable[[str, int, int], None]
+KEPT = 80_000  # samples of a recording whose training states are kept: some 50 MB of seven joints
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,7 @@ class Dataset:
     robots, observations : one per recording, see methods/contract.py
     options : of the method with EstimationOptions
     progress : called with (stage, samples done, samples in all) on long work
+    kept : {id of an observation: (it, its training states)}, filled while they are read
     """
 
     method: Method
@@ -33,6 +36,8 @@ class Dataset:
     observations: tuple[Any, ...]
     options: Any
     progress: Progress | None = None
+    kept: dict[int, tuple[Any, list[Any]]] = field(default_factory=dict, compare=False,
+                                                   repr=False)
 
     @property
     def robot(self) -> Any:
@@ -50,8 +55,22 @@ class Dataset:
     def states(self, training: bool) -> Iterator[tuple[Robot, State]]:
         """Yield (robot, state), recording by recording; ``training`` : see Observation."""
         for robot, observation in self.pairs():
-            for state in observation.states(training):
+            for state in self.states_of(observation, training):
                 yield robot, state
+
+    def states_of(self, observation: Any, training: bool = True) -> Iterator[Any]:
+        """
+        Yield the states of an ``observation`` of the Dataset, computed once if it is short.
+
+        training : see Observation
+        """
+        known = self.kept.get(id(observation))
+        if not training or (known is None and observation.samples() > KEPT):
+            yield from observation.states(training)
+            return
+        if known is None:
+            known = self.kept[id(observation)] = observation, list(observation.states(True))
+        yield from known[1]
 
     def blocks(self, parameters: Sequence[Parameter],
                training: bool = True) -> Iterator[RegressorBlock]:
@@ -72,9 +91,10 @@ def read_dataset(recordings: Sequence[Recording], options: Any, method: str, urd
 
     options : of the method with EstimationOptions; method : its name
     urdf : text of the description, '' for the recordings' own; progress : see Dataset
-    Raises what ``Method.build`` and ``Method.observe`` raise.
+    Raises what ``Method.build`` and ``Method.observe`` raise, and ``check_one_robot``.
     """
     robots = tuple(robot_of(recording, options, urdf, method) for recording in recordings)
+    check_one_robot(robots, recordings)
     observations = tuple(METHODS[method].observe(recording, robot, options)
                          for recording, robot in zip(recordings, robots))
     if len(observations) > 1 and all(isinstance(o, JointSpaceObservation) for o in observations):

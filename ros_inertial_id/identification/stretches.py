@@ -20,7 +20,8 @@ from ..estimation.r_factors import RFactors
 
 STRETCHES = 16  # enough that a standard error of them is known to a fifth
 FEWEST = 8
-THIN = 4  # every that many sample: training has twenty per period of the cutoff
+THIN = 4  # every that many sample at most: two per period of the cutoff are left
+FEW = 500  # samples that are always used
 
 
 def accumulate_stretches(data: Dataset, base: BaseParameters, values: np.ndarray,
@@ -34,17 +35,18 @@ def accumulate_stretches(data: Dataset, base: BaseParameters, values: np.ndarray
     folds = [RFactors(len(base) + 2) for _ in range(STRETCHES)]
     identity, place = np.arange(len(base) + 2), base.places()
     bodies = [p for p in base.parameters if not p.law]
+    thin = max(1, min(THIN, data.samples(training=True) // FEW))
     for robot, observation in zip(data.robots, data.observations):
         g = robot.gravity_base
         tilted: list[Any] = [replace(robot, gravity_base=g + np.linalg.norm(g) * d)
                              for d in across.T]
-        own, seen = max(observation.samples(training=True) // THIN, 1), 0
-        for whole in observation.states(training=True):
-            state = whole.rows(slice(None, None, THIN))
+        own, seen = max(observation.samples(training=True) // thin, 1), 0
+        for whole in data.states_of(observation):
+            state = whole.rows(slice(None, None, thin))
             blocks = zip(data.method.regress(state, robot, base.parameters),
                          *(data.method.regress(state, r, bodies) for r in tilted))
             for block, *pulled in blocks:
-                wide = _with_tilt(block, pulled, values, place)
+                wide = _with_tilt(block, pulled, values, (place, np.sqrt(thin)))
                 fold = np.minimum((seen + np.arange(len(block.t))) * STRETCHES // own,
                                   STRETCHES - 1)
                 for number in np.unique(fold):
@@ -54,9 +56,10 @@ def accumulate_stretches(data: Dataset, base: BaseParameters, values: np.ndarray
     return [f for f in folds if f.groups]
 
 
-def _with_tilt(block, pulled, values, place):
+def _with_tilt(block, pulled, values, layout):
     """Return the RegressorBlock of base columns with the torques of a unit tilt as two more."""
-    size, groups, weight = int(place.max()) + 1, [], np.sqrt(THIN)  # each stands for THIN rows
+    place, weight = layout  # each row stands for weight^2
+    size, groups = int(place.max()) + 1, []
     for g, *others in zip(block.groups, *(b.groups for b in pulled)):
         seen = np.flatnonzero(place[g.columns] >= 0)
         count = len(others[0].columns)  # bodies come first

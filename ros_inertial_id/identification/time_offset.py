@@ -12,19 +12,21 @@ residuals that are not white, or a model that is not whole, do not make it look 
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.interpolate import BarycentricInterpolator
+from numpy.polynomial.chebyshev import chebvander
 
-from .accumulation import structure_of
+from .accumulation import Structure
 from .dataset import Dataset
-from ..dynamics.inertial_parameters import Parameter
 from ..measurement.joints.kinematic_state import JointSpaceObservation
 from ..measurement.joints.observation import with_time_offset
 
 LIMIT = 0.05   # [s] searched on both sides
-NODES = np.array([-1.0, -0.5, 0.0, 0.5, 1.0])  # where torques are read, shares of the span
-ROUNDS = (1.0, 0.2)  # spans, shares of the limit
+# Where torques are read, shares of LIMIT (Chebyshev); in between they are a polynomial.
+NODES = np.cos(np.pi * np.arange(12, -1, -1) / 12)
+BEYOND = 2     # periods: of a slow clock torques are read so far outside of LIMIT
+FINE = 1001    # offsets among which the least residual is looked for
 STRETCHES = 10
-MOST = 8000    # samples looked at: the offset of a motion is sure with far fewer
+MOST = 3000    # samples looked at: the offset of a motion is sure with far fewer
+EVERY = 3      # so many of the constants of a friction law do for an offset
 SIGNIFICANT = 4.0  # standard errors; of ten stretches one in three hundred by chance
 RANK = 1e-11   # of the Gram matrix of scaled columns
 
@@ -47,19 +49,19 @@ class TimeOffset:
         return bool(abs(self.value) > SIGNIFICANT * self.standard_error and self.ratio < 1.0)
 
 
-def aligned(data: Dataset, columns: tuple[Parameter, ...]) -> Dataset:
+def aligned(data: Dataset, structure: Structure) -> Dataset:
     """
     Return the Dataset with efforts read where the motion is, if they are significantly late.
 
     data : the Dataset; only observations of joints alone have efforts to align, others and
     averaged periods are returned as they are
-    columns : (p,) Parameters of the rows
+    structure : of the columns
     The summary of every observation says what was found, also when it was not applied.
     """
     if (not getattr(data.options, 'find_time_offset', False) or not all(
             isinstance(o, JointSpaceObservation) and not o.period for o in data.observations)):
         return data
-    found = find_time_offset(data, columns)
+    found = find_time_offset(data, structure)
     if found is None:
         return data
     notes = {'time_offset_found': found.value, 'time_offset_error': found.standard_error,
@@ -70,85 +72,122 @@ def aligned(data: Dataset, columns: tuple[Parameter, ...]) -> Dataset:
         replace(o, summary={**o.summary, **notes}) for o in observations))
 
 
-def find_time_offset(data: Dataset, columns: tuple[Parameter, ...]) -> TimeOffset | None:
+def find_time_offset(data: Dataset, structure: Structure) -> TimeOffset | None:
     """
     Return the TimeOffset of a Dataset's efforts, None where none within LIMIT fits.
 
-    data : the Dataset, of observations of joints; columns : (p,) Parameters of the rows
+    data : the Dataset, of observations of joints; structure : of the columns
     """
-    structure = structure_of(data.method, data.robots, columns)
-    centre = 0.0
-    for span in ROUNDS:
-        nodes = centre + span * LIMIT * NODES
-        grams = _grams(data, structure, nodes)
-        if not np.any(grams):
-            return None
-        grid = np.linspace(nodes[0], nodes[-1], 401)
-        shares = BarycentricInterpolator(nodes, np.eye(len(nodes)))(grid)
-        # A joint counts by what its own columns leave of it.
-        weight = 1.0 / np.maximum([_curve(g, shares).min() for g in grams.sum(0)], 1e-300)
-        stretches = np.tensordot(grams, weight, ([1], [0]))
-        whole = stretches.sum(0)
-        curve = _curve(whole, shares)
-        if np.argmin(curve) in (0, len(grid) - 1):
-            return None
-        centre = _minimum(grid, curve)
+    grams = _grams(data, *_fewer(structure))
+    if not np.any(grams):
+        return None
+    grid = np.linspace(-LIMIT, LIMIT, FINE)
+    shares = _shares(LIMIT * NODES, grid)
+    # A joint counts by what its own columns leave of it.
+    weight = 1.0 / np.maximum([_curve(g, shares).min() for g in grams.sum(0)], 1e-300)
+    stretches = np.tensordot(grams, weight, ([1], [0]))
+    whole = stretches.sum(0)
+    curve = _curve(whole, shares)
+    if np.argmin(curve) in (0, len(grid) - 1):
+        return None
+    centre = _minimum(grid, curve)
     stretches = stretches[stretches[:, -1, -1] > 0.0]
-    others = np.array([_minimum(grid, _curve(whole - one, shares)) for one in stretches])
+    rests = [(one, *_reduced(whole - one, shares.shape[1])) for one in stretches]
+    others = np.array([_minimum(grid, _quadratic(left, shares)) for _, left, _ in rests])
     count = len(others)
     error = np.sqrt((count - 1) / count * ((others - others.mean()) ** 2).sum())
-    at = BarycentricInterpolator(nodes, np.eye(len(nodes)))
-    ratio = np.sqrt(_left_out(stretches, at(centre)) / _left_out(stretches, at(0.0)))
+    there, here = _shares(LIMIT * NODES, np.array([centre, 0.0]))
+    ratio = np.sqrt(_left_out(rests, there) / _left_out(rests, here))
     return TimeOffset(centre, float(error), float(ratio))
 
 
-def _grams(data, structure, nodes):
-    """Return (STRETCHES, joints, p + m, p + m) sums of [W Y]'[W Y], torques at m ``nodes``."""
-    size = int(structure.keep.max()) + 1
-    out = np.zeros((STRETCHES, len(data.robot.joint_names), *2 * [size + len(nodes)]))
+def _fewer(structure):
+    """Return Parameters and their places, only one in EVERY of the constants tried for a law."""
+    count: dict[tuple[str, str], int] = {}
+    columns, keep = [], []
+    for parameter, place in zip(structure.columns, structure.keep):
+        key = parameter.name, parameter.law
+        count[key] = count.get(key, -1) + 1
+        if parameter.nonlinear is None or count[key] % EVERY == 0:
+            columns.append(parameter)
+            keep.append(place)
+    used = sorted({place for place in keep if place >= 0})
+    return columns, np.array([used.index(k) if k >= 0 else -1 for k in keep])
+
+
+def _shifts(period):
+    """Return offsets (m,) in whole ``period`` [s], of which all within LIMIT follow."""
+    half = int(np.ceil(LIMIT / period))
+    if 2 * half + 1 <= len(NODES):
+        return np.arange(-half - BEYOND, half + BEYOND + 1)
+    return np.unique(np.round(half * NODES).astype(int))
+
+
+def _shares(nodes, x):
+    """Return (n, m): values at x (n,) of polynomials through ``nodes`` (m,), as their shares."""
+    largest, degree = np.abs(nodes).max(), len(nodes) - 1
+    return np.linalg.solve(chebvander(nodes / largest, degree).T,
+                           chebvander(x / largest, degree).T).T
+
+
+def _grams(data, columns, keep):
+    """Return (STRETCHES, joints, p + m, p + m) sums of [W Y]'[W Y], torques Y at m NODES."""
+    size = int(keep.max()) + 1
+    out = np.zeros((STRETCHES, len(data.robot.joint_names), *2 * [size + len(NODES)]))
     whole, done = data.samples(training=True), 0
     stride = max(1, whole // MOST)
     for robot, observation in data.pairs():
-        for state in observation.states(training=True):
-            inside = _inside(observation, state, stride)
+        period = observation.clock.period
+        shifts = _shifts(period)
+        on_nodes = _shares(shifts * period, LIMIT * NODES)
+        for state in data.states_of(observation):
+            inside = _inside(observation, state, shifts[-1] * period, stride)
             kept, low = state.rows(inside), 0
-            torques = np.stack([observation.effort_at(kept, x) for x in nodes], axis=1)
+            torques = np.einsum('ms,tsj->tmj', on_nodes, observation.efforts_at(kept, shifts))
             counted = done + np.arange(len(state.t))[inside]
             stretch = np.minimum(STRETCHES * counted // whole, STRETCHES - 1)
             done += len(state.t)
-            for block in data.method.regress(kept, robot, structure.columns):
+            for block in data.method.regress(kept, robot, columns):
                 part = slice(low, low + len(block.t))
                 low = part.stop
                 for j, group in enumerate(block.groups):
                     _add(out[:, j], stretch[part], group.W,
-                         structure.keep[group.columns], torques[part, :, j])
+                         keep[group.columns], torques[part, :, j])
     return out
 
 
 def _add(grams, stretch, W, place, torques):
     """Add rows W (N, c), whose columns go to ``place``, and torques (N, m) to their stretches."""
-    rows = np.zeros((len(W), grams.shape[-1]))
-    rows[:, place[place >= 0]] = W[:, place >= 0]
-    rows[:, -torques.shape[1]:] = torques
+    seen, count = np.flatnonzero(place >= 0), torques.shape[1]
+    rows = np.concatenate([W.T[seen], torques.T])
+    to = np.append(place[seen], grams.shape[-1] - count + np.arange(count))
     for number in np.unique(stretch):
-        own = rows[stretch == number]
-        grams[number] += own.T @ own
+        own = rows[:, stretch == number]
+        grams[number][np.ix_(to, to)] += own @ own.T
 
 
-def _inside(observation, state, stride):
-    """Return the slice of a state's samples around which torques are known at every offset."""
+def _inside(observation, state, reach, stride):
+    """Return the slice of a state's samples with torques known within ``reach`` [s] of them."""
     start, count = observation.clock.segments[state.segment]
     end = start + (count - 1) * observation.clock.period
-    first, last = np.searchsorted(state.t, [start + LIMIT, end - LIMIT])
+    first, last = np.searchsorted(state.t, [start + reach, end - reach])
     return slice(int(first), int(max(first, last)), stride)
 
 
 def _curve(gram, shares):
     """Return the residual (n,) left by the columns of torques mixed by ``shares`` (n, m)."""
-    count = shares.shape[1]
+    return _quadratic(_reduced(gram, shares.shape[1])[0], shares)
+
+
+def _quadratic(left, shares):
+    return np.einsum('nm,nm->n', shares @ left, shares)
+
+
+def _reduced(gram, count):
+    """Return what the columns leave of ``count`` torques (m, m), and the coefficients (p, m)."""
     A, B, C = gram[:-count, :-count], gram[:-count, -count:], gram[-count:, -count:]
-    left = C - B.T @ _solved(A, B)
-    return np.einsum('nm,mk,nk->n', shares, left, shares)
+    x = _solved(A, B)
+    return C - B.T @ x, x
 
 
 def _solved(A, B):
@@ -168,11 +207,10 @@ def _minimum(grid, curve):
                  ) if a > 0.0 else float(grid[k])
 
 
-def _left_out(stretches, share):
-    """Return the residual of stretches (m,) shares of torques, predicted by all the others."""
-    whole, count, total = stretches.sum(0), share.shape[-1], 0.0
-    for one in stretches:
-        rest = whole - one
-        x = np.append(-_solved(rest[:-count, :-count], rest[:-count, -count:]) @ share, share)
+def _left_out(rests, share):
+    """Return the residual of stretches, (m,) shares of torques, predicted by all the others."""
+    total = 0.0
+    for one, _, coefficients in rests:
+        x = np.append(-coefficients @ share, share)
         total += x @ one @ x
     return total

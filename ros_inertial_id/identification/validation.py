@@ -9,11 +9,12 @@ import numpy as np
 
 from .dataset import Dataset
 from ..dynamics.inertial_parameters import Parameter
-from ..dynamics.regressor import RegressorBlock
+from ..dynamics.regressor import BLOCK, RegressorBlock
 from ..errors import RecordingError
 from ..estimation.r_factors import RFactors
 from ..estimation.residuals import Fit, Residuals
 
+SOME = 4096  # samples that tell it roughly
 ENOUGH = 20000  # samples whose residuals tell how they are correlated
 CURVE = 2000  # points per curve kept for the report
 
@@ -50,6 +51,25 @@ def evaluate(data: Dataset, parameters: Sequence[Parameter], values: np.ndarray,
     if not done:
         raise RecordingError('the recording is too short', found='no samples left after filtering')
     return residuals, tuple(curves), ranges
+
+
+def correlation_of(data: Dataset, parameters: Sequence[Parameter], values: np.ndarray
+                   ) -> dict[str, float]:
+    """
+    Return group -> correlation time of the residual [samples], by some of the training data.
+
+    data : the Dataset; parameters, values : (p,) standard parameters that predict
+    """
+    residuals, whole, done, used = Residuals(), data.samples(training=True), 0, 0
+    for robot, state in data.states(training=True):
+        for low in range(0, len(state.t), BLOCK):
+            if used <= SOME * done / max(whole, 1):
+                part = state.rows(slice(low, low + BLOCK))
+                for block in data.method.regress(part, robot, parameters):
+                    residuals.add(block, {g.name: g.W @ values[g.columns] for g in block.groups})
+                used += len(part.t)
+            done += len(state.t[low:low + BLOCK])
+    return residuals.correlation()
 
 
 def _shown(block: RegressorBlock, predicted: Mapping[str, np.ndarray], stride: int) -> np.ndarray:

@@ -54,8 +54,9 @@ def test_its_uncertainty_reaches_the_parameters(arm3, tilted):
     words = f"gravity {' '.join(repr(g) for g in tilted.mounting['gravity_base'][0])}"
     sure = identify([recording(*arm3, np.radians(2.0))], replace(OPTIONS, mounting=words),
                     urdf=arm3[0]).model
-    more = np.diag(tilted.covariance) - np.diag(sure.covariance)
-    assert more.max() > 0.0 and more.min() > -1e-9 * np.diag(sure.covariance).max()
+    ratio = np.diag(tilted.covariance) / np.diag(sure.covariance)
+    # Friction is chosen under gravity as given in one, as found in the other: a tenth of it.
+    assert ratio.max() > 2.0 and ratio.min() > 0.9
 
 
 def test_an_upright_base_stays_upright(arm3):

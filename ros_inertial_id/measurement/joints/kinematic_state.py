@@ -34,7 +34,7 @@ class SignalOptions(DriveOptions):
                            at_least=0.0)
     average_periods: bool = option(False, 'average the whole periods that the player marked: '
                                    'noise shrinks by the square root of their number')
-    decimate: int = option(0, 'learn from every that many sample; 0: twenty per period of the '
+    decimate: int = option(0, 'learn from every that many sample; 0: ten per period of the '
                            'cutoff, more add no information', at_least=0)
 
 

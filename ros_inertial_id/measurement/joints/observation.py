@@ -101,7 +101,7 @@ def with_cutoff(observation: JointSpaceObservation, cutoff: float, decimate: int
     clock = _usable(clock, 0 if observation.period else half, observation.summary['topic'])
     # Where the filter guessed most; the stencil reaches further than that near Nyquist.
     trim = 0.0 if observation.period else max(1.0 / cutoff, signals.STENCIL * period)
-    decimate = decimate or max(1, int(1.0 / (20.0 * cutoff * period)))
+    decimate = decimate or max(1, int(1.0 / (10.0 * cutoff * period)))
     summary = {**observation.summary, 'cutoff': cutoff, 'decimate': decimate,
                'segments': len(clock.segments),
                'duration': sum(count for _, count in clock.segments) * period}

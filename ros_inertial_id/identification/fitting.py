@@ -1,0 +1,94 @@
+"""
+Fitting: from R factors to an estimate with its uncertainty.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .accumulation import refine, standard
+from .dataset import Dataset
+from .inherited_errors import inflated, inherited_errors
+from .noise_excitation import without_noise
+from .reading import readers
+from .reduction import Reduced
+from .validation import evaluate
+from ..dynamics.regressor import RegressorBlock
+from ..estimation.base_parameters import BaseParameters
+from ..estimation.cross_validation import left_out_percent
+from ..estimation.estimators import Estimate, ESTIMATORS, Problem
+from ..estimation.motion_noise import motion_noise, MotionNoise
+from ..estimation.r_factors import merge, RFactors
+from ..estimation.residuals import Residuals
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """
+    An Estimate with what surrounds it.
+
+    problem : that it solves, with the correlation of its rows
+    residuals : of a first estimate, for their correlation; curves, ranges : see ``evaluate``
+    inherited : (b, k) errors of unit size that come with the robot or the motion, or None
+    left_out : relative residual [%] of cross-validation, None before ``completed``
+    """
+
+    problem: Problem
+    estimate: Estimate
+    residuals: Residuals
+    curves: tuple[RegressorBlock, ...]
+    ranges: dict[str, Any]
+    inherited: np.ndarray | None
+    left_out: float | None = None
+
+    @property
+    def factors(self) -> RFactors:
+        """Return the R factors of all data about the base columns."""
+        return self.problem.factors
+
+
+def fit(data: Dataset, reduced: Reduced) -> Fitted:
+    """
+    Return the Fitted estimate by independent rows, with errors of what it rests on.
+
+    data : the Dataset; reduced : of it
+    """
+    estimator, base = ESTIMATORS[data.options.estimator], reduced.base
+    read, instruments = readers(data)
+    total = merge(reduced.folds)
+    draft = estimator(Problem(total, base, {}))
+    residuals, curves, ranges = evaluate(data, base.parameters, standard(base, draft), True)
+    noise = _noise(data, base, draft)
+    correlation = noise.correlation(residuals) if noise else residuals.correlation()
+    problem = Problem(total, base, correlation, read, instruments)
+    estimate = estimator(problem)
+    inherited = (noise.errors(problem, estimate) if noise else
+                 inherited_errors(data, base, estimate))
+    return Fitted(problem, estimate, residuals, curves, ranges, inherited)
+
+
+def completed(data: Dataset, reduced: Reduced, fitted: Fitted) -> Fitted:
+    """
+    Return the Fitted with all errors in its estimate, and its cross-validation.
+
+    data, reduced, fitted : see ``fit``; adds to the notes of ``reduced``
+    """
+    problem, estimate, base = fitted.problem, fitted.estimate, reduced.base
+    if reduced.refined:
+        refined = refine(Problem(problem.factors, base, estimate.correlation, problem.read,
+                                 grid=reduced.grid), reduced.searched)
+        assert refined is not None
+        estimate = refined.inflate(estimate)
+        reduced.notes['nonlinear_parameters'] = refined.values
+    estimate = without_noise(data, base, problem.factors, inflated(estimate, fitted.inherited))
+    left_out = left_out_percent(reduced.folds, base, ESTIMATORS[data.options.estimator],
+                                estimate.correlation)
+    return replace(fitted, estimate=estimate, left_out=left_out)
+
+
+def _noise(data: Dataset, base: BaseParameters, draft: Estimate) -> MotionNoise | None:
+    """Return what noise of the motion does to the rows, where the method says so."""
+    values = standard(base, draft)
+    return motion_noise((draw for robot, observation in data.pairs() for draw in
+                         data.method.noise(observation, robot, base.parameters, values)), base)

@@ -1,0 +1,87 @@
+"""
+Outcome: the identified model of a solution, with what was chosen and why.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from .entries import base_entries, mounting_entry, provenance, robot_entry
+from .model import IdentifiedModel
+from .mounting import rank_of_bodies
+from .reduction import Reduced
+from .solution import Solution
+from .validation import fits
+from ..estimation.law_evidence import law_evidence
+from ..estimation.statistics import condition_causes, essential_parameters, whiteness
+from ..measurement.recording import Recording
+
+
+def model_of(solution: Solution, recordings: Sequence[Recording]) -> IdentifiedModel:
+    """
+    Return the IdentifiedModel of a ``solution``, with its statistics.
+
+    recordings : that it was identified from
+    """
+    data, fitted = solution.data, solution.fitted
+    base, estimate = solution.reduced.base, fitted.estimate
+    statistics = _statistics(solution)
+    if solution.consistent:
+        statistics['consistent'] = solution.consistent
+    statistics.update(rank_of_bodies(data.method, data.robots, base))
+    statistics['choices'] = _choices(solution)
+    return IdentifiedModel(
+        data.method.name, asdict(data.options), robot_entry(data.robot),
+        mounting_entry(data, [r.mounting for r in recordings], base), base.parameters,
+        solution.values, base_entries(base, estimate), estimate.cov_params, statistics,
+        fitted.ranges, [o.summary for o in data.observations], provenance(recordings))
+
+
+def _choices(solution: Solution) -> list[dict[str, Any]]:
+    """Return what was chosen and why: {what, candidate, left_out_error, evidence, chosen}."""
+    data, fitted = solution.data, solution.fitted
+    consistent = solution.consistent is not None
+    entries: list[dict[str, Any]] = [
+        {'what': 'predictor', 'candidate': f'{data.options.estimator}, base parameters',
+         'left_out_error': fitted.left_out, 'evidence': None, 'chosen': not consistent}]
+    if consistent:
+        entries.append({'what': 'predictor', 'candidate': 'physically consistent bodies',
+                        'left_out_error': None, 'evidence': None, 'chosen': True})
+    if solution.gravity:
+        given = np.allclose(solution.gravity.given, data.robot.gravity_base
+                            / np.linalg.norm(data.robot.gravity_base), atol=1e-9)
+        entries += solution.gravity.choices(used=not given)
+    return entries + _law_choices(solution.first, fitted.estimate.correlation)
+
+
+def _law_choices(reduced: Reduced, correlation: dict[str, float]) -> list[dict[str, Any]]:
+    """Return the entries of friction laws among which the data chose."""
+    structure, wide = reduced.tried
+    if len(reduced.base) != len(structure.base):
+        return []
+    own = {p.name for p in reduced.base.parameters}
+    return law_evidence(wide, reduced.base,
+                        {n: ks for n, ks in structure.choices.items() if n in own},
+                        structure.parameters_of_places(), correlation)
+
+
+def _statistics(solution: Solution) -> dict[str, Any]:
+    """Return what the model file says of the estimate, beside the parameters."""
+    reduced, fitted = solution.reduced, solution.fitted
+    base, estimate, problem = reduced.base, fitted.estimate, fitted.problem
+    names = base.names()
+    essential = essential_parameters(problem, estimate)['essential']
+    return {
+        'samples': max(g.rows for g in problem.factors.groups.values()), 'rank': len(base),
+        'rank_in_data': estimate.rank, 'rank_gap': base.gap,
+        'condition_number': estimate.condition_number,
+        'standard_deviation': estimate.standard_deviation,
+        'correlation_samples': estimate.correlation,
+        'training': fits(problem.factors, estimate.params),
+        'left_out_relative_percent': fitted.left_out,
+        **reduced.notes,
+        'essential': [names[k] for k in essential],
+        'condition_causes': condition_causes(problem, estimate),
+        'whiteness': whiteness(fitted.residuals)}

@@ -1,0 +1,114 @@
+"""
+Reduction: the data as R factors about base parameters, friction laws and constants chosen.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .accumulation import (accumulate, choose_alternatives, refine, standard, Structure,
+                           structure_of)
+from .dataset import Dataset
+from .reading import readers
+from .validation import correlation_of
+from ..dynamics.inertial_parameters import Parameter
+from ..estimation.base_parameters import BaseParameters
+from ..estimation.estimators import ESTIMATORS, Problem
+from ..estimation.friction_choice import choose_laws
+from ..estimation.nonlinear_parameters import alternatives, Grid, RefinedNonlinear
+from ..estimation.r_factors import merge, RFactors
+
+NEAR = 4  # constants beside the chosen one: as many as interpolation between them needs
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """
+    The data as R factors about the base columns.
+
+    base : BaseParameters; folds : RFactors of the base columns, one per stretch of time
+    grid : of the nonlinear parameters tried, None where there are none; searched : their laws
+    refined : what refining them gave; notes : {key of the statistics: what was chosen}
+    tried : Structure, and folds about all its columns, alternatives included
+    """
+
+    base: BaseParameters
+    folds: Sequence[RFactors]
+    grid: Grid | None
+    searched: set[str]
+    refined: RefinedNonlinear | None
+    notes: dict[str, Any]
+    tried: tuple[Structure, Sequence[RFactors]]
+
+
+def reduce_data(data: Dataset, structure: Structure) -> Reduced:
+    """
+    Return the data as R factors, friction laws and nonlinear parameters chosen.
+
+    data : the Dataset; structure : of its columns
+    """
+    options, notes = data.options, dict[str, Any]()
+    wide = accumulate(data, structure.columns, structure.keep)
+    base, folds, grid = choose_alternatives(structure, wide)
+    if _second_choice(structure, base):  # once more, counted in independent rows
+        base, folds, grid = choose_alternatives(structure, wide, _correlation(data, base, folds))
+    if options.choose_friction:
+        base, folds, notes['friction_choice'] = _choose_friction(data, base, folds)
+        grid = None  # of columns that are no longer all there
+    searched = structure.searched_laws & set(options.refine_nonlinear)
+    read, _ = readers(data)
+    refined = refine(Problem(merge(folds), base, {}, read, grid=grid), searched)
+    if refined:
+        base = refined.base
+        folds = ([f.combine(grid.columns(base)) for f in wide] if grid else
+                 accumulate(data, base.parameters, base.places()))
+    return Reduced(base, folds, grid, searched, refined, notes, (structure, wide))
+
+
+def reduce_again(data: Dataset, before: Reduced) -> Reduced:
+    """
+    Return the data of other mountings as R factors, with the friction laws chosen before.
+
+    data : the Dataset, its robots under another gravity; before : Reduced under the first one
+    """
+    kept = {p.name: p for p in before.base.parameters if p.nonlinear is not None}
+    columns: list[Parameter] = []
+    own = {p.name for p in before.base.parameters}
+    tried = [p for p in before.tried[0].columns if p.name in own]
+    several = {tried[ks[0]].name for ks in alternatives(tried).values()}
+    for parameter in tried:
+        if parameter.name not in several or parameter in _near(tried, kept[parameter.name]):
+            columns.append(parameter)
+    return reduce_data(data, structure_of(data.method, data.robots, columns))
+
+
+def _near(tried, chosen):
+    """Return the Parameters of the chosen one's law whose constants are next to its own."""
+    own = [p for p in tried if p.name == chosen.name and p.law == chosen.law]
+    first = int(np.searchsorted([p.nonlinear for p in own], chosen.nonlinear)) - NEAR // 2
+    first = int(np.clip(first, 0, max(0, len(own) - NEAR)))
+    return own[first:first + NEAR]
+
+
+def _second_choice(structure: Structure, base: BaseParameters) -> bool:
+    """Return whether a law was chosen that stands behind another one of the same coefficient."""
+    first = {p.name: p.law for p in reversed(structure.columns)}
+    return any(p.law != first[p.name] for p in base.parameters)
+
+
+def _correlation(data, base, folds):
+    """Return group -> correlation time of the residual of a first estimate [samples]."""
+    draft = ESTIMATORS[data.options.estimator](Problem(merge(folds), base, {}))
+    return correlation_of(data, base.parameters, standard(base, draft))
+
+
+def _choose_friction(data: Dataset, base: BaseParameters, folds: Sequence[RFactors]
+                     ) -> tuple[BaseParameters, list[RFactors], dict[str, Any]]:
+    """Return base and folds with the laws that the data ask for, and the reasons."""
+    laws = {p.law for p in base.parameters if p.law}
+    choice = choose_laws(folds, base, ESTIMATORS[data.options.estimator],
+                         _correlation(data, base, folds), laws)
+    return (choice.base, [f.select(choice.selection) for f in folds],
+            {'joints': choice.reasons, 'left_out_percent': list(choice.left_out_percent)})

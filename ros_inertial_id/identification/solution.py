@@ -1,0 +1,107 @@
+"""
+Solution: the parameters that predict, under gravity as it is given or as the torques show it.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .accumulation import Structure
+from .consistent_links import consistent_links
+from .dataset import Dataset
+from .fitting import completed, fit, Fitted
+from .gravity_direction import across_gravity, check_gravity, GravityCheck
+from .inherited_errors import inflated
+from .reduction import reduce_again, reduce_data, Reduced
+from .stretches import accumulate_stretches, robust_errors
+from ..estimation.dependent_parameters import choose_dependent
+from ..estimation.r_factors import RFactors
+
+
+@dataclass(frozen=True)
+class Solution:
+    """
+    What one pass through the spine gives.
+
+    data : the Dataset, under gravity as it was used; first : Reduced under gravity as given
+    values : (p,) standard parameters that predict; consistent : their entry in the statistics,
+        None where they are not physically consistent; gravity : its check, None without
+    """
+
+    data: Dataset
+    first: Reduced
+    reduced: Reduced
+    fitted: Fitted
+    values: np.ndarray
+    consistent: dict[str, Any] | None = None
+    gravity: GravityCheck | None = None
+
+
+@dataclass(frozen=True)
+class _Checked:
+    """A Fitted with consistent values and their entry, folds of stretches, gravity's check."""
+
+    fitted: Fitted
+    values: np.ndarray
+    entry: dict[str, Any]
+    folds: list[RFactors]
+    gravity: GravityCheck | None
+
+
+def solve(data: Dataset, structure: Structure) -> Solution:
+    """
+    Return the Solution, gravity checked against the torques where the method asks for it.
+
+    data : the Dataset; structure : of its columns.  Where nobody gave a mounting and the evidence
+    is overwhelming, gravity's direction is the one that the torques show.
+    """
+    first = reduced = reduce_data(data, structure)
+    fitted = fit(data, reduced)
+    if not (data.options.consistent or consistent_by_default(data)):
+        fitted = completed(data, reduced, fitted)
+        values = choose_dependent(reduced.base, fitted.estimate.params, data.options.dependent)
+        return Solution(data, first, reduced, fitted, values)
+    if not data.method.searches_gravity or not np.any(data.robot.gravity_base):
+        fitted = completed(data, reduced, fitted)
+        values, entry = consistent_links(data, fitted.problem, fitted.estimate, fitted.inherited)
+        return Solution(data, first, reduced, fitted, values, entry)
+    checked = _checked(data, fitted)
+    gravity = checked.gravity
+    if gravity and gravity.overwhelming and not data.options.mounting:
+        data = _tilted(data, gravity.direction)
+        reduced = reduce_again(data, first)
+        checked = _checked(data, fit(data, reduced))
+    fitted = completed(data, reduced, checked.fitted)
+    estimate = robust_errors(fitted.problem, fitted.estimate, checked.folds)
+    if data.options.mounting and checked.gravity and checked.gravity is not gravity:
+        estimate = inflated(estimate, checked.gravity.errors())
+    return Solution(data, first, reduced, replace(fitted, estimate=estimate), checked.values,
+                    checked.entry, gravity)
+
+
+def consistent_by_default(data: Dataset) -> bool:
+    """Return whether physically consistent bodies predict ``data`` though nobody asked for it."""
+    options = data.options
+    return (data.method.consistent_by_default and not options.unconstrained
+            and options.estimator == 'ridge')
+
+
+def _checked(data: Dataset, fitted: Fitted) -> _Checked:
+    """Return the consistent estimate and gravity's direction, both by stretches of motion."""
+    problem, estimate = fitted.problem, fitted.estimate
+    values, entry = consistent_links(data, problem, estimate, fitted.inherited)
+    across = across_gravity(data.robot.gravity_base)
+    folds = accumulate_stretches(data, problem.base, values, across)
+    alike = all(np.allclose(r.gravity_base, data.robot.gravity_base) for r in data.robots)
+    check = check_gravity(problem, estimate, values, folds, across) if alike else None
+    return _Checked(fitted, values, entry, folds, check)
+
+
+def _tilted(data: Dataset, direction: np.ndarray) -> Dataset:
+    """Return the Dataset with gravity along a direction (3,) in the base frame."""
+    gravity = np.linalg.norm(data.robot.gravity_base) * direction
+    options = replace(data.options,
+                      mounting='gravity ' + ' '.join(repr(float(g)) for g in gravity))
+    robots = tuple(replace(robot, gravity_base=gravity) for robot in data.robots)
+    return replace(data, options=options, robots=robots)
