@@ -41,6 +41,7 @@ setup(
         'ros-kilted': ros('kilted'),
         'sim': ['mujoco>=3.2'],
         'figures': ['matplotlib'],
+        'cluster': ['distributed'],
         'completion': ['shtab'],
         'parquet': ['pyarrow'],
         'test': ['pytest>=7', 'pytest-timeout', 'pytest-xdist', 'hypothesis', 'jsonschema', 'mcap',

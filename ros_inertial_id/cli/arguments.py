@@ -36,7 +36,18 @@ def add_import(verb: argparse.ArgumentParser) -> None:
 
 def add_identify(verb: argparse.ArgumentParser) -> None:
     """Add the arguments of ``identify`` to its parser ``verb``."""
-    verb.add_argument('bags', nargs='+', metavar='BAG', help='bag to identify from')
+    verb.add_argument('bags', nargs='+', metavar='BAG', help='bag to identify from; a folder or '
+                      'pattern (in quotes) of many')
+    verb.add_argument('--jobs', type=int, help='processes that accumulate many bags, each kept as '
+                      'R factors beside it')
+    verb.add_argument('--scheduler', default='', metavar='ADDRESS', help='Dask scheduler that '
+                      'accumulates many bags, instead of --jobs')
+    verb.add_argument('--cache', default='', help='folder of the R factors; default: .inertial_id '
+                      'beside the bags')
+    verb.add_argument('--count-once', action='store_true', help='of many bags, count motion in '
+                      'the same place once')
+    verb.add_argument('--budget', type=float, default=0.0, metavar='SECONDS', help='of many bags, '
+                      'use the most informative stretches, no longer than that')
     verb.add_argument('--validate', action='append', default=[], metavar='BAG',
                       help='bag to validate on; may be given several times')
     verb.add_argument('--urdf', help='robot description; default: the one in the bag')

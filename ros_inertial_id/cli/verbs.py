@@ -9,6 +9,7 @@ from typing import Any
 from tqdm import tqdm
 
 from .console import Progress, read_recording, show
+from .model_files import outline, write_result
 from .verbs_checkup import status, validation_verdict, verdict_lines
 from ..api.identify import identify
 from ..dynamics.robot_model import gravity_from_mounting, robot_from_options
@@ -18,10 +19,8 @@ from ..identification.identify import validation
 from ..identification.model import IdentifiedModel
 from ..identification.settings import load_options, options_class
 from ..identification.training_data import seen_before
-from ..report import verdict, write_report
-
-ENTRY_KEYS = ('name', 'expression', 'value', 'standard_error', 'unit', 'determined',
-              'relative_percent', 'nominal')
+from ..procedures.bag_paths import several
+from ..report import write_report
 
 
 def import_(options: Any) -> None:
@@ -54,6 +53,9 @@ def identify_(options: Any) -> int:
     if options.urdf_out:
         changes['consistent'] = True
     load_options(options.config, options.method, changes)  # refused before anything is read
+    if options.jobs is not None or options.scheduler or several(options.bags):
+        from .verbs_many import identify_many_
+        return identify_many_(options, changes)
     urdf = read_description(options.urdf) if options.urdf else ''
     bags = [read_recording(bag) for bag in options.bags]
     others = [read_recording(bag) for bag in options.validate]
@@ -66,29 +68,16 @@ def identify_(options: Any) -> int:
         result = identify(bags, validate=others, urdf=urdf, config=options.config,
                           method=options.method, keep_all=options.keep_all, progress=progress,
                           **changes)
-    files = _write(result, options)
+    files = write_result(result, options)
     if options.urdf_out:
         files['urdf'] = options.urdf_out
         result.model.to_urdf(options.urdf_out)
     word = result.model.statistics['verdict']['word']
-    show(options, {**_outline(result.model.identified),
+    show(options, {**outline(result.model.identified),
                    **({'gravity': gravity} if gravity else {}), **files},
          '\n'.join([f'Verdict: {word}', result.summary(), *_gravity_words(gravity),
                     *_listed(files.values())]))
     return status(options, word)
-
-
-def _write(result: Any, options: Any) -> dict[str, Any]:
-    """Write model, report and figures; return {what: path or paths}."""
-    out = pathlib.Path(options.out)
-    files: dict[str, Any] = {'model': str(out / 'model.yaml')}
-    result.model.save(files['model'])
-    if not options.no_report:
-        files['report'] = result.report(out / 'report.html')
-    if options.figures:
-        from ..report.figures import write_figures
-        files['figures'] = write_figures(result.identification, out / 'figures', options.figures)
-    return files
 
 
 def validate(options: Any) -> int:
@@ -226,23 +215,6 @@ def completion(options: Any) -> None:
     except ModuleNotFoundError:
         raise ConfigError('completions need shtab', do='pip install shtab') from None
     print(shtab.complete(parser(), options.shell))
-
-
-def _outline(model: IdentifiedModel) -> dict[str, Any]:
-    """Return what --json promises: the numbers of a model without its description."""
-    numbers = dict(model.statistics)
-    if 'consistent' in numbers:
-        consistent = numbers['consistent']
-        numbers['consistent'] = {
-            'relative_percent': consistent['training']['filtered']['relative_percent'],
-            'unconstrained_relative_percent':
-                numbers['training']['filtered']['relative_percent'],
-            **{k: v for k, v in consistent.items() if k != 'unconstrained_values'}}
-    known = {k: v for k, v in model.mounting.items() if k in ('known', 'missing')}
-    return {'method': model.method, 'verdict': verdict(model), **numbers,
-            'base_parameters': [{k: entry[k] for k in ENTRY_KEYS} for entry in model.base],
-            'mounting_parameters': known, 'preprocessing': model.preprocessing,
-            'mounting': {k: v for k, v in model.mounting.items() if k not in known}}
 
 
 def _gravity(options: Any, bags: Any, changes: dict[str, Any], urdf: str) -> dict[str, Any]:

@@ -47,8 +47,16 @@ class EstimationOptions:
 def options_class(method: str) -> type[Any]:
     """Return the dataclass of all options of a ``method`` (name), the estimation's included."""
     own = METHODS[method].Options
-    return dataclass(frozen=True)(type('Options', (own, EstimationOptions),
-                                       {'__doc__': own.__doc__, '__module__': __name__}))
+
+    def reduce(self: Any) -> tuple[Any, ...]:  # for pickle: the class has no place of its own
+        return _options_again, (method, {f.name: getattr(self, f.name) for f in fields(self)})
+
+    return dataclass(frozen=True)(type('Options', (own, EstimationOptions), {
+        '__doc__': own.__doc__, '__module__': __name__, '__reduce__': reduce}))
+
+
+def _options_again(method: str, values: dict[str, Any]) -> Any:
+    return options_class(method)(**values)
 
 
 def load_options(path: str = '', method: str = '',

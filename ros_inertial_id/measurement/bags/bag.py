@@ -53,7 +53,7 @@ def read_bag(path: str | Path, topics: Collection[str] | None = None,
 
     Raises RecordingError for a path without a bag and a topic that is not in it.
     """
-    path, window = _window(path)
+    path, window = split_window(path)
     try:
         recording = _read(path, topics, progress)
     except OSError as error:
@@ -61,17 +61,23 @@ def read_bag(path: str | Path, topics: Collection[str] | None = None,
     return recording.window(*window) if any(end is not None for end in window) else recording
 
 
-def _window(path):
-    """Return the path of BAG or BAG@START:END, and its start and end [s], None without."""
+def split_window(path: str | Path) -> tuple[Path, tuple[float | None, float | None]]:
+    """
+    Return the path of BAG or BAG@START:END, and its start and end [s], None without.
+
+    path : as ``read_bag`` has it; RecordingError for a window that is none
+    """
     if os.path.exists(path) or '@' not in str(path):
         return Path(path), (None, None)
     match = _WINDOW.fullmatch(str(path))
     try:
-        ends = [float(text) if text else None for text in match.group('start', 'end')]
-    except (AttributeError, ValueError):
+        if match is None:
+            raise ValueError
+        start, end = (float(text) if text else None for text in match.group('start', 'end'))
+    except ValueError:
         raise RecordingError(f'the window of {path}',
                              expected='BAG@START:END in seconds') from None
-    return Path(match['path']), ends
+    return Path(match['path']), (start, end)
 
 
 def _read(path, topics, progress):

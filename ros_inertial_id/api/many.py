@@ -1,0 +1,103 @@
+"""
+Many recordings through the public API: folders of bags in, one model out.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .identify import description_text, Recordings, several
+from .model import Model, model_of
+from ..errors import ConfigError
+from ..identification.dataset import Progress
+from ..identification.identify import Identification, validation
+from ..identification.settings import load_options
+from ..identification.training_data import seen_before
+from ..measurement.bags.bag import read_bag
+from ..procedures.bag_paths import find_bags
+from ..procedures.checkup.check import checkup_of
+from ..procedures.checkup.checked import checked_statistics
+from ..procedures.everyday import everyday
+from ..procedures.many_recordings import Engine
+from ..procedures.many_recordings import identify_many as identify_bags
+from ..procedures.many_recordings import Many
+from ..report import summary, write_report
+
+ENGINE = ('jobs', 'scheduler', 'cache', 'keep_all')
+
+
+@dataclass(frozen=True)
+class ManyResult:
+    """
+    A Model of many bags.
+
+    many : with ``bags`` that take part and ``left_out`` {path: why}; identification : model and
+    thinned out rows of validation
+    """
+
+    many: Many
+    identification: Identification
+
+    @property
+    def model(self) -> Model:
+        """Return the identified Model."""
+        return model_of(self.identification.model)
+
+    @property
+    def left_out(self) -> dict[str, str]:
+        """Return {path: why} of the bags that take no part."""
+        return dict(self.many.left_out)
+
+    def summary(self) -> str:
+        """Return what is known and how well it predicts, as text."""
+        return summary(self.identification.model)
+
+    def report(self, path: str | Path) -> str:
+        """
+        Write the report (HTML, complete in itself) to ``path``; return the path.
+
+        Its curves are of the validation, else of the first bag, which is read for them.
+        """
+        found = self.identification
+        if not found.validation:
+            _, curves = validation(found.model, [read_bag(self.many.bags[0].path)])
+            found = Identification(found.model, curves)
+        return str(write_report(found, path))
+
+
+def identify_many(paths: Sequence[str | Path] | str | Path, *, validate: Recordings = (),
+                  urdf: str | Path = '', config: str | Path = '',
+                  progress: Progress | None = None, **options: Any) -> ManyResult:
+    """
+    Return the ManyResult of bags, each accumulated once and kept as R factors beside it.
+
+    paths : bags, patterns, or folders with bags at any depth
+    validate : Recordings to validate on; urdf, config : see ``identify``
+    progress : called with (stage, bags done, bags in all)
+    options : single options of the configuration by name; ``jobs`` (processes, 1), ``scheduler``
+        (address of a Dask scheduler), ``cache`` (folder of the factors, beside the bags by
+        default), ``keep_all``; ``count_once`` and ``budget`` [s]: see procedures/everyday.py
+    A bag that cannot be used is left out and named.  RecordingError where none can be used.
+    """
+    single = [paths] if isinstance(paths, (str, Path)) else list(paths)
+    engine = Engine(progress=progress, **{k: options.pop(k) for k in ENGINE if k in options})
+    if engine.jobs < 1:
+        raise ConfigError('jobs', expected='1 or more processes', found=engine.jobs)
+    selected = everyday(options.pop('count_once', False), options.pop('budget', 0.0))
+    method, settings = load_options(str(config), options.pop('method', ''), options)
+    many = identify_bags(find_bags([str(p) for p in single]), settings, method=method,
+                         urdf=description_text(urdf), engine=engine, selected=selected)
+    model, others = many.model, several(validate)
+    fit = model.statistics['training']['filtered']
+    checkup = checkup_of([], (0.0,) * len(many.bags), fit['measured_rms'], {}, fit['rms'])
+    model.statistics.update(checked_statistics(model.statistics, checkup),
+                            keep_all=engine.keep_all)
+    if not others:
+        return ManyResult(many, Identification(model, ()))
+    model.statistics['validation'], curves = validation(model, others)
+    model.provenance['validation'] = [dict(r.provenance) for r in others]
+    seen = seen_before(model.provenance['recordings'], others)
+    if seen:
+        model.statistics['validation_seen'] = seen
+    return ManyResult(many, Identification(model, (), curves))

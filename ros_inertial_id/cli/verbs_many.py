@@ -1,0 +1,46 @@
+"""
+The verb ``identify`` on many bags.
+"""
+
+from typing import Any
+
+from .console import Progress, read_recording, show
+from .model_files import outline, write_result
+from .verbs_checkup import status
+from ..api.many import identify_many
+from ..errors import ConfigError
+from ..identification.files import make_folder, read_description
+
+LISTED = 20  # bags left out that are named on a terminal
+
+
+def identify_many_(options: Any, changes: dict[str, Any]) -> int:
+    """
+    Identify a model from many bags; write it and its report; return the exit status.
+
+    options : of the command line; changes : {option: value} of the configuration
+    """
+    if options.identify_gravity:
+        raise ConfigError('--identify-gravity', found='many recordings',
+                          do='find gravity from one bag, and give the --mounting')
+    urdf = read_description(options.urdf) if options.urdf else ''
+    others = [read_recording(bag) for bag in options.validate]
+    make_folder(options.out)
+    with Progress('bag') as progress:
+        result = identify_many(options.bags, validate=others, urdf=urdf, config=options.config,
+                               progress=progress, method=options.method, jobs=options.jobs or 1,
+                               scheduler=options.scheduler, cache=options.cache,
+                               keep_all=options.keep_all, count_once=options.count_once,
+                               budget=options.budget, **changes)
+    files = write_result(result, options)
+    word = result.model.statistics['verdict']['word']
+    left_out, bags = result.left_out, result.many.bags
+    lines = [f'Verdict: {word}', result.summary(),
+             f'{len(bags)} bags, {sum(b.cached for b in bags)} of them from the cache; '
+             f'{len(left_out)} left out']
+    lines += [f'left out: {path}: {why}' for path, why in list(left_out.items())[:LISTED]]
+    show(options, {**outline(result.model.identified), 'bags': [b.path for b in bags],
+                   'left_out': left_out, **files},
+         '\n'.join([*lines, *(p for path in files.values()
+                              for p in ([path] if isinstance(path, str) else path))]))
+    return status(options, word)

@@ -1,0 +1,114 @@
+"""
+Plan: what is decided once, before the bags of a year are accumulated one by one.
+
+R factors merge only where their columns mean the same, so what shapes the columns beyond the
+data of one bag is held: the filter's cutoff, the kind of velocity, the time offset of efforts,
+the description.  What is linear in the factors (friction laws and their constants, of which all
+that are tried have columns, and base parameters under the mountings that occur) is left open and
+chosen from the merged factors.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cached_property
+import hashlib
+import json
+from typing import Any
+
+import numpy as np
+
+from .accumulation import Structure, structure_of
+from .model import IdentifiedModel, plain
+from .mounting import any_mounting
+from .settings import prediction_options
+from ..dynamics.inertial_parameters import Parameter
+from ..errors import ConfigError
+from ..estimation.known_parameters import with_known
+from ..methods import METHODS
+
+FORMAT = 1  # of what is cached: counts up when rows, preparation or files change their meaning
+METHOD = 'serial_arm'  # whose rows need nothing of other recordings
+READ_AGAIN = ('robust', 'total', 'instrumental')  # estimators that need more than R factors
+
+
+@dataclass(frozen=True)
+class Plan:
+    """
+    What is held for all recordings of a kind of robot.
+
+    options : of the method with EstimationOptions; cutoff, velocity and time offset given
+    urdf : text of the description
+    links : (10 n,) standard parameters of the links by which a tilt of gravity pulls
+    """
+
+    options: Any
+    urdf: str
+    links: tuple[float, ...]
+
+    @cached_property
+    def key(self) -> str:
+        """Return a hash of all that factors depend on beside the recording."""
+        own = {f.name for f in fields(METHODS[METHOD].Options)}
+        held = {k: v for k, v in asdict(self.options).items() if k in own}
+        text = json.dumps([FORMAT, METHOD, plain(held), self.urdf, list(self.links)])
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    @cached_property
+    def columns(self) -> tuple[Parameter, ...]:
+        """Return the Parameters of the rows: all friction laws and constants that are tried."""
+        method = METHODS[METHOD]
+        robot = any_mounting(method, self.urdf, self.options)[0]
+        return with_known(method.parameters(robot, self.options), self.options.given)
+
+    @cached_property
+    def structure(self) -> Structure:
+        """Return the Structure under any mounting: columns of it hold those of each mounting."""
+        method = METHODS[METHOD]
+        return structure_of(method, any_mounting(method, self.urdf, self.options), self.columns)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what a model file remembers, so that its caches serve again."""
+        return {'options': plain(asdict(self.options)), 'links': list(self.links)}
+
+
+def check_options(method: str, options: Any) -> None:
+    """
+    Raise ConfigError for what many recordings cannot be identified with.
+
+    method : its name; options : of it with EstimationOptions
+    """
+    if method != METHOD:
+        raise ConfigError('many recordings', found=f'method {method}', expected=METHOD,
+                          do='identify these bags without --jobs and --scheduler')
+    if options.estimator in READ_AGAIN:
+        raise ConfigError('many recordings', found=f'estimator {options.estimator}, which reads '
+                          'the data again', expected='ridge, weighted or ordinary')
+    if options.given and options.estimator != 'ridge':
+        raise ConfigError('given parameters', expected='estimator: ridge, which keeps them',
+                          found=options.estimator)
+
+
+def plan_of(model: IdentifiedModel, options: Any | None = None) -> Plan:
+    """
+    Return the Plan that a model stands for.
+
+    model : of some recordings of the robot; options : as given for its identification, None for
+    those of the model; gravity is held only where they, or the model's plan, say so
+    """
+    remembered: Mapping[str, Any] | None = model.provenance.get('plan')
+    known = prediction_options(model)
+    if remembered:
+        own = {f.name for f in fields(known)}
+        values = {k: tuple(v) if isinstance(v, list) else v
+                  for k, v in remembered['options'].items() if k in own}
+        return Plan(replace(known, **values), model.robot['urdf'], tuple(remembered['links']))
+    count = 10 * len(model.robot['joints'])
+    held = known if options is None else replace(
+        options, cutoff=known.cutoff, velocity=known.velocity, time_offset=known.time_offset,
+        find_time_offset=False, mounting=model.options['mounting'])
+    return Plan(held, model.robot['urdf'], tuple(float(x) for x in model.values[:count]))
+
+
+def tilt_values(plan: Plan) -> np.ndarray:
+    """Return the standard parameters (10 n,) of the links of a ``plan``."""
+    return np.array(plan.links)

@@ -1,0 +1,68 @@
+"""
+Bag paths: the bags that folders, patterns and single paths stand for.
+"""
+
+from collections.abc import Sequence
+import glob
+import os
+from pathlib import Path
+import re
+
+from ..errors import RecordingError
+
+SUFFIXES = ('.mcap', '.db3', '.mcap.zstd', '.db3.zstd', '.mcap.zst', '.db3.zst')
+
+
+def find_bags(arguments: Sequence[str]) -> list[str]:
+    """
+    Return the paths of all bags that ``arguments`` stand for, each once, numbers in their order.
+
+    An argument is a bag, BAG@START:END, a pattern (``day*``), or a folder in which, at any
+    depth, bags lie.
+    RecordingError where a folder or pattern holds none.
+    """
+    found: list[str] = []
+    for argument in arguments:
+        path = Path(argument)
+        if path.is_dir() and not is_bag(path):
+            own = _inside(path)
+        elif glob.has_magic(argument) and not os.path.exists(argument):
+            own = [bag for match in sorted(glob.glob(argument), key=_natural)
+                   for bag in (_inside(Path(match)) if Path(match).is_dir()
+                               and not is_bag(Path(match)) else [match])]
+        else:
+            own = [argument]
+        if not own:
+            raise RecordingError(f'{argument} holds no bag', expected='rosbag2 folders or files')
+        found += own
+    return list(dict.fromkeys(found))
+
+
+def is_bag(path: Path) -> bool:
+    """Return whether a folder ``path`` is a rosbag2 itself."""
+    return (path / 'metadata.yaml').is_file() or any(_is_storage(p) for p in path.iterdir())
+
+
+def several(arguments: Sequence[str]) -> bool:
+    """Return whether one of ``arguments`` is a folder of bags or a pattern."""
+    return any(glob.has_magic(a) and not os.path.exists(a)
+               or os.path.isdir(a) and not is_bag(Path(a)) and bool(_inside(Path(a)))
+               for a in arguments)
+
+
+def _inside(folder: Path) -> list[str]:
+    out = []
+    for path in sorted(folder.iterdir(), key=lambda p: _natural(p.name)):
+        if path.name.startswith('.'):
+            continue
+        if path.is_dir():
+            out += [str(path)] if is_bag(path) else _inside(path)
+    return out
+
+
+def _is_storage(path: Path) -> bool:
+    return path.name.endswith(SUFFIXES) and path.is_file()
+
+
+def _natural(name: str) -> list[int | str]:
+    return [int(word) if word.isdecimal() else word for word in re.split(r'(\d+)', name)]

@@ -1,0 +1,217 @@
+"""
+Mapped bags: one bag checked, accumulated and kept, in whatever process.
+
+What a task returns is small: where the factors are kept and what the bag is.  A bag that cannot
+be used is remembered with the reason, by its content, and not examined again.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+import hashlib
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .checkup.check import check
+from .checkup.checked import cleaned
+from .checkup.finding import Checkup, DO_NOT_USE, WRONG
+from ..errors import InertialIdError
+from ..identification import identify as spine
+from ..identification.bag_factors import factors_of
+from ..identification.cached_factors import find_factors, folders, key_of, write_factors
+from ..identification.files import write_text
+from ..identification.model import plain
+from ..identification.plan import FORMAT, METHOD, Plan, plan_of
+from ..identification.robot import robot_of
+from ..measurement.bags.bag import read_bag, split_window
+from ..measurement.bags.storage import sha256, storage_files
+from ..measurement.recording import Recording
+
+FIRST = 3  # bags that can be used, which decide the plan
+LOOK = 32  # bags among which a plan that was kept is looked for
+
+
+@dataclass(frozen=True)
+class Shared:
+    """plan : of all bags; cache, keep_all : see Engine."""
+
+    plan: Plan
+    cache: str
+    keep_all: bool
+
+
+@dataclass(frozen=True)
+class Mapped:
+    """
+    A bag that was accumulated, or the reason why it was not.
+
+    path : as given; file : of its factors, '' without; reason : why it is left out, '' if not
+    stretches : how many; cached : whether the factors were there already
+    notes : see BagFactors, with ``sha256``
+    """
+
+    path: str
+    file: str
+    reason: str
+    stretches: int = 0
+    cached: bool = False
+    notes: Mapping[str, Any] = field(default_factory=dict)
+
+    def overlaps(self, other: 'Mapped') -> bool:
+        """Return whether the ``other`` one has samples of this one."""
+        one, two = (m.notes['provenance'] for m in (self, other))
+        starts = [p.get('start_s') or 0.0 for p in (one, two)]
+        ends = [math.inf if p.get('end_s') is None else p['end_s'] for p in (one, two)]
+        return one['sha256'] == two['sha256'] and max(starts) < min(ends)
+
+
+def accumulate_bag(shared: Shared, path: str) -> Mapped:
+    """
+    Return the Mapped of the bag at ``path``; what is wrong with it is its reason.
+
+    shared : what holds for all bags
+    """
+    try:
+        bag, window = split_window(path)
+        content = sha256(storage_files(bag)[0])
+    except (InertialIdError, OSError) as error:
+        return Mapped(path, '', str(error))
+    places = folders(bag, shared.cache)
+    key = key_of(content, window, shared.plan.key + str(shared.keep_all))
+    known = find_factors(key, places)
+    if known:
+        return _mapped(path, *known, cached=True)
+    factors, header = None, {'reason': '', 'verdict': ''}
+    try:
+        recording, found = _checked(path, shared.plan.options, shared.plan.urdf, shared.keep_all)
+        header['verdict'] = found.verdict.word
+        header['reason'] = '' if shared.keep_all else unusable(found)
+        if not header['reason']:
+            factors = factors_of(recording, shared.plan)
+    except InertialIdError as error:
+        header['reason'] = str(error)
+    file = write_factors(key, places, factors, header)
+    read = find_factors(key, [Path(file).parent])
+    assert read is not None
+    return _mapped(path, *read, cached=False)
+
+
+def _mapped(path: str, file: str, header: Mapping[str, Any], cached: bool) -> Mapped:
+    if header['reason']:
+        return Mapped(path, '', header['reason'], cached=cached)
+    return Mapped(path, file, '', len(header['stretches']), cached, header['notes'])
+
+
+def _checked(path: str, options: Any, urdf: str, keep_all: bool) -> tuple[Recording, Checkup]:
+    """Return the recording at a path without what its checkup masks, and the checkup."""
+    recording = read_bag(path)
+    found = check([recording], options, urdf=urdf)
+    return (recording if keep_all else cleaned([recording], found)[0]), found
+
+
+def unusable(found: Checkup) -> str:
+    """Return why a recording is left out by its checkup ``found``, '' if it is not."""
+    if found.verdict.word != DO_NOT_USE:
+        return ''
+    causes = [f.sentence() for f in found.checks if f.severity == WRONG]
+    return '; '.join(causes[:2]) or '; '.join(found.verdict.reasons) or 'verdict: do not use'
+
+
+def decided_plan(shared: tuple[Any, str, str, bool], paths: Sequence[str]
+                 ) -> Plan | dict[str, str]:
+    """
+    Return the Plan by the first FIRST of the bags at ``paths`` that can be used.
+
+    shared : (options, text of the description or '', cache, keep_all)
+    {path: reason} where none can be used.
+    """
+    options, urdf, cache, keep_all = shared
+    contents = _Contents(json.dumps([FORMAT, METHOD, plain(asdict(options)), urdf, keep_all]))
+    for path in paths[:LOOK]:  # a plan is kept under the bags that were looked at to find it
+        known = _known_plan(contents.add(path), _places(path, cache), options)
+        if known:
+            return known
+    recordings: list[Recording] = []
+    failed: dict[str, str] = {}
+    looked = _Contents(contents.start)
+    for path in paths:
+        key = looked.add(path)
+        try:
+            recording, found = _checked(path, options, urdf, keep_all)
+            failed[path] = '' if keep_all else unusable(found)
+        except InertialIdError as error:
+            failed[path] = str(error)
+        if failed[path] or any(r.provenance['sha256'] == recording.provenance['sha256']
+                               for r in recordings):
+            continue
+        recordings.append(recording)
+        urdf = urdf or recording.robot_description
+        if len(recordings) == FIRST:
+            break
+    if not recordings:
+        return failed
+    plan = _plan_by(recordings, options, urdf)
+    _keep_plan(key, _places(paths[0], cache), plan)
+    return plan
+
+
+class _Contents:
+    """A hash of bags one after the other, those that cannot be read by their paths."""
+
+    def __init__(self, start: str) -> None:
+        self.start, self._digest = start, hashlib.sha256(start.encode())
+
+    def add(self, path: str) -> str:
+        """Return the hash with the bag at ``path``."""
+        try:
+            bag, window = split_window(path)
+            text = f'{sha256(storage_files(bag)[0])} {window}'
+        except (InertialIdError, OSError):
+            text = path
+        self._digest.update(text.encode())
+        return self._digest.hexdigest()
+
+
+def _places(path: str, cache: str) -> list[Path]:
+    """Return where what is found of the bag at ``path`` may be kept."""
+    try:
+        return folders(split_window(path)[0], cache)
+    except InertialIdError:
+        return folders(Path(path), cache)
+
+
+def _plan_by(recordings: Sequence[Recording], options: Any, urdf: str) -> Plan:
+    """Return the Plan that the usual identification of recordings finds."""
+    model = spine.identify(recordings, replace(options, consistent=True), urdf=urdf).model
+    held = replace(options, mounting=model.options['mounting'])
+    plan = plan_of(model, held)
+    robot = robot_of(recordings[0], plan.options, urdf)
+    count = 10 * len(robot)
+    return replace(plan, links=tuple(np.round(plan.links[:count], 12).tolist()))
+
+
+def _known_plan(key: str, places: Sequence[Path], options: Any) -> Plan | None:
+    """Return the Plan kept under a key in one of the folders, None without."""
+    for place in places:
+        try:
+            data = json.loads((place / f'{key[:40]}.plan').read_text(encoding='utf-8'))
+            held = {k: tuple(v) if isinstance(v, list) else v for k, v in data['options'].items()}
+            return Plan(replace(options, **held), data['urdf'], tuple(data['links']))
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+    return None
+
+
+def _keep_plan(key: str, places: Sequence[Path], plan: Plan) -> None:
+    """Keep a Plan in the first folder that takes it."""
+    text = json.dumps({**plan.to_dict(), 'urdf': plan.urdf})
+    for place in places:
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+            write_text(place / f'{key[:40]}.plan', text)
+            return
+        except (InertialIdError, OSError):
+            continue

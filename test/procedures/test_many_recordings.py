@@ -1,0 +1,235 @@
+"""Many recordings: whoever accumulates them, cached or not, the model is the same."""
+
+from dataclasses import replace
+import os
+from pathlib import Path
+import shutil
+import signal
+
+import mujoco_arm
+import numpy as np
+import pytest
+
+import ros_inertial_id as rid
+from ros_inertial_id.cli.main import main
+from ros_inertial_id.estimation.r_factors import RFactors
+from ros_inertial_id.identification.settings import load_options
+from ros_inertial_id.measurement.bags.bag import read_bag, write_recording
+from ros_inertial_id.procedures.everyday import once_each, within_budget
+from ros_inertial_id.procedures.execution import Lost, run_tasks
+from ros_inertial_id.procedures.many_recordings import Engine, identify_many, merge_leaves
+
+DAYS = 4
+VISCOUS = 0.8
+
+
+def day(arm3, number, seconds=16.0, sign=1.0):
+    """Return the Recording of one day of the 3R arm; 0.02 N m of noise."""
+    urdf, truth = arm3
+    t, q, v, a = mujoco_arm.motion(3, seconds, 100.0, seed=number, period=8.0)
+    noise = 0.02 * np.random.default_rng(number).normal(size=v.shape)
+    tau = mujoco_arm.torque(truth, q, v, a) + VISCOUS * v + 0.5 * np.tanh(v / 0.05) + noise
+    recording = mujoco_arm.recording(mujoco_arm.joints_of(urdf), t + 86400.0 * (number + 1), q, v,
+                                     sign * tau)
+    return replace(recording, robot_description=urdf)
+
+
+@pytest.fixture(scope='module')
+def fleet(arm3, tmp_path_factory):
+    """Return a folder of four days, one whose efforts have the wrong sign, and two broken bags."""
+    folder = tmp_path_factory.mktemp('fleet')
+    for number in range(DAYS):
+        write_recording(folder / f'day{number}', day(arm3, number))
+    write_recording(folder / 'day7', day(arm3, 7, sign=-1.0))
+    write_recording(folder / 'day8', day(arm3, 8, seconds=0.5))
+    (folder / 'day9').mkdir()
+    (folder / 'day9' / 'day9.mcap').write_bytes(b'no bag at all')
+    return folder
+
+
+@pytest.fixture(scope='module')
+def options():
+    return load_options(changes={'find_time_offset': False, 'coulomb_width': 0.05})[1]
+
+
+@pytest.fixture(scope='module')
+def paths(fleet):
+    return [str(fleet / name) for name in sorted(os.listdir(fleet)) if name.startswith('day')]
+
+
+@pytest.fixture(scope='module')
+def cache(tmp_path_factory):
+    return tmp_path_factory.mktemp('cache')
+
+
+@pytest.fixture(scope='module')
+def serial(paths, options, cache):
+    return identify_many(paths, options, engine=Engine(cache=str(cache)))
+
+
+@pytest.fixture
+def kept(serial, cache, tmp_path):
+    """Return an Engine with a copy of the cache that ``serial`` filled."""
+    return Engine(cache=str(shutil.copytree(cache, tmp_path / 'cache')))
+
+
+def assert_same(one, other):
+    """Assert that two models have the same numbers to 1e-10."""
+    for name in ('value', 'standard_error'):
+        a, b = (np.array([e[name] for e in m.model.base], dtype=float) for m in (one, other))
+        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-14)
+
+
+def test_bad_bags_are_left_out_with_the_reason(serial, paths):
+    assert [b.path for b in serial.bags] == paths[:DAYS]
+    reasons = {Path(path).name: why for path, why in serial.left_out.items()}
+    assert set(reasons) == {'day7', 'day8', 'day9'}
+    assert 'negated' in reasons['day7']
+    assert 'short' in reasons['day8']
+
+
+def test_the_model_is_that_of_all_recordings_read_at_once(serial, paths, options):
+    held = serial.plan.options
+    once = rid.identify([read_bag(p) for p in paths[:DAYS]], find_time_offset=False,
+                        coulomb_width=0.05, cutoff=held.cutoff, velocity=held.velocity,
+                        keep_all=True)
+    values = {e['name']: e for e in serial.model.base}
+    for entry in once.model.identified.base:
+        own = values[entry['name']]
+        # The same rows; their weights come from residuals of each bag instead of all together.
+        assert abs(own['value'] - entry['value']) < 0.1 * entry['standard_error'], entry['name']
+
+
+def test_friction_is_the_true_one(serial):
+    found = {e['name']: e for e in serial.model.base}
+    for joint in (1, 2, 3):
+        entry = found[f'fv{joint}']
+        assert abs(entry['value'] - VISCOUS) < 4.0 * entry['standard_error']
+
+
+def test_processes_and_cache_change_nothing(serial, paths, options, tmp_path):
+    parallel = Engine(jobs=2, cache=str(tmp_path))
+    first = identify_many(paths, options, engine=parallel)
+    assert_same(serial, first)
+    assert not any(b.cached for b in first.bags)
+    stamps = {p.name: p.stat().st_mtime_ns for p in tmp_path.iterdir()}
+    again = identify_many(paths, options, engine=replace(parallel, jobs=1))
+    assert_same(serial, again)
+    assert all(b.cached for b in again.bags)
+    assert stamps == {p.name: p.stat().st_mtime_ns for p in tmp_path.iterdir()}
+
+
+def test_one_more_bag_is_the_only_one_accumulated(arm3, paths, options, kept, tmp_path):
+    write_recording(tmp_path / 'day4', day(arm3, 4))
+    more = identify_many([*paths[:DAYS], str(tmp_path / 'day4')], options, engine=kept)
+    assert [b.cached for b in more.bags] == [True] * DAYS + [False]
+
+
+def test_a_damaged_cache_is_computed_anew(serial, paths, options, kept):
+    for k, bag in enumerate(serial.bags[:2]):
+        path = Path(kept.cache) / Path(bag.file).name
+        content = path.read_bytes()
+        path.write_bytes(content[:len(content) // 2] if k else b'')
+    many = identify_many(paths, options, engine=kept)
+    assert [b.cached for b in many.bags] == [False, False, True, True]
+    assert_same(serial, many)
+
+
+def test_factors_lie_where_the_user_may_write(arm3, options, tmp_path, monkeypatch):
+    monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path / 'home'))
+    write_recording(tmp_path / 'bags' / 'day0', day(arm3, 0))
+    (tmp_path / 'bags' / '.inertial_id').write_text('a file where the folder should be')
+    many = identify_many([str(tmp_path / 'bags' / 'day0')], options)
+    assert Path(many.bags[0].file).parent == tmp_path / 'home' / 'ros_inertial_id'
+    (tmp_path / 'bags' / '.inertial_id').unlink()
+    shutil.rmtree(tmp_path / 'home')
+    many = identify_many([str(tmp_path / 'bags' / 'day0')], options)
+    assert Path(many.bags[0].file).parent == tmp_path / 'bags' / '.inertial_id'
+
+
+def test_the_same_content_under_two_names_counts_once(serial, fleet, paths, options, kept,
+                                                      tmp_path):
+    shutil.copytree(fleet / 'day1', tmp_path / 'copy')
+    many = identify_many([*paths[:DAYS], str(tmp_path / 'copy')], options, engine=kept)
+    assert 'count once' in many.left_out[str(tmp_path / 'copy')]
+    assert_same(serial, many)
+
+
+def test_estimators_that_read_again_are_refused(paths):
+    with pytest.raises(rid.ConfigError, match='reads the data again'):
+        identify_many(paths, load_options(changes={'estimator': 'robust'})[1])
+
+
+def fragile(folder, number):
+    """Return the square of a number; the first process that gets 3 is killed, and always at 5."""
+    mark = Path(folder) / 'killed'
+    if number == 5 or number == 3 and not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    if number == 6:
+        raise ValueError('six')
+    return number ** 2
+
+
+def test_a_killed_process_is_replaced_and_a_hopeless_task_lost(tmp_path):
+    results = dict(run_tasks(fragile, str(tmp_path), range(8), jobs=2))
+    assert [results[k] for k in (0, 1, 2, 3, 4, 7)] == [0, 1, 4, 9, 16, 49]
+    assert isinstance(results[5], Lost) and 'exit code -9' in results[5].reason
+    assert results[6] == Lost('ValueError: six')
+
+
+def test_merging_in_a_tree_is_merging_one_after_the_other(serial):
+    files = [(b.file, k, 1.0) for b in serial.bags for k in range(b.stretches)]
+    tree, line = merge_leaves(None, files), merge_leaves(None, files[:1])
+    for leaf in files[1:]:
+        line = line.merge(merge_leaves(None, [leaf]))
+    assert isinstance(tree, RFactors) and tree.rows() == line.rows()
+    for name, group in tree.groups.items():
+        one, two = group.R.T @ group.R, line.groups[name].R.T @ line.groups[name].R
+        np.testing.assert_allclose(one, two, atol=1e-10 * np.abs(two).max())
+    half = merge_leaves(None, [(*leaf[:2], 0.25) for leaf in files])
+    one, two = (f.groups['joint2'].R for f in (half, tree)) if 'joint2' in tree.groups else (
+        next(iter(f.groups.values())).R for f in (half, tree))
+    np.testing.assert_allclose(np.abs(one), 0.5 * np.abs(two), atol=1e-9 * np.abs(two).max())
+
+
+def test_motion_in_the_same_place_counts_once():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(3, 40, 4)) * np.array([[[9, 1, 1, 1]], [[1, 9, 1, 1]],
+                                                   [[1, 1, 9, 9]]])
+    grams = np.einsum('kni,knj->kij', rows, rows)
+    # The first motion four times, once for twice as long; the others once each.
+    weights = once_each(grams[[0, 0, 1, 0, 2, 0]] * np.array([1, 1, 1, 2, 1, 1])[:, None, None])
+    np.testing.assert_allclose(weights, [0.25, 0.25, 1.0, 0.25, 1.0, 0.25])
+
+
+def test_the_budget_is_spent_where_there_is_most_to_learn():
+    same, other = np.diag([100.0, 1e-3]), np.diag([1e-3, 100.0])
+    grams, seconds = np.array([same, same, other, same]), np.array([1.0, 1.0, 1.0, 1.0])
+    assert within_budget(grams, seconds, 2.0) in ([0, 2], [1, 2], [2, 3])
+    assert within_budget(grams, np.array([5.0, 1.0, 1.0, 5.0]), 2.5) == [1, 2]
+    assert len(within_budget(grams, seconds, 0.1)) == 1
+
+
+def test_the_verb_takes_a_folder_of_bags(fleet, tmp_path, capsys):
+    config = tmp_path / 'config.yaml'
+    config.write_text('serial_arm: {find_time_offset: false, coulomb_width: 0.05}')
+    words = ['identify', str(fleet), '--config', str(config), '--cache', str(tmp_path / 'cache'),
+             '--budget', '30', '--count-once', '--no-report', '--out', str(tmp_path / 'out')]
+    assert main(words) == 0
+    printed = capsys.readouterr().out
+    assert '4 bags, 0 of them from the cache; 3 left out' in printed
+    assert rid.load_model(tmp_path / 'out' / 'model.yaml').statistics['verdict']['word'] == 'good'
+
+
+def test_a_dask_cluster_gives_the_same(serial, paths, options, tmp_path):
+    distributed = pytest.importorskip('distributed', reason="pip install '.[cluster]'")
+    import dask
+    patient = {'distributed.comm.timeouts.connect': '120s',
+               'distributed.worker.daemon': True}
+    with dask.config.set(patient), distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+        many = identify_many(paths, options, engine=Engine(
+            scheduler=cluster.scheduler_address, cache=str(tmp_path)))
+    assert_same(serial, many)
+    assert set(many.left_out) == set(serial.left_out)
