@@ -41,16 +41,19 @@ def joint_rows(model: IdentifiedModel) -> list[dict[str, Any]]:
     """
     parts, shares = fits(model), relative_residuals(model)
     fit = parts.get('validation', parts['training'])['filtered']
-    checked = (model.statistics.get('verdict') or {}).get('joints', {})
+    whole = model.statistics.get('verdict') or {}
+    checked = whole.get('joints', {})
     first, correlation = model.preprocessing[0], model.statistics['correlation_samples']
     period = first.get('decimate', 1) / first['rate'] if first.get('rate') else None
     rows = []
     for name, rms in fit['rms'].items():
         verdict = checked.get(name, {})
+        own = [words for words in dict.fromkeys(verdict.get('reasons', ()))
+               if words not in whole['reasons']]  # what holds for all stands at the top
         samples = correlation.get(name)
         rows.append({
             'name': name, 'word': verdict.get('word', ''),
-            'reasons': '; '.join(verdict.get('reasons', ())), 'rms': significant(rms),
+            'reasons': '; '.join(own), 'rms': significant(rms),
             'measured': significant(fit.get('measured_rms', {}).get(name)),
             'relative': significant(shares.get(name)), 'share': shares.get(name, 0.0),
             'correlated': significant(samples),

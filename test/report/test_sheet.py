@@ -1,0 +1,77 @@
+"""Sheets: the pages of payload, calibrate and check say what the results say, flags included."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from test_report import Page
+
+from ros_inertial_id.estimation.payload import Payload
+from ros_inertial_id.procedures.checkup.finding import Checkup, Finding, Verdict
+from ros_inertial_id.report.sheet import (calibration_sheet, checkup_sheet, payload_sheet,
+                                          write_sheet)
+
+LOAD = Payload(
+    link='link7', frame='flange', mass=1.2345, center_of_mass=np.array([0.01, 0.02, 0.1]),
+    inertia=np.diag([0.011, 0.012, -0.003]), mass_error=0.012,
+    center_of_mass_error=np.full(3, 1e-3), inertia_error=np.full((3, 3), 2e-3),
+    parameters=np.zeros(10), cov_params=np.eye(10),
+    determined={'m': True, 'Ixx': False}, standard_deviation={}, relative_percent=3.21)
+SPRINGS = SimpleNamespace(
+    stiffness=np.diag([800.0, 810.0, 2000.0, 50.0, 60.0, -5.0]),
+    stiffness_error=np.diag([1.0, 1.0, 5.0, 0.5, 0.5, 0.5]), platform=np.full(10, 6.5),
+    platform_error=np.full(10, 0.01), imu={}, residual={'fx': 0.0123})
+FOUND = Checkup(
+    (Finding('spikes', 'spikes in the efforts of a', '', 12.0, 'samples', ('a',), 'masked',
+             'look at the cable', ((1.0, 1.5),)),
+     Finding('sign', 'efforts of b are negated', '', 57.0, 'nats', ('b',), 'wrong', 'negate')),
+    Verdict('do not use', ('efforts of b are negated',)),
+    {'a': Verdict('good'), 'b': Verdict('do not use', ('efforts of b are negated', 'noisy'))},
+    (0.02,), {'a': 10.0, 'b': 2.0}, {'a': 1.5, 'b': 4.0}, {'a': 0.3, 'b': 3.0})
+
+
+def shown(sheet, folder):
+    """Return (HTML text, Page) of a sheet."""
+    text = (folder / 'page.html')
+    write_sheet(sheet, text, ['inertial-id', 'verb', 'a bag'])
+    return text.read_text('utf-8'), Page(text.read_text('utf-8'))
+
+
+def test_a_payload_shows_every_number_and_what_cannot_be(tmp_path):
+    text, page = shown(payload_sheet(LOAD, 'bare.yaml'), tmp_path)
+    for words in ('1.234 ± 0.012 kg', '3.21 %', 'bare.yaml', "inertial-id verb 'a bag'",
+                  'impossible: Izz', 'Not determined by the data: Ixx', 'kg m²'):
+        assert words.replace("'", '&#39;') in text
+    rows = [row for row in page.rows if row and row[0] in ('x', 'Izz', 'Ixy')]
+    assert rows == [['x', '0.0100', '0.0010'], ['Ixy', '0.0000', '0.0020'],
+                    ['Izz', '-0.0030', '0.0020']]
+    assert 'The mass is below zero' not in text
+    below = shown(payload_sheet(replace(LOAD, mass=-0.5), 'x'), tmp_path)[0]
+    assert 'The mass is below zero' in below and 'class="whole alarm"' in below
+
+
+def test_a_calibration_flags_a_spring_that_cannot_be(tmp_path):
+    text, page = shown(calibration_sheet(SPRINGS, 'rig.yaml'), tmp_path)
+    assert ['z', '2000.0', '5.0', 'N/m'] in page.rows and ['fx', '0.0123'] in page.rows
+    assert 'The spring of rz is not positive' in text
+    assert '10 %' in text and '<th scope="row" class=flag>rz</th>' in text
+    assert 'IMU' not in text  # no table without rows
+
+
+def test_a_checkup_says_its_verdict_first_and_what_holds_for_all_once(tmp_path):
+    text, page = shown(checkup_sheet(FOUND, ['one bag']), tmp_path)
+    assert text.index('do not use') < text.index('spikes in the efforts')
+    assert [row for row in page.rows if row and row[0] in ('a', 'b')] == [
+        ['a', 'good', '', '10.0', '1.50', '0.300'],
+        ['b', 'do not use', 'noisy', '2.00', '4.00', '3.00']]
+    assert ['wrong', 'efforts of b are negated', 'b', '', '57 nats', 'negate'] in page.rows
+    assert ['masked', 'spikes in the efforts of a', 'a', '1.00 to 1.50', '12 samples',
+            'look at the cable'] in page.rows
+    assert '2 %' in text
+
+
+@pytest.mark.parametrize('sheet', [payload_sheet(LOAD, 'x'), checkup_sheet(FOUND, ['x'])])
+def test_pages_escape_what_people_named(sheet, tmp_path):
+    evil = replace(sheet, title='<script>alert(1)</script>')
+    assert '<script>alert' not in shown(evil, tmp_path)[0]
