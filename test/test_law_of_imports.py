@@ -9,7 +9,7 @@ PACKAGE = 'ros_inertial_id'
 ROOT = Path(__file__).parents[1] / PACKAGE
 # The floors of the README: a room imports from lower numbers only.
 FLOORS = {
-    '__init__': 0, 'errors': 0, 'options': 1,
+    '__init__': 0, 'errors': 0, 'options': 1, 'share': 1,
     'measurement': 2, 'dynamics': 2,
     'methods': 3, 'estimation': 3,
     'identification': 4, 'simulation': 4,
@@ -22,12 +22,12 @@ FLOORS = {
     '__main__': 11,
 }
 # What stands at the top of the package beside rooms.
-FILES_AT_THE_TOP = {'__init__', '__main__', 'errors', 'options'}
+FILES_AT_THE_TOP = {'__init__', '__main__', 'errors', 'options', 'share'}
 # Sub-rooms: each imports from those before it in its list, and files of the room itself (contract,
 # recording, signals, ...) from none of them but as said.  Peers stand in one tuple.
 PEERS = ('closed_loop', 'rigid_body', 'suspended_platform', 'serial_arm')
 SUBROOMS = {
-    'methods': [('contract',), ('bodies',), PEERS, ('__init__',)],
+    'methods': [('contract',), ('bodies', 'arm_prediction'), PEERS, ('__init__',)],
     'measurement': [('recording', 'interpolation', 'spectral', 'signals', 'kalman', '__init__'),
                     ('bags', 'bodies'),
                     ('joints',), ('live',)],

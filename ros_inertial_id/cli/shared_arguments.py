@@ -2,6 +2,8 @@
 
 import argparse
 
+from ..share import config_file
+
 MOUNTING = 'how the base is mounted: upright; "rpy R P Y" [rad]; "gravity X Y Z"; ' \
            '"rho_phi RHO PHI"; imu; default: as the bag says'
 RIG_MOUNTING = 'how the world of the markers stands: upright (default); "gravity X Y Z"; ...'
@@ -10,14 +12,26 @@ LOAD = ('"MASS X Y Z" of a point, "MASS X Y Z A B C" of a block with edges A B C
         'axes, or ten standard parameters')
 
 
+def add_config(verb: argparse.ArgumentParser, block: str) -> None:
+    """Add the configuration to the parser ``verb``, of which it reads a ``block``."""
+    verb.add_argument('--config', default='', type=config_file,
+                      help=f'YAML with a block {block}, or a name in config/ of the package')
+
+
 def add_estimator(verb: argparse.ArgumentParser) -> None:
     """Add what chooses the method and its options to the parser ``verb``."""
-    verb.add_argument('--config', default='', help='YAML with a block of the method\'s name')
+    add_config(verb, 'named as the method')
     verb.add_argument('--method', default='', metavar='METHOD', help=METHOD)
     verb.add_argument('--estimator', help='ridge (default), weighted, ordinary, robust, ...')
     verb.add_argument('--consistent', action='store_const', const=True,
                       help='physically consistent links (positive definite pseudo-inertia): '
                       'full parameters')
+
+
+def add_report(verb: argparse.ArgumentParser) -> None:
+    """Add the page of the result to the parser ``verb``."""
+    verb.add_argument('--report', default='', metavar='FILE', help='HTML page to write; default: '
+                      'none')
 
 
 def add_rig(verb: argparse.ArgumentParser, method: str) -> None:
@@ -27,7 +41,7 @@ def add_rig(verb: argparse.ArgumentParser, method: str) -> None:
     verb : the parser; method : name of the block that holds the settings
     """
     verb.add_argument('rig', help='description of the rig, a YAML')
-    verb.add_argument('--config', default='', help=f'YAML with a {method} block')
+    add_config(verb, method)
     verb.add_argument('--mounting', help=RIG_MOUNTING)
 
 

@@ -37,8 +37,8 @@ from ..identification.model import IdentifiedModel, plain
 from ..measurement.bags.bag import read_bag
 from ..nodes.conversions import latched
 from ..nodes.running import SIGNALS
-from ..nodes.share import shared_file
 from ..report import summary
+from ..share import shared_file
 
 RATE = 500.0  # [Hz]
 MARGIN = 0.6  # share of the torque limits the nominal model may use: the true arm may be heavier

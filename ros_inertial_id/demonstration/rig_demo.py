@@ -23,8 +23,8 @@ from ..identification.model import IdentifiedModel
 from ..measurement.bags.bag import read_bag
 from ..methods import METHODS
 from ..nodes.conversions import latched
-from ..nodes.share import shared_file
 from ..report import summary
+from ..share import shared_file
 from ..simulation.live_rigs import RIGS
 
 PREDICTED = 'torque_prediction/predicted'

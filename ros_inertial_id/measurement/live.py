@@ -11,15 +11,15 @@ from typing import Any, Callable, Sequence
 import numpy as np
 
 from . import signals
-from .interpolation import interpolate, LONGEST_GAP, PERIODS
+from .interpolation import LONGEST_GAP, NEAR, PERIODS
 from .joints.drives import DriveOptions, joint_side
-from .joints.history import History
-from .joints.kinematic_state import JointSpaceState, Surroundings
+from .joints.live_clock import LiveClock
 from .joints.wrapping import Unwrapper
 from .recording import Channel
 from ..errors import RecordingError
 
 WARM_UP = 50  # samples from which the period of the clock is read
+CUBIC = 4     # samples by which it is interpolated
 
 
 class Window:
@@ -55,13 +55,33 @@ class Window:
 
     def at(self, t: np.ndarray) -> np.ndarray:
         """Return rows (M, k) at times t (M,) [s], not-a-number outside of the window."""
-        out = np.full((len(t), self.rows.shape[1]), np.nan)
-        present = np.isfinite(self.rows).all(axis=1)
-        # Between two samples that are both there.
-        inside = np.interp(t, self.t, present, left=0.0, right=0.0) > 1.0 - 1e-9
-        if inside.any():
-            out[inside] = interpolate(self.t[present], self.rows[present], t[inside])
+        if len(self.t) < CUBIC:
+            return np.full((len(t), self.rows.shape[1]), np.nan)
+        after = np.searchsorted(self.t, t)
+        first = np.clip(after - CUBIC // 2, 0, len(self.t) - CUBIC)[:, None] + np.arange(CUBIC)
+        stamps = self.t[first]
+        out = np.einsum('mi,mik->mk', _cubic(stamps, t), self.rows[first])
+        steps = np.diff(stamps, axis=1)
+        lone = (steps.min(axis=1) < NEAR * np.median(steps, axis=1)
+                ) | ~np.isfinite(out).all(axis=1)
+        if lone.any():  # beside one that is not there, or stamped as another: by the two around
+            places = np.clip(after[lone], 1, len(self.t) - 1)
+            low, high = self.t[places - 1], self.t[places]
+            share = ((t[lone] - low) / (high - low))[:, None]
+            out[lone] = (1.0 - share) * self.rows[places - 1] + share * self.rows[places]
+        out[(t < self.t[0]) | (t > self.t[-1])] = np.nan
         return out
+
+
+def _cubic(stamps, t):
+    """Return the weights (M, 4) of the cubic through four samples at stamps (M, 4) at t (M,)."""
+    away = t[:, None] - stamps
+    weights = np.ones(stamps.shape)
+    for j in range(CUBIC):
+        for i in range(CUBIC):
+            if i != j:
+                weights[:, i] *= away[:, j] / (stamps[:, i] - stamps[:, j])
+    return weights
 
 
 class LiveMotion:
@@ -88,7 +108,7 @@ class LiveMotion:
 
     def _reset(self):
         self._motion = Window()
-        self._period = self._kernel = self._done = self._stencil = self._around = None
+        self._period = self._done = self._clock = None
 
     @property
     def topics(self) -> tuple:
@@ -101,7 +121,9 @@ class LiveMotion:
 
     def add(self, channel: Channel) -> None:
         """Take a ``channel`` of new samples; RecordingError says which of them cannot be used."""
-        if not channel.stamp_ns.all():
+        # One may be the begin of a log whose time begins at 0; a driver that does not stamp sends
+        # nothing else.
+        if np.count_nonzero(channel.stamp_ns) < len(channel.stamp_ns) - (self.origin_ns is None):
             raise RecordingError(f"{channel.topic.lstrip('/')} carry no stamps",
                                  do='let the driver stamp them')
         if self.origin_ns is None:
@@ -133,28 +155,40 @@ class LiveMotion:
         """
         Return (stamps (m,) [s] of the samples that are ripe now, JointSpaceState), or None.
 
-        Every sample is ripe once.  The state's clock begins with the first stamp, ends with or
-        behind the last and has the samples' own period.  Its tau are the loads, not-a-number
-        where they were not received.
+        Every sample is ripe once.  The state's clock begins with or before the first stamp, ends
+        with or behind the last and has the samples' own period.  Its tau are the loads,
+        not-a-number where they were not received.
         """
         t = self._motion.t
         if len(t) < WARM_UP:
             return None
-        if self._period is None:
-            self._period = float(np.median(np.diff(t)))
-            samples = int(self.lag / self._period - 2)
-            self._stencil = min(max(samples // 12, 1), signals.STENCIL)
-            half = max((samples - 2 * self._stencil) // 2, 1)
-            self._kernel = signals.zero_phase_kernel(
-                self._period, self._cutoff, (half - 0.5) * self._period)
-            self._done = t[0] + self._margin()
-        stamps = t[(t > self._done) & (t <= self.known_until() - self._margin())]
+        if self._clock is None:
+            self._begin(t)
+        clock, until = self._clock, self.known_until()
+        # The last tick lies before a sample, so that no motion is continued beyond what is known.
+        ticks = clock.times(clock.moved, clock.ticks(until - self._period))
+        if len(ticks):
+            clock.move(self._motion.at(ticks))
+        stamps = t[(t > self._done) & (t <= until - self._margin())]
         if not len(stamps):
             return None
-        state = self._state(stamps)
+        first, last = clock.ticks(stamps[0]) - 1, clock.ticks(stamps[-1] + self._period) - 1
+        clock.load(self.loads_at(clock.times(clock.loaded, last + clock.half + 1)))
+        state = clock.state(first, last)
         self._done = stamps[-1]
-        self.forget(self._done - self._margin() - 2 * self._period)
+        self.forget(self._done - CUBIC * self._period)
         return stamps, state
+
+    def _begin(self, t):
+        """Lay a clock under the first samples, with a filter that the lag allows."""
+        self._period = float(np.median(np.diff(t)))
+        samples = int(self.lag / self._period - 4)
+        stencil = min(max(samples // 12, 1), signals.STENCIL)
+        half = max((samples - 2 * stencil) // 2, 1)
+        kernel = signals.zero_phase_kernel(self._period, self._cutoff,
+                                           (half - 0.5) * self._period)
+        self._clock = LiveClock(t[0], self._period, kernel, stencil, self.measured_velocity)
+        self._done = t[0] + self._margin()
 
     def forget(self, before: float) -> None:
         """Drop what was measured ``before`` a time [s]."""
@@ -176,35 +210,8 @@ class LiveMotion:
         return min(late, default=newest)
 
     def _margin(self):
-        """Return what must be known before and after a sample [s]: two half kernels, stencils."""
-        return (2 * (len(self._kernel) // 2 + self._stencil) + 1) * self._period
-
-    def _state(self, stamps):
-        """Return the state on a uniform clock from the first to the last of ``stamps``."""
-        period, half, around = self._period, len(self._kernel) // 2, 2 * self._stencil
-        count = int(np.ceil((stamps[-1] - stamps[0]) / period - 1e-6)) + 1
-        clock = stamps[0] + np.arange(-2 * half - around, count + 2 * half + around) * period
-        rows, tau = interpolate(self._motion.t, self._motion.rows, clock), self.loads_at(clock)
-        kernels = (self._kernel,
-                   *signals.derivative_kernels(self._kernel, period, self._stencil))
-        n = rows.shape[1] // 2 if self.measured_velocity else rows.shape[1]
-        if self.measured_velocity:
-            q, v, a = (_inside(x, k, half + around) for x, k in (
-                (rows[:, :n], kernels[0]), (rows[:, n:], kernels[0]), (rows[:, n:], kernels[1])))
-        else:
-            q, v, a = (_inside(rows, kernel, half + around) for kernel in kernels)
-        tau, tau_raw = _inside(tau, self._kernel, half + around), tau[half + around:][:len(q)]
-        keep, t = slice(half, half + count), clock[half + around:][:len(q)]
-        before = self._around.until(t[0]) if self._around else History.none(n)
-        self._around = Surroundings(t, q, v, a, self._kernel, keep, before)
-        return JointSpaceState(t[keep], 0, *(x[keep] for x in (q, v, a, tau, tau_raw)),
-                               self._around)
-
-
-def _inside(x, kernel, half):
-    """Return x (N, k) through a kernel, ``half`` samples shorter at both ends."""
-    spare = half - len(kernel) // 2
-    return signals.smooth_inside(x[spare:len(x) - spare], kernel)
+        """Return what must be known before and after a sample [s]."""
+        return (self._clock.reach + self._clock.half + 3) * self._period
 
 
 def listen_to_joints(live: LiveMotion, topic: str, joints: Sequence[str], drives: DriveOptions

@@ -7,13 +7,14 @@ from one to the next.  Arguments that are left empty are not passed on: the conf
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import yaml
 
-from .driver import config_path, DriverOptions, load_driver
-from .share import PACKAGE, shared_file
+from .driver import DriverOptions, load_driver
 from ..errors import ConfigError
+from ..share import config_file, PACKAGE, shared_file
 
 
 @dataclass(frozen=True)
@@ -138,8 +139,8 @@ def node_settings(plan: Plan, values: Mapping[str, str]) -> list[dict[str, Any]]
     """
     given, driver = dict(values), DriverOptions()
     if 'robot' in values:
-        path = config_path(values['robot'])
-        given['robot'], driver = str(path), load_driver(path)
+        given['robot'] = config_file(values['robot'])
+        driver = load_driver(Path(given['robot']))
     for name in ('namespace', 'joint_states', 'controller'):
         given[name] = values.get(name) or getattr(driver, name)
     if 'arm' in values:

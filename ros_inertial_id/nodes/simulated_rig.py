@@ -25,10 +25,10 @@ import yaml
 from .conversions import DEPTH, diagnostics, every, latched, message_class
 from .parameters import declare_options
 from .running import run
-from .share import shared_file
 from ..errors import ConfigError
 from ..identification.model import plain
 from ..measurement.bags.messages import encode
+from ..share import shared_file
 from ..simulation.live_rigs import RIGS, STEP
 
 BURST = 0.05  # [s] of samples published at once when late, so that other callbacks get a turn

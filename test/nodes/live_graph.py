@@ -106,7 +106,8 @@ class Graph:
         self.domain, self._lock = _own_domain()
         self._environment = dict(
             os.environ, ROS_DOMAIN_ID=str(self.domain), ROS_LOG_DIR=str(folder),
-            ROS_AUTOMATIC_DISCOVERY_RANGE='LOCALHOST', OPENBLAS_NUM_THREADS='1')
+            ROS_AUTOMATIC_DISCOVERY_RANGE='LOCALHOST', OPENBLAS_NUM_THREADS='1',
+            PYTHONPATH=os.pathsep.join((str(ROOT), os.environ.get('PYTHONPATH', ''))))
         os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
         self.context = rclpy.Context()
         rclpy.init(context=self.context, domain_id=self.domain)

@@ -13,13 +13,14 @@ from ros_inertial_id.errors import ConfigError  # noqa: E402
 from ros_inertial_id.excitation.design import DesignOptions, load_design  # noqa: E402
 from ros_inertial_id.identification.settings import load_options, options_class  # noqa: E402
 from ros_inertial_id.methods import METHODS  # noqa: E402
-from ros_inertial_id.nodes.driver import config_path, load_driver  # noqa: E402
+from ros_inertial_id.nodes.driver import load_driver  # noqa: E402
 from ros_inertial_id.nodes.excitation import PlaybackOptions  # noqa: E402
 from ros_inertial_id.nodes.identification import NodeOptions  # noqa: E402
 from ros_inertial_id.nodes.launching import (ARGUMENTS, arguments, node_settings,  # noqa: E402
                                              offered, PARAMETERS, PLANS)
 from ros_inertial_id.nodes.recorder import RecorderOptions  # noqa: E402
 from ros_inertial_id.nodes.torque_prediction import PredictionOptions  # noqa: E402
+from ros_inertial_id.share import config_file  # noqa: E402
 from ros_inertial_id.nodes.watch import WatchOptions  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
@@ -104,7 +105,7 @@ def test_own_configuration_and_arguments_go_before_the_profile(tmp_path):
     other = settings('robot', robot=str(path), joint_states='b/joint_states')
     assert other['recorder']['remappings'] == [('joint_states', 'b/joint_states')]
     with pytest.raises(ConfigError, match='there is: .*franka'):
-        config_path('frnka')
+        config_file('frnka')
 
 
 def test_mounting_goes_to_player_and_recorder_and_not_to_who_reads_the_bag():

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 import sys
 
-from ..errors import ConfigError
+from .errors import ConfigError
 
 PACKAGE = 'ros_inertial_id'
 INDEX = Path('share') / 'ament_index' / 'resource_index' / 'packages' / PACKAGE
@@ -27,9 +27,21 @@ def shared_file(folder: str, name: str) -> Path:
                       exists=exists)
 
 
+def config_file(name: str) -> str:
+    """
+    Return the path of a configuration.
+
+    name : a path of a YAML file, or what one that comes with the package is called; '' stays so
+    ConfigError names those that come with the package.
+    """
+    if not name or Path(name).suffix in ('.yaml', '.yml') or Path(name).is_file():
+        return name
+    return str(shared_file('config', f'{name}.yaml'))
+
+
 def _places() -> Iterator[Path]:
     """Yield the share folders there may be: of the source tree, of colcon, of pip."""
-    source = Path(__file__).resolve().parents[2]
+    source = Path(__file__).resolve().parents[1]
     if (source / 'package.xml').exists():  # of a checkout, before any copy of it
         yield source
     for prefix in filter(None, os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep)):
