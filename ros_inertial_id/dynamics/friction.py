@@ -61,7 +61,8 @@ def _presliding(q, v, a, nonlinear):
     Between -1 and 1: at a reversal the teeth or bristles of a joint yield over a distance [rad]
     before it slides (Dahl 1968), and at rest the friction stays where the motion left it.  It
     starts from zero, as unknown.  q and v (N,) in order of time: the way is q's, the direction at
-    the end of each step v's; rows where neither turns may be left out.  Of a q that never changes (v given alone) the developed friction.
+    the end of each step v's; rows where neither turns may be left out.  Of a q that never
+    changes (v given alone) the developed friction.
     """
     step = np.diff(q, prepend=q[:1])
     if not step.any():
@@ -78,6 +79,18 @@ def _presliding(q, v, a, nonlinear):
         state = sign + (state - sign) * share
     gone = np.exp((np.repeat(done, sizes) - way) / nonlinear)
     return towards + (np.repeat(before, sizes) - towards) * gone
+
+
+def presliding_step(z: np.ndarray, step: np.ndarray, v: np.ndarray,
+                    distance: np.ndarray) -> np.ndarray:
+    """
+    Return Dahl's states (k,) after one more step, by which presliding friction goes on live.
+
+    z : (k,) before it, 0: unknown; step : (k,) of the positions [rad, m]
+    v : (k,) velocities at its end; distance : (k,) [rad, m]
+    """
+    towards = np.where(v == 0.0, np.sign(step), np.sign(v))
+    return towards + (z - towards) * np.exp(-np.abs(step) / distance)
 
 
 def _coulomb_atan(q, v, a, nonlinear):

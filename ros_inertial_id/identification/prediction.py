@@ -1,8 +1,10 @@
 """
-Prediction of a recording: measured torques beside those of a model, sample by sample.
+Prediction of a recording or a running machine: torques of a model beside those measured.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +15,8 @@ from .settings import prediction_options
 from ..errors import RecordingError
 from ..estimation.r_factors import one_thread
 from ..measurement.recording import Recording
+from ..methods import METHODS
+from ..methods.contract import LiveTorques
 
 
 @dataclass(frozen=True)
@@ -59,3 +63,33 @@ def predict(model: IdentifiedModel, recording: Recording) -> Prediction:
         for k in range(3))
     return Prediction(np.concatenate([b.t for b in blocks]), tuple(g.name for g in groups),
                       tuple(g.unit for g in groups), measured, predicted, raw)
+
+
+def live_prediction(model: IdentifiedModel, robot: Any) -> Callable[[Any], LiveTorques]:
+    """
+    Return what turns one state of a running machine after the other into LiveTorques.
+
+    model : IdentifiedModel; robot : of its method's ``build``, as it is mounted now
+    """
+    method = METHODS[model.method]
+    own = method.predictor(robot, model.parameters, model.values)
+    return own or (lambda state: _by_rows(model, robot, state))
+
+
+def _by_rows(model, robot, state):
+    """Return the LiveTorques of a state by the rows of its method."""
+    names, filtered, measured = _rows(model, robot, state)
+    predicted, around = filtered, getattr(state, 'around', None)
+    if around is not None:
+        unfiltered = replace(around, kernel=np.ones(1))
+        _, predicted, _ = _rows(model, robot, replace(state, around=unfiltered))
+    return LiveTorques(names, predicted, measured - filtered, measured)
+
+
+def _rows(model, robot, state):
+    """Return names (n,), predicted and measured torques (N, n)."""
+    blocks = list(METHODS[model.method].regress(state, robot, model.parameters))
+    both = [[(model.predict(block)[g.name] + g.known, g.y + g.known) for g in block.groups]
+            for block in blocks]
+    predicted, measured = np.concatenate(both, axis=2).transpose(1, 2, 0)
+    return tuple(g.name for g in blocks[0].groups), predicted, measured

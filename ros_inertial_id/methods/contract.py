@@ -7,7 +7,8 @@ protocols name what flows between them.
 """
 
 from abc import ABC, abstractmethod
-from typing import Any, Iterator, Mapping, Protocol, Sequence
+from dataclasses import dataclass
+from typing import Any, Callable, Iterator, Mapping, Protocol, Sequence
 
 import numpy as np
 
@@ -112,6 +113,21 @@ class LiveSource(Protocol):
         """Return (stamps [s], State on a uniform clock around them), or None."""
 
 
+@dataclass(frozen=True)
+class LiveTorques:
+    """
+    Torques of N samples of a running machine with n row groups.
+
+    names : of the groups; predicted : (N, n) what the motors do now, friction jumps where it jumps
+    residual : (N, n) measured minus predicted, filtered alike; measured : (N, n), filtered
+    """
+
+    names: tuple[str, ...]
+    predicted: np.ndarray
+    residual: np.ndarray
+    measured: np.ndarray
+
+
 class Method(ABC):
     """
     One way to write rows ``W pi = y`` from what was measured.
@@ -183,6 +199,16 @@ class Method(ABC):
         """
         raise ConfigError('not supported live', found=f'method {self.name}',
                           do='use a method whose rows come from joint states or a wrist sensor')
+
+    def predictor(self, robot: Any, parameters: Sequence[Parameter],
+                  values: np.ndarray) -> Callable[[Any], LiveTorques] | None:
+        """
+        Return what turns one state of ``live`` after the other into LiveTorques, faster than rows.
+
+        robot : of ``build``; parameters, values : (p,) of the columns
+        None by default: the rows of ``regress`` do.
+        """
+        return None
 
     def noise(self, observation: Any, robot: Any, parameters: Sequence[Parameter],
               values: np.ndarray

@@ -10,6 +10,7 @@ from typing import Any, Iterator, Mapping, Sequence
 
 import numpy as np
 
+from .arm_prediction import ArmPrediction
 from .contract import Method
 from ..dynamics.friction import check_laws, friction_column, friction_parameters
 from ..dynamics.inertial_parameters import body_parameters, Parameter
@@ -101,8 +102,7 @@ class SerialArm(Method):
     def regress(self, state: JointSpaceState, robot: RobotModel,
                 parameters: Sequence[Parameter]) -> Iterator[RegressorBlock]:
         """Yield the RegressorBlocks of a JointSpaceState; columns as ``parameters``."""
-        bodies = 10 * len(robot)
-        turns = {k: _transmission(robot, p) for k, p in enumerate(parameters) if k >= bodies}
+        turns = _transmissions(robot, parameters)
         friction = [[k for k, row in turns.items() if row[j]] for j in range(len(robot))]
         columns = [np.concatenate([_body_columns(robot.subtree(j)), friction[j]]).astype(int)
                    for j in range(len(robot))]
@@ -150,12 +150,22 @@ class SerialArm(Method):
         listen_to_efforts(out, options.effort_topic or motion, robot.joint_names)
         return out
 
+    def predictor(self, robot: RobotModel, parameters: Sequence[Parameter],
+                  values: np.ndarray) -> ArmPrediction:
+        """Return the ArmPrediction of ``values`` (p,) of the ``parameters`` of a ``robot``."""
+        return ArmPrediction(robot, _transmissions(robot, parameters), parameters, values)
+
 
 def friction_laws(options: FrictionOptions) -> tuple[str, ...]:
     """Return the names of the friction laws that the options ask for."""
     if tuple(options.friction) != ('auto',):
         return tuple(options.friction)
     return tuple(x for x in USUAL if x != 'presliding' or options.coulomb_width < 0)
+
+
+def _transmissions(robot, parameters):
+    """Return {column: (n,)} of the friction Parameters: how fast each joint turns what brakes."""
+    return {k: _transmission(robot, p) for k, p in enumerate(parameters) if k >= 10 * len(robot)}
 
 
 def _transmission(robot, parameter):

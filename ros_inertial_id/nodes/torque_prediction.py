@@ -19,6 +19,7 @@ from std_msgs.msg import String
 
 from .base_imu import BaseImu
 from .conversions import DEPTH, diagnostics, every, latched
+from .external_torque import ExternalTorque, ExternalTorqueOptions
 from .parameters import check_mounting, declare_options
 from .prediction_health import PredictionHealth
 from .running import run
@@ -27,6 +28,7 @@ from ..dynamics.robot_model import gravity_from_mounting
 from ..errors import ConfigError, InertialIdError, RobotModelError
 from ..identification.files import read_text
 from ..identification.model import IdentifiedModel
+from ..identification.prediction import live_prediction
 from ..identification.robot import check_robot
 from ..identification.settings import prediction_options
 from ..methods import METHODS
@@ -37,7 +39,7 @@ JOINT_STATES = 'joint_states'
 
 
 @dataclass(frozen=True)
-class PredictionOptions:
+class PredictionOptions(ExternalTorqueOptions):
     """Which model, and how late a prediction may be."""
 
     model_file: str = option('', 'model.yaml; empty: wait for the model on the topic')
@@ -67,6 +69,7 @@ class TorquePrediction(Node):
         self._gravity = None  # by the base IMU
         _check_mounting(self._options.mounting, self._options)
         self._model = self._robot = self._method = self._live = self._description = None
+        self._torques = None
         self._streams = Streams(self, self._complain, self._options.reliability)
         self._refusal = 'no model yet'
         self._complaint, self._health = '', None
@@ -75,6 +78,8 @@ class TorquePrediction(Node):
         self._residual = self.create_publisher(JointState, '~/residual', DEPTH)
         self._measured = self.create_publisher(JointState, '~/measured', DEPTH)
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
+        self._external = (ExternalTorque(self, self._options) if self._options.external_torque
+                          else None)
         self.create_subscription(String, 'robot_description', self._take_description, latched())
         if self._options.model_file:
             self._accept(IdentifiedModel.from_yaml(
@@ -173,6 +178,9 @@ class TorquePrediction(Node):
                                             options.gravity_magnitude)
         self._method, self._robot = method, method.build(urdf, options, gravity)
         check_robot(model, self._robot)
+        self._torques = live_prediction(model, self._robot)
+        if self._external is not None:
+            self._external.start(model, self._robot, options)
         self._live = method.live(self._robot, options, own.lag, model.preprocessing[0])
 
     def _topics(self):
@@ -188,12 +196,17 @@ class TorquePrediction(Node):
         if self._live is None:
             self._streams.hand_to(lambda channel: None)  # of before the model
             return
-        self._streams.hand_to(lambda channel: channel.topic in self._live.topics
-                              and self._live.add(channel))
+        self._streams.hand_to(self._take)
         if self._live.gaps > self._gaps:
             self._gaps = self._live.gaps
             self.get_logger().warning(f"{', '.join(self._live.topics)} jumped in time: starting "
                                       'anew', throttle_duration_sec=1.0)
+
+    def _take(self, channel):
+        if channel.topic in self._live.topics:
+            if self._external is not None:
+                self._external.add(channel)
+            self._live.add(channel)
 
     def _complain(self, words):
         self._complaint = words
@@ -212,10 +225,11 @@ class TorquePrediction(Node):
         if words:
             self.get_logger().warning(f'the motion leaves the validity range: {words}',
                                       throttle_duration_sec=5.0)
-        names, *torques = self._torques(state)
+        torques = self._torques(state)
+        names = list(torques.names)
         tau, residual, measured = (
             np.stack([np.interp(stamps, state.t, column) for column in x.T], axis=1)
-            for x in torques)
+            for x in (torques.predicted, torques.residual, torques.measured))
         self._health.account(names, residual, stamps)
         watched = self._measured.get_subscription_count() > 0
         for t, row, left, seen in zip(stamps, tau, residual, measured):
@@ -224,29 +238,6 @@ class TorquePrediction(Node):
             self._publish(self._residual, stamp, names, left)
             if watched:
                 self._publish(self._measured, stamp, names, seen)
-
-    def _torques(self, state):
-        """
-        Return names (n,), predicted torques, residuals, measured torques of a state, each (N, n).
-
-        The prediction is what the motors do now: friction jumps where it jumps.  For the
-        residual it is filtered as the measured torque is, which has no jumps left.
-        """
-        def predictions(state):
-            blocks = list(self._method.regress(state, self._robot, self._model.parameters))
-            parts = []
-            for block in blocks:
-                predicted = self._model.predict(block)
-                parts.append([(predicted[g.name] + g.known, g.y - predicted[g.name])
-                              for g in block.groups])
-            return [g.name for g in blocks[0].groups], np.concatenate(parts, axis=2)
-
-        names, both = predictions(state)
-        sharp = both
-        if getattr(state, 'around', None) is not None:
-            unfiltered = replace(state.around, kernel=np.ones(1))
-            _, sharp = predictions(replace(state, around=unfiltered))
-        return names, sharp[:, 0].T, both[:, 1].T, both.sum(axis=1).T
 
     def _publish(self, publisher, stamp, names, effort):
         message = JointState(name=names, effort=array('d', effort.tobytes()))

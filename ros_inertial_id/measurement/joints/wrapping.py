@@ -35,12 +35,29 @@ class Unwrapper:
         position = channel.fields.get('position')
         if position is None:
             return channel
+        if self._steady(channel, position):
+            return channel
         out = position.copy()
         for joint in self._joints:
             if joint in channel.names:
                 self._follow(joint, channel.stamp_ns * 1e-9, out[:, channel.names.index(joint)])
         return replace(channel, fields={**channel.fields, 'position': out}) \
             if self.counts else channel
+
+    def _steady(self, channel, position):
+        """Return whether no joint wraps here or did before; remember the last message then."""
+        if self.counts or not set(self._joints) <= set(channel.names) or (
+                len(self._last) < len(self._joints) or not len(position)):
+            return False
+        q = position[:, [channel.names.index(joint) for joint in self._joints]]
+        before = np.array([[self._last[joint][1] for joint in self._joints]])
+        steps = np.diff(np.concatenate([before, q]), axis=0)
+        if not (np.abs(steps) < TURN - MOST).all():  # nor is one not a number
+            return False
+        stamp = float(channel.stamp_ns[-1] * 1e-9)
+        for joint, place, step in zip(self._joints, q[-1].tolist(), steps[-1].tolist()):
+            self._last[joint] = stamp, place, 0.0, step
+        return True
 
     def _follow(self, joint, t, q):
         """Add to positions q (N,) of a joint the turns that it made, and remember them."""

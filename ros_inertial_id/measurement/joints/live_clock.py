@@ -1,0 +1,97 @@
+"""
+LiveClock: the motion of a running machine on one uniform clock, filtered as it comes.
+
+Every tick is filtered once, when as much of the future is known as that needs: a batch costs its
+own samples and no window around them.
+"""
+
+import numpy as np
+
+from .history import History
+from .kinematic_state import JointSpaceState, Surroundings
+from .. import signals
+
+DIRECT = 64  # ticks: more of them at once are filtered by FFT
+
+
+class LiveClock:
+    """
+    Ticks at ``start`` + k ``period`` [s], k = 0, 1, ...
+
+    kernel : (2 h + 1,) of the filter; stencil : half width p of its difference stencil
+    measured_velocity : rows of the motion are [q, v], not q alone
+    half : h; reach : h + 2 p ticks that a motion needs around it
+    moved, loaded : how many ticks have their motion and their loads
+    """
+
+    def __init__(self, start: float, period: float, kernel: np.ndarray, stencil: int,
+                 measured_velocity: bool) -> None:
+        self.half, self.reach = len(kernel) // 2, len(kernel) // 2 + 2 * stencil
+        self.moved, self.loaded = 0, self.reach
+        self._start, self._period, self._kernel = start, period, kernel
+        kernels = (kernel, *signals.derivative_kernels(kernel, period, stencil))
+        # Of which part of the rows, by which kernel: q from q, v and a from v or all from q.
+        places, orders = ((0, 1, 1), (0, 0, 1)) if measured_velocity else ((0, 0, 0), (0, 1, 2))
+        self._plan = [(place, kernels[k]) for place, k in zip(places, orders)]
+        self._parts = 2 if measured_velocity else 1
+        self._rows = np.empty((0, 0))
+        self._motion: list[np.ndarray] = []
+        self._loads = np.empty((0, 0))
+        self._first = self.reach  # tick of the first motion and loads that are kept
+        self._around: Surroundings | None = None
+
+    def times(self, first: int, end: int) -> np.ndarray:
+        """Return the times [s] of the ticks from ``first`` to before ``end``."""
+        return self._start + np.arange(first, end) * self._period
+
+    def ticks(self, t: float) -> int:
+        """Return how many ticks there are until ``t`` [s]."""
+        return int(np.floor((t - self._start) / self._period + 1e-6)) + 1
+
+    def move(self, rows: np.ndarray) -> None:
+        """Add the motion ``rows`` (M, n or 2 n) of the next ticks, and filter what can be."""
+        self._rows = np.concatenate([self._rows, rows]) if self._rows.size else rows
+        self.moved += len(rows)
+        if len(self._rows) <= 2 * self.reach:
+            return
+        parts = np.split(self._rows, self._parts, axis=1)
+        fresh = [through(parts[k], kernel, self.reach) for k, kernel in self._plan]
+        self._motion = ([np.concatenate(pair) for pair in zip(self._motion, fresh)]
+                        if self._motion else fresh)
+        self._rows = self._rows[len(fresh[0]):].copy()
+
+    def load(self, loads: np.ndarray) -> None:
+        """Add the loads (M, m) of the next ticks."""
+        self._loads = np.concatenate([self._loads, loads]) if self._loads.size else loads
+        self.loaded += len(loads)
+
+    def state(self, first: int, last: int) -> JointSpaceState:
+        """
+        Return the state of the ticks ``first`` to ``last``, and forget what was before them.
+
+        Both grow from call to call; there are motion and loads for ``half`` ticks around them.
+        """
+        low, half = first - self.half - self._first, self.half
+        wide = slice(low, low + last - first + 2 * half + 1)
+        keep = slice(half, half + last - first + 1)
+        t = self.times(first - half, last + half + 1)
+        q, v, a = (x[wide] for x in self._motion)
+        loads = self._loads[wide]
+        before = self._around.until(t[0]) if self._around else History.none(q.shape[1])
+        self._around = Surroundings(t, q, v, a, self._kernel, keep, before)
+        out = JointSpaceState(t[keep], 0, q[keep], v[keep], a[keep],
+                              through(loads, self._kernel, half), loads[keep], self._around)
+        old = max(0, last - 1 - half - self._first)
+        self._motion = [x[old:] for x in self._motion]
+        self._loads, self._first = self._loads[old:], self._first + old
+        return out
+
+
+def through(x: np.ndarray, kernel: np.ndarray, reach: int) -> np.ndarray:
+    """Return x (N, k) through a ``kernel`` that is no wider than ``reach``: (N - 2 reach, k)."""
+    half = len(kernel) // 2
+    x = x[reach - half:len(x) - reach + half]
+    if len(x) - 2 * half > DIRECT:
+        return signals.smooth_inside(x, kernel)
+    windows = np.lib.stride_tricks.sliding_window_view(x, len(kernel), axis=0)
+    return windows @ kernel[::-1]
