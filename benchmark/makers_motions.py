@@ -60,6 +60,7 @@ def mujoco_model(text, gravity):
     compiler.attrib.update(strippath='false', fusestatic='false', discardvisual='false')
     model = mujoco.MjModel.from_xml_string(ET.tostring(root, encoding='unicode'))
     model.opt.gravity[:] = gravity
+    model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)  # of stops and shapes
     return model
 
 

@@ -22,11 +22,30 @@ from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.pinocchio_model import momentum_terms
 from ..dynamics.robot_model import RobotModel
 from ..errors import ConfigError
+from ..identification.model import IdentifiedModel
 
 GAP = 0.1  # [s] between samples after which the observer begins anew
 MEMORY = 0.5  # [s] over which noise is averaged
 SETTLING = 5.0  # time constants until a new observer may speak of contact
 DRY = ('coulomb', 'presliding', 'coulomb_atan', 'asymmetric', 'stiction')  # at rest: anything
+
+
+def observer_of(model: IdentifiedModel, robot: RobotModel, bandwidth: float,
+                threshold: float) -> 'MomentumObserver':
+    """
+    Return the MomentumObserver of an identified ``model``; its own error is that of its residuals.
+
+    robot : RobotModel as the model was identified for, mounted as it is
+    bandwidth, threshold : see MomentumObserver
+    Raises ConfigError for a model of anything but a serial arm, else as MomentumObserver does.
+    """
+    if model.method != 'serial_arm':
+        raise ConfigError('external torques are of serial arms',
+                          found=f'a model of {model.method!r}')
+    errors = model.statistics['standard_deviation']
+    return MomentumObserver(robot, model.parameters, model.values,
+                            error=np.array([errors[joint] for joint in robot.joint_names]),
+                            bandwidth=bandwidth, threshold=threshold)
 
 
 @dataclass(frozen=True)

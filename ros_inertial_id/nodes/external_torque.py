@@ -1,0 +1,89 @@
+"""What the prediction node says of torques from outside, sample by sample and without a lag."""
+
+from array import array
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+
+from .conversions import DEPTH, latched
+from ..dynamics.robot_model import RobotModel
+from ..errors import ConfigError
+from ..identification.model import IdentifiedModel
+from ..measurement.joints.drives import effort_map, joint_side
+from ..measurement.live import carried
+from ..measurement.recording import Channel
+from ..options import option
+from ..procedures.momentum_observer import MomentumObserver, observer_of
+
+
+@dataclass(frozen=True)
+class ExternalTorqueOptions:
+    """Whether and how torques from outside are observed."""
+
+    external_torque: bool = option(False, 'publish ~/external_torque, its standard deviation, and '
+                                   '~/contact')
+    external_bandwidth: float = option(50.0, 'of ~/external_torque: faster is noisier',
+                                       unit='rad/s', at_least=1.0, at_most=500.0)
+    external_threshold: float = option(6.0, 'standard deviations beyond which a torque from '
+                                       'outside is contact', at_least=1.0, at_most=1000.0)
+
+
+class ExternalTorque:
+    """Publishers of a ``node``, and the observer behind them; ``options``: how it observes."""
+
+    def __init__(self, node: Node, options: ExternalTorqueOptions):
+        self._options, self._observer = options, None
+        self._robot: RobotModel | None = None
+        self._torque = node.create_publisher(JointState, '~/external_torque', DEPTH)
+        self._deviation = node.create_publisher(
+            JointState, '~/external_torque_standard_deviation', DEPTH)
+        self._contact = node.create_publisher(String, '~/contact', latched())
+        self._touched: tuple[str, ...] | None = None
+
+    def start(self, model: IdentifiedModel, robot: RobotModel, options: Any) -> None:
+        """
+        Observe with a ``model`` from now on.
+
+        robot : RobotModel, mounted as it is; options : SerialArmOptions of the prediction
+        Raises ConfigError for efforts on a topic of their own.
+        """
+        self._observer: MomentumObserver | None = None
+        if options.effort_topic:
+            raise ConfigError('external torques need efforts in the joint states',
+                              found=f'effort_topic: {options.effort_topic}')
+        self._observer = observer_of(model, robot, self._options.external_bandwidth,
+                                     self._options.external_threshold)
+        self._robot, self._drives, self._topic = robot, options, options.joint_states_topic
+        self._to_joints = effort_map(options, len(robot))
+
+    def add(self, channel: Channel) -> None:
+        """Publish what the joint states of a ``channel`` show."""
+        if self._observer is None or self._robot is None or channel.topic != self._topic:
+            return
+        names = self._robot.joint_names
+        rows, values = carried(joint_side(channel, names, self._drives), names,
+                               ('position', 'velocity', 'effort'))
+        q, v, tau = values.values()
+        good = np.isfinite(q).all(1) & np.isfinite(v).all(1) & np.isfinite(tau).all(1)
+        stamps = channel.stamp_ns[rows][good]
+        if not len(stamps):
+            return
+        found = self._observer.add(stamps * 1e-9, q[good], v[good],
+                                   tau[good] @ self._to_joints.T)
+        for publisher, values in ((self._torque, found.torque),
+                                  (self._deviation, found.standard_deviation)):
+            for stamp, row in zip(stamps.tolist(), values):
+                message = JointState(name=list(names), effort=array('d', row.tobytes()))
+                message.header.stamp.sec, message.header.stamp.nanosec = divmod(stamp, 10 ** 9)
+                publisher.publish(message)
+        self._say(tuple(name for name, hit in zip(names, found.contact[-1]) if hit))
+
+    def _say(self, touched):
+        """Publish the joints that feel a contact when they are others than before."""
+        if touched != self._touched:
+            self._touched = touched
+            self._contact.publish(String(data=', '.join(touched)))

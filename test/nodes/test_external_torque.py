@@ -1,0 +1,63 @@
+"""Torques from outside on topics: one message per sample, contact named as soon as it is felt."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
+pytest.importorskip('mujoco', reason='the simulated arm needs mujoco')
+
+from live_graph import LATCHED  # noqa: E402
+from sensor_msgs.msg import JointState  # noqa: E402
+from std_msgs.msg import String  # noqa: E402
+
+from ros_inertial_id.errors import ConfigError  # noqa: E402
+from ros_inertial_id.identification.settings import prediction_options  # noqa: E402
+from ros_inertial_id.methods.serial_arm import SerialArm  # noqa: E402
+from ros_inertial_id.nodes.external_torque import (ExternalTorque,  # noqa: E402
+                                                   ExternalTorqueOptions)
+
+PUSH = 6.0  # [N m] on the second joint from the middle of the recording on
+
+
+@pytest.fixture(scope='module')
+def setting(arm_model):
+    """Return model, robot and options as the prediction node has them."""
+    options = replace(prediction_options(arm_model), joint_states_topic='joint_states')
+    robot = SerialArm().build(arm_model.robot['urdf'], options,
+                              arm_model.mounting['gravity_base'][0])
+    return arm_model, robot, options
+
+
+def test_every_sample_has_its_torque_and_contact_is_named(shared_graph, arm_recording, setting):
+    node = shared_graph.node
+    external = ExternalTorque(node, ExternalTorqueOptions())
+    torque, deviation = (shared_graph.listen(JointState, f'{node.get_name()}/{name}') for name in
+                         ('external_torque', 'external_torque_standard_deviation'))
+    contact = shared_graph.listen(String, f'{node.get_name()}/contact', LATCHED)
+    external.start(*setting)
+    whole = arm_recording.channels['/joint_states'].rows(slice(0, 1000))
+    effort = whole.fields['effort'].copy()
+    effort[500:, 1] -= PUSH  # the surroundings carry a part of what the motor would need
+    whole = replace(whole, topic='joint_states', fields={**whole.fields, 'effort': effort})
+    external.add(replace(whole, topic='another'))  # not of this robot
+    for k in range(0, 1000, 50):
+        external.add(whole.rows(slice(k, k + 50)))
+        if k == 450:
+            shared_graph.until(lambda: contact, 'word of no contact')
+            assert contact[-1].data == ''
+    shared_graph.until(lambda: len(torque) == len(deviation) == 1000, 'all of them')
+    stamps = [m.header.stamp.sec * 10 ** 9 + m.header.stamp.nanosec for m in torque]
+    assert stamps == whole.stamp_ns.tolist()
+    settled = np.array([m.effort for m in torque[700:]])
+    assert abs(settled[:, 1].mean() - PUSH) < 0.5 and abs(settled[:, 0].mean()) < 0.5
+    assert min(min(m.effort) for m in deviation[10:]) > 0.0
+    shared_graph.until(lambda: contact[-1].data == 'joint2', 'the contact')
+
+
+def test_efforts_on_a_topic_of_their_own_are_refused(shared_graph, setting):
+    model, robot, options = setting
+    external = ExternalTorque(shared_graph.node, ExternalTorqueOptions())
+    with pytest.raises(ConfigError, match='effort_topic: other'):
+        external.start(model, robot, replace(options, effort_topic='other'))
