@@ -130,6 +130,38 @@ def test_paper_delta_is_recovered_within_its_stated_error():
     assert 0.6 < np.sqrt(np.mean(np.square(z))) < 1.5 and np.abs(z).max() < 3.5
 
 
+def test_not_knowing_delta_widens_the_other_errors_as_the_joint_covariance_does():
+    urdf, *motion = paper_data(4)
+    problem, _ = mujoco_arm.problem(urdf, serial_arm.Options(friction=PAPER), *motion)
+    refined = refine_nonlinear(with_shape(problem, 'stribeck_atan', 7.0),
+                               weighted(problem).standard_deviation)
+    known = weighted(replace(problem, base=refined.base, factors=refined.factors))
+    unknown = refined.inflate(known)
+
+    def rows(base):  # weighted by the residuals' own deviations
+        parts = []
+        for block in problem.read(base.parameters):
+            for group in block.groups:
+                W = np.zeros((len(group.y), len(base.parameters)))
+                W[:, group.columns] = group.W
+                parts.append(W[:, base.independent] / known.standard_deviation[group.name])
+        return np.vstack(parts)
+
+    J = [rows(refined.base)]
+    for i, k in enumerate(refined.base.independent):
+        parameter = refined.base.parameters[k]
+        if parameter.nonlinear:
+            moved = list(refined.base.parameters)
+            moved[k] = replace(parameter, nonlinear=parameter.nonlinear * 1.0001)
+            change = (rows(replace(refined.base, parameters=tuple(moved))) - J[0]) / 1e-4
+            J.append(change[:, [i]] * known.params[i])
+    assert len(J) == 4
+    expected = np.sqrt(np.diag(np.linalg.inv(np.hstack(J).T @ np.hstack(J))))[:len(known.bse)]
+    assert (expected > 1.2 * known.bse).any()  # what leaving it out would miss
+    np.testing.assert_allclose(unknown.bse, expected, rtol=0.02)  # steps, and the last weights
+    np.testing.assert_allclose(unknown.data_bse, expected, rtol=0.02)
+
+
 def test_a_wrong_delta_biases_inertial_parameters_and_the_search_does_not():
     urdf, t, q, v, a, _ = paper_data(0, noise=0.0, speed=0.6)
     true = load_robot_model(mujoco_arm.true_urdf(urdf, 0)).inertias.ravel()
