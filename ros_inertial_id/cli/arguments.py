@@ -12,7 +12,7 @@ import textwrap
 from typing import Any, NoReturn
 
 from . import arguments_rigs as rigs
-from .shared_arguments import add_estimator, METHOD, MOUNTING
+from .shared_arguments import add_config, add_estimator, add_report, METHOD, MOUNTING
 from ..errors import ConfigError
 from .. import __version__
 
@@ -38,12 +38,7 @@ def add_identify(verb: argparse.ArgumentParser) -> None:
     """Add the arguments of ``identify`` to its parser ``verb``."""
     verb.add_argument('bags', nargs='+', metavar='BAG', help='bag to identify from; a folder or '
                       'pattern (in quotes) of many')
-    verb.add_argument('--jobs', type=int, help='processes that accumulate many bags, each kept as '
-                      'R factors beside it')
-    verb.add_argument('--scheduler', default='', metavar='ADDRESS', help='Dask scheduler that '
-                      'accumulates many bags, instead of --jobs')
-    verb.add_argument('--cache', default='', help='folder of the R factors; default: .inertial_id '
-                      'beside the bags')
+    add_engine(verb, None)
     verb.add_argument('--count-once', action='store_true', help='of many bags, count motion in '
                       'the same place once')
     verb.add_argument('--budget', type=float, default=0.0, metavar='SECONDS', help='of many bags, '
@@ -72,10 +67,11 @@ def add_check(verb: argparse.ArgumentParser) -> None:
     """Add the arguments of ``check`` to its parser ``verb``."""
     verb.add_argument('bags', nargs='+', metavar='BAG', help='recording to examine')
     verb.add_argument('--urdf', help='robot description; default: the one in the bag')
-    verb.add_argument('--config', default='', help='YAML with a block of the method\'s name')
+    add_config(verb, 'named as the method')
     verb.add_argument('--method', default='', metavar='METHOD', help=METHOD)
     verb.add_argument('--mounting', help=MOUNTING)
     verb.add_argument('--strict', action='store_true', help=STRICT)
+    add_report(verb)
 
 
 def add_validate(verb: argparse.ArgumentParser) -> None:
@@ -93,18 +89,42 @@ def add_compare(verb: argparse.ArgumentParser) -> None:
     verb.add_argument('--out', default='', help='folder for comparison.html; default: none')
 
 
+def add_engine(verb: argparse.ArgumentParser, jobs: int | None) -> None:
+    """
+    Add where many bags are accumulated to the parser ``verb``.
+
+    jobs : processes, if none are given
+    """
+    verb.add_argument('--jobs', type=int, default=jobs, help='processes that accumulate many '
+                      'bags, each kept as R factors beside it')
+    verb.add_argument('--scheduler', default='', metavar='ADDRESS', help='Dask scheduler that '
+                      'accumulates many bags, instead of --jobs')
+    verb.add_argument('--cache', default='', help='folder of the R factors; default: .inertial_id '
+                      'beside the bags')
+
+
+def add_drift(verb: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``drift`` to its parser ``verb``."""
+    verb.add_argument('model', help='model.yaml of this kind of robot')
+    verb.add_argument('bags', nargs='+', metavar='BAG', help='bags of several days, or a folder of '
+                      'them; those in one folder are of one robot')
+    add_engine(verb, 1)
+    verb.add_argument('--out', default='', help='folder for drift.html; default: none')
+
+
 def add_payload(verb: argparse.ArgumentParser) -> None:
     """Add the arguments of ``payload`` to its parser ``verb``."""
     verb.add_argument('model', help='model.yaml of the bare arm')
     verb.add_argument('bags', nargs='+', metavar='BAG', help='recording with the load')
     verb.add_argument('--link', default='', help='that carries it; default: the last')
     verb.add_argument('--frame', default='', help='link in whose frame the numbers are given')
+    add_report(verb)
 
 
 def add_design(verb: argparse.ArgumentParser) -> None:
     """Add the arguments of ``design`` to its parser ``verb``."""
     verb.add_argument('urdf', help='robot description')
-    verb.add_argument('--config', default='', help='YAML with a design block')
+    add_config(verb, 'design')
     verb.add_argument('--mounting', help=MOUNTING)
     verb.add_argument('--seconds', type=float, help='how long the search may take')
     verb.add_argument('--seed', type=int, help='of the random motions it starts from')
@@ -158,7 +178,7 @@ class Verb:
 RECORD, IDENTIFY, RIGS, MORE = 'motions and logs', 'identification', 'rigs and drives', 'more'
 VERBS = {
     'design': Verb(RECORD, 'design a motion that reveals the parameters',
-                   'robot.urdf --config config/franka.yaml --out motion', 'verbs:design_',
+                   'robot.urdf --config franka --out motion', 'verbs:design_',
                    add_design),
     'import': Verb(RECORD, 'turn a log (.npz, .mat, .csv, .parquet) into a bag',
                    'log.csv --urdf robot.urdf --out bag', 'verbs:import_', add_import),
@@ -171,6 +191,8 @@ VERBS = {
     'compare': Verb(IDENTIFY, 'compare models: parameters, predictions, friction over time',
                     'monday/model.yaml friday/model.yaml --bag bag', 'verbs:compare',
                     add_compare),
+    'drift': Verb(IDENTIFY, 'say what changed from day to day: friction, load, gravity',
+                  'result/model.yaml bags_of_a_year --jobs 4', 'verbs_drift:drift_', add_drift),
     'payload': Verb(IDENTIFY, 'weigh what an identified arm carries',
                     'result/model.yaml loaded_bag', 'verbs:payload', add_payload),
     'calibrate': Verb(RIGS, 'find the springs of a suspended platform from free vibrations',
@@ -282,4 +304,5 @@ def parse(words: Sequence[str]) -> argparse.Namespace | None:
     options = known.parse_args(words)
     if 'verb' not in options:
         known.error('a verb is missing')
+    options.words = list(words)
     return options

@@ -2,7 +2,7 @@
 
 import argparse
 
-from .shared_arguments import add_loads, add_rig, MOUNTING
+from .shared_arguments import add_config, add_loads, add_report, add_rig, MOUNTING
 
 
 def add_calibrate(verb: argparse.ArgumentParser) -> None:
@@ -10,6 +10,7 @@ def add_calibrate(verb: argparse.ArgumentParser) -> None:
     add_rig(verb, 'suspended_platform')
     add_loads(verb, 'in the platform\'s frame')
     verb.add_argument('--out', required=True, help='description to write: the rig\'s, calibrated')
+    add_report(verb)
 
 
 def add_postures(verb: argparse.ArgumentParser) -> None:
@@ -42,7 +43,7 @@ def add_drive_gains(verb: argparse.ArgumentParser) -> None:
                       help='torque per effort that is known; may be given several times')
     verb.add_argument('--link', default='', help='that carries the loads; default: the last')
     verb.add_argument('--urdf', help='robot description; default: the one in the bag')
-    verb.add_argument('--config', default='', help='YAML with a block of the method\'s name')
+    add_config(verb, 'named as the method')
     verb.add_argument('--method', default='', choices=['', 'serial_arm', 'closed_loop'],
                       metavar='METHOD', help='serial_arm or closed_loop')
     verb.add_argument('--mounting', help=MOUNTING)

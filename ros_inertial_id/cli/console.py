@@ -2,7 +2,7 @@
 Console: what the verbs share, bags and texts in, files, numbers and progress out.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 import json
 import sys
 from typing import Any
@@ -42,6 +42,18 @@ def show(options: Any, data: Mapping[str, Any], text: str) -> None:
         return
     head = {'schema': f'ros_inertial_id/{options.verb}/{KEYS}', 'verdict': text.split('\n')}
     print(json.dumps(plain({**head, **data})))
+
+
+def written(options: Any, sheet: Callable[[], Any]) -> dict[str, str]:
+    """
+    Write the page of a result where ``--report`` asks for it; return {report: its path}.
+
+    options : of the command line; sheet : makes the Sheet
+    """
+    if not options.report:
+        return {}
+    from ..report.sheet import write_sheet
+    return {'report': write_sheet(sheet(), options.report, ['inertial-id', *options.words])}
 
 
 def known_load(argument: str) -> np.ndarray:

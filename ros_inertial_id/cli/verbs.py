@@ -8,7 +8,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from .console import Progress, read_recording, show
+from .console import Progress, read_recording, show, written
 from .model_files import outline, write_result
 from .verbs_checkup import status, validation_verdict, verdict_lines
 from ..api.identify import identify
@@ -144,14 +144,17 @@ def payload(options: Any) -> None:
     options : of the command line
     """
     from ..procedures.payload import identify_payload
+    from ..report.sheet import payload_sheet
     model = IdentifiedModel.from_yaml(read_text(options.model), options.model)
     bags = [read_recording(bag) for bag in options.bags]
     result = identify_payload(model, bags, link=options.link, frame=options.frame)
     center = ', '.join(f'{x:.4f} +- {e:.4f}' for x, e in
                        zip(result.center_of_mass, result.center_of_mass_error))
-    show(options, result.to_dict(), f'{result.link} carries {result.mass:.4f} +- '
-         f'{result.mass_error:.4f} kg, centre of mass {center} m in {result.frame}; '
-         f'relative residual {result.relative_percent:.1f} % of what the load adds to the torque')
+    files = written(options, lambda: payload_sheet(result, options.model))
+    show(options, {**result.to_dict(), **files}, '\n'.join([
+        f'{result.link} carries {result.mass:.4f} +- {result.mass_error:.4f} kg, centre of mass '
+        f'{center} m in {result.frame}; relative residual {result.relative_percent:.1f} % of what '
+        'the load adds to the torque', *files.values()]))
 
 
 def design_(options: Any) -> None:

@@ -5,7 +5,7 @@ The verb ``check``, and what ``identify`` and ``validate`` print of a checkup.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .console import Progress, read_recording, show
+from .console import Progress, read_recording, show, written
 from ..identification.files import read_description
 from ..identification.model import IdentifiedModel
 from ..identification.settings import load_options, prediction_options
@@ -13,6 +13,7 @@ from ..measurement.recording import Recording
 from ..procedures.checkup.check import check
 from ..procedures.checkup.checked import residual_verdict
 from ..procedures.checkup.finding import Checkup, DO_NOT_USE
+from ..report.sheet import checkup_sheet
 
 STRICT_STATUS = 3
 
@@ -29,7 +30,8 @@ def check_(options: Any) -> int:
     bags = [read_recording(bag) for bag in options.bags]
     with Progress('bag') as progress:
         found = check(bags, settings, method=method, urdf=urdf, progress=progress)
-    show(options, found.to_dict(), found.text())
+    files = written(options, lambda: checkup_sheet(found, options.bags))
+    show(options, {**found.to_dict(), **files}, '\n'.join([found.text(), *files.values()]))
     return status(options, found.verdict.word)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .console import known_load, Progress, read_recording, show
+from .console import known_load, Progress, read_recording, show, written
 from ..dynamics.robot_model import gravity_from_mounting
 from ..errors import ConfigError, EstimationError
 from ..estimation.problem import Problem
@@ -27,11 +27,9 @@ from ..procedures.postures import identify_postures, open_directions, suggest_po
 from ..procedures.sensor_sets import sensor_sets
 from ..report.digits import with_error
 from ..report.oddities import signal_oddities
+from ..report.sheet import calibration_sheet, FREEDOMS, STIFFNESS_UNITS
 
 suspended_platform = SuspendedPlatform()
-
-AXES = ('x', 'y', 'z', 'rx', 'ry', 'rz')
-STIFFNESS_UNITS = ('N/m',) * 3 + ('N m/rad',) * 3
 
 
 def calibrate(options: Any) -> None:
@@ -48,7 +46,7 @@ def calibrate(options: Any) -> None:
     write_text(options.out, result.text)
     numbers = {k: v for k, v in asdict(result).items() if k != 'text'}
     rows = [_row(f'stiffness {axis}', K, dK, unit) for axis, K, dK, unit in
-            zip(AXES, np.diag(result.stiffness), np.diag(result.stiffness_error),
+            zip(FREEDOMS, np.diag(result.stiffness), np.diag(result.stiffness_error),
                 STIFFNESS_UNITS)]
     rows.append(_row('platform mass', result.platform[0], result.platform_error[0], 'kg'))
     if result.imu:
@@ -57,9 +55,10 @@ def calibrate(options: Any) -> None:
         rows += [_row(f'rpy of the IMU {axis}', x, dx, 'rad') for axis, x, dx in
                  zip('xyz', result.imu['rpy'], result.imu['rpy_error'])]
     left = ', '.join(f'{name.split()[-1]} {x:.3g}' for name, x in result.residual.items())
-    show(options, dict(numbers, description=str(options.out)), '\n'.join([
+    files = written(options, lambda: calibration_sheet(result, options.rig))
+    show(options, dict(numbers, description=str(options.out), **files), '\n'.join([
         *_aligned(rows), f'residual RMS (N and N m): {left}',
-        *signal_oddities(result.preprocessing), str(options.out)]))
+        *signal_oddities(result.preprocessing), str(options.out), *files.values()]))
 
 
 def sensors(options: Any) -> None:
