@@ -230,6 +230,11 @@ def test_the_choice_of_laws_keeps_what_is_there_and_says_why():
     for entry in choice.reasons.values():
         assert all((r['z_square'] >= r['threshold']) == r['kept'] for r in entry)
     assert choice.left_out_percent[1] <= 1.01 * choice.left_out_percent[0]
+    slow = choose_laws(folds, problem.base, ridge, {'joint1': 50.0}, laws).reasons
+    rows = problem.factors.groups['joint1'].rows  # fifty in a row say what one does
+    for joint, independent in (('joint1', rows / 50.0), ('joint2', rows)):
+        assert [r['threshold'] for r in slow[joint]] == pytest.approx(
+            [np.log(independent)] * len(slow[joint]))
     smaller = ridge(replace(problem, base=choice.base,
                             factors=problem.factors.select(choice.selection)))
     assert len(smaller.params) == len(choice.base)

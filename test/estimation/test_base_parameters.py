@@ -133,6 +133,8 @@ def test_the_widest_gap_decides_and_noise_below_it_does_not():
     # Noise of 1e-7 (rounded placements) that itself decays smoothly.
     assert decide_rank(np.concatenate([structure, np.logspace(-8, -9, 4)]))[0] == 10
     assert decide_rank(structure) == (10, np.inf)
+    assert decide_rank(np.array([1.0, 5e-6, 4e-6]))[0] == 3  # weak, but above all noise
+    assert decide_rank(np.array([1.0, 1.0, 1e-10]))[0] == 2
     assert decide_rank(np.zeros(3))[0] == 0
     assert decide_rank(np.array([2.0]))[0] == 1 and decide_rank(np.array([0.0]))[0] == 0
 

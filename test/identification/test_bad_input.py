@@ -10,6 +10,7 @@ import re
 import mujoco_arm
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from ros_inertial_id.errors import (ConfigError, EstimationError, InertialIdError, RecordingError,
                                     RobotModelError)
@@ -309,6 +310,21 @@ def test_an_imu_must_rest_to_tell_the_mounting(arm3_recording, urdf):
     still = replace(shaken, channels={**arm3_recording.channels, '/imu': replace(
         imu, fields={'linear_acceleration': np.tile([0.0, 9.7, 0.0], (100, 1))})})
     np.testing.assert_allclose(robot_of(still, OPTIONS, urdf).gravity_base, [0, -9.81, 0])
+
+
+def test_the_frame_of_a_base_imu_is_turned_into_that_of_the_base(arm3_recording, urdf):
+    rpy, gravity = [0.3, -0.5, 1.1], 9.81 * np.array([0.36, 0.48, -0.8])
+    mounted = urdf.replace('</robot>', f"""<link name="base_imu"/>
+        <joint name="base_imu_fixed" type="fixed"><origin rpy="{rpy[0]} {rpy[1]} {rpy[2]}"/>
+        <parent link="base_link"/><child link="base_imu"/></joint></robot>""")
+    measured = -Rotation.from_euler('xyz', rpy).inv().apply(gravity)  # what an IMU at rest feels
+    stamps = np.arange(100) * 10 ** 7
+    imu = Channel('/imu', 'sensor_msgs/msg/Imu', stamps, stamps,
+                  {'linear_acceleration': np.tile(measured, (100, 1))}, frame_id='base_imu')
+    recording = replace(arm3_recording, mounting='imu',
+                        channels={**arm3_recording.channels, '/imu': imu})
+    np.testing.assert_allclose(robot_of(recording, OPTIONS, mounted).gravity_base, gravity,
+                               atol=1e-9)
 
 
 @pytest.mark.parametrize('frame, force, words', [

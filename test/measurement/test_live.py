@@ -11,7 +11,7 @@ pytest.importorskip('mujoco', reason='the simulated rigs need mujoco')
 
 from ros_inertial_id.errors import ConfigError, RecordingError  # noqa: E402
 from ros_inertial_id.identification.settings import load_options  # noqa: E402
-from ros_inertial_id.measurement.live import Window  # noqa: E402
+from ros_inertial_id.measurement.live import carried, Window  # noqa: E402
 from ros_inertial_id.measurement.recording import Channel, Recording  # noqa: E402
 from ros_inertial_id.methods import METHODS  # noqa: E402
 from ros_inertial_id.methods.closed_loop.motion import reconstruct  # noqa: E402
@@ -347,3 +347,14 @@ def test_samples_without_stamps_are_refused():
 def test_methods_without_a_torque_to_predict_offer_nothing_live():
     assert {name for name, method in METHODS.items() if method.predicts_live} == {
         'serial_arm', 'closed_loop', 'rigid_body'}
+
+
+def test_joints_are_found_by_name_whatever_their_order_in_the_message():
+    stamps = np.arange(3)
+    channel = Channel('/joint_states', 'sensor_msgs/msg/JointState', stamps, stamps, {
+        'position': np.array([[3.0, 1.0, 9.0], [np.nan] * 3, [30.0, 10.0, 90.0]])},
+        ('elbow', 'shoulder', 'finger'))
+    rows, values = carried(channel, ('shoulder', 'elbow'), ('position', 'velocity'))
+    np.testing.assert_array_equal(rows, [0, 2])
+    np.testing.assert_array_equal(values['position'], [[1.0, 3.0], [10.0, 30.0]])
+    assert np.isnan(values['velocity']).all()

@@ -72,6 +72,22 @@ def test_estimate_at_the_end_is_that_of_the_recording(arm):
     assert estimates[-1].seconds == pytest.approx(37.0, abs=1.5)
 
 
+def test_samples_are_thinned_out_alike_in_large_and_small_pieces(arm):
+    urdf, _, recording = arm
+    short = replace(recording, channels={
+        topic: c.rows(c.stamp_ns < recording.origin_ns() + 16 * 10 ** 9)
+        for topic, c in recording.channels.items()})
+    learnt = []
+    for size in (1.0, 0.3):
+        online = OnlineIdentification(urdf, OPTIONS)
+        for channel in pieces(short, size):
+            online.add(channel)
+            estimate = online.estimate()
+        learnt.append(estimate.seconds)
+        assert online.summary['decimate'] > 1
+    assert learnt[1] == pytest.approx(learnt[0], abs=0.2)
+
+
 def test_errors_shrink_with_every_second_and_cover_the_truth(arm):
     urdf, truth, recording = arm
     _, estimates = followed(urdf, recording)
