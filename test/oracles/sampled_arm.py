@@ -96,15 +96,21 @@ def truth(urdf, columns, seed=0):
     return x
 
 
-def scores(rate, band, velocity, seed, duration=20.0):
-    """Return the errors (b,) of one recording's base parameters in stated standard errors."""
+# The laws that the truth has, with its step; by default the data choose among more.
+TRUE_LAWS = {'coulomb_width': 0.0, 'friction': ('viscous', 'coulomb', 'offset', 'armature')}
+
+
+def scores(rate, band, velocity, seed, duration=20.0, **choices):
+    """
+    Return the errors (b,) of one recording's base parameters in stated standard errors.
+
+    choices : options other than the defaults
+    """
     rng = np.random.default_rng(seed)
     urdf = mujoco_arm.true_urdf(mujoco_arm.description('arm3'), seed)
     motion = Motion(3, band, rng)
     recording = sampled(urdf, motion, rate, duration, rng, velocity == 'measured')
-    # The laws that the truth has, with its step: how laws are chosen is not the question here.
-    options = replace(options_class('serial_arm')(), velocity=velocity, coulomb_width=0.0,
-                      friction=('viscous', 'coulomb', 'offset', 'armature'))
+    options = replace(options_class('serial_arm')(), velocity=velocity, **choices)
     model = identify([recording], options).model
     found = [e for e in model.base if e['determined']]
     names = [e['name'] for e in model.base]
