@@ -5,6 +5,7 @@ Messages are taken as the bytes they came in and written as such.  ``~/start`` o
 ``~/stop`` closes it and says what is in it; latched ``~/recording`` names the finished bag.
 """
 
+from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
 import datetime
@@ -33,6 +34,8 @@ SETTABLE = {'name', 'mounting'}  # of the next bag
 FLUSH = 0.4  # [s] what a killed recorder loses at most, also of a topic that fell silent
 SILENCE = 2.0  # [s] without a message of a sensor that are worth a warning
 SLOW = 90.0  # [Hz] of joint states: accelerations need more, and drivers publish 100 or more
+MOST_LATCHED = 100  # messages of a latched topic that are kept for the next bag
+PERIODS = '/periods'  # bounds of one motion, which another recording knows nothing of
 HANG = 20.0  # [s] without a turn of the executor, after which all stacks go to standard error
 
 
@@ -74,7 +77,9 @@ class Recorder(Node):
         self._lost_before, self._began = 0, 0.0
         self._bag = self._problem = None
         self._last_counts, self._counted, self._received = {}, {}, {}
-        self._texts = {}  # topic -> latched text that is not yet in the bag
+        self._waiting = []  # (topic, message) latched, not yet in the bag
+        # What was latched before a bag was open: static transforms come from several publishers.
+        self._kept = {}
         self._finished = self.create_publisher(String, '~/recording', latched())
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
         self.create_subscription(String, topic, self._take_description, latched(), raw=True)
@@ -97,26 +102,30 @@ class Recorder(Node):
         return missing
 
     def _take_description(self, message):
-        self._description = self._texts[self._description_topic] = bytes(message)
-        self._flush()
+        self._description = bytes(message)
+        if self._bag is not None:
+            self._waiting.append((self._description_topic, self._description))
+            self._flush()
 
-    def _write_texts(self):
-        """Write the latched texts that wait to be, unless a simulated clock has not begun."""
+    def _write_latched(self):
+        """Write the latched messages that wait, unless a simulated clock has not begun."""
         now = self.get_clock().now().nanoseconds
-        while self._texts and now:
-            topic, text = self._texts.popitem()
+        while self._waiting and now:
+            topic, message = self._waiting.pop(0)
             if topic not in self._bag.counts:
                 self._bag.add_topic(topic, STRING, latched=True)
-            self._bag.write(topic, text, now)
+            self._bag.write(topic, message, now)
 
     def _write(self, topic, data, received_ns):
         """Write a message, as received by our clock: it may be a simulated one."""
+        if topic in self._inputs.latched and not topic.endswith(PERIODS):
+            self._kept.setdefault(topic, deque(maxlen=MOST_LATCHED)).append(data)
         if self._bag is None:
             return
         self._received[topic] = time.monotonic()
         try:
-            if self._texts:
-                self._write_texts()
+            if self._waiting:
+                self._write_latched()
             self._bag.write(topic, data, self.get_clock().now().nanoseconds)
         except RecordingError as error:
             self._give_up(error)
@@ -125,7 +134,7 @@ class Recorder(Node):
         if self._bag is None:
             return
         try:
-            self._write_texts()
+            self._write_latched()
             self._bag.flush()
         except RecordingError as error:
             self._give_up(error)
@@ -163,21 +172,27 @@ class Recorder(Node):
             raise RecordingError(f'folder {folder} cannot be made',
                                  found=error.strerror) from None
         bag = BagWriter(folder / name, self._options.storage, self._options.compress)
-        self._texts = {self.resolve_topic_name('mounting'):
-                       encode_string(self.get_parameter('mounting').value)}
-        if self._description:
-            self._texts[self._description_topic] = self._description
-        else:
-            self.get_logger().warning(
-                f'no {self._description_topic} yet: a bag without it needs --urdf')
         for topic in self._topics:
-            bag.add_topic(topic, self._inputs.types[topic])
+            bag.add_topic(topic, self._inputs.types[topic], topic in self._inputs.latched)
+        self._waiting = self._latched_so_far()
         self._began = time.monotonic()
         self._received = dict.fromkeys(self._topics, self._began)
         self._problem, self._bag = None, bag
         self._lost_before = self._inputs.lost
         self.get_logger().info(f'recording to {bag.path}')
         return str(bag.path)
+
+    def _latched_so_far(self):
+        """Return [(topic, message)] of what a late joiner gets, mounting and description first."""
+        out = [(self.resolve_topic_name('mounting'),
+                encode_string(self.get_parameter('mounting').value))]
+        if self._description:
+            out.append((self._description_topic, self._description))
+        else:
+            self.get_logger().warning(
+                f'no {self._description_topic} yet: a bag without it needs --urdf')
+        return out + [(topic, message) for topic in self._topics
+                      for message in self._kept.get(topic, ())]
 
     def _refuse_without_topics(self):
         """Raise RecordingError where a topic has no publisher or decoder, or the clock stands."""
@@ -205,7 +220,7 @@ class Recorder(Node):
         if self._bag is None:
             raise RecordingError(self._problem)
         try:
-            self._write_texts()
+            self._write_latched()
             bag.close()
         except RecordingError as error:
             self._give_up(error)
@@ -243,7 +258,8 @@ class Recorder(Node):
             return 'ok', 'not recording'
         words, now = f'recording to {self._bag.path}', time.monotonic()
         silent = [topic for topic, at in self._received.items() if now - at > SILENCE
-                  and DECODERS[self._inputs.types[topic]].header]
+                  and DECODERS[self._inputs.types[topic]].header
+                  and topic not in self._inputs.latched]
         if silent:  # events and texts may be rare; a sensor is not
             return 'warn', f"{words}; nothing received on {', '.join(silent)}"
         slow = [f'{topic} comes at {rate} Hz' for topic, rate in rates.items()

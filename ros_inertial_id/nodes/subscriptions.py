@@ -11,7 +11,7 @@ import inspect
 from typing import Any
 
 from rclpy.node import Node
-from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 
 from .conversions import DEPTH, message_class
 from ..errors import RecordingError
@@ -39,6 +39,7 @@ class Subscriptions:
         self._counts: dict[str, SequenceCount] = {}
         self.types: dict[str, str] = {}  # by resolved topic
         self.undecoded: dict[str, str] = {}  # topics of types that cannot be read
+        self.latched: set[str] = set()  # resolved topics whose last messages late joiners get
 
     @property
     def lost(self) -> int:
@@ -70,8 +71,8 @@ class Subscriptions:
     def _subscribe(self, topic: str, type_name: str, offers: list[Any]) -> None:
         """Subscribe to a topic as its publishers offer, if it is not so yet."""
         quality, reader = self._quality(offers), self._readers.get(topic)
-        if reader is not None and self.types[topic] == type_name and (
-                self._wish != 'auto' or reader.qos_profile.reliability == quality.reliability):
+        if reader is not None and self.types[topic] == type_name and _same(
+                reader.qos_profile, quality):
             return
         kind = message_class(type_name) if type_name in DECODERS else None
         if kind is None:
@@ -82,6 +83,8 @@ class Subscriptions:
             self._drain(topic, reader)
             self._node.destroy_subscription(reader)
         self.types[topic] = type_name
+        keeps = quality.durability == DurabilityPolicy.TRANSIENT_LOCAL
+        (self.latched.add if keeps else self.latched.discard)(topic)
         count = self._counts.setdefault(
             topic, SequenceCount(lambda: self._node.count_publishers(topic)))
 
@@ -98,9 +101,12 @@ class Subscriptions:
     def _quality(self, offers: list[Any]) -> QoSProfile:
         reliable = self._wish == 'reliable' or self._wish == 'auto' and all(
             o.qos_profile.reliability == ReliabilityPolicy.RELIABLE for o in offers)
+        latched = reliable and all(
+            o.qos_profile.durability == DurabilityPolicy.TRANSIENT_LOCAL for o in offers)
         return QoSProfile(
             history=HistoryPolicy.KEEP_LAST, depth=self._depth,
-            reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT)
+            reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
+            durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE)
 
     def drain(self) -> None:
         """Take what has arrived and waits its turn, of every topic."""
@@ -149,6 +155,11 @@ def no_decoder(types: dict[str, str]) -> RecordingError:
         'topics cannot be recorded', exists=sorted(filter(message_class, DECODERS)),
         found=[f'{topic} of type {name}' for topic, name in types.items()],
         do='leave them out of topics:')
+
+
+def _same(one: QoSProfile, other: QoSProfile) -> bool:
+    """Return whether two profiles are alike in what publishers' offers decide."""
+    return (one.reliability, one.durability) == (other.reliability, other.durability)
 
 
 def _both(message: bytes, information: dict[str, int]) -> None:

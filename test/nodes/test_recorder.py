@@ -4,13 +4,14 @@ import os
 from pathlib import Path
 import resource
 import signal
+import time
 
 import numpy as np
 import pytest
 
 rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
 
-from geometry_msgs.msg import PoseStamped, WrenchStamped  # noqa: E402
+from geometry_msgs.msg import PoseStamped, TransformStamped, WrenchStamped  # noqa: E402
 from live_graph import LATCHED, ROOT  # noqa: E402
 from rclpy.duration import Duration  # noqa: E402
 from rclpy.parameter import Parameter  # noqa: E402
@@ -19,6 +20,7 @@ from std_msgs.msg import Bool, Float64MultiArray, String  # noqa: E402
 from std_srvs.srv import Trigger  # noqa: E402
 
 from ros_inertial_id.measurement.bags.bag import read_bag  # noqa: E402
+import ros_inertial_id.nodes.recorder as recorder_module  # noqa: E402
 from ros_inertial_id.nodes.recorder import Recorder  # noqa: E402
 
 LONG = os.environ.get('INERTIAL_ID_LONG')
@@ -247,3 +249,44 @@ def test_a_full_disk_is_told_and_what_was_written_can_be_read(graph, tmp_path, s
     graph.spin(1.0)
     graph.call('recorder/stop')  # it may be full again by now
     assert 0 < len(sequence(read_bag(again)))
+
+
+def test_what_was_latched_before_the_recorder_came_is_in_every_bag(graph, tmp_path):
+    transforms = [graph.node.create_publisher(TransformStamped, 'frames', LATCHED) for _ in range(2)]
+    for child, publisher in zip(('tool', 'camera'), transforms):
+        transform = TransformStamped(child_frame_id=child)
+        transform.header.stamp.sec = 1
+        publisher.publish(transform)
+    description = graph.node.create_publisher(String, 'robot_description', LATCHED)
+    description.publish(String(data=URDF.read_text()))
+    states = graph.node.create_publisher(JointState, 'joint_states', 10)
+    graph.start('recorder', out=tmp_path, topics='[joint_states, frames]')
+    graph.until(lambda: all(p.get_subscription_count() for p in [*transforms, states]),
+                'the recorder')
+    for name in ('first', 'second'):
+        graph.set('recorder', name=name)
+        begin(graph)
+        graph.until(lambda: counted(graph, '/frames') == 2, 'both transforms')
+        states.publish(JointState(name=['a'], position=[0.0]))
+        graph.until(lambda: counted(graph) == 1, 'a joint state')
+        assert graph.call('recorder/stop').success
+        bag = read_bag(tmp_path / name)
+        assert bag.robot_description == URDF.read_text()
+        assert set(bag.channels['/frames'].names) == {'tool', 'camera'}
+
+
+def test_a_recorder_that_hangs_writes_all_stacks(graph, tmp_path, monkeypatch, capfd):
+    monkeypatch.setattr(recorder_module, 'HANG', 0.2)
+    recorder = Recorder(context=graph.context, parameter_overrides=[
+        Parameter('out', value=str(tmp_path))])
+    graph.executor.add_node(recorder)
+    graph.until(lambda: graph.health('recorder')[0], 'its first turn')
+    written = ''
+    for _ in range(900):  # of a tenth of a second: it gets no other turn
+        written += capfd.readouterr().err
+        if 'Thread' in written:
+            break
+        time.sleep(0.1)
+    assert 'Timeout' in written and 'test_recorder.py' in written
+    graph.executor.remove_node(recorder)
+    recorder.destroy_node()
