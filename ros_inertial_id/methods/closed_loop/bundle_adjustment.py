@@ -13,7 +13,7 @@ from typing import Any, Sequence
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from .markers import LARGEST_STEP, MarkerFit, OUTLIER
+from .marker_fit import LARGEST_STEP, MarkerFit, OUTLIER
 from ...dynamics.continuation import newton
 from ...measurement.bodies.markers import common_frames, on_one_clock, reference_stamps
 
@@ -61,6 +61,7 @@ class Adjusted:
     covariance (g, g) : of [rotation, position of ``centre``, offsets] [rad, m, s] in the base link
     loose : (g, d) directions that the markers do not determine
     cost : mean loss (Cauchy), about the mean squared residual in standard deviations
+    typical : largest median loss of a marker: what outliers and exchanges do not change
     """
 
     shared: Shared
@@ -68,6 +69,7 @@ class Adjusted:
     loose: np.ndarray
     centre: np.ndarray
     cost: float
+    typical: float
 
 
 class Bundle:
@@ -117,7 +119,7 @@ class Bundle:
         before = np.inf
         for _ in range(ROUNDS):
             residual, slope, P, centre = self._equations(shared, q)
-            weight, cost = _weights(residual)
+            weight, cost, typical = _weights(residual)
             residual, P = np.nan_to_num(residual), np.nan_to_num(P)
             A = np.einsum('bmik,bmi,bmil->bkl', slope, weight, slope)
             B = np.einsum('bmik,bmi,bmig->bkg', slope, weight, P)
@@ -138,7 +140,7 @@ class Bundle:
             if (np.abs(change) <= SETTLED * error).all() or before < cost < (1 + STALLED) * before:
                 break
             before = cost
-        return Adjusted(shared, covariance, loose, centre, cost)
+        return Adjusted(shared, covariance, loose, centre, cost, typical)
 
     def _equations(self, shared, q):
         """Return residuals (M, m, 6), slopes by z and by what is shared, and the centre (3,)."""
@@ -195,7 +197,9 @@ def _turned(frames, change, centre):
 
 def _weights(residual):
     """
-    Return Cauchy weights of residuals (M, m, 6), NaN where nothing was seen, and their mean loss.
+    Return Cauchy weights of residuals (M, m, 6), the mean loss, and the typical one.
+
+    NaN is what was not seen; typical is the largest median of a marker.
 
     While most of them are large, on the way, an outlier is what is large among them.
     """
@@ -203,8 +207,10 @@ def _weights(residual):
     square = np.nan_to_num(residual ** 2).sum(-1) / np.maximum(seen.sum(-1), 1)
     looked = seen.any(-1)
     width = OUTLIER ** 2 * max(1.0, float(np.median(square[looked])))
-    loss = OUTLIER ** 2 * np.log1p(square[looked] / OUTLIER ** 2)
-    return seen / (1.0 + square / width)[:, :, None], float(loss.mean())
+    loss = OUTLIER ** 2 * np.log1p(square / OUTLIER ** 2)
+    each = np.nanmedian(np.where(looked, loss, np.nan)[:, looked.any(0)], axis=0)
+    weight = seen / (1.0 + square / width)[:, :, None]
+    return weight, float(loss[looked].mean()), float(each.max())
 
 
 def _variance(residual, weight, unknowns):

@@ -14,7 +14,8 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from .bundle_adjustment import Bundle, moved, Shared, STEP
-from .markers import OUTLIER, WRONG
+from .marker_fit import OUTLIER
+from .markers import WRONG
 from .registration import registered
 from ...dynamics.mechanism import Mechanism
 from ...errors import RecordingError
@@ -22,8 +23,8 @@ from ...measurement.bodies.markers import other_topics, own_clocks
 
 FRAMES = 5000      # at most, spread over the recording; more add no precision
 FEW = 120          # enough to find the way by
-FITS = 4.0         # mean loss with which no other clock offset is tried
-BAD = OUTLIER ** 2 * np.log1p((WRONG / OUTLIER) ** 2)  # mean loss of markers that are WRONG
+FITS = 4.0         # typical loss with which no other clock offset is tried
+BAD = OUTLIER ** 2 * np.log1p((WRONG / OUTLIER) ** 2)  # loss of markers that are WRONG
 ALIKE = 1.2        # ratio of mean losses below which two poses fit alike
 OPEN = 1e-3        # [rad, m] per unit of an open direction: a number that it moves is open, too
 OPEN_CLOCK = 1e-4  # [s] likewise
@@ -45,12 +46,12 @@ def find_shared(robot: Mechanism, markers: Sequence[Any], options: Any, rotation
     shared = Shared(rotation, translation, dict.fromkeys(own, 0.0), {})
     found = _candidates(robot, markers, options, shared)
     others = other_topics(markers) if options.largest_clock_offset else []
-    if found[0].cost > FITS and others != own:  # stamps may be alike by whole periods
+    if found[0].typical > FITS and others != own:  # stamps may be alike by whole periods
         again = replace(shared, offsets=dict.fromkeys(others, 0.0))
         tried = _candidates(robot, markers, options, again)
-        if tried[0].cost < 0.5 * found[0].cost:
+        if tried[0].typical < 0.5 * found[0].typical:
             found = tried
-    if found[0].cost > BAD:
+    if found[0].typical > BAD:
         _explain(robot, markers, options, shared)
     elif options.find_camera and (not options.camera or len(found) > 1):
         _refuse_others(found, robot.reach())
@@ -69,7 +70,7 @@ def _candidates(robot, markers, options, shared):
     found = []
     if options.camera or not options.find_camera:
         found = [_on_clock(few, few.adjust(shared, few.search(shared)))]
-    if options.find_camera and (not found or found[0].cost > BAD):
+    if options.find_camera and (not found or found[0].typical > BAD):
         guesses = [replace(shared, rotation=R, translation=p) for R, p in registered(
             robot, few.camera_frames(), options.marker_noise / options.tag_noise)]
         found = sorted((few.adjust(g, few.search(g)) for g in guesses), key=_cost)
@@ -87,7 +88,7 @@ def _cost(adjusted):
 def _on_clock(bundle, best):
     """Return the best Adjusted with clock offsets as they are or, if that does not fit, others."""
     for topic in best.shared.offsets:
-        if best.cost < FITS:
+        if best.typical < FITS:
             break
         tried = [replace(best.shared, offsets={**best.shared.offsets, topic: start})
                  for start in bundle.starts()]
@@ -100,7 +101,7 @@ def _explain(robot, markers, options, shared):
     """Raise RecordingError: why the markers do not fit, where another reading of them does."""
     def fits(others):
         own = {t: x for t, x in shared.offsets.items() if t in {m.topic for m in others}}
-        return _candidates(robot, others, options, replace(shared, offsets=own))[0].cost < BAD
+        return _candidates(robot, others, options, replace(shared, offsets=own))[0].typical < BAD
 
     same = [m for m in markers if m.topic not in shared.offsets]
     if shared.offsets and fits(same):

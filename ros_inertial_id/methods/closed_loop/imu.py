@@ -12,13 +12,13 @@ from typing import Any, Sequence
 
 import numpy as np
 
+from .continuity import nominal_motion
 from .markers import MarkerMotion
 from ...dynamics.body_motion import apply, body_motions, Frame, frame_of, twists
 from ...dynamics.continuation import newton
 from ...dynamics.mechanism import Mechanism
 from ...dynamics.regressor import BLOCK
 from ...errors import ConfigError, RecordingError
-from ...measurement import signals
 from ...measurement.bodies.imu_mounting import better_mounting, TURNED
 from ...measurement.bodies.markers import clock_offset
 from ...measurement.bodies.sources import channel_of
@@ -60,7 +60,8 @@ def fuse_imus(recording: Recording, robot: Mechanism, seen: MarkerMotion, lines:
     links = imu_links(robot, lines)
     channels = [channel_of(recording, topic) for topic, _ in links]
     model = ImuMeasurementModel(robot, [link for _, link in links])
-    t, nominal, visible = _nominal(robot, seen)
+    t, nominal = nominal_motion(seen.t, seen.z)
+    visible = seen.t, seen.reading, np.diagonal(seen.covariance, axis1=1, axis2=2)
     q = seen.q[np.clip(np.searchsorted(seen.t, t), 0, len(seen.t) - 1)]
     nominal, _, alone = _smooth(
         nominal, t, [on_clock(t, visible[0], visible[1], visible[2], nominal)])
@@ -178,23 +179,6 @@ def on_clock(t: np.ndarray, stamps: np.ndarray, readings: np.ndarray, variance: 
 def at_times(times: np.ndarray, t: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Return rows (N, k) at t (N,) interpolated to times (M,)."""
     return np.stack([np.interp(times, t, x) for x in rows.T], axis=1)
-
-
-def _nominal(robot, seen):
-    """Return uniform t (N,), nominal (N, 3 k) from filtered markers, and what they saw."""
-    period = float(np.median(np.diff(seen.t)))
-    count = int(round((seen.t[-1] - seen.t[0]) / period)) + 1
-    t = seen.t[0] + np.arange(count) * period
-    z = at_times(t, seen.t, seen.z)
-    cutoff, _ = signals.choose_cutoff([signals.differentiate(z, period)], period)
-    kernel = signals.zero_phase_kernel(period, cutoff)
-    while len(kernel) // 2 + 2 > count // 3 and len(kernel) > 1:
-        cutoff *= 1.5
-        kernel = signals.zero_phase_kernel(period, cutoff)
-    smooth = signals.smooth(z, kernel)
-    rate = signals.differentiate(smooth, period)
-    nominal = np.hstack([smooth, rate, signals.differentiate(rate, period)])
-    return t, nominal, (seen.t, seen.z, np.diagonal(seen.covariance, axis1=1, axis2=2))
 
 
 def _aligned(channel, predicted, t, origin, limit, before):

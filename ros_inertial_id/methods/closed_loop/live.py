@@ -12,7 +12,7 @@ from typing import Any, Mapping
 import numpy as np
 
 from .filter import CausalFilter, PATIENCE
-from .markers import MarkerFit
+from .marker_fit import MarkerFit
 from .motion import camera_pose, torque_of
 from .state import close, MechanismState
 from ...dynamics.continuation import Continuation
