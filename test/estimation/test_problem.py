@@ -64,6 +64,10 @@ def test_weighted_is_aitkens_with_the_joints_own_deviations(problem):
     found = np.array(list(estimate.standard_deviation.values()))
     # 1000 rows a joint: a deviation is known to 1 / sqrt(2000) = 2 %.
     np.testing.assert_allclose(found, NOISE, rtol=0.1)
+    square = np.bincount(joint, (y - W @ estimate.params) ** 2)
+    # The parameters take their number of degrees of freedom, a third from each joint.
+    np.testing.assert_allclose(
+        found ** 2, square / (np.bincount(joint) - W.shape[1] / 3), rtol=1e-4)
     weight = 1.0 / found[joint]
     Ww, yw = W * weight[:, None], y * weight
     np.testing.assert_allclose(estimate.cov_params, np.linalg.inv(Ww.T @ Ww), rtol=1e-6,

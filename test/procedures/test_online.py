@@ -85,7 +85,7 @@ def test_samples_are_thinned_out_alike_in_large_and_small_pieces(arm):
             estimate = online.estimate()
         learnt.append(estimate.seconds)
         assert online.summary['decimate'] > 1
-    assert learnt[1] == pytest.approx(learnt[0], abs=0.2)
+    assert learnt[1] == pytest.approx(learnt[0], abs=0.05)
 
 
 def test_errors_shrink_with_every_second_and_cover_the_truth(arm):
