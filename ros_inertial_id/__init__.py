@@ -17,18 +17,20 @@ __version__ = '0.2.0'
 
 if TYPE_CHECKING:
     from .api.identify import check, identify, read_log, Result
+    from .api.many import drift, identify_many, ManyResult
     from .api.model import load_model, Model
     from .errors import (ConfigError, EstimationError, InertialIdError, MotionError,
                          RecordingError, RobotModelError)
     from .measurement.bags.bag import read_bag
     from .measurement.recording import Recording
 
-_ROOMS = {'check': 'api.identify', 'identify': 'api.identify', 'load_model': 'api.model',
+_ROOMS = {'check': 'api.identify', 'drift': 'api.many', 'identify_many': 'api.many',
+          'ManyResult': 'api.many', 'identify': 'api.identify', 'load_model': 'api.model',
           'Model': 'api.model', 'read_bag': 'measurement.bags.bag', 'read_log': 'api.identify',
           'Recording': 'measurement.recording', 'Result': 'api.identify'}
-__all__ = ['check', 'identify', 'load_model', 'Model', 'read_bag', 'read_log', 'Recording',
-           'Result', 'ConfigError', 'EstimationError', 'InertialIdError', 'MotionError',
-           'RecordingError', 'RobotModelError']
+__all__ = ['check', 'drift', 'identify', 'identify_many', 'load_model', 'ManyResult', 'Model',
+           'read_bag', 'read_log', 'Recording', 'Result', 'ConfigError', 'EstimationError',
+           'InertialIdError', 'MotionError', 'RecordingError', 'RobotModelError']
 
 
 def __getattr__(name: str) -> Any:

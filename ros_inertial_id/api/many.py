@@ -11,13 +11,17 @@ from .identify import description_text, Recordings, several
 from .model import Model, model_of
 from ..errors import ConfigError
 from ..identification.dataset import Progress
+from ..identification.files import read_text
 from ..identification.identify import Identification, validation
+from ..identification.model import IdentifiedModel
 from ..identification.settings import load_options
 from ..identification.training_data import seen_before
 from ..measurement.bags.bag import read_bag
 from ..procedures.bag_paths import find_bags
 from ..procedures.checkup.check import checkup_of
 from ..procedures.checkup.checked import checked_statistics
+from ..procedures.drift import Drift
+from ..procedures.drift import drift as drift_of
 from ..procedures.everyday import everyday
 from ..procedures.many_recordings import Engine
 from ..procedures.many_recordings import identify_many as identify_bags
@@ -101,3 +105,21 @@ def identify_many(paths: Sequence[str | Path] | str | Path, *, validate: Recordi
     if seen:
         model.statistics['validation_seen'] = seen
     return ManyResult(many, Identification(model, (), curves))
+
+
+def drift(model: Model | str | Path, paths: Sequence[str | Path] | str | Path, *,
+          progress: Progress | None = None, **engine: Any) -> Drift:
+    """
+    Return the Drift of the robots of a model from day to day.
+
+    model : of this kind of robot, or the path of its file
+    paths : bags, patterns, or folders; bags in one folder are of one robot
+    progress : called with (stage, done, in all)
+    engine : ``jobs``, ``scheduler``, ``cache``, ``keep_all``, see ``identify_many``
+    RecordingError where no bag can be used, RobotModelError where the model is of other robots.
+    """
+    identified = (model.identified if isinstance(model, Model) else
+                  IdentifiedModel.from_yaml(read_text(model), str(model)))
+    single = [paths] if isinstance(paths, (str, Path)) else list(paths)
+    return drift_of(identified, find_bags([str(p) for p in single]),
+                    Engine(progress=progress, **engine))

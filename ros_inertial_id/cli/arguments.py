@@ -106,8 +106,8 @@ def add_engine(verb: argparse.ArgumentParser, jobs: int | None) -> None:
 def add_drift(verb: argparse.ArgumentParser) -> None:
     """Add the arguments of ``drift`` to its parser ``verb``."""
     verb.add_argument('model', help='model.yaml of this kind of robot')
-    verb.add_argument('bags', nargs='+', metavar='BAG', help='bags of several days, or a folder of '
-                      'them; those in one folder are of one robot')
+    verb.add_argument('bags', nargs='+', metavar='BAG', help='bags of several days, or a folder '
+                      'of them; those in one folder are of one robot')
     add_engine(verb, 1)
     verb.add_argument('--out', default='', help='folder for drift.html; default: none')
 

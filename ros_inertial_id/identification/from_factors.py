@@ -25,11 +25,14 @@ from .plan import METHOD, Plan
 from .reduction import Reduced
 from .solution import consistent_by_default, Solution
 from .stretches import robust_errors
+from ..dynamics.inertial_parameters import Parameter
 from ..errors import EstimationError
+from ..estimation.base_parameters import BaseParameters
 from ..estimation.cross_validation import left_out_percent
 from ..estimation.dependent_parameters import choose_dependent
 from ..estimation.estimators import Estimate, ESTIMATORS, Problem
 from ..estimation.friction_choice import choose_laws
+from ..estimation.nonlinear_parameters import Grid
 from ..estimation.r_factors import merge, one_thread, RFactors
 from ..estimation.residuals import Residuals
 from ..measurement.recording import Recording
@@ -85,6 +88,32 @@ def places_of(structure: Structure, general: Structure) -> np.ndarray:
         raise EstimationError('a base parameter of this mounting has no column in the factors',
                               do='round the placements of the robot description')
     return out
+
+
+def at_constants(structure: Structure, chosen: Mapping[str, Parameter]
+                 ) -> tuple[BaseParameters, np.ndarray]:
+    """
+    Return base parameters with given constants in their columns, and the map (places, b) to them.
+
+    structure : of all columns that are tried; chosen : name -> Parameter with law and constant
+    EstimationError where a law of ``chosen`` was not among those tried.
+    """
+    base, parameters = structure.base, structure.parameters_of_places()
+    final, choices = list(base.parameters), {}
+    for name, places in structure.choices.items():
+        own = [k for k in places if parameters[k].law == chosen[name].law]
+        if not own or chosen[name].nonlinear is None:
+            raise EstimationError(f'{name} of the model: {chosen[name].law or "no law"}',
+                                  exists=sorted({parameters[k].law for k in places}),
+                                  do='identify the model again with the friction laws of the plan')
+        choices[name] = own
+        k = base.independent[places[0]]
+        final[k] = replace(parameters[own[0]], nonlinear=chosen[name].nonlinear)
+    base = replace(base, parameters=tuple(final))
+    size = int(structure.keep.max()) + 1
+    grid = Grid(RFactors(size), {name: ks[0] for name, ks in structure.choices.items()}, choices,
+                tuple(parameters))
+    return base, grid.columns(base)
 
 
 def _light(plan: Plan, notes: Sequence[Mapping[str, Any]]) -> Dataset:

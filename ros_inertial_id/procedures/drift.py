@@ -1,0 +1,190 @@
+"""
+Drift: what changes in robots from day to day, by the cached factors of their bags.
+
+    model -> plan -> factors per bag (cached) -> per robot: changes of every day -> trends
+
+Of every day friction (viscous, Coulomb, offset), what the last link carries and the direction of
+gravity are estimated anew, all other base parameters held at what all days of the robot together
+say.  Bags in one folder are of one robot.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .drift_findings import Finding, findings_of, Series
+from .many_recordings import Engine, map_bags, merge_leaves
+from .mapped_bags import Mapped
+from ..estimation.base_parameters import BaseParameters
+from ..estimation.changes import Changes, changes_of
+from ..estimation.problem import prior_rows
+from ..estimation.r_factors import one_thread, RFactors
+from ..identification.accumulation import structure_of
+from ..identification.bag_factors import merged_residuals
+from ..identification.cached_factors import read_factors
+from ..identification.from_factors import at_constants, places_of
+from ..identification.model import IdentifiedModel
+from ..identification.plan import METHOD, Plan, plan_of
+from ..identification.robot import check_robot
+from ..measurement.bags.bag import split_window
+from ..methods import METHODS
+
+LAWS = ('viscous', 'coulomb', 'presliding', 'coulomb_atan', 'offset')  # that wear and grease move
+CARRIED = (5.0,) + (1.5,) * 3 + (0.05,) * 6  # [kg, kg m, kg m^2] prior of what is carried
+TILT = 0.2  # [rad] prior of a tilt
+DAY = 86400.0  # [s]
+SAME = 0.02  # [m/s^2] of gravity: the same mounting
+Entry = tuple[str, str, str, str, int | None]  # name, joint, law, unit, place of a change
+
+
+@dataclass(frozen=True)
+class RobotDrift:
+    """
+    What changed in one robot.
+
+    robot : name of its folder; days : (n,) since the first; paths : its bags
+    temperature : (n,) [deg C] or None; series : all quantities; findings : what changed surely
+    """
+
+    robot: str
+    days: np.ndarray
+    paths: tuple[str, ...]
+    temperature: np.ndarray | None
+    series: tuple[Series, ...]
+    findings: tuple[Finding, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {'days': self.days.tolist(), 'bags': list(self.paths),
+                'findings': [f.to_dict() for f in self.findings],
+                'series': [{'name': s.name, 'joint': s.joint, 'law': s.law, 'unit': s.unit,
+                            'values': s.values.tolist(), 'errors': s.errors.tolist(),
+                            'usual': s.usual} for s in self.series]}
+
+
+@dataclass(frozen=True)
+class Drift:
+    """robots : RobotDrift of each; left_out : {path: why}; cached : bags found in the cache."""
+
+    robots: tuple[RobotDrift, ...]
+    left_out: Mapping[str, str]
+    cached: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {'robots': {r.robot: r.to_dict() for r in self.robots},
+                'left_out': dict(self.left_out)}
+
+    def to_text(self) -> str:
+        """Return what changed, robot by robot, and which bags were left out."""
+        lines = [f'{r.robot}: {f.sentence()}' for r in self.robots for f in r.findings]
+        quiet = [r.robot for r in self.robots if not r.findings]
+        if quiet:
+            lines.append(f'no change beyond doubt: {", ".join(quiet)}')
+        return '\n'.join([*lines, *(f'left out: {p}: {why}' for p, why in self.left_out.items())])
+
+
+def drift(model: IdentifiedModel, paths: Sequence[str], engine: Engine | None = None) -> Drift:
+    """
+    Return the Drift of the robots of a ``model`` over their bags.
+
+    paths : of bags, the folder around each is the name of its robot; engine : where the work is
+    done, here by default
+    RecordingError where no bag can be used.
+    """
+    engine, plan = engine or Engine(), plan_of(model)
+    bags, left_out = map_bags(paths, plan, engine)
+    robots: dict[str, list[Mapped]] = {}
+    for bag in bags:
+        robots.setdefault(str(split_window(bag.path)[0].resolve().parent), []).append(bag)
+    names = _names(list(robots))
+    with one_thread():
+        found = []
+        for number, (folder, own) in enumerate(robots.items()):
+            found.append(_robot_drift(names[folder], own, plan, model))
+            if engine.progress:
+                engine.progress('drift', number + 1, len(robots))
+    order = sorted(found, key=lambda r: r.robot)
+    return Drift(tuple(order), left_out, sum(b.cached for b in bags))
+
+
+def _names(folders: Sequence[str]) -> dict[str, str]:
+    """Return {folder: the last part of its path}, the whole path where that is not unique."""
+    last = [Path(f).name for f in folders]
+    return {f: name if last.count(name) == 1 else f for f, name in zip(folders, last)}
+
+
+def _robot_drift(name: str, bags: Sequence[Mapped], plan: Plan, model: IdentifiedModel
+                 ) -> RobotDrift:
+    """Return the RobotDrift of one robot under the mounting of its first bag."""
+    gravity = np.array(bags[0].notes['gravity_base'])
+    own = [b for b in bags if np.allclose(b.notes['gravity_base'], gravity, atol=SAME)]
+    robot = METHODS[METHOD].build(plan.urdf, plan.options, gravity)
+    check_robot(model, robot)
+    structure = structure_of(METHODS[METHOD], [robot], plan.columns)
+    places = places_of(structure, plan.structure)
+    factors = [merge_leaves(None, [(b.file, k, 1.0) for k in range(b.stretches)]) for b in own]
+    tilts = factors[0].size - 2 + np.arange(2)
+    wide = [f.select(np.append(places, tilts)) for f in factors]
+    base, T = at_constants(structure, {p.name: p for p in model.parameters})
+    widest = np.zeros((wide[0].size, T.shape[1] + 2))
+    widest[:-2, :-2], widest[-2:, -2:] = T, np.eye(2)
+    days = np.array([b.notes['start_s'] for b in own]) / DAY
+    return _decided(name, own, days - days[0], base, [f.combine(widest) for f in wide])
+
+
+def _decided(name: str, bags: Sequence[Mapped], days: np.ndarray, base: BaseParameters,
+             factors: Sequence[RFactors]) -> RobotDrift:
+    """Return the RobotDrift by factors about [base parameters, two tilts] of every day."""
+    sigma = _sigma([read_factors(b.file).residuals for b in bags])
+    systems = [f.system(sigma)[:2] for f in factors]
+    entries, S, spread = _columns(base)
+    found = changes_of(systems, S, spread, prior_rows(base))
+    series = _series(entries, found, base)
+    warm = [b.notes['temperature'] for b in bags]
+    temperature = None if any(t is None for t in warm) else np.array(warm, dtype=float)
+    return RobotDrift(name, days, tuple(b.path for b in bags), temperature, series,
+                      findings_of(series, days, temperature))
+
+
+def _sigma(parts: Sequence[Any]) -> dict[str, float]:
+    """Return group -> standard deviation of an independent row, by residuals of every day."""
+    residuals = merged_residuals(parts)
+    fit, correlation = residuals.filtered, residuals.correlation()
+    return {name: float(np.sqrt(max(square, 1e-300) / fit.samples * correlation[name]))
+            for name, square in fit.residual.items()}
+
+
+def _columns(base: BaseParameters) -> tuple[list[Entry],
+                                            np.ndarray, np.ndarray]:
+    """Return (name, joint, law, unit, place) of the changes, their columns and prior."""
+    size, columns, spread = len(base), [], []
+    entries: list[Entry] = []
+    for place, k in enumerate(base.independent):
+        parameter = base.parameters[k]
+        if parameter.law in LAWS:
+            entries.append((parameter.name, parameter.owner, parameter.law, parameter.unit, place))
+            columns.append(np.eye(size + 2)[place])
+            spread.append(parameter.prior_sd)
+    bodies = [p for p in base.parameters if not p.law]
+    last, K = len(bodies) - 10, base.matrix()
+    for k in range(10):
+        entries.append((f'carried {bodies[last + k].name}', bodies[last + k].owner, 'payload',
+                        bodies[last + k].unit, None))
+        columns.append(np.append(K[:, last + k], [0.0, 0.0]))
+        spread.append(CARRIED[k])
+    for k in range(2):
+        entries.append((f'tilt {k + 1}', 'base', 'gravity', 'rad', None))
+        columns.append(np.eye(size + 2)[size + k])
+        spread.append(TILT)
+    return entries, np.array(columns).T, np.array(spread)
+
+
+def _series(entries: Sequence[Entry], found: Changes,
+            base: BaseParameters) -> tuple[Series, ...]:
+    return tuple(Series(name, joint, law, unit, found.values[:, k], found.errors[:, k],
+                        float(found.common[place]) if place is not None else 0.0)
+                 for k, (name, joint, law, unit, place) in enumerate(entries))
