@@ -21,6 +21,7 @@ from std_srvs.srv import Trigger
 import yaml
 
 from .controller_link import controller_link, trajectory_message
+from .controllers import Controllers
 from .conversions import diagnostics, every, latched
 from .joint_watch import JointWatch
 from .motion_design import MotionDesign
@@ -29,7 +30,7 @@ from .playback_options import PlaybackOptions
 from .recorder_dialogue import RecorderDialogue
 from .running import run
 from ..errors import InertialIdError, MotionError
-from ..excitation.fourier import read_motion
+from ..excitation.motion_files import read_motion
 from ..excitation.playback import Guard, HORIZON, plan_course
 from ..excitation.rehearsal import check_kinematics, rehearse
 from ..options import check_ranges
@@ -55,6 +56,7 @@ class Excitation(Node):
         self._joints = JointWatch(self, (own.joint_states_topic, own.speed_scaling_topic),
                                   self._doubt, self._let_end, self._compare)
         self._controller = controller_link(self, own.controller, self._let_end)
+        self._controllers = Controllers(self, own.controller)
         self._status_topic = self.create_publisher(String, '~/status', latched())
         self._periods = self.create_publisher(String, '~/periods', latched())
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
@@ -140,6 +142,7 @@ class Excitation(Node):
         check_kinematics(options.motion_file, self._robot)
         self._joints.refuse(options.stale)
         self._controller.refuse()
+        self._controllers.refuse()
         course = plan_course(motion, self._joints.position, self._robot, periods=options.periods,
                              speed=options.speed, approach_speed=options.approach_speed)
         rehearsal = rehearse(course, self._robot, self._shapes, self._limits, options.effort)
@@ -173,15 +176,19 @@ class Excitation(Node):
 
     def _play(self):
         self._refuse_when_busy()
-        course, _ = self._plan()
-        if self._recorder.start():
-            self._say('starting')
-        else:
+        self._plan()  # refused before a bag is opened
+        began = time.monotonic()
+        try:
+            self._recorder.start()
+            self._joints.excuse(time.monotonic() - began)
             self._begin()
-        return f'playing for {course.duration:.1f} s'
+        except InertialIdError:
+            self._recorder.stop()
+            raise
+        return f'playing for {self._course.duration:.1f} s'
 
     def _refuse_when_busy(self):
-        if self._course is not None or self._recorder.opening:
+        if self._course is not None:
             raise MotionError('a motion is being played', do='call ~/stop first')
         if self._recorder.closing:
             raise MotionError('the bag of the last motion is being closed', do='call again')
@@ -190,24 +197,14 @@ class Excitation(Node):
                               do='wait for it, or call ~/stop to take the best so far')
 
     def _await_recorder(self):
-        """Go on when the recorder has answered, or will not."""
-        trouble = self._recorder.started()
-        if trouble == '':
-            self._begin()
-        elif trouble:
-            self._recorder.give_up()
-            self._end(f'stopped: {trouble}')
+        """Say what recorder and controller answer at the end of a motion."""
         for words in (self._recorder.stopped(), self._controller.outcome()):
             if words is not None:
                 self._say(f'{self._status}; {words}')
 
     def _begin(self):
         options = self._options()
-        try:
-            course, _ = self._plan()  # from where the robot is by now
-        except InertialIdError as error:
-            self._end(f'stopped: {error}')
-            return
+        course, _ = self._plan()  # from where the robot is by now
         self._guard = Guard(options.tracking, options.stale, options.effort)
         self._began = self.get_clock().now().nanoseconds + int(0.05e9)
         self._course, self._sent = course, 0.0
@@ -264,18 +261,10 @@ class Excitation(Node):
         if self._design.busy:
             self._design.end()
             return 'the search ends; the best motion so far is kept'
-        if self._course is not None:
-            self._brake('asked to')
-        elif not self._give_up_opening('asked to'):
+        if self._course is None:
             raise MotionError('no motion is being played')
+        self._brake('asked to')
         return 'braking'
-
-    def _give_up_opening(self, reason):
-        """Do not begin; close the bag, which may be open by now.  Return whether it was so."""
-        awaited = self._recorder.give_up()
-        if awaited:
-            self._end(f'stopped: {reason}')
-        return awaited
 
     def _say(self, status):
         self._status = status
@@ -297,11 +286,11 @@ class Excitation(Node):
         """Leave the robot at rest and the bag closed, also after Ctrl-C."""
         if self._complete:
             self._design.close()
-            self._give_up_opening('the player was shut down')
             if self._course is not None:
                 self._brake('the player was shut down')
             while self._recorder.closing:
                 rclpy.spin_once(self, timeout_sec=0.05)
+            self._recorder.close()
         super().destroy_node()
 
 

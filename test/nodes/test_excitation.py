@@ -239,6 +239,18 @@ def test_killed_player_leaves_the_arm_at_rest_within_half_a_second(stage):
     stage.channels(bag)
 
 
+def test_play_answers_what_the_recorder_said(stage):
+    bag = stage.play(speed=0.5, periods=20)
+    busy = stage.graph.call('excitation/play')
+    assert busy.message == 'a motion is being played; call ~/stop first' and not busy.success
+    assert stage.graph.call('excitation/stop').success
+    stage.graph.until(lambda: f'; {bag}' in stage.said('stopped: '), 'the bag')
+    refused = stage.graph.call('excitation/play')  # into a bag that is there already
+    assert not refused.success
+    assert refused.message.startswith('the recorder refused: ') and str(bag) in refused.message
+    assert stage.graph.call('recorder/stop').message == 'not recording; call ~/start first'
+
+
 def test_player_that_was_held_up_does_not_catch_up(stage):
     """What it would send now lies ahead of an arm that has braked: no jump, no more motion."""
     bag = stage.play(speed=0.5, periods=20)
@@ -260,7 +272,6 @@ def test_what_cannot_be_played_is_refused_in_words(graph, tmp_path):
     player = graph.start('excitation', stale=1000.0, recorder='nobody')
     description = graph.node.create_publisher(String, 'robot_description', LATCHED)
     states = graph.node.create_publisher(JointState, 'joint_states', 10)
-    statuses = graph.listen(String, 'excitation/status', LATCHED)
 
     def refusal(verb='play'):
         response = graph.call(f'excitation/{verb}')
@@ -310,12 +321,8 @@ def test_what_cannot_be_played_is_refused_in_words(graph, tmp_path):
     assert 'read-only' in graph.set('excitation', controller='elsewhere')
 
     graph.set('excitation', motion_file=str(Path(tmp_path, 'motion.yaml')))
-    assert graph.call('excitation/play').success
-    assert refusal() == 'a motion is being played; call ~/stop first'
-    graph.until(lambda: statuses and statuses[-1].data.startswith('stopped: '), 'giving up')
-    assert statuses[-1].data.startswith('stopped: the recorder does not answer')
-    assert graph.call('excitation/play').success
-    assert graph.call('excitation/stop').success  # while it waits for the recorder
-    graph.until(lambda: statuses[-1].data == 'stopped: asked to', 'the end')
+    assert refusal() == ('the recorder does not answer; start it, or start this node with an '
+                         'empty recorder:')
+    assert refusal('stop') == 'no motion is being played'
     assert not commands
     assert player.end() == 0

@@ -252,7 +252,8 @@ def test_a_full_disk_is_told_and_what_was_written_can_be_read(graph, tmp_path, s
 
 
 def test_what_was_latched_before_the_recorder_came_is_in_every_bag(graph, tmp_path):
-    transforms = [graph.node.create_publisher(TransformStamped, 'frames', LATCHED) for _ in range(2)]
+    transforms = [graph.node.create_publisher(TransformStamped, 'frames', LATCHED)
+                  for _ in range(2)]
     for child, publisher in zip(('tool', 'camera'), transforms):
         transform = TransformStamped(child_frame_id=child)
         transform.header.stamp.sec = 1
