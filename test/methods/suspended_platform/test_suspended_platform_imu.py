@@ -109,6 +109,10 @@ def test_calibration_finds_how_the_imu_sits_within_its_errors(calibration):
     assert robot.covariance.shape == (49, 49)
     np.testing.assert_allclose(np.sqrt(np.diag(robot.sources[0].imu.covariance))[3:],
                                found['position_error'], rtol=1e-6)
+    # Numbers of the platform that were found with this IMU share its error.
+    scale = np.sqrt(np.diag(robot.covariance))
+    shared = robot.covariance[:43, 43:] / np.outer(scale[:43], scale[43:])
+    assert 0.02 < np.nanmax(np.abs(shared)) < 1.0
 
 
 def test_rig_calibrated_with_an_imu_is_better_than_one_without(recordings, loaded, calibration):
