@@ -7,6 +7,7 @@ covariance of Huber and Ronchetti 2009, Eq. 7.84).
 """
 
 from dataclasses import replace
+import logging
 
 import numpy as np
 from scipy.special import ndtr
@@ -14,8 +15,8 @@ from scipy.special import ndtr
 from .problem import Estimate, finish, Problem, solve, two_step
 from .r_factors import RFactors
 from .rows import weigh
-from ..errors import EstimationError
 
+LOG = logging.getLogger(__name__)
 TUNING = 1.345   # 95 % as efficient as least squares on Gaussian errors
 PASSES = 20      # over the data
 SETTLED = 0.01    # of the deviations; the parameters have settled long before
@@ -51,9 +52,9 @@ def robust(problem: Problem) -> Estimate:
         if change < SETTLED:
             break
     else:
-        raise EstimationError('the robust estimate did not settle',
-                              found=f'deviations change by {100 * change:.1f} % a pass',
-                              do='look at the residuals: more than a few samples are wild')
+        LOG.warning('the robust estimate has not settled after %d passes: standard deviations '
+                    'change by %.1f %% a pass; more than a few samples are wild, look at the '
+                    'residuals', PASSES, 100.0 * change)
     # sigma^2 mean(psi^2) / mean(psi')^2 instead of sigma^2: what the wild rows cost.
     loss = {name: np.sqrt(square / rows) / max(inside / rows, 1e-3)
             for name, (square, inside, rows) in tallies.items()}

@@ -109,6 +109,16 @@ def test_robust_errors_grow_with_what_wild_rows_cost():
     np.testing.assert_allclose(estimate.bse, expected, rtol=0.03)  # it settles to a hundredth
 
 
+def test_robust_estimate_that_does_not_settle_is_given_and_said(monkeypatch, caplog):
+    impacted, truth = arm(0.2, 1, wild=0.05)
+    settled = robust(impacted)
+    assert not caplog.messages
+    monkeypatch.setattr('ros_inertial_id.estimation.robust.PASSES', 2)
+    estimate = robust(impacted)
+    assert 'has not settled after 2 passes' in caplog.text
+    assert np.all(np.abs(estimate.params - settled.params) < 2.0 * settled.bse)
+
+
 def test_total_least_squares_is_unbiased_where_all_columns_are_noisy():
     rng = np.random.default_rng(5)
     W = rng.normal(size=(20000, 3))
