@@ -126,6 +126,10 @@ def add_design(verb: argparse.ArgumentParser) -> None:
     verb.add_argument('urdf', help='robot description')
     add_config(verb, 'design')
     verb.add_argument('--mounting', help=MOUNTING)
+    verb.add_argument('--kind', help='excitation (default) or friction_sweep: low speeds')
+    verb.add_argument('--model', help='model.yaml of a first identification: a motion for what is '
+                      'still open; --period makes it short')
+    verb.add_argument('--period', type=float, help='duration of the motion [s]')
     verb.add_argument('--seconds', type=float, help='how long the search may take')
     verb.add_argument('--seed', type=int, help='of the random motions it starts from')
     verb.add_argument('--out', required=True, help='folder for motion.yaml, .csv, .html')

@@ -165,7 +165,8 @@ def design_(options: Any) -> None:
     """
     from ..excitation.design import design, load_design
     from ..excitation.design_files import write_design
-    changes = {name: getattr(options, name) for name in ('mounting', 'seconds', 'seed')
+    names = ('mounting', 'kind', 'model', 'period', 'seconds', 'seed')
+    changes = {name: getattr(options, name) for name in names
                if getattr(options, name) is not None}
     settings = load_design(options.config, changes)
     beside = str(pathlib.Path(options.urdf).resolve().parent)  # where its meshes may be
@@ -183,10 +184,7 @@ def design_(options: Any) -> None:
     paths = [str(p) for p in write_design(result, options.out)]
     use = result.summary()['use_of_limits_percent']
     show(options, dict(result.summary(), files=paths), '\n'.join((
-        'predicted standard error of torque '
-        + ' '.join(f'{error:.2g}' for error in result.torque_errors) + ' N m',
-        f'{result.criterion} {result.value:.4g}, condition number {result.condition_number:.4g} '
-        f'of {len(result.base_names)} base parameters, in {result.seconds:.0f} s',
+        *result.words(),
         'largest use of limits: ' + ', '.join(f'{k} {v:.1f} %' for k, v in use.items()),
         *result.notices, *paths)))
 

@@ -1,12 +1,13 @@
 """A motion looked at closely: limits at a thousand samples per second, and W'W."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .feasible import clearances, finest_grid
+from .fourier import basis
 from .objective import MotionProblem, Objective
 from ..estimation.r_factors import one_thread
 
@@ -61,17 +62,29 @@ class Assessment:
 
 def assess(problem: MotionProblem, x: np.ndarray) -> Assessment:
     """Return the Assessment of the motion at coordinates x (n m,) of ``problem``."""
+    c, count = problem.coefficients(x), problem.harmonics
+    return assess_motion(problem, lambda times: [
+        c @ phase.T for phase in basis(count, problem.period, times)], finest_grid(problem))
+
+
+def assess_motion(problem: MotionProblem, at: Callable[[np.ndarray], Sequence[np.ndarray]],
+                  times: np.ndarray) -> Assessment:
+    """
+    Return the Assessment of a motion.
+
+    problem : MotionProblem, whose limits it is to keep
+    at : times (N,) [s] -> q, v, a, each (n, N); times : evenly spread over one period [s]
+    """
     with one_thread():
-        return _assess(problem, x)
+        return _assess(problem, at, times)
 
 
-def _assess(problem, x):
-    times = finest_grid(problem)
+def _assess(problem, at, times):
     count = len(times)
     joints, outside, gap, factors, postures = {}, -np.inf, np.inf, 0.0, []
     for low in range(0, count, CHUNK):
         part = Objective(problem, times[low:low + CHUNK])
-        q, v, a = part.motion(x)
+        q, v, a = at(times[low:low + CHUNK])
         tree, _, rows, tau = part.evaluate(q, v, a)
         rates = problem.limits.use_of_rates(a, part.by_mounting(tau), times[1] - times[0])
         for kind, use in (problem.limits.use_of_joints(q, v, a, tau) | rates).items():
@@ -87,27 +100,33 @@ def _assess(problem, x):
 
 def describe(design: Any) -> dict[str, Any]:
     """Return a Design ``design`` in plain Python values; use of the limits in percent."""
-    use, names = design.use, design.motion.joint_names
-    real = {kind: values * (1.0 - design.limits.margins.get(kind, 0.0))
-            for kind, values in use.joints.items()}
-    percent = {kind: round(100.0 * float(values.max()), 3) for kind, values in real.items()}
-    out = {
+    return {
         'torque_standard_error': {n: float(f'{e:.4g}') for n, e in zip(
-            names, design.torque_errors)},  # [N m]
+            design.motion.joint_names, design.torque_errors)},  # [N m]
         'condition_number': design.condition_number,
         'criterion': design.criterion,
         'value': design.value,
-        'feasible': not use.broken(names),
         'seconds': round(design.seconds, 3),
         'cpu_seconds': round(design.cpu_seconds, 3),
         'base_parameters': len(design.base_names),
-        'use_of_limits_percent': percent,
-        'use_of_limits_percent_by_joint': {
-            kind: {n: round(100.0 * float(u), 3) for n, u in zip(names, values)}
-            for kind, values in real.items()},
+        **plain_use(design),
         'motions_found': design.found,
         'motions_rejected': design.rejected,
         'notices': list(design.notices)}
+
+
+def plain_use(design: Any) -> dict[str, Any]:
+    """Return how a ``design`` uses its limits in plain Python values, in percent."""
+    use, names = design.use, design.motion.joint_names
+    real = {kind: values * (1.0 - design.limits.margins.get(kind, 0.0))
+            for kind, values in use.joints.items()}
+    out = {
+        'feasible': not use.broken(names),
+        'use_of_limits_percent': {kind: round(100.0 * float(values.max()), 3)
+                                  for kind, values in real.items()},
+        'use_of_limits_percent_by_joint': {
+            kind: {n: round(100.0 * float(u), 3) for n, u in zip(names, values)}
+            for kind, values in real.items()}}
     if np.isfinite(use.tool_outside):
         out['end_effector_inside_by_m'] = round(-use.tool_outside, 6)
     if np.isfinite(use.gap):

@@ -63,9 +63,9 @@ def with_brake(course: Course, robot: RobotModel, limits: Limits,
         if not worst:
             tau = nominal_torques(robot, q, v, a)
             worst = _exceeded(robot, np.abs(tau).max(0) / torque, 'effort')
-            rates = limits.use_of_rates(
-                *(x.reshape(len(starts), len(PHASES), -1).transpose(2, 0, 1) for x in (a, tau)),
-                brake * (PHASES[1] - PHASES[0]))
+            a, tau = (x.reshape(len(starts), len(PHASES), -1).transpose(2, 0, 1)
+                      for x in (a, tau))
+            rates = limits.use_of_rates(a, tau, brake * (PHASES[1] - PHASES[0]))
             for kind, use in rates.items():
                 worst = worst or _exceeded(robot, use, kind)
         if not worst:

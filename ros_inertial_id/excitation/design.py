@@ -15,14 +15,19 @@ import numpy as np
 
 from .assessment import assess, describe, Use
 from .criteria import reported_value
+from .earlier_model import information_of
 from .fourier import FourierMotion
+from .friction_sweep import KIND
 from .limits import Limits
 from .objective import MotionProblem
 from .problem import check_postures, design_parameters, DesignOptions, motion_problem
+from .sweep_design import design_sweep, SweepDesign
 from .workers import search
 from .workspace import torque_errors
 from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
+from ..identification.files import read_text
+from ..identification.model import IdentifiedModel
 from ..methods import METHODS
 from ..options import check_ranges, DESIGN, options_from, read_blocks
 
@@ -86,6 +91,14 @@ class Design:
     rejected: int
     notices: tuple[str, ...]
 
+    def words(self) -> tuple[str, ...]:
+        """Return the design in words, line by line."""
+        return (
+            'predicted standard error of torque '
+            + ' '.join(f'{error:.2g}' for error in self.torque_errors) + ' N m',
+            f'{self.criterion} {self.value:.4g}, condition number {self.condition_number:.4g} '
+            f'of {len(self.base_names)} base parameters, in {self.seconds:.0f} s')
+
     def summary(self) -> dict[str, Any]:
         """Return the design in numbers, as plain Python values."""
         return describe(self)
@@ -93,18 +106,26 @@ class Design:
 
 def design(robot: RobotModel, options: DesignOptions,
            progress: Callable[[Progress], None] | None = None,
-           stop: Callable[[], bool] | None = None, known: np.ndarray | None = None) -> Design:
+           stop: Callable[[], bool] | None = None, known: np.ndarray | None = None
+           ) -> Design | SweepDesign:
     """
-    Return the best Design found.
+    Return the best Design found, or the SweepDesign where ``options.kind`` is friction_sweep.
 
     robot : RobotModel, mounted as it is; options : DesignOptions
     progress : called with Progress a few times per second; stop : called as often, true ends
     the search.  Ctrl-C does so too.  The best feasible motion so far is kept.
     known : (p, p) W'W / sigma^2 of earlier recordings about all p columns of
-    ``design_parameters``: the motion is made for what they leave open
+    ``design_parameters``, beside those behind ``options.model``: the motion is made for what they
+    leave open
     Raises MotionError when a limit is missing or no motion keeps all of them.
     """
     check_ranges(options)
+    if options.kind == KIND:
+        return design_sweep(robot, options, stop)
+    if options.model:
+        earlier = IdentifiedModel.from_yaml(read_text(options.model), options.model)
+        worth = information_of(earlier, design_parameters(robot, options))
+        known = worth if known is None else known + worth
     began, cpu_began = time.monotonic(), sum(os.times()[:4])
     problem, base, shapes = motion_problem(robot, options, known)
     check_postures(problem, options)

@@ -14,18 +14,19 @@ from .design import Design
 from .fourier import Sampled
 from .limits import GIVEN
 from .page import page
+from .sweep_design import SweepDesign
 from ..errors import MotionError
 
 FILES = ('motion.yaml', 'motion.csv', 'joint_trajectory.json', 'motion.html')
 
 
-def write_design(design: Design, out_dir: str | Path) -> tuple[Path, ...]:
+def write_design(design: Design | SweepDesign, out_dir: str | Path) -> tuple[Path, ...]:
     """
     Write ``design`` into the directory ``out_dir`` (made when missing); return the paths.
 
     motion.yaml holds the motion (``fourier.read_motion``), how it was designed and how close
     each limit is; motion.csv and joint_trajectory.json are sampled at ``rate`` for ``periods``;
-    motion.html needs no network.
+    motion.html, of all but friction sweeps, needs no network.
     """
     out = Path(out_dir)
     sampled = design.motion.sampled(design.options.rate, design.options.periods)
@@ -36,13 +37,14 @@ def write_design(design: Design, out_dir: str | Path) -> tuple[Path, ...]:
         _write_csv(out / FILES[1], design.motion.joint_names, sampled)
         with open(out / FILES[2], 'w', encoding='utf-8') as file:
             json.dump(joint_trajectory(design.motion.joint_names, sampled), file)
-        (out / FILES[3]).write_text(page(design), encoding='utf-8')
+        if isinstance(design, Design):
+            (out / FILES[3]).write_text(page(design), encoding='utf-8')
     except OSError as error:
         raise MotionError(f'the design cannot be written to {out}', found=error.strerror) from None
-    return tuple(out / name for name in FILES)
+    return tuple(out / name for name in FILES[:4 if isinstance(design, Design) else 3])
 
 
-def content(design: Design) -> dict[str, Any]:
+def content(design: Design | SweepDesign) -> dict[str, Any]:
     """Return what motion.yaml of ``design`` holds, as plain Python values."""
     limits, names = design.limits, design.motion.joint_names
     by_joint = {kind: {n: _number(x) for n, x in zip(names, getattr(limits, kind))}
@@ -53,11 +55,18 @@ def content(design: Design) -> dict[str, Any]:
         'motion': design.motion.to_dict(),
         'start': {n: float(x) for n, x in zip(names, design.motion.start)},
         'result': design.summary(),
-        'singular_values': [float(s) for s in design.singular_values],
-        'base_parameters': list(design.base_names),
-        'gravities_base': design.gravities.tolist(),
+        **_columns(design),
         'limits': by_joint,
         'options': {key: _plain(value) for key, value in asdict(design.options).items()}}
+
+
+def _columns(design):
+    """Return what a Design says of the columns it was made for; a sweep is made for none."""
+    if not isinstance(design, Design):
+        return {}
+    return {'singular_values': [float(s) for s in design.singular_values],
+            'base_parameters': list(design.base_names),
+            'gravities_base': design.gravities.tolist()}
 
 
 def _plain(value):

@@ -10,11 +10,9 @@ affine space; the search moves inside it by coordinates x of its own.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
 from ..errors import MotionError
 
@@ -109,17 +107,6 @@ def motion_from_dict(content: Mapping[str, Any], source: str = 'motion') -> Four
         raise MotionError(f'{source} has unequal or non-finite coefficients',
                           expected='a period above 0 and as many sines as cosines everywhere')
     return motion
-
-
-def read_motion(path: str | Path) -> FourierMotion:
-    """Return the FourierMotion in a design's YAML file ``path``; MotionError if there is none."""
-    try:
-        with open(path, encoding='utf-8') as file:
-            content = yaml.safe_load(file)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise MotionError(f'{path} cannot be read', found=str(error).split('\n')[0]) from None
-    content = content.get('motion', content) if isinstance(content, dict) else content
-    return motion_from_dict(content, str(path))
 
 
 def basis(harmonics: int, period: float,

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .fourier import FourierMotion
+from .motion_files import Motion
 from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
 
@@ -34,12 +34,12 @@ class Course:
     """
     Where the robot is to be at every time.
 
-    motion : FourierMotion; start : (n,) where the robot is; periods : how often
+    motion : FourierMotion or SweepMotion; start : (n,) where the robot is; periods : how often
     speed : share of the designed speed; approach : [s] to the start of the motion
     brake : [s] from full speed to rest
     """
 
-    motion: FourierMotion
+    motion: Motion
     start: np.ndarray
     periods: int
     speed: float
@@ -98,7 +98,7 @@ class Course:
         return self.approach + np.arange(self.periods + 1) * self.motion.period / self.speed
 
 
-def plan_course(motion: FourierMotion, start: np.ndarray, robot: RobotModel, *, periods: int = 1,
+def plan_course(motion: Motion, start: np.ndarray, robot: RobotModel, *, periods: int = 1,
                 speed: float = 1.0, approach_speed: float = 0.2) -> Course:
     """
     Return the Course of a motion from ``start`` (n,), at a share ``speed`` of its own.

@@ -62,7 +62,7 @@ class ActionLink:
 
     def __init__(self, node: Node, name: str, gave_up: Callable[[str], None]):
         try:
-            from control_msgs.action import FollowJointTrajectory  # type: ignore[import-not-found]
+            from control_msgs.action import FollowJointTrajectory
             from rclpy.action import ActionClient
         except ImportError:
             raise ConfigError(f'controller {name!r} is an action, which needs control_msgs',

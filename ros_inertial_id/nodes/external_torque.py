@@ -36,7 +36,8 @@ class ExternalTorque:
     """Publishers of a ``node``, and the observer behind them; ``options``: how it observes."""
 
     def __init__(self, node: Node, options: ExternalTorqueOptions):
-        self._options, self._observer = options, None
+        self._options = options
+        self._observer: MomentumObserver | None = None
         self._robot: RobotModel | None = None
         self._torque = node.create_publisher(JointState, '~/external_torque', DEPTH)
         self._deviation = node.create_publisher(
@@ -51,7 +52,7 @@ class ExternalTorque:
         robot : RobotModel, mounted as it is; options : SerialArmOptions of the prediction
         Raises ConfigError for efforts on a topic of their own.
         """
-        self._observer: MomentumObserver | None = None
+        self._observer = None
         if options.effort_topic:
             raise ConfigError('external torques need efforts in the joint states',
                               found=f'effort_topic: {options.effort_topic}')
@@ -74,9 +75,9 @@ class ExternalTorque:
             return
         found = self._observer.add(stamps * 1e-9, q[good], v[good],
                                    tau[good] @ self._to_joints.T)
-        for publisher, values in ((self._torque, found.torque),
-                                  (self._deviation, found.standard_deviation)):
-            for stamp, row in zip(stamps.tolist(), values):
+        for publisher, torques in ((self._torque, found.torque),
+                                   (self._deviation, found.standard_deviation)):
+            for stamp, row in zip(stamps.tolist(), torques):
                 message = JointState(name=list(names), effort=array('d', row.tobytes()))
                 message.header.stamp.sec, message.header.stamp.nanosec = divmod(stamp, 10 ** 9)
                 publisher.publish(message)

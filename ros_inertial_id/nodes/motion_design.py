@@ -66,10 +66,7 @@ class MotionDesign:
             result = design(robot, options, self._note, lambda: self._ended)
             name = datetime.datetime.now().strftime('%Y-%m-%d_%H-%M-%S_%f')[:-3]
             path = write_design(result, pathlib.Path(folder) / name)[0]
-            errors = ' '.join(f'{error:.2g}' for error in result.torque_errors)
-            self._outcome = str(path.resolve()), (
-                f'designed: predicted standard error of torque {errors} N m, {result.criterion} '
-                f'{result.value:.4g}, {result.seconds:.0f} s')
+            self._outcome = str(path.resolve()), f"designed: {', '.join(result.words())}"
         except InertialIdError as error:
             self._outcome = '', f'design failed: {error}'
         except Exception as error:  # a fault of ours: say so and stay alive

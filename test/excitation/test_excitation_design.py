@@ -16,7 +16,8 @@ from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import ConfigError, MotionError
 from ros_inertial_id.excitation.design import design, DesignOptions
 from ros_inertial_id.excitation.design_files import write_design
-from ros_inertial_id.excitation.fourier import random_motion, read_motion
+from ros_inertial_id.excitation.fourier import random_motion
+from ros_inertial_id.excitation.motion_files import read_motion
 
 URDF = pathlib.Path(__file__).parents[2] / 'urdf'
 WALL, UPRIGHT = (9.81, 0.0, 0.0), (0.0, 0.0, -9.81)
