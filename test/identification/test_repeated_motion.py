@@ -1,0 +1,56 @@
+"""Model error repeats with the motion: stretches are of distinct motion, errors are moderated."""
+
+import numpy as np
+import pytest
+
+from ros_inertial_id.identification.repeated_motion import distinct_stretches
+from ros_inertial_id.identification.stretches import moderated
+
+
+def _motion(t):
+    w = np.array([2.1, 3.7, 5.3])
+    return np.sin(np.outer(t, w)) + 0.3 * np.cos(np.outer(t, 2.3 * w))
+
+
+def _stretches(t, q, count=8):
+    return distinct_stretches(q, np.gradient(q, t, axis=0), t, count)
+
+
+def test_a_motion_that_does_not_repeat_is_cut_by_time():
+    t = np.arange(0.0, 10.0, 0.01)
+    # Three joints come by chance near where they were, here and there.
+    assert np.mean(_stretches(t, _motion(t)) == np.arange(len(t)) * 8 // len(t)) > 0.9
+
+
+def test_periods_share_their_stretches():
+    t = np.arange(0.0, 20.0, 0.01)
+    rng = np.random.default_rng(0)
+    q = _motion(t % 10.0) + 0.01 * rng.normal(size=(len(t), 3))
+    numbers = distinct_stretches(q, np.gradient(_motion(t % 10.0), t, axis=0), t, 8)
+    # But for where the period begins anew with a leap, and a sample at the borders.
+    same = numbers[20:980] == numbers[1020:1980]
+    assert same.mean() > 0.97 and set(numbers) == set(range(8))
+
+
+def test_a_second_recording_of_the_same_motion_adds_no_stretch():
+    t = np.arange(0.0, 10.0, 0.01)
+    q, v = _motion(t), np.gradient(_motion(t), t, axis=0)
+    numbers = distinct_stretches(np.tile(q, (2, 1)), np.tile(v, (2, 1)), np.tile(t, 2), 8)
+    assert np.mean(numbers[:len(t)] == numbers[len(t):]) > 0.97  # but for samples at borders
+
+
+def test_errors_that_differ_by_chance_alone_become_one():
+    ratios = np.sqrt(np.random.default_rng(1).chisquare(15, 80) / 15)
+    out = moderated(ratios, 15)
+    assert np.ptp(out) < 0.5 * np.ptp(ratios)
+    # Eighty of fifteen degrees of freedom know their common size to 2 %.
+    assert out.mean() == pytest.approx(1.0, abs=0.06)
+
+
+def test_errors_that_differ_more_stay_and_are_as_wide_as_few_stretches_ask_for():
+    rng = np.random.default_rng(2)
+    true = np.exp(rng.normal(size=80))
+    ratios = true * np.sqrt(rng.chisquare(15, 80) / 15)
+    out = moderated(ratios, 15)
+    np.testing.assert_allclose(out[ratios > 0.5], ratios[ratios > 0.5], rtol=0.2)
+    assert np.median(out / ratios) > 1.03
