@@ -3,9 +3,12 @@
 project = 'ros_inertial_id'
 copyright = 'ros_inertial_id maintainers'
 extensions = ['myst_parser', 'sphinx.ext.autodoc']
+myst_enable_extensions = ['dollarmath']
+myst_heading_anchors = 3
 autodoc_typehints = 'signature'
 html_theme = 'furo'
 exclude_patterns = ['_build']
+html_copy_source = False
 
 
 def as_written(app, what, name, obj, options, lines):
