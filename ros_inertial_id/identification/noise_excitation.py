@@ -13,10 +13,12 @@ import numpy as np
 from scipy.linalg import eigh
 
 from .dataset import Dataset
+from .inherited_errors import inflated
 from ..estimation.base_parameters import BaseParameters
 from ..estimation.estimators import Estimate
 from ..estimation.r_factors import RFactors
 
+LOST = 0.5  # of the prior standard deviation
 SHARE = 0.5  # of the information in a direction: with more noise than that it has no number
 
 
@@ -25,8 +27,9 @@ def without_noise(data: Dataset, base: BaseParameters, factors: RFactors,
     """
     Return the estimate without a number for what only noise excites.
 
-    data : Dataset; base, factors, estimate : of it.  A base parameter is not determined where a
-    direction of noise alone could move it, within the prior, by more than its standard error.
+    data : Dataset; base, factors, estimate : of it.  A direction of noise alone may be off by all
+    that the prior allows: so much is added to the covariance, and a base parameter of which
+    less than LOST of the prior is ruled out is not determined.
     """
     gram = noise_gram(data, base, estimate.standard_deviation)
     if gram is None:
@@ -40,10 +43,10 @@ def without_noise(data: Dataset, base: BaseParameters, factors: RFactors,
     if not noisy.size:
         return estimate
     prior = np.sqrt(np.diag(base.prior_covariance()))
-    within = np.abs(noisy) / np.max(np.abs(noisy) / prior[:, None], axis=0)
-    lost = (within > estimate.bse[:, None]).any(1)
-    return replace(estimate, determined=estimate.determined & ~lost,
-                   data_bse=np.where(lost, np.inf, estimate.data_bse),
+    wider = inflated(estimate, noisy / np.max(np.abs(noisy) / prior[:, None], axis=0))
+    lost = wider.data_bse > LOST * prior
+    return replace(wider, determined=estimate.determined & ~lost,
+                   data_bse=np.where(lost, np.inf, wider.data_bse),
                    rank=max(0, estimate.rank - noisy.shape[1]))
 
 

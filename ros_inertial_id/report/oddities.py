@@ -1,6 +1,4 @@
-"""
-What was odd in the recordings, as sentences: lost markers, joints that were not held, impacts.
-"""
+"""Oddities of recordings as sentences: lost markers, joints that were not held, impacts."""
 
 from collections.abc import Iterator, Mapping, Sequence
 import math
@@ -39,6 +37,11 @@ def signal_oddities(preprocessing: Sequence[Mapping[str, Any]]) -> Iterator[str]
             if (turned := math.hypot(*note.get('turned_degrees', ()))) > TURNED:
                 yield (f'The IMU on {body} is turned {turned:.1f} degrees from its description; '
                        f'the motion shows it and it was taken into account{where}.')
+        for topic, note in (seen.get('sensor_turned') or {}).items():
+            x, y, z = note['turn_deg']
+            yield (f'The force-torque sensor of {topic} is turned by {x:.2f}, {y:.2f}, {z:.2f} '
+                   f'degrees about its x, y, z axes; the motion shows it and it was taken into '
+                   f'account{where}.')
         for entry in seen.get('not_still') or ():
             yield (f"Link {entry['link']} was not still from {entry['from']:.1f} to "
                    f"{entry['to']:.1f} s: it turned {entry['degrees']} degrees (rms){where}.")

@@ -45,7 +45,7 @@ class Marker:
 
     @property
     def topic(self) -> str:
-        """The topic it is on."""
+        """Return the topic it is on."""
         return self.name.split('[')[0]
 
 

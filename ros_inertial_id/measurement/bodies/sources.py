@@ -1,6 +1,4 @@
-"""
-From topics to the motion of bodies: poses, marker clusters, IMUs and wrenches on one clock.
-"""
+"""From topics to the motion of bodies: poses, marker clusters, IMUs and wrenches on one clock."""
 
 from dataclasses import dataclass, field, replace
 from typing import Callable, Iterator, Mapping, Sequence
@@ -14,6 +12,7 @@ from ..recording import Channel, Recording
 from ...errors import ConfigError, RecordingError
 
 PIECE = 8192  # samples of one state
+REDRAWN = 4096  # samples whose noise is drawn once more, for its share of the excitation
 WRENCHES = ('geometry_msgs/msg/WrenchStamped', 'geometry_msgs/msg/Wrench')
 
 
@@ -83,6 +82,7 @@ class BodiesObservation:
     motion(t) : -> tuple of BodyState on a uniform stretch t (N,)
     wrenches : Series of every measured wrench (6 columns); sign : see BodiesState
     filtered(kernel) : -> the motion behind another low-pass; None where it has none of its own
+    noisy(rng) : -> the motion with its noise once more; None where that is not known
     """
 
     clock: signals.Clock
@@ -94,6 +94,7 @@ class BodiesObservation:
     summary: Mapping
     sign: float = 1.0
     filtered: Callable | None = None
+    noisy: Callable | None = None
 
     def samples(self, training: bool = False) -> int:
         """Return about how many samples ``states`` will yield."""
@@ -112,6 +113,19 @@ class BodiesObservation:
             for low in range(edge, count - edge, PIECE * stride):
                 keep = slice(low, min(low + PIECE * stride, count - edge), stride)
                 yield state.rows(keep)
+
+    def noisy_states(self) -> Iterator[tuple[BodiesState, BodiesState, float]]:
+        """Yield (training state, the same with the motion's noise once more, times it counts)."""
+        if self.noisy is None or len(self.kernel) < 3:
+            return
+        times, done = max(1.0, self.samples(training=True) / REDRAWN), 0
+        other = replace(self, motion=self.noisy(np.random.default_rng(0)))
+        for state, moved in zip(self.states(training=True), other.states(training=True)):
+            part = slice(0, REDRAWN - done)
+            done += len(state.t[part])
+            yield state.rows(part), moved.rows(part), times
+            if done >= REDRAWN:
+                return
 
     def low_passed(self, cutoff: float) -> 'BodiesObservation':
         """Return the observation of the same motion filtered at ``cutoff`` [Hz] instead."""
@@ -247,6 +261,23 @@ def usable(clock: signals.Clock, kernel: np.ndarray, topic: str) -> signals.Cloc
             do='record longer, or raise cutoff:')
     return signals.Clock(clock.period, clock.origin_ns, kept, clock.samples, clock.missing,
                          clock.gaps)
+
+
+def noise_again(series: Series, clock: signals.Clock, kernel: np.ndarray,
+                rng: np.random.Generator) -> Series:
+    """
+    Return a Series with white noise added, as much as it has beyond a low-pass ``kernel`` (odd,).
+
+    series : as measured; clock : on which it is looked at; rng : that the noise is drawn from
+    """
+    half, square, count = len(kernel) // 2, 0.0, 0
+    kept = 1.0 - 2.0 * kernel[half] + (kernel ** 2).sum()  # share of white noise beyond it
+    for start, size in clock.segments:
+        x = on_clock(series.t, series.values, start + np.arange(size) * clock.period)
+        residual = (x - signals.smooth(x, kernel))[half:size - half]
+        square, count = square + (residual ** 2).sum(0), count + len(residual)
+    noise = np.sqrt(square / max(count, 1) / kept) * rng.standard_normal(series.values.shape)
+    return replace(series, values=series.values + noise)
 
 
 def gaps_between(clock: signals.Clock) -> list[list[float]]:

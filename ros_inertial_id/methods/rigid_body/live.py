@@ -1,10 +1,9 @@
-"""
-A payload behind a wrist sensor while the arm moves: joint states and wrench at a fixed lag.
-"""
+"""A payload behind a wrist sensor while the arm moves: joint states and wrench at a fixed lag."""
 
 from typing import Any, Mapping
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from .wrench_observation import state_of_frame
 from ..bodies.body_rig import BodyRig
@@ -28,6 +27,8 @@ class LiveWrench(LiveMotion):
         self._arm = robot.arm
         self._frame = robot.frame or frame_of(robot.arm, metadata['sources'][topic]['frame_id'])
         self._sign = 1.0 if metadata['wrench_of'] == 'on_body' else -1.0
+        turn = metadata.get('sensor_turned', {}).get(topic, {}).get('turn_deg', np.zeros(3))
+        self._turn = Rotation.from_rotvec(turn, degrees=True)
         self._gravity = np.asarray(robot.gravity_base)
         if 'gravity' in metadata:
             direction = np.array(metadata['gravity']['direction'])
@@ -37,8 +38,8 @@ class LiveWrench(LiveMotion):
         self.listen(topic, self._load_wrench)
 
     def _load_wrench(self, channel):
-        self.load(0, self.seconds(channel.stamp_ns),
-                  np.hstack([channel.fields['force'], channel.fields['torque']]))
+        along = [self._turn.apply(channel.fields[kind]) for kind in ('force', 'torque')]
+        self.load(0, self.seconds(channel.stamp_ns), np.hstack(along))
 
     def take(self) -> tuple[np.ndarray, BodiesState] | None:
         """Return (stamps, BodiesState), or None."""

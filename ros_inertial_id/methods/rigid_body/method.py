@@ -122,6 +122,15 @@ class RigidBody(Method):
                 groups += _group_rows(piece, robot, group, bodies, biased)
             yield RegressorBlock(piece.t, state.segment, tuple(groups))
 
+    def noisy_rows(self, observation: BodiesObservation, robot: BodyRig,
+                   parameters: Sequence[Parameter]
+                   ) -> Iterator[tuple[RegressorBlock, RegressorBlock, float]]:
+        """Yield RegressorBlocks of the motion, of it with more noise, and how many they are."""
+        for state, noisy, times in observation.noisy_states():
+            pair = (self.regress(s, robot, parameters) for s in (state, noisy))
+            for one, other in zip(*pair):
+                yield one, other, times
+
     def random_state(self, robot: BodyRig, samples: int, rng: np.random.Generator) -> BodiesState:
         """Return a BodiesState of random motion: what the structure alone can show."""
         bodies = random_bodies(robot.joints, samples, rng, robot.gravity_base)

@@ -1,12 +1,12 @@
-"""
-Observation of bodies and wrenches: which signals, which clock, which cutoff, which sign.
-"""
+"""Observation of bodies and wrenches: which signals, which clock, which cutoff, which sign."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from .sensor_alignment import sensor_alignment
 from ..bodies.body_rig import BodyRig
 from ...dynamics.body_motion import apply, body_motions, Frame, frame_of, twists
 from ...dynamics.robot_model import RobotModel
@@ -16,8 +16,8 @@ from ...measurement.bodies.body_state import (acceleration_at, BodyState, choose
                                               on_clock, state_of_imu, state_of_pose)
 from ...measurement.bodies.imu_fusion import fuse_imu
 from ...measurement.bodies.imu_mounting import pose_track
-from ...measurement.bodies.sources import (BodiesObservation, common_clock, gaps_between, read_imu,
-                                           read_pose, read_wrench, usable)
+from ...measurement.bodies.sources import (BodiesObservation, common_clock, gaps_between,
+                                           noise_again, read_imu, read_pose, read_wrench, usable)
 from ...measurement.joints.motion import read_joint_motion
 from ...measurement.recording import Recording
 
@@ -53,13 +53,18 @@ def observe_wrenches(recording: Recording, robot: BodyRig, options: Any) -> Bodi
     gravity = np.asarray(robot.gravity_base)
     fused, summary['imus'] = _fused(recording, robot, sources, clock, kernel, options)
 
-    def motion(t, gravity):
+    def motion(t, gravity, measured):
         return tuple(fused.get((k, t[0], len(t)), body)
-                     for k, body in enumerate(states(t, kernel, gravity)))
+                     for k, body in enumerate(states(t, kernel, gravity, measured)))
+
+    def noisy(gravity, rng):
+        again = [noise_again(s, clock, kernel, rng) for s in states.measured]
+        return lambda t: motion(t, gravity, again)
 
     def observation(gravity, sign=1.0):
-        return BodiesObservation(clock, kernel, lambda t: motion(t, gravity),
-                                 tuple(wrenches), 1.0 / cutoff, decimate, summary, sign)
+        return BodiesObservation(
+            clock, kernel, lambda t: motion(t, gravity, states.measured), tuple(wrenches),
+            1.0 / cutoff, decimate, summary, sign, noisy=lambda rng: noisy(gravity, rng))
 
     _check_moving(observation(gravity), sources[0].topic)
     sign = {'on_body': 1.0, 'by_body': -1.0}.get(options.wrench_of)
@@ -72,7 +77,19 @@ def observe_wrenches(recording: Recording, robot: BodyRig, options: Any) -> Bodi
     if sign is None:
         sign = 1.0 if len(robot.wrenches) > 1 else _find_sign(observation(gravity))
     summary['wrench_of'] = 'on_body' if sign > 0 else 'by_body'
+    wrench, alone = robot.wrenches[0], len(robot.wrenches) == len(robot.link_names) == 1
+    if alone and wrench.axes == 'body' and 'imu' not in {s and s.kind for s in robot.sources}:
+        found = sensor_alignment(observation(gravity, sign), wrench.rotation)
+        if found.significant:
+            wrenches[0] = _turned(wrenches[0], found.matrix())
+            summary['sensor_turned'] = {wrenches[0].topic: found.note()}
     return observation(gravity, sign)
+
+
+def _turned(series, R):
+    """Return the Series of a wrench along axes turned by R (3, 3)."""
+    values = np.hstack([series.values[:, :3] @ R.T, series.values[:, 3:] @ R.T])
+    return replace(series, values=values)
 
 
 def _fused(recording, robot, series, clock, kernel, options):
@@ -106,7 +123,8 @@ def _motion(recording, robot, options, wrenches, origin):
     Return (Series, raw, choose, states) of what moves.
 
     raw(clock) : what shows the motion, unfiltered (N, k) per stretch; choose : cutoff of it
-    states(t, kernel, gravity) : tuple of BodyState on a uniform stretch of time
+    states(t, kernel, gravity, measured) : tuple of BodyState on a uniform stretch of time, from
+        Series as they were ``measured`` or from others
     """
     if robot.arm is not None:
         return _arm_motion(recording, robot, options, wrenches, origin)
@@ -122,14 +140,15 @@ def _motion(recording, robot, options, wrenches, origin):
                                          start + np.arange(count) * clock.period)
                                 for s in series], axis=1) for start, count in clock.segments]
 
-    def states(t, kernel, gravity):
+    def states(t, kernel, gravity, measured):
         period = t[1] - t[0]
-        values = [on_clock(s.t, s.values, t) for s in series]
+        values = [on_clock(s.t, s.values, t) for s in measured]
         if imu:
             return (state_of_imu(values[0][:, :3], values[0][:, 3:], kernel, period,
                                  imu[0].position, imu[0].rotation),)
         return tuple(state_of_pose(v[:, :3], v[:, 3:], kernel, period, gravity) for v in values)
 
+    states.measured = series
     choose = signals.choose_cutoff if imu else choose_pose_cutoff
     return series, raw, choose, states
 
@@ -151,15 +170,16 @@ def _arm_motion(recording, robot, options, wrenches, origin):
                 out.append(signals.differentiate(q, clock.period))
         return out
 
-    def states(t, kernel, gravity):
+    def states(t, kernel, gravity, measured):
         period = t[1] - t[0]
-        q, v, a = signals.smoothed_derivatives(on_clock(position.t, position.values, t), kernel,
-                                               period)
-        if velocity is not None:
-            v, a, _ = signals.smoothed_derivatives(on_clock(velocity.t, velocity.values, t),
-                                                   kernel, period)
+        q, v, a = signals.smoothed_derivatives(on_clock(measured[0].t, measured[0].values, t),
+                                               kernel, period)
+        for rate in measured[1:]:
+            v, a, _ = signals.smoothed_derivatives(on_clock(rate.t, rate.values, t), kernel,
+                                                   period)
         return (state_of_frame(arm, frame, q, v, a, gravity),)
 
+    states.measured = [s for s in (position, velocity) if s is not None]
     states.velocity = 'measured' if velocity is not None else 'differentiated'
     return [position], raw, signals.choose_cutoff, states
 

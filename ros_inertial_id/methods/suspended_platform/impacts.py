@@ -1,6 +1,4 @@
-"""
-Impacts: stretches of a recording in which something touched the platform.
-"""
+"""Impacts: stretches of a recording in which something touched the platform."""
 
 from typing import Any
 

@@ -120,6 +120,15 @@ class SuspendedPlatform(Method):
                 groups.append(RowGroup(f'platform {axis}', unit, columns, rows, y[:, i], y[:, i]))
             yield RegressorBlock(piece.t, state.segment, tuple(groups))
 
+    def noisy_rows(self, observation: BodiesObservation, robot: PlatformRig,
+                   parameters: Sequence[Parameter]
+                   ) -> Iterator[tuple[RegressorBlock, RegressorBlock, float]]:
+        """Yield RegressorBlocks of the motion, of it with more noise, and how many they are."""
+        for state, noisy, times in observation.noisy_states():
+            pair = (self.regress(s, robot, parameters) for s in (state, noisy))
+            for one, other in zip(*pair):
+                yield one, other, times
+
     def total_mass(self, robot: PlatformRig) -> float | None:
         """Return the mass of all links [kg] where the rig's description has it."""
         return robot.mass if np.isfinite(robot.mass) else None

@@ -20,7 +20,7 @@ from ...measurement.bodies.body_state import acceleration_at, BodyState, on_cloc
 from ...measurement.bodies.fused_motion import FusedMotion
 from ...measurement.bodies.imu_fusion import fuse_imu
 from ...measurement.bodies.imu_mounting import pose_track
-from ...measurement.bodies.sources import half_width
+from ...measurement.bodies.sources import half_width, noise_again
 from ...measurement.recording import Recording
 
 HELD = 0.005  # [rad] rms: a joint that turns less is held; noise of markers makes a tenth of it
@@ -56,6 +56,12 @@ class PlatformMotion:
     def filtered(self, kernel: np.ndarray) -> 'PlatformMotion':
         """Return the motion by its poses alone, behind another low-pass ``kernel`` (odd,)."""
         return PlatformMotion(self.robot, self.series, kernel, self.period)
+
+    def noisy(self, clock: signals.Clock, rng: np.random.Generator) -> 'PlatformMotion':
+        """Return the motion with the noise of its poses once more, as seen on ``clock``."""
+        out = copy(self)  # with the same postures, and what IMUs improved as it is
+        out.series = [s and noise_again(s, clock, self.kernel, rng) for s in self.series]
+        return out
 
     def fuse(self, recording: Recording, body: int, stretches: list[np.ndarray],
              limit: float) -> Mapping[str, Any]:

@@ -1,6 +1,4 @@
-"""
-Observation of a suspended platform: poses from markers, joints that are held or move.
-"""
+"""Observation of a suspended platform: poses from markers, joints that are held or move."""
 
 from typing import Any
 
@@ -57,7 +55,7 @@ def observe_platform(recording: Recording, robot: PlatformRig, options: Any) -> 
     decimate = options.decimate or max(1, int(1.0 / (20.0 * cutoff * clock.period)))
     summary['decimate'] = decimate
     out = BodiesObservation(clock, kernel, motion, (), TRIM / cutoff, decimate, summary,
-                            filtered=motion.filtered)
+                            filtered=motion.filtered, noisy=lambda rng: motion.noisy(clock, rng))
     summary['impacts'] = impacts_in(out, robot)
     return out
 

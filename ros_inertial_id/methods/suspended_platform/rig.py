@@ -158,7 +158,7 @@ def _covariance(rows):
 
 def matrix(value: Any, what: str, symmetric: bool = False) -> np.ndarray:
     """
-    Return a matrix (6, 6) from six diagonal numbers or six rows; UNKNOWN becomes NaN.
+    Return a matrix, (6, 6), from six diagonal numbers or six rows; UNKNOWN becomes NaN.
 
     value : as read from YAML; what : it is, for the message of ConfigError
     symmetric : whether it has to be
