@@ -225,6 +225,12 @@ class Excitation(Node):
         if now > self._sent + HORIZON:
             self._brake(f'this computer was busy for {now - self._sent:.2f} s')
             return
+        try:  # a controller that was restarted holds the arm: no piece may make it leap
+            self._controller.refuse()
+            self._controllers.refuse()
+        except MotionError as error:
+            self._let_end(str(error))
+            return
         self._command(max(now, 0.0), HORIZON)
 
     def _command(self, now, horizon):

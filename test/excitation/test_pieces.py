@@ -126,3 +126,22 @@ def test_scaled_speed_would_make_pieces_jump_and_without_more_of_them_ends_at_re
     assert np.abs(np.diff(commands, axis=0)).max() < 3.0 * TICK  # [rad], at most the top speed
     still = round((sent[0][0] + (sent[0][1][-1]) / 0.3) / TICK)
     assert np.abs(np.diff(commands[still:], axis=0)).max() == 0.0
+
+
+def test_a_controller_that_lost_its_trajectory_would_leap_if_pieces_went_on():
+    """Why a player stops when nobody listens any more: a restarted controller holds the arm."""
+    planned, lost = course(1.0), 1.5
+    controller = TrajectoryController(planned.start, ControllerOptions(), TICK)
+    sent, commands = list(pieces(planned)), []
+    for now in np.arange(0.0, 2.0, TICK):
+        q, v, _ = (x[0] for x in controller.command([now]))
+        if abs(now - lost) < TICK / 2:  # held for 0.3 s, as long as a restart takes
+            controller = TrajectoryController(q, ControllerOptions(), TICK)
+        while sent and sent[0][0] <= now:
+            _, times, points = sent.pop(0)
+            if not lost <= now < lost + 0.3:
+                controller.receive(now, times, points)
+        controller.update(now, q, v)
+        commands.append(controller.command([now])[0][0])
+    steps = np.abs(np.diff(commands, axis=0)).max(1)
+    assert steps[round((lost + 0.3) / TICK):].max() > 0.05  # [rad] in a millisecond

@@ -86,6 +86,22 @@ def test_action_that_nobody_serves_is_refused(controller):
         controller.link.refuse()
 
 
+def test_topic_without_a_reader_is_refused():
+    listeners, sent = [0], []
+    node = SimpleNamespace(
+        create_publisher=lambda kind, name, depth: SimpleNamespace(publish=sent.append),
+        resolve_topic_name=lambda name: f'/ns/{name}',
+        count_subscribers=lambda name: listeners[0] if name == '/ns/arm/joint_trajectory' else 9)
+    link = controller_link(node, 'arm/joint_trajectory', print)
+    with pytest.raises(MotionError, match='nobody listens to arm/joint_trajectory'):
+        link.refuse()
+    listeners[0] = 1
+    link.refuse()
+    link.send('piece')
+    link.await_result(0.5)
+    assert sent == ['piece'] and link.outcome() is None
+
+
 def play(controller, count=3):
     """Send trajectories, each replacing the one before as ros2_controllers does."""
     for _ in range(count):
