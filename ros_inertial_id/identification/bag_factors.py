@@ -5,7 +5,7 @@ Columns are those of the plan's structure (base parameters under any mounting, f
 constants that are tried), then the torque by a tilt of gravity about two axes.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -130,7 +130,7 @@ def _residuals(data: Dataset, plan: Plan, stretches: Sequence[RFactors]
     return residuals, ranges
 
 
-def merged_residuals(parts: Sequence[Residuals]) -> Residuals:
+def merged_residuals(parts: Iterable[Residuals]) -> Residuals:
     """Return the sums of Residuals ``parts`` of several recordings."""
     out = Residuals()
     for part in parts:

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from .accumulation import choose_alternatives, refine, Structure, structure_of
-from .bag_factors import merged_residuals
 from .consistent_links import consistent_links
 from .dataset import Dataset
 from .fitting import Fitted
@@ -49,12 +48,12 @@ class _Summary:
 
 
 def solve_merged(plan: Plan, groups: Sequence[RFactors], notes: Sequence[Mapping[str, Any]],
-                 residuals: Sequence[Residuals], ranges: Mapping[str, Any]) -> IdentifiedModel:
+                 residuals: Residuals, ranges: Mapping[str, Any]) -> IdentifiedModel:
     """
     Return the IdentifiedModel of recordings by their R factors.
 
     plan : of all; groups : RFactors about its places and two tilts, of successive stretches of
-    time; notes, residuals : of every recording, see BagFactors; ranges : of all together
+    time; notes : of every recording, see BagFactors; residuals, ranges : of all together
     """
     with one_thread():
         data = _light(plan, notes)
@@ -63,9 +62,8 @@ def solve_merged(plan: Plan, groups: Sequence[RFactors], notes: Sequence[Mapping
         places = places_of(structure, plan.structure)
         tilts = groups[0].size - 2 + np.arange(2)
         wide = [g.select(places) for g in groups]
-        merged = merged_residuals(residuals)
-        reduced = _reduced(data, structure, wide, merged.correlation())
-        fitted = _fitted(data, reduced, merged, ranges)
+        reduced = _reduced(data, structure, wide, residuals.correlation())
+        fitted = _fitted(data, reduced, residuals, ranges)
         tilted = [_tilted(g.select(np.append(places, tilts)), reduced) for g in groups]
         solution = _solution(data, reduced, fitted, tilted if alike else None)
         recordings = [Recording({}, mounting=n['mounting'], provenance=n['provenance'])

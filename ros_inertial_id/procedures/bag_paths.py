@@ -1,6 +1,4 @@
-"""
-Bag paths: the bags that folders, patterns and single paths stand for.
-"""
+"""Bag paths: the bags that folders, patterns and single paths stand for."""
 
 from collections.abc import Sequence
 import glob

@@ -8,7 +8,7 @@ gravity are estimated anew, all other base parameters held at what all days of t
 say.  Bags in one folder are of one robot.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from ..estimation.base_parameters import BaseParameters
 from ..estimation.changes import Changes, changes_of
 from ..estimation.problem import prior_rows
 from ..estimation.r_factors import one_thread, RFactors
+from ..estimation.residuals import Residuals
 from ..identification.accumulation import structure_of
 from ..identification.bag_factors import merged_residuals
 from ..identification.cached_factors import read_factors
@@ -126,20 +127,21 @@ def _robot_drift(name: str, bags: Sequence[Mapped], plan: Plan, model: Identifie
     check_robot(model, robot)
     structure = structure_of(METHODS[METHOD], [robot], plan.columns)
     places = places_of(structure, plan.structure)
-    factors = [merge_leaves(None, [(b.file, k, 1.0) for k in range(b.stretches)]) for b in own]
-    tilts = factors[0].size - 2 + np.arange(2)
-    wide = [f.select(np.append(places, tilts)) for f in factors]
     base, T = at_constants(structure, {p.name: p for p in model.parameters})
-    widest = np.zeros((wide[0].size, T.shape[1] + 2))
-    widest[:-2, :-2], widest[-2:, -2:] = T, np.eye(2)
+    size = int(plan.structure.keep.max()) + 1
+    columns = np.zeros((size + 2, T.shape[1] + 2))
+    columns[places, :-2], columns[-2:, -2:] = T, np.eye(2)
+    # About the base columns at once: those of a year side by side are small.
+    factors = [merge_leaves(None, [(b.file, k, 1.0) for k in range(b.stretches)]).combine(columns)
+               for b in own]
     days = np.array([b.notes['start_s'] for b in own]) / DAY
-    return _decided(name, own, days - days[0], base, [f.combine(widest) for f in wide])
+    return _decided(name, own, days - days[0], base, factors)
 
 
 def _decided(name: str, bags: Sequence[Mapped], days: np.ndarray, base: BaseParameters,
              factors: Sequence[RFactors]) -> RobotDrift:
     """Return the RobotDrift by factors about [base parameters, two tilts] of every day."""
-    sigma = _sigma([read_factors(b.file).residuals for b in bags])
+    sigma = _sigma(read_factors(b.file).residuals for b in bags)
     systems = [f.system(sigma)[:2] for f in factors]
     entries, S, spread = _columns(base)
     found = changes_of(systems, S, spread, prior_rows(base))
@@ -150,7 +152,7 @@ def _decided(name: str, bags: Sequence[Mapped], days: np.ndarray, base: BasePara
                       findings_of(series, days, temperature))
 
 
-def _sigma(parts: Sequence[Any]) -> dict[str, float]:
+def _sigma(parts: Iterable[Residuals]) -> dict[str, float]:
     """Return group -> standard deviation of an independent row, by residuals of every day."""
     residuals = merged_residuals(parts)
     fit, correlation = residuals.filtered, residuals.correlation()

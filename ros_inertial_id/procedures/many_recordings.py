@@ -7,7 +7,7 @@ The map over bags and the merging run here, in processes or on a cluster (execut
 same result: stretches are merged in the order of time, whoever does it and when.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,6 +17,8 @@ from .execution import Lost, run_tasks
 from .mapped_bags import accumulate_bag, decided_plan, Mapped, Shared
 from ..errors import RecordingError
 from ..estimation.r_factors import GroupFactor, RFactors
+from ..estimation.residuals import Residuals
+from ..identification.bag_factors import merged_residuals
 from ..identification.cached_factors import read_factors
 from ..identification.from_factors import solve_merged
 from ..identification.model import IdentifiedModel
@@ -91,8 +93,8 @@ def identify_many(paths: Sequence[str], options: Any, *, method: str = 'serial_a
     plan = _plan(paths, options, urdf, engine)
     bags, left_out = map_bags(paths, plan, engine)
     leaves = list(selected(plan, bags) if selected else all_leaves(bags))
-    groups, parts, ranges = merged(bags, leaves, engine)
-    model = solve_merged(plan, groups, [b.notes for b in bags], parts, ranges)
+    groups, residuals, ranges = merged(bags, leaves, engine)
+    model = solve_merged(plan, groups, [b.notes for b in bags], residuals, ranges)
     model.provenance['left_out'] = dict(left_out)
     return Many(model, tuple(bags), left_out, plan)
 
@@ -148,9 +150,9 @@ def all_leaves(bags: Sequence[Mapped]) -> list[Leaf]:
 
 
 def merged(bags: Sequence[Mapped], leaves: Sequence[Leaf], engine: Engine
-           ) -> tuple[list[RFactors], list[Any], dict[str, Any]]:
+           ) -> tuple[list[RFactors], Residuals, dict[str, Any]]:
     """
-    Return (RFactors of STRETCHES successive parts, Residuals of every bag, ranges of all).
+    Return (RFactors of STRETCHES successive parts, Residuals and ranges of all).
 
     bags : in the order of time; leaves : stretches that count; engine : see Engine
     """
@@ -163,16 +165,23 @@ def merged(bags: Sequence[Mapped], leaves: Sequence[Leaf], engine: Engine
         raise RecordingError('cached factors cannot be merged', found=lost.reason,
                              do='bags and their cache must be seen by all workers')
     ranges: dict[str, Any] = {}
-    parts = []
-    for bag in bags:
-        factors = read_factors(bag.file)
-        parts.append(factors.residuals)
-        for joint, own in factors.ranges.items():
-            entry = ranges.setdefault(joint, {})
-            for name, (low, high) in own.items():
-                before = entry.get(name, (low, high))
-                entry[name] = [min(low, before[0]), max(high, before[1])]
-    return results, parts, ranges
+
+    def read() -> Iterator[Residuals]:  # one after the other: they need not lie side by side
+        for bag in bags:
+            factors = read_factors(bag.file)
+            extend(ranges, factors.ranges)
+            yield factors.residuals
+
+    return results, merged_residuals(read()), ranges
+
+
+def extend(ranges: dict[str, Any], more: Mapping[str, Any]) -> None:
+    """Extend ``ranges`` joint -> {q, v, a: [smallest, largest]} by those of one ``more`` bag."""
+    for joint, own in more.items():
+        entry = ranges.setdefault(joint, {})
+        for name, (low, high) in own.items():
+            before = entry.get(name, (low, high))
+            entry[name] = [min(low, before[0]), max(high, before[1])]
 
 
 def merge_leaves(shared: None, leaves: Sequence[Leaf]) -> RFactors:
