@@ -125,3 +125,27 @@ def test_json_says_its_schema_and_verdict(capsys, tmp_path):
     found = json.loads(capsys.readouterr().out)
     assert found['schema'] == 'ros_inertial_id/sensors/1'
     assert any('fewest' in line for line in found['verdict'])
+
+
+def test_every_verb_that_prints_json_is_documented_with_its_keys():
+    from pathlib import Path
+    text = (Path(__file__).parents[2] / 'doc' / 'command_line.md').read_text(encoding='utf-8')
+    documented = text.split('## JSON')[1]
+    assert not [name for name, verb in VERBS.items()
+                if verb.prints_json and f'`{name}`' not in documented]
+    assert not [name for name in VERBS if name not in text]
+
+
+def test_a_bag_says_as_json_what_the_documentation_names(capsys, tmp_path):
+    from pathlib import Path
+    import re
+    urdf = Path(__file__).parents[2] / 'urdf' / 'arm2.urdf'
+    log = tmp_path / 'log.csv'
+    log.write_text('time,q1,q2,tau1,tau2\n0.00,0,0,1,2\n0.01,0,0,1,2\n')
+    assert main(['import', str(log), '--urdf', str(urdf), '--out', str(tmp_path / 'bag'),
+                 '--json']) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found['messages'] == {'/joint_states': 2} and found['bag'] == str(tmp_path / 'bag')
+    line = next(words for words in (Path(__file__).parents[2] / 'doc' / 'command_line.md')
+                .read_text(encoding='utf-8').split('\n') if words.startswith('| `import` |'))
+    assert set(found) == {'schema', 'verdict', *re.findall(r'`(\w+)`', line)[1:]}
