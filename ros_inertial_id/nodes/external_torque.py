@@ -84,7 +84,7 @@ class ExternalTorque:
         self._say(tuple(name for name, hit in zip(names, found.contact[-1]) if hit))
 
     def _say(self, touched):
-        """Publish the joints that feel a contact when they are others than before."""
+        """Publish the joints in contact when they are others than before."""
         if touched != self._touched:
             self._touched = touched
             self._contact.publish(String(data=', '.join(touched)))
