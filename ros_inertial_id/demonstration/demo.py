@@ -41,6 +41,8 @@ from ..report import summary
 from ..share import shared_file
 
 RATE = 500.0  # [Hz]
+PATIENCE = 60.0  # [s] until all nodes are up and a motion begins
+ATTEMPTS = 3     # to play a motion
 MARGIN = 0.6  # share of the torque limits the nominal model may use: the true arm may be heavier
 TRUTH, PREDICTED = 'simulated_robot/true_joint_states', 'torque_prediction/predicted'
 
@@ -57,26 +59,38 @@ class Demo(Chain):
         self._statuses.append(message.data)
 
     def play(self, motion: pathlib.Path, name: str) -> pathlib.Path:
-        """Play the YAML of a ``motion`` with the recorder on; return the path of bag ``name``."""
+        """
+        Play the YAML of a ``motion`` with the recorder on; return the path of the bag.
+
+        name : of the bag; a machine without time for its player stops a motion, which is then
+        played once more, into another bag
+        """
         self.set('excitation', 'motion_file', motion)
-        self.set('recorder', 'name', name)
         self.wait(lambda: self.node.count_publishers('excitation/status'), 30.0, 'the player')
-        deadline = time.monotonic() + 15.0
+        for number in range(1, ATTEMPTS + 1):
+            bag = name if number == 1 else f'{name}_{number}'
+            self.set('recorder', 'name', bag)
+            last = self._play_once(bag)
+            if last.startswith('finished'):
+                return self.out / bag
+            say(last)
+        raise RecordingError(f'{last} ({ATTEMPTS} times)')
+
+    def _play_once(self, bag):
+        """Return the last status of the player: finished, or why it stopped."""
+        deadline = time.monotonic() + PATIENCE
         while True:
             try:
                 self._statuses.clear()
                 say(self.call('excitation/play'))
                 break
-            except RecordingError:  # joint states or controller may still be coming up
+            except RecordingError:  # joint states, controller or prediction may be coming up
                 if time.monotonic() > deadline:
                     raise
-                self.spin()
+                self.pass_time(0.5)
         ended = ('finished; ', 'stopped')
-        self.wait(lambda: any(s.startswith(ended) for s in self._statuses), 120.0, name)
-        last = next(s for s in self._statuses if s.startswith(ended))
-        if not last.startswith('finished'):
-            raise RecordingError(last)
-        return self.out / name
+        self.wait(lambda: any(s.startswith(ended) for s in self._statuses), 120.0, bag)
+        return next(s for s in self._statuses if s.startswith(ended))
 
 
 def demonstrate(out: pathlib.Path, robot_name: str) -> dict[str, Any]:

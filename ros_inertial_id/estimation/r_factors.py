@@ -36,7 +36,7 @@ def one_thread() -> ContextManager[Any]:
 
 def triangle(rows: np.ndarray, R: np.ndarray | None = None) -> np.ndarray:
     """
-    Return the upper triangle (k, k) of the QR factorisation of [R; rows].
+    Return the upper triangle, (k, k), of the QR factorisation of [R; rows].
 
     rows : (m, k) Fortran-ordered, destroyed; R : (k, k) upper triangle, kept; none by default
     """
@@ -56,7 +56,7 @@ class GroupFactor:
     unit: str
     columns: np.ndarray
     R: np.ndarray
-    rows: int = 0
+    rows: float = 0
 
     def residual(self, x: np.ndarray, raw: bool = False) -> float:
         """
@@ -115,6 +115,11 @@ class RFactors:
             old.R = triangle(rows.T, old.R)
             old.rows += len(group.y)
 
+    def fade(self, share: float) -> None:
+        """Let what was accumulated so far count only a ``share`` of what will be."""
+        for group in self.groups.values():
+            group.R, group.rows = np.sqrt(share) * group.R, share * group.rows
+
     def merge(self, other: 'RFactors') -> 'RFactors':
         """
         Return the RFactors of both, neither changed.
@@ -171,7 +176,7 @@ class RFactors:
         R = triangle(np.asfortranarray(np.vstack(stack)))
         return R[:-1, :-1], R[:-1, -1], abs(R[-1, -1])
 
-    def rows(self) -> int:
+    def rows(self) -> float:
         """Return the number of rows, over all groups."""
         return sum(group.rows for group in self.groups.values())
 

@@ -127,6 +127,19 @@ class LiveTorques:
     residual: np.ndarray
     measured: np.ndarray
 
+    def at(self, stamps: np.ndarray, t: np.ndarray) -> 'LiveTorques':
+        """
+        Return those at other times.
+
+        stamps : (M,) wanted; t : (N,) of these, both increasing [s]
+        """
+        if len(t) < 2:
+            return self
+        after = np.clip(np.searchsorted(t, stamps), 1, len(t) - 1)
+        share = np.clip((stamps - t[after - 1]) / (t[after] - t[after - 1]), 0.0, 1.0)[:, None]
+        return LiveTorques(self.names, *((1.0 - share) * x[after - 1] + share * x[after]
+                                         for x in (self.predicted, self.residual, self.measured)))
+
 
 class Method(ABC):
     """

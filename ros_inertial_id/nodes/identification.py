@@ -55,6 +55,8 @@ class NodeOptions:
     online: bool = option(False, 'estimate while the robot moves, on ~/online_parameters')
     topics: tuple[str, ...] = option((), 'topics to learn from online; empty: those the '
                                      'options name, else joint_states')
+    forget: float = option(0.0, 'time constant with which the online estimate forgets; 0: never',
+                           unit='s', at_least=0.0)
 
 
 class Identification(Node):
@@ -64,7 +66,8 @@ class Identification(Node):
 
     def __init__(self, **node_options):
         super().__init__('identification', **node_options)
-        own = declare_options(self, NodeOptions, fixed=('method', 'config', 'online', 'topics'))
+        own = declare_options(self, NodeOptions, fixed=(
+            'method', 'config', 'online', 'topics', 'forget'))
         _, defaults = load_options(own.config, own.method)
         self._kind = options_class(own.method)
         options = declare_options(self, self._kind, defaults)
@@ -84,8 +87,8 @@ class Identification(Node):
             self.create_service(Trigger, f'~/{name}', self._answering(work),
                                 callback_group=group)
         urdf = read_description(own.urdf_file) if own.online and own.urdf_file else ''
-        self._online = (Online(self, own.method, own.topics, urdf, options) if own.online
-                        else None)
+        self._online = (Online(self, own.method, own.topics, urdf, options, own.forget)
+                        if own.online else None)
         every(self, 1.0, self._diagnose)
         self.get_logger().info(f'method {own.method}; call ~/identify')
 

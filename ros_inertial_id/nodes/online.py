@@ -15,6 +15,7 @@ from .streams import Streams
 from ..errors import InertialIdError
 from ..measurement.recording import Channel
 from ..procedures.online import OnlineEstimate, OnlineIdentification
+from ..procedures.stream_watch import as_values, StreamWatch
 
 PERIOD = 1.0  # [s] from one estimate to the next
 
@@ -29,11 +30,12 @@ class Online:
     method : of identification
     topics : to learn from; urdf : text, '' to wait for robot_description
     options : of the method with EstimationOptions
+    time_constant : with which the estimate forgets [s]; 0: never
     """
 
-    def __init__(self, node: Node, method: str, topics: Sequence[str], urdf: str, options: Any
-                 ) -> None:
-        self._node, self._method = node, method
+    def __init__(self, node: Node, method: str, topics: Sequence[str], urdf: str, options: Any,
+                 time_constant: float = 0.0) -> None:
+        self._node, self._method, self._time_constant = node, method, time_constant
         self._topics = tuple(topics) or topics_of(options)
         self._urdf, self._options = urdf, options
         self._complaint = ''
@@ -52,7 +54,9 @@ class Online:
     def _begin(self) -> None:
         self._estimate: OnlineEstimate | None = None
         # Made also without a description: options that cannot be learned with end the node now.
-        learning = OnlineIdentification(self._urdf, self._options, self._method)
+        learning = OnlineIdentification(self._urdf, self._options, self._method,
+                                        self._time_constant)
+        self._watch = StreamWatch(self._urdf)
         self._learning = learning if self._urdf else None
 
     def _describe(self, message):
@@ -98,6 +102,7 @@ class Online:
 
     def _take(self, channel: Channel) -> None:
         self._received.add(channel.topic)
+        self._watch.add(channel)
         if self._learning is not None:
             self._learning.add(channel)
 
@@ -111,6 +116,8 @@ class Online:
         silent = [topic for topic in self._topics if topic not in self._received]
         if silent and not words:
             words = f"nothing received on {', '.join(silent)}"
+        found = self._watch.findings()
+        words = words or '; '.join(f.says for f in found)
         if self._learning is None:
             return words, {'online': 'waiting: robot_description'}
         if self._estimate is None:
@@ -122,7 +129,8 @@ class Online:
             'online determined': f"{sum(b['determined'] for b in estimate.base)} of "
                                  f'{len(estimate.base)}',
             'online condition number': f'{estimate.condition_number:.4g}',
-            'online residual of unseen data [%]': unseen, 'online gaps': self._learning.gaps}
+            'online residual of unseen data [%]': unseen, 'online gaps': self._learning.gaps,
+            **as_values(found)}
 
 
 def topics_of(options: Any) -> tuple[str, ...]:

@@ -6,7 +6,6 @@ method reads), at the stamp of that sample and a fixed small lag behind it, and 
 says so when the motion leaves what was identified.
 """
 
-from array import array
 from dataclasses import dataclass, replace
 import sys
 
@@ -31,9 +30,12 @@ from ..identification.model import IdentifiedModel
 from ..identification.prediction import live_prediction
 from ..identification.robot import check_robot
 from ..identification.settings import prediction_options
+from ..measurement.bags.messages import encode, JOINT_STATE
+from ..measurement.recording import Channel
 from ..methods import METHODS
 from ..options import option
 from ..procedures.checkup.finding import DO_NOT_USE
+from ..procedures.stream_watch import as_values, StreamWatch
 
 JOINT_STATES = 'joint_states'
 
@@ -69,7 +71,7 @@ class TorquePrediction(Node):
         self._gravity = None  # by the base IMU
         _check_mounting(self._options.mounting, self._options)
         self._model = self._robot = self._method = self._live = self._description = None
-        self._torques = None
+        self._torques = self._watch = None
         self._streams = Streams(self, self._complain, self._options.reliability)
         self._refusal = 'no model yet'
         self._complaint, self._health = '', None
@@ -151,6 +153,7 @@ class TorquePrediction(Node):
         self._start(model)
         self._refusal = ''
         self._health, self._gaps, self._received = PredictionHealth(model), 0, 0
+        self._watch = StreamWatch(self._robot.urdf)
         self._look_for_publishers()
         self.get_logger().info(
             f"predicting {', '.join(self._health.promised)} with the model of "
@@ -203,6 +206,7 @@ class TorquePrediction(Node):
                                       'anew', throttle_duration_sec=1.0)
 
     def _take(self, channel):
+        self._watch.add(channel)
         if channel.topic in self._live.topics:
             if self._external is not None:
                 self._external.add(channel)
@@ -225,24 +229,14 @@ class TorquePrediction(Node):
         if words:
             self.get_logger().warning(f'the motion leaves the validity range: {words}',
                                       throttle_duration_sec=5.0)
-        torques = self._torques(state)
-        names = list(torques.names)
-        tau, residual, measured = (
-            np.stack([np.interp(stamps, state.t, column) for column in x.T], axis=1)
-            for x in (torques.predicted, torques.residual, torques.measured))
-        self._health.account(names, residual, stamps)
-        watched = self._measured.get_subscription_count() > 0
-        for t, row, left, seen in zip(stamps, tau, residual, measured):
-            stamp = self._live.origin_ns + round(t * 1e9)
-            self._publish(self._predicted, stamp, names, row)
-            self._publish(self._residual, stamp, names, left)
-            if watched:
-                self._publish(self._measured, stamp, names, seen)
-
-    def _publish(self, publisher, stamp, names, effort):
-        message = JointState(name=names, effort=array('d', effort.tobytes()))
-        message.header.stamp.sec, message.header.stamp.nanosec = divmod(stamp, 1_000_000_000)
-        publisher.publish(message)
+        torques = self._torques(state).at(stamps, state.t)
+        self._health.account(torques, stamps)
+        stamp_ns = self._live.origin_ns + np.round(stamps * 1e9).astype(np.int64)
+        for publisher, effort in ((self._predicted, torques.predicted),
+                                  (self._residual, torques.residual)):
+            _publish(publisher, stamp_ns, torques.names, effort)
+        if self._measured.get_subscription_count():
+            _publish(self._measured, stamp_ns, torques.names, torques.measured)
 
     def _diagnose(self):
         if self._refusal:
@@ -250,6 +244,10 @@ class TorquePrediction(Node):
         else:
             level, words, values = self._health.report()
             values['gaps'] = self._gaps
+            found = self._watch.findings()
+            values.update(as_values(found))
+            if found:
+                level, words = 'warn', '; '.join(f.says for f in found)
             for name, sd in getattr(self._live, 'standard_deviation', {}).items():
                 values[f'{name} standard deviation of q, v, a'] = ' '.join(f'{x:.2g}' for x in sd)
             if self._live.received == self._received:
@@ -259,6 +257,13 @@ class TorquePrediction(Node):
             self._received = self._live.received
         self._complaint = ''
         self._diagnostics.publish(diagnostics(self, level, words, values))
+
+
+def _publish(publisher, stamp_ns, names, effort):
+    """Publish efforts (N, n) as JointStates, written as bytes: far cheaper than messages."""
+    channel = Channel('', JOINT_STATE, stamp_ns, stamp_ns, {'effort': effort}, names)
+    for message in encode(channel):
+        publisher.publish(message)
 
 
 def _check_mounting(words, options):

@@ -4,9 +4,10 @@ Online: the estimate while the robot moves.
 The first seconds are examined as a recording is: cutoff, clocks, kind of velocity.  From then on
 new samples are filtered, written as rows, accumulated and dropped; the R factors give the estimate
 at any moment, by the steps of identification/identify.py.  The residual of new samples under the
-estimate before them is an unbiased prediction error (prequential; Dawid 1984).  The newest stretch
-is kept and examined again: where a motion has a higher bandwidth than the filter, learning begins
-anew with it.
+estimate before them is an unbiased prediction error (prequential; Dawid 1984); that of a first
+estimate is its own error and no noise, so only residuals under recent estimates count.  The newest
+stretch is kept and examined again: where a motion has a higher bandwidth than the filter, learning
+begins anew with it.  What is old may be forgotten, exponentially in time.
 """
 
 from collections.abc import Iterator
@@ -30,10 +31,14 @@ from ..methods import METHODS
 
 WARM_UP = 8.0    # [s] of motion by which the signals are examined
 LONGEST = 30.0   # [s] that are kept
-EXAMINE = 4.0    # [s] from one examination to the next
+EXAMINE = 4.0    # [s] from one examination to the next, ...
+SELDOM = 16.0    # [s] ... later a quarter of what was learnt, at most this
 HIGHER = 1.2     # times the cutoff: what was filtered before is lost
 LAG = 2.0        # [s] behind the newest sample: the filter is as long as a recording's
 FORGETTING = 0.95  # factor on the residuals' statistics per second
+GROWN = 1.5      # times the data by which an estimate is another one: its residuals begin anew
+ENOUGH = 5.0     # [s] of residuals that show their correlation
+CHOICE = 1.1     # times the data with which nonlinear parameters are chosen again
 ACCUMULATED = ('ordinary', 'weighted', 'ridge')  # estimators that need no second look at the data
 
 
@@ -60,12 +65,14 @@ class OnlineIdentification:
     One robot while it moves: ``add`` new samples, ``estimate`` now and then.
 
     urdf : text; options : of the method, by its name, with EstimationOptions
+    forget : time constant with which old samples count less [s]; 0: they never do
     summary : of the observation whose filter is used; waiting : why there is no estimate yet, ''
         once there is
     ConfigError for a method or estimator that cannot learn sample by sample.
     """
 
-    def __init__(self, urdf: str, options: Any, method: str = 'serial_arm') -> None:
+    def __init__(self, urdf: str, options: Any, method: str = 'serial_arm',
+                 forget: float = 0.0) -> None:
         if not METHODS[method].predicts_live:
             raise ConfigError('nothing to learn online', found=f'method {method}',
                               exists=[n for n, m in METHODS.items() if m.predicts_live])
@@ -76,7 +83,7 @@ class OnlineIdentification:
                               do='identify from a recording for these')
         self._urdf, self._options, self._method = urdf, options, METHODS[method]
         self._kept: dict[str, list[Channel]] = {}
-        self._examined = -np.inf
+        self._examined, self._forget = -np.inf, forget
         self._live: Any = None
         self.summary: dict[str, Any] = {}
         self.waiting = f'the first {WARM_UP:.0f} s of motion'
@@ -113,7 +120,8 @@ class OnlineIdentification:
     def _examine(self):
         """Examine what was kept as a recording; begin when it is one, or of higher bandwidth."""
         newest = max((parts[-1].stamp_ns[-1] for parts in self._kept.values()), default=0) * 1e-9
-        if newest < self._examined + (0.0 if self._live is None else EXAMINE):
+        pause = 0.0 if self._live is None else np.clip(self._learnt / 4.0, EXAMINE, SELDOM)
+        if newest < self._examined + pause:
             return
         self._examined = newest
         recording = self._recent()
@@ -151,8 +159,9 @@ class OnlineIdentification:
             live.add(channel)
         self._structure, self._robot, self._live = structure, robot, live
         self._factors = RFactors(int(structure.keep.max()) + 1)
-        self._seconds, self._next = 0.0, -np.inf
-        self._predicting, self._residuals = None, Residuals()
+        self._seconds, self._learnt, self._next = 0.0, 0.0, -np.inf
+        self._predicting, self._chosen = None, None
+        self._residuals, self._former, self._since = Residuals(), Residuals(), 0.0
         self.summary, self.waiting = summary, ''
 
     def _learn(self, state):
@@ -164,14 +173,31 @@ class OnlineIdentification:
         state = state.rows(slice(fresh[0], None, self.summary['decimate']))
         self._next = state.t[-1] + 0.999 * period
         if self._predicting is not None:
-            base, values = self._predicting
-            self._residuals.fade(FORGETTING ** (len(state.t) * period))
-            for block in self._blocks(state, base.parameters):
-                self._residuals.add(block, {g.name: g.W @ values[g.columns]
-                                            for g in block.groups})
+            self._compare(state, period)
+        if self._forget:
+            kept = float(np.exp(-len(state.t) * period / self._forget))
+            self._factors.fade(kept)
+            self._seconds *= kept
         for block in self._blocks(state, self._structure.columns):
             self._factors.accumulate(block, self._structure.keep)
             self._seconds += len(block.t) * period
+            self._learnt += len(block.t) * period
+
+    def _compare(self, state, period):
+        """Add the residuals of a state's samples under the estimate before them."""
+        base, values = self._predicting
+        if self._seconds > GROWN * max(self._since, ENOUGH):
+            self._former, self._residuals = self._residuals, Residuals()
+            self._since = self._seconds
+        self._residuals.fade(FORGETTING ** (len(state.t) * period))
+        for block in self._blocks(state, base.parameters):
+            self._residuals.add(block, {g.name: g.W @ values[g.columns] for g in block.groups})
+
+    def _recent_residuals(self):
+        """Return the Residuals under recent estimates, those before while they are too few."""
+        period = self.summary['decimate'] / self.summary['rate']
+        few = self._residuals.filtered.samples * period < ENOUGH
+        return self._former if few and self._former.filtered.samples else self._residuals
 
     def _blocks(self, state: Any, columns: tuple[Parameter, ...]) -> Iterator[RegressorBlock]:
         """Yield the RegressorBlocks of samples whose measured torque was received."""
@@ -182,24 +208,41 @@ class OnlineIdentification:
                 yield block if received.all() else block.rows(np.flatnonzero(received))
 
     def _estimate(self):
-        base, chosen, grid = choose_alternatives(self._structure, [self._factors])
-        options, problem = self._options, Problem(chosen[0], base, {}, grid=grid)
-        laws = self._structure.searched_laws & set(options.refine_nonlinear)
-        refined = refine(problem, laws) if grid else None
-        if refined:
-            base = refined.base
-            problem = replace(problem, base=base,
-                              factors=self._factors.combine(grid.columns(base)))
+        options, residuals = self._options, self._recent_residuals()
+        problem, refined = self._problem()
         estimate = ESTIMATORS[options.estimator](
-            replace(problem, correlation=self._residuals.correlation()))
+            replace(problem, correlation=residuals.correlation()))
         if refined:
             estimate = refined.inflate(estimate)
+        base = problem.base
         self._predicting, self.waiting = (base, standard(base, estimate)), ''
-        fit = self._residuals.filtered
+        fit = residuals.filtered
         return OnlineEstimate(
             base_entries(base, estimate), self._seconds,
-            max(g.rows for g in self._factors.groups.values()), estimate.rank,
+            int(max(g.rows for g in self._factors.groups.values())), estimate.rank,
             estimate.condition_number, fit.summary()['relative_percent'] if fit.samples else None)
+
+    def _problem(self):
+        """
+        Return the Problem about the base columns, and the RefinedNonlinear parameters or None.
+
+        With a tenth more data nonlinear parameters are chosen and refined again.
+        """
+        if self._chosen is None or self._since_choice() > CHOICE:
+            base, chosen, grid = choose_alternatives(self._structure, [self._factors])
+            problem = Problem(chosen[0], base, {}, grid=grid)
+            laws = self._structure.searched_laws & set(self._options.refine_nonlinear)
+            refined = refine(problem, laws) if grid else None
+            base = refined.base if refined else base
+            columns = grid.columns(base) if grid else None
+            self._chosen = base, refined, columns, self._learnt
+        base, refined, columns, _ = self._chosen
+        factors = self._factors if columns is None else self._factors.combine(columns)
+        return Problem(factors, base, {}), refined
+
+    def _since_choice(self):
+        """Return how many times the data there are that the last choice was made from."""
+        return self._learnt / max(self._chosen[3], 1e-9)
 
 
 def _channel(channels, topic):

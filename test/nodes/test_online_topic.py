@@ -60,9 +60,8 @@ def test_estimate_on_the_topic_becomes_that_of_the_recording(graph, moving):
         value, error = last[b['name']]
         # A quarter of the data differs: estimates by less than their error, with room.
         assert abs(value - b['value']) < 2.0 * b['standard_error']
-        # Residuals under the first estimates hold their errors as well: the stated ones are
-        # larger until those are forgotten, the more the earlier the first estimate came.
-        assert 0.5 < error / b['standard_error'] < 6.0
+        # Prequential residuals hold the errors of the estimates before them, which are recent.
+        assert 0.5 < error / b['standard_error'] < 3.0
     graph.until(lambda: graph.health('identification')[1] == 'nothing received on joint_states',
                 'word of the silence')
     assert graph.call('identification/forget').success

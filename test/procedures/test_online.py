@@ -233,3 +233,27 @@ def test_what_needs_a_second_look_at_the_data_is_refused(arm, changes):
 def test_a_method_without_live_motion_is_refused():
     with pytest.raises(ConfigError, match='suspended_platform'):
         OnlineIdentification('', options_class('suspended_platform')(), 'suspended_platform')
+
+
+def test_an_estimate_that_forgets_follows_friction_that_changes(arm):
+    """Viscous friction grows by half after 20 s; by a time constant of 4 s the old is gone."""
+    urdf, _, recording = arm
+    channel = recording.channels['/joint_states']
+    t = (channel.stamp_ns - channel.stamp_ns[0]) * 1e-9
+    more = 0.4 * channel.fields['velocity'] * (t > 20.0)[:, None]
+    fields = {**channel.fields, 'effort': channel.fields['effort'] + more}
+    changed = replace(recording, channels={channel.topic: replace(channel, fields=fields)})
+    found = {}
+    for forget in (0.0, 4.0):
+        online, estimates = OnlineIdentification(urdf, OPTIONS, forget=forget), []
+        for part in pieces(changed):
+            online.add(part)
+            estimates.append(online.estimate())
+        found[forget] = estimates[-1]
+    old, new = ({b['name']: b for b in found[f].base} for f in (0.0, 4.0))
+    # At 38 s learnt until: exp(-18 / 4) = 1 % of the weight is older than the change.
+    for name in ('fv1', 'fv2', 'fv3'):
+        assert abs(new[name]['value'] - 1.2) < 3.0 * new[name]['standard_error'] + 0.02
+        assert old[name]['value'] < 1.12
+        assert new[name]['standard_error'] > old[name]['standard_error'] * 0.5
+    assert found[4.0].seconds < 6.0 < found[0.0].seconds
