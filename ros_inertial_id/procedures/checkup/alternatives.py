@@ -16,4 +16,5 @@ from .gravity_alternatives import gravity
 CHECKS: dict[str, Callable[[Evidence], Iterator[Candidate]]] = {
     'signs': signs, 'order': order, 'gains': gains, 'delays': delays, 'gravity': gravity,
     'encoders': encoders, 'drift': drift, 'picked up': picked_up, 'tool': tool}
-ALWAYS = ('signs', 'gains', 'gravity', 'tool')  # what a small residual does not rule out
+# What a small residual does not rule out.
+ALWAYS = ('signs', 'gains', 'gravity', 'encoders', 'tool')

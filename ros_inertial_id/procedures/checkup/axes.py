@@ -1,6 +1,4 @@
-"""
-Turned axes: position, velocity and acceleration of a joint counted the other way round.
-"""
+"""Turned axes: position, velocity and acceleration of a joint counted the other way round."""
 
 from dataclasses import replace
 
@@ -10,6 +8,7 @@ from .candidate import Candidate
 from .evidence import Evidence
 from .rows import rows_of
 
+TWO = 2.0   # nats more than an effort that is negated: two channels are wrong, not one
 COARSE = 3  # every that many samples: it is asked only when the residual is large
 
 
@@ -17,16 +16,16 @@ def turned_axes(evidence: Evidence) -> list[Candidate]:
     """Return Candidates of one joint each whose axis points the other way; ``evidence`` : all."""
     rows = evidence.rows
     thin = rows.motion.rows(np.arange(0, len(rows.fold), COARSE))
-    before = Evidence(rows_of(rows.robot, thin, rows.prior)).base
+    before = Evidence(rows_of(rows.robot, thin, rows.prior), evidence.effective).base
     out = []
     for j, name in enumerate(rows.robot.joint_names):
         sign = np.ones(len(rows.robot))
         sign[j] = -1.0
         turned = replace(thin, q=thin.q * sign, v=thin.v * sign, a=thin.a * sign)
+        there = Evidence(rows_of(rows.robot, turned, rows.prior), evidence.effective)
         for effort in (1.0, -1.0):
             scale = np.ones(len(rows.robot))
             scale[j] = effort
-            there = Evidence(rows_of(rows.robot, turned, rows.prior))
             h = there.hypothesis(scale=scale)
             fit = there.fit(h)
             # Of fewer samples: what it gains there, on top of all data as recorded.
@@ -34,5 +33,5 @@ def turned_axes(evidence: Evidence) -> list[Candidate]:
             what = 'position and velocity' + (', and effort,' if effort < 0 else '')
             out.append(Candidate('axis turned', f'{what} of {name} are negated',
                                  'correct their signs, or the axis in the description', h, fit,
-                                 (name,), cost=float(np.log(2 * len(sign)))))
+                                 (name,), cost=float(np.log(2 * len(sign))) + TWO, axes=sign))
     return out

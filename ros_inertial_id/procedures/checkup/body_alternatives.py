@@ -1,6 +1,4 @@
-"""
-Alternatives of the robot: an encoder's zero, drift, a payload, a tool.
-"""
+"""Alternatives of the robot: an encoder's zero, drift, a payload, a tool."""
 
 from collections.abc import Iterator
 
@@ -14,39 +12,51 @@ from .rows import chosen_rows
 from ...dynamics.regressor import tree_rows
 
 ENCODER = 0.02      # [rad] of an encoder's zero that is worth a word
-FEW = 500           # samples by which that moment is looked for
+UNIT = 0.1          # [rad] that a zero may usually be off
+FEW = 400           # samples by which such things are looked for first
 STEPS = np.linspace(0.1, 0.9, 9)  # when a payload could have been picked up, as shares
 LOAD = np.array([2.0] + [0.4] * 3 + [0.08] * 6)  # a usual payload [kg, kg m, kg m^2]
 
 
 def encoders(evidence: Evidence) -> Iterator[Candidate]:
     """Yield the zero of an encoder off, by ``evidence`` for the torques' slope with angles."""
-    rows, small = evidence.rows, 1e-4
-    names, count, unit = rows.robot.joint_names, len(rows.robot), 0.1
-    values = evidence.base.values[:10 * count]
-    slopes = np.empty((count, len(rows.fold), count))
-    for k in range(count):
-        q = rows.motion.q.copy()
-        q[:, k] += small
-        turned = tree_rows(rows.robot, q, rows.motion.v, rows.motion.a)
-        for j in range(count):
-            at = rows.places[j][:-4]
-            before = rows.columns(j, rows.gravity)[:, :-4] @ values[at]
-            slopes[j, :, k] = (turned[j].T @ values[at] - before) / small * unit
-    whole = evidence.fit(evidence.hypothesis(extra=tuple(slopes)))
-    # One encoder is off, not all: the one whose zero alone brings most.
-    single = [evidence.fit(evidence.hypothesis(extra=tuple(slopes[:, :, k:k + 1])))
-              for k in range(count)] if whole.evidence > evidence.base.evidence + 5.0 else []
-    if not single:
+    keep = np.zeros(len(evidence.rows.fold), dtype=bool)
+    keep[::max(1, len(keep) // FEW)] = True
+    thin = Evidence(chosen_rows(evidence.rows, keep), evidence.effective)
+    slopes = _slopes(thin)
+    names, count = evidence.rows.robot.joint_names, len(evidence.rows.robot)
+    whole = thin.fit(thin.hypothesis(extra=slopes))
+    if whole.evidence < thin.base.evidence + 5.0:
         return
+    # One encoder is off, not all: the one whose zero alone brings most.
+    single = [thin.fit(thin.hypothesis(extra=tuple(s[:, k:k + 1] for s in slopes)))
+              for k in range(count)]
     k = int(np.argmax([f.evidence for f in single]))
-    off = -unit * float(single[k].values[-1])
+    off = -UNIT * float(single[k].values[-1])
     if abs(off) < ENCODER:
         return
+    h = evidence.hypothesis(extra=_slopes(evidence, k))
     yield Candidate('encoder zero off', f'the zero of the position of {names[k]} is about '
-                    f'{off:+.2g} rad off', 'give position_offset: or zero the encoder',
-                    evidence.hypothesis(extra=tuple(slopes[:, :, k:k + 1])), single[k],
-                    (names[k],), cost=float(np.log(count)))
+                    f'{off:+.2g} rad off', 'give position_offset: or zero the encoder', h,
+                    evidence.fit(h), (names[k],), cost=float(np.log(count)))
+
+
+def _slopes(evidence: Evidence, only: int | None = None) -> tuple[np.ndarray, ...]:
+    """Return per joint (N, n) how torques change with the zero of each encoder, or of one."""
+    rows, small = evidence.rows, 1e-4
+    count, values = len(rows.robot), evidence.base.values
+    chosen = range(count) if only is None else [only]
+    slopes = np.empty((count, len(rows.fold), len(chosen)))
+    before = [rows.columns(j, rows.gravity)[:, :-4] @ values[rows.places[j][:-4]]
+              for j in range(count)]
+    for column, k in enumerate(chosen):
+        q = rows.motion.q.copy()
+        q[:, k] += small
+        turned = tree_rows(rows.robot, q, rows.motion.v, rows.motion.a, rows.gravity)
+        for j in range(count):
+            after = turned[j].T @ values[rows.places[j][:-4]]
+            slopes[j, :, column] = (after - before[j]) / small * UNIT
+    return tuple(slopes)
 
 
 def drift(evidence: Evidence) -> Iterator[Candidate]:

@@ -1,8 +1,8 @@
-"""
-Candidate: one thing that could be wrong with the data of an arm, as a fitted Hypothesis.
-"""
+"""Candidate: one thing that could be wrong with the data of an arm, as a fitted Hypothesis."""
 
 from dataclasses import dataclass
+
+import numpy as np
 
 from .evidence import Fitted, Hypothesis
 from .finding import WRONG
@@ -15,6 +15,7 @@ class Candidate:
 
     name, says, tests, do : as of a Finding; hypothesis, fit : of it; cost : nats of its freedom
     joints : concerned; severity : of the finding; windows : [s]; recording : its number
+    axes : (n,) 1 or -1 of axes that are turned, None for none
     """
 
     name: str
@@ -28,3 +29,4 @@ class Candidate:
     tests: str = 'left-out evidence against the data as recorded'
     windows: tuple[tuple[float, float], ...] = ()
     recording: int = 0
+    axes: np.ndarray | None = None

@@ -1,6 +1,4 @@
-"""
-check: what is wrong with recordings, which samples are left out, and what they are worth.
-"""
+"""check: what is wrong with recordings, which samples are left out, and what they are worth."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,15 +10,17 @@ from .axes import turned_axes
 from .body_alternatives import nominal_residual
 from .candidate import Candidate
 from .contacts import without_contacts
-from .evidence import Evidence
+from . import alternatives
+from .effort_alternatives import swapped_efforts
+from .evidence import Evidence, Fitted
 from .finding import Checkup, DOUBTFUL, Finding, NOTE, SEVERITIES, USABLE, Verdict, WRONG
 from .gravity_alternatives import BADLY
-from . import alternatives
 from .masking import without_bad
+from .mending import mended
 from .raw_signals import raw_signals
 from .rows import motion_of, prior_of, rows_of
 from .signal_findings import signal_findings
-from .verdicts import joint_verdicts, whole_verdict
+from .verdicts import HALF, joint_verdicts, whole_verdict
 from ...errors import EstimationError, RecordingError
 from ...estimation.r_factors import one_thread
 from ...identification.dataset import Dataset, Progress, read_dataset
@@ -31,9 +31,13 @@ from ...measurement.recording import Recording
 CERTAIN = 7.0     # nats: odds of a thousand to one
 VISIBLE = 0.02    # of the torque, that an alternative must explain to be worth a word
 SHRUNK = 0.8      # of a residual: residuals of a model are systematic, more may be that
+THIRD = 1 / 3     # of a residual: no error of a model is so large beside what is left
+OVERWHELMING = 30.0  # nats
 NOTHING = 0.9     # relative residual: the efforts do not follow the motion
 FOREIGN = 0.35    # relative residual that no alternative explains
+CAUSES = 3        # that are mended one after the other
 METHOD = 'serial_arm'
+NO_CAUSE = ('efforts do not follow the motion', 'description of another robot')
 
 
 def check(recordings: Sequence[Recording], options: Any, *, method: str = METHOD,
@@ -56,7 +60,7 @@ def check(recordings: Sequence[Recording], options: Any, *, method: str = METHOD
         findings += mounting
         fits: dict[str, Any] = {}
         if not any(f.severity == WRONG and f not in mounting for f in findings):
-            more, fits = _models(masked, options, urdf, model)
+            more, fits = _models(masked, _trusted(options, findings), urdf, model)
             findings += more
         shares = tuple(without_bad(r, [f for f in findings if f.recording == k])[1]
                        for k, r in enumerate(recordings))
@@ -95,6 +99,12 @@ def _signals(recordings: Sequence[Recording], options: Any, urdf: str,
     return findings, masked
 
 
+def _trusted(options: Any, findings: Sequence[Finding]) -> Any:
+    """Return ``options`` that do without velocities where these contradict the positions."""
+    bad = any(f.name.startswith('velocity') and not f.windows for f in findings)
+    return replace(options, velocity='differentiated') if bad else options
+
+
 def _mounting_in_degrees(mounting: str) -> list[Finding]:
     """Return a Finding for angles of a mounting that are whole degrees, not radians."""
     words = mounting.replace(',', ' ').split()
@@ -118,16 +128,38 @@ def _models(recordings: Sequence[Recording], options: Any, urdf: str,
     except (RecordingError, EstimationError) as error:
         return [Finding('cannot be prepared', str(error), 'the preparation of the signals', 1.0,
                         'samples', (), WRONG, 'see the reason')], {}
-    evidence, findings = without_contacts(evidence)
-    best = _best(evidence)
-    findings += best
-    base, names = evidence.base, data.robot.joint_names
-    if not best:
-        findings += _large_residual(evidence)
+    findings, base = _causes(evidence)
+    names = data.robot.joint_names
     rms, _ = nominal_residual(evidence, None)
     nominal = rms if evidence.rows.prior.nominal else base.torque
     return findings, {name: dict(zip(names, values.tolist())) for name, values in (
         ('torque', base.torque), ('nominal', nominal), ('residual', base.residual))}
+
+
+def _causes(evidence: Evidence) -> tuple[list[Finding], Fitted]:
+    """Return the Findings, the strongest cause mended before the next, and the first fit."""
+    causes: list[Finding] = []
+    whole, first = evidence, None
+    for _ in range(CAUSES):
+        rest, contacts = without_contacts(whole)
+        first = first or rest.base
+        best = _best(rest, {f.name for f in causes})
+        if best is None:
+            break
+        candidate, finding = best
+        causes.append(finding)
+        if finding.severity == NOTE:
+            break
+        whole = Evidence(mended(rest.rows, candidate))
+        rest = whole
+        if whole.base.relative < BADLY:  # what else there is shows once this is mended
+            rest, contacts = without_contacts(whole)
+            break
+    assert first is not None
+    left = _large_residual(rest, described=not causes)
+    if any(f.name in NO_CAUSE for f in left):
+        causes = []  # what does not explain the efforts is no cause
+    return causes + left + contacts, first
 
 
 def _evidence(data: Dataset, model: IdentifiedModel | None) -> Evidence:
@@ -141,26 +173,33 @@ def _evidence(data: Dataset, model: IdentifiedModel | None) -> Evidence:
                             prior_of(data.robot, data.options, values)))
 
 
-def _best(evidence: Evidence) -> list[Finding]:
-    """Return the best alternative that the data ask for, as a list of one Finding or none."""
+def _best(evidence: Evidence, known: set[str]) -> tuple[Candidate, Finding] | None:
+    """Return the best alternative, of another name than those known, and its Finding, or None."""
     base = evidence.base
     doubtful = bool(base.relative > VISIBLE or np.any(base.residual > 5 * VISIBLE * base.torque))
     found = [c for name, one in alternatives.CHECKS.items()
              if doubtful or name in alternatives.ALWAYS for c in one(evidence)]
-    if base.relative > BADLY:
-        found += turned_axes(evidence)
-    notes = [c for c in found if c.severity == NOTE]
-    found = [c for c in found if c.severity != NOTE and _worth_a_word(c, evidence)]
     limit = CERTAIN + np.log(len(alternatives.CHECKS))
 
     def nats(c: Any) -> float:
         return float(c.fit.evidence - base.evidence - c.cost)
 
-    chosen = sorted((c for c in found if nats(c) > limit), key=nats)[-1:]
+    def accepted(candidates: Sequence[Candidate]) -> list[Candidate]:
+        return [c for c in candidates if c.severity != NOTE and c.name not in known
+                and nats(c) > limit and _worth_a_word(c, evidence)]
+
+    chosen = accepted(found)
+    if min([base.relative, *(c.fit.relative for c in chosen)]) > BADLY:
+        chosen += accepted([*swapped_efforts(evidence), *turned_axes(evidence)])
+    chosen = sorted(chosen, key=nats)[-1:]
+    notes = [c for c in found if c.severity == NOTE]
     if not chosen and base.relative < BADLY:
         chosen = [c for c in notes if nats(c) > limit]
-    return [Finding(c.name, c.says, c.tests, nats(c), 'nats', c.joints, c.severity, c.do,
-                    c.windows, c.recording) for c in chosen]
+    if not chosen:
+        return None
+    c = chosen[0]
+    return c, Finding(c.name, c.says, c.tests, nats(c), 'nats', c.joints, c.severity, c.do,
+                      c.windows, c.recording)
 
 
 def _all_scaled(c: Candidate) -> bool:
@@ -175,7 +214,13 @@ def _worth_a_word(c: Candidate, evidence: Evidence) -> bool:
         return False
     if _all_scaled(c):
         return True
+    overwhelming = after.evidence - before.evidence - c.cost > OVERWHELMING
     share = (before.residual / before.torque, after.residual / after.torque)
+    if overwhelming and (np.any(share[1] < THIRD * share[0]) or _changes_parameters(c, evidence)):
+        return True
+    moved = (c.hypothesis.target != evidence.as_recorded.target) | (c.hypothesis.scale == -1.0)
+    if np.any(moved) and c.axes is None:  # or what is small anyway is exchanged or turned
+        return bool(np.log(share[1] / share[0])[moved].mean() < np.log(HALF))
     gone = np.sqrt(np.maximum(share[0] ** 2 - share[1] ** 2, 0.0))
     shrunk = share[1] < SHRUNK * share[0]
     if not np.any(shrunk) or after.relative >= before.relative:
@@ -184,8 +229,17 @@ def _worth_a_word(c: Candidate, evidence: Evidence) -> bool:
     return bool(total > VISIBLE or np.any(gone[shrunk] > 5 * VISIBLE))
 
 
-def _large_residual(evidence: Evidence) -> list[Finding]:
-    """Return a Finding where the motion does not explain the efforts and nothing says why."""
+def _changes_parameters(c: Candidate, evidence: Evidence) -> bool:
+    """Return whether free parameters hide most of an encoder's zero, and are wrong instead."""
+    if c.name != 'encoder zero off':
+        return False
+    free = c.fit.values[len(evidence.rows.prior.mean):]
+    torque = np.array([np.sqrt(np.mean((X @ free) ** 2)) for X in c.hypothesis.extra])
+    return bool(np.linalg.norm(torque) > 5 * VISIBLE * np.linalg.norm(c.fit.torque))
+
+
+def _large_residual(evidence: Evidence, described: bool) -> list[Finding]:
+    """Return a Finding where motion, or what is ``described``, does not explain the efforts."""
     base = evidence.base
     nats = float((evidence.effective * np.abs(np.log(base.torque / base.residual))).sum())
     names = evidence.rows.robot.joint_names
@@ -197,12 +251,12 @@ def _large_residual(evidence: Evidence) -> list[Finding]:
     if base.relative > FOREIGN:
         return [_foreign(nats, names, f'{100 * base.relative:.0f} % of them is left')]
     rms, _ = nominal_residual(evidence, None)
-    beyond = rms > base.torque
-    if (evidence.rows.prior.nominal and base.relative > BADLY
-            and 2 * beyond.sum() >= len(names)):
-        nats = float((evidence.effective * np.log(rms / base.torque))[beyond].sum())
-        return [_foreign(nats, names, 'the description alone is worse than predicting zero for '
-                         f'{beyond.sum()} of {len(names)} joints')]
+    alone = float(np.linalg.norm(rms) / np.linalg.norm(base.torque))
+    if (described and evidence.rows.prior.nominal and base.relative > 2 * VISIBLE
+            and alone > HALF):
+        nats = float((evidence.effective * np.log(rms / base.residual)).sum())
+        return [_foreign(nats, names, f'it alone leaves {100 * alone:.0f} % of them and its '
+                         f'joints, with any bodies, {100 * base.relative:.0f} %')]
     bad = tuple(n for n, r, t in zip(names, base.residual, base.torque) if r >= t)
     if bad:
         return [Finding('efforts of a joint do not follow the motion', f'the efforts of '

@@ -1,21 +1,31 @@
-"""
-Contacts: windows in which the residual is far beyond what it is elsewhere (a push, a collision).
-"""
+"""Contacts: windows in which the residual is far beyond what it is elsewhere."""
 
 import numpy as np
 from scipy.ndimage import uniform_filter1d
+from scipy.stats import norm
 
 from .evidence import Evidence
-from .finding import Finding, MASKED
+from .finding import Finding, MASKED, NOTE
 from .raw_signals import runs
 from .rows import chosen_rows, WIDTH
 
+SAYS = {'contact': 'the efforts of {} are far from what the motion explains: contact, a push or a '
+        'collision', 'transient': 'the efforts of {} do not follow the motion where it begins or '
+        'ends'}
+DO = {'contact': 'move without touching anything',
+      'transient': 'leave the first and last second out with @START:END'}
 WINDOW = 0.2     # [s] over which residuals are averaged
-BEYOND = 6.0     # robust standard deviations of that average
-CERTAIN = 20.0   # nats of a window: the residuals of a model are not Gaussian
+CERTAIN = 7.0    # nats of a window: odds of a thousand to one, after all windows
+USUAL = 0.9      # of the windows have no contact: their scatter says what is far beyond
+LEAST = 0.25     # least scatter of the logarithm: of the few independent samples of a window
+NOISE = 0.003    # of the torque: no residual of a robot is smaller
 VISIBLE = 0.2    # of the joint's torque: a stretch that by itself would not be good
+FAR = 3.0        # times the residual of the whole joint
+SEEN = 0.02      # of the torque of all joints
 RARE = 0.2       # share of the samples: more is no event but how the data are
+BEGIN = 1.5      # [s] in which a motion begins or ends
 MARGIN = 0.1     # [s] on either side
+SUSPICIOUS = 2.0  # standard deviations of a window, from which a closer look is worth it
 ROUNDS = 2       # the fit without the windows shows them better
 
 
@@ -23,52 +33,73 @@ def without_contacts(evidence: Evidence) -> tuple[Evidence, list[Finding]]:
     """Return the ``evidence`` of the samples without contact, and one Finding per recording."""
     whole = evidence
     found: list[Finding] = []
+    hit, nats, worst = _beyond(whole, evidence)
+    if worst.max() < SUSPICIOUS:
+        return evidence, found
+    # A contact bends the fit of all samples: without the worst tenth it shows as what it is.
+    fitted = _fit_of(whole, worst < np.quantile(worst, USUAL))
     for _ in range(ROUNDS):
-        hit, nats = _beyond(whole, evidence)
+        hit, nats, _ = _beyond(whole, fitted)
         if not hit.any() or hit.any(axis=1).mean() > RARE:
             break
         found = _findings(whole, hit, nats)
-        evidence = Evidence(chosen_rows(whole.rows, np.asarray(~hit.any(axis=1))))
+        fitted = _fit_of(whole, np.asarray(~hit.any(axis=1)))
+        if any(f.severity == MASKED for f in found):
+            evidence = fitted
     return evidence, found
 
 
-def _beyond(whole: Evidence, fitted: Evidence) -> tuple[np.ndarray, np.ndarray]:
-    """Return (N, n) whether a residual is beyond the others, and (N, n) its evidence [nats]."""
+def _fit_of(whole: Evidence, keep: np.ndarray) -> Evidence:
+    return Evidence(chosen_rows(whole.rows, keep))
+
+
+def _beyond(whole: Evidence, fitted: Evidence) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return (N, n) whether a residual is beyond the others, (N, n) nats, (N,) the largest."""
     r = whole.residuals(whole.as_recorded, fitted.base)
-    motion = whole.rows.motion
-    scale = np.maximum(1.4826 * np.median(np.abs(r), axis=0), 0.01 * fitted.base.torque)
+    motion, joints = whole.rows.motion, r.shape[1]
     z2 = np.empty_like(r)
     for number in np.unique(motion.number):
         own = np.flatnonzero(motion.number == number)
         step = max(float(np.median(np.diff(motion.t[own]))), 1e-4)
         size = max(1, int(round(WINDOW / step)))
         # At rest friction takes any value below its limit: that is no contact.
-        z = r[own] / scale * (np.abs(motion.v[own]) > WIDTH)
-        z2[own] = np.maximum(uniform_filter1d(z ** 2, size, axis=0), 0.0)
-    per_sample = whole.effective / len(r)
-    nats = 0.5 * np.maximum(z2 - 1.0 - np.log(np.maximum(z2, 1e-12)), 0.0) * per_sample
-    hit = (z2 > BEYOND ** 2) & (np.sqrt(z2) * scale > VISIBLE * fitted.base.torque)
-    for j in range(r.shape[1]):
-        for a, b in runs(hit[:, j]):
-            if nats[a:b + 1, j].sum() < CERTAIN:
-                hit[a:b + 1, j] = False
-    return hit, nats
+        moved = r[own] * (np.abs(motion.v[own]) > WIDTH)
+        z2[own] = np.maximum(uniform_filter1d(moved ** 2, size, axis=0,
+                                              mode='constant'), 0.0)
+    level = 0.5 * np.log(np.maximum(z2, (NOISE * fitted.base.torque) ** 2))
+    # How residuals scatter from window to window is theirs: heavy tails of friction are no event.
+    middle, high = np.quantile(level, (0.5, USUAL), axis=0)
+    beyond = (level - middle) / np.maximum((high - middle) / norm.ppf(USUAL), LEAST)
+    windows = max(1.0, np.ptp(motion.t) / WINDOW) * joints
+    nats = np.where(beyond > 0.0, 0.5 * beyond ** 2 - np.log(windows), 0.0)
+    large = np.maximum(VISIBLE * fitted.base.torque, FAR * fitted.base.residual)
+    # What touches the arm loads it as a whole: a small joint alone has friction of its own.
+    hit = (nats > CERTAIN) & (np.sqrt(z2) > large)
+    loaded = np.sqrt((z2 * hit).sum(axis=1)) > SEEN * np.linalg.norm(fitted.base.torque)
+    hit = hit & loaded[:, None]
+    return hit, np.maximum(nats, 0.0), beyond.max(axis=1)
 
 
 def _findings(whole: Evidence, hit: np.ndarray, nats: np.ndarray) -> list[Finding]:
     motion, names, out = whole.rows.motion, whole.rows.robot.joint_names, []
     for number in np.unique(motion.number):
-        own = motion.number == number
-        if not hit[own].any():
-            continue
-        joints = tuple(n for j, n in enumerate(names) if hit[own, j].any())
+        own = np.flatnonzero(motion.number == number)
         t = motion.t[own]
-        windows = _joined([(t[a], t[b]) for a, b in runs(hit[own].any(axis=1))])
-        out.append(Finding(
-            'contact', f'the efforts of {", ".join(joints)} are far from what the motion '
-            'explains: contact, a push or a collision', 'residuals in a window against all others',
-            float((nats * hit)[own].sum()), 'nats', joints, MASKED,
-            'move without touching anything', windows, int(number)))
+        windows = _joined([(t[a], t[b]) for a, b in runs(np.asarray(hit[own].any(axis=1)))])
+        inside = {w: own[(t >= w[0]) & (t <= w[1])] for w in windows}
+        # One joint alone, as the motion begins or ends: its friction, which no law describes.
+        begins = tuple(w for w, k in inside.items() if hit[k].any(axis=0).sum() == 1
+                       and (w[0] - t[0] < BEGIN or t[-1] - w[1] < BEGIN))
+        touched = tuple(w for w in windows if w not in begins)
+        for some, name, severity in ((touched, 'contact', MASKED), (begins, 'transient', NOTE)):
+            if not some:
+                continue
+            k = np.concatenate([inside[w] for w in some])
+            joints = tuple(n for j, n in enumerate(names) if hit[k, j].any())
+            out.append(Finding(name, SAYS[name].format(', '.join(joints)),
+                               'residuals in a window against all others',
+                               float((nats * hit)[k].max()), 'nats', joints, severity, DO[name],
+                               some, int(number)))
     return out
 
 

@@ -1,6 +1,4 @@
-"""
-Alternatives of the efforts: their signs, order, gains and delay.
-"""
+"""Alternatives of the efforts: their signs, order, gains and delay."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -15,28 +13,33 @@ from .rows import DELAYS
 
 SMALL = 0.005       # relative residual that leaves no room for a gain of one joint
 BADLY = 0.1         # relative residual from which costly alternatives are asked
-OFF_COMMON, OFF_ONE = 1.5, 1.15  # factors between efforts and torques that are worth a word
+OFF_COMMON, OFF_ONE = 1.5, 1.25  # factors between efforts and torques that are worth a word
 PER_GAIN = 3.0      # nats that a free gain costs: it could be anything within a factor of 20
 LATE = 0.004        # [s] of a delay that is
+SWAPS = 3           # rounds of exchanging two columns
 
 
 def signs(evidence: Evidence) -> Iterator[Candidate]:
     """Yield the efforts of joints, or all, negated: the signs with the best ``evidence``."""
     names = evidence.rows.robot.joint_names
     count = len(names)
-    ratio, weight = _nominal_ratio(evidence)
-    guess = np.where((ratio < 0) & (weight > 0.1), -1.0, 1.0)
+    ratio, error = own_ratios(evidence)
+    guess = np.where(ratio < -2.0 * error, -1.0, 1.0)
     best: dict[tuple, Fitted] = {tuple(np.ones(count)): evidence.base}
     for sign in (guess, -np.ones(count)):
         best.setdefault(tuple(sign), evidence.fit(evidence.hypothesis(scale=sign)))
+
+    def nats(sign: tuple) -> float:
+        return best[sign].evidence - _surprise(np.array(sign))
+
     while min(best[s].relative for s in best) > BADLY:
-        sign = np.array(max(best, key=lambda s: best[s].evidence))
+        sign = np.array(max(best, key=nats))
         new = [s for s in (tuple(np.where(np.arange(count) == j, -sign, sign))
                            for j in range(count)) if s not in best]
         if not new:
             break
         best.update({s: evidence.fit(evidence.hypothesis(scale=np.array(s))) for s in new})
-    chosen = max(best, key=lambda s: best[s].evidence)
+    chosen = max(best, key=nats)
     negated = tuple(n for n, s in zip(names, chosen) if s < 0)
     if negated:
         every = len(negated) == count
@@ -44,25 +47,78 @@ def signs(evidence: Evidence) -> Iterator[Candidate]:
             'effort negated' if every else 'effort of a joint negated',
             f'the efforts of {"all joints" if every else ", ".join(negated)} are negated',
             'negate them in the driver', evidence.hypothesis(scale=np.array(chosen)),
-            best[chosen], negated)
+            best[chosen], negated, cost=_surprise(np.array(chosen)))
+
+
+def _surprise(sign: np.ndarray) -> float:
+    """Return the nats of a choice of signs: all or one are usual, some of them are not."""
+    count, negated = len(sign), int((sign < 0).sum())
+    return 0.0 if negated == count else negated * float(np.log(2 * count))
 
 
 def order(evidence: Evidence) -> Iterator[Candidate]:
     """Yield the efforts permuted: by ``evidence`` every column explains another joint best."""
-    names = evidence.rows.robot.joint_names
-    count = len(names)
+    yield from _permuted(evidence, [(t, evidence.fit(evidence.hypothesis(target=t)))
+                                    for t in _assignments(evidence)])
+
+
+def swapped_efforts(evidence: Evidence) -> Iterator[Candidate]:
+    """Yield the best order that exchanges of two columns reach; ``evidence`` : of badly fitted."""
+    targets = [*_assignments(evidence), np.arange(len(evidence.rows.robot))]
+    start = max(targets, key=lambda t: evidence.fit(evidence.hypothesis(target=t)).evidence)
+    yield from _permuted(evidence, [_swapped(evidence, start)])
+
+
+def _assignments(evidence: Evidence) -> list[np.ndarray]:
+    """Return the orders in which every joint alone, or the description, explains the efforts."""
+    count = len(evidence.rows.robot)
     cost = np.log(evidence.own_fits()[:, :count])
-    _, target = linear_sum_assignment(np.minimum(evidence.effective, 1000.0)[:, None] * cost)
-    moved = np.flatnonzero(target != np.arange(count))
+    starts = [np.minimum(evidence.effective, 1000.0)[:, None] * cost]
+    if evidence.rows.prior.nominal:
+        starts.append(-_described_share(evidence))
+    targets = [linear_sum_assignment(start)[1] for start in starts]
+    return [t for t in targets if np.any(t != np.arange(count))]
+
+
+def _permuted(evidence: Evidence, fits: list[tuple[np.ndarray, Fitted]]) -> Iterator[Candidate]:
+    names = evidence.rows.robot.joint_names
+    if not fits:
+        return
+    target, fit = max(fits, key=lambda x: x[1].evidence)
+    moved = np.flatnonzero(target != np.arange(len(names)))
     if not moved.size:
         return
-    h = evidence.hypothesis(target=target)
     words = ', '.join(f'{names[k]} holds {names[j]}' for j, k in enumerate(target) if j != k)
     # log of the number of permutations of those that moved (Stirling)
     free = len(moved) * np.log(len(moved))
     yield Candidate('efforts permuted', f'the efforts are permuted: the column of {words}',
-                    'name the joints in the order of the efforts', h, evidence.fit(h),
+                    'name the joints in the order of the efforts',
+                    evidence.hypothesis(target=target), fit,
                     tuple(names[j] for j in moved), cost=float(free))
+
+
+def _described_share(evidence: Evidence) -> np.ndarray:
+    """Return (n, n) the nats by which described torques explain each effort column, or none."""
+    ratio, error = evidence.ratios(evidence.rows.gravity)
+    sure = (ratio / np.maximum(error, 1e-300)) ** 2 / evidence.effective[:, None]
+    return 0.5 * evidence.effective[:, None] * np.log1p(sure) * np.where(ratio > 0, 1.0, 0.2)
+
+
+def _swapped(evidence: Evidence, target: np.ndarray) -> tuple[np.ndarray, Fitted]:
+    """Return a permutation that no swap of two makes better, from ``target``, and its fit."""
+    best, fit = target, evidence.fit(evidence.hypothesis(target=target))
+    for _ in range(SWAPS):
+        before = fit.evidence
+        for j in range(len(target)):
+            for k in range(j):
+                other = best.copy()
+                other[[j, k]] = best[[k, j]]
+                there = evidence.fit(evidence.hypothesis(target=other))
+                if there.evidence > fit.evidence:
+                    best, fit = other, there
+        if fit.evidence <= before or fit.relative < BADLY:
+            break
+    return best, fit
 
 
 def gains(evidence: Evidence) -> Iterator[Candidate]:
@@ -70,9 +126,9 @@ def gains(evidence: Evidence) -> Iterator[Candidate]:
     robot, prior = evidence.rows.robot, evidence.rows.prior
     if not prior.nominal:
         return
-    ratio, weight = _nominal_ratio(evidence)
-    size = np.abs(ratio)
-    sure = weight > 0.3
+    ratio, error = own_ratios(evidence)
+    size = np.maximum(np.abs(ratio), 1e-12)
+    sure = error < 0.3 * size
     if not sure.any():
         return
     middle = float(np.exp(np.median(np.log(size[sure]))))
@@ -83,8 +139,9 @@ def gains(evidence: Evidence) -> Iterator[Candidate]:
     if np.all(np.isfinite(robot.effort)) and np.all(robot.effort > 0):
         yield _gain(evidence, robot.effort / 100.0, 0.0, 'effort in percent',
                     'the efforts are percent of the limits')
-    if np.ptp(np.log(size[sure])) > np.log(1.5):
-        each = np.where(sure, 1 / size, 1 / middle)
+    off = np.abs(np.log(size[sure])) > np.log(OFF_COMMON)
+    if np.ptp(np.log(size[sure])) > np.log(OFF_COMMON) and off.mean() > 0.5:
+        each = _own_gains(evidence, np.where(sure, 1 / size, 1 / middle))
         yield _gain(evidence, each, PER_GAIN * len(size), 'effort is a current',
                     'the efforts are no torques: every joint has a gain of its own, as motor '
                     'currents have')
@@ -98,21 +155,28 @@ def _gain(evidence: Evidence, scale: np.ndarray, cost: float, name: str, says: s
                      evidence.fit(h), evidence.rows.robot.joint_names, cost=cost)
 
 
-def _nominal_ratio(evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
-    """Return (n,) efforts over nominal torques, friction apart, and how well they correlate."""
-    rows, ratio, weight = evidence.rows, [], []
-    for j, at in enumerate(rows.places):
-        A = rows.columns(j, rows.gravity)
-        nominal = A @ rows.prior.mean[at]
-        X = np.column_stack([nominal, A[:, -4:-1]])
-        y = rows.targets[j][:, j]
-        size = np.maximum(np.linalg.norm(X, axis=0), 1e-300)
-        x, *_ = np.linalg.lstsq(X / size, y, rcond=1e-10)
-        ratio.append(x[0] / size[0] if x[0] else 1e-12)
-        away = y - (X[:, 1:] / size[1:]) @ np.linalg.lstsq(X[:, 1:] / size[1:], y, rcond=1e-10)[0]
-        left = y - (X / size) @ x
-        weight.append(1.0 - (left @ left) / max(away @ away, 1e-300))
-    return np.array(ratio), np.array(weight)
+def own_ratios(evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
+    """Return (n,) efforts over described torques by ``evidence``, friction apart, with errors."""
+    ratio, error = evidence.ratios(evidence.rows.gravity)
+    return np.diagonal(ratio), np.diagonal(error)
+
+
+def _own_gains(evidence: Evidence, scale: np.ndarray) -> np.ndarray:
+    """Return (n,) factors from efforts to torques, refined by what all joints say of bodies."""
+    rows = evidence.rows
+    best, best_fit = scale, evidence.fit(evidence.hypothesis(scale=scale))
+    for _ in range(3):
+        for j, at in enumerate(rows.places):
+            A = rows.columns(j, rows.gravity)
+            X = np.column_stack([A[:, :-4] @ best_fit.values[at[:-4]], A[:, -4:-1]])
+            x, *_ = np.linalg.lstsq(X, rows.targets[j][:, j], rcond=1e-10)
+            if x[0] > 0.1 / scale[j]:
+                scale = np.where(np.arange(len(scale)) == j, 1 / x[0], scale)
+        fit = evidence.fit(evidence.hypothesis(scale=scale))
+        if fit.evidence <= best_fit.evidence:
+            break
+        best, best_fit = scale, fit
+    return best
 
 
 def _one_gain(evidence: Evidence) -> Iterator[Candidate]:

@@ -1,6 +1,4 @@
-"""
-Finding and Checkup: what the checks of a recording say.
-"""
+"""Finding and Checkup: what the checks of a recording say."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field

@@ -1,6 +1,4 @@
-"""
-Alternatives of gravity: taken off the efforts, or from another direction.
-"""
+"""Alternatives of gravity: taken off the efforts, or from another direction."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -8,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from .candidate import Candidate
-from .evidence import Evidence
+from .evidence import Evidence, Fitted, UNDESCRIBED
 from ...dynamics.robot_model import STANDARD_GRAVITY
 from ...estimation.gravity_search import sphere, tangent
 
@@ -16,6 +14,7 @@ SMALL = 0.005       # relative residual that leaves no room for a gain of one jo
 BADLY = 0.1         # relative residual from which costly alternatives are asked
 DIRECTIONS = 60     # of gravity: 15 degrees apart, then refined
 DESCRIBED = 0.3     # relative error of the gravity torques of a description
+COMPENSATED = 0.2   # share of gravity that a driver leaves
 STEPS_OF_GRAVITY = 6
 TURNED = 3.0        # [deg] of gravity, from which a mounting is wrong
 
@@ -24,22 +23,24 @@ def gravity(evidence: Evidence) -> Iterator[Candidate]:
     """Yield gravity taken off the efforts, or from where ``evidence`` says it comes."""
     joints = evidence.rows.robot.joint_names
     h = evidence.hypothesis(gravity=np.zeros(3))
-    fit = evidence.fit(h)
     nats = _no_gravity(evidence)
-    if nats > 0.0:
-        fit = replace(fit, evidence=max(fit.evidence, evidence.base.evidence + nats))
+    fit = _at_least(evidence.fit(h), evidence.base.evidence + nats)
     yield Candidate('gravity compensated', 'gravity has been taken off the efforts already',
                     'record the whole motor torque, or give mounting: gravity 0 0 0', h, fit,
                     joints)
     if not np.any(evidence.rows.gravity):
         return
+    if nats > 0.0:
+        yield from _described_gravity(evidence, fit, nats)
     if evidence.base.relative < 2 * SMALL:
         return
     declared = evidence.rows.gravity / np.linalg.norm(evidence.rows.gravity)
     starts = [declared]
     if evidence.base.relative > BADLY:
-        starts.append(max(sphere(DIRECTIONS), key=lambda d: evidence.fit(
-            evidence.hypothesis(gravity=STANDARD_GRAVITY * d)).evidence))
+        by = sorted(sphere(DIRECTIONS), key=lambda d: evidence.total_residual(
+            evidence.hypothesis(gravity=STANDARD_GRAVITY * d)))
+        # Up and down differ in the sign of masses alone, which the evidence decides.
+        starts += [by[0], -by[0], by[1]]
     direction = max((_tilted(evidence, d) for d in starts), key=lambda d: evidence.fit(
         evidence.hypothesis(gravity=STANDARD_GRAVITY * d)).evidence)
     angle = np.degrees(np.arccos(np.clip(direction @ declared, -1, 1)))
@@ -51,6 +52,31 @@ def gravity(evidence: Evidence) -> Iterator[Candidate]:
                     'from where it was said to be', f'give mounting: gravity {words}, after '
                     'a look at the robot', h, evidence.fit(h), joints,
                     cost=float(np.log(DIRECTIONS) + 4.0))
+
+
+def _at_least(fit: Fitted, evidence: float) -> Fitted:
+    return replace(fit, evidence=max(fit.evidence, evidence))
+
+
+def _described_gravity(evidence: Evidence, none: Fitted, nats: float) -> Iterator[Candidate]:
+    """
+    Yield the gravity torques of the description taken off the efforts, as drivers do.
+
+    none : the fit without any gravity, which explains less; nats : by which gravity is missing
+    """
+    rows = evidence.rows
+    if not rows.prior.nominal or evidence.base.relative < 2 * SMALL:
+        return
+    added = tuple((rows.columns(j, rows.gravity) - rows.columns(j, np.zeros(3)))
+                  @ rows.prior.mean[at] for j, at in enumerate(rows.places))
+    h = evidence.hypothesis(added=added)
+    fit = evidence.fit(h)
+    if fit.residual @ fit.residual > none.residual @ none.residual:
+        return
+    fit = _at_least(fit, evidence.base.evidence + nats + 1.0)
+    yield Candidate('gravity compensated', 'gravity, as the description has it, has been taken '
+                    'off the efforts already', 'record the whole motor torque, or add the same '
+                    'gravity again', h, fit, rows.robot.joint_names)
 
 
 def _no_gravity(evidence: Evidence) -> float:
@@ -73,28 +99,29 @@ def _no_gravity(evidence: Evidence) -> float:
         covariance = np.linalg.pinv((X / size).T @ (X / size))
         left = np.sum((y - (X / size) @ x) ** 2) / evidence.effective[j]
         share, error = x[0] / size[0], np.sqrt(covariance[0, 0] * left) / size[0]
-        if size[0] > 1e-6 * np.linalg.norm(y):
-            nats += 0.5 * ((1 - abs(share)) ** 2 - share ** 2) / (DESCRIBED ** 2 + error ** 2)
+        heavy = min(1.0, (size[0] / max(np.linalg.norm(y), 1e-300)) ** 2)  # or it hardly matters
+        there, gone = DESCRIBED ** 2 + error ** 2, COMPENSATED ** 2 + error ** 2
+        own = 0.5 * ((1 - abs(share)) ** 2 / there - share ** 2 / gone + np.log(there / gone))
+        nats += heavy * float(np.clip(own, -UNDESCRIBED, UNDESCRIBED))
     return float(nats)
 
 
 def _tilted(evidence: Evidence, direction: np.ndarray) -> np.ndarray:
     """Return the direction of gravity that Gauss-Newton steps of two angles reach."""
-    rows, best = evidence.rows, -np.inf
+    rows, best, found = evidence.rows, np.inf, direction
     for _ in range(STEPS_OF_GRAVITY):
         h = evidence.hypothesis(gravity=STANDARD_GRAVITY * direction)
-        fit = evidence.fit(h)
-        if fit.evidence <= best:
+        left = evidence.total_residual(h)
+        if left >= best:
             break
-        best, across = fit.evidence, tangent(direction)
-        extra = []
+        best, found, across = left, direction, tangent(direction)
+        values, extra = evidence.values_alike(h), []
         for j, at in enumerate(rows.places):
             still = rows.columns(j, np.zeros(3))
             extra.append(np.stack([(rows.columns(j, STANDARD_GRAVITY * u) - still)
-                                   @ fit.values[at] for u in across.T], axis=1))
-        angles = evidence.fit(replace(h, extra=tuple(extra))).values[-2:]
+                                   @ values[at] for u in across.T], axis=1))
+        angles = evidence.values_alike(replace(h, extra=tuple(extra)))[-2:]
         size = float(np.linalg.norm(angles))
-        found = direction
         direction = direction + across @ angles * min(1.0, 0.5 / max(size, 1e-12))
         direction = direction / np.linalg.norm(direction)
     return found

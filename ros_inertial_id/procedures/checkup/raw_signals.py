@@ -1,6 +1,4 @@
-"""
-Raw signals: the joint channels of a recording as messages brought them, for the signal checks.
-"""
+"""Raw signals: joint channels as messages brought them, for the signal checks."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -77,7 +77,7 @@ class Rows:
     gravity: np.ndarray
 
     def columns(self, j: int, gravity: np.ndarray) -> np.ndarray:
-        """Return the columns (N, c) of joint ``j`` under a ``gravity`` (3,)."""
+        """Return the columns, (N, c), of joint ``j`` under a ``gravity`` (3,)."""
         count, heavy = len(self.places[j]), self.heavy[j]
         out = self.matrices[j][:, :count].copy()
         out[:, heavy] += sum(g * self.matrices[j][:, count + k * len(heavy):][:, :len(heavy)]

@@ -1,6 +1,4 @@
-"""
-signal_findings: all signal checks of the joints of one recording, without each other's echoes.
-"""
+"""signal_findings: all signal checks of one recording's joints, without echoes."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,29 +9,39 @@ from .finding import Finding, MASKED
 from . import signal_samples, signal_values
 from .raw_signals import Quantity, RawSignals
 
+LEAST = 20  # samples: fewer show no rate and no noise
+
+REPEATED = 0.05  # share of the messages: fewer bend no comparison
+
 
 def signal_findings(signals: RawSignals) -> list[Finding]:
-    """Return the Findings of the signal checks of the ``signals`` of joints."""
+    """
+    Return the Findings of the signal checks of the ``signals`` of joints.
+
+    None where there is too little to compare: the identification says why it cannot be used.
+    """
+    t = signals.position.t
+    if len(t) < LEAST or not t[-1] > t[0]:
+        return []
     found = [f for one in (*signal_samples.CHECKS.values(), *signal_values.CHECKS.values())
              for f in one(signals)]
     # Bad samples contradict the positions too: velocities are compared without them.
-    found += signal_values.velocities(_whole(signals, [
-        w for f in found if f.severity == MASKED for w in f.windows]))
+    bad = [w for f in found if f.severity == MASKED and not f.name.startswith('effort')
+           for w in f.windows]
+    found += signal_values.velocities(_without_repeats(signals), bad)
     return _without_echoes(found)
 
 
-def _whole(signals: RawSignals, windows: Sequence[tuple[float, float]]) -> RawSignals:
-    """Return ``signals`` without the positions and velocities of some ``windows`` [s]."""
-    if not windows or signals.velocity is None:
+def _without_repeats(signals: RawSignals) -> RawSignals:
+    """Return ``signals`` without positions and velocities of messages like the one before."""
+    position, velocity = signals.position, signals.velocity
+    if velocity is None or len(velocity.t) != len(position.t):
         return signals
-    t = signals.position.t
-    keep = np.ones(len(t), dtype=bool)
-    for start, end in windows:
-        keep[np.searchsorted(t, start - 1e-9):np.searchsorted(t, end + 1e-9)] = False
-    if len(signals.velocity.t) != len(t) or keep.sum() < len(t) / 2:
+    keep = np.append(True, ~signal_samples.still_rows(signals))
+    if keep.mean() > 1.0 - REPEATED or keep.sum() < 2:
         return signals
-    cut = (Quantity(t[keep], x.values[keep]) for x in (signals.position, signals.velocity))
-    return replace(signals, position=next(cut), velocity=next(cut))
+    return replace(signals, position=Quantity(position.t[keep], position.values[keep]),
+                   velocity=Quantity(velocity.t[keep], velocity.values[keep]))
 
 
 def _without_echoes(findings: Sequence[Finding]) -> list[Finding]:
@@ -45,6 +53,8 @@ def _without_echoes(findings: Sequence[Finding]) -> list[Finding]:
     if 'position not unwrapped' in names:
         return [f for f in findings if 'velocity' not in f.name and 'position sp' not in f.name
                 and f.name != 'wrong rate or stamps']
+    if 'stamps jitter' in names:
+        return [f for f in findings if f.name != 'wrong rate or stamps']
     if 'position in degrees' in names:
         return [f for f in findings if f.name != 'velocity in another unit'
                 and f.name != 'wrong rate or stamps']

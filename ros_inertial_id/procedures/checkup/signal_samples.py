@@ -14,9 +14,11 @@ from .raw_signals import Quantity, RawSignals, runs, windows_of
 CERTAIN = 7.0     # nats: odds of a thousand to one
 FROZEN = 0.05     # [s] of equal messages, and at least this many samples:
 SOME = 5
+MANY = 20         # stretches: so many are the rhythm of a slow source
 STUCK = 0.3       # [s] of one value while the joint moves
 CLIPPED = 0.8     # of the samples near an extreme value that are exactly there
 NEAR = 0.03       # of the range: near it
+STRETCH = 0.5      # [s] without clipping that a filter can use
 NEARLY_ALL = 0.98  # of the samples at an extreme: a constant with exceptions
 ISOLATED = 12.0   # standard deviations by which a spike leaves both neighbours
 BLOCK = 100       # samples of which the noise is taken: ten spikes among them are none
@@ -33,11 +35,19 @@ def still_rows(signals: RawSignals) -> np.ndarray:
     return out
 
 
+def _least_frozen(signals: RawSignals, rows: np.ndarray) -> int:
+    """Return how many equal steps in ``rows`` (N - 1,) are frozen: more than a slow source has."""
+    lengths = np.array([b - a + 1 for a, b in runs(rows)])
+    usual = int(3 * np.quantile(lengths, 0.9)) if len(lengths) > MANY else 0
+    return max(SOME, int(FROZEN / signals.position.period), usual)
+
+
 def frozen(signals: RawSignals) -> Iterator[Finding]:
     """Yield stretches in which messages of ``signals`` repeat while the robot moves."""
     t, q = signals.position.t, signals.position.values
-    least = max(SOME, int(FROZEN / signals.position.period))
-    found = [(a, b + 1) for a, b in runs(still_rows(signals)) if b - a + 1 >= least]
+    rows = still_rows(signals)
+    least = _least_frozen(signals, rows)
+    found = [(a, b + 1) for a, b in runs(rows) if b - a + 1 >= least]
     found = [(a, b) for a, b in found if _moves(signals, a, b)]
     if found:
         lost = sum(b - a for a, b in found)
@@ -60,7 +70,7 @@ def _moves(signals: RawSignals, first: int, last: int) -> bool:
 def held(signals: RawSignals) -> Iterator[Finding]:
     """Yield channels of ``signals`` whose joints all keep their values together."""
     rows = still_rows(signals)
-    least = max(SOME, int(FROZEN / signals.position.period))
+    least = _least_frozen(signals, rows)
     for a, b in runs(rows):
         if b - a + 1 >= least:
             rows[a:b + 1] = False  # frozen, or at rest
@@ -94,12 +104,13 @@ def stuck(signals: RawSignals) -> Iterator[Finding]:
         for j, joint in enumerate(signals.joints):
             moving = _moving(signals, x.t, j, name)
             same = np.diff(x.values[:, j]) == 0
-            if len(same) == len(rows):
-                same = same & ~rows
+            # Messages that repeat as a whole may stand between, but say nothing of this joint.
+            told = ~rows if len(same) == len(rows) else np.ones(len(same), dtype=bool)
             # Coarse steps keep their values too: only runs far beyond the usual ones are stuck.
             usual = len(same) / (1 + np.count_nonzero(~same))
             least = max(SOME, int(STUCK / x.period), int(20 * usual))
-            found = [(a, b + 1) for a, b in runs(same) if b - a + 1 >= least
+            found = [(a, b + 1) for a, b in runs(same)
+                     if told[a:b + 1].sum() >= max(least, 0.3 * (b - a))
                      and moving[a:b + 1].mean() > 0.5 and not _extreme(x.values[:, j], a)]
             if not found:
                 continue
@@ -142,9 +153,15 @@ def clipped(signals: RawSignals) -> Iterator[Finding]:
             yield Finding(f'{name} clipped', f'the {name} of {joint} is clipped at '
                           f'{np.abs(column[at]).max():.4g} in {100 * share:.2g} % of the samples',
                           'samples exactly at an extreme value', float(at.sum()), 'samples',
-                          (joint,), DOUBTFUL if share > 0.02 else NOTE,
+                          (joint,), MASKED if _enough_without(x.t, at) else DOUBTFUL,
                           'move with smaller efforts or widen the range of the sensor',
                           windows_of(x.t, found))
+
+
+def _enough_without(t: np.ndarray, bad: np.ndarray) -> bool:
+    """Return whether stretches without samples that are ``bad`` (N,) are most of the data."""
+    whole = sum(t[b] - t[a] for a, b in runs(~bad) if t[b] - t[a] > STRETCH)
+    return bool(whole > 0.5 * (t[-1] - t[0]))
 
 
 def clipped_at(column: np.ndarray) -> np.ndarray | None:

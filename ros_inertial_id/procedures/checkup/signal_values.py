@@ -4,7 +4,7 @@ Signal checks of values and stamps: units, signs, jumps, two publishers, velocit
 Every check takes RawSignals and yields Findings; ``CHECKS`` lists those that need no other.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from scipy.ndimage import uniform_filter1d
@@ -103,11 +103,16 @@ def stamp_findings(t: np.ndarray, names: tuple[str, ...]) -> Iterator[Finding]:
                       'stamp messages when they are measured, not when they are published')
 
 
-def velocities(signals: RawSignals) -> Iterator[Finding]:
-    """Yield velocities of ``signals`` that contradict the differentiated positions."""
+def velocities(signals: RawSignals,
+               bad: Sequence[tuple[float, float]] = ()) -> Iterator[Finding]:
+    """
+    Yield velocities that contradict the differentiated positions.
+
+    signals : of joints; bad : windows [s] in which samples are known to be wrong
+    """
     if signals.velocity is None or len(signals.velocity.t) != len(signals.position.t):
         return
-    v, d, step = _comparable(signals.position, signals.velocity)
+    v, d, step = _comparable(signals.position, signals.velocity, bad)
     power = (d * d).sum(axis=0)
     moving = (power > 1e-4 * power.max()) & ((v * v).sum(axis=0) > 0)
     if not moving.any():
@@ -124,7 +129,8 @@ def velocities(signals: RawSignals) -> Iterator[Finding]:
     yield from _delays(signals, lags, moving & (strong > 0.9), scale)
 
 
-def _comparable(position: Quantity, velocity: Quantity) -> tuple[np.ndarray, np.ndarray, float]:
+def _comparable(position: Quantity, velocity: Quantity, bad: Sequence[tuple[float, float]]
+                ) -> tuple[np.ndarray, np.ndarray, float]:
     """Return velocities and differentiated positions (N, n), smoothed alike, and the step [s]."""
     t, period = position.t, position.period
     step = max(period, 1e-3)
@@ -137,6 +143,9 @@ def _comparable(position: Quantity, velocity: Quantity) -> tuple[np.ndarray, np.
         columns.append(on)
     d = np.gradient(columns[0], step, axis=0)
     v, d = (uniform_filter1d(x, size, axis=0) for x in (columns[1], d))
+    for start, end in bad:  # nothing there, in both
+        inside = (grid > start - SMOOTH - 2 * step) & (grid < end + SMOOTH + 2 * step)
+        v[inside], d[inside] = 0.0, 0.0
     return v - v.mean(axis=0), d - d.mean(axis=0), step
 
 
