@@ -13,8 +13,6 @@ What stands in ``__all__`` is documented and stable; each is imported when it is
 import importlib
 from typing import Any, TYPE_CHECKING
 
-__version__ = '0.2.0'
-
 if TYPE_CHECKING:
     from .api.identify import check, identify, read_log, Result
     from .api.many import drift, identify_many, ManyResult
@@ -23,6 +21,8 @@ if TYPE_CHECKING:
                          RecordingError, RobotModelError)
     from .measurement.bags.bag import read_bag
     from .measurement.recording import Recording
+
+__version__ = '0.2.0'
 
 _ROOMS = {'check': 'api.identify', 'drift': 'api.many', 'identify_many': 'api.many',
           'ManyResult': 'api.many', 'identify': 'api.identify', 'load_model': 'api.model',

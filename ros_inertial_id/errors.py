@@ -10,8 +10,6 @@ class InertialIdError(Exception):
     """
     Base of all errors this package raises for bad input.
 
-    Parameters
-    ----------
     what : the thing that is wrong, in a few words
     expected, found, exists : what was needed, what was there, what could be chosen instead
     do : what the user can do about it

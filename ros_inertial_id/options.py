@@ -14,7 +14,7 @@ once.  Unknown keys are refused with the nearest one named.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field, Field, fields, is_dataclass, MISSING
+from dataclasses import Field, field, fields, is_dataclass, MISSING
 import difflib
 import math
 import numbers
@@ -165,7 +165,7 @@ def read_yaml(path: str) -> Any:
 
 def schema(kinds: Mapping[str, type[Any]]) -> dict[str, Any]:
     """
-    Return the JSON schema (draft 2020-12) of a configuration file.
+    Return the JSON schema of a configuration file (draft 2020-12).
 
     kinds : {block: options dataclass}
     """

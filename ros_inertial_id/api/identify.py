@@ -1,6 +1,4 @@
-"""
-Identify: recordings in, a model out; the one call that nodes, verbs and notebooks make.
-"""
+"""Identify: recordings in, a model out; the one call that nodes, verbs and notebooks make."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -48,7 +46,7 @@ class Result:
         return summary(self.identification.model)
 
     def report(self, path: str | Path) -> str:
-        """Write the report (HTML, complete in itself) to ``path``; return the path."""
+        """Write the page (HTML, complete in itself) to ``path``; return the path."""
         return str(write_report(self.identification, path))
 
 

@@ -1,6 +1,4 @@
-"""
-Many recordings through the public API: folders of bags in, one model out.
-"""
+"""Many recordings through the public API: folders of bags in, one model out."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -59,7 +57,7 @@ class ManyResult:
 
     def report(self, path: str | Path) -> str:
         """
-        Write the report (HTML, complete in itself) to ``path``; return the path.
+        Write the page (HTML, complete in itself) to ``path``; return the path.
 
         Its curves are of the validation, else of the first bag, which is read for them.
         """

@@ -1,6 +1,4 @@
-"""
-Model: an identified robot that predicts, and writes itself in the formats of other tools.
-"""
+"""Model: an identified robot that predicts, and writes itself in the formats of other tools."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

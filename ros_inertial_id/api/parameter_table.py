@@ -1,6 +1,4 @@
-"""
-The base parameters of a model as a table: for programs by name, for notebooks as HTML.
-"""
+"""The base parameters of a model as a table: for programs by name, for notebooks as HTML."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -42,7 +40,7 @@ class ParameterTable(Sequence[Mapping[str, Any]]):
 
     @property
     def values(self) -> np.ndarray:
-        """Return the values (b,) in their units, NaN where not determined."""
+        """Return the values, (b,), in their units, NaN where not determined."""
         return np.array([row['value'] for row in self.rows])
 
     @property

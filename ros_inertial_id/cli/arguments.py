@@ -13,8 +13,8 @@ from typing import Any, NoReturn
 
 from . import arguments_rigs as rigs
 from .shared_arguments import add_config, add_estimator, add_report, METHOD, MOUNTING
-from ..errors import ConfigError
 from .. import __version__
+from ..errors import ConfigError
 
 STRICT = 'exit with status 3 when the verdict is "do not use"'
 ABOUT = ('Identify the inertial parameters of a robot from bags.  A bag may be cut: '
@@ -49,7 +49,7 @@ def add_identify(verb: argparse.ArgumentParser) -> None:
     verb.add_argument('--mounting', help=MOUNTING)
     verb.add_argument('--identify-gravity', nargs='?', const='nominal', metavar='PRIOR',
                       help='find the direction of gravity from the motion and use it; its sign '
-                      'is decided by the URDF\'s inertias (nominal, default), by a direction '
+                      "is decided by the URDF's inertias (nominal, default), by a direction "
                       '"X Y Z", or by nothing (none)')
     add_estimator(verb)
     verb.add_argument('--urdf-out', help='write the description with the identified inertias '

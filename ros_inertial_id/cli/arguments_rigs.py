@@ -8,8 +8,8 @@ from .shared_arguments import add_config, add_loads, add_report, add_rig, MOUNTI
 def add_calibrate(verb: argparse.ArgumentParser) -> None:
     """Add the arguments of ``calibrate`` to its parser ``verb``."""
     add_rig(verb, 'suspended_platform')
-    add_loads(verb, 'in the platform\'s frame')
-    verb.add_argument('--out', required=True, help='description to write: the rig\'s, calibrated')
+    add_loads(verb, "in the platform's frame")
+    verb.add_argument('--out', required=True, help="description to write: the rig's, calibrated")
     add_report(verb)
 
 

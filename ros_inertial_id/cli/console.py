@@ -1,6 +1,4 @@
-"""
-Console: what the verbs share, bags and texts in, files, numbers and progress out.
-"""
+"""Console: what the verbs share, bags and texts in, files, numbers and progress out."""
 
 from collections.abc import Callable, Mapping
 import json

@@ -1,6 +1,4 @@
-"""
-The verb ``check``, and what ``identify`` and ``validate`` print of a checkup.
-"""
+"""The verb ``check``, and what ``identify`` and ``validate`` print of a checkup."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

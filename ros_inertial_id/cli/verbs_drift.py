@@ -1,6 +1,4 @@
-"""
-The verb ``drift``: what changed in robots from day to day.
-"""
+"""The verb ``drift``: what changed in robots from day to day."""
 
 import pathlib
 from typing import Any

@@ -1,6 +1,4 @@
-"""
-The verb ``identify`` on many bags.
-"""
+"""The verb ``identify`` on many bags."""
 
 from typing import Any
 

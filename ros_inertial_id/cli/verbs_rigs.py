@@ -57,7 +57,7 @@ def calibrate(options: Any) -> None:
     left = ', '.join(f'{name.split()[-1]} {x:.3g}' for name, x in result.residual.items())
     files = written(options, lambda: calibration_sheet(result, options.rig))
     show(options, dict(numbers, description=str(options.out), **files), '\n'.join([
-        *_aligned(rows), f'residual RMS (N and N m): {left}',
+        *_aligned(rows), f'residual RMS (N and N m): {left}', result.verdict,
         *signal_oddities(result.preprocessing), str(options.out), *files.values()]))
 
 

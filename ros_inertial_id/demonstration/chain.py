@@ -65,7 +65,7 @@ class Chain:
                     raise
                 self.pass_time(0.5)
 
-    def set(self, node: str, name: str, value: Any) -> None:
+    def set(self, node: str, name: str, value: Any) -> None:  # noqa: A003
         """Set the parameter ``name`` of a ``node`` to a ``value``: a text, or a number."""
         value = value if isinstance(value, (bool, int, float)) else str(value)
         request = SetParameters.Request(parameters=[Parameter(name, value=value

@@ -1,6 +1,4 @@
-"""
-Assembly: from options to a Mechanism that is closed, regular, and knows its best postures.
-"""
+"""Assembly: from options to a Mechanism that is closed, regular, and knows its best postures."""
 
 from dataclasses import fields, replace
 from functools import lru_cache

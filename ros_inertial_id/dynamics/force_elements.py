@@ -47,7 +47,7 @@ class JointForce:
 
     def column(self, robot: RobotModel, state: Any) -> np.ndarray:
         """
-        Return the column (B, k) of a state with q, v, a (B, n) and R (B, n, k).
+        Return the column, (B, k), of a state with q, v, a (B, n) and R (B, n, k).
 
         robot : RobotModel of the tree; state : of the closed mechanism
         """
@@ -72,7 +72,7 @@ class LineForce:
 
     def column(self, robot: RobotModel, state: Any) -> np.ndarray:
         """
-        Return the column (B, k) of a state with q, v (B, n) and R (B, n, k).
+        Return the column, (B, k), of a state with q, v (B, n) and R (B, n, k).
 
         robot : RobotModel of the tree; state : of the closed mechanism
         """

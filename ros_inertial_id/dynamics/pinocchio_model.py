@@ -1,6 +1,4 @@
-"""
-A pinocchio model with identified parameters, for controllers and for other tools.
-"""
+"""A pinocchio model with identified parameters, for controllers and for other tools."""
 
 from collections.abc import Callable, Mapping
 

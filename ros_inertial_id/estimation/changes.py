@@ -22,6 +22,8 @@ SETTLED = 1e-3  # of a standard error
 @dataclass(frozen=True)
 class Changes:
     """
+    What changed from day to day.
+
     values, errors : (days, m) changes from the mean of all days and their standard errors
     common : (b,) beta
     """

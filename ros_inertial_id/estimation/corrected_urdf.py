@@ -116,18 +116,18 @@ def _find_tags(data):
 
 def _tag_end(data, low):
     """Return the index after the > that closes the start tag at ``low``; quotes may hold one."""
-    return re.compile(rb'''(?:[^"'>]|"[^"]*"|'[^']*')*>''').match(data, low).end()
+    return re.compile(rb'''(?:[^"'>]|"[^"]*"|'[^']*')*>''').match(data, low).end()  # noqa: Q001
 
 
 def _attribute(text, name):
-    match = re.search(rf'''\s{name}\s*=\s*(?:"([^"]*)"|'([^']*)')''', text)
+    match = re.search(rf'''\s{name}\s*=\s*(?:"([^"]*)"|'([^']*)')''', text)  # noqa: Q001
     return None if match is None else match.group(1) or match.group(2) or ''
 
 
 def _with_attributes(text, attributes):
     """Return a start tag with attributes set, the others and all blanks as they were."""
     for name, value in attributes.items():
-        pattern = rf'''(\s{name}\s*=\s*)(?:"[^"]*"|'[^']*')'''
+        pattern = rf'''(\s{name}\s*=\s*)(?:"[^"]*"|'[^']*')'''  # noqa: Q001
         if re.search(pattern, text):
             text = re.sub(pattern, lambda m, v=value: f'{m.group(1)}"{v}"', text, count=1)
         else:

@@ -1,6 +1,4 @@
-"""
-Cross-validation by R factors: every stretch of the data predicted from the others (Stone 1974).
-"""
+"""Cross-validation by R factors: every stretch predicted from the others (Stone 1974)."""
 
 from collections.abc import Callable, Mapping, Sequence
 

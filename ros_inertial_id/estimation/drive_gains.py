@@ -25,6 +25,8 @@ SETTLED = 1e-10
 @dataclass(frozen=True)
 class DriveGains:
     """
+    Torque per unit of effort of every joint.
+
     gains, gain_errors : joint -> joint torque per unit of effort, e.g. N m/A on the link side
         (a motor's own gain is this over its gear ratio); error 0 where it was given
     params, cov_params : (b,), (b, b) base parameters

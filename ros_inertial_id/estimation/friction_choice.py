@@ -24,6 +24,8 @@ WORSE = 1.01  # the chosen laws may leave this much more in unseen segments than
 @dataclass(frozen=True)
 class FrictionChoice:
     """
+    Which friction laws the data choose.
+
     base : BaseParameters without the laws left out; selection : (b',) of its former columns
     reasons : joint -> list of {law, kept (bool), z_square, threshold}
     left_out_percent : residual on unseen segments with all laws and with those chosen [%]

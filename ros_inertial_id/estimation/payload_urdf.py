@@ -1,6 +1,4 @@
-"""
-A payload as a link of the URDF: the given text with one link and one fixed joint more.
-"""
+"""A payload as a link of the URDF: the given text with one link and one fixed joint more."""
 
 from collections.abc import Sequence
 import xml.etree.ElementTree as ET
@@ -36,7 +34,7 @@ def urdf_with_payload(urdf: str, frame: str, parameters: np.ndarray | Sequence[f
     places = {f'i{"xyz"[i]}{"xyz"[j]}': float(inertia[i, j]) for i in range(3)
               for j in range(i, 3)}
     tensor = ' '.join(f'{key}="{value!r}"' for key, value in places.items())
-    new = f'''  <link name="{name}">
+    new = f"""  <link name="{name}">
     <inertial>
       <origin xyz="{' '.join(repr(float(x)) for x in centre)}"/>
       <mass value="{float(pi[0])!r}"/>
@@ -47,6 +45,6 @@ def urdf_with_payload(urdf: str, frame: str, parameters: np.ndarray | Sequence[f
     <parent link="{frame}"/>
     <child link="{name}"/>
   </joint>
-'''
+"""
     end = urdf.rindex('</robot>')
     return urdf[:end] + new + urdf[end:]

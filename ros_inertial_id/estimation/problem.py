@@ -1,6 +1,4 @@
-"""
-The problem every estimator is given, the estimate it returns, and what they all share.
-"""
+"""The problem every estimator is given, the estimate it returns, and what they all share."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

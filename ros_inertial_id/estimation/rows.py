@@ -1,6 +1,4 @@
-"""
-Rows weighed one by one.
-"""
+"""Rows weighed one by one."""
 
 from collections.abc import Mapping
 

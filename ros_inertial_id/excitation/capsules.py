@@ -39,7 +39,7 @@ class Capsules:
 
     def gaps(self, tree: TreePass) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """
-        Return the gaps (m + f, N) [m] of the pairs and above the floor, below 0 inside.
+        Return the gaps, (m + f, N) [m], of the pairs and above the floor, below 0 inside.
 
         tree : TreePass of N samples
         Also the closest points on both axes and the unit vector from the second to the first,

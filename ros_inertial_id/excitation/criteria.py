@@ -19,6 +19,8 @@ import numpy as np
 @dataclass(frozen=True)
 class Criterion:
     """
+    What a design makes small.
+
     search(eigenvalues (b,), sharpness) -> (value, derivative (b,)), to be minimised;
     report(singular values (b,)) -> the number as published, smaller is better
     whitened : whether both are about W in the coordinates in which the moments M of the workspace

@@ -85,7 +85,7 @@ class Limits:
 
     @property
     def middle(self) -> np.ndarray:
-        """Return the middle (n,) of the position ranges."""
+        """Return the middle, (n,), of the position ranges."""
         return 0.5 * (self.lower + self.upper)
 
     @property

@@ -59,7 +59,7 @@ class MotionProblem:
     root: np.ndarray
 
     def coefficients(self, x: np.ndarray) -> np.ndarray:
-        """Return the coefficients (n, 1 + 2 K) at the coordinates x (n m,)."""
+        """Return the coefficients, (n, 1 + 2 K), at the coordinates x (n m,)."""
         count = len(self.start)
         return np.outer(self.start, self.direction) + x.reshape(count, -1) @ self.space.T
 

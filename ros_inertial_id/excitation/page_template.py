@@ -1,6 +1,6 @@
 """The HTML document of page.py: markup, style and a small viewer, without any other file."""
 
-TEMPLATE = '''<!DOCTYPE html>
+TEMPLATE = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1"><title>@TITLE@</title>
 <style>
@@ -196,4 +196,4 @@ window.addEventListener('afterprint', () => { printing = false; drawAll(); });
 if (matchMedia('(prefers-reduced-motion: reduce)').matches) $('play').onclick();
 window.onresize = drawAll; drawAll(); requestAnimationFrame(tick);
 </script></body></html>
-'''
+"""

@@ -47,7 +47,7 @@ class DesignOptions(RobotOptions):
                               unit='s', at_least=0.1, at_most=60.0)
     criterion: str = option(
         'v_optimality', 'what is made small: v_optimality the error of predicted torques over the '
-        'workspace, d_optimality the volume of the parameters\' covariance, condition_number or '
+        "workspace, d_optimality the volume of the parameters' covariance, condition_number or "
         'frobenius that of the weighted base regressor', choices=tuple(CRITERIA))
     period: float = option(10.0, 'duration of one period', unit='s', at_least=0.5, at_most=600.0)
     harmonics: int = option(5, 'harmonics of the Fourier series', at_least=2, at_most=30)

@@ -1,6 +1,4 @@
-"""
-Accumulation: training data into R factors, about the base columns and alternatives still open.
-"""
+"""Accumulation: training data into R factors about base columns and open alternatives."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

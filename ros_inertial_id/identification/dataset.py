@@ -1,6 +1,4 @@
-"""
-Dataset: recordings of one robot, observed: what every later step reads.
-"""
+"""Dataset: recordings of one robot, observed: what every later step reads."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field

@@ -1,6 +1,4 @@
-"""
-Entries: what a model file says of the robot, its mounting, its base parameters, their source.
-"""
+"""Entries: what a model file says of robot, mounting, base parameters and their source."""
 
 from collections.abc import Sequence
 import datetime
@@ -12,11 +10,11 @@ import numpy as np
 from .dataset import Dataset
 from .model import plain
 from .mounting import mounting_parameters
+from .. import __version__
 from ..estimation.base_parameters import BaseParameters
 from ..estimation.estimators import Estimate
 from ..estimation.known_parameters import is_known
 from ..estimation.r_factors import one_thread
-from .. import __version__
 from ..measurement.recording import Recording
 from ..methods.contract import Robot
 

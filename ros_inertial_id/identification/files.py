@@ -1,6 +1,4 @@
-"""
-Files: texts in, results out; a result is whole or not there, also on a full disk.
-"""
+"""Files: texts in, results out; a result is whole or not there, also on a full disk."""
 
 import os
 from pathlib import Path

@@ -1,6 +1,4 @@
-"""
-Fitting: from R factors to an estimate with its uncertainty.
-"""
+"""Fitting: from R factors to an estimate with its uncertainty."""
 
 from dataclasses import dataclass, replace
 from typing import Any

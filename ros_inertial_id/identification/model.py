@@ -1,6 +1,4 @@
-"""
-IdentifiedModel: a YAML file that says everything needed to predict with it and to judge it.
-"""
+"""IdentifiedModel: a YAML file that says everything needed to predict with it and to judge it."""
 
 from dataclasses import asdict, dataclass, field, fields
 import math

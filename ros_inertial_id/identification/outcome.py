@@ -1,6 +1,4 @@
-"""
-Outcome: the identified model of a solution, with what was chosen and why.
-"""
+"""Outcome: the identified model of a solution, with what was chosen and why."""
 
 from collections.abc import Sequence
 from dataclasses import asdict

@@ -1,6 +1,4 @@
-"""
-Prediction of a recording or a running machine: torques of a model beside those measured.
-"""
+"""Prediction of a recording or a running machine: torques of a model beside those measured."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -1,6 +1,4 @@
-"""
-Reading the training data again, for estimators that reweigh samples or need instruments.
-"""
+"""Reading the training data again, for estimators that reweigh samples or need instruments."""
 
 from collections.abc import Callable, Iterator, Sequence
 

@@ -1,6 +1,4 @@
-"""
-Reduction: the data as R factors about base parameters, friction laws and constants chosen.
-"""
+"""Reduction: the data as R factors about base parameters, friction laws and constants chosen."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

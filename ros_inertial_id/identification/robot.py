@@ -1,6 +1,4 @@
-"""
-The robot of a recording: its description, mounted as the options, the recording or an IMU say.
-"""
+"""The robot of a recording, mounted as the options, the recording or an IMU say."""
 
 from typing import Any
 

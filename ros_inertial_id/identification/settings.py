@@ -1,6 +1,4 @@
-"""
-Settings of an identification: the method's options with those of the estimation.
-"""
+"""Settings of an identification: the method's options with those of the estimation."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields

@@ -1,6 +1,4 @@
-"""
-Solution: the parameters that predict, under gravity as it is given or as the torques show it.
-"""
+"""Solution: the parameters that predict, under gravity as given or as the torques show it."""
 
 from dataclasses import dataclass, replace
 from typing import Any

@@ -31,7 +31,7 @@ class Channel:
     """
 
     topic: str
-    type: str
+    type: str  # noqa: A003 (the name in the specification of bags)
     stamp_ns: np.ndarray
     received_ns: np.ndarray
     fields: Mapping[str, np.ndarray]

@@ -1,6 +1,4 @@
-"""
-Live prediction of an arm's torques: every sample of its motion is computed once.
-"""
+"""Live prediction of an arm's torques: every sample of its motion is computed once."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

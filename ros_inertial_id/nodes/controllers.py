@@ -34,7 +34,7 @@ class Controllers:
     def __init__(self, node: Node, topic: str) -> None:
         self._node, self._topic = node, topic
         self._states: dict[str, tuple[str, str]] = {}  # name -> (state, type)
-        self._asked, self._told = 0.0, ''
+        self._asked, self._warned = 0.0, ''
         self._answer: Any = None
         namespace, self._name = _split(node.resolve_topic_name(topic))
         kind = _list_controllers()
@@ -57,9 +57,9 @@ class Controllers:
     def _tell(self):
         """Warn once of a controller that would not move the arm."""
         words = inactive(self._name, self._states)
-        if words is not None and str(words) != self._told:
+        if words is not None and str(words) != self._warned:
             self._node.get_logger().warning(str(words))
-        self._told = '' if words is None else str(words)
+        self._warned = '' if words is None else str(words)
 
     def refuse(self) -> None:
         """Raise MotionError when the controller is there and not active."""

@@ -146,5 +146,5 @@ class _Handler(BaseHTTPRequestHandler):
         finally:
             self.streams.release()
 
-    def log_message(self, format: str, *args: Any) -> None:
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
         """Say nothing: requests are no events of the robot, whatever ``format`` and ``args``."""

@@ -43,7 +43,7 @@ class WatchState:
             kept.append((self._number, stamp, [_plain(x) for x in values]))
             self._changed.notify_all()
 
-    def set(self, fact: str, value: Any) -> None:
+    def set(self, fact: str, value: Any) -> None:  # noqa: A003
         """
         Remember a fact, if it is another than before.
 

@@ -1,6 +1,4 @@
-"""
-identify_drive_gains: torque per effort of every joint, from recordings with a known load.
-"""
+"""identify_drive_gains: torque per effort of every joint, from recordings with a known load."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,6 +1,4 @@
-"""
-identify_payload: the inertial parameters of a load, from an identified arm and a recording.
-"""
+"""identify_payload: the inertial parameters of a load, from an identified arm and a recording."""
 
 from collections.abc import Sequence
 

@@ -1,6 +1,4 @@
-"""
-Which sensors a chain of bodies can do without: ranks for every set of its wrenches.
-"""
+"""Which sensors a chain of bodies can do without: ranks for every set of its wrenches."""
 
 from collections.abc import Sequence
 from dataclasses import replace

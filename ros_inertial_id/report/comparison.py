@@ -91,7 +91,7 @@ def compare_models(names: Sequence[str], models: Sequence[IdentifiedModel],
     first = models[0]
     for name, model in zip(names, models):
         if model.robot['kinematics_sha256'] != first.robot['kinematics_sha256']:
-            raise RobotModelError(f"{name} is of another robot than {names[0]}",
+            raise RobotModelError(f'{name} is of another robot than {names[0]}',
                                   found=model.robot['name'], expected=first.robot['name'])
     entries = [{(e['name'], e['expression']): e for e in model.base} for model in models]
     keys = dict.fromkeys(key for own in entries for key in own)

@@ -1,6 +1,4 @@
-"""
-The page of a drift: what changed in every robot, and the series behind it.
-"""
+"""The page of a drift: what changed in every robot, and the series behind it."""
 
 from pathlib import Path
 

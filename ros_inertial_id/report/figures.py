@@ -1,6 +1,4 @@
-"""
-Figures: what the report draws, by matplotlib as files for print and papers.
-"""
+"""Figures: what the report draws, by matplotlib as files for print and papers."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -99,9 +99,7 @@ def evaluate(model: IdentifiedModel) -> list[Knowledge]:
 
 
 def fits(model: IdentifiedModel) -> dict[str, Any]:
-    """
-    Return {training, validation: {filtered, raw}} of the parameters a ``model`` predicts with.
-    """
+    """Return {training, validation: {filtered, raw}} of what a ``model`` predicts with."""
     s = model.statistics
     out = {'training': s.get('consistent', s)['training']}
     if 'validation' in s:

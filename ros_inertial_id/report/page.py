@@ -6,10 +6,10 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, select_autoescape, StrictUndefined
 
+from . import tables
 from .curves import curves, friction_curves
 from .digits import ratio, significant, typeset
 from .drawings import Drawings, forest
-from . import tables
 from .knowledge import evaluate, fits
 from .reach import force_unit, robot_of_model
 from .words import chapters, worst_joint

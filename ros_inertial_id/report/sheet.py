@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from .digits import significant, with_error
+from .. import __version__
 from ..estimation.payload import Payload
 from ..identification.files import write_text
-from .. import __version__
 from ..procedures.calibration import Calibration
 from ..procedures.checkup.finding import Checkup, DOUBTFUL, GOOD, WRONG
 

@@ -1,6 +1,4 @@
-"""
-Sensors of a simulated platform: how well markers and IMUs see it, and the channels they fill.
-"""
+"""Sensors of a simulated platform: how well markers and IMUs see it, and their channels."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from .closed_mechanism import ClosedMechanism
 from . import true_robot
+from .closed_mechanism import ClosedMechanism
 from ..measurement.recording import Channel, Recording
 from ..options import check_ranges, option
 

@@ -34,6 +34,8 @@ class ControllerOptions:
     anchor: str = option(
         MEASURED, 'state from which the way to a first point that lies ahead begins: measured '
         '(interpolate_from_desired_state: false) or desired', choices=(MEASURED, DESIRED))
+    allow_partial_joints_goal: bool = option(
+        False, 'whether a trajectory may leave out joints, which then stay where they are')
     path_tolerance: float = option(
         0.0, 'distance from the trajectory that aborts it; 0: none', unit='rad', at_least=0.0)
     goal_tolerance: float = option(

@@ -57,7 +57,7 @@ class JointFriction:
     law = 'tau = viscous * v + coulomb * tanh(v / velocity_scale)'
 
     def torque(self, v: np.ndarray) -> np.ndarray:
-        """Return the torque (..., n) that the motors need against friction at speeds v."""
+        """Return the torque, (..., n), that the motors need against friction at speeds v."""
         return self.viscous * v + self.coulomb * np.tanh(v / self.velocity_scale)
 
 

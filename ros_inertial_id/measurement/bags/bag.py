@@ -27,8 +27,8 @@ from .contents import Contents, TEXTS
 from .messages import DECODERS, encodable, encode, encode_string, full_name, STRING
 from .storage import read_storage, sha256, storage_files
 from ..recording import Recording
-from ...errors import RecordingError
 from ... import __version__
+from ...errors import RecordingError
 
 _WINDOW = re.compile(r'(?P<path>.+)@(?P<start>[0-9.]*):(?P<end>[0-9.]*)', re.S)
 _FLUSH_NS = 500_000_000  # what a killed recorder loses at most

@@ -1,6 +1,4 @@
-"""
-Compression of bags (zstd, lz4) through the libraries that rosbags brings along.
-"""
+"""Compression of bags (zstd, lz4) through the libraries that rosbags brings along."""
 
 import sys
 

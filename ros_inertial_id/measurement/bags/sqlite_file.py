@@ -1,6 +1,4 @@
-"""
-A sqlite3 file of a bag: read in its order, and page by page where it is damaged.
-"""
+"""A sqlite3 file of a bag: read in its order, and page by page where it is damaged."""
 
 from bisect import bisect_right
 from contextlib import closing, contextmanager

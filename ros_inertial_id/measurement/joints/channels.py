@@ -1,6 +1,4 @@
-"""
-Joint channels: which topic carries the joints, and its values, refused where they are not whole.
-"""
+"""Joint channels: which topic carries the joints; its values, refused where not whole."""
 
 from typing import Mapping, Sequence
 

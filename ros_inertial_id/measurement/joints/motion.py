@@ -1,6 +1,4 @@
-"""
-Joint motion alone: positions and velocities of a recording's joints where no effort is needed.
-"""
+"""Joint motion alone: positions and velocities of joints where no effort is needed."""
 
 from typing import Sequence
 
@@ -10,8 +8,8 @@ from .channels import carries, find_channel, series_of
 from .kinematic_state import JointSpaceObservation
 from .observation import check_moving, choose_velocity
 from .wrapping import Unwrapper
-from ..bodies.sources import Series
 from .. import signals
+from ..bodies.sources import Series
 from ..interpolation import interpolate
 from ..recording import Recording
 

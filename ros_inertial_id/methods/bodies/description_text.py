@@ -1,6 +1,4 @@
-"""
-Description text: numbers put into a YAML description, all else left as it was written.
-"""
+"""Description text: numbers put into a YAML description, all else left as it was written."""
 
 from typing import Any, Mapping, Sequence
 
@@ -42,7 +40,7 @@ def with_entries(text: str, path: Sequence[str], values: Mapping[str, Any]) -> s
         else:
             edits.append((last, last, between + key + words))
     # From the end; of those at one place the last one first.
-    for start, end, words in sorted(edits[::-1], key=lambda edit: -edit[0]):
+    for start, end, words in sorted(edits[::-1], key=lambda edit: -edit[0]):  # noqa: C415
         text = text[:start] + words + text[end:]
     return text
 

@@ -80,7 +80,7 @@ def read_inertial(entry: Mapping[str, Any], name: str) -> np.ndarray:
 
 def vector(value: Any, what: str, size: int = 3, nan: bool = False) -> np.ndarray:
     """
-    Return a vector (size,) from a description; ConfigError when it is none.
+    Return a vector, (size,), from a description; ConfigError when it is none.
 
     value : list of ``size`` numbers; what : they are, for the message; nan : may be among them
     """

@@ -112,7 +112,7 @@ class MarkerFit:
 
     def residuals(self, rows: np.ndarray, q: np.ndarray, R: np.ndarray | None = None) -> Any:
         """
-        Return residuals (M, m, 6) in standard deviations, NaN where nothing was seen.
+        Return residuals, (M, m, 6), in standard deviations, NaN where nothing was seen.
 
         With R (M, n, k) also their Jacobian (M, m, 6, k): change of the prediction with z.
 
@@ -140,7 +140,7 @@ class MarkerFit:
 
     def misfit(self, q: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
         """
-        Return the position misfit (M, m) of every marker in standard deviations.
+        Return the position misfit, (M, m), of every marker in standard deviations.
 
         q : (M, n) configurations; rows : (M,) indices of their frames, None: all
         """

@@ -1,6 +1,4 @@
-"""
-A closed mechanism in motion: from independent coordinates to all joints, and its projected rows.
-"""
+"""A closed mechanism in motion: from independent coordinates to joints and projected rows."""
 
 from dataclasses import dataclass, replace
 from typing import Any, Iterator, Mapping, Sequence

@@ -37,6 +37,7 @@ class PlatformRig:
     inertias (n, 10) : nominal parameters of the links, zeros where the description has none
     covariance : (43, 43) of the calibrated numbers in the order of platform_calibration, or None;
         (49, 49) with turn and shift of the platform's IMU
+    largest_load : mass [kg] that it was calibrated with at most, inf where nobody says
     """
 
     name: str
@@ -54,6 +55,7 @@ class PlatformRig:
     gravity_base: np.ndarray
     inertias: np.ndarray
     covariance: np.ndarray | None = None
+    largest_load: float = float('inf')
     base_link: str = 'world'
     joint_names: tuple[str, ...] = ()
 
@@ -100,7 +102,8 @@ def platform_rig(text: str, gravity_base: np.ndarray) -> PlatformRig:
         vector(entry.get('inertial', [float('nan')] * 10), 'inertial of the platform', 10, True),
         float('nan') if mass is None else float(vector([mass], 'mass', 1)[0]),
         np.asarray(gravity_base, dtype=float), np.array(inertias).reshape(-1, 10),
-        covariance)
+        covariance, float(vector([entry.get('largest_load', float('inf'))], 'largest_load', 1,
+                                 True)[0]))
 
 
 def _pose_source(name, entry):
