@@ -126,17 +126,17 @@ class SimulatedRobot(Node):
     def _points(self, trajectory):
         """Return times from now [s], positions, velocities, accelerations (None: not given)."""
         names, points = list(trajectory.joint_names), trajectory.points
-        if sorted(names) != sorted(self._arm.joint_names):
-            raise ConfigError('joint names of the trajectory', found=names,
-                              expected=self._arm.joint_names)
-        order = [names.index(name) for name in self._arm.joint_names]
+        joints, partial = self._arm.joint_names, self._arm.options.allow_partial_joints_goal
+        if sorted(names) != sorted(joints) and not (partial and set(names) < set(joints)):
+            raise ConfigError('joint names of the trajectory', found=names, expected=joints)
         times = np.array([p.time_from_start.sec + p.time_from_start.nanosec * 1e-9
                           for p in points])
         start_ns = Time.from_msg(trajectory.header.stamp).nanoseconds
         if start_ns:  # 0 means now
             times += (start_ns - self._stamp_ns(self._ticks)) * 1e-9
-        return times, *(_column(kind, points, order) for kind in
-                        ('positions', 'velocities', 'accelerations'))
+        there = self._arm.controller.command([self._arm.time])[0][0]
+        return times, *(_column(kind, points, names, joints, rest) for kind, rest in (
+            ('positions', there), ('velocities', 0.0 * there), ('accelerations', 0.0 * there)))
 
     def _answer_published(self, _, response):
         response.success, response.message = True, str(self._published)
@@ -224,16 +224,22 @@ class SimulatedRobot(Node):
             raise ConfigError(f'truth_file {path}', found=error) from error
 
 
-def _column(kind, points, order):
-    """Return one kind of numbers of all points (m, n) in our joint order, None when absent."""
+def _column(kind, points, names, joints, rest):
+    """
+    Return one kind of numbers of all points (m, n) in the order of ``joints``, None when absent.
+
+    names : of the trajectory; rest : (n,) for joints that it leaves out
+    """
     rows = [getattr(point, kind) for point in points]
     lengths = {len(row) for row in rows}
     if lengths == {0} and kind != 'positions':
         return None
-    if rows and lengths != {len(order)}:
-        raise ConfigError(f'{kind} of the trajectory', expected=f'{len(order)} in every point',
+    if rows and lengths != {len(names)}:
+        raise ConfigError(f'{kind} of the trajectory', expected=f'{len(names)} in every point',
                           found=f'points with {sorted(lengths)}')
-    return np.array(rows).reshape(len(rows), len(order))[:, order]
+    out = np.tile(rest, (len(rows), 1))
+    out[:, [joints.index(name) for name in names]] = np.array(rows).reshape(len(rows), len(names))
+    return out
 
 
 def main(args: Sequence[str] | None = None) -> int:

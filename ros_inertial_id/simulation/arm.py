@@ -26,6 +26,8 @@ from ..options import check_ranges, option
 
 STEP_LIMIT = 0.3    # step times fastest decay; accelerations are right to 1e-6 of full scale
 MOTOR_SHARE = 0.95  # of the effort limit; the rest is left for friction
+COMPUTED, EFFORT_PID = 'computed_torque', 'effort_pid'
+STIFFNESS, DAMPING = 7.0, 0.35  # [1/rad, s/rad] of the effort limit: 600 and 30 of 87 N m
 HOLD_TIME = 0.2     # [s] from full speed to rest: 10 rad/s^2 at 2 rad/s
 
 
@@ -47,6 +49,10 @@ class ArmOptions(ControllerOptions):
         0.0, 'rotor inertia of every joint, link side', unit='kg m^2', at_least=0.0)
     bandwidth: float = option(
         120.0, 'bandwidth of the position control', unit='rad/s', at_least=1.0, at_most=500.0)
+    control: str = option(
+        COMPUTED, 'computed_torque, or effort_pid: a spring and a damper about the reference '
+        'beside the nominal gravity, as effort controllers of Franka arms',
+        choices=(COMPUTED, EFFORT_PID))
     servo_lag: float = option(
         0.0, 'time by which the drives follow their commands late', unit='s', at_least=0.0,
         at_most=0.2)
@@ -114,17 +120,27 @@ class SimulatedArm:
         self._noise = np.array([[options.position_noise], [options.velocity_noise],
                                 [options.torque_noise]])
         self._strongest = MOTOR_SHARE * self.limits.effort
-        self._gains = np.array([options.bandwidth**2, 2 * options.bandwidth])  # [1/s^2, 1/s]
-        # M_true >= weakest M_nominal, so the control loop decays at most this fast [1/s].
-        decay = 2 * options.bandwidth / weakest
-        self._steps = int(np.ceil(decay / options.rate / STEP_LIMIT))
         home = sum(self.limits.reach()) / 2
+        self._gains, decay = self._control(home, weakest)
+        self._steps = int(np.ceil(decay / options.rate / STEP_LIMIT))
         self._state = np.array([home, np.zeros(len(home))])  # q, v
         self.controller = TrajectoryController(home, options, 1 / options.rate,
                                                memory=options.servo_lag)
         self._reference = self._served
         self.aborted = ''
         self._count = 0
+
+    def _control(self, home, weakest):
+        """Return the gains (2, n) of the control, and how fast it decays at most [1/s]."""
+        n, options = len(home), self.options
+        if options.control == COMPUTED:  # [1/s^2, 1/s]; M_true >= weakest M_nominal
+            gains = np.outer([options.bandwidth**2, 2 * options.bandwidth], np.ones(n))
+            return gains, 2 * options.bandwidth / weakest
+        gains = np.outer([STIFFNESS, DAMPING], self.limits.effort)  # [N m/rad, N m s/rad]
+        still = self.bodies.inverse(home, 0 * home, 0 * home).copy()
+        mass = np.array([self.bodies.inverse(home, 0 * home, row) - still for row in np.eye(n)])
+        decays = np.abs(np.linalg.eigvals(np.linalg.solve(mass, np.diag(gains[1]))))
+        return gains, 2.0 * decays.max()  # twice: the inertia depends on the posture
 
     @property
     def time(self) -> float:
@@ -212,14 +228,19 @@ class SimulatedArm:
         return self.controller.command(times - self.options.servo_lag)
 
     def _command(self, times):
-        """Return a + kp q + kd v of the reference (k, n) [rad/s^2]."""
+        """Return a + kp q + kd v of the reference (k, n) [rad/s^2]; of effort_pid without a."""
         q, v, a = self._reference(times)
-        return a + self._gains[0] * q + self._gains[1] * v
+        share = float(self.options.control == COMPUTED)
+        return share * a + self._gains[0] * q + self._gains[1] * v
 
     def _dynamics(self, state, command):
         """Return the motor torque less friction (n,) and d state / dt (2, n)."""
         q, v = state
-        tau = self._expected.inverse(q, v, command - self._gains @ state)
+        wanted = command - (self._gains * state).sum(0)
+        if self.options.control == COMPUTED:
+            tau = self._expected.inverse(q, v, wanted)
+        else:
+            tau = wanted + self._expected.inverse(q, 0.0 * q, 0.0 * q)
         tau = np.minimum(np.maximum(tau, -self._strongest), self._strongest)
         return tau, np.array([v, self.bodies.accelerate(q, v, tau)])
 

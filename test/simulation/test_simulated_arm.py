@@ -354,3 +354,27 @@ def test_arm_that_is_told_nothing_rests_at_home():
     sample = [arm.step() for _ in range(100)][-1]
     home = rest_at(sum((arm.limits.lower, arm.limits.upper)) / 2)([0.0])[0][0]
     assert sample.q == pytest.approx(home, abs=1e-9) and not sample.v.any()
+
+
+def test_effort_control_sags_by_what_it_does_not_know_of_gravity():
+    """A spring and a damper beside the nominal gravity: at rest K e is the unknown part of it."""
+    arm = SimulatedArm(description('arm3'), options=ArmOptions(
+        control='effort_pid', friction=0.0, torque_noise=0.0))
+    home = arm.step().q
+    for _ in range(500):
+        sample = arm.step()
+    q, zero = sample.q, np.zeros(3)
+    unknown = arm._expected.inverse(q, zero, zero).copy() - arm.bodies.inverse(q, zero, zero)
+    stiffness = 7.0 * arm.limits.effort  # [N m/rad]
+    assert np.abs(unknown).max() > 0.5  # [N m] there is something to sag by
+    np.testing.assert_allclose(q - home, unknown / stiffness, atol=1e-4)
+
+
+def test_effort_control_follows_a_motion_behind_its_spring_and_stays_stable():
+    arm = SimulatedArm(description('franka'), options=ArmOptions(control='effort_pid', rate=200.0))
+    reference = sines(arm)
+    seen = arm.simulate(reference, 0.4)
+    error = np.abs(seen.q - reference(seen.time)[0]).max(0)
+    torque = np.abs(seen.tau).max(0)
+    assert (error < 0.2).all()  # [rad] within its torque limits over the stiffness, 1 / 7
+    assert (torque < 1.1 * arm.limits.effort).all() and np.isfinite(seen.q).all()
