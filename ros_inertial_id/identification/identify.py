@@ -15,6 +15,7 @@ from .accumulation import structure_of
 from .dataset import Dataset, Progress, read_dataset
 from .model import IdentifiedModel
 from .outcome import model_of
+from .outside import Outside
 from .robot import check_robot
 from .settings import prediction_options
 from .solution import solve
@@ -22,11 +23,15 @@ from .time_offset import aligned
 from .validation import evaluate
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.regressor import RegressorBlock
-from ..errors import ConfigError, RobotModelError
+from ..errors import ConfigError, RecordingError, RobotModelError
 from ..estimation.known_parameters import with_known
 from ..estimation.r_factors import one_thread
+from ..measurement.joints.kinematic_state import JointSpaceObservation
+from ..measurement.joints.observation import with_cutoff
 from ..measurement.recording import Recording
 from ..options import check_ranges
+
+FIXED = 10.0  # [Hz], the cutoff behind which other tools state their residuals
 
 
 @dataclass(frozen=True)
@@ -66,9 +71,11 @@ def validation(model: IdentifiedModel, recordings: Sequence[Recording], *,
                progress: Progress | None = None
                ) -> tuple[dict[str, Any], tuple[RegressorBlock, ...]]:
     """
-    Return ({filtered, raw} residuals of a model on Recordings, blocks for the report's curves).
+    Return ({filtered, raw, ...} of a model on Recordings, blocks for the report's curves).
 
     The signals are prepared as they were for the identification (same cutoff, same velocity).
+    ``outside`` says what left the training data's range, and the residual there; ``fixed_cutoff``
+    is the residual behind a filter of FIXED, as figures of other tools are.
 
     model : IdentifiedModel; recordings : of its robot; progress : see ``identify``
     """
@@ -77,8 +84,26 @@ def validation(model: IdentifiedModel, recordings: Sequence[Recording], *,
                             model.robot['urdf'], progress)
         for robot in data.robots:
             check_robot(model, robot)
-        residuals, curves, _ = evaluate(data, model.parameters, model.values, False)
-    return residuals.summary(), curves
+        outside = Outside(model.validity_range)
+        residuals, curves, _ = evaluate(data, model.parameters, model.values, False, outside)
+        found = {**residuals.summary(), 'outside': outside.summary()}
+        fixed = _at_fixed_cutoff(data)
+        if fixed:
+            residuals, _, _ = evaluate(fixed, model.parameters, model.values, False)
+            found['fixed_cutoff'] = {'cutoff': FIXED, **residuals.summary()['filtered']}
+    return found, curves
+
+
+def _at_fixed_cutoff(data: Dataset) -> Dataset | None:
+    """Return the Dataset behind a filter of FIXED [Hz], None where that means nothing."""
+    if not all(isinstance(o, JointSpaceObservation) and not o.period
+               and o.summary['rate'] > 4.0 * FIXED for o in data.observations):
+        return None
+    try:
+        observations = tuple(with_cutoff(o, FIXED) for o in data.observations)
+    except RecordingError:  # too short for this filter
+        return None
+    return replace(data, observations=observations)
 
 
 def _columns(data: Dataset) -> tuple[Parameter, ...]:
@@ -109,6 +134,9 @@ def _validate(model: IdentifiedModel, recordings: Sequence[Recording],
     model.provenance['validation'] = [dict(r.provenance) for r in recordings]
     if 'consistent' in statistics:
         consistent = statistics['consistent']
-        consistent['unconstrained_validation'], _ = validation(
-            replace(model, values=np.array(consistent['unconstrained_values'])), recordings)
+        data = read_dataset(recordings, prediction_options(model), model.method,
+                            model.robot['urdf'])
+        residuals, _, _ = evaluate(data, model.parameters,
+                                   np.array(consistent['unconstrained_values']), False)
+        consistent['unconstrained_validation'] = residuals.summary()
     return curves

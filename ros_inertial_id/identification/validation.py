@@ -1,6 +1,4 @@
-"""
-Validation: the residuals of parameters, over blocks read again or over what was accumulated.
-"""
+"""Validation: the residuals of parameters, over blocks read again or over what was accumulated."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from .dataset import Dataset
+from .outside import Outside
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.regressor import BLOCK, RegressorBlock
 from ..errors import RecordingError
@@ -20,13 +19,15 @@ CURVE = 2000  # points per curve kept for the report
 
 
 def evaluate(data: Dataset, parameters: Sequence[Parameter], values: np.ndarray,
-             training: bool) -> tuple[Residuals, tuple[RegressorBlock, ...], dict[str, Any]]:
+             training: bool, outside: Outside | None = None
+             ) -> tuple[Residuals, tuple[RegressorBlock, ...], dict[str, Any]]:
     """
     Return Residuals, blocks thinned out to their envelope for curves, and the validity range.
 
     data : the Dataset; parameters, values : (p,) standard parameters that predict
     training : see Observation, and of long recordings only as many samples as show the
         correlation of residuals
+    outside : that counts what lies outside of a model's range, None: nothing
     RecordingError when no sample is left after filtering.
     """
     residuals, curves = Residuals(), list[RegressorBlock]()
@@ -36,7 +37,9 @@ def evaluate(data: Dataset, parameters: Sequence[Parameter], values: np.ndarray,
     # In training this is for the correlation of residuals alone (their size is known already).
     every = max(1, whole // ENOUGH) if training else 1
     for number, (robot, state) in enumerate(data.states(training)):
-        _extend(ranges, data.method.validity_range(state, robot))
+        seen = data.method.validity_range(state, robot)
+        _extend(ranges, seen)
+        beyond, low = outside.mask(seen) if outside else None, 0
         if number % every:
             thin = state.rows(slice((-done) % stride, None, stride))
             curves += data.method.regress(thin, robot, parameters)
@@ -45,6 +48,10 @@ def evaluate(data: Dataset, parameters: Sequence[Parameter], values: np.ndarray,
         for block in data.method.regress(state, robot, parameters):
             predicted = {g.name: g.W @ values[g.columns] for g in block.groups}
             residuals.add(block, predicted)
+            if outside and beyond is not None:
+                part = slice(low, low + len(block.t))
+                outside.add(block, predicted, {k: x[part] for k, x in beyond.items()})
+                low = part.stop
             curves.append(block.rows(_shown(block, predicted, stride)))
             done += len(block.t)
             data.report('validate', done, whole)

@@ -6,6 +6,7 @@ there is nothing to say, nothing is said.
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 from .digits import ratio, significant
 from .knowledge import (evaluate, fits, Knowledge, MIXED, NOT, ROUGH, ROUGH_PERCENT, SURE, WELL,
@@ -16,6 +17,7 @@ from ..identification.model import IdentifiedModel
 from ..procedures.checkup.finding import DO_NOT_USE
 
 CARRIES_OVER, MUCH_WORSE = 1.3, 2.0  # other data over training, relative residuals
+LEAST_SHARE = 1.0  # % of the samples outside of a range that are worth a word
 HALF_PERCENT = 50.0  # relative residual above which nothing is said for a model
 EXACT_PERCENT = 1e-6  # below it a residual is rounding
 SYSTEMATIC = 4.0  # correlation of residuals over that of white noise behind the same filter
@@ -59,7 +61,7 @@ def chapters(model: IdentifiedModel, listed: int = 10) -> dict[str, list[str]]:
 def _structure(model: IdentifiedModel) -> Iterator[str]:
     s = model.statistics
     if s.get('rank_by_energy') != s.get('rank_of_bodies'):
-        yield (f"Alarm: the structure of the mechanism is not certain. Its bodies have "
+        yield ('Alarm: the structure of the mechanism is not certain. Its bodies have '
                f"{s['rank_of_bodies']} base parameters by the torques and "
                f"{s['rank_by_energy']} by the energy; check start: and independent:, and round "
                'the placements of the URDF.')
@@ -82,6 +84,7 @@ def _fit(model: IdentifiedModel) -> Iterator[str]:
         yield (f'Validation: relative residual {_percent(other)} ({rms}raw '
                f"{_percent(raw['relative_percent'])}), in training "
                f'{_percent(training)}: {_compared(other, training, model)}.')
+        yield from _reach(found['validation'])
     elif model.statistics.get('left_out_relative_percent') is not None:
         left = model.statistics['left_out_relative_percent']
         yield (f'No validation recording. Each fifth of the training data, predicted from the '
@@ -90,6 +93,27 @@ def _fit(model: IdentifiedModel) -> Iterator[str]:
     else:
         yield (f'No validation recording: the relative residual of {_percent(training)} in '
                'training says nothing about other motions.')
+
+
+def _reach(found: dict[str, Any]) -> Iterator[str]:
+    """Yield what a validation says of motion outside of the training, and at a fixed cutoff."""
+    outside = found.get('outside')
+    if outside:
+        share, inside = outside['samples_percent'], outside['relative_percent_inside']
+        left = [f"{joint} {name} {significant(entry['seen'][0])} to "
+                f"{significant(entry['seen'][1])} ({entry['samples_percent']:.0f} %)"
+                for joint, quantities in outside['joints'].items()
+                for name, entry in quantities.items()
+                if entry['samples_percent'] >= LEAST_SHARE]
+        if left:
+            within = '' if inside is None else f' (inside {_percent(inside)})'
+            yield (f'{share:.0f} % of the validation lies outside of the motion in training, '
+                   f"where the residual is {_percent(outside['relative_percent_outside'])}"
+                   f"{within}: {', '.join(left)}.")
+    fixed = found.get('fixed_cutoff')
+    if fixed:
+        yield (f"Behind a filter of {fixed['cutoff']:.0f} Hz, as other tools state it, the "
+               f"residual is {_percent(fixed['relative_percent'])}.")
 
 
 def worst_joint(model: IdentifiedModel) -> tuple[str, float] | None:
@@ -154,7 +178,7 @@ def _left_out(model: IdentifiedModel) -> Iterator[str]:
 def _consistent(model: IdentifiedModel) -> Iterator[str]:
     found = model.statistics.get('consistent')
     if found:
-        yield (f"The model predicts with physically consistent parameters: "
+        yield ('The model predicts with physically consistent parameters: '
                f"{significant(found['loss_percent'], 2)} % more weighted residual in training "
                'than the free ones.')
 
