@@ -1,6 +1,4 @@
-"""
-Calibration of a suspended platform: recordings with known masses to a description that is known.
-"""
+"""Calibration of a suspended platform: from recordings with known masses to a description."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +10,7 @@ import yaml
 
 from .calibrated_imu import (described_extrinsics, pooled_extrinsics, with_extrinsics,
                              with_known_extrinsics)
+from .load_dependence import check_stiffness, LoadedStiffness, stiffness_by_load
 from ..errors import EstimationError, RecordingError
 from ..estimation.base_parameters import find_base_parameters
 from ..estimation.coloured import autocovariances, score_covariance
@@ -27,9 +26,11 @@ from ..methods.bodies.link_tree import free_joint, random_bodies
 from ..methods.suspended_platform.calibration import (calibration_blocks, calibration_parameters,
                                                       predicted_state, stiffness_of,
                                                       without_moment)
+from ..methods.suspended_platform.impacts import acceleration_noise
 from ..methods.suspended_platform.observation import observe_platform
 from ..methods.suspended_platform.rig import KEYS, platform_rig
 
+NOISE = 3.0  # times the residual that the markers' noise makes: more is none
 ROUNDS = 3  # of instruments from the last estimate: the second already changes little
 
 
@@ -44,6 +45,8 @@ class Calibration:
     rest_position, rest_rpy : (3,) [m], [rad] where displacements are zero
     imu : position [m] and rpy [rad] of the one on the platform, with errors; empty without
     residual : row group -> rms of the residual [N, N m]
+    excess : largest rms of a force, in those that the noise of the markers makes
+    loads : LoadedStiffness of every load by itself
     preprocessing : per recording the summary of its observation
     text : the description with all of it filled in
     """
@@ -58,8 +61,19 @@ class Calibration:
     rest_position: np.ndarray
     rest_rpy: np.ndarray
     residual: dict[str, float]
+    excess: float
+    loads: tuple[LoadedStiffness, ...]
     preprocessing: tuple
     text: str
+
+    @property
+    def verdict(self) -> str:
+        """Return in words whether the residual is that of noise."""
+        if self.excess < NOISE:
+            return f'the residual is that of noise ({self.excess:.1f} times what markers make)'
+        return (f'the residual is {self.excess:.1f} times what the noise of the markers makes: '
+                'something touched the platform, an added mass was not fixed or not what was '
+                'said, or the springs are not linear')
 
 
 def calibrate_platform(text: str, loaded: Sequence[tuple[Recording, np.ndarray]], options: Any,
@@ -104,9 +118,12 @@ def calibrate_platform(text: str, loaded: Sequence[tuple[Recording, np.ndarray]]
         raise EstimationError('the vibrations do not determine the platform', found=unknown,
                               do='push and turn it in all directions, and add the mass at '
                                  'several places')
+    loads = stiffness_by_load(states, rest, value)
+    check_stiffness(loads, stiffness_of(value))
+    excess = _excess(observations, [added for _, added in loaded], value, residual)
     imu = described_extrinsics(rig.sources[0].imu, extrinsics) if extrinsics else {}
-    return _result(value, covariance, rest, text, imu, residual=residual,
-                   preprocessing=tuple(o.summary for o in observations))
+    return _result(value, covariance, rest, text, imu, max(float(added[0]) for _, added in loaded),
+                   residual=residual, excess=excess, loads=loads, preprocessing=tuple(o.summary for o in observations))
 
 
 def _draft(states, rest, columns, gravity):
@@ -152,10 +169,20 @@ def _instrumental(states, rest, value):
     return inverse @ Zy, inverse @ scores @ inverse.T, rms, inverse
 
 
+def _excess(observations, added, value, residual):
+    """Return the largest rms residual of the three forces in units of the markers' noise."""
+    square = [(acceleration_noise(o) * (value[0] + pi[0])) ** 2
+              for o, pi in zip(observations, added)]
+    noise = np.sqrt(np.mean(square, axis=0))
+    forces = np.array([x for name, x in residual.items() if name.split()[-1][0] == 'f'])
+    return float((forces / np.maximum(noise, 1e-9)).max())
+
+
 def _platform_only(text):
     data = read_description(text, KEYS)
     platform = dict(mapping(data.get('platform'), 'platform'))
-    platform.pop('covariance', None)  # what was known before is not used
+    for known in ('covariance', 'largest_load'):  # what was known before is not used
+        platform.pop(known, None)
     return yaml.safe_dump({'platform': platform}, sort_keys=False)
 
 
@@ -176,14 +203,14 @@ def _structure(columns, gravity):
     return find_base_parameters(np.concatenate(rows), columns)
 
 
-def _result(value, covariance, rest, text, imu, **notes):
+def _result(value, covariance, rest, text, imu, largest_load, **notes):
     error = np.sqrt(np.diag(covariance))[:43]
     K, dK = stiffness_of(value), stiffness_of(error)
     damping, preload = np.diag(value[31:37]), value[37:43]
     rpy = Rotation.from_matrix(rest[1]).as_euler('xyz')
     text = with_entries(text, ('platform',), {
         'stiffness': K, 'damping': damping, 'preload': preload, 'rest_position': rest[0],
-        'rest_rpy': rpy, 'inertial': value[:10],
+        'rest_rpy': rpy, 'inertial': value[:10], 'largest_load': largest_load,
         'covariance': [' '.join(f'{x:.9g}' for x in row[:k + 1])
                        for k, row in enumerate(covariance)],
         **{f'imu_{key}': imu[key] for key in ('position', 'rpy') if imu}})

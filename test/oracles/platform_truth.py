@@ -95,14 +95,14 @@ def record(links, posture, duration, seed, held=True, noise=3e-4, stop=None):
     return rig.record(duration)
 
 
-def loaded(added, duration, seed):
+def loaded(added, duration, seed, springs=SPRINGS):
     """Return (Recording, ten parameters) of the platform with a known (mass, place) on it."""
     links, pi = [PLATFORM], np.zeros(10)
     if added:
         weight = SimulatedLink('weight', added[0], np.array(added[1]), np.diag([0.3, 0.3, 0.5]))
         links.append(weight)
         pi = ten(weight)
-    rig = PlatformRig(links, SPRINGS, [None] * (len(links) - 1), True, PlatformOptions(seed=seed))
+    rig = PlatformRig(links, springs, [None] * (len(links) - 1), True, PlatformOptions(seed=seed))
     return rig.record(duration), pi
 
 

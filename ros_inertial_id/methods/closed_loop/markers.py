@@ -72,8 +72,8 @@ def _in_continuity(fit, q):
     _check_enough(motion.kept.any(1))
     rows = np.flatnonzero(motion.kept.any(1))
     reading, near, covariance = fit.refine(rows, motion.q[rows], motion.kept[rows])
-    told = ~_lost_way(fit.frames.t[rows], open_[rows], _worse(covariance, WEAK))
-    rows, reading, near, covariance = (x[told] for x in (rows, reading, near, covariance))
+    known = ~_lost_way(fit.frames.t[rows], open_[rows], _worse(covariance, WEAK))
+    rows, reading, near, covariance = (x[known] for x in (rows, reading, near, covariance))
     smooth = motion.z[rows]
     aside = fit.turned(reading - smooth)
     certain = np.diagonal(covariance, axis1=1, axis2=2) + motion.variance[rows]

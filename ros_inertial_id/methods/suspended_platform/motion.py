@@ -58,7 +58,7 @@ class PlatformMotion:
         return PlatformMotion(self.robot, self.series, kernel, self.period)
 
     def noisy(self, clock: signals.Clock, rng: np.random.Generator) -> 'PlatformMotion':
-        """Return the motion with the noise of its poses once more, as seen on ``clock``."""
+        """Return the motion with noise of its poses drawn by ``rng`` again, seen on ``clock``."""
         out = copy(self)  # with the same postures, and what IMUs improved as it is
         out.series = [s and noise_again(s, clock, self.kernel, rng) for s in self.series]
         return out

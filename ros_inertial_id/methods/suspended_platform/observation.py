@@ -6,7 +6,7 @@ import numpy as np
 
 from .impacts import impacts_in
 from .motion import HELD, PlatformMotion
-from .rig import PlatformRig
+from .rig import PlatformRig, spring_wrench
 from ...errors import RecordingError
 from ...measurement import signals
 from ...measurement.bodies.body_state import choose_pose_cutoff, on_clock
@@ -15,6 +15,7 @@ from ...measurement.bodies.sources import (BodiesObservation, common_clock, gaps
 from ...measurement.recording import Recording
 
 MOVING = 0.1  # [rad] rms: one that turns less than this, yet is not held, was meant to be
+BEYOND = 1.5  # times the largest mass of the calibration: springs may be others there
 TRIM = 2.0  # periods of the cutoff at the ends of a stretch, where the filter had to guess
 
 
@@ -57,7 +58,19 @@ def observe_platform(recording: Recording, robot: PlatformRig, options: Any) -> 
     out = BodiesObservation(clock, kernel, motion, (), TRIM / cutoff, decimate, summary,
                             filtered=motion.filtered, noisy=lambda rng: motion.noisy(clock, rng))
     summary['impacts'] = impacts_in(out, robot)
+    if (load := _load(out, robot)) > BEYOND * robot.largest_load:
+        summary['beyond_calibration'] = [round(load, 2), robot.largest_load]
     return out
+
+
+def _load(observation, robot):
+    """Return the mass [kg] on the platform by how far the springs are pressed on average."""
+    if not np.isfinite(robot.largest_load):
+        return 0.0
+    forces = np.concatenate([spring_wrench(robot, state.bodies[0])[0][:, :3]
+                             for state in observation.states(training=True)])
+    g = robot.gravity_base
+    return float(-forces.mean(0) @ g / (g @ g) - robot.platform[0])
 
 
 def _fuse_imus(recording, robot, motion, stretches, options):

@@ -8,7 +8,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 import yaml
 
-from ros_inertial_id.errors import InertialIdError
+from ros_inertial_id.errors import EstimationError, InertialIdError
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.identification.model import IdentifiedModel
 from ros_inertial_id.identification.settings import load_options, options_class
@@ -219,6 +219,32 @@ def test_uncalibrated_platform_is_refused(recordings):
     with pytest.raises(InertialIdError, match='calibrate'):
         identify(recordings[0], OPTIONS, method='suspended_platform',
                  urdf=rig.description(rig.TWO_LINKS, calibrated=False))
+
+
+def test_springs_that_are_the_same_under_every_load_are_found_so(calibration):
+    light, heavy = calibration.loads
+    assert (light.mass, heavy.mass) == (0.0, 40.0)
+    # Rows of free vibrations alone are correlated: 5 standard errors are what refuses.
+    difference = heavy.stiffness - light.stiffness
+    assert (np.abs(difference) < 5.0 * np.hypot(heavy.error, light.error)).all()
+    assert calibration.excess < 2.0 and 'noise' in calibration.verdict
+
+
+def test_springs_that_stiffen_under_load_are_refused():
+    """Coil springs five percent stiffer under 40 kg: one stiffness for both is wrong."""
+    stiffer = replace(rig.SPRINGS, stiffness=1.05 * rig.STIFFNESS)
+    made = [rig.loaded(weight, 15.0, 400 + k, stiffer if weight else rig.SPRINGS)
+            for k, weight in enumerate(WEIGHTS)]
+    with pytest.raises(EstimationError, match='stiffness of the springs depends on the load'):
+        calibrate_platform(rig.description(rig.TWO_LINKS, calibrated=False), made, OPTIONS)
+
+
+def test_more_than_the_platform_was_calibrated_with_is_said(recordings):
+    text = rig.description(rig.TWO_LINKS).replace('platform:\n', 'platform:\n  largest_load: 5.0\n', 1)
+    platform = METHODS['suspended_platform']
+    robot = platform.build(text, OPTIONS, np.array([0.0, 0.0, -9.81]))
+    found, most = platform.observe(recordings[0][0], robot, OPTIONS).summary['beyond_calibration']
+    assert most == 5.0 and found == pytest.approx(80.817, rel=0.01)  # link0 and link1
 
 
 def test_empty_platform_alone_cannot_be_calibrated():
