@@ -14,7 +14,7 @@ from ..identification.settings import options_class
 
 SIGNALS = (  # key of an observation's summary, words, unit, digits
     ('topic', 'topic', '', 0), ('effort_topic', 'effort from', '', 0),
-    ('effort_kind', 'kind of effort', '', 0),
+    ('effort_kind', 'kind of effort', '', 0), ('position_kind', 'kind of position', '', 0),
     ('rate', 'rate', 'Hz', 4), ('duration', 'duration', 's', 4), ('samples', 'samples', '', 0),
     ('missing', 'missing samples', '', 0), ('gaps', 'gaps that split it', '', 0),
     ('gaps_at', 'gaps from, to', 's', 4), ('segments', 'segments', '', 0),
@@ -29,6 +29,7 @@ SIGNALS = (  # key of an observation's summary, words, unit, digits
     ('time_offset', 'efforts stamped late, corrected by', 's', 3),
     ('time_offset_found', 'efforts stamped late, as found', 's', 3),
     ('time_offset_error', '... its standard error', 's', 2),
+    ('time_offset_residual_ratio', '... residual with it over that without', '', 3),
     ('unwrapped', 'joints that wrapped, times', '', 0), ('bias', 'sensor bias', 'N and N m', 3),
     ('camera', 'camera, position [m] and rotation vector', 'rad', 4))
 

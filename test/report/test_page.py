@@ -17,7 +17,7 @@ from ros_inertial_id.report import verdict, write_report
 from ros_inertial_id.report.comparison import compare_models, write_comparison
 from ros_inertial_id.report.curves import curves
 from ros_inertial_id.report.knowledge import evaluate
-from ros_inertial_id.report.tables import bodies, command
+from ros_inertial_id.report.tables import bodies, command, signals
 from ros_inertial_id.report.words import relative_residuals, worst_joint
 
 
@@ -97,6 +97,33 @@ def test_values_below_zero_are_flagged_sure_or_not(good, tmp_path):
     assert row[2].endswith('!')
     rotor = changed(good.model, 'IzzR1', value=-0.1, standard_error=1.0)
     assert {i.name for i in evaluate(rotor) if i.negative} == {'IzzR1'}
+
+
+def test_rotor_inertias_below_zero_are_flagged_as_impossible(good):
+    rotors = replace(good.model, parameters=tuple(
+        replace(p, law='armature') if p.name == 'fv1' else p for p in good.model.parameters))
+    model = changed(rotors, 'fv1', value=-0.05, standard_error=0.001)
+    assert {item.name for item in evaluate(model) if item.impossible} == {'fv1'}
+    assert any('impossible: fv1 = -0.05' in text for text in verdict(model))
+
+
+def test_signals_are_said_in_words_with_units(good, tmp_path):
+    seen = dict(good.model.preprocessing[0], time_offset=0.012, held=['finger'])
+    rows = dict(signals(replace(good.model, preprocessing=[seen])))
+    assert rows['efforts stamped late, corrected by'] == ['0.0120 s']
+    assert rows['rate'][0].endswith(' Hz') and rows['duration'][0].endswith(' s')
+    assert rows['joints held'] == ['finger']
+    # Every key of an arm has words of its own.
+    assert not [key for key in good.model.preprocessing[0] if '_' in key
+                and key.replace('_', ' ') in rows]
+
+
+def test_a_gap_without_end_is_not_printed(good, tmp_path):
+    statistics = dict(good.model.statistics, rank_gap=None)
+    text = write_report(replace(good, model=replace(good.model, statistics=statistics)),
+                        tmp_path / 'report.html').read_text('utf-8')
+    assert 'infinite' not in text and 'no combination is left out' in text
+    assert [row for row in Page(text).rows if row and row[0] == 'all']
 
 
 def test_a_description_without_inertias_is_not_contradicted(good):
