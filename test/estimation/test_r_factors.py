@@ -111,6 +111,19 @@ def test_selection_is_folding_the_selected_columns_in_their_order(blocks):
     np.testing.assert_allclose(np.linalg.solve(A, b), solution, rtol=1e-10)
 
 
+@pytest.mark.parametrize('raw', [False, True])
+def test_selected_and_combined_columns_leave_what_they_leave_of_the_rows(blocks, raw):
+    T, x = np.random.default_rng(4).normal(size=(SIZE, 3)), np.array([0.5, -1.0, 2.0])
+    for factors, columns in ((accumulated(blocks).combine(T), T),
+                             (accumulated(blocks).select([4, 1, 3]), np.eye(SIZE)[:, [4, 1, 3]])):
+        for k, (name, own) in enumerate(COLUMNS.items()):
+            groups = [b.groups[k] for b in blocks]
+            y = np.concatenate([g.y_raw if raw else g.y for g in groups])
+            expected = np.linalg.norm(
+                y - np.vstack([g.W for g in groups]) @ (columns @ x)[own])
+            assert factors.groups[name].residual(x, raw) == pytest.approx(expected, rel=1e-10)
+
+
 def test_residuals_of_any_candidate_against_both_targets(blocks):
     factors, x = accumulated(blocks), np.linspace(-1, 1, SIZE)
     for k, name in enumerate(COLUMNS):
