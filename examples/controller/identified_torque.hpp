@@ -30,7 +30,7 @@ namespace inertial_id
 enum class Law
 {
   viscous, presliding, coulomb, coulomb_atan, asymmetric, stiction, stribeck_atan, stribeck, power,
-  offset, armature, spring
+  offset, armature, spring, spring2, spring3, sine1, cosine1, sine2, cosine2, sine3, cosine3
 };
 
 inline double column(Law law, double q, double v, double a, double c)
@@ -52,6 +52,14 @@ inline double column(Law law, double q, double v, double a, double c)
     case Law::offset: return 1.0;
     case Law::armature: return a;
     case Law::spring: return q;
+    case Law::spring2: return q * q;
+    case Law::spring3: return q * q * q;
+    case Law::sine1: return std::sin(q);
+    case Law::cosine1: return std::cos(q);
+    case Law::sine2: return std::sin(2.0 * q);
+    case Law::cosine2: return std::cos(2.0 * q);
+    case Law::sine3: return std::sin(3.0 * q);
+    case Law::cosine3: return std::cos(3.0 * q);
   }
   return 0.0;
 }
@@ -80,7 +88,8 @@ inline Law law_of(const std::string & name)
 {
   static const std::vector<std::string> names{
     "viscous", "presliding", "coulomb", "coulomb_atan", "asymmetric", "stiction", "stribeck_atan",
-    "stribeck", "power", "offset", "armature", "spring"};
+    "stribeck", "power", "offset", "armature", "spring", "spring2", "spring3", "sine1", "cosine1",
+    "sine2", "cosine2", "sine3", "cosine3"};
   return static_cast<Law>(index_of(names, name));
 }
 

@@ -30,6 +30,14 @@ LAWS = {  # column(q, v, a, nonlinear) of a joint, by name
     'offset': lambda q, v, a, c: 1.0,
     'armature': lambda q, v, a, c: a,
     'spring': lambda q, v, a, c: q,
+    'spring2': lambda q, v, a, c: q ** 2,
+    'spring3': lambda q, v, a, c: q ** 3,
+    'sine1': lambda q, v, a, c: np.sin(q),
+    'cosine1': lambda q, v, a, c: np.cos(q),
+    'sine2': lambda q, v, a, c: np.sin(2 * q),
+    'cosine2': lambda q, v, a, c: np.cos(2 * q),
+    'sine3': lambda q, v, a, c: np.sin(3 * q),
+    'cosine3': lambda q, v, a, c: np.cos(3 * q),
 }
 
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from .parameter_table import parameter_table, ParameterTable
 from ..dynamics.inertial_parameters import bodies
 from ..dynamics.pinocchio_model import pinocchio_model
-from ..dynamics.robot_model import gravity_from_mounting
+from ..dynamics.robot_model import gravity_from_mounting, STANDARD_GRAVITY
 from ..estimation.corrected_urdf import damping_and_friction
 from ..estimation.payload import Payload
 from ..identification.files import read_text, write_text
@@ -85,7 +85,8 @@ class Model:
         mounting : ``upright``, ``rpy R P Y`` [rad], ``gravity X Y Z`` [m/s^2], ...
         RobotModelError names the parameters that would be needed and were not identified.
         """
-        other = Model(self.identified, gravity_from_mounting(mounting))
+        magnitude = self.identified.options.get('gravity_magnitude', STANDARD_GRAVITY)
+        other = Model(self.identified, gravity_from_mounting(mounting, magnitude=magnitude))
         check_robot(self.identified, other._robot)
         return other
 

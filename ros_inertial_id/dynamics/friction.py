@@ -32,6 +32,7 @@ class Law:
     nonlinear_values : constants tried, in ``nonlinear_unit``
     signed : the coefficient may be negative; others are >= 0 in a passive joint
     brakes : part of the friction curve, which as a whole never drives a passive joint
+    position : a torque that depends on the position
     """
 
     symbol: str
@@ -42,6 +43,7 @@ class Law:
     nonlinear_unit: str = ''
     signed: bool = False
     brakes: bool = True
+    position: bool = False
 
 
 def _viscous(q, v, a, nonlinear):
@@ -148,6 +150,16 @@ def _spring(q, v, a, nonlinear):
     return q
 
 
+def _power_of_position(n):
+    """Return the column of ksq, ksc [N m/rad^n]: q^n, what bends a spring."""
+    return lambda q, v, a, nonlinear: q ** n
+
+
+def _harmonic(wave, n):
+    """Return the column of a torque [N m] that repeats n times per turn: wave(n q)."""
+    return lambda q, v, a, nonlinear: wave(n * q)
+
+
 # Distances [rad]: below the first a step as far as an encoder shows, beyond the last a spring.
 PRESLIDING_DISTANCES = (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1)
 # Widths [rad/s] from "a step" to "slower than most motions": a torque that was filtered by the
@@ -172,7 +184,14 @@ LAWS = {
     'power': Law('fp', 'N m (s/rad)^n', 1.0, _power, (2.0 / 3.0,), signed=True),
     'offset': Law('off', 'N m', 1.0, _offset, signed=True, brakes=False),
     'armature': Law('Ia', 'kg m^2', 0.01, _armature, brakes=False),
-    'spring': Law('ks', 'N m/rad', 1.0, _spring, signed=True, brakes=False),
+    'spring': Law('ks', 'N m/rad', 1.0, _spring, signed=True, brakes=False, position=True),
+    # Gas springs, cables and ripple: a polynomial or a Fourier series of the position, by name.
+    **{f'spring{n}': Law(symbol, f'N m/rad^{n}', 1.0, _power_of_position(n), signed=True,
+                         brakes=False, position=True) for n, symbol in ((2, 'ksq'), (3, 'ksc'))},
+    **{f'{name}{n}': Law(f'{symbol}{"abc"[n - 1]}', 'N m', 1.0, _harmonic(wave, n), signed=True,
+                         brakes=False, position=True)
+       for n in (1, 2, 3) for name, symbol, wave in (('sine', 'ts', np.sin),
+                                                     ('cosine', 'tc', np.cos))},
 }
 
 

@@ -33,12 +33,17 @@ class Minimum:
 
 @dataclass(frozen=True)
 class GravitySearch:
-    """R factors about [W0, Gx, Gy, Gz] of the base columns, and weights per group."""
+    """
+    R factors about [W0, Gx, Gy, Gz] of the base columns, and weights per group.
+
+    magnitude : of gravity [m/s^2]
+    """
 
     base: BaseParameters
     factors: RFactors
     correlation: Mapping[str, float] | None = None
     standard_deviation: Mapping[str, float] | None = None
+    magnitude: float = STANDARD_GRAVITY
 
     def system(self, gravity: np.ndarray, standard_deviation: Mapping[str, float] | None
                ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -77,7 +82,7 @@ class GravitySearch:
         return best, weighted.refine(-best.direction, prior)
 
     def _profile(self, direction, prior):
-        A, y, _ = self.system(STANDARD_GRAVITY * direction, self.standard_deviation)
+        A, y, _ = self.system(self.magnitude * direction, self.standard_deviation)
         return np.linalg.norm(y - A @ self._solve(A, y, prior))
 
     def _solve(self, A, y, prior):
@@ -96,10 +101,10 @@ class GravitySearch:
         """
         length = 1.0
         for _ in range(STEPS):
-            A, y, G = self.system(STANDARD_GRAVITY * direction, self.standard_deviation)
+            A, y, G = self.system(self.magnitude * direction, self.standard_deviation)
             beta = self._solve(A, y, prior)
             T = tangent(direction)
-            J = STANDARD_GRAVITY * np.einsum('kmb,b,kj->mj', G, beta, T)
+            J = self.magnitude * np.einsum('kmb,b,kj->mj', G, beta, T)
             residual, whole = y - A @ beta, A
             if prior is not None:
                 residual = np.concatenate([residual, prior[1] - prior[0] @ beta])
@@ -131,8 +136,8 @@ class GravitySearch:
         return float(out)
 
     def _residual(self, direction, beta):
-        bare = GravitySearch(self.base, self.factors)
-        A, y, _ = bare.system(STANDARD_GRAVITY * direction, None)
+        bare = GravitySearch(self.base, self.factors, magnitude=self.magnitude)
+        A, y, _ = bare.system(self.magnitude * direction, None)
         error, out, low = y - A @ beta, {}, 0
         for name, group in self.factors.groups.items():
             high = low + len(group.R)

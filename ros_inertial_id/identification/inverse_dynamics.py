@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..dynamics.friction import LAWS
 from ..dynamics.inertial_parameters import Parameter
 from ..errors import ConfigError
 from ..methods.contract import Method
@@ -50,10 +51,11 @@ class InverseDynamics:
         """
         Return the torques (..., n) of friction and offsets at velocities v (..., n) [N m].
 
-        Springs, whose torque depends on the position, take no part.
+        What depends on the position (springs, ripple) takes no part.
         """
         v = np.asarray(v, dtype=float)
-        return self._sum(0.0 * v, v, 0.0, lambda p: p.law not in (*INERTIAL, 'spring'))
+        return self._sum(0.0 * v, v, 0.0, lambda p: p.law not in INERTIAL
+                         and not (p.law in LAWS and LAWS[p.law].position))
 
     def mass_matrix(self, q: ArrayLike) -> np.ndarray:
         """Return the mass matrices (..., n, n) at q (..., n) [kg m^2], rotors included."""

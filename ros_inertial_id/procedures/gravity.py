@@ -100,13 +100,16 @@ def identify_gravity(recordings: Sequence[Recording], options: Any, *,
         parameters = one_alternative(data.method.parameters(data.robot, options))
         base = structural_base(data.method, any_mounting(data.method, data.robot.urdf, options),
                                parameters)
-        search = GravitySearch(base, _accumulate(data, base))
+        # Upright, so of the local magnitude.
+        search = GravitySearch(base, _accumulate(data, base),
+                               magnitude=float(np.linalg.norm(data.robot.gravity_base)))
         free, antipode = search.minima(None)
         if free.relative > 0.9:
             raise EstimationError('no direction of gravity explains the torques',
                                   found=f'a residual of {100 * free.relative:.0f} %')
         correlation = _correlation(data, base, free)
-        search = GravitySearch(base, search.factors, correlation, free.standard_deviation)
+        search = replace(search, correlation=correlation,
+                         standard_deviation=free.standard_deviation)
         return _decide(search, free, antipode, given, prior)
 
 
@@ -130,7 +133,7 @@ def _decide(search, free, antipode, given, prior):
     ambiguous = kind == 'data' or (kind == 'nominal' and strength['nominal'] < CERTAIN)
     chosen, other = pair[first], pair[1 - first]
     return GravityEstimate(
-        chosen.direction, STANDARD_GRAVITY * chosen.direction, tangent(chosen.direction),
+        chosen.direction, search.magnitude * chosen.direction, tangent(chosen.direction),
         chosen.covariance, float(np.degrees(np.sqrt(np.linalg.eigvalsh(chosen.covariance)[-1]))),
         other.direction, (100 * chosen.relative, 100 * other.relative),
         {'decided_by': kind, 'evidence_nats': strength, 'ambiguous': ambiguous})
@@ -172,7 +175,8 @@ def _affine(four, place, rank, count):
 
 def _correlation(data, base, found):
     """Return group -> autocorrelation time of the residual under a Minimum [samples]."""
-    robot = data.method.build(data.robot.urdf, data.options, STANDARD_GRAVITY * found.direction)
+    gravity = np.linalg.norm(data.robot.gravity_base) * found.direction
+    robot = data.method.build(data.robot.urdf, data.options, gravity)
     values = base.expand(found.params, np.zeros(len(base.parameters)))
     tilted = replace(data, robots=(robot,) * len(data.robots))
     residuals = Residuals()

@@ -143,7 +143,8 @@ def _friction(models: Sequence[IdentifiedModel]
 def _friction_torque(model: IdentifiedModel, joint: str, speed: np.ndarray) -> np.ndarray | None:
     zero, total, found = np.zeros_like(speed), np.zeros_like(speed), False
     for p, value in zip(model.parameters, model.values):
-        if p.owner == joint and p.law in LAWS and p.law not in ('armature', 'spring'):
+        if p.owner == joint and p.law in LAWS and p.law != 'armature' \
+                and not LAWS[p.law].position:
             total, found = total + value * friction_column(p, zero, speed, zero), True
     return total if found else None
 

@@ -126,6 +126,7 @@ def friction_curves(model: IdentifiedModel,
     out = []
     for k, group in enumerate(blocks[0].groups if blocks else ()):
         own = [c for c in group.columns if model.parameters[c].law in LAWS
+               and not LAWS[model.parameters[c].law].position
                and model.parameters[c].owner == group.name]
         top = max(map(abs, model.validity_range.get(group.name, {}).get('v', (0.0,))))
         speed = top * np.linspace(-1.0, 1.0, SPEEDS)

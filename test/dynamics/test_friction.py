@@ -79,7 +79,11 @@ def dahl(q, v, distance):
     ('power', 0.5, lambda q, v, a: np.where(v < 0, -1, 1) * np.sqrt(abs(v))),
     ('offset', None, lambda q, v, a: np.ones(7)),
     ('armature', None, lambda q, v, a: a),
-    ('spring', None, lambda q, v, a: q)])
+    ('spring', None, lambda q, v, a: q),
+    ('spring2', None, lambda q, v, a: q * q),
+    ('spring3', None, lambda q, v, a: q * q * q),
+    *((f'{name}{n}', None, lambda q, v, a, n=n, part=part: part(np.exp(1j * n * q)))
+      for n in (1, 2, 3) for name, part in (('sine', np.imag), ('cosine', np.real)))])
 def test_columns_are_their_formulas(law, shape, formula):
     rng = np.random.default_rng(0)
     q, v, a = rng.normal(size=(3, 7))
