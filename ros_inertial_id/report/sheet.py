@@ -92,7 +92,7 @@ def payload_sheet(load: Payload, bare: str) -> Sheet:
     """
     def vector(title: str, unit: str, values: Any, errors: Any) -> Table:
         rows = [(axis, *with_error(x, e)) for axis, x, e in values_of(values, errors)]
-        return Table(title, ('', f'value [{unit}]', f'standard error [{unit}]'), rows)
+        return Table(title, ('component', f'value [{unit}]', f'standard error [{unit}]'), rows)
 
     def values_of(values: Any, errors: Any) -> list[tuple[str, float, float]]:
         if np.ndim(values) == 1:
@@ -143,7 +143,7 @@ def calibration_sheet(found: Calibration, rig: str) -> Sheet:
            for name, unit in (('position', 'm'), ('rpy', 'rad'))
            for axis, x, e in zip(AXES, found.imu.get(name, ()),
                                  found.imu.get(f'{name}_error', ()))]
-    heads = ('', 'value', 'standard error', 'unit')
+    heads = ('component', 'value', 'standard error', 'unit')
     return Sheet(
         'Calibrated platform', f'Springs and platform of {rig}', (
             Card(f'{significant(share, 2)} %', f'largest relative standard error of a spring, '
