@@ -13,13 +13,16 @@ import numpy as np
 from . import signals
 from .interpolation import LONGEST_GAP, NEAR, PERIODS
 from .joints.drives import DriveOptions, joint_side
-from .joints.live_clock import LiveClock
+from .joints.live_clock import endpoint_kernels, LiveClock
 from .joints.wrapping import Unwrapper
 from .recording import Channel
 from ..errors import RecordingError
 
 WARM_UP = 50  # samples from which the period of the clock is read
 CUBIC = 4     # samples by which it is interpolated
+SPARE = 3     # ticks around what a filter needs: stamps fall between ticks
+FITTED = 1.0  # periods of the cutoff that the causal cubic is fitted to
+REFERENCE = 0.1  # [s] lag with which its noise is compared
 
 
 class Window:
@@ -92,8 +95,9 @@ class LiveMotion:
     ``move`` and ``load``.
 
     cutoff [Hz], measured_velocity : as identified; lag : [s], how far in the past the newest
-    state lies; shift : [s] that loads are stamped late
+    state lies; 0: a causal fit to the past alone; shift : [s] that loads are stamped late
     turn : (n, m) from loads as recorded to those of the rows
+    price : how many times the noise of the acceleration is that of a lag of 0.1 s, where causal
     """
 
     def __init__(self, cutoff: float, measured_velocity: bool, lag: float, turn: np.ndarray,
@@ -102,7 +106,7 @@ class LiveMotion:
         self._turn, self._shift = turn, shift
         self._takers: dict[str, list] = {}
         self._loads: dict[int, Window] = {}
-        self.gaps, self.received = 0, 0
+        self.gaps, self.received, self.price = 0, 0, 1.0
         self.origin_ns: int | None = None
         self._reset()
 
@@ -182,13 +186,37 @@ class LiveMotion:
     def _begin(self, t):
         """Lay a clock under the first samples, with a filter that the lag allows."""
         self._period = float(np.median(np.diff(t)))
-        samples = int(self.lag / self._period - 4)
+        causal = self.lag == 0.0
+        kernels = self._kernels(REFERENCE if causal else self.lag)
+        kernel = kernels[0]
+        if causal:
+            samples = 2 * max(int(FITTED / self._cutoff / self._period / 2), 3) + 1
+            symmetric, kernel = kernels, np.ones(1)
+            kernels = endpoint_kernels(self._period, samples)
+            order = 1 if self.measured_velocity else 2
+            self.price = float(np.linalg.norm(kernels[order]) / np.linalg.norm(symmetric[order]))
+        self._clock = LiveClock(t[0], self._period, kernels, kernel, self.measured_velocity,
+                                causal)
+        self._done = t[0] + (self._clock.past + self._clock.half + SPARE) * self._period
+
+    def _kernels(self, lag):
+        """Return the kernels of motion and derivatives that a lag [s] allows."""
+        samples = int(lag / self._period - SPARE - 1)
         stencil = min(max(samples // 12, 1), signals.STENCIL)
         half = max((samples - 2 * stencil) // 2, 1)
         kernel = signals.zero_phase_kernel(self._period, self._cutoff,
                                            (half - 0.5) * self._period)
-        self._clock = LiveClock(t[0], self._period, kernel, stencil, self.measured_velocity)
-        self._done = t[0] + self._margin()
+        return kernel, *signals.derivative_kernels(kernel, self._period, stencil)
+
+    @property
+    def newest(self) -> np.ndarray:
+        """Return the stamps (m,) [s] of the motion that is remembered."""
+        return self._motion.t
+
+    def begin_again(self, before: float) -> None:
+        """Drop what was measured ``before`` a time [s], and lay a new clock when next asked."""
+        self.forget(before)
+        self._clock = self._done = None
 
     def forget(self, before: float) -> None:
         """Drop what was measured ``before`` a time [s]."""
@@ -210,8 +238,8 @@ class LiveMotion:
         return min(late, default=newest)
 
     def _margin(self):
-        """Return what must be known before and after a sample [s]."""
-        return (self._clock.reach + self._clock.half + 3) * self._period
+        """Return what must be known after a sample [s]."""
+        return (self._clock.ahead + self._clock.half + SPARE) * self._period
 
 
 def listen_to_joints(live: LiveMotion, topic: str, joints: Sequence[str], drives: DriveOptions

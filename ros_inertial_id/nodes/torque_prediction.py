@@ -52,8 +52,9 @@ class PredictionOptions(ExternalTorqueOptions):
                            'as base_imu_topic says; empty: as identified')
     base_imu_topic: str = option('', 'topic of an IMU on the base, for mounting: imu')
     lag: float = option(0.1, 'how far behind the newest sample predictions are; less lag, more '
-                        'noise in the acceleration; none where IMUs are fused', unit='s',
-                        at_least=0.005, at_most=2.0)
+                        'noise in the acceleration; 0: none, by a fit to the past alone, whose '
+                        'noise is said; none where IMUs are fused', unit='s', at_least=0.0,
+                        at_most=2.0)
     period: float = option(0.02, 'how often predictions are computed', unit='s', at_least=0.001,
                            at_most=1.0)
     reliability: str = option('auto', 'of the subscriptions',
@@ -244,6 +245,9 @@ class TorquePrediction(Node):
         else:
             level, words, values = self._health.report()
             values['gaps'] = self._gaps
+            if self._options.lag == 0.0:
+                values['noise of the acceleration, times that of 0.1 s lag'] = (
+                    f"{getattr(self._live, 'price', 1.0):.3g}")
             found = self._watch.findings()
             values.update(as_values(found))
             if found:

@@ -12,24 +12,28 @@ from .kinematic_state import JointSpaceState, Surroundings
 from .. import signals
 
 DIRECT = 64  # ticks: more of them at once are filtered by FFT
+Kernels = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 class LiveClock:
     """
     Ticks at ``start`` + k ``period`` [s], k = 0, 1, ...
 
-    kernel : (2 h + 1,) of the filter; stencil : half width p of its difference stencil
+    kernels : (K,) odd, of the motion, its first and its second derivative; of a convolution
+    kernel : (2 h + 1,) by which columns and loads are filtered
     measured_velocity : rows of the motion are [q, v], not q alone
-    half : h; reach : h + 2 p ticks that a motion needs around it
+    causal : the kernels see the past alone, else as much on both sides
+    half : h; past, ahead : ticks that a motion needs before and after it
     moved, loaded : how many ticks have their motion and their loads
     """
 
-    def __init__(self, start: float, period: float, kernel: np.ndarray, stencil: int,
-                 measured_velocity: bool) -> None:
-        self.half, self.reach = len(kernel) // 2, len(kernel) // 2 + 2 * stencil
-        self.moved, self.loaded = 0, self.reach
+    def __init__(self, start: float, period: float, kernels: Kernels, kernel: np.ndarray,
+                 measured_velocity: bool, causal: bool = False) -> None:
+        longest = max(map(len, kernels))
+        self.half, self.past = len(kernel) // 2, longest - 1 if causal else longest // 2
+        self.ahead = 0 if causal else self.past
+        self.moved, self.loaded = 0, self.past
         self._start, self._period, self._kernel = start, period, kernel
-        kernels = (kernel, *signals.derivative_kernels(kernel, period, stencil))
         # Of which part of the rows, by which kernel: q from q, v and a from v or all from q.
         places, orders = ((0, 1, 1), (0, 0, 1)) if measured_velocity else ((0, 0, 0), (0, 1, 2))
         self._plan = [(place, kernels[k]) for place, k in zip(places, orders)]
@@ -37,7 +41,7 @@ class LiveClock:
         self._rows = np.empty((0, 0))
         self._motion: list[np.ndarray] = []
         self._loads = np.empty((0, 0))
-        self._first = self.reach  # tick of the first motion and loads that are kept
+        self._first = self.past  # tick of the first motion and loads that are kept
         self._around: Surroundings | None = None
 
     def times(self, first: int, end: int) -> np.ndarray:
@@ -52,10 +56,11 @@ class LiveClock:
         """Add the motion ``rows`` (M, n or 2 n) of the next ticks, and filter what can be."""
         self._rows = np.concatenate([self._rows, rows]) if self._rows.size else rows
         self.moved += len(rows)
-        if len(self._rows) <= 2 * self.reach:
+        if len(self._rows) <= self.past + self.ahead:
             return
         parts = np.split(self._rows, self._parts, axis=1)
-        fresh = [through(parts[k], kernel, self.reach) for k, kernel in self._plan]
+        fresh = [through(parts[k], kernel, self.past if self.ahead else len(kernel) // 2)
+                 for k, kernel in self._plan]
         self._motion = ([np.concatenate(pair) for pair in zip(self._motion, fresh)]
                         if self._motion else fresh)
         self._rows = self._rows[len(fresh[0]):].copy()
@@ -95,3 +100,15 @@ def through(x: np.ndarray, kernel: np.ndarray, reach: int) -> np.ndarray:
         return signals.smooth_inside(x, kernel)
     windows = np.lib.stride_tricks.sliding_window_view(x, len(kernel), axis=0)
     return windows @ kernel[::-1]
+
+
+def endpoint_kernels(period: float, samples: int) -> Kernels:
+    """
+    Return the kernels (samples,) of value, slope and curvature of a cubic at its newest sample.
+
+    period : [s]; samples : odd, through which the cubic is fitted (Savitzky and Golay 1964)
+    """
+    t = np.arange(1 - samples, 1) * period
+    fit = np.linalg.pinv(np.vander(t / -t[0], 4, increasing=True))
+    value, slope, curvature = fit[0], fit[1] / -t[0], 2.0 * fit[2] / t[0] ** 2
+    return value[::-1], slope[::-1], curvature[::-1]
