@@ -24,7 +24,6 @@ from ros_inertial_id.nodes.running import run
 from ros_inertial_id.nodes.simulated_robot import SimulatedRobot
 
 TRAJECTORY = ('joint_trajectory_controller', 'arm_controller')  # how those that follow are called
-SOFT = 60.0  # [rad/s] of the position control: few steps of MuJoCo a sample
 
 
 class SimulatedDriver(SimulatedRobot):
@@ -49,7 +48,7 @@ class SimulatedDriver(SimulatedRobot):
             'speed_scaling_state_broadcaster/speed_scaling': '~/speed_scaling'}
         super().__init__(parameter_overrides=[
             Parameter('robot_description', value=simulated),
-            Parameter('rate', value=profile.rate), Parameter('bandwidth', value=SOFT)])
+            Parameter('rate', value=profile.rate)])
         self._message.name = list(profile.published)
         self._described = self.create_publisher(String, 'robot_description', latched())
         self._described.publish(String(data=published))
