@@ -28,7 +28,7 @@ class LiveWrench(LiveMotion):
         self._frame = robot.frame or frame_of(robot.arm, metadata['sources'][topic]['frame_id'])
         self._sign = 1.0 if metadata['wrench_of'] == 'on_body' else -1.0
         turn = metadata.get('sensor_turned', {}).get(topic, {}).get('turn_deg', np.zeros(3))
-        self._turn = Rotation.from_rotvec(turn, degrees=True).as_matrix()
+        self._mounted = Rotation.from_rotvec(turn, degrees=True).as_matrix()
         self._gravity = np.asarray(robot.gravity_base)
         if 'gravity' in metadata:
             direction = np.array(metadata['gravity']['direction'])
@@ -38,7 +38,7 @@ class LiveWrench(LiveMotion):
         self.listen(topic, self._load_wrench)
 
     def _load_wrench(self, channel):
-        along = [channel.fields[kind] @ self._turn.T for kind in ('force', 'torque')]
+        along = [channel.fields[kind] @ self._mounted.T for kind in ('force', 'torque')]
         self.load(0, self.seconds(channel.stamp_ns), np.hstack(along))
 
     def take(self) -> tuple[np.ndarray, BodiesState] | None:
