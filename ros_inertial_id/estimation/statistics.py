@@ -50,14 +50,14 @@ def essential_parameters(problem: Problem, estimate: Estimate,
     while len(kept) > 1:
         error = np.sqrt(np.maximum(P[kept, kept], 1e-300))
         k = kept[int(np.argmax(error / np.maximum(np.abs(x[kept]), 1e-150)))]
-        added += x[k] ** 2 / P[k, k]  # the residual without it, exactly (Gauss)
+        added += x[k] ** 2 / max(P[k, k], 1e-300)  # the residual without it, exactly (Gauss)
         gone = len(left_out) + 1
         ratio = added / gone / max(variance, 1e-300)
         limit = float(fdtri(gone, free, 1.0 - level))
         if ratio > limit:
             break
         left_out.append({'place': k, 'F': float(ratio), 'limit': limit, 'relative_percent':
-                         float(100 * np.sqrt(P[k, k]) / max(abs(x[k]), 1e-150))})
+                         float(100 * np.sqrt(max(P[k, k], 0.0)) / max(abs(x[k]), 1e-150))})
         x, P = x - P[:, k] * x[k] / P[k, k], P - np.outer(P[:, k], P[k]) / P[k, k]
         kept.remove(k)
     return {'essential': np.array(kept), 'left_out': left_out}

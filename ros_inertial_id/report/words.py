@@ -6,6 +6,7 @@ there is nothing to say, nothing is said.
 """
 
 from collections.abc import Callable, Iterable, Iterator
+import math
 from typing import Any
 
 from .digits import ratio, significant
@@ -17,6 +18,8 @@ from ..identification.model import IdentifiedModel
 from ..procedures.checkup.finding import DO_NOT_USE
 
 CARRIES_OVER, MUCH_WORSE = 1.3, 2.0  # other data over training, relative residuals
+CONTRADICTED = 5.0  # nats against a given direction of gravity that are an alarm
+SAME_MOUNTING = 0.1  # [deg]
 LEAST_SHARE = 1.0  # % of the samples outside of a range that are worth a word
 HALF_PERCENT = 50.0  # relative residual above which nothing is said for a model
 EXACT_PERCENT = 1e-6  # below it a residual is rounding
@@ -47,8 +50,8 @@ def chapters(model: IdentifiedModel, listed: int = 10) -> dict[str, list[str]]:
         more = len(names) - listed
         return ', '.join(names[:listed]) + (f' and {more} more' if more > 0 else '')
 
-    return {'How well it predicts': [*_verdict(model), *_fit(model), *_worst(model),
-                                     *_left_out(model), *_consistent(model),
+    return {'How well it predicts': [*_verdict(model), *_gravity(model), *_fit(model),
+                                     *_worst(model), *_left_out(model), *_consistent(model),
                                      *_residual(model, few)],
             'What was odd in the recordings': [*_structure(model), *oddities(model)],
             'What is known': [*_known(known, few), *_nominal(known, few)],
@@ -72,6 +75,27 @@ def _verdict(model: IdentifiedModel) -> Iterator[str]:
     if found:
         reasons = f": {'; '.join(found['reasons'])}" if found['reasons'] else ''
         yield f"Verdict: {found['word']}{reasons}."
+
+
+def _gravity(model: IdentifiedModel) -> Iterator[str]:
+    """Yield what the torques say against the direction of gravity as it was given."""
+    entries = [c for c in model.statistics.get('choices') or []
+               if c['what'] == 'gravity direction']
+    if len(entries) != 2:
+        return
+    given, found = entries
+    if not given['chosen']:
+        yield (f"Gravity in the base frame is taken as the torques show it, {found['candidate']}: "
+               f"{found['evidence']:.0f} nats better than as given.")
+    elif found['evidence'] > CONTRADICTED and found.get('tilt_deg', 0.0) > SAME_MOUNTING:
+        yield ('Alarm: the torques contradict the direction of gravity as it is given. '
+               f"{found['candidate']} explains them better by {found['evidence']:.0f} nats "
+               f"(odds {_odds(found['evidence'])}); check mounting:, or leave it out and the "
+               'direction is found.')
+
+
+def _odds(nats: float) -> str:
+    return f'{math.exp(nats):.0f} to 1' if nats < 10.0 else f'above {math.exp(10.0):.0f} to 1'
 
 
 def _fit(model: IdentifiedModel) -> Iterator[str]:

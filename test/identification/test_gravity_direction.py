@@ -9,6 +9,7 @@ import pytest
 
 from ros_inertial_id.identification.identify import identify, validation
 from ros_inertial_id.identification.settings import options_class
+from ros_inertial_id.report.words import verdict
 
 OPTIONS = options_class('serial_arm')()
 
@@ -48,6 +49,8 @@ def test_a_tilted_base_is_found_and_predicts(arm3, tilted):
     assert errors[0] < 0.8 * errors[1]
     # What the user says stands, but the evidence against it is there to be shown.
     assert candidates(upright)[0]['chosen'] and candidates(upright)[0]['evidence'] < -5.0
+    assert any(x.startswith('Alarm: the torques contradict') for x in verdict(upright))
+    assert not any(x.startswith('Alarm') for x in verdict(tilted))
 
 
 def test_its_uncertainty_reaches_the_parameters(arm3, tilted):
