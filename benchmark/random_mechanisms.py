@@ -47,7 +47,7 @@ def ranks(seed):
     start = tuple(f'{n} {x!r}' for n, x in zip(robot.joint_names, map(float, robot.start)))
     loops = pinocchio_loops.Loops(sample.urdf, sample.closures, robot.coordinates, start)
     # Short ways keep to the branch, longer ones show weak directions: the clearer answer counts.
-    theirs = max((loops.rank(np.full(len(robot), size)) for size in (0.15, 0.4)),
+    theirs = max((loops.rank(np.full(len(robot), size)) for size in (0.15, 0.4, 0.6)),
                  key=lambda answer: answer[1])
     return robot, (len(base), base.gap), theirs
 

@@ -39,6 +39,7 @@ class CausalFilter:
         self._known = [known[topic.lstrip('/')] for topic in self.topics]
         self._readings = [Window() for _ in links]
         self._newest, self._silent = np.full(len(links), -np.inf), set()
+        self.resumed = -np.inf  # [s] since when none that was silent has been so again
         self.restart()
 
     def restart(self) -> None:
@@ -57,10 +58,17 @@ class CausalFilter:
         if good.any():
             t = t[good] - known['clock_offset']
             self._readings[number].add(t, readings[good] - bias, np.inf)
+            if self.topics[number] in self._silent:
+                self.resumed = t[0]
             self._newest[number] = t[-1]
         if not good.all():
             raise RecordingError(f'the IMU {channel.topic} is not finite',
                                  found=f'{int((~good).sum())} messages')
+
+    @property
+    def all_silent(self) -> bool:
+        """Return whether no IMU has been received for a while."""
+        return len(self._silent) == len(self.topics)
 
     def known_until(self, newest: float) -> float:
         """

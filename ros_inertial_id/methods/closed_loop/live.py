@@ -25,6 +25,7 @@ from ...measurement.live import listen_to_efforts, listen_to_joints, LiveMotion,
 from ...measurement.recording import Recording
 
 FEWEST = 3       # frames solved at once
+REMEMBERED = 0.5  # [s] of markers from which a filter at a fixed lag begins
 
 
 class LiveMechanism(LiveMotion):
@@ -40,9 +41,12 @@ class LiveMechanism(LiveMotion):
                  metadata: Mapping[str, Any]):
         measured = options.velocity == 'measured' and not options.markers
         self._filter = CausalFilter(robot, options.imus, metadata) if options.imus else None
-        super().__init__(options.cutoff, measured, 0.0 if self._filter else lag,
-                         effort_map(options, len(robot.actuated)),
-                         metadata.get('torque_clock_offset', 0.0))
+        turn = effort_map(options, len(robot.actuated))
+        shift = metadata.get('torque_clock_offset', 0.0)
+        # What stands in while all IMUs are silent: markers alone, filtered at a fixed lag.
+        self._alone = LiveMotion(options.cutoff, False, lag, turn, shift) if options.imus else None
+        self._shown = -np.inf  # [s] the newest stamp that was handed out
+        super().__init__(options.cutoff, measured, 0.0 if self._filter else lag, turn, shift)
         self._robot = robot
         self._continuation = Continuation(robot)
         self._camera = _Camera(robot, options, metadata) if options.markers else None
@@ -74,6 +78,12 @@ class LiveMechanism(LiveMotion):
         if self._filter:
             self._filter.restart()
 
+    def load(self, place: int, t: np.ndarray, values: np.ndarray) -> None:
+        """Add torques, ``values`` (N, 1) at t (N,) [s]; several in order of ``place``."""
+        super().load(place, t, values)
+        if self._alone:
+            self._alone.load(place, t, values)
+
     def _torque_taker(self, place, joint, axis):
         def take(channel):
             self.load(place, self.seconds(channel.stamp_ns),
@@ -94,7 +104,9 @@ class LiveMechanism(LiveMotion):
         if self._camera and frames is not None:
             t, z, variance, q = self._camera.follow(frames)
             self.move(t, np.hstack([z, variance, q]) if self._filter else z)
-        taken = self._fused() if self._filter else super().take()
+            if self._alone:
+                self._alone.move(t, z)
+        taken = self._fused_or_alone() if self._filter else super().take()
         if taken is None:
             return None
         stamps, state = taken
@@ -103,6 +115,24 @@ class LiveMechanism(LiveMotion):
         except InertialIdError:
             self._continuation.restart()
             raise
+
+    def _fused_or_alone(self):
+        """Return (stamps, JointSpaceState) with the IMUs, while all are silent by markers."""
+        taken = self._fused()
+        if self._filter.all_silent:
+            taken, self.covariance = self._alone.take(), None
+        else:
+            # What the filter saw without IMUs is worth little.
+            self._shown = max(self._shown, self._filter.resumed)
+            if len(self._alone.newest):
+                self._alone.begin_again(self._alone.newest[-1] - REMEMBERED)
+        if taken is None:
+            return None
+        stamps = taken[0][taken[0] > self._shown]
+        if not len(stamps):
+            return None
+        self._shown = stamps[-1]
+        return stamps, taken[1]
 
     def _fused(self):
         """Return (stamps, JointSpaceState) of the markers and IMUs received so far, or None."""
