@@ -1,10 +1,12 @@
 """
 The checkup against injected faults: is every one found, is its cause named first, is clean silent?
 
-    python benchmark/checkup.py [--kuka BAG --panda BAG] [--only FAULT] [--recordings N]
+    python benchmark/checkup.py [BAG...] [--only FAULT] [--clean N]
 
-Every fault at three severities in every clean recording; prints the confusion matrix (fault by
-the name found first), windows, false alarms and the CPU of a checkup against an identification.
+Every fault at three severities in every clean recording (five simulated ones and BAGs of real
+robots); prints the confusion matrix (fault by the name found first), windows, false alarms and the
+CPU of a checkup against an identification.  About 6 minutes on one core, and a second for each
+clean recording of N.
 """
 
 import argparse
@@ -80,8 +82,9 @@ def main():
     for seed in range(arguments.clean):
         name = ('arm3', 'franka', 'arm2')[seed % 3]
         mounting = ('upright', 'rpy 0.3 0 0', 'rpy 3.1416 0 0', 'rpy 0 1.0 0.5')[seed % 4]
-        recording = simulated(name, 100 + seed, 20.0 + 5 * (seed % 3), (100.0, 250.0, 500.0)[
-            seed // 3 % 3], mounting, 0.6 + 0.3 * (seed % 4), (0.003, 0.01, 0.03)[seed % 3])
+        rate, noise = (100.0, 250.0, 500.0, 1000.0)[seed // 3 % 4], (0.003, 0.01, 0.03)[seed % 3]
+        recording = simulated(name, 100 + seed, 20.0 + 5 * (seed % 3), rate, mounting,
+                              0.6 + 0.3 * (seed % 4), noise)
         found = [f for f in check([recording], options).checks if f.severity != NOTE]
         alarms += bool(found)
         if found:
@@ -102,13 +105,12 @@ def table(clean, options, only):
         for level in range(3):
             first, seen = Counter(), 0
             for name, recording in clean.items():
-                before = {f.name for f in check([recording], options).checks} if False else set()
                 broken, changed, window = inject(recording, options, level,
                                                  np.random.default_rng(level))
                 if broken is None:
                     continue
                 result = check([broken], changed)
-                names = [f.name for f in result.checks if f.name not in before]
+                names = [f.name for f in result.checks]
                 good = any(n in expected for n in names)
                 seen += good
                 hits[level][0] += 1

@@ -1,6 +1,6 @@
 """check: what is wrong with recordings, which samples are left out, and what they are worth."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,11 +9,13 @@ import numpy as np
 from .axes import turned_axes
 from .body_alternatives import nominal_residual
 from .candidate import Candidate
+from .channel_checks import channel_checks
 from .contacts import without_contacts
 from . import alternatives
 from .effort_alternatives import swapped_efforts
 from .evidence import Evidence, Fitted
-from .finding import Checkup, DOUBTFUL, Finding, NOTE, SEVERITIES, USABLE, Verdict, WRONG
+from .finding import (Checkup, DO_NOT_USE, DOUBTFUL, Finding, NOTE, SEVERITIES, USABLE, Verdict,
+                      WRONG)
 from .gravity_alternatives import BADLY
 from .masking import without_bad
 from .mending import mended
@@ -35,6 +37,7 @@ THIRD = 1 / 3     # of a residual: no error of a model is so large beside what i
 OVERWHELMING = 30.0  # nats
 NOTHING = 0.9     # relative residual: the efforts do not follow the motion
 FOREIGN = 0.35    # relative residual that no alternative explains
+UNSEEN = ('signs', 'gains')  # what leaves no residual
 CAUSES = 3        # that are mended one after the other
 METHOD = 'serial_arm'
 NO_CAUSE = ('efforts do not follow the motion', 'description of another robot')
@@ -48,12 +51,11 @@ def check(recordings: Sequence[Recording], options: Any, *, method: str = METHOD
 
     options : of the method, by its name; urdf : text of the description, '' for the recordings'
     progress : called with (stage, done, in all); model : instead of the description's inertias
-    Other methods than serial_arm have no checks yet: usable, and said so.
+    Of other methods than serial_arm the channels alone are checked: usable at best, and said so.
     RecordingError where no topic carries the joints.
     """
     if method != METHOD:
-        return Checkup((), Verdict(USABLE, (f'no checks for method {method}',)), {},
-                       (0.0,) * len(recordings))
+        return _channels(recordings, method)
     with one_thread():
         findings, masked = _signals(recordings, options, urdf, progress)
         mounting = _mounting_in_degrees(options.mounting or recordings[0].mounting)
@@ -65,6 +67,17 @@ def check(recordings: Sequence[Recording], options: Any, *, method: str = METHOD
         shares = tuple(without_bad(r, [f for f in findings if f.recording == k])[1]
                        for k, r in enumerate(recordings))
     return checkup_of(findings, shares, **fits)
+
+
+def _channels(recordings: Sequence[Recording], method: str) -> Checkup:
+    """Return the Checkup of a method that has no model checks: of stamps and values alone."""
+    found = [replace(f, recording=k) for k, r in enumerate(recordings) for f in channel_checks(r)]
+    whole = checkup_of(found, tuple(without_bad(r, [f for f in found if f.recording == k])[1]
+                                    for k, r in enumerate(recordings)))
+    if whole.verdict.word == DO_NOT_USE:
+        return whole
+    reasons = (*whole.verdict.reasons, f'no model checks for method {method}')
+    return replace(whole, verdict=Verdict(USABLE, reasons))
 
 
 def checkup_of(findings: Sequence[Finding], masked: tuple[float, ...],
@@ -152,8 +165,10 @@ def _causes(evidence: Evidence) -> tuple[list[Finding], Fitted]:
             break
         whole = Evidence(mended(rest.rows, candidate))
         rest = whole
-        if whole.base.relative < BADLY:  # what else there is shows once this is mended
+        if whole.base.relative < BADLY:  # what else there is shows once this is mended,
             rest, contacts = without_contacts(whole)
+            other = _best(rest, {f.name for f in causes}, UNSEEN)
+            causes += [other[1]] if other and _all_scaled(other[0]) else []  # or never would
             break
     assert first is not None
     left = _large_residual(rest, described=not causes)
@@ -173,12 +188,14 @@ def _evidence(data: Dataset, model: IdentifiedModel | None) -> Evidence:
                             prior_of(data.robot, data.options, values)))
 
 
-def _best(evidence: Evidence, known: set[str]) -> tuple[Candidate, Finding] | None:
+def _best(evidence: Evidence, known: set[str],
+          only: Collection[str] = alternatives.CHECKS) -> tuple[Candidate, Finding] | None:
     """Return the best alternative, of another name than those known, and its Finding, or None."""
     base = evidence.base
     doubtful = bool(base.relative > VISIBLE or np.any(base.residual > 5 * VISIBLE * base.torque))
     found = [c for name, one in alternatives.CHECKS.items()
-             if doubtful or name in alternatives.ALWAYS for c in one(evidence)]
+             if name in only and (doubtful or name in alternatives.ALWAYS)
+             for c in one(evidence)]
     limit = CERTAIN + np.log(len(alternatives.CHECKS))
 
     def nats(c: Any) -> float:
@@ -210,16 +227,20 @@ def _all_scaled(c: Candidate) -> bool:
 def _worth_a_word(c: Candidate, evidence: Evidence) -> bool:
     """Return whether an alternative removes a residual that matters, or changes all units."""
     before, after = evidence.base, c.fit
-    if after.relative > NOTHING:
+    left = np.linalg.norm(after.residual) / np.linalg.norm(before.torque)
+    if after.relative > NOTHING or (c.hypothesis.added and left > NOTHING):
         return False
     if _all_scaled(c):
         return True
     overwhelming = after.evidence - before.evidence - c.cost > OVERWHELMING
     share = (before.residual / before.torque, after.residual / after.torque)
+    moved = (c.hypothesis.target != evidence.as_recorded.target) | (c.hypothesis.scale == -1.0)
+    moved &= c.axes is None
+    if np.any((share[1] > share[0] / HALF)[moved]):  # what is put right explains no joint worse
+        return False
     if overwhelming and (np.any(share[1] < THIRD * share[0]) or _changes_parameters(c, evidence)):
         return True
-    moved = (c.hypothesis.target != evidence.as_recorded.target) | (c.hypothesis.scale == -1.0)
-    if np.any(moved) and c.axes is None:  # or what is small anyway is exchanged or turned
+    if np.any(moved):  # or what is small anyway is exchanged or turned
         return bool(np.log(share[1] / share[0])[moved].mean() < np.log(HALF))
     gone = np.sqrt(np.maximum(share[0] ** 2 - share[1] ** 2, 0.0))
     shrunk = share[1] < SHRUNK * share[0]
@@ -257,10 +278,10 @@ def _large_residual(evidence: Evidence, described: bool) -> list[Finding]:
         nats = float((evidence.effective * np.log(rms / base.residual)).sum())
         return [_foreign(nats, names, f'it alone leaves {100 * alone:.0f} % of them and its '
                          f'joints, with any bodies, {100 * base.relative:.0f} %')]
-    bad = tuple(n for n, r, t in zip(names, base.residual, base.torque) if r >= t)
+    bad = tuple(n for n, r, t in zip(names, base.residual, base.torque) if r > NOTHING * t)
     if bad:
         return [Finding('efforts of a joint do not follow the motion', f'the efforts of '
-                        f'{", ".join(bad)} are predicted worse than by zero',
+                        f'{", ".join(bad)} are predicted no better than by zero',
                         'left-out residual against predicting zero', nats, 'nats', bad, DOUBTFUL,
                         'look whether they are noise alone')]
     return []

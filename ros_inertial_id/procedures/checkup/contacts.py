@@ -26,7 +26,7 @@ RARE = 0.2       # share of the samples: more is no event but how the data are
 BEGIN = 1.5      # [s] in which a motion begins or ends
 MARGIN = 0.1     # [s] on either side
 SUSPICIOUS = 2.0  # standard deviations of a window, from which a closer look is worth it
-ROUNDS = 2       # the fit without the windows shows them better
+ROUNDS = 3       # the fit without the windows shows them better
 
 
 def without_contacts(evidence: Evidence) -> tuple[Evidence, list[Finding]]:
@@ -76,8 +76,17 @@ def _beyond(whole: Evidence, fitted: Evidence) -> tuple[np.ndarray, np.ndarray, 
     # What touches the arm loads it as a whole: a small joint alone has friction of its own.
     hit = (nats > CERTAIN) & (np.sqrt(z2) > large)
     loaded = np.sqrt((z2 * hit).sum(axis=1)) > SEEN * np.linalg.norm(fitted.base.torque)
-    hit = hit & loaded[:, None]
+    hit = _grown(hit & loaded[:, None], beyond > SUSPICIOUS)
     return hit, np.maximum(nats, 0.0), beyond.max(axis=1)
+
+
+def _grown(hit: np.ndarray, beyond: np.ndarray) -> np.ndarray:
+    """Return (N, n) the stretches that are ``beyond`` the usual and hold a ``hit``."""
+    out = np.zeros_like(hit)
+    for j in range(hit.shape[1]):
+        for a, b in runs(beyond[:, j] | hit[:, j]):
+            out[a:b + 1, j] = hit[a:b + 1, j].any()
+    return out
 
 
 def _findings(whole: Evidence, hit: np.ndarray, nats: np.ndarray) -> list[Finding]:
@@ -87,9 +96,10 @@ def _findings(whole: Evidence, hit: np.ndarray, nats: np.ndarray) -> list[Findin
         t = motion.t[own]
         windows = _joined([(t[a], t[b]) for a, b in runs(np.asarray(hit[own].any(axis=1)))])
         inside = {w: own[(t >= w[0]) & (t <= w[1])] for w in windows}
-        # One joint alone, as the motion begins or ends: its friction, which no law describes.
-        begins = tuple(w for w, k in inside.items() if hit[k].any(axis=0).sum() == 1
-                       and (w[0] - t[0] < BEGIN or t[-1] - w[1] < BEGIN))
+        # As the motion begins or ends friction does what no law describes: to all joints at the
+        # very end, to one alone near it.
+        begins = tuple(w for w, k in inside.items() if min(w[0] - t[0], t[-1] - w[1]) < (
+            BEGIN if hit[k].any(axis=0).sum() == 1 else WINDOW))
         touched = tuple(w for w in windows if w not in begins)
         for some, name, severity in ((touched, 'contact', MASKED), (begins, 'transient', NOTE)):
             if not some:

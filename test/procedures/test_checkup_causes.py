@@ -1,0 +1,107 @@
+"""Test that each mistake of a first day gets its own sentence, first, on a small arm."""
+
+from dataclasses import replace
+
+import mujoco_arm
+import numpy as np
+import pytest
+from recording_faults import FAULTS, rebuilt
+import slider_crank_runs
+
+from ros_inertial_id.identification.settings import load_options
+from ros_inertial_id.procedures.checkup.check import check
+from ros_inertial_id.procedures.checkup.finding import DO_NOT_USE, NOTE, USABLE
+
+OPTIONS = load_options('', 'serial_arm')[1]
+
+
+@pytest.fixture(scope='module')
+def arm():
+    """Return 20 s of a 3R arm that is not quite its description, with friction and noise."""
+    urdf = mujoco_arm.description('arm3')
+    names = mujoco_arm.joints_of(urdf)
+    t, q, v, a = mujoco_arm.motion(3, 20.0, 200.0, seed=2, speed=1.0)
+    tau = mujoco_arm.torque(mujoco_arm.true_urdf(urdf, 2), q, v, a)
+    rng, size = np.random.default_rng(2), tau.std(0)
+    tau += size * (0.15 * v + 0.1 * np.tanh(v / 0.01) + 0.003 * rng.standard_normal(tau.shape))
+    noisy = (q + 1e-5 * rng.standard_normal(q.shape), v + 1e-3 * rng.standard_normal(v.shape))
+    return replace(mujoco_arm.recording(names, t, *noisy, tau, 'upright'),
+                   robot_description=urdf)
+
+
+def _efforts(arm, change):
+    tau = arm.channels['/joint_states'].fields['effort']
+    return rebuilt(arm, effort=change(tau))
+
+
+def _first(recording, options=OPTIONS):
+    result = check([recording], options)
+    assert result.verdict.word == DO_NOT_USE
+    return result.checks[0].says
+
+
+def test_efforts_that_are_wrong_as_a_whole_are_said(arm):
+    rng = np.random.default_rng(0)
+    noise = _efforts(arm, lambda tau: tau.std(0) * rng.standard_normal(tau.shape))
+    assert 'nothing to do with the motion' in _first(noise)
+    assert 'N mm' in _first(_efforts(arm, lambda tau: 1000.0 * tau))
+    assert 'joint1 holds joint3' in _first(_efforts(arm, lambda tau: tau[:, ::-1]))
+    assert 'efforts of all joints are negated' in _first(_efforts(arm, lambda tau: -tau))
+
+
+def test_positions_in_degrees_are_said(arm):
+    fields = arm.channels['/joint_states'].fields
+    turned = rebuilt(arm, position=np.degrees(fields['position']),
+                     velocity=np.degrees(fields['velocity']))
+    assert 'joint3 are in degrees' in _first(turned)
+
+
+@pytest.mark.parametrize('mounting, sentence', [
+    ('rpy 90 0 0', 'the mounting "rpy 90 0 0" is in degrees'),
+    ('rpy 1.5707963 0 0', 'gravity is 90 degrees from where it was said to be')])
+def test_a_mounting_that_is_wrong_is_said(arm, mounting, sentence):
+    assert sentence in _first(arm, replace(OPTIONS, mounting=mounting))
+
+
+def test_a_wrist_worse_than_zero_is_not_to_be_used(arm):
+    def noisy(tau):
+        out = tau.copy()
+        out[:, 2] = tau[:, 2].std() * np.random.default_rng(1).standard_normal(len(tau))
+        return out
+
+    result = check([_efforts(arm, noisy)], OPTIONS)
+    assert result.joints['joint3'].word == DO_NOT_USE
+    assert any('predicted no better than by zero' in f.says for f in result.checks)
+
+
+def test_two_causes_at_once_are_both_named(arm):
+    tau = arm.channels['/joint_states'].fields['effort']
+    both = rebuilt(arm, effort=-tau[:, [1, 0, 2]])
+    names = {f.name for f in check([both], OPTIONS).checks}
+    assert 'efforts permuted' in names and names & {'effort negated', 'effort of a joint negated'}
+
+
+def test_thinning_a_recording_out_raises_no_alarm(arm):
+    channel = arm.channels['/joint_states'].rows(slice(None, None, 2))
+    thin = replace(arm, channels={'/joint_states': channel})
+    assert [f.name for f in check([thin], OPTIONS).checks if f.severity != NOTE] == []
+
+
+def test_clipped_stretches_are_left_out_and_said(arm):
+    clipped, options, _ = FAULTS['effort clipped'][0](arm, OPTIONS, 0, np.random.default_rng(0))
+    result = check([clipped], options)
+    assert result.checks[0].name == 'effort clipped' and 0.0 < result.masked[0] < 0.5
+
+
+def test_other_methods_have_their_channels_checked():
+    clean = slider_crank_runs.recording(seed=1)
+    result = check([clean], slider_crank_runs.OPTIONS, method='closed_loop')
+    assert result.verdict.word == USABLE and [f for f in result.checks if f.severity != NOTE] == []
+    topic, channel = next((t, c) for t, c in clean.channels.items() if 'effort' in c.fields)
+    effort = channel.fields['effort'].copy()
+    effort[700:1300] = effort[700]
+    stuck = replace(clean, channels={**clean.channels, topic: replace(
+        channel, fields={**channel.fields, 'effort': effort})})
+    names = [f.name for f in check([stuck], slider_crank_runs.OPTIONS,
+                                   method='closed_loop').checks]
+    assert 'effort stuck' in names
