@@ -24,7 +24,7 @@ def write_design(design: Design | SweepDesign, out_dir: str | Path) -> tuple[Pat
     """
     Write ``design`` into the directory ``out_dir`` (made when missing); return the paths.
 
-    motion.yaml holds the motion (``fourier.read_motion``), how it was designed and how close
+    motion.yaml holds the motion (``motion_files.read_motion``), how it was designed and how close
     each limit is; motion.csv and joint_trajectory.json are sampled at ``rate`` for ``periods``;
     motion.html, of all but friction sweeps, needs no network.
     """

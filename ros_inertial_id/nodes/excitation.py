@@ -37,6 +37,7 @@ from ..options import check_ranges
 
 WATCH = 0.02  # [s] between looks at the joint states
 PIECE = 0.05  # [s] between pieces; each covers four of them, so that one may be late or lost
+LATE = 1.0  # [s] that joint states of the end of a motion may come late: the bag is to hold it all
 
 
 class Excitation(Node):
@@ -127,6 +128,7 @@ class Excitation(Node):
         """Brake when measured joints give reason to."""
         if self._course is None:
             return
+        self._seen = int(stamps[-1])
         expected = self._course.at((stamps - self._began) * 1e-9)[0]
         reason = self._guard.objection(self._robot, expected, *values.values())
         if reason:
@@ -207,7 +209,7 @@ class Excitation(Node):
         course, _ = self._plan()  # from where the robot is by now
         self._guard = Guard(options.tracking, options.stale, options.effort)
         self._began = self.get_clock().now().nanoseconds + int(0.05e9)
-        self._course, self._sent = course, 0.0
+        self._course, self._sent, self._seen = course, 0.0, 0
         starts = (self._began + np.round(course.period_starts() * 1e9)).astype(np.int64)
         self._periods.publish(String(data=yaml.safe_dump(
             {'period_s': course.motion.period / course.speed, 'bounds_ns': starts.tolist()})))
@@ -220,7 +222,9 @@ class Excitation(Node):
             return
         now = self._now()
         if now >= self._course.duration + PIECE:
-            self._end('finished')
+            end = self._began + int(self._course.duration * 1e9)
+            if self._seen > end or now > self._course.duration + LATE:
+                self._end('finished')
             return
         if now > self._sent + HORIZON:
             self._brake(f'this computer was busy for {now - self._sent:.2f} s')

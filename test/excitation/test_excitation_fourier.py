@@ -6,7 +6,8 @@ import yaml
 
 from ros_inertial_id.errors import MotionError
 from ros_inertial_id.excitation.fourier import (FourierMotion, motion_from_dict, random_motion,
-                                                read_motion, rest_space)
+                                                rest_space)
+from ros_inertial_id.excitation.motion_files import read_motion
 
 LOWER, UPPER = np.array([-2.0, 0.1, -0.4]), np.array([2.0, 3.0, 0.4])
 VELOCITY, ACCELERATION = np.array([2.0, 1.0, 0.5]), np.array([8.0, 1.5, np.inf])

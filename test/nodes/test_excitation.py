@@ -134,7 +134,10 @@ def stage(whole_stage):
 
 @pytest.mark.parametrize('speed', [0.1, 0.5, 1.0])
 def test_motion_is_played_at_a_share_of_its_speed_and_recorded(stage, speed):
-    words = stage.graph.call('excitation/check').message
+    answers = []  # late joint states of a loaded machine are refused: that is no fault
+    stage.graph.until(lambda: answers.append(stage.graph.call('excitation/check'))
+                      or answers[-1].success, 'a check')
+    words = answers[-1].message
     assert 'velocity' in words and '% of its limits' in words
     bag = stage.play(speed=speed, periods=1)
     stage.graph.until(lambda: stage.said('finished; ') or stage.said('stopped'), 'the end')
