@@ -9,16 +9,18 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 import shlex
-from typing import Any
+from typing import Any, TYPE_CHECKING
 
 import numpy as np
 
 from .digits import significant, with_error
 from .. import __version__
-from ..estimation.payload import Payload
 from ..identification.files import write_text
-from ..procedures.calibration import Calibration
 from ..procedures.checkup.finding import Checkup, DOUBTFUL, GOOD, WRONG
+
+if TYPE_CHECKING:  # scipy.signal behind them takes a third of the time to start
+    from ..estimation.payload import Payload
+    from ..procedures.calibration import Calibration
 
 AXES = ('x', 'y', 'z')
 FREEDOMS = (*AXES, 'rx', 'ry', 'rz')
@@ -84,7 +86,7 @@ def write_sheet(sheet: Sheet, path: str | Path, words: Sequence[str]) -> str:
     return str(path)
 
 
-def payload_sheet(load: Payload, bare: str) -> Sheet:
+def payload_sheet(load: 'Payload', bare: str) -> Sheet:
     """
     Return the page of a payload.
 
@@ -124,7 +126,7 @@ def payload_sheet(load: Payload, bare: str) -> Sheet:
                    'kg m^2', load.inertia, load.inertia_error)))
 
 
-def calibration_sheet(found: Calibration, rig: str) -> Sheet:
+def calibration_sheet(found: 'Calibration', rig: str) -> Sheet:
     """
     Return the page of calibrated springs.
 
