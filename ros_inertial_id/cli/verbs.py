@@ -95,7 +95,8 @@ def validate(options: Any) -> int:
     lines, files = verdict_lines(found, checkup), {}
     seen = seen_before(model.provenance.get('recordings', ()), [recording])
     lines += [f'{name} was in the training data: this is no validation.' for name in seen]
-    for kind, numbers in fit.items():
+    for kind in ('filtered', 'raw'):
+        numbers = fit[kind]
         joints = '  '.join(f'{n} {r:.4g}' for n, r in numbers['rms'].items())
         lines.append(f"{kind}: relative residual {numbers['relative_percent']:.3f} %, RMS "
                      f"{numbers['rms_all']:.4g} over {numbers['samples']} samples ({joints})")
