@@ -41,8 +41,8 @@ def accumulate_stretches(data: Dataset, base: BaseParameters, values: np.ndarray
     identity, place = np.arange(len(base) + 2), base.places()
     bodies = [p for p in base.parameters if not p.law]
     thin = max(1, min(THIN, data.samples(training=True) // FEW))
-    states = [(robot, whole.rows(slice(None, None, thin)))
-              for robot, whole in data.states(training=True)]
+    states: list[tuple[Any, Any]] = [(robot, whole.rows(slice(None, None, thin)))
+                                     for robot, whole in data.states(training=True)]
     q, v, t = (np.concatenate([getattr(s, x) for _, s in states]) for x in ('q', 'v', 't'))
     stretch, seen = distinct_stretches(q, v, t, STRETCHES), 0
     for robot, state in states:

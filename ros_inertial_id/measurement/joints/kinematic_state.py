@@ -178,9 +178,9 @@ class JointSpaceObservation:
                 state = self._piece(start + np.arange(first, last) * period, number)
                 keep = slice(low - first + (begin - low) % decimate, high - first, decimate)
                 lead = exact if first or self.period else 0
-                t, *motion = (x[lead:] for x in (state.t, state.q, state.v, state.a))
+                t, q, v, a = (x[lead:] for x in (state.t, state.q, state.v, state.a))
                 before = around.until(t[0]) if around else History.none(len(self.joints))
-                around = Surroundings(t, *motion, self.kernel,
+                around = Surroundings(t, q, v, a, self.kernel,
                                       slice(keep.start - lead, keep.stop - lead, decimate), before)
                 q, v, a, tau, tau_raw = (x[keep] for x in state.signals())
                 yield JointSpaceState(state.t[keep], number, q, v, a, tau, tau_raw, around)
