@@ -123,7 +123,8 @@ def calibrate_platform(text: str, loaded: Sequence[tuple[Recording, np.ndarray]]
     excess = _excess(observations, [added for _, added in loaded], value, residual)
     imu = described_extrinsics(rig.sources[0].imu, extrinsics) if extrinsics else {}
     return _result(value, covariance, rest, text, imu, max(float(added[0]) for _, added in loaded),
-                   residual=residual, excess=excess, loads=loads, preprocessing=tuple(o.summary for o in observations))
+                   residual=residual, excess=excess, loads=loads,
+                   preprocessing=tuple(o.summary for o in observations))
 
 
 def _draft(states, rest, columns, gravity):

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from . import alternatives
 from .axes import turned_axes
 from .body_alternatives import nominal_residual
 from .candidate import Candidate
 from .channel_checks import channel_checks
 from .contacts import without_contacts
-from . import alternatives
 from .effort_alternatives import swapped_efforts
 from .evidence import Evidence, Fitted
 from .finding import (Checkup, DO_NOT_USE, DOUBTFUL, Finding, NOTE, SEVERITIES, USABLE, Verdict,
