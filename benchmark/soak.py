@@ -73,6 +73,7 @@ def drive(folder, rate, seconds, namespace, faults):
 
     publisher, sent, bad, restarts, gap_until = make(), 0, 0, 0, 0.0
     await_readers(publisher)
+    sys.stdin.readline()
     began, k = time.monotonic(), 0
     zero_ns = time.time_ns()
     while (now := time.monotonic() - began) < seconds:
@@ -162,12 +163,14 @@ def soak(seconds, rate, robots):
         spaces = [''] if robots == 1 else [f'/arm{k + 1}' for k in range(robots)]
         with Graph(folder) as graph:
             nodes = {space: begin(graph, folder, model, space) for space in spaces}
-            for space in spaces:
-                graph._begin([sys.executable, __file__, 'drive', name, str(rate), str(seconds),
-                              space or '/', str(int(robots == 1))], f'driver{space.strip("/")}')
+            drivers = [graph._begin(
+                [sys.executable, __file__, 'drive', name, str(rate), str(seconds), space or '/',
+                 str(int(robots == 1))], f'driver{space.strip("/")}') for space in spaces]
             graph.until(lambda: all(graph.node.count_subscribers(f'{space}/joint_states') >= 3
                                     for space in spaces), 'the readers')
             paths = {space: graph.call(f'{space}/recorder/start').message for space in spaces}
+            for driver in drivers:
+                driver.say('go')
             start = {p: usage(p.pid) for own in nodes.values() for p in own.values()}
             early, began = {}, time.monotonic()
             while time.monotonic() - began < seconds + 8.0:
