@@ -240,7 +240,8 @@ def test_springs_that_stiffen_under_load_are_refused():
 
 
 def test_more_than_the_platform_was_calibrated_with_is_said(recordings):
-    text = rig.description(rig.TWO_LINKS).replace('platform:\n', 'platform:\n  largest_load: 5.0\n', 1)
+    text = rig.description(rig.TWO_LINKS).replace(
+        'platform:\n', 'platform:\n  largest_load: 5.0\n', 1)
     platform = METHODS['suspended_platform']
     robot = platform.build(text, OPTIONS, np.array([0.0, 0.0, -9.81]))
     found, most = platform.observe(recordings[0][0], robot, OPTIONS).summary['beyond_calibration']
