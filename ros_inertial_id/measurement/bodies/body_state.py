@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Sequence
 
 import numpy as np
-from scipy import signal
 from scipy.spatial.transform import Rotation
 
 from ..interpolation import interpolate
@@ -146,6 +145,7 @@ def choose_pose_cutoff(pieces: Sequence[np.ndarray], period: float) -> tuple[flo
     the highest band stands out of that floor tenfold, and the cutoff is there: beyond it noise
     of the accelerations, which biases, grows with the fifth power of the cutoff.
     """
+    from scipy.signal import welch  # takes a third of the time to start: when needed
     length = max(len(piece) for piece in pieces)
     # Seven windows and more: a spectrum of one is noise itself and exceeds its floor by chance.
     window = int(min(length, max(64, min(length // 4, 4.0 / period))))
@@ -153,8 +153,8 @@ def choose_pose_cutoff(pieces: Sequence[np.ndarray], period: float) -> tuple[flo
     for piece in pieces:
         if len(piece) >= window:
             # A window without side lobes: a slow swing must not leak above the noise.
-            frequency, power = signal.welch(piece, 1.0 / period, 'blackmanharris', window,
-                                            axis=0, detrend='linear')
+            frequency, power = welch(piece, 1.0 / period, 'blackmanharris', window,
+                                     axis=0, detrend='linear')
             total, weight = total + len(piece) * power, weight + len(piece)
     power, top = total / weight, 0.25 / period
     floor = np.median(power[frequency > top], axis=0)

@@ -2,7 +2,7 @@
 
 import numpy as np
 from scipy.ndimage import uniform_filter1d
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from .evidence import Evidence
 from .finding import Finding, MASKED, NOTE
@@ -69,7 +69,7 @@ def _beyond(whole: Evidence, fitted: Evidence) -> tuple[np.ndarray, np.ndarray, 
     level = 0.5 * np.log(np.maximum(z2, (NOISE * fitted.base.torque) ** 2))
     # How residuals scatter from window to window is theirs: heavy tails of friction are no event.
     middle, high = np.quantile(level, (0.5, USUAL), axis=0)
-    beyond = (level - middle) / np.maximum((high - middle) / norm.ppf(USUAL), LEAST)
+    beyond = (level - middle) / np.maximum((high - middle) / ndtri(USUAL), LEAST)
     windows = max(1.0, np.ptp(motion.t) / WINDOW) * joints
     nats = np.where(beyond > 0.0, 0.5 * beyond ** 2 - np.log(windows), 0.0)
     large = np.maximum(VISIBLE * fitted.base.torque, FAR * fitted.base.residual)
