@@ -1,6 +1,4 @@
-"""
-Model files: what the verbs that identify write, and what they print of a model.
-"""
+"""Model files: what the verbs that identify write, and what they print of a model."""
 
 import pathlib
 from typing import Any

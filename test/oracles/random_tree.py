@@ -1,6 +1,4 @@
-"""
-URDF texts of robots that nobody built: any tree of joints, axes and placements askew.
-"""
+"""URDF texts of robots that nobody built: any tree of joints, axes and placements askew."""
 
 import numpy as np
 
