@@ -122,7 +122,8 @@ def calibrate_platform(text: str, loaded: Sequence[tuple[Recording, np.ndarray]]
     check_stiffness(loads, stiffness_of(value))
     excess = _excess(observations, [added for _, added in loaded], value, residual)
     imu = described_extrinsics(rig.sources[0].imu, extrinsics) if extrinsics else {}
-    return _result(value, covariance, rest, text, imu, max(float(added[0]) for _, added in loaded),
+    return _result(value, covariance, rest, text, imu,
+                   largest_load=max(float(added[0]) for _, added in loaded),
                    residual=residual, excess=excess, loads=loads,
                    preprocessing=tuple(o.summary for o in observations))
 
@@ -204,14 +205,14 @@ def _structure(columns, gravity):
     return find_base_parameters(np.concatenate(rows), columns)
 
 
-def _result(value, covariance, rest, text, imu, largest_load, **notes):
+def _result(value, covariance, rest, text, imu, **notes):
     error = np.sqrt(np.diag(covariance))[:43]
     K, dK = stiffness_of(value), stiffness_of(error)
     damping, preload = np.diag(value[31:37]), value[37:43]
     rpy = Rotation.from_matrix(rest[1]).as_euler('xyz')
     text = with_entries(text, ('platform',), {
         'stiffness': K, 'damping': damping, 'preload': preload, 'rest_position': rest[0],
-        'rest_rpy': rpy, 'inertial': value[:10], 'largest_load': largest_load,
+        'rest_rpy': rpy, 'inertial': value[:10], 'largest_load': notes.pop('largest_load'),
         'covariance': [' '.join(f'{x:.9g}' for x in row[:k + 1])
                        for k, row in enumerate(covariance)],
         **{f'imu_{key}': imu[key] for key in ('position', 'rpy') if imu}})

@@ -252,10 +252,6 @@ def _yaml(value: Any) -> str:
 def choices(model: IdentifiedModel) -> list[dict[str, str]]:
     """Return what was chosen for a ``model`` and why, one mapping of texts per choice."""
     entries = model.statistics.get('choices') or []
-    if isinstance(entries, Mapping):
-        entries = [{'what': key.replace('_', ' '), **(value if isinstance(value, Mapping) else
-                                                      {'chosen': value})}
-                   for key, value in entries.items()]
     return [{str(key).replace('_', ' '): text(value, 4) for key, value in entry.items()}
             for entry in entries]
 

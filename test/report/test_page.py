@@ -164,7 +164,7 @@ def test_checks_and_choices_are_shown_where_there_are_some(good, tmp_path):
     s['checks'] = [{'name': 'slip', 'says': 'joint2 <slips>', 'tests': '', 'evidence': 42.123,
                     'unit': 'nats', 'joints': ['joint2'], 'severity': 'doubtful',
                     'do': 'tighten it', 'windows': [[1.0, 2.5]], 'recording': 0}]
-    s['choices'] = {'friction_laws': {'chosen': ['viscous'], 'why': 'BIC lower by 12.3'}}
+    s['choices'] = [{'what': 'friction laws', 'chosen': ['viscous'], 'why': 'BIC lower by 12.3'}]
     model = replace(good.model, statistics=s)
     found = Page(write_report(replace(good, model=model), tmp_path / 'r.html').read_text('utf-8'))
     row = next(row for row in found.rows if row[0] == 'doubtful')

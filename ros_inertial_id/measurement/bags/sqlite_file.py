@@ -16,6 +16,7 @@ from .sqlite_pages import Pages
 from ...errors import RecordingError
 
 _ROWS = 4096
+UNCHECKED = 'all checksums are lost: its messages could not be checked'
 
 Batch = tuple[str, str, list[bytes], list[int]]
 Row = tuple[int, int, int, bytes]  # id, topic, time [ns], message
@@ -151,7 +152,7 @@ class _Salvage:
         self._pages, rows = pages, pages.rows()
         self.topics, self._messages = rows.topics, rows.messages
         self.checksums = rows.checksums or None
-        self.lost: list[str] = []
+        self.lost = [UNCHECKED] if rows.checked and not rows.checksums else []
         self.last, self.count = max(1, max(rows.messages, default=1)), len(rows.messages)
 
     def rows(self, topics: Collection[int], everything: bool = False) -> Iterator[Row]:

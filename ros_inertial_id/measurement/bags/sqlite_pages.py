@@ -25,11 +25,13 @@ class Rows:
     topics : id -> (name, type, encoding)
     messages : id -> (page, start of the cell in it)
     checksums : id of the first message -> CRCs, see writing.py
+    checked : whether the bag has a table of checksums, whatever is left of it
     """
 
     topics: dict[int, tuple[str, str, str]] = field(default_factory=dict)
     messages: dict[int, tuple[int, int]] = field(default_factory=dict)
     checksums: dict[int, bytes] = field(default_factory=dict)
+    checked: bool = False
 
 
 class Pages:
@@ -80,7 +82,9 @@ class Pages:
         return topic, time, data
 
     def _take(self, rows, key, columns):
-        if len(columns) == 2 and columns[0] is None and isinstance(columns[1], bytes) \
+        if len(columns) == 5 and columns[:2] == ('table', 'checksums'):
+            rows.checked = True
+        elif len(columns) == 2 and columns[0] is None and isinstance(columns[1], bytes) \
                 and not len(columns[1]) % 4:
             rows.checksums[key] = columns[1]
         elif columns[0] is None and all(isinstance(c, str) for c in columns[1:4]) \

@@ -43,7 +43,7 @@ class LiveMechanism(LiveMotion):
         self._filter = CausalFilter(robot, options.imus, metadata) if options.imus else None
         turn = effort_map(options, len(robot.actuated))
         shift = metadata.get('torque_clock_offset', 0.0)
-        # What stands in while all IMUs are silent: markers alone, filtered at a fixed lag.
+        # What stands in while no IMU speaks: markers alone, filtered at a fixed lag.
         self._alone = LiveMotion(options.cutoff, False, lag, turn, shift) if options.imus else None
         self._shown = -np.inf  # [s] the newest stamp that was handed out
         super().__init__(options.cutoff, measured, 0.0 if self._filter else lag, turn, shift)
@@ -117,7 +117,7 @@ class LiveMechanism(LiveMotion):
             raise
 
     def _fused_or_alone(self):
-        """Return (stamps, JointSpaceState) with the IMUs, while all are silent by markers."""
+        """Return (stamps, JointSpaceState) with the IMUs, while none speaks by markers."""
         taken = self._fused()
         if self._filter.all_silent:
             taken, self.covariance = self._alone.take(), None
