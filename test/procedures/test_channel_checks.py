@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ros_inertial_id.measurement.recording import Channel, Recording
-from ros_inertial_id.procedures.checkup import channel_checks as module
+from ros_inertial_id.procedures.checkup import channel_checks as module, signal_values
 from ros_inertial_id.procedures.checkup.channel_checks import channel_checks
 from ros_inertial_id.procedures.checkup.finding import NOTE
 
@@ -111,3 +111,15 @@ def test_degrees_are_found_where_the_recording_has_a_description():
                                      tau)
     found = channel_checks(replace(recording, robot_description=urdf))
     assert 'position in degrees' in [f.name for f in found]
+
+
+def test_a_gap_says_nothing_of_the_velocities_beside_it(monkeypatch):
+    urdf = mujoco_arm.description('arm3')
+    t, q, v, _ = mujoco_arm.motion(3, 4.4, 500, seed=6)
+    keep = (t < 1.4) | (t > 2.2)
+    recording = replace(
+        mujoco_arm.recording(mujoco_arm.joints_of(urdf), t[keep], q[keep], v[keep], q[keep]),
+        robot_description=urdf)
+    assert not [f for f in channel_checks(recording) if 'velocit' in f.says]
+    monkeypatch.setattr(signal_values, 'GAP', np.inf)  # a line across it would
+    assert [f for f in channel_checks(recording) if 'velocit' in f.says]

@@ -20,6 +20,7 @@ ALIKE = 0.03    # relative: scales of joints that are one scale
 SMOOTH = 0.03   # [s] over which velocities are averaged before they are compared
 LONGEST = 0.15  # [s] of a delay that is looked for
 LATE = 0.005    # [s] of a delay that is no delay of a filter
+GAP = 5.0       # periods without a sample
 JITTER = 0.5    # of the period, from which a step is irregular
 
 
@@ -112,7 +113,7 @@ def velocities(signals: RawSignals,
     """
     if signals.velocity is None or len(signals.velocity.t) != len(signals.position.t):
         return
-    v, d, step = _comparable(signals.position, signals.velocity, bad)
+    v, d, step = _comparable(signals.position, signals.velocity, [*bad, *_gaps(signals.position)])
     power = (d * d).sum(axis=0)
     moving = (power > 1e-4 * power.max()) & ((v * v).sum(axis=0) > 0)
     if not moving.any():
@@ -127,6 +128,13 @@ def velocities(signals: RawSignals,
     yield from _signs(signals, scale, sure, len(v))
     yield from _scales(signals, scale, sure, len(v))
     yield from _delays(signals, lags, moving & (strong > 0.9), scale)
+
+
+def _gaps(position: Quantity) -> list[tuple[float, float]]:
+    """Return the windows [s] without samples: a line across them says nothing of the speed."""
+    t = position.t
+    return [(float(t[k]), float(t[k + 1]))
+            for k in np.flatnonzero(np.diff(t) > GAP * position.period)]
 
 
 def _comparable(position: Quantity, velocity: Quantity, bad: Sequence[tuple[float, float]]
