@@ -149,6 +149,13 @@ def test_a_description_without_inertia_is_refused_where_it_is_leaned_on(arm3_rec
             'found link1, link2, link3.*estimator: weighted', RobotModelError)
 
 
+def test_inertias_that_no_link_has_are_refused(arm3_recording, urdf):
+    heavy = re.sub(r'mass value="[^"]*"', 'mass value="1e308"', urdf)
+    refused(arm3_recording, heavy, 'the inertia of link1 in the URDF cannot be true; expected '
+            'numbers below 1e[+]09 kg.*found (1e[+]308|inf|nan); correct its <inertial>',
+            RobotModelError)
+
+
 def test_a_description_without_inertia_is_enough_for_least_squares(arm3_recording, urdf):
     bare = re.sub(r'<inertial>.*?</inertial>', '', urdf, flags=re.S)
     options = replace(OPTIONS, estimator='weighted')

@@ -123,3 +123,12 @@ def test_a_gap_says_nothing_of_the_velocities_beside_it(monkeypatch):
     assert not [f for f in channel_checks(recording) if 'velocit' in f.says]
     monkeypatch.setattr(signal_values, 'GAP', np.inf)  # a line across it would
     assert [f for f in channel_checks(recording) if 'velocit' in f.says]
+
+
+def test_time_that_runs_backwards_is_all_that_is_said():
+    urdf = mujoco_arm.description('arm3')
+    t, q, v, _ = mujoco_arm.motion(3, 6.0, 250, seed=6)
+    t[500:520] -= 1.0
+    recording = replace(mujoco_arm.recording(mujoco_arm.joints_of(urdf), t + 10.0, q, v, q),
+                        robot_description=urdf)
+    assert [f.name for f in channel_checks(recording)] == ['stamps run backwards']

@@ -151,7 +151,7 @@ def _comparable(position: Quantity, velocity: Quantity, bad: Sequence[tuple[floa
         columns.append(on)
     d = np.gradient(columns[0], step, axis=0)
     v, d = (uniform_filter1d(x, size, axis=0) for x in (columns[1], d))
-    for start, end in bad:  # nothing there, in both
+    for start, end in bad if order else ():  # nothing there, in both
         inside = (grid > start - SMOOTH - 2 * step) & (grid < end + SMOOTH + 2 * step)
         v[inside], d[inside] = 0.0, 0.0
     return v - v.mean(axis=0), d - d.mean(axis=0), step
