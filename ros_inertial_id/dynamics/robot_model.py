@@ -17,7 +17,7 @@ from ..errors import ConfigError, RobotModelError
 from ..options import option
 
 STANDARD_GRAVITY = 9.81  # [m/s^2], the value of the papers
-HEAVIEST = 1e9  # [kg, kg m, kg m^2]: a link beyond is a slip of the pen
+HEAVIEST = 1e9  # [kg, kg m, kg m^2]: no link of a robot is beyond
 
 
 @dataclass(frozen=True)
