@@ -30,7 +30,7 @@ def add_import(verb: argparse.ArgumentParser) -> None:
     verb.add_argument('--rate', type=float, help='samples per second, for a log without time')
     verb.add_argument('--columns', default='', help='columns of a .csv without a header line, or '
                       'of the only matrix of a .npz or .mat, for example '
-                      '"time q1..q6 v1..v6 - tau1..tau6"')
+                      '"time q1..q6 v1..v6 - tau1..tau6"; of several files with ; between')
     verb.add_argument('--joints', help='joint names in the order of the columns, with commas')
 
 

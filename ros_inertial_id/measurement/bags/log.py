@@ -50,13 +50,15 @@ def read_log(log_path: LogPath, urdf_text: str, joint_names: Sequence[str] | Non
     joint_names : names of the joints in the order of the log; without them those in the log, or
         else the moving joints of the URDF in the order of its tree
     rate : sampling rate [Hz] of a log without time, whose first stamp is then 0
-    columns : names of the columns of files that do not name them, see log_files.read_csv
+    columns : names of the columns of files that do not name them, see log_files.read_csv; those
+        of several files with ; between
     Raises RecordingError for a log whose columns do not make a recording.
     """
     paths = [Path(log_path)] if isinstance(log_path, (str, Path)) else [*map(Path, log_path)]
     if not paths:
         raise RecordingError('no log', expected='a file or several')
-    log, apart = joined(paths, [read_file(path, columns) for path in paths])
+    log, apart = joined(paths, [read_file(path, own) for path, own in
+                                zip(paths, _columns_of_each(paths, columns))])
     path = paths[0]
     for kind, part in (('position', log), ('effort', apart)):
         if part is not None:
@@ -71,6 +73,15 @@ def read_log(log_path: LogPath, urdf_text: str, joint_names: Sequence[str] | Non
         _logger.warning('efforts have stamps of their own: identify with effort_topic: %s',
                         EFFORTS)
     return recording
+
+
+def _columns_of_each(paths, columns):
+    own = [part.strip() for part in columns.split(';')] if columns else [''] * len(paths)
+    if len(own) != len(paths):
+        raise RecordingError('columns of several files', found=columns,
+                             expected=f'{len(paths)} lists, in the order of the files, with ; '
+                             'between, for example "time q1..q6; tau1..tau6"')
+    return own
 
 
 def _channel(topic, stamp_ns, log, names):

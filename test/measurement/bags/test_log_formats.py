@@ -115,3 +115,15 @@ def test_files_that_do_not_belong_together_are_refused(tmp_path):
             read_log([first if name == 'strange' else q, other], URDF)
     with pytest.raises(RecordingError, match='no samples'):
         read_log(save(tmp_path / 'tau.npz', tau=TAU), URDF, rate=100.0)
+
+
+def test_columns_of_several_files_are_named_file_by_file(tmp_path):
+    for name, table in (('q', np.column_stack([UNIX, Q])), ('tau', TAU)):
+        write_csv(tmp_path / f'{name}.csv', [f'Joint_{k}' for k in range(table.shape[1])], table)
+    paths = [tmp_path / 'q.csv', tmp_path / 'tau.csv']
+    recording = read_log(paths, URDF, columns='time q1..q3; tau1..tau3')
+    channel = recording.channels['/joint_states']
+    np.testing.assert_array_equal(channel.fields['position'], Q)
+    np.testing.assert_array_equal(channel.fields['effort'], TAU)
+    with pytest.raises(RecordingError, match='2 lists, in the order of the files'):
+        read_log(paths, URDF, columns='time q1..q3 tau1..tau3')
