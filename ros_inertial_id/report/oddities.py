@@ -37,6 +37,10 @@ def signal_oddities(preprocessing: Sequence[Mapping[str, Any]]) -> Iterator[str]
             if (turned := math.hypot(*note.get('turned_degrees', ()))) > TURNED:
                 yield (f'The IMU on {body} is turned {turned:.1f} degrees from its description; '
                        f'the motion shows it and it was taken into account{where}.')
+        for topic, drift in (seen.get('sensor_drift') or {}).items():
+            force, torque = max(drift[:3]), max(drift[3:])
+            yield (f'The offset of the force-torque sensor of {topic} drifted by up to '
+                   f'{force:.2g} N and {torque:.2g} N m; the drift was taken out{where}.')
         for topic, note in (seen.get('sensor_turned') or {}).items():
             x, y, z = note['turn_deg']
             yield (f'The force-torque sensor of {topic} is turned by {x:.2f}, {y:.2f}, {z:.2f} '

@@ -102,9 +102,14 @@ class BodiesObservation:
         return -(-count // self.decimate) if training else count
 
     def states(self, training: bool = False) -> Iterator[BodiesState]:
-        """Yield BodiesStates in order of time; with ``training`` trimmed and decimated."""
+        """
+        Yield BodiesStates in order of time; with ``training`` decimated.
+
+        Always without the ends of every stretch: bodies swing when a recording of them begins, so
+        what the filter guesses there is no motion of theirs, and no residual of the model.
+        """
         period = self.clock.period
-        edge = int(round(self.trim / period)) if training else 0
+        edge = int(round(self.trim / period))
         stride = self.decimate if training else 1
         for number, (start, count) in enumerate(self.clock.segments):
             if count <= max(half_width(self.kernel) + 2, 2 * edge + 2):

@@ -6,14 +6,16 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from .force_fit import force_sign, gravity_of_force
 from .sensor_alignment import sensor_alignment
+from .sensor_drift import without_drift
 from ..bodies.body_rig import BodyRig
 from ...dynamics.body_motion import apply, body_motions, Frame, frame_of, twists
 from ...dynamics.robot_model import RobotModel
-from ...errors import ConfigError, EstimationError, RecordingError
+from ...errors import ConfigError, RecordingError
 from ...measurement import signals
-from ...measurement.bodies.body_state import (acceleration_at, BodyState, choose_pose_cutoff,
-                                              on_clock, state_of_imu, state_of_pose)
+from ...measurement.bodies.body_state import (BodyState, choose_pose_cutoff, on_clock,
+                                              state_of_imu, state_of_pose)
 from ...measurement.bodies.imu_fusion import fuse_imu
 from ...measurement.bodies.imu_mounting import pose_track
 from ...measurement.bodies.sources import (BodiesObservation, common_clock, gaps_between,
@@ -22,7 +24,6 @@ from ...measurement.joints.motion import read_joint_motion
 from ...measurement.recording import Recording
 
 STILL = 0.02  # [rad/s]: slower turning is drift and noise, not a motion
-SURE = 5.0  # standard errors of the mass beyond which its sign is taken for known
 
 
 def observe_wrenches(recording: Recording, robot: BodyRig, options: Any) -> BodiesObservation:
@@ -72,18 +73,28 @@ def observe_wrenches(recording: Recording, robot: BodyRig, options: Any) -> Bodi
         if robot.arm is None:
             raise ConfigError('gravity: identified', expected='a payload on an arm',
                               found='bodies measured on their own')
-        gravity, sign, found = _find_gravity(observation(np.zeros(3)), gravity, sign)
+        gravity, sign, found = gravity_of_force(observation(np.zeros(3)), gravity, sign)
         summary['gravity'] = found
     if sign is None:
-        sign = 1.0 if len(robot.wrenches) > 1 else _find_sign(observation(gravity))
+        sign = 1.0 if len(robot.wrenches) > 1 else force_sign(observation(gravity))
     summary['wrench_of'] = 'on_body' if sign > 0 else 'by_body'
-    wrench, alone = robot.wrenches[0], len(robot.wrenches) == len(robot.link_names) == 1
-    if alone and wrench.axes == 'body' and 'imu' not in {s and s.kind for s in robot.sources}:
-        found = sensor_alignment(observation(gravity, sign), wrench.rotation)
-        if found.significant:
-            wrenches[0] = _turned(wrenches[0], found.matrix())
-            summary['sensor_turned'] = {wrenches[0].topic: found.note()}
+    if len(robot.wrenches) == len(robot.link_names) == 1 and robot.wrenches[0].axes == 'body':
+        _correct_sensor(robot, wrenches, lambda: observation(gravity, sign), summary)
     return observation(gravity, sign)
+
+
+def _correct_sensor(robot, wrenches, observation, summary):
+    """Take drift and turn of the one sensor on the one body out of ``wrenches``; say them."""
+    topic, wrench = wrenches[0].topic, robot.wrenches[0]
+    drift = without_drift(observation(), wrench)
+    if drift is not None:
+        wrenches[0], summary['sensor_drift'] = drift[0], {topic: drift[1]}
+    if 'imu' in {s and s.kind for s in robot.sources}:
+        return
+    found = sensor_alignment(observation(), wrench.rotation)
+    if found.significant:
+        wrenches[0] = _turned(wrenches[0], found.matrix())
+        summary['sensor_turned'] = {topic: found.note()}
 
 
 def _turned(series, R):
@@ -202,59 +213,3 @@ def state_of_frame(robot: RobotModel, frame: Frame, q: np.ndarray, v: np.ndarray
     into = at.R.transpose(1, 0, 2)
     return BodyState(at.p.T, Rotation.from_matrix(at.R.transpose(2, 0, 1)).as_quat(),
                      *(apply(into, x).T for x in (at.omega, alpha, acc)))
-
-
-def _force_fit(observation, columns_of):
-    """Return (x, covariance) of the measured force on columns (N, 3, k) of a BodyState."""
-    A, y = [], []
-    for state in observation.states(training=True):
-        columns = columns_of(state.bodies[0])
-        A.append(columns.reshape(-1, columns.shape[2]))
-        y.append(state.wrench[:, :3].ravel())
-    A, y = np.concatenate(A), np.concatenate(y)
-    x, *_ = np.linalg.lstsq(A, y, rcond=None)
-    standard_deviation = np.linalg.norm(y - A @ x) / np.sqrt(max(1, len(y) - len(x)))
-    return x, standard_deviation ** 2 * np.linalg.pinv(A.T @ A)
-
-
-def _find_sign(observation):
-    """Return 1 where the wrench acts on the body, -1 where it is the reaction: mass > 0."""
-    def columns(body):
-        eye = np.broadcast_to(np.eye(3), (len(body.acc), 3, 3))
-        return np.concatenate([body.acc[:, :, None], eye], axis=2)
-
-    x, _ = _force_fit(observation, columns)
-    return 1.0 if x[0] >= 0.0 else -1.0
-
-
-def _find_gravity(observation, gravity, sign):
-    """
-    Return (gravity (3,), sign, what was found) from the forces alone.
-
-    Force = m a + (alpha x + omega x omega x) mc - R' h + bias is linear in h, which is the
-    weight's vector in the base frame; its length is confounded with m, its direction is not.
-    """
-    def columns(body):
-        swing = np.stack([acceleration_at(body.omega, body.alpha, e) for e in np.eye(3)], axis=2)
-        eye = np.broadcast_to(np.eye(3), swing.shape)
-        return np.concatenate([body.acc[:, :, None], swing, -body.rotation().transpose(0, 2, 1),
-                               eye], axis=2)
-
-    x, covariance = _force_fit(observation, columns)
-    evidence = x[0] / np.sqrt(covariance[0, 0])
-    if sign is None:
-        if abs(evidence) < SURE:
-            raise EstimationError('the sign of gravity is not determined',
-                                  expected=f'a mass known to {SURE:g} standard errors by its '
-                                  'acceleration',
-                                  found=f'{abs(evidence):.1f}',
-                                  do='give wrench_of:, or move faster')
-        sign = float(np.sign(evidence))
-    h = sign * x[4:7]
-    length = np.linalg.norm(h)
-    direction = h / length
-    across = (np.eye(3) - np.outer(direction, direction)) / length
-    error = np.sqrt(np.trace(across @ covariance[4:7, 4:7] @ across))
-    return np.linalg.norm(gravity) * direction, sign, {
-        'direction': direction.tolist(), 'standard_error_deg': float(np.degrees(error)),
-        'sign_evidence': float(sign * evidence)}

@@ -260,7 +260,8 @@ def test_model_survives_its_file_and_predicts_held_out_swings(recordings):
     result = identify(held + loose[:1], OPTIONS, method='suspended_platform', urdf=text,
                       validate=loose[1:])
     judged = result.model.statistics['validation']['filtered']
-    assert judged['relative_percent'] < 5.0  # noise of accelerations alone makes 1 to 2 %
+    # Noise of accelerations alone makes 1 to 2 %, what the filter guesses at the ends twice that.
+    assert judged['relative_percent'] < 2.0
     again = IdentifiedModel.from_yaml(result.model.to_yaml())
     np.testing.assert_array_equal(again.values, result.model.values)
 
