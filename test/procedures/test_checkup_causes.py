@@ -1,6 +1,7 @@
 """Test that each mistake of a first day gets its own sentence, first, on a small arm."""
 
 from dataclasses import replace
+from xml.etree import ElementTree
 
 import mujoco_arm
 import numpy as np
@@ -79,6 +80,18 @@ def test_two_causes_at_once_are_both_named(arm):
     both = rebuilt(arm, effort=-tau[:, [1, 0, 2]])
     names = {f.name for f in check([both], OPTIONS).checks}
     assert 'efforts permuted' in names and names & {'effort negated', 'effort of a joint negated'}
+
+
+def test_a_last_link_described_without_any_torque_is_no_trouble(arm):
+    robot = ElementTree.fromstring(arm.robot_description)
+    inertial = robot.findall('link/inertial')[-1]
+    inertial.find('origin').attrib.update(xyz='0 0 0')
+    inertial.find('inertia').attrib.update(dict.fromkeys(
+        ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz'), '0'))
+    bare = replace(arm, robot_description=ElementTree.tostring(robot, encoding='unicode'))
+    with np.errstate(all='raise', under='ignore'):
+        result = check([bare], OPTIONS)
+    assert not any('permuted' in f.says or 'negated' in f.says for f in result.checks)
 
 
 def test_thinning_a_recording_out_raises_no_alarm(arm):

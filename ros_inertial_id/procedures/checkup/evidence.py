@@ -22,6 +22,7 @@ BRAKING = (0, 1)  # viscous and Coulomb friction among LAWS: never negative
 WIDEST = 30.0     # nats that a friction that drives costs at most, per law
 DESCRIBED = 0.5   # a description's torques are right within a factor exp(0.5) or so,
 UNDESCRIBED = 6.0  # and where they are not at all, a joint costs that many nats
+NOTHING = 1e-9     # of the efforts: described torques so small are rounding
 ALIKE = 0.1       # of all torques: standard deviation of every joint while searching
 
 
@@ -173,6 +174,9 @@ class Evidence:
         inverse = np.linalg.pinv(H / size / size[:, None], rcond=1e-9, hermitian=True)
         x = inverse @ (b / size[:, None])
         left = np.maximum(np.diagonal(YY)[:count] - (b / size[:, None] * x).sum(0), 0.0)
+        described = H[0, 0] > NOTHING ** 2 * max(np.diagonal(YY)[:count].max(), 0.0)
+        if not (described and inverse[0, 0] > 0.0):  # it has no torque, or one like friction's
+            return np.zeros(count), np.full(count, np.inf)
         error = np.sqrt(inverse[0, 0] * left / self.effective[j])
         return x[0] / size[0], error / size[0]
 
