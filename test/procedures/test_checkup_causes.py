@@ -85,7 +85,7 @@ def test_two_causes_at_once_are_both_named(arm):
 def test_a_last_link_described_without_any_torque_is_no_trouble(arm):
     robot = ElementTree.fromstring(arm.robot_description)
     inertial = robot.findall('link/inertial')[-1]
-    inertial.find('origin').attrib.update(xyz='0 0 0')
+    inertial.find('origin').attrib.update(xyz='0 0 0.042', rpy='0.3 0.2 -1.57079632679')
     inertial.find('inertia').attrib.update(dict.fromkeys(
         ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz'), '0'))
     bare = replace(arm, robot_description=ElementTree.tostring(robot, encoding='unicode'))
