@@ -7,6 +7,7 @@ comes before its children); links fixed to one another are one body.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+import fnmatch
 import hashlib
 from typing import Any
 
@@ -25,7 +26,8 @@ class RobotOptions:
     """Which joints of the robot description move, and how the robot is mounted."""
 
     joints: tuple[str, ...] = option((), 'joints that move; empty: all moving joints of the URDF')
-    locked_joints: tuple[str, ...] = option((), 'moving joints of the URDF that are held still')
+    locked_joints: tuple[str, ...] = option(
+        (), 'moving joints of the URDF that are held still; * stands for any letters: hand_*')
     locked_positions: tuple[float, ...] = option(
         (), 'where they are held, one each; empty: 0', unit='rad or m')
     mounting: str = option(
@@ -149,13 +151,14 @@ def load_robot_model(urdf: str, joint_names: Sequence[str] = (), *,
     Return the RobotModel of a URDF text ``urdf``.
 
     joint_names : joints that move; empty means every moving joint of the URDF
-    locked : {joint name: position [rad or m]} held fixed; their links join the one before
+    locked : {joint name: position [rad or m]} held fixed; their links join the one before; a
+        name with * or ? is a pattern, for those that ``joint_names`` does not name
     gravity_base : (3,) [m/s^2], in the frame of the root link
     RobotModelError where it cannot be read or its joints are not those named.
     """
-    locked = dict(locked or {})
     full = _parse(urdf)
     moving = tuple(full.names[1:])
+    locked = _named(locked or {}, [name for name in moving if name not in joint_names])
     for name in (*joint_names, *locked):
         if name not in moving:
             raise RobotModelError(f'joint {name!r} is not a moving joint of robot {full.name!r}',
@@ -165,10 +168,20 @@ def load_robot_model(urdf: str, joint_names: Sequence[str] = (), *,
     if left:
         raise RobotModelError(f'robot {full.name!r} has joints that are neither measured nor '
                               'locked', found=left,
-                              do='list them in locked_joints: (held at locked_positions:)')
+                              do='list them in locked_joints: (held at locked_positions:), '
+                                 'patterns such as hand_* as well')
     model = _lock(full, locked, wanted)
     model.gravity.linear = np.asarray(gravity_base, dtype=float)
     return _describe(model, urdf, np.asarray(gravity_base, dtype=float))
+
+
+def _named(locked, moving):
+    """Return {joint: position} with patterns replaced by the joints of ``moving`` they name."""
+    out = {}
+    for pattern, position in locked.items():
+        found = fnmatch.filter(moving, pattern) if set(pattern) & set('*?') else []
+        out.update(dict.fromkeys(found or [pattern], position))
+    return {**out, **{name: locked[name] for name in out if name in locked}}
 
 
 def _parse(urdf):

@@ -153,6 +153,14 @@ def test_locked_positions_come_one_each():
         robot_from_options(ARM3, options, mujoco_arm.UPRIGHT)
 
 
+def test_joints_are_locked_by_patterns_that_spare_those_that_are_named():
+    by_name = load_robot_model(ARM3, ('joint1',), locked={'joint2': 0.4, 'joint3': -0.2})
+    by_pattern = load_robot_model(ARM3, ('joint1',), locked={'joint3': -0.2, 'joint*': 0.4})
+    np.testing.assert_allclose(by_pattern.inertias, by_name.inertias, atol=1e-15)
+    with pytest.raises(RobotModelError, match="'hand_.' is not a moving joint"):
+        load_robot_model(ARM3, locked={'hand_*': 0.0})
+
+
 def test_arrays_of_a_robot_cannot_be_changed_by_accident():
     robot = load_robot_model(ARM3)
     with pytest.raises(ValueError, match='read-only'):
