@@ -67,6 +67,16 @@ def test_clipped_stuck_and_broken_values_are_named():
     assert finding.name == 'effort not finite' and finding.windows == ((t[77], t[77]),)
 
 
+def test_coarse_steps_that_last_are_not_stuck():
+    # A current of few digits on a joint without load for a while: it leaves its level by one step.
+    t, q, v, tau = _motion()
+    load = np.clip(np.abs(t - 8.0) / 2.0 - 1.0, 0.0, 1.0)
+    tau[:, 2] = 0.2 * np.round(15.0 * load * np.sin(3.0 * t))
+    assert _names(_joints(t, q, v, tau)) == []
+    tau[2500:3000, 2] = tau[2500, 2]
+    assert 'effort stuck' in _names(_joints(t, q, v, tau))
+
+
 def test_joints_that_come_in_messages_of_their_own_are_checked_each():
     t, q, v, tau = _motion()
     for x in (q, v, tau):  # the third joint is published by another driver, in turns

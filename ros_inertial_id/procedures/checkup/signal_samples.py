@@ -23,6 +23,7 @@ NEARLY_ALL = 0.98  # of the samples at an extreme: a constant with exceptions
 ISOLATED = 12.0   # standard deviations by which a spike leaves both neighbours
 BLOCK = 100       # samples of which the noise is taken: ten spikes among them are none
 VISIBLE = 0.05    # of the range of its signal that a spike must have
+SOME_OF = 1000    # samples
 COARSE, ROUGH = 0.02, 0.2  # quantisation step over standard deviation: worth a note, doubtful
 
 
@@ -109,9 +110,10 @@ def stuck(signals: RawSignals) -> Iterator[Finding]:
             # Coarse steps keep their values too: only runs far beyond the usual ones are stuck.
             usual = len(same) / (1 + np.count_nonzero(~same))
             least = max(SOME, int(STUCK / x.period), int(20 * usual))
-            found = [(a, b + 1) for a, b in runs(same)
-                     if informative[a:b + 1].sum() >= max(least, 0.3 * (b - a))
-                     and moving[a:b + 1].mean() > 0.5 and not _extreme(x.values[:, j], a)]
+            found = [(a, b + 1) for a, b in runs(same) if b - a + 1 >= least
+                     and informative[a:b + 1].sum() >= max(least, 0.3 * (b - a))
+                     and moving[a:b + 1].mean() > 0.5 and not _extreme(x.values[:, j], a)
+                     and not _one_step(x.values[:, j], b + 1)]
             if not found:
                 continue
             lost = sum(b - a for a, b in found)
@@ -120,6 +122,13 @@ def stuck(signals: RawSignals) -> Iterator[Finding]:
                           f'{lost * x.period:.2g} s while the joint moves', 'runs of one value',
                           float(lost), 'samples', (joint,), WRONG if whole else MASKED,
                           f'look at the {name} of {joint} in the driver', windows_of(x.t, found))
+
+
+def _one_step(column: np.ndarray, last: int) -> bool:
+    """Return whether ``column`` goes on after ``last`` by one quantisation step: it was alive."""
+    step = _step(column)
+    return step > 0 and last + 1 < len(column) \
+        and bool(abs(column[last + 1] - column[last]) < 1.5 * step)
 
 
 def _moving(signals: RawSignals, t: np.ndarray, j: int, name: str) -> np.ndarray:
@@ -197,6 +206,9 @@ def quantised(signals: RawSignals) -> Iterator[Finding]:
 
 def _step(column: np.ndarray) -> float:
     """Return the quantisation step of a column (N,), 0 where its values are no multiples."""
+    some = column[::max(1, len(column) // SOME_OF)]
+    if len(some) >= SOME_OF and len(np.unique(some)) == len(some):
+        return 0.0  # of so few levels as steps have, some would occur twice
     levels = np.unique(column)
     if len(levels) < 3 or len(levels) > len(column) / 4:
         return 0.0
@@ -225,17 +237,20 @@ def isolated(x: Quantity, j: int) -> np.ndarray:
     column = x.values[:, j]
     out = np.zeros(len(column), dtype=bool)
     low, high = np.quantile(column, (0.005, 0.995))
-    steps = np.abs(np.diff(column))
-    step = float(np.median(steps[steps > 0])) if np.any(steps > 0) else 0.0
     for width in (1, 2):
         before = column[width:-width] - column[:-2 * width]
         after = column[width:-width] - column[2 * width:]
-        noise = _local_noise(0.5 * np.abs(before + after))
-        limit = np.maximum(ISOLATED * np.maximum(noise, step / 4), VISIBLE * (high - low))
-        if high > low:
-            out[width:-width] |= ((before * after > 0)
-                                  & (np.minimum(np.abs(before), np.abs(after)) > limit))
+        away = np.minimum(np.abs(before), np.abs(after)) * (before * after > 0)
+        if high > low and away.max() > VISIBLE * (high - low):
+            noise = np.maximum(_local_noise(0.5 * np.abs(before + after)), _usual(column) / 4)
+            out[width:-width] |= away > np.maximum(ISOLATED * noise, VISIBLE * (high - low))
     return out
+
+
+def _usual(column: np.ndarray) -> float:
+    """Return the median of the steps of a ``column`` (N,) that are not zero, or 0."""
+    steps = np.abs(np.diff(column))
+    return float(np.median(steps[steps > 0])) if np.any(steps > 0) else 0.0
 
 
 def _local_noise(deviation: np.ndarray) -> np.ndarray:
