@@ -49,7 +49,7 @@ class BodyMotion:
         frame : fixed to this body
         """
         arm = apply(self.R, frame.position)
-        R = np.einsum('ijb,jk->ikb', self.R, frame.rotation)
+        R = frame.rotation.T @ self.R
         if self.omega is None:
             return BodyMotion(R, self.p + arm)
         v, a = self.point(arm)
@@ -69,8 +69,7 @@ def cross(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 def apply(R: np.ndarray, x: np.ndarray) -> np.ndarray:
     """Return R x (3, B) for rotations (3, 3, B) and vectors (3,) or (3, B)."""
-    x = x[:, None] if x.ndim == 1 else x
-    return R[:, 0] * x[0] + R[:, 1] * x[1] + R[:, 2] * x[2]
+    return x @ R if x.ndim == 1 else np.einsum('ijb,jb->ib', R, x)
 
 
 def frame_of(robot: Any, name: str) -> Frame:
@@ -108,22 +107,24 @@ def body_motions(robot: Any, q: np.ndarray, v: np.ndarray | None = None) -> list
 
 
 def _step(robot, i, before, q, rate):
-    joint = before.at(Frame('', robot.parents[i], robot.rotations[i], robot.translations[i]))
+    """Return the BodyMotion of body i from that of the body before it, joint at q, rate (B,)."""
+    axis, arm = robot.axes[i], apply(before.R, robot.translations[i])
     if robot.prismatic[i]:
-        slide = apply(joint.R, robot.axes[i]) * q
-        R, p = joint.R, joint.p + slide
+        R = robot.rotations[i].T @ before.R
+        along = apply(R, axis)
+        arm = arm + along * q
     else:
-        R = np.einsum('ijb,jkb->ikb', joint.R, rotation_about(robot.axes[i], q))
-        p = joint.p
+        R = np.einsum('ijb,jkb->ikb', before.R, rotation_about(axis, q, robot.rotations[i]))
+        along = apply(R, axis)  # which the joint's own rotation leaves where it is
     if rate is None:
-        return BodyMotion(R, p)
-    along = apply(joint.R, robot.axes[i]) * rate
+        return BodyMotion(R, before.p + arm)
+    v, a = before.point(arm)
+    along = along * rate
+    swing = cross(before.omega, along)
     if robot.prismatic[i]:
-        v, a = joint.point(slide)
-        return BodyMotion(R, p, joint.omega, v + along, joint.alpha,
-                          a + 2.0 * cross(joint.omega, along))
-    return BodyMotion(R, p, joint.omega + along, joint.v,
-                      joint.alpha + cross(joint.omega, along), joint.a)
+        return BodyMotion(R, before.p + arm, before.omega, v + along, before.alpha,
+                          a + 2.0 * swing)
+    return BodyMotion(R, before.p + arm, before.omega + along, v, before.alpha + swing, a)
 
 
 def twists(robot: Any, motions: Sequence[BodyMotion], body: int,

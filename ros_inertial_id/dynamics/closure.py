@@ -119,20 +119,17 @@ def _frame_rows(robot, motions, closure, C, J, bias):
     """Fill in C (r, B), J (r, n, B) and bias (r, B) of one FrameClosure."""
     A = motions[closure.first.body + 1].at(closure.first)
     B = motions[closure.second.body + 1].at(closure.second)
-    rows = POSITION_ROWS[closure.kind]
-    d, moving = B.p - A.p, A.omega is not None
+    rows = list(POSITION_ROWS[closure.kind])
+    axes = A.R[:, rows]
+    d, moving, count = B.p - A.p, A.omega is not None, len(rows)
+    C[:count] = _dots(axes, d)
     if moving:
         rate = B.v - A.v
         drag = rate - cross(A.omega, d)
-        accel = (B.a - A.a - cross(A.alpha, d) - cross(A.omega, rate) - cross(A.omega, drag))
-    for k, axis in enumerate(rows):
-        e = A.R[:, axis]
-        C[k] = _dot(e, d)
-        if moving:
-            bias[k] = _dot(e, accel)
-    pairs = DIRECTION_ROWS[closure.kind]
+        bias[:count] = _dots(axes, B.a - A.a - cross(A.alpha, d) - cross(A.omega, rate)
+                             - cross(A.omega, drag))
     normals = []
-    for k, (i, j) in enumerate(pairs, len(rows)):
+    for k, (i, j) in enumerate(DIRECTION_ROWS[closure.kind], count):
         e, f = A.R[:, i], B.R[:, j]
         normal = cross(f, e)
         C[k] = _dot(e, f)
@@ -143,15 +140,19 @@ def _frame_rows(robot, motions, closure, C, J, bias):
     # The point of A that coincides with the origin of B moves with A: relative velocity in A.
     for sign, body in ((-1.0, closure.first.body), (1.0, closure.second.body)):
         for j, u, w in twists(robot, motions, body, B.p):
-            for k, axis in enumerate(rows):
-                J[k, j] += sign * _dot(A.R[:, axis], u)
-            for k, normal in enumerate(normals, len(rows)):
+            J[:count, j] += sign * _dots(axes, u)
+            for k, normal in enumerate(normals, count):
                 if w is not None:
                     J[k, j] += sign * _dot(w, normal)
 
 
+def _dots(axes, x):
+    """Return the components (r, B) of vectors x (3, B) along axes (3, r, B)."""
+    return np.einsum('irb,ib->rb', axes, x)
+
+
 def _dot(x, y):
-    return x[0] * y[0] + x[1] * y[1] + x[2] * y[2]
+    return np.einsum('ib,ib->b', x, y)
 
 
 def frame_position(robot: RobotModel, frame: Frame, q: np.ndarray) -> np.ndarray:

@@ -126,10 +126,10 @@ class Mechanism:
         size = normal.shape[-1]
         # The guard against singular configurations is ``dexterity``; here only keep it solvable.
         ridge = 1e-15 * np.trace(normal, axis1=1, axis2=2)[:, None, None] * np.eye(size)
-        normal = normal + ridge + 1e-300 * np.eye(size)
-        x = np.linalg.solve(normal, transposed @ right)
+        inverse = np.linalg.inv(normal + ridge + 1e-300 * np.eye(size)) @ transposed
+        x = inverse @ right
         # Refined: the normal matrix squares the condition.
-        x = x + np.linalg.solve(normal, transposed @ (right - A @ x))
+        x = x + inverse @ (right - A @ x)
         return x / scale[:, None]
 
 

@@ -15,6 +15,7 @@ Nothing of the size of the recording is ever formed.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -220,9 +221,17 @@ def rotation_about(axis: np.ndarray, q: np.ndarray, before: np.ndarray = np.eye(
 
     axis : (3,); before : (3, 3) rotation that comes first
     """
-    outer = np.outer(axis, axis)
-    parts = before @ [outer, np.eye(3) - outer, -_crossed_with(axis)]
     turn = np.ones((3, len(q)))
     np.cos(q, out=turn[1])
     np.sin(q, out=turn[2])
-    return (parts.reshape(3, 9).T @ turn).reshape(3, 3, -1)
+    return (_rodrigues(axis.tobytes(), before.tobytes()) @ turn).reshape(3, 3, -1)
+
+
+@lru_cache(maxsize=512)  # small batches: making it costs more than using it
+def _rodrigues(axis: bytes, before: bytes) -> np.ndarray:
+    """Return what 1, cosine and sine contribute (9, 3) to the rotations about an axis."""
+    along = np.frombuffer(axis)
+    outer = np.outer(along, along)
+    parts = np.frombuffer(before).reshape(3, 3) @ [outer, np.eye(3) - outer,
+                                                   -_crossed_with(along)]
+    return parts.reshape(3, 9).T
