@@ -10,6 +10,9 @@ Every piece begins with a few points of the PAST.  A joint_trajectory_controller
 trajectory at the measured state and interpolates from there to the first point ahead; whatever the
 arm lags behind would become a jump of the command with every piece.  With points in the past it
 enters the trajectory at its own clock, and all pieces together are one.
+
+For the same reason a course begins where the controller HOLDS the arm, which gravity and friction
+keep apart from where the arm is, and LEAD before it moves.
 """
 
 from dataclasses import dataclass
@@ -24,6 +27,7 @@ HORIZON = 0.2  # [s] of motion in a piece
 BRAKE = 0.25  # [s] from full speed to rest at least; longer where limits ask for it: braking.py
 STEP = 0.02  # [s] between the points of a piece
 PAST = 3  # points of a piece before its time: 60 ms, more than a message takes to arrive
+LEAD = 0.2  # [s] from the first piece to the start: late, it still meets a course at rest
 FASTEST = 1.2  # of the speed limit: more is no noise of a measured velocity
 LIMIT_SLACK = 0.01  # [rad or m] beyond the position limits
 _PEAK = 1.875  # peak speed of a quintic over its mean speed
@@ -34,7 +38,7 @@ class Course:
     """
     Where the robot is to be at every time.
 
-    motion : FourierMotion or SweepMotion; start : (n,) where the robot is; periods : how often
+    motion : FourierMotion or SweepMotion; start : (n,) where it begins; periods : how often
     speed : share of the designed speed; approach : [s] to the start of the motion
     brake : [s] from full speed to rest
     """
@@ -65,14 +69,17 @@ class Course:
             q[playing], v[playing], a[playing] = mq, self.speed * mv, self.speed ** 2 * ma
         return q, v, a
 
-    def piece(self, now: float, horizon: float = HORIZON) -> tuple[np.ndarray, ...]:
+    def piece(self, now: float, horizon: float = HORIZON, past: int = PAST
+              ) -> tuple[np.ndarray, ...]:
         """
         Return (times (N,), q, v, a (N, n)) about ``now`` [s]: a past, ``horizon``, then to rest.
 
+        past : points before ``now``; without them a controller goes to the first point from where
+            it is, or where it measures the arm
         times are seconds of the course clock, the first of them may be negative: before its
         start the course rests there.  The last point is at rest.
         """
-        ahead = STEP * np.arange(-PAST, round(horizon / STEP) + 1)
+        ahead = STEP * np.arange(-past, round(horizon / STEP) + 1)
         x = np.arange(STEP, self.brake + STEP / 2, STEP) / self.brake
         x = np.minimum(np.append(x, 1.0) if x[-1] < 1.0 else x, 1.0)
         parts = zip(self.at(now + ahead), self.braking(np.array([now + horizon]), x))

@@ -12,7 +12,6 @@ import sys
 import time
 
 from diagnostic_msgs.msg import DiagnosticArray
-import numpy as np
 import rclpy
 from rclpy.node import Node
 from rclpy.parameter import Parameter
@@ -20,13 +19,16 @@ from std_msgs.msg import String
 from std_srvs.srv import Trigger
 import yaml
 
-from .controller_link import controller_link, trajectory_message
+from .controller_link import controller_link
 from .controllers import Controllers
 from .conversions import diagnostics, every, latched
+from .course_sender import CourseSender, PIECE
+from .held_position import HeldPosition
 from .joint_watch import JointWatch
 from .motion_design import MotionDesign
 from .parameters import declare_options, read_options
 from .playback_options import PlaybackOptions
+from .quality import subscribe
 from .recorder_dialogue import RecorderDialogue
 from .running import run
 from ..errors import InertialIdError, MotionError
@@ -36,7 +38,6 @@ from ..excitation.rehearsal import check_kinematics, rehearse
 from ..options import check_ranges
 
 WATCH = 0.02  # [s] between looks at the joint states
-PIECE = 0.05  # [s] between pieces; each covers four of them, so that one may be late or lost
 LATE = 1.0  # [s] that joint states of the end of a motion may come late: the bag is to hold it all
 
 
@@ -57,11 +58,13 @@ class Excitation(Node):
         self._joints = JointWatch(self, (own.joint_states_topic, own.speed_scaling_topic),
                                   self._doubt, self._let_end, self._compare)
         self._controller = controller_link(self, own.controller, self._let_end)
+        self._sender = CourseSender(self, self._controller)
         self._controllers = Controllers(self, own.controller)
+        self._held = HeldPosition(self, own.controller)
         self._status_topic = self.create_publisher(String, '~/status', latched())
         self._periods = self.create_publisher(String, '~/periods', latched())
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
-        self.create_subscription(String, 'robot_description', self._take_description, latched())
+        subscribe(self, String, 'robot_description', self._take_description, latched())
         self.create_service(Trigger, '~/design', self._answering(self._begin_design))
         self.create_service(Trigger, '~/check', self._answering(self._check))
         self.create_service(Trigger, '~/play', self._answering(self._play))
@@ -127,15 +130,16 @@ class Excitation(Node):
     def _compare(self, stamps, values):
         """Brake when measured joints give reason to."""
         if self._course is None:
+            self._held.seen(values['position'][-1])
             return
         self._seen = int(stamps[-1])
-        expected = self._course.at((stamps - self._began) * 1e-9)[0]
-        reason = self._guard.objection(self._robot, expected, *values.values())
+        reason = self._guard.objection(self._robot, self._sender.expected(stamps),
+                                       *values.values())
         if reason:
             self._brake(reason)
 
     def _plan(self):
-        """Return the Course and its Rehearsal, or refuse."""
+        """Return the Rehearsal of the course, and whether it begins where the arm is held."""
         options, began = self._options(), time.monotonic()
         if not options.motion_file:
             raise MotionError('no motion', do='set motion_file: to the YAML of a design')
@@ -145,16 +149,20 @@ class Excitation(Node):
         self._joints.refuse(options.stale)
         self._controller.refuse()
         self._controllers.refuse()
-        course = plan_course(motion, self._joints.position, self._robot, periods=options.periods,
-                             speed=options.speed, approach_speed=options.approach_speed)
+        start = self._held.position(self._robot.joint_names, self._joints.position,
+                                    options.tracking)
+        held = start is not None
+        course = plan_course(motion, start if held else self._joints.position, self._robot,
+                             periods=options.periods, speed=options.speed,
+                             approach_speed=options.approach_speed)
         rehearsal = rehearse(course, self._robot, self._shapes, self._limits, options.effort)
         # Messages of the time that planning took wait in the queue: that is no silence.
         self._joints.excuse(time.monotonic() - began)
-        return rehearsal.course, rehearsal
+        return rehearsal, held
 
     def _check(self):
         self._refuse_when_busy()
-        _, rehearsal = self._plan()
+        rehearsal, _ = self._plan()
         return rehearsal.words(self._design.options().mounting or 'upright')
 
     def _begin_design(self):
@@ -206,28 +214,28 @@ class Excitation(Node):
 
     def _begin(self):
         options = self._options()
-        course, _ = self._plan()  # from where the robot is by now
+        rehearsal, held = self._plan()  # from where the robot is by now
+        course = rehearsal.course
         self._guard = Guard(options.tracking, options.stale, options.effort)
-        self._began = self.get_clock().now().nanoseconds + int(0.05e9)
-        self._course, self._sent, self._seen = course, 0.0, 0
-        starts = (self._began + np.round(course.period_starts() * 1e9)).astype(np.int64)
+        self._held.turn_away()
+        self._sender.begin(course, self._robot.joint_names, held)
+        self._course, self._seen = course, 0
+        bounds = self._sender.stamps(course.period_starts()).tolist()
         self._periods.publish(String(data=yaml.safe_dump(
-            {'period_s': course.motion.period / course.speed, 'bounds_ns': starts.tolist()})))
+            {'period_s': course.motion.period / course.speed, 'bounds_ns': bounds})))
         self._say('playing')
-        self._send()
 
     def _send(self):
         """Send the next piece; at the end of the course finish."""
         if self._course is None:
             return
-        now = self._now()
-        if now >= self._course.duration + PIECE:
-            end = self._began + int(self._course.duration * 1e9)
-            if self._seen > end or now > self._course.duration + LATE:
-                self._end('finished')
+        now, duration = self._sender.now, self._course.duration
+        if now >= duration + PIECE:
+            if self._seen > self._sender.stamps(duration) or now > duration + LATE:
+                self._end('finished', known=True)
             return
-        if now > self._sent + HORIZON:
-            self._brake(f'this computer was busy for {now - self._sent:.2f} s')
+        if self._sender.behind > HORIZON:
+            self._brake(f'this computer was busy for {self._sender.behind:.2f} s')
             return
         try:  # a controller that was restarted holds the arm: no piece may make it leap
             self._controller.refuse()
@@ -235,34 +243,20 @@ class Excitation(Node):
         except MotionError as error:
             self._let_end(str(error))
             return
-        self._command(max(now, 0.0), HORIZON)
+        self._sender.send()
 
-    def _command(self, now, horizon):
-        """
-        Send the piece from ``now`` [s] on, unless the last one brakes by the time it is ready.
-
-        A piece that comes so late would make the arm leap; without it, it comes to rest on its
-        path.
-        """
-        message = trajectory_message(self._robot.joint_names, self._began,
-                                     self._course.piece(now, horizon))
-        if self._now() <= self._sent + HORIZON:
-            self._sent = now
-            self._controller.send(message)
-
-    def _now(self):
-        """Return the time since the course began [s]."""
-        return (self.get_clock().now().nanoseconds - self._began) * 1e-9
-
-    def _brake(self, reason):
+    def _brake(self, reason, known=False):
         """Command the robot to rest along its path, now; close the bag; say why."""
-        self._command(max(self._now(), 0.0), 0.0)
+        self._sender.brake()
         self.get_logger().error(f'stopped: {reason}')
-        self._end(f'stopped: {reason}')
+        self._end(f'stopped: {reason}', known)
 
-    def _end(self, status):
-        if self._course is not None:
-            self._controller.await_result(self._course.brake)
+    def _end(self, status, known=False):
+        """Send nothing more; ``known``: whether the controller holds the arm where that ends."""
+        rest = self._sender.end()
+        if known and rest is not None:
+            self._held.ended(*rest)
+        self._held.listen()
         self._course = None
         self._say(status)
         self._recorder.stop()
@@ -273,7 +267,7 @@ class Excitation(Node):
             return 'the search ends; the best motion so far is kept'
         if self._course is None:
             raise MotionError('no motion is being played')
-        self._brake('asked to')
+        self._brake('asked to', known=True)
         return 'braking'
 
     def _say(self, status):

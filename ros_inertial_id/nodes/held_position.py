@@ -1,0 +1,114 @@
+"""
+Where the controller holds an arm that rests, which is not quite where the arm is.
+
+Gravity that the drives do not know and dry friction keep a resting arm away from its command, by
+what the drives' stiffness makes of them: milliradians, behind which stand newton metres.  A course
+from the measured position would take that away at once: the command steps and the arm jerks.
+
+A joint_trajectory_controller says its command on ``~/controller_state`` (control_msgs).  Without
+these messages the end of what was played last is known, as long as the arm stays as it came to
+rest there.
+"""
+
+from collections.abc import Sequence
+import time
+from typing import Any
+
+import numpy as np
+from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.serialization import deserialize_message
+
+from .conversions import message_class
+from .quality import subscribe
+from ..errors import MotionError
+
+STATE = 'control_msgs/msg/JointTrajectoryControllerState'
+SETTLED = 0.3  # [s] after the end of a trajectory in which the arm comes to rest
+STILL = 1e-3   # [rad or m] more than noise and creep of an arm that nobody has moved since
+RECENT = 1.0   # [s] by which the controller's word may be older than the joint states
+
+
+class HeldPosition:
+    """
+    What is known of the command at which a controller holds the joints of a ``node``'s robot.
+
+    controller : its topic ``[namespace/]controller/joint_trajectory``, or its action
+    """
+
+    def __init__(self, node: Node, controller: str) -> None:
+        self._node = node
+        self._topic = f"{controller.rpartition('/')[0]}/controller_state"
+        self._kind = message_class(STATE)
+        self._subscription: Any = None
+        self._state, self._state_at, self._joints_at = b'', -np.inf, 0.0
+        self._end: np.ndarray | None = None
+        self._rests: np.ndarray | None = None
+        self._settled_at = 0.0
+        self.listen()
+
+    def listen(self) -> None:
+        """Hear the controller, which may speak a thousand times a second, from now on."""
+        if self._kind is not None and self._subscription is None:
+            quality = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+            self._subscription = subscribe(self._node, self._kind, self._topic, self._take,
+                                           quality, raw=True)
+
+    def turn_away(self) -> None:
+        """Do not hear the controller while the arm moves; what it held is over."""
+        self._end, self._state_at = None, -np.inf
+        if self._subscription is not None:
+            self._node.destroy_subscription(self._subscription)
+            self._subscription = None
+
+    def _take(self, state):
+        self._state, self._state_at = state, time.monotonic()
+
+    def ended(self, end: np.ndarray, seconds: float) -> None:
+        """Note that the last trajectory leads to ``end`` (n,) and rests there in ``seconds``."""
+        self._end, self._rests = end, None
+        self._settled_at = time.monotonic() + seconds + SETTLED
+
+    def seen(self, position: np.ndarray) -> None:
+        """Note a measured ``position`` (n,)."""
+        self._joints_at = time.monotonic()
+        if self._rests is None and self._joints_at > self._settled_at:
+            self._rests = position
+
+    def position(self, joint_names: Sequence[str], measured: np.ndarray, tracking: float
+                 ) -> np.ndarray | None:
+        """
+        Return the command (n,) at which the arm is held, None where that is not known.
+
+        joint_names : (n,) in the order that is wanted
+        measured : (n,) where the arm is; tracking : how far from its command it may be
+        Raises MotionError when the controller holds it farther away: it does not follow.
+        """
+        held = self._said(joint_names)
+        if held is None:
+            return self._remembered(measured, tracking)
+        away = np.abs(held - measured)
+        if (away > tracking).any():
+            j = int(away.argmax())
+            raise MotionError(f'{joint_names[j]} does not follow its controller',
+                              expected=f'{held[j]:.4g}, as {self._topic} says',
+                              found=f'{measured[j]:.4g}',
+                              do='deactivate and activate the controller')
+        return held
+
+    def _remembered(self, measured, tracking):
+        """Return the end (n,) of the last trajectory, None when the arm is not held there."""
+        moved = self._rests is not None and np.abs(measured - self._rests).max() > STILL
+        if self._end is None or moved or np.abs(measured - self._end).max() > tracking:
+            return None
+        return self._end
+
+    def _said(self, joint_names):
+        """Return the command (n,) by the controller's own word, None without a recent one."""
+        if self._joints_at - self._state_at > RECENT:
+            return None
+        state = deserialize_message(self._state, self._kind)
+        names, held = list(state.joint_names), np.array(state.reference.positions)
+        if len(held) != len(names) or not set(joint_names) <= set(names):
+            return None
+        return held[[names.index(name) for name in joint_names]]
