@@ -164,9 +164,9 @@ class LiveMotion:
         not-a-number where they were not received.
         """
         t = self._motion.t
-        if len(t) < WARM_UP:
-            return None
         if self._clock is None:
+            if len(t) < WARM_UP:
+                return None
             self._begin(t)
         clock, until = self._clock, self.known_until()
         # The last tick lies before a sample, so that no motion is continued beyond what is known.

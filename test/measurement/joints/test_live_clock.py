@@ -5,6 +5,7 @@ import pytest
 
 from ros_inertial_id.measurement import signals
 from ros_inertial_id.measurement.joints.live_clock import endpoint_kernels, LiveClock
+from ros_inertial_id.measurement.live import LiveMotion
 
 PERIOD = 2e-3
 
@@ -64,3 +65,16 @@ def test_a_causal_clock_needs_no_future():
     for found, truth in ((state.q, q), (state.v, v), (state.a, a)):
         # A cubic over 0.1 s of 0.84 Hz: (w T)^4 / 24 = 0.3 % of value, some times that of slope.
         assert np.abs(found - truth[first:]).max() < 0.01 * np.abs(truth).max()
+
+
+def test_without_lag_every_sample_is_ripe_four_samples_later():
+    live = LiveMotion(10.0, True, 0.0, np.eye(1))
+    live.origin_ns, behind = 0, []
+    for t in np.arange(400) * 1e-3:
+        live.move(np.array([t]), np.sin([[t]]), np.cos([[t]]))
+        live.load(0, np.array([t]), np.sin([[t]]))
+        taken = live.take()
+        if taken is not None:
+            behind.append(t - taken[0][-1])
+    # At once, but for a few whose stamps round to the other side of a tick.
+    assert len(behind) > 280 and max(behind) < 4.5e-3
