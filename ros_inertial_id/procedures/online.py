@@ -26,6 +26,8 @@ from ..estimation.residuals import Residuals
 from ..identification.accumulation import choose_alternatives, refine, standard, structure_of
 from ..identification.entries import base_entries
 from ..identification.robot import robot_of
+from ..measurement.bags.messages import JOINT_STATE
+from ..measurement.joints.channels import whole
 from ..measurement.recording import Channel, joined, Recording
 from ..methods import METHODS
 
@@ -139,7 +141,8 @@ class OnlineIdentification:
 
     def _recent(self):
         """Return the last LONGEST seconds as a Recording, and keep no more; None below WARM_UP."""
-        channels = {topic: joined(parts) for topic, parts in self._kept.items()}
+        channels = {topic: whole(c) if c.type == JOINT_STATE else c for topic, c in (
+            (topic, joined(parts)) for topic, parts in self._kept.items())}
         if not channels:
             return None
         recording = Recording(channels, self._urdf)
@@ -215,7 +218,7 @@ class OnlineIdentification:
         if refined:
             estimate = refined.inflate(estimate)
         base = problem.base
-        self._predicting, self.waiting = (base, standard(base, estimate)), ''
+        self._predicting, self.waiting = (base, standard(base, estimate.params)), ''
         fit = residuals.filtered
         return OnlineEstimate(
             base_entries(base, estimate), self._seconds,

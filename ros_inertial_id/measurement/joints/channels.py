@@ -98,6 +98,19 @@ def series_of(channel: Channel, what: str, joints: Sequence[str], origin: int,
     return out
 
 
+def whole(channel: Channel) -> Channel:
+    """
+    Return a JointState ``channel`` without the messages that ``series_of`` refuses.
+
+    These carry a joint, but not all that the channel has of it, or infinite.
+    """
+    fields = np.stack(list(channel.fields.values()))
+    finite = np.isfinite(fields)
+    carried = finite.any(axis=1, keepdims=True)
+    broken = (~np.isnan(fields)).any(axis=0) & (carried & ~finite).any(axis=0)
+    return channel.rows(~broken.any(axis=1)) if broken.any() else channel
+
+
 def check_effort(effort: Mapping, topic: str) -> None:
     """Raise RecordingError when an ``effort`` {joint: (t, values)} of ``topic`` is all zero."""
     silent = [joint for joint, (_, values) in effort.items() if not np.any(values)]
