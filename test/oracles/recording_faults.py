@@ -70,9 +70,18 @@ def permuted(t, q, v, tau, level, rng):
     return tau[:, order], None
 
 
-def currents(t, q, v, tau, level, rng):
+def currents(recording, options, level, rng):
+    _, _, t, q, v, tau = columns(recording)
+    if options.drive_gain:  # motor currents already, whose gains are forgotten
+        return recording, replace(options, effort_kind='link', drive_gain=()), None
     spread = np.log([4.0, 10.0, 30.0][level])
-    return tau * np.exp(spread * (np.linspace(0, 1, tau.shape[1]) - 1.2)), None
+    tau = tau * np.exp(spread * (np.linspace(0, 1, tau.shape[1]) - 1.2))
+    return rebuilt(recording, effort=tau), options, None
+
+
+def as_efforts(torque, options):
+    """Return torques (N, n) as they are recorded: currents where there are drive gains."""
+    return torque / np.array(options.drive_gain) if options.drive_gain else torque
 
 
 def one_gain(t, q, v, tau, level, rng):
@@ -217,7 +226,7 @@ def _load_torque(model, robot, t, q, v, mass):
 def compensated(recording, options, level, rng):
     _, _, t, q, v, tau = columns(recording)
     names, torque = gravity_torque(recording)
-    tau[:, names] -= torque
+    tau[:, names] -= as_efforts(torque, options)
     return rebuilt(recording, effort=tau), options, None
 
 
@@ -225,14 +234,14 @@ def picked_up(recording, options, level, rng):
     _, _, t, q, v, tau = columns(recording)
     names, torque = gravity_torque(recording, (0.5, 1.5, 4.0)[level], False)
     k = int((0.35, 0.5, 0.65)[level] * len(t))
-    tau[k:, names] += torque[k:]
+    tau[k:, names] += as_efforts(torque, options)[k:]
     return rebuilt(recording, effort=tau), options, (t[k], t[-1])
 
 
 def undeclared(recording, options, level, rng):
     _, _, t, q, v, tau = columns(recording)
     names, torque = gravity_torque(recording, (2.0, 4.0, 8.0)[level], False)
-    tau[:, names] += torque
+    tau[:, names] += as_efforts(torque, options)
     return rebuilt(recording, effort=tau), options, None
 
 
@@ -314,7 +323,7 @@ FAULTS = {
     'efforts N mm': (efforts(lambda t, q, v, tau, k, r: (tau * (10.0, 1e3, 1e4)[k], None)),
                      ('effort in another unit',)),
     'efforts percent': (percent, UNIT),
-    'efforts currents': (efforts(currents), UNIT),
+    'efforts currents': (currents, UNIT),
     'one gain': (efforts(one_gain), ('gain of a joint',)),
     'gravity compensated': (compensated, ('gravity compensated',)),
     'effort delayed': (efforts(lambda t, q, v, tau, k, r: (

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 
 from .body_alternatives import drift, encoders, picked_up, tool
 from .candidate import Candidate
-from .effort_alternatives import delays, gains, order, signs
+from .effort_gains import gains
+from .effort_order import delays, order, signs
 from .evidence import Evidence
 from .gravity_alternatives import gravity
 

@@ -1,61 +1,56 @@
 """Alternatives of the robot: an encoder's zero, drift, a payload, a tool."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from .candidate import Candidate
-from .evidence import Evidence, Fitted
+from .evidence import Evidence
 from .finding import DOUBTFUL, NOTE
 from .gravity_alternatives import DESCRIBED
-from .rows import chosen_rows
+from .hypothesis import Fitted
+from .scores import Added, each_by_few, sampled, together, WORTH
 from ...dynamics.regressor import tree_rows
 
 ENCODER = 0.02      # [rad] of an encoder's zero that is worth a word
 UNIT = 0.1          # [rad] that a zero may usually be off
-FEW = 400           # samples by which such things are looked for first
+FEW = 400           # samples by which encoders are looked for first
 STEPS = np.linspace(0.1, 0.9, 9)  # when a payload could have been picked up, as shares
 LOAD = np.array([2.0] + [0.4] * 3 + [0.08] * 6)  # a usual payload [kg, kg m, kg m^2]
 
 
 def encoders(evidence: Evidence) -> Iterator[Candidate]:
     """Yield the zero of an encoder off, by ``evidence`` for the torques' slope with angles."""
-    keep = np.zeros(len(evidence.rows.fold), dtype=bool)
-    keep[::max(1, len(keep) // FEW)] = True
-    thin = Evidence(chosen_rows(evidence.rows, keep), evidence.effective)
-    slopes = _slopes(thin)
     names, count = evidence.rows.robot.joint_names, len(evidence.rows.robot)
-    whole = thin.fit(thin.hypothesis(extra=slopes))
-    if whole.evidence < thin.base.evidence + 5.0:
-        return
+    whole = len(evidence.rows.fold)
+    few = np.arange(0, whole, max(1, whole // FEW))
+    nats, zeros = each_by_few(evidence, _slopes(evidence, range(count), few), few)
     # One encoder is off, not all: the one whose zero alone brings most.
-    single = [thin.fit(thin.hypothesis(extra=tuple(s[:, k:k + 1] for s in slopes)))
-              for k in range(count)]
-    k = int(np.argmax([f.evidence for f in single]))
-    off = -UNIT * float(single[k].values[-1])
-    if abs(off) < ENCODER:
+    k = int(np.argmax(nats))
+    off = -UNIT * float(zeros[k])
+    if nats[k] < WORTH or abs(off) < ENCODER:
         return
-    h = evidence.hypothesis(extra=_slopes(evidence, k))
+    h = evidence.hypothesis(extra=_slopes(evidence, [k], np.arange(whole)))
     yield Candidate('encoder zero off', f'the zero of the position of {names[k]} is about '
                     f'{off:+.2g} rad off', 'give position_offset: or zero the encoder', h,
                     evidence.fit(h), (names[k],), cost=float(np.log(count)))
 
 
-def _slopes(evidence: Evidence, only: int | None = None) -> tuple[np.ndarray, ...]:
-    """Return per joint (N, n) how torques change with the zero of each encoder, or of one."""
+def _slopes(evidence: Evidence, encoder: Sequence[int],
+            chosen: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return per joint (M, m) how torques of samples ``chosen`` (M,) change with zeros (m,)."""
     rows, small = evidence.rows, 1e-4
-    count, values = len(rows.robot), evidence.base.values
-    chosen = range(count) if only is None else [only]
-    slopes = np.empty((count, len(rows.fold), len(chosen)))
-    before = [rows.columns(j, rows.gravity)[:, :-4] @ values[rows.places[j][:-4]]
-              for j in range(count)]
-    for column, k in enumerate(chosen):
-        q = rows.motion.q.copy()
+    motion, values = rows.motion.rows(chosen), evidence.base.values
+    slopes = np.empty((len(rows.robot), len(chosen), len(encoder)))
+    before = [rows.columns(j, rows.gravity)[chosen][:, :-4] @ values[at[:-4]]
+              for j, at in enumerate(rows.places)]
+    for column, k in enumerate(encoder):
+        q = motion.q.copy()
         q[:, k] += small
-        turned = tree_rows(rows.robot, q, rows.motion.v, rows.motion.a, rows.gravity)
-        for j in range(count):
-            after = turned[j].T @ values[rows.places[j][:-4]]
-            slopes[j, :, column] = (after - before[j]) / small * UNIT
+        turned = tree_rows(rows.robot, q, motion.v, motion.a, rows.gravity)
+        for j, at in enumerate(rows.places):
+            slopes[j, :, column] = (turned[j].T @ values[at[:-4]] - before[j]) / small * UNIT
     return tuple(slopes)
 
 
@@ -85,7 +80,7 @@ def picked_up(evidence: Evidence) -> Iterator[Candidate]:
     """Yield, by ``evidence``, something picked up or put down during the recording."""
     rows = evidence.rows
     number, share, gain = _roughly(evidence)
-    if gain < 5.0:
+    if gain < WORTH:
         return
     own = np.flatnonzero(rows.motion.number == number)
     k = own[int(share * (len(own) - 1))]
@@ -106,18 +101,18 @@ def picked_up(evidence: Evidence) -> Iterator[Candidate]:
 
 
 def _roughly(evidence: Evidence) -> tuple[int, float, float]:
-    """Return (recording, share of it, evidence gained) of the best of STEPS, on few samples."""
-    keep = np.zeros(len(evidence.rows.fold), dtype=bool)
-    keep[::max(1, len(keep) // FEW)] = True
-    thin = Evidence(chosen_rows(evidence.rows, keep))
-    motion, best = thin.rows.motion, (0, 0.0, -np.inf)
+    """Return (recording, share of it, nats by the score) of the best of STEPS."""
+    motion, best = evidence.rows.motion, (0, 0.0, -np.inf)
+    load = loaded(evidence, np.ones(len(motion.t), dtype=bool))
     for number in np.unique(motion.number):
         own = np.flatnonzero(motion.number == number)
-        for share in STEPS:
-            changed = ((np.arange(len(motion.t)) >= own[int(share * (len(own) - 1))])
-                       & (motion.number == number))
-            fit = thin.fit(thin.hypothesis(extra=loaded(thin, changed)))
-            best = max(best, (int(number), float(share), fit.evidence - thin.base.evidence),
+        bounds = [*(STEPS * (len(own) - 1)).astype(int), len(own)]
+        after: Added | None = None
+        for k in range(len(STEPS) - 1, -1, -1):  # what is there from a step on is there later
+            chosen = own[bounds[k]:bounds[k + 1]]
+            more = sampled(evidence, [X[chosen] for X in load], chosen)
+            after = more if after is None else after + more
+            best = max(best, (int(number), float(STEPS[k]), together(evidence, after)),
                        key=lambda x: x[2])
     return best
 
@@ -158,16 +153,15 @@ def tool(evidence: Evidence) -> Iterator[Candidate]:
     rows = evidence.rows
     if not rows.prior.nominal:
         return
-    nominal, _ = nominal_residual(evidence, None)
+    nominal = evidence.nominal
     extra = loaded(evidence, np.ones(len(rows.fold), dtype=bool))
-    left, x = nominal_residual(evidence, extra)
+    left, x = _described_with(evidence, extra)
     gain = float((evidence.effective * np.log(np.maximum(nominal, 1e-12)
                                               / np.maximum(left, 1e-12))).sum())
     total = np.linalg.norm(left) / max(np.linalg.norm(nominal), 1e-300)
     own = float(rows.prior.mean[10 * (len(rows.robot) - 1)])
     if total < 0.35 and abs(x) > max(0.1, 2 * DESCRIBED * own) and gain > 0:
-        fit = Fitted(evidence.base.evidence + gain, evidence.base.residual, evidence.base.torque,
-                     evidence.base.values, evidence.base.covariance)
+        fit = replace(evidence.base, evidence=evidence.base.evidence + gain)
         yield Candidate('payload not declared', f'the last link carries about {x:+.2g} kg that '
                         'the description does not have', 'add the tool or payload to the '
                         'description', evidence.as_recorded, fit, (rows.robot.joint_names[-1],),
@@ -175,29 +169,25 @@ def tool(evidence: Evidence) -> Iterator[Candidate]:
                         cost=5.0)
 
 
-def nominal_residual(evidence: Evidence,
-                     extra: tuple[np.ndarray, ...] | None) -> tuple[np.ndarray, float]:
+def _described_with(evidence: Evidence,
+                    extra: tuple[np.ndarray, ...]) -> tuple[np.ndarray, float]:
     """
-    Return ((n,) RMS of what the description leaves, friction fitted; mass of the load [kg]).
+    Return ((n,) RMS that description and a load leave, friction fitted; mass of the load [kg]).
 
-    evidence : of the data; extra : columns of a load that is fitted with it, or None
+    extra : columns (N, 10) of the load, per joint
     """
-    rows = evidence.rows
-    count = len(rows.robot)
-    width = 10 if extra else 0
-    H, b, parts = np.zeros((width, width)), np.zeros(width), []
+    rows, parts = evidence.rows, []
+    H, b = np.eye(10), np.zeros(10)
     for j, at in enumerate(rows.places):
         A = rows.columns(j, rows.gravity)
         y = rows.targets[j][:, j] - A[:, :-4] @ rows.prior.mean[at[:-4]]
-        F = A[:, -4:]
-        Q = np.linalg.qr(F)[0]
+        Q = np.linalg.qr(A[:, -4:])[0]
         y = y - Q @ (Q.T @ y)
-        X = extra[j] - Q @ (Q.T @ extra[j]) if extra else np.zeros((len(y), 0))
+        X = extra[j] - Q @ (Q.T @ extra[j])
         weight = 1.0 / max(evidence.base.residual[j], 0.01 * evidence.base.torque[j]) ** 2
         H += weight * X.T @ X
         b += weight * X.T @ y
         parts.append((X, y))
-    x = np.linalg.solve(H + np.eye(width), b) if width else np.zeros(0)
+    x = np.linalg.solve(H, b)
     rms = np.array([np.sqrt(np.mean((y - X @ x) ** 2)) for X, y in parts])
-    assert len(rms) == count
-    return rms, float(x[0] * LOAD[0]) if width else 0.0
+    return rms, float(x[0] * LOAD[0])

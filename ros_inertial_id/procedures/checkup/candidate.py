@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .evidence import Fitted, Hypothesis
 from .finding import WRONG
+from .hypothesis import Fitted, Hypothesis
 
 
 @dataclass(frozen=True)

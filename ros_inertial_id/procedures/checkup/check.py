@@ -6,17 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from . import alternatives
 from .axes import turned_axes
-from .body_alternatives import nominal_residual
 from .candidate import Candidate
 from .channel_checks import channel_checks
 from .contacts import without_contacts
-from .effort_alternatives import swapped_efforts
-from .evidence import Evidence, Fitted
+from .effort_order import swapped_efforts
+from .evidence import Evidence
 from .finding import (Checkup, DO_NOT_USE, DOUBTFUL, Finding, NOTE, SEVERITIES, USABLE, Verdict,
                       WRONG)
 from .gravity_alternatives import BADLY
+from .hypothesis import Fitted
+from . import alternatives
 from .masking import without_bad
 from .mending import mended
 from .raw_signals import raw_signals
@@ -143,7 +143,7 @@ def _models(recordings: Sequence[Recording], options: Any, urdf: str,
                         'samples', (), WRONG, 'see the reason')], {}
     findings, base = _causes(evidence)
     names = data.robot.joint_names
-    rms, _ = nominal_residual(evidence, None)
+    rms = evidence.nominal
     nominal = rms if evidence.rows.prior.nominal else base.torque
     return findings, {name: dict(zip(names, values.tolist())) for name, values in (
         ('torque', base.torque), ('nominal', nominal), ('residual', base.residual))}
@@ -271,7 +271,7 @@ def _large_residual(evidence: Evidence, described: bool) -> list[Finding]:
                         'look whether these efforts are of this robot and this motion')]
     if base.relative > FOREIGN:
         return [_foreign(nats, names, f'{100 * base.relative:.0f} % of them is left')]
-    rms, _ = nominal_residual(evidence, None)
+    rms = evidence.nominal
     alone = float(np.linalg.norm(rms) / np.linalg.norm(base.torque))
     if (described and evidence.rows.prior.nominal and base.relative > 2 * VISIBLE
             and alone > HALF):

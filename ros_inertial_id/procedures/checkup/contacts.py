@@ -46,11 +46,11 @@ def without_contacts(evidence: Evidence) -> tuple[Evidence, list[Finding]]:
         fitted = _fit_of(whole, np.asarray(~hit.any(axis=1)))
         if any(f.severity == MASKED for f in found):
             evidence = fitted
-    return evidence, found
+    return evidence if evidence is whole else Evidence(evidence.rows), found
 
 
 def _fit_of(whole: Evidence, keep: np.ndarray) -> Evidence:
-    return Evidence(chosen_rows(whole.rows, keep))
+    return Evidence(chosen_rows(whole.rows, keep), whole.effective)
 
 
 def _beyond(whole: Evidence, fitted: Evidence) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

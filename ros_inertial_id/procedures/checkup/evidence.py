@@ -7,63 +7,24 @@ predicted from the others.  See the package's docstring for the number that resu
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from .rows import FOLDS, Rows, under_gravity
+from .described import nominal_residual, ratios_of, undescribed
+from .grams import FOLDS, under_gravity
+from .hypothesis import Fitted, Hypothesis
+from .normal_equations import Part, solve, spans_of
+from .rows import Rows
 from ...estimation.residuals import autocovariance, correlation_time
 
 ROUNDS = 2        # of weights from residuals
 FLOOR = 0.01      # of a joint's torque: no model of a robot is better, so less is no evidence
 BRAKING = (0, 1)  # viscous and Coulomb friction among LAWS: never negative
 WIDEST = 30.0     # nats that a friction that drives costs at most, per law
-DESCRIBED = 0.5   # a description's torques are right within a factor exp(0.5) or so,
-UNDESCRIBED = 6.0  # and where they are not at all, a joint costs that many nats
-NOTHING = 1e-9     # of the efforts: described torques so small are rounding
 ALIKE = 0.1       # of all torques: standard deviation of every joint while searching
-
-
-@dataclass(frozen=True)
-class Hypothesis:
-    """
-    What could be true of the data.
-
-    gravity : (3,) [m/s^2]; target : (n,) which target column is the torque of joint j
-    scale : (n,) by which the recorded efforts are to be multiplied to be torques
-    extra : per joint (N, m) further columns, in units of what their parameters may be
-    added : per joint (N,) torques that are missing in the efforts; with them no ``extra``
-    """
-
-    gravity: np.ndarray
-    target: np.ndarray
-    scale: np.ndarray
-    extra: tuple[np.ndarray, ...] = ()
-    added: tuple[np.ndarray, ...] = ()
-
-
-@dataclass(frozen=True)
-class Fitted:
-    """
-    What a fit of one set of rows says.
-
-    evidence : [nats]; residual, torque : (n,) RMS on left-out data and of the target [N m]
-
-    values : (p + m,) parameters of all data; covariance : theirs, of independent samples
-    """
-
-    evidence: float
-    residual: np.ndarray
-    torque: np.ndarray
-    values: np.ndarray
-    covariance: np.ndarray
-
-    @property
-    def relative(self) -> float:
-        """Return the residual of all joints over their torque."""
-        return float(np.linalg.norm(self.residual) / max(np.linalg.norm(self.torque), 1e-300))
 
 
 class Evidence:
@@ -76,20 +37,36 @@ class Evidence:
 
     def __init__(self, rows: Rows, effective: np.ndarray | None = None) -> None:
         self.rows = rows
-        self._width = rows.targets[0].shape[1]
         self._reduced: dict[bytes, Any] = {}
         self._described: dict[bytes, Any] = {}
+        self._spans = [spans_of(at) for at in rows.places]
         count = len(rows.robot)
         self.as_recorded = Hypothesis(rows.gravity, np.arange(count), np.ones(count))
         if effective is None:
             self.effective = np.full(count, float(len(rows.fold)))
             effective = self._effective(self.fit(self.as_recorded))
+            self._described.clear()  # whose errors depend on it
         self.effective = effective
 
     @cached_property
     def base(self) -> Fitted:
         """Return the fit of the data as they were recorded."""
         return self.fit(self.as_recorded)
+
+    @cached_property
+    def covariance(self) -> np.ndarray:
+        """Return the (p, p) covariance of the base fit's parameters, in units of the prior."""
+        return np.linalg.inv(self.base.matrix)
+
+    @cached_property
+    def left(self) -> np.ndarray:
+        """Return the (N, n) residuals of the base fit."""
+        return self.residuals(self.as_recorded, self.base)
+
+    @cached_property
+    def nominal(self) -> np.ndarray:
+        """Return the (n,) RMS of what the description alone leaves, friction fitted [N m]."""
+        return nominal_residual(self.rows)
 
     def hypothesis(self, **changes: Any) -> Hypothesis:
         """Return the data as recorded but for some ``changes`` of a Hypothesis."""
@@ -104,52 +81,39 @@ class Evidence:
         chosen = list(range(len(self.rows.robot)) if joints is None else joints)
         parts = [self._part(j, h) for j in chosen]
         count = float(len(self.rows.fold))
-        torque = np.sqrt(np.maximum(np.array([p[3].sum() for p in parts]) / count, 1e-300))
+        torque = np.sqrt(np.maximum(np.array([p.yy.sum() for p in parts]) / count, 1e-300))
         mean, sd = self._prior(h.extra[0].shape[1] if h.extra else 0)
         # Density of what was recorded: a factor changes its unit, a torque that is added does not.
         unit = np.sqrt(np.array([h.scale[j] ** 2 * self._power(j, h) for j in chosen]) / count)
         sigma = 0.3 * torque
         for _ in range(ROUNDS):
-            # In units of the prior, so that parameters of any size are as well conditioned.
-            H, b = _systems(parts, self.effective[chosen] / count / sigma ** 2, len(mean))
-            H, b = H * sd * sd[:, None], b * sd
-            whole, target = H.sum(0) + np.eye(len(sd)), b.sum(0) + mean / sd
-            x = sd * np.linalg.solve(whole - H, (target - b)[:, :, None])[:, :, 0]
-            square = np.array([_square(part, x) for part in parts])
+            weight = self.effective[chosen] / count / sigma ** 2
+            solution = solve(parts, weight, mean)
+            square = np.array([part.square(solution.left_out) for part in parts])
             residual = np.sqrt(np.maximum(square / count, 0.0))
             sigma = np.hypot(residual, FLOOR * unit)
-        values, covariance = sd * np.linalg.solve(whole, target), np.linalg.inv(whole)
-        covariance = covariance * sd * sd[:, None]
         evidence = -(self.effective[chosen] * np.log(sigma / np.maximum(unit, 1e-150))).sum()
-        evidence -= 0.5 * (((values - mean) / sd) ** 2).sum()
-        evidence -= self._driving(values, covariance, chosen)
-        evidence -= self._undescribed(h, chosen)
-        return Fitted(float(evidence), residual, torque, values, covariance)
+        evidence -= 0.5 * ((solution.z - mean) ** 2).sum()
+        evidence -= self._driving(solution.z, solution.matrix, chosen)
+        if self.rows.prior.nominal:
+            evidence -= undescribed(h, chosen, *self.ratios(h.gravity))
+        return Fitted(float(evidence), residual, torque, sd * solution.z, weight,
+                      solution.matrix)
 
-    def total_residual(self, h: Hypothesis) -> float:
+    def total_residual(self, h: Hypothesis) -> tuple[float, np.ndarray]:
         """
-        Return the left-out residual of all joints over their torque, every joint weighed alike.
+        Return the left-out residual of all joints over their torque and the (p + m,) parameters.
 
-        To search by: a joint with small torques must not decide where ``h`` is far from the truth.
+        With every joint weighed alike, to search by: a joint with small torques must not decide
+        where ``h`` is far from the truth.
         """
         parts = [self._part(j, h) for j in range(len(self.rows.robot))]
-        return float(self._alike(parts)[0])
-
-    def values_alike(self, h: Hypothesis) -> np.ndarray:
-        """Return the (p + m,) parameters of ``h`` with every joint weighed alike."""
-        return self._alike([self._part(j, h) for j in range(len(self.rows.robot))])[1]
-
-    def _alike(self, parts: list[tuple]) -> tuple[float, np.ndarray]:
         count = float(len(self.rows.fold))
-        power = np.sqrt(max(sum(p[3].sum() for p in parts) / count, 1e-300))
-        mean, sd = self._prior(len(parts[0][0]) - len(self.rows.places[0]))
-        weight = self.effective / count / (ALIKE * power) ** 2
-        H, b = _systems(parts, weight, len(mean))
-        H, b = H * sd * sd[:, None], b * sd
-        whole, target = H.sum(0) + np.eye(len(sd)), b.sum(0) + mean / sd
-        x = sd * np.linalg.solve(whole - H, (target - b)[:, :, None])[:, :, 0]
-        square = max(sum(_square(part, x) for part in parts), 0.0)
-        return np.sqrt(square / count) / power, sd * np.linalg.solve(whole, target)
+        power = np.sqrt(max(sum(p.yy.sum() for p in parts) / count, 1e-300))
+        mean, sd = self._prior(h.extra[0].shape[1] if h.extra else 0)
+        solution = solve(parts, self.effective / count / (ALIKE * power) ** 2, mean)
+        square = max(sum(part.square(solution.left_out) for part in parts), 0.0)
+        return np.sqrt(square / count) / power, sd * solution.z
 
     def ratios(self, gravity: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """
@@ -159,55 +123,26 @@ class Evidence:
         """
         key = np.asarray(gravity, dtype=float).tobytes()
         if key not in self._described:
-            parts = [self._ratio(j, gravity) for j in range(len(self.rows.robot))]
-            self._described[key] = tuple(np.array(x) for x in zip(*parts))
+            self._described[key] = ratios_of(self.rows, self._reduce(gravity), self.effective)
         return self._described[key]
 
-    def _ratio(self, j: int, gravity: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        count, at = len(self.rows.robot), self.rows.places[j]
-        AA, AY, YY = (x.sum(0) for x in self._reduce(gravity)[j])
-        basis = np.zeros((len(at), 4))
-        basis[:, 0] = self.rows.prior.mean[at]
-        basis[-4:-1, 1:] = np.eye(3)
-        H, b = basis.T @ AA @ basis, basis.T @ AY[:, :count]
-        size = np.sqrt(np.maximum(np.diagonal(H), 1e-300))
-        inverse = np.linalg.pinv(H / size / size[:, None], rcond=1e-9, hermitian=True)
-        x = inverse @ (b / size[:, None])
-        left = np.maximum(np.diagonal(YY)[:count] - (b / size[:, None] * x).sum(0), 0.0)
-        described = H[0, 0] > NOTHING ** 2 * max(np.diagonal(YY)[:count].max(), 0.0)
-        if not (described and inverse[0, 0] > 0.0):  # it has no torque, or one like friction's
-            return np.zeros(count), np.full(count, np.inf)
-        error = np.sqrt(inverse[0, 0] * left / self.effective[j])
-        return x[0] / size[0], error / size[0]
+    @property
+    def own_ratios(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return (n,) efforts of each joint over its described torque, and their errors."""
+        ratio, error = self.ratios(self.rows.gravity)
+        return np.diagonal(ratio), np.diagonal(error)
 
-    def _undescribed(self, h: Hypothesis, joints: Sequence[int]) -> float:
-        """Return the nats that torques cost which are not those of the description."""
-        if not self.rows.prior.nominal:
-            return 0.0
-        ratio, error = self.ratios(h.gravity)
-        cost = 0.0
-        for j in joints:
-            k = h.target[j] if h.target[j] < len(ratio) else j  # or its own, delayed
-            r, e = h.scale[j] * ratio[j, k], h.scale[j] * error[j, k]
-            unknown = (e / max(abs(r), 1e-12)) ** 2
-            off = 0.5 * np.log(max(abs(r), 1e-12)) ** 2 / (DESCRIBED ** 2 + unknown)
-            cost += min(UNDESCRIBED, off + UNDESCRIBED * (r < 0) / (1.0 + 4.0 * unknown))
-        return float(cost)
-
+    @cached_property
     def own_fits(self) -> np.ndarray:
         """Return (n, targets) residual over torque of every joint fitted alone to every target."""
         out = []
-        for j, at in enumerate(self.rows.places):
-            AA, AY, YY = self._reduce(self.rows.gravity)[j]
+        for AA, AY, YY in self._reduce(self.rows.gravity):
             square = np.diagonal(YY, axis1=1, axis2=2)
             scale = np.maximum(square.sum(0), 1e-300)
-            sd = self.rows.prior.sd[at][:, None]
-            H, b = AA * sd * sd.T, AY * sd
             # The prior only keeps the solution finite: a thousandth of the torque is noise.
-            ridge = 1e-6 * scale.min() * np.eye(len(at))
-            x = sd * np.linalg.solve(H.sum(0) - H + ridge, b.sum(0) - b)
-            left = (square - 2 * np.einsum('fct,fct->ft', AY, x)
-                    + np.einsum('fct,fcd,fdt->ft', x, AA, x, optimize=True)).sum(0)
+            ridge = 1e-6 * scale.min() * np.eye(AA.shape[1])
+            x = np.linalg.solve(AA.sum(0) - AA + ridge, AY.sum(0) - AY)
+            left = (square - 2 * (AY * x).sum(1) + (x * (AA @ x)).sum(1)).sum(0)
             out.append(np.sqrt(np.maximum(left / scale, FLOOR ** 2)))
         return np.array(out)
 
@@ -224,60 +159,69 @@ class Evidence:
                 out[:, j] += h.added[j]
         return out
 
-    def _part(self, j: int, h: Hypothesis) -> tuple:
-        """Return (places, A'A, A'y, y'y) of a joint, leading axis the folds."""
+    def _part(self, j: int, h: Hypothesis) -> Part:
+        """Return what joint ``j`` contributes to a fit of ``h``."""
         AA, AY, YY = self._reduce(h.gravity)[j]
-        k, at, s = h.target[j], self.rows.places[j], h.scale[j]
+        k, s, spans = h.target[j], h.scale[j], self._spans[j]
+        if not (h.added or h.extra):
+            return Part(spans, AA, s * AY[:, :, k], s * s * YY[:, k, k])
+        A = self.rows.columns(j, h.gravity) * self.rows.prior.sd[self.rows.places[j]]
+        y = self.rows.targets[j][:, k]
+        folds = [self.rows.fold == f for f in range(FOLDS)]
         if h.added:
-            A, g, y = self.rows.columns(j, h.gravity), h.added[j], self.rows.targets[j][:, k]
-            folds = [self.rows.fold == f for f in range(FOLDS)]
+            g = h.added[j]
             Ag = np.array([A[c].T @ g[c] for c in folds])
             more = np.array([2 * s * g[c] @ y[c] + g[c] @ g[c] for c in folds])
-            return at, AA, s * AY[:, :, k] + Ag, s * s * YY[:, k, k] + more
-        if not h.extra:
-            return at, AA, s * AY[:, :, k], s * s * YY[:, k, k]
-        A, X = self.rows.columns(j, h.gravity), h.extra[j]
-        y, m = s * self.rows.targets[j][:, k], X.shape[1]
-        sums = np.stack([X[c].T @ np.column_stack([A[c], X[c], y[c]])
-                         for c in (self.rows.fold == f for f in range(FOLDS))])
+            return Part(spans, AA, s * AY[:, :, k] + Ag, s * s * YY[:, k, k] + more)
+        X, m = h.extra[j], h.extra[j].shape[1]
+        sums = np.stack([X[c].T @ np.column_stack([A[c], X[c], s * y[c]]) for c in folds])
         cross, own, target = sums[:, :, :A.shape[1]], sums[:, :, -1 - m:-1], sums[:, :, -1]
-        return (np.append(at, len(self.rows.prior.mean) + np.arange(m)),
-                np.concatenate([np.concatenate([AA, cross.transpose(0, 2, 1)], axis=2),
-                                np.concatenate([cross, own], axis=2)], axis=1),
-                np.concatenate([s * AY[:, :, k], target], axis=1), s * s * YY[:, k, k])
+        p, c = len(self.rows.prior.mean), A.shape[1]
+        return Part((*spans, (slice(c, c + m), slice(p, p + m))),
+                    np.concatenate([np.concatenate([AA, cross.transpose(0, 2, 1)], axis=2),
+                                    np.concatenate([cross, own], axis=2)], axis=1),
+                    np.concatenate([s * AY[:, :, k], target], axis=1), s * s * YY[:, k, k])
 
     def _power(self, j: int, h: Hypothesis) -> float:
         """Return the sum of squares of the effort that joint ``j`` has by a Hypothesis ``h``."""
-        k = h.target[j]
-        return float(sum(gram[j][k - self._width, k - self._width] for gram in self.rows.grams))
+        k = self.rows.target(j, h.target[j])
+        return float(self.rows.grams[j][:, k, k].sum())
 
     def _reduce(self, gravity: np.ndarray) -> Any:
-        """Return [joint] (A'A, A'Y, Y'Y), folds first, under a gravity; kept: most share one."""
+        """
+        Return [joint] (A'A, A'Y, Y'Y), folds first, in units of the prior.
+
+        gravity : (3,); kept, as most hypotheses share one
+        """
         key = np.asarray(gravity, dtype=float).tobytes()
         if key not in self._reduced:
             if len(self._reduced) > 2:
                 self._reduced.pop(next(reversed(self._reduced)))
-            folds = [[under_gravity(gram, len(self.rows.places[j]), self.rows.heavy[j], gravity)
-                      for j, gram in enumerate(fold)] for fold in self.rows.grams]
-            self._reduced[key] = [tuple(np.array(x) for x in zip(*(fold[j] for fold in folds)))
-                                  for j in range(len(self.rows.places))]
+            out = []
+            for gram, at, heavy in zip(self.rows.grams, self.rows.places, self.rows.heavy):
+                AA, AY, YY = under_gravity(gram, len(at), heavy, gravity)
+                sd = self.rows.prior.sd[at]
+                out.append((AA * sd * sd[:, None], AY * sd[:, None], YY))
+            self._reduced[key] = out
         return self._reduced[key]
 
     def _prior(self, extra: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return means in units of the prior, and standard deviations, (p + extra,) each."""
         prior = self.rows.prior
-        return (np.append(prior.mean, np.zeros(extra)),
+        return (np.append(prior.mean / prior.sd, np.zeros(extra)),
                 np.append(prior.sd, np.ones(extra)))
 
-    def _driving(self, values: np.ndarray, covariance: np.ndarray,
-                 joints: Sequence[int]) -> float:
+    def _driving(self, z: np.ndarray, matrix: np.ndarray, joints: Sequence[int]) -> float:
         """Return the nats that friction costs which drives a joint instead of braking it."""
-        first, cost = 10 * len(self.rows.robot), 0.0
-        for j in joints:
-            for law in BRAKING:
-                k = first + 4 * j + law
-                if values[k] < 0.0:
-                    cost += min(WIDEST, 0.5 * values[k] ** 2 / covariance[k, k])
-        return cost
+        first = 10 * len(self.rows.robot)
+        places = np.array([first + 4 * j + law for j in joints for law in BRAKING])
+        places = places[z[places] < 0.0]
+        if not places.size:
+            return 0.0
+        unit = np.zeros((len(matrix), len(places)))
+        unit[places, np.arange(len(places))] = 1.0
+        variance = np.linalg.solve(matrix, unit)[places, np.arange(len(places))]
+        return float(np.minimum(WIDEST, 0.5 * z[places] ** 2 / variance).sum())
 
     def _effective(self, draft: Fitted) -> np.ndarray:
         residual = self.residuals(self.as_recorded, draft)
@@ -287,20 +231,3 @@ class Evidence:
             rho = lags / pairs
             times.append(correlation_time(rho / rho[0]) if rho[0] > 0 else 1.0)
         return np.maximum(len(residual) / np.array(times), 10.0)
-
-
-def _systems(parts: list[tuple], weight: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return normal equations (folds, p, p) and (folds, p) of weighted joints."""
-    H, b = np.zeros((FOLDS, size * size)), np.zeros((FOLDS, size))
-    for w, (at, AA, Ay, _) in zip(weight, parts):
-        H[:, (size * at[:, None] + at).ravel()] += w * AA.reshape(FOLDS, -1)
-        b[:, at] += w * Ay
-    return H.reshape(FOLDS, size, size), b
-
-
-def _square(part: tuple, x: np.ndarray) -> float:
-    """Return the sum of squared residuals of a joint, fold by fold under solutions (folds, p)."""
-    at, AA, Ay, yy = part
-    own = x[:, at]
-    square = ((own[:, None] @ AA)[:, 0] * own).sum()
-    return float(yy.sum() - 2 * (Ay * own).sum() + square)

@@ -6,7 +6,10 @@ from dataclasses import replace
 import numpy as np
 
 from .candidate import Candidate
-from .evidence import Evidence, Fitted, UNDESCRIBED
+from .described import UNDESCRIBED
+from .evidence import Evidence
+from .hypothesis import Fitted
+from .scores import combined, together, WORTH
 from ...dynamics.robot_model import STANDARD_GRAVITY
 from ...estimation.gravity_search import sphere, tangent
 
@@ -35,10 +38,12 @@ def gravity(evidence: Evidence) -> Iterator[Candidate]:
     if evidence.base.relative < 2 * SMALL:
         return
     declared = evidence.rows.gravity / np.linalg.norm(evidence.rows.gravity)
+    if evidence.base.relative < BADLY and _nats_of_tilt(evidence, declared) < WORTH:
+        return
     starts = [declared]
     if evidence.base.relative > BADLY:
         by = sorted(sphere(DIRECTIONS), key=lambda d: evidence.total_residual(
-            evidence.hypothesis(gravity=STANDARD_GRAVITY * d)))
+            evidence.hypothesis(gravity=STANDARD_GRAVITY * d))[0])
         # Up and down differ in the sign of masses alone, which the evidence decides.
         starts += [by[0], -by[0], by[1]]
     direction = max((_tilted(evidence, d) for d in starts), key=lambda d: evidence.fit(
@@ -106,21 +111,32 @@ def _no_gravity(evidence: Evidence) -> float:
     return float(nats)
 
 
+def _nats_of_tilt(evidence: Evidence, direction: np.ndarray) -> float:
+    """Return the nats that turning gravity from its ``direction`` could explain."""
+    rows, columns = evidence.rows, []
+    for j, at in enumerate(rows.places):
+        values = np.repeat(evidence.base.values[at][:, None], 2, axis=1)
+        still = rows.combined(j, values, np.zeros(3))
+        columns.append(np.stack([rows.combined(j, values[:, :1], STANDARD_GRAVITY * u)[:, 0]
+                                 for u in tangent(direction).T], axis=1) - still)
+    return together(evidence, combined(evidence, columns))
+
+
 def _tilted(evidence: Evidence, direction: np.ndarray) -> np.ndarray:
     """Return the direction of gravity that Gauss-Newton steps of two angles reach."""
     rows, best, found = evidence.rows, np.inf, direction
     for _ in range(STEPS_OF_GRAVITY):
         h = evidence.hypothesis(gravity=STANDARD_GRAVITY * direction)
-        left = evidence.total_residual(h)
+        left, values = evidence.total_residual(h)
         if left >= best:
             break
         best, found, across = left, direction, tangent(direction)
-        values, extra = evidence.values_alike(h), []
+        extra = []
         for j, at in enumerate(rows.places):
             still = rows.columns(j, np.zeros(3))
             extra.append(np.stack([(rows.columns(j, STANDARD_GRAVITY * u) - still)
                                    @ values[at] for u in across.T], axis=1))
-        angles = evidence.values_alike(replace(h, extra=tuple(extra)))[-2:]
+        angles = evidence.total_residual(replace(h, extra=tuple(extra)))[1][-2:]
         size = float(np.linalg.norm(angles))
         direction = direction + across @ angles * min(1.0, 0.5 / max(size, 1e-12))
         direction = direction / np.linalg.norm(direction)

@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from .candidate import Candidate
-from .rows import grams_of, Motion, Rows, rows_of
+from .grams import grams_of
+from .rows import Motion, Rows, rows_of
 
 
 def mended(rows: Rows, cause: Candidate) -> Rows:

@@ -7,12 +7,13 @@ all that the alternatives ask of the data: another sign, order, gain, delay or g
 of columns, so each costs a few small solutions and no look at the samples.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from .grams import FOLDS, grams_of, stacked
 from ...dynamics.regressor import tree_rows
 from ...identification.dataset import Dataset
 from ...methods.serial_arm import SerialArm
@@ -20,7 +21,7 @@ from ...methods.serial_arm import SerialArm
 SAMPLES = 1000      # enough: they are spread over the recording
 SPACING = 0.05      # [s] between them at most, so that a contact is not missed
 MOST = 4000
-FOLDS, BLOCKS = 5, 25  # every fifth of 25 stretches is left out at once
+BLOCKS = 25         # stretches, of which every fifth is left out at once
 LAWS = ('viscous', 'coulomb', 'offset', 'armature')
 WIDTH = 0.03        # [rad/s] of Coulomb's step
 DELAYS = np.array([-0.1, -0.05, -0.025, -0.01, 0.01, 0.025, 0.05, 0.1])  # [s]
@@ -61,7 +62,7 @@ class Rows:
     robot : RobotModel; motion : Motion; prior : Prior
     matrices : per joint (N, k) columns, see above; targets : per joint (N, n + delays)
     places : per joint the parameters (c,) of its columns; heavy : those that gravity acts on
-    fold : (N,) of each sample; grams : [fold][joint] Gram matrix of [columns, targets]
+    fold : (N,) of each sample; grams : per joint those of [columns, targets], folds first
     gravity : (3,) as declared [m/s^2]
     """
 
@@ -73,32 +74,53 @@ class Rows:
     places: tuple[np.ndarray, ...]
     heavy: tuple[np.ndarray, ...]
     fold: np.ndarray
-    grams: tuple[tuple[np.ndarray, ...], ...]
+    grams: tuple[np.ndarray, ...]
     gravity: np.ndarray
 
     def columns(self, j: int, gravity: np.ndarray) -> np.ndarray:
         """Return the columns, (N, c), of joint ``j`` under a ``gravity`` (3,)."""
+        if np.array_equal(gravity, self.gravity):
+            return self._declared[j]
+        return self._columns(j, gravity)
+
+    @cached_property
+    def _declared(self) -> list[np.ndarray]:
+        """Return the columns of all joints under the gravity that was declared."""
+        return [self._columns(j, self.gravity) for j in range(len(self.places))]
+
+    def _columns(self, j: int, gravity: np.ndarray) -> np.ndarray:
         count, heavy = len(self.places[j]), self.heavy[j]
         out = self.matrices[j][:, :count].copy()
-        out[:, heavy] += sum(g * self.matrices[j][:, count + k * len(heavy):][:, :len(heavy)]
-                             for k, g in enumerate(gravity))
+        if np.any(gravity):
+            out[:, heavy] += sum(g * self.matrices[j][:, count + k * len(heavy):][:, :len(heavy)]
+                                 for k, g in enumerate(gravity) if g)
         return out
 
+    def target(self, j: int, k: int) -> int:
+        """Return the place in the Gram matrix of joint ``j`` of its target ``k``."""
+        return int(self.grams[j].shape[1] - self.targets[j].shape[1] + k)
 
-def under_gravity(gram: np.ndarray, count: int, heavy: np.ndarray,
-                  gravity: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """
-    Return (A'A, A'Y, Y'Y) of the columns that a joint has under a gravity.
+    def combined(self, j: int, values: np.ndarray,
+                 gravity: np.ndarray | None = None) -> np.ndarray:
+        """
+        Return, as combinations (k, m) for the Gram matrix, torques of joint ``j``.
 
-    gram : of [columns, targets]; count : c, parameters; heavy : (h,) which of them gravity acts on
-    gravity : (3,) [m/s^2]
-    """
-    end = count + 3 * len(heavy)
-    half = gram[:count].copy()  # rows of the columns without gravity, against everything
-    half[heavy] += np.tensordot(gravity, gram[count:end].reshape(3, len(heavy), -1), 1)
-    out = half[:, :count].copy()
-    out[:, heavy] += np.tensordot(half[:, count:end].reshape(count, 3, -1), gravity, (1, 0))
-    return out, half[:, end:], gram[end:, end:]
+        values : (c, m) of its parameters; gravity : (3,), the declared one by default
+        """
+        return stacked(values, self.heavy[j], self.gravity if gravity is None else gravity,
+                       self.grams[j].shape[1])
+
+    def pulled(self, j: int, product: np.ndarray) -> np.ndarray:
+        """
+        Return what the declared gravity adds to products with the columns of joint ``j``.
+
+        product : (k, m) of all stacked columns; the result is (c, m)
+        """
+        heavy, count = self.heavy[j], len(self.places[j])
+        out = np.zeros((count, product.shape[1]))
+        for k, g in enumerate(self.gravity):
+            out[heavy] += g * product[count + k * len(heavy):][:len(heavy)]
+        return out
 
 
 def motion_of(data: Dataset) -> Motion:
@@ -157,25 +179,16 @@ def rows_of(robot: Any, motion: Motion, prior: Prior) -> Rows:
     return replace(rows, grams=grams_of(matrices, targets, fold))
 
 
-def grams_of(matrices: Sequence[np.ndarray], targets: Sequence[np.ndarray],
-             fold: np.ndarray) -> tuple[tuple[np.ndarray, ...], ...]:
-    """
-    Return [fold][joint] Gram matrices of [columns, targets].
-
-    matrices, targets : per joint (N, k) and (N, m); fold : (N,) number of each sample
-    """
-    stacked = [np.hstack([M, Y]) for M, Y in zip(matrices, targets)]
-    out = []
-    for number in range(FOLDS):
-        chosen = fold == number
-        out.append(tuple(x[chosen].T @ x[chosen] for x in stacked))
-    return tuple(out)
-
-
 def chosen_rows(rows: Rows, keep: np.ndarray) -> Rows:
     """Return ``rows`` of the samples in ``keep`` (N,) bool alone."""
     matrices = tuple(M[keep] for M in rows.matrices)
     targets = tuple(Y[keep] for Y in rows.targets)
     fold = rows.fold[keep]
+    if keep.mean() > 0.5:  # what is left out is less to multiply
+        gone = grams_of([M[~keep] for M in rows.matrices], [Y[~keep] for Y in rows.targets],
+                        rows.fold[~keep])
+        grams = tuple(all_ - some for all_, some in zip(rows.grams, gone))
+    else:
+        grams = grams_of(matrices, targets, fold)
     return replace(rows, motion=rows.motion.rows(keep), matrices=matrices, targets=targets,
-                   fold=fold, grams=grams_of(matrices, targets, fold))
+                   fold=fold, grams=grams)

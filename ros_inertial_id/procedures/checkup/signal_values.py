@@ -48,6 +48,8 @@ def unwrapped(signals: RawSignals) -> Iterator[Finding]:
     q, t = signals.position.values, signals.position.t
     steps = np.diff(q, axis=0)
     for j, joint in enumerate(signals.joints):
+        if np.abs(steps[:, j]).max() < 2 * np.pi - 0.5:
+            continue
         usual = 8.0 * np.median(np.abs(steps[:, j]))
         jumps = np.flatnonzero(np.abs(np.abs(steps[:, j]) - 2 * np.pi) < min(0.5, usual + 1e-3))
         if len(jumps) and usual < 1.0 and not signals.prismatic[j]:
@@ -63,9 +65,11 @@ def two_publishers(signals: RawSignals) -> Iterator[Finding]:
     q = signals.position.values
     steps = np.diff(q, axis=0)
     there, back = steps[:-1], steps[1:]
-    usual = np.quantile(np.abs(q[2:] - q[:-2]), 0.2, axis=0) + 1e-9
-    turned = ((there * back < 0) & (np.minimum(np.abs(there), np.abs(back)) > 20 * usual)
-              & (np.minimum(np.abs(there), np.abs(back)) > 0.02 * np.ptp(q, axis=0)))
+    away = np.minimum(np.abs(there), np.abs(back)) * (there * back < 0)
+    turned = away > 0.02 * np.ptp(q, axis=0)
+    if turned.any(axis=1).mean() <= 0.1:
+        return
+    turned &= away > 20 * (np.quantile(np.abs(q[2:] - q[:-2]), 0.2, axis=0) + 1e-9)
     both = turned.any(axis=1)
     if both.mean() > 0.1:
         yield Finding('two robots on one topic', 'the positions jump to and fro between two '

@@ -1,20 +1,16 @@
-"""Alternatives of the efforts: their signs, order, gains and delay."""
+"""Alternatives of the efforts: their signs, order and delay."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from .candidate import Candidate
-from .evidence import Evidence, Fitted
+from .evidence import Evidence
 from .finding import DOUBTFUL, WRONG
+from .hypothesis import Fitted
 from .rows import DELAYS
 
-SMALL = 0.005       # relative residual that leaves no room for a gain of one joint
 BADLY = 0.1         # relative residual from which costly alternatives are asked
-OFF_COMMON, OFF_ONE = 1.5, 1.25  # factors between efforts and torques that are worth a word
-PER_GAIN = 3.0      # nats that a free gain costs: it could be anything within a factor of 20
 LATE = 0.004        # [s] of a delay that is
 SWAPS = 3           # rounds of exchanging two columns
 
@@ -23,7 +19,7 @@ def signs(evidence: Evidence) -> Iterator[Candidate]:
     """Yield the efforts of joints, or all, negated: the signs with the best ``evidence``."""
     names = evidence.rows.robot.joint_names
     count = len(names)
-    ratio, error = own_ratios(evidence)
+    ratio, error = evidence.own_ratios
     guess = np.where(ratio < -2.0 * error, -1.0, 1.0)
     best: dict[tuple, Fitted] = {tuple(np.ones(count)): evidence.base}
     for sign in (guess, -np.ones(count)):
@@ -72,10 +68,11 @@ def swapped_efforts(evidence: Evidence) -> Iterator[Candidate]:
 def _assignments(evidence: Evidence) -> list[np.ndarray]:
     """Return the orders in which every joint alone, or the description, explains the efforts."""
     count = len(evidence.rows.robot)
-    cost = np.log(evidence.own_fits()[:, :count])
+    cost = np.log(evidence.own_fits[:, :count])
     starts = [np.minimum(evidence.effective, 1000.0)[:, None] * cost]
     if evidence.rows.prior.nominal:
         starts.append(-_described_share(evidence))
+    from scipy.optimize import linear_sum_assignment  # takes long to import: when needed
     targets = [linear_sum_assignment(start)[1] for start in starts]
     return [t for t in targets if np.any(t != np.arange(count))]
 
@@ -121,101 +118,10 @@ def _swapped(evidence: Evidence, target: np.ndarray) -> tuple[np.ndarray, Fitted
     return best, fit
 
 
-def gains(evidence: Evidence) -> Iterator[Candidate]:
-    """Yield efforts in another unit: by ``evidence`` one factor, percent, or one per joint."""
-    robot, prior = evidence.rows.robot, evidence.rows.prior
-    if not prior.nominal:
-        return
-    ratio, error = own_ratios(evidence)
-    size = np.maximum(np.abs(ratio), 1e-12)
-    sure = error < 0.3 * size
-    if not sure.any():
-        return
-    middle = float(np.exp(np.median(np.log(size[sure]))))
-    if abs(np.log(middle)) > np.log(OFF_COMMON):
-        unit = ' (N mm, or mN m)' if abs(np.log(middle / 1e3)) < 0.7 else ''
-        yield _gain(evidence, np.full(len(size), 1 / middle), PER_GAIN, 'effort in another unit',
-                    f'the efforts of all joints are about {middle:.3g} times torques{unit}')
-    if np.all(np.isfinite(robot.effort)) and np.all(robot.effort > 0):
-        yield _gain(evidence, robot.effort / 100.0, 0.0, 'effort in percent',
-                    'the efforts are percent of the limits')
-    off = np.abs(np.log(size[sure])) > np.log(OFF_COMMON)
-    if np.ptp(np.log(size[sure])) > np.log(OFF_COMMON) and off.mean() > 0.5:
-        each = _own_gains(evidence, np.where(sure, 1 / size, 1 / middle))
-        yield _gain(evidence, each, PER_GAIN * len(size), 'effort is a current',
-                    'the efforts are no torques: every joint has a gain of its own, as motor '
-                    'currents have')
-    if evidence.base.relative > SMALL:
-        yield from _one_gain(evidence)
-
-
-def _gain(evidence: Evidence, scale: np.ndarray, cost: float, name: str, says: str) -> Candidate:
-    h = evidence.hypothesis(scale=scale)
-    return Candidate(name, says, 'publish torques, or give effort_kind: and drive_gain:', h,
-                     evidence.fit(h), evidence.rows.robot.joint_names, cost=cost)
-
-
-def own_ratios(evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
-    """Return (n,) efforts over described torques by ``evidence``, friction apart, with errors."""
-    ratio, error = evidence.ratios(evidence.rows.gravity)
-    return np.diagonal(ratio), np.diagonal(error)
-
-
-def _own_gains(evidence: Evidence, scale: np.ndarray) -> np.ndarray:
-    """Return (n,) factors from efforts to torques, refined by what all joints say of bodies."""
-    rows = evidence.rows
-    best, best_fit = scale, evidence.fit(evidence.hypothesis(scale=scale))
-    for _ in range(3):
-        for j, at in enumerate(rows.places):
-            A = rows.columns(j, rows.gravity)
-            X = np.column_stack([A[:, :-4] @ best_fit.values[at[:-4]], A[:, -4:-1]])
-            x, *_ = np.linalg.lstsq(X, rows.targets[j][:, j], rcond=1e-10)
-            if x[0] > 0.1 / scale[j]:
-                scale = np.where(np.arange(len(scale)) == j, 1 / x[0], scale)
-        fit = evidence.fit(evidence.hypothesis(scale=scale))
-        if fit.evidence <= best_fit.evidence:
-            break
-        best, best_fit = scale, fit
-    return best
-
-
-def _one_gain(evidence: Evidence) -> Iterator[Candidate]:
-    """Yield the one joint whose gain does not fit what the others show of the same bodies."""
-    rows = evidence.rows
-    names, count = rows.robot.joint_names, len(rows.robot)
-    best: Any = None
-    for j in range(count):
-        factor: Any = 1.0
-        for _ in range(3):  # the fit without the joint, then its own gain, and again with it
-            scale = np.ones(count)
-            scale[j] = 1 / factor
-            others = [k for k in range(count) if k != j]
-            fit = evidence.fit(evidence.hypothesis(scale=scale), joints=others) \
-                if factor == 1.0 else evidence.fit(evidence.hypothesis(scale=scale))
-            predicted = rows.columns(j, rows.gravity)[:, :-4] @ fit.values[rows.places[j][:-4]]
-            X = np.column_stack([predicted, rows.columns(j, rows.gravity)[:, -4:-1]])
-            x, *_ = np.linalg.lstsq(X, rows.targets[j][:, j], rcond=1e-10)
-            factor = abs(x[0]) if x[0] else 1.0
-            factor = float(np.clip(factor, 1e-4, 1e4))
-        if abs(np.log(factor)) < np.log(OFF_ONE):
-            continue
-        scale = np.ones(count)
-        scale[j] = 1 / factor
-        fit = evidence.fit(evidence.hypothesis(scale=scale))
-        if best is None or fit.evidence > best[2].evidence:
-            best = j, factor, fit, evidence.hypothesis(scale=scale)
-    if best:
-        j, factor, fit, h = best
-        yield Candidate('gain of a joint', f'the effort of {names[j]} is {factor:.3g} times what '
-                        'the other joints say of the same bodies',
-                        f'check the torque constant and gear ratio of {names[j]}', h, fit,
-                        (names[j],), cost=PER_GAIN + np.log(count))
-
-
 def delays(evidence: Evidence) -> Iterator[Candidate]:
     """Yield the efforts of all joints late or early, by the delay of best ``evidence``."""
     count = len(evidence.rows.robot)
-    own = evidence.own_fits()
+    own = evidence.own_fits
     shares = np.column_stack([own[:, count:], np.diagonal(own[:, :count])])
     values = -(evidence.effective @ np.log(shares))
     k = int(np.argmax(values))

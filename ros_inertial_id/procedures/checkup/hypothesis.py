@@ -1,0 +1,46 @@
+"""Hypothesis: what could be true of the data of an arm; Fitted: what a fit of it says."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """
+    What could be true of the data.
+
+    gravity : (3,) [m/s^2]; target : (n,) which target column is the torque of joint j
+    scale : (n,) by which the recorded efforts are to be multiplied to be torques
+    extra : per joint (N, m) further columns, in units of what their parameters may be
+    added : per joint (N,) torques that are missing in the efforts; with them no ``extra``
+    """
+
+    gravity: np.ndarray
+    target: np.ndarray
+    scale: np.ndarray
+    extra: tuple[np.ndarray, ...] = ()
+    added: tuple[np.ndarray, ...] = ()
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """
+    What a fit of one set of rows says.
+
+    evidence : [nats]; residual, torque : (n,) RMS on left-out data and of the target [N m]
+    values : (p + m,) parameters of all data; weight : (n,) of squared residuals in their fit
+    matrix : (p + m, p + m) its information, with the prior, in units of the prior
+    """
+
+    evidence: float
+    residual: np.ndarray
+    torque: np.ndarray
+    values: np.ndarray
+    weight: np.ndarray
+    matrix: np.ndarray
+
+    @property
+    def relative(self) -> float:
+        """Return the residual of all joints over their torque."""
+        return float(np.linalg.norm(self.residual) / max(np.linalg.norm(self.torque), 1e-300))
