@@ -12,10 +12,11 @@ import sys
 import tempfile
 import time
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test' / 'nodes'))
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / 'test' / 'nodes')]
 from driver_profiles import PROFILES  # noqa: E402
 from driver_recipe import Recipe  # noqa: E402
-from live_graph import Graph, ROOT  # noqa: E402
+from live_graph import Graph  # noqa: E402
 
 from ros_inertial_id.measurement.bags.bag import read_bag  # noqa: E402
 
@@ -35,15 +36,24 @@ def cook(name):
         recipe.drive()
         recipe.launch()
         say(f'check: {recipe.ready().message}')
-        say(f'play: {recipe.play()}')
-        bag = read_bag(next((Path(folder) / 'bags').glob('2*')))
-        for topic, channel in bag.channels.items():
-            say(f'bag: {topic} {len(channel)} messages, {" ".join(channel.names)}')
-        answer = recipe.identify()
-        say(f'identify: {answer.message}')
-        if answer.success:
-            say(f'live residual / torque of each joint: {recipe.predicted_error()}')
+        status = recipe.play()
+        say(f'play: {status}')
+        if status.startswith('finished'):
+            evaluate(graph, recipe, say)
         say(f'driver: {graph.health(f"{recipe.namespace}simulated_robot")}')
+
+
+def evaluate(graph, recipe, say):
+    """Say what is in the bag of a ``recipe``, what is identified and how well it predicts."""
+    bag = read_bag(next((graph.folder / 'bags').glob('2*')))
+    for topic, channel in bag.channels.items():
+        say(f'bag: {topic} {len(channel)} messages, {" ".join(channel.names)}')
+    answer = recipe.identify()
+    say(f'identify: {answer.message}')
+    if answer.success:
+        status, shares = recipe.predicted_error()
+        say(f'play: {status}')
+        say(f'live residual / torque of each joint: {shares}')
 
 
 if __name__ == '__main__':

@@ -12,12 +12,14 @@ import subprocess
 import sys
 import tempfile
 
-from ros_inertial_id.measurement.bags.bag import read_bag
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test' / 'nodes'))
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / 'test' / 'nodes')]
 from live_graph import Graph  # noqa: E402
 
+from ros_inertial_id.measurement.bags.bag import read_bag  # noqa: E402
+
 RATE, DEPTH, STOP, EVERY = 1000, 50, 0.3, 2.0  # [Hz], messages, [s], [s]
+OVERRIDE = 'qos_overrides./joint_states.subscription.depth'
 
 
 def campaign(runs, seconds):
@@ -41,7 +43,7 @@ def campaign(runs, seconds):
 def once(graph, folder, seconds):
     """Return (sent, in the bag, lost by the recorder's count, damage) of one recording."""
     driver = graph.run('joint_state_publisher.py', int(RATE * seconds), RATE, 'reliable')
-    recorder = graph.start('recorder', out=folder / 'bags', depth=DEPTH)
+    recorder = graph.start('recorder', out=folder / 'bags', **{OVERRIDE: DEPTH})
     graph.until(lambda: graph.node.count_subscribers('joint_states'), 'the recorder')
     path = graph.call('recorder/start').message
     driver.say('go')

@@ -16,6 +16,7 @@ from rclpy.node import Node
 from rclpy.task import Future
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from .quality import advertise
 from ..errors import ConfigError, MotionError
 
 ACTION = 'follow_joint_trajectory'  # how the names of actions end, by ros2_controllers' convention
@@ -32,7 +33,7 @@ class TopicLink:
 
     def __init__(self, node: Node, name: str):
         self._node, self._name = node, name
-        self._publisher = node.create_publisher(JointTrajectory, name, 10)
+        self._publisher = advertise(node, JointTrajectory, name, 10)
 
     def refuse(self) -> None:
         """Raise MotionError when nobody listens."""

@@ -4,8 +4,10 @@ from collections import deque
 from collections.abc import Callable
 
 from rclpy.node import Node
+from rclpy.qos import QoSProfile
 from std_msgs.msg import Float64
 
+from .quality import subscribe
 from ..errors import MotionError
 
 CLOCKS = 0.04  # [s] between the stamps of the joint states and this computer's clock: within the
@@ -27,7 +29,7 @@ class DriverWatch:
         self._ahead: deque[float] = deque(maxlen=LOOKS)
         self._scaling, self._topic, self._slowed = 100.0, topic, slowed
         if topic:
-            node.create_subscription(Float64, topic, self._take_scaling, 10)
+            subscribe(node, Float64, topic, self._take_scaling, QoSProfile(depth=10))
 
     def stamped(self, ahead: float) -> None:
         """Note that joint states were stamped ``ahead`` [s] of this computer's clock."""

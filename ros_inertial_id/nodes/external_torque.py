@@ -10,6 +10,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from .conversions import DEPTH, latched
+from .quality import advertise
 from ..dynamics.robot_model import RobotModel
 from ..errors import ConfigError
 from ..identification.model import IdentifiedModel
@@ -39,9 +40,9 @@ class ExternalTorque:
         self._options = options
         self._observer: MomentumObserver | None = None
         self._robot: RobotModel | None = None
-        self._torque = node.create_publisher(JointState, '~/external_torque', DEPTH)
-        self._deviation = node.create_publisher(
-            JointState, '~/external_torque_standard_deviation', DEPTH)
+        self._torque = advertise(node, JointState, '~/external_torque', DEPTH)
+        self._deviation = advertise(
+            node, JointState, '~/external_torque_standard_deviation', DEPTH)
         self._contact = node.create_publisher(String, '~/contact', latched())
         self._touched: tuple[str, ...] | None = None
 

@@ -36,6 +36,8 @@ ARGUMENTS = {
                            'says'),
     'locked_joints': Argument('moving joints of the URDF that are held still, as a YAML list; '
                               'empty: as the configuration says'),
+    'parameters': Argument('YAML file of further ROS parameters, qos_overrides among them; they '
+                           'go before the arguments; empty: none'),
     'motion': Argument('motion.yaml of inertial-id design or ~/design'),
     'speed': Argument('share of the designed speed; raise it step by step', '0.1'),
     'periods': Argument('repetitions of the motion', '1'),
@@ -64,7 +66,7 @@ ARGUMENTS = {
 }
 TEXT, NUMBER, WHOLE, YES_NO, LIST = str, float, int, bool, list
 
-# node -> {parameter: (argument, kind)}; all nodes take namespace, use_sim_time and joint_states.
+# node -> {parameter: (argument, kind)}; all nodes take those of COMMON, too.
 PARAMETERS: dict[str, dict[str, tuple[str, type]]] = {
     'excitation': {
         'config': ('robot', TEXT), 'controller': ('controller', TEXT),
@@ -86,7 +88,7 @@ PARAMETERS: dict[str, dict[str, tuple[str, type]]] = {
     'simulated_robot': {'urdf_file': ('arm', TEXT)},
     'simulated_rig': {'rig': ('rig', TEXT)},
 }
-COMMON = ('namespace', 'use_sim_time', 'joint_states')
+COMMON = ('namespace', 'use_sim_time', 'joint_states', 'parameters')
 # What a bag says of the mounting holds for who reads it; the arm's own URDF for the simulation.
 CHAIN = {'identification': ('mounting', 'recording', 'validation', 'urdf_file', 'method'),
          'torque_prediction': ('mounting',)}
@@ -145,13 +147,14 @@ def node_settings(plan: Plan, values: Mapping[str, str]) -> list[dict[str, Any]]
         given[name] = values.get(name) or getattr(driver, name)
     if 'arm' in values:
         given['arm'] = str(shared_file('urdf', f"{values['arm']}.urdf"))
+    files = _parameter_files(values['parameters'])
     out = []
     for node in plan.nodes:
         parameters = {name: _typed(argument, given[argument], kind) for name, (argument, kind)
                       in offered(plan, node).items() if given[argument]}
         parameters['use_sim_time'] = _typed('use_sim_time', given['use_sim_time'], YES_NO)
         out.append({'package': PACKAGE, 'executable': node, 'name': node, 'output': 'screen',
-                    'namespace': given['namespace'], 'parameters': [parameters],
+                    'namespace': given['namespace'], 'parameters': [parameters, *files],
                     'remappings': [('joint_states', given['joint_states'])]
                     if given['joint_states'] != 'joint_states' else []})
     return out
@@ -170,15 +173,23 @@ def launch_description(name: str) -> Any:
         values = {key: context.launch_configurations[key] for key in declared}
         settings = node_settings(plan, values)
         for node in settings:  # a text that looks like a number stays a text
+            own, *files = node['parameters']
             node['parameters'] = [{key: ParameterValue(value, value_type=str)
                                    if isinstance(value, str) else value
-                                   for key, value in node['parameters'][0].items()}]
+                                   for key, value in own.items()}, *files]
         return [Node(**node) for node in settings]
 
     return LaunchDescription([
         *(DeclareLaunchArgument(key, default_value=a.default, description=a.description,
                                 choices=list(a.choices) or None)
           for key, a in declared.items()), OpaqueFunction(function=nodes)])
+
+
+def _parameter_files(path: str) -> list[str]:
+    """Return the file of the argument parameters as a list, empty where none is given."""
+    if path and not Path(path).is_file():
+        raise ConfigError('launch argument parameters', found=path, expected='a YAML file')
+    return [path] if path else []
 
 
 def _typed(argument: str, text: str, kind: type) -> Any:

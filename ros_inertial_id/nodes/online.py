@@ -11,6 +11,7 @@ from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import Trigger
 
 from .conversions import every, latched, table
+from .quality import subscribe
 from .streams import Streams
 from ..errors import InertialIdError
 from ..measurement.recording import Channel
@@ -40,11 +41,11 @@ class Online:
         self._urdf, self._options = urdf, options
         self._complaint = ''
         self._received: set[str] = set()
-        self._streams = Streams(node, self._complain)
+        self._streams = Streams(node, self._complain, polled=True)
         self._table = node.create_publisher(Float64MultiArray, '~/online_parameters', 10)
         self._by_name = node.create_publisher(JointState, '~/online_by_name', 10)
         if not urdf:
-            node.create_subscription(String, 'robot_description', self._describe, latched())
+            subscribe(node, String, 'robot_description', self._describe, latched())
         node.create_service(Trigger, '~/forget', self._forget)
         self._begin()
         every(node, 0.2, lambda: self._streams.look(self._topics))

@@ -20,8 +20,9 @@ from rclpy.node import Node
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
-from .conversions import DEPTH, diagnostics, every, latched
+from .conversions import diagnostics, every, latched
 from .parameters import check_file_name, check_mounting, declare_options, refuse_unless
+from .quality import subscribe
 from .running import run
 from .subscriptions import no_decoder, Subscriptions
 from ..errors import InertialIdError, RecordingError
@@ -51,10 +52,6 @@ class RecorderOptions:
     compress: bool = option(False, 'compress the bag with zstd')
     mounting: str = option('upright', 'how the robot is mounted, written into the bag')
     robot_description_topic: str = option('robot_description', 'topic of the URDF')
-    reliability: str = option('auto', 'of the subscriptions',
-                              choices=('auto', 'reliable', 'best_effort'))
-    depth: int = option(DEPTH, 'messages of a topic that may wait: its rate times the longest '
-                        'stall', at_least=1, at_most=1_000_000)
 
 
 class Recorder(Node):
@@ -67,8 +64,7 @@ class Recorder(Node):
         self._options = declare_options(
             self, RecorderOptions, fixed=set(RecorderOptions.__dataclass_fields__) - SETTABLE)
         refuse_unless(self, {'name': check_file_name, 'mounting': check_mounting})
-        self._inputs = Subscriptions(self, self._write, self._options.reliability,
-                                     self._options.depth)
+        self._inputs = Subscriptions(self, self._write)
         topic = self.resolve_topic_name(self._options.robot_description_topic)
         self._description_topic, self._description = topic, b''
         self._topics = [name for name in self._inputs.resolved(self._options.topics)
@@ -82,7 +78,7 @@ class Recorder(Node):
         self._kept = {}
         self._finished = self.create_publisher(String, '~/recording', latched())
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
-        self.create_subscription(String, topic, self._take_description, latched(), raw=True)
+        subscribe(self, String, topic, self._take_description, latched(), raw=True)
         self.create_service(Trigger, '~/start', self._answer_start)
         self.create_service(Trigger, '~/stop', self._answer_stop)
         every(self, 0.2, self._look_for_publishers)

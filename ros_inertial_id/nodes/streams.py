@@ -22,14 +22,15 @@ class Streams:
 
     node : that spins
     complain : called with words when a topic, or what it says, cannot be used
-    reliability : of the subscriptions, as Subscriptions
+    polled : messages are taken when ``look`` or ``hand_to`` is called, not each by a callback: a
+        third of the CPU time where these are called a few times a second
     waited : how long the newest message of the batch at hand waited for its reader [s]
     """
 
-    def __init__(self, node: Node, complain: Callable[[str], None], reliability: str = 'auto'
+    def __init__(self, node: Node, complain: Callable[[str], None], polled: bool = False
                  ) -> None:
-        self._node, self._complain = node, complain
-        self._subscriptions = Subscriptions(node, self._keep, reliability)
+        self._node, self._complain, self._polled = node, complain, polled
+        self._subscriptions = Subscriptions(node, self._keep, polled)
         self._messages: dict[str, list[bytes]] = {}  # by resolved name
         self._names: dict[str, str] = {}  # resolved name -> name as asked for
         self._refused: set[str] = set()
@@ -50,6 +51,11 @@ class Streams:
             if name in self._names and name not in self._refused:
                 self._complain(f'{self._names[name]} of type {kind} cannot be read')
         self._refused = set(self._subscriptions.undecoded)
+        self._collect()
+
+    def _collect(self) -> None:
+        if self._polled:
+            self._subscriptions.drain()
 
     def hand_to(self, take: Callable[[Channel], object]) -> None:
         """
@@ -58,6 +64,7 @@ class Streams:
         The Channel's topic is the name that was asked for.  Whatever a message does to its reader
         costs that batch and is complained of, never the node.
         """
+        self._collect()
         for name, messages in self._messages.items():
             batch, messages[:] = messages[:], []
             if not batch:

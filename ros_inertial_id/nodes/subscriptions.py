@@ -1,19 +1,22 @@
 """
 Subscriptions: topics as bytes, each from the moment it has a publisher, with its losses counted.
 
-Names are resolved, so remapping is followed.  Losses are gaps in the publishers' sequence numbers,
-not ``message_lost`` events: these and an EventsExecutor can lock each other for ever
-(ros2/rmw_fastrtps#890).
+Names are resolved, so remapping is followed.  Where no parameter overrides it (``quality``), the
+quality of service is the best that all publishers of a topic offer.  Losses are gaps in the
+publishers' sequence numbers, not ``message_lost`` events: these and an EventsExecutor can lock
+each other for ever (ros2/rmw_fastrtps#890).
 """
 
 from collections.abc import Callable, Sequence
 import inspect
 from typing import Any
 
+from rclpy.callback_groups import CallbackGroup
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from .conversions import DEPTH, message_class
+from .quality import subscribe
 from ..errors import RecordingError
 from ..measurement.bags.messages import DECODERS
 
@@ -26,16 +29,13 @@ class Subscriptions:
 
     node : that spins
     take : called with the resolved topic, the message as bytes, the time of reception [ns]
-    reliability : auto (reliable where every publisher is; best effort matches both), reliable or
-        best_effort
-    depth : of the queues in messages: rate times the longest stall
+    polled : messages wait in the reader's queue for ``drain``, with no callback each
     """
 
-    def __init__(self, node: Node, take: Take, reliability: str = 'auto', depth: int = DEPTH
-                 ) -> None:
-        self._node, self._take = node, take
-        self._wish, self._depth = reliability, depth
+    def __init__(self, node: Node, take: Take, polled: bool = False) -> None:
+        self._node, self._take, self._polled = node, take, polled
         self._readers: dict[str, Any] = {}
+        self._offers: dict[str, tuple[bool, bool]] = {}  # of the publishers of each reader's topic
         self._counts: dict[str, SequenceCount] = {}
         self.types: dict[str, str] = {}  # by resolved topic
         self.undecoded: dict[str, str] = {}  # topics of types that cannot be read
@@ -70,9 +70,8 @@ class Subscriptions:
 
     def _subscribe(self, topic: str, type_name: str, offers: list[Any]) -> None:
         """Subscribe to a topic as its publishers offer, if it is not so yet."""
-        quality, reader = self._quality(offers), self._readers.get(topic)
-        if reader is not None and self.types[topic] == type_name and _same(
-                reader.qos_profile, quality):
+        offer, reader = _offer(offers), self._readers.get(topic)
+        if reader is not None and (self.types[topic], self._offers[topic]) == (type_name, offer):
             return
         kind = message_class(type_name) if type_name in DECODERS else None
         if kind is None:
@@ -82,9 +81,7 @@ class Subscriptions:
         if reader is not None:
             self._drain(topic, reader)
             self._node.destroy_subscription(reader)
-        self.types[topic] = type_name
-        keeps = quality.durability == DurabilityPolicy.TRANSIENT_LOCAL
-        (self.latched.add if keeps else self.latched.discard)(topic)
+        self.types[topic], self._offers[topic] = type_name, offer
         count = self._counts.setdefault(
             topic, SequenceCount(lambda: self._node.count_publishers(topic)))
 
@@ -95,18 +92,14 @@ class Subscriptions:
             self._take(topic, bytes(data), about['received_timestamp'])
 
         take.__signature__ = _WITH_INFORMATION  # type: ignore[attr-defined]
-        self._readers[topic] = self._node.create_subscription(
-            kind, topic, take, quality, raw=True)
-
-    def _quality(self, offers: list[Any]) -> QoSProfile:
-        reliable = self._wish == 'reliable' or self._wish == 'auto' and all(
-            o.qos_profile.reliability == ReliabilityPolicy.RELIABLE for o in offers)
-        latched = reliable and all(
-            o.qos_profile.durability == DurabilityPolicy.TRANSIENT_LOCAL for o in offers)
-        return QoSProfile(
-            history=HistoryPolicy.KEEP_LAST, depth=self._depth,
-            reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
-            durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE)
+        reader = self._readers[topic] = subscribe(self._node, kind, topic, take, _quality(), True)
+        if self._polled:
+            for entity in (reader, *reader.event_handlers):  # data wake the wait for events too
+                entity.callback_group = _Unserved()
+        keeps = reader.qos_profile.durability
+        latched = keeps == DurabilityPolicy.TRANSIENT_LOCAL or (
+            keeps == DurabilityPolicy.BEST_AVAILABLE and offer[1])
+        (self.latched.add if latched else self.latched.discard)(topic)
 
     def drain(self) -> None:
         """Take what has arrived and waits its turn, of every topic."""
@@ -114,12 +107,26 @@ class Subscriptions:
             self._drain(topic, reader)
 
     def _drain(self, topic: str, reader: Any) -> None:
-        for _ in range(self._depth):  # publishers go on: take what a full queue holds, no more
+        # Publishers go on: take what a full queue holds, no more.
+        for _ in range(max(DEPTH, reader.qos_profile.depth)):
             with reader.handle:
                 taken = reader.handle.take_message(reader.msg_type, True)
             if taken is None:
                 return
             reader.callback(*taken)
+
+
+class _Unserved(CallbackGroup):
+    """Keeps an executor from its entities: waiting for a message costs more than taking it."""
+
+    def can_execute(self, entity: Any) -> bool:
+        return False
+
+    def beginning_execution(self, entity: Any) -> bool:
+        return False
+
+    def ending_execution(self, entity: Any) -> None:
+        pass
 
 
 class SequenceCount:
@@ -157,9 +164,17 @@ def no_decoder(types: dict[str, str]) -> RecordingError:
         do='leave them out of topics:')
 
 
-def _same(one: QoSProfile, other: QoSProfile) -> bool:
-    """Return whether two profiles are alike in what publishers' offers decide."""
-    return (one.reliability, one.durability) == (other.reliability, other.durability)
+def _quality() -> QoSProfile:
+    """Return what is asked for: the best that all publishers of a topic offer."""
+    return QoSProfile(depth=DEPTH, reliability=ReliabilityPolicy.BEST_AVAILABLE,
+                      durability=DurabilityPolicy.BEST_AVAILABLE)
+
+
+def _offer(offers: list[Any]) -> tuple[bool, bool]:
+    """Return whether all publishers are reliable, and all keep messages for late joiners."""
+    qualities = [o.qos_profile for o in offers]
+    return (all(q.reliability == ReliabilityPolicy.RELIABLE for q in qualities),
+            all(q.durability == DurabilityPolicy.TRANSIENT_LOCAL for q in qualities))
 
 
 def _both(message: bytes, information: dict[str, int]) -> None:

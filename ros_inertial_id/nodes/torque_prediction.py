@@ -21,6 +21,7 @@ from .conversions import DEPTH, diagnostics, every, latched
 from .external_torque import ExternalTorque, ExternalTorqueOptions
 from .parameters import check_mounting, declare_options
 from .prediction_health import PredictionHealth
+from .quality import advertise, subscribe
 from .running import run
 from .streams import Streams
 from ..dynamics.robot_model import gravity_from_mounting
@@ -57,8 +58,6 @@ class PredictionOptions(ExternalTorqueOptions):
                         at_most=2.0)
     period: float = option(0.02, 'how often predictions are computed', unit='s', at_least=0.001,
                            at_most=1.0)
-    reliability: str = option('auto', 'of the subscriptions',
-                              choices=('auto', 'reliable', 'best_effort'))
 
 
 class TorquePrediction(Node):
@@ -73,17 +72,17 @@ class TorquePrediction(Node):
         _check_mounting(self._options.mounting, self._options)
         self._model = self._robot = self._method = self._live = self._description = None
         self._torques = self._watch = None
-        self._streams = Streams(self, self._complain, self._options.reliability)
+        self._streams = Streams(self, self._complain)
         self._refusal = 'no model yet'
         self._complaint, self._health = '', None
         self._gaps = self._received = 0
-        self._predicted = self.create_publisher(JointState, '~/predicted', DEPTH)
-        self._residual = self.create_publisher(JointState, '~/residual', DEPTH)
-        self._measured = self.create_publisher(JointState, '~/measured', DEPTH)
+        self._predicted = advertise(self, JointState, '~/predicted', DEPTH)
+        self._residual = advertise(self, JointState, '~/residual', DEPTH)
+        self._measured = advertise(self, JointState, '~/measured', DEPTH)
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
         self._external = (ExternalTorque(self, self._options) if self._options.external_torque
                           else None)
-        self.create_subscription(String, 'robot_description', self._take_description, latched())
+        subscribe(self, String, 'robot_description', self._take_description, latched())
         if self._options.model_file:
             self._accept(IdentifiedModel.from_yaml(
                 read_text(self._options.model_file), self._options.model_file))

@@ -7,6 +7,7 @@ import sys
 from driver_profiles import descriptions, PROFILES
 from live_graph import LATCHED, ROOT
 import numpy as np
+from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 import yaml
@@ -70,12 +71,16 @@ class Recipe:
 
     def ready(self, service='excitation/check'):
         """Return the first answer of a service that waits for nothing to come up any more."""
-        while True:
-            answer = self.call(service)
-            if answer.success or not any(
-                    words in answer.message for words in ('no robot_description', 'no joint',
-                                                          'nobody listens', 'late', 'publishes')):
-                return answer
+        answers = []
+
+        def answered():
+            answers.append(self.call(service))
+            return answers[-1].success or not any(
+                words in answers[-1].message for words in (
+                    'no robot_description', 'no joint', 'nobody listens', 'late', 'publishes'))
+
+        self.graph.until(answered, f'{service} to be ready')
+        return answers[-1]
 
     def play(self):
         """Play and record the motion; return the last status."""
@@ -93,9 +98,19 @@ class Recipe:
         return self.call('identification/identify')
 
     def predicted_error(self):
-        """Play again; return rms(residual) / rms(effort) per joint over the live predictions."""
-        residuals = self.graph.listen(JointState, f'{self.namespace}torque_prediction/residual')
-        predicted = self.graph.listen(JointState, f'{self.namespace}torque_prediction/predicted')
-        assert self.play().startswith('finished')
-        r, tau = (np.array([m.effort for m in x]) for x in (residuals, predicted))
-        return np.sqrt((r ** 2).mean(0) / (tau ** 2).mean(0)).round(4).tolist()
+        """
+        Play again with the model that was identified.
+
+        Return the last status and rms(residual) / rms(torque) per joint of what was predicted.
+        """
+        topics = [f'{self.namespace}torque_prediction/{x}' for x in ('residual', 'predicted')]
+        messages = [[], []]
+        readers = [self.graph.node.create_subscription(  # bytes cost the machine less
+            JointState, topic, batch.append, 5000, raw=True)
+            for topic, batch in zip(topics, messages)]
+        status = self.play()
+        for reader in readers:
+            self.graph.node.destroy_subscription(reader)
+        r, tau = (np.array([deserialize_message(m, JointState).effort for m in batch])
+                  for batch in messages)
+        return status, np.sqrt((r ** 2).mean(0) / (tau ** 2).mean(0)).round(4).tolist()

@@ -89,7 +89,7 @@ def test_action_that_nobody_serves_is_refused(controller):
 def test_topic_without_a_reader_is_refused():
     listeners, sent = [0], []
     node = SimpleNamespace(
-        create_publisher=lambda kind, name, depth: SimpleNamespace(publish=sent.append),
+        create_publisher=lambda *_, **__: SimpleNamespace(publish=sent.append),
         resolve_topic_name=lambda name: f'/ns/{name}',
         count_subscribers=lambda name: listeners[0] if name == '/ns/arm/joint_trajectory' else 9)
     link = controller_link(node, 'arm/joint_trajectory', print)

@@ -41,7 +41,11 @@ def test_every_node_ends_with_status_0_on_a_signal(graph, number, times):
 BAD = (
     ('recorder', {'topics': 3}, 'option topics; expected a list, of a text each; found 3'),
     ('recorder', {'storage': 'zip'}, "option storage; found 'zip'; there is: mcap, sqlite3"),
-    ('recorder', {'reliability': 'perhaps'}, 'option reliability'),
+    ('recorder', {'qos_overrides./robot_description.subscription.reliability': 'perhaps'},
+     'qos_overrides./robot_description; found Unexpected QoS override for policy `reliability`: '
+     '`perhaps`; there is: reliability: reliable, best_effort'),
+    ('torque_prediction', {'qos_overrides./torque_prediction/predicted.publisher.depth': -1},
+     'are not valid: depth -1; there is: reliability: reliable, '),
     ('recorder', {'mounting': 'ceiling'}, "'ceiling'"),
     ('recorder', {'name': '../elsewhere'}, 'a name without a folder'),
     ('identification', {'mounting': 'ceiling'}, "'ceiling'"),

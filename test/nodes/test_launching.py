@@ -16,8 +16,8 @@ from ros_inertial_id.methods import METHODS  # noqa: E402
 from ros_inertial_id.nodes.driver import load_driver  # noqa: E402
 from ros_inertial_id.nodes.excitation import PlaybackOptions  # noqa: E402
 from ros_inertial_id.nodes.identification import NodeOptions  # noqa: E402
-from ros_inertial_id.nodes.launching import (ARGUMENTS, arguments, node_settings,  # noqa: E402
-                                             offered, PARAMETERS, PLANS)
+from ros_inertial_id.nodes.launching import (ARGUMENTS, arguments, COMMON,  # noqa: E402
+                                             node_settings, offered, PARAMETERS, PLANS)
 from ros_inertial_id.nodes.recorder import RecorderOptions  # noqa: E402
 from ros_inertial_id.nodes.torque_prediction import PredictionOptions  # noqa: E402
 from ros_inertial_id.share import config_file  # noqa: E402
@@ -55,7 +55,7 @@ def test_every_parameter_a_launch_file_sets_is_declared_by_the_node(node):
 
 
 def test_every_argument_is_used_and_every_use_declared():
-    used = {'robot', 'namespace', 'use_sim_time', 'joint_states'}
+    used = {'robot', *COMMON}
     for plan in PLANS.values():
         for node in plan.nodes:
             used |= {argument for argument, _ in offered(plan, node).values()}
@@ -71,6 +71,27 @@ def test_arguments_that_the_readme_gives_exist():
         assert set(given) <= set(arguments(PLANS[name])), (name, given)
         for robot in re.findall(r'robot:=(\w+)', rest):
             assert (ROOT / 'config' / f'{robot}.yaml').exists()
+
+
+def row(name):
+    """Return the line of an argument in doc/nodes.md: where, defaults, meaning."""
+    given = {plan: arguments(PLANS[plan]) for plan in PLANS}
+    defaults = {plan: a[name].default for plan, a in given.items() if name in a}
+    where = 'all' if len(defaults) == len(PLANS) else ', '.join(defaults)
+    usual = ARGUMENTS[name].default if ARGUMENTS[name].default in defaults.values() else None
+    kinds = [f'`{usual}`' if usual else ''] if usual is not None else []
+    kinds += [f'{plan}: ' + (f'`{value}`' if value else 'empty')
+              for plan, value in defaults.items() if value != usual]
+    choices = ARGUMENTS[name].choices
+    meaning = ARGUMENTS[name].description + (f": {', '.join(choices)}" if choices else '')
+    return f"| `{name}` | {where} | {'; '.join(kinds)} | {meaning} |"
+
+
+def test_the_table_of_launch_arguments_is_that_of_the_launch_files():
+    text = (ROOT / 'doc' / 'nodes.md').read_text()
+    table = text.split('| argument |')[1].split('\n\n')[0].splitlines()[2:]
+    expected = [row(name) for name in ARGUMENTS]
+    assert table == expected, '\n'.join(expected)
 
 
 @pytest.mark.parametrize('path', sorted((ROOT / 'config').glob('*.yaml')), ids=lambda p: p.stem)
@@ -106,6 +127,15 @@ def test_own_configuration_and_arguments_go_before_the_profile(tmp_path):
     assert other['recorder']['remappings'] == [('joint_states', 'b/joint_states')]
     with pytest.raises(ConfigError, match='there is: .*franka'):
         config_file('frnka')
+
+
+def test_a_file_of_parameters_goes_to_every_node_and_before_the_arguments(tmp_path):
+    path = tmp_path / 'more.yaml'
+    with pytest.raises(ConfigError, match='launch argument parameters; expected a YAML file'):
+        settings('robot', parameters=str(path))
+    path.write_text('/**: {ros__parameters: {speed: 0.2}}')
+    for node in settings('robot', parameters=str(path)).values():
+        assert node['parameters'][1:] == [str(path)]  # of launch_ros the last one holds
 
 
 def test_mounting_goes_to_player_and_recorder_and_not_to_who_reads_the_bag():

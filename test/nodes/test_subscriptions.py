@@ -6,12 +6,17 @@ import pytest
 
 rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
 
-from rclpy.qos import QoSProfile, ReliabilityPolicy  # noqa: E402
-from sensor_msgs.msg import JointState  # noqa: E402
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy  # noqa: E402
+from sensor_msgs.msg import Imu, JointState  # noqa: E402
 from std_msgs.msg import String  # noqa: E402
 
 from ros_inertial_id.measurement.bags.bag import read_bag  # noqa: E402
 from ros_inertial_id.nodes.subscriptions import SequenceCount  # noqa: E402
+
+
+def override(policy, topic='/joint_states', entity='subscription'):
+    """Return the name of the parameter that overrides a quality of service."""
+    return f'qos_overrides.{topic}.{entity}.{policy}'
 
 
 def count(numbers, publishers=1):
@@ -39,7 +44,7 @@ def test_losses_of_two_publishers_are_told_apart_from_their_interleaving():
 def test_a_stopped_recorder_says_how_many_messages_it_lost(graph, tmp_path):
     sent, rate = 3000, 1000
     driver = graph.run('joint_state_publisher.py', sent, rate, 'best_effort')
-    recorder = graph.start('recorder', out=tmp_path, depth=20)
+    recorder = graph.start('recorder', out=tmp_path, **{override('depth'): 20})
     graph.until(lambda: graph.node.count_subscribers('joint_states'), 'the recorder')
     path = graph.call('recorder/start').message
     driver.say('go')
@@ -90,6 +95,29 @@ def test_a_best_effort_publisher_that_comes_later_is_received(graph, tmp_path):
     assert graph.call('recorder/stop').success
     positions = read_bag(tmp_path / 'both').channels['/joint_states'].fields['position'][:, 0]
     assert sorted(positions) == [1.0, 2.0, 3.0]
+
+
+def test_an_override_holds_whatever_the_publishers_offer_and_is_dumped(graph, tmp_path):
+    graph.start('recorder', out=tmp_path, topics='[joint_states, imu]', **{
+        override('reliability'): 'best_effort', override('depth'): 7,
+        override('reliability', '/imu'): 'reliable'})
+    joints = graph.node.create_publisher(JointState, 'joint_states', 10)  # reliable
+    imu = graph.node.create_publisher(Imu, 'imu', QoSProfile(
+        depth=10, reliability=ReliabilityPolicy.BEST_EFFORT))
+    graph.until(joints.get_subscription_count, 'the recorder')
+    graph.until(lambda: graph.node.count_subscribers('imu'), 'its other subscription')
+    asked = {topic: [(i.qos_profile.reliability, i.qos_profile.durability) for i in
+                     graph.node.get_subscriptions_info_by_topic(topic)]
+             for topic in ('/joint_states', '/imu')}
+    assert asked == {'/joint_states': [(ReliabilityPolicy.BEST_EFFORT, DurabilityPolicy.VOLATILE)],
+                     '/imu': [(ReliabilityPolicy.RELIABLE, DurabilityPolicy.VOLATILE)]}
+    assert not imu.get_subscription_count()  # it asks for more than is offered
+    held = {policy: graph.get('recorder', override(policy)) for policy in (
+        'reliability', 'durability', 'history')}
+    assert {k: v.string_value for k, v in held.items()} == {
+        'reliability': 'best_effort', 'durability': 'best_available', 'history': 'keep_last'}
+    assert graph.get('recorder', override('depth')).integer_value == 7
+    assert 'read-only' in graph.set('recorder', **{override('depth'): 8})
 
 
 def test_a_silent_sensor_is_warned_of_and_a_rare_text_is_not(graph, tmp_path):
