@@ -5,7 +5,7 @@ Rows of hard recordings of the slider-crank: rank, errors in stated standard err
 
 Markers by hand (test/oracles/seen_slider_crank.py), 6 s at 240 Hz: 0.3 mm with a fifth unseen;
 0.5 mm from a camera of unknown pose that drifts, pins exchanged and readings astray.  A crank at
-constant speed, encoder and torque with the paper's noise, whose own inertia no torque shows.  About
+constant speed, encoder and torque with the paper's noise, whose own inertia no torque shows.  Some
 five seconds a recording.
 """
 

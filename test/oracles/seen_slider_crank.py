@@ -1,7 +1,7 @@
 """
 Markers on the slider-crank by hand: points, a tag, occlusion, exchanges, outliers, camera drift.
 
-Shares no code with what sees them: places follow from the two lengths, torques from the Lagrangian.
+Shares no code with what sees them: places follow from two lengths, torques from the Lagrangian.
 """
 
 import mujoco_mechanism
