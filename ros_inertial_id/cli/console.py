@@ -6,7 +6,6 @@ import sys
 from typing import Any
 
 import numpy as np
-from tqdm import tqdm
 
 from .shared_arguments import LOAD
 from ..errors import ConfigError
@@ -73,6 +72,12 @@ def known_load(argument: str) -> np.ndarray:
     return load_parameters(mass, numbers[1:4], mass / 12.0 * np.diag(square.sum() - square))
 
 
+def bar(**options: Any) -> Any:
+    """Return a tqdm bar on standard error for its ``options``; it shows on a terminal only."""
+    from tqdm import tqdm
+    return tqdm(disable=None, leave=False, file=sys.stderr, **options)
+
+
 class Progress:
     """A bar on standard error, one per stage, only on a terminal."""
 
@@ -84,10 +89,11 @@ class Progress:
         return self
 
     def __call__(self, stage: str, done: int, total: int) -> None:
+        if not sys.stderr.isatty():
+            return
         if stage != self._stage:
             self.__exit__()
-            self._bar = tqdm(total=total, desc=stage, disable=None, leave=False, unit=self._unit,
-                             file=sys.stderr)
+            self._bar = bar(total=total, desc=stage, unit=self._unit)
             self._stage = stage
         self._bar.update(done - self._bar.n)
 

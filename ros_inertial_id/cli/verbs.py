@@ -3,12 +3,9 @@
 from dataclasses import replace
 import json
 import pathlib
-import sys
 from typing import Any
 
-from tqdm import tqdm
-
-from .console import Progress, read_recording, show, written
+from .console import bar, Progress, read_recording, show, written
 from .model_files import outline, write_result
 from .verbs_checkup import status, validation_verdict, verdict_lines
 from ..api.identify import identify
@@ -175,11 +172,11 @@ def design_(options: Any) -> None:
     gravity = gravity_from_mounting(settings.mounting or 'upright',
                                     magnitude=settings.gravity_magnitude)
     robot = robot_from_options(read_description(options.urdf), settings, gravity)
-    with tqdm(total=round(settings.seconds, 1), disable=None, leave=False, unit='s',
-              file=sys.stderr, bar_format='{l_bar}{bar}| {n:.0f}/{total:.0f} s{postfix}') as bar:
+    with bar(total=round(settings.seconds, 1), unit='s',
+             bar_format='{l_bar}{bar}| {n:.0f}/{total:.0f} s{postfix}') as shown:
         def progress(now: Any) -> None:
-            bar.update(min(now.seconds, now.budget) - bar.n)
-            bar.set_postfix_str(f' best {now.best:.4g}' if now.best else ' searching')
+            shown.update(min(now.seconds, now.budget) - shown.n)
+            shown.set_postfix_str(f' best {now.best:.4g}' if now.best else ' searching')
 
         result = design(robot, settings, progress)
     paths = [str(p) for p in write_design(result, options.out)]

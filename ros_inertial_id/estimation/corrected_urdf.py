@@ -21,7 +21,6 @@ from typing import Any
 from xml.parsers import expat
 
 import numpy as np
-from scipy.optimize import nnls
 
 from .consistency import solid
 from ..dynamics.friction import friction_column, LAWS
@@ -275,6 +274,7 @@ def damping_and_friction(parameters: Sequence[Parameter], values: np.ndarray | S
     none = np.zeros_like(v)
     curve = sum(x * (friction_column(p, none, v, none) - friction_column(p, none, -v, none)) / 2
                 for p, x in own)
+    from scipy.optimize import nnls  # takes long to import: when needed
     (fast, slow), _ = nnls(np.column_stack([v, np.ones_like(v)]), curve)
     return {'damping': float(fast), 'friction': float(slow)}
 

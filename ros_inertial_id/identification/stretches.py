@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import ndtri, polygamma, psi, stdtrit
 
 from .dataset import Dataset
@@ -27,6 +26,7 @@ FEWEST = 8
 LEVEL = 0.975  # of the one-sided interval at which Student's t and the normal agree
 THIN = 4  # every that many sample at most: two per period of the cutoff are left
 FEW = 500  # samples that are always used
+PRIORS = np.geomspace(1e3, 0.1, 2000)  # degrees of freedom: the answer is right to 1e-5
 
 
 def accumulate_stretches(data: Dataset, base: BaseParameters, values: np.ndarray,
@@ -41,34 +41,40 @@ def accumulate_stretches(data: Dataset, base: BaseParameters, values: np.ndarray
     identity, place = np.arange(len(base) + 2), base.places()
     bodies = [p for p in base.parameters if not p.law]
     thin = max(1, min(THIN, data.samples(training=True) // FEW))
-    states: list[tuple[Any, Any]] = [(robot, whole.rows(slice(None, None, thin)))
-                                     for robot, whole in data.states(training=True)]
-    q, v, t = (np.concatenate([getattr(s, x) for _, s in states]) for x in ('q', 'v', 't'))
+    chosen, wholes = slice(None, None, thin), list(data.states(training=True))
+    q, v, t = (np.concatenate([getattr(s, x)[chosen] for _, s in wholes]) for x in 'qvt')
     stretch, seen = distinct_stretches(q, v, t, STRETCHES), 0
-    for robot, state in states:
+    for robot, whole in wholes:
         g = robot.gravity_base
-        tilted: list[Any] = [replace(robot, gravity_base=g + np.linalg.norm(g) * d)
+        tilted: list[Any] = [replace(robot, gravity_base=np.linalg.norm(g) * d)
                              for d in across.T]
-        blocks = zip(data.method.regress(state, robot, base.parameters),
-                     *(data.method.regress(state, r, bodies) for r in tilted))
-        for block, *pulled in blocks:
-            wide = _with_tilt(block, pulled, values, (place, np.sqrt(thin)))
+        state = whole.rows(chosen)
+        state = replace(state, v=0.0 * state.v, a=0.0 * state.a)  # gravity alone
+        low, pulls = 0, [_torques(data.method.regress(state, r, bodies), values) for r in tilted]
+        for block in data.thinned(whole, robot, base.parameters, chosen):
+            part = slice(low, low + len(block.t))
+            wide = _with_tilt(block, [{name: x[part] for name, x in p.items()} for p in pulls],
+                              values, (place, np.sqrt(thin)))
             fold = stretch[seen:seen + len(block.t)]
             for number in np.unique(fold):
                 folds[number].accumulate(wide.rows(np.flatnonzero(fold == number)), identity)
-            seen += len(block.t)
+            seen, low = seen + len(block.t), part.stop
     return [f for f in folds if f.groups]
+
+
+def _torques(blocks, values):
+    """Return group -> (N,) torque of standard parameters in all ``blocks``."""
+    parts = [{g.name: g.W @ values[g.columns] for g in block.groups} for block in blocks]
+    return {name: np.concatenate([p[name] for p in parts]) for name in parts[0]}
 
 
 def _with_tilt(block, pulled, values, layout):
     """Return the RegressorBlock of base columns with the torques of a unit tilt as two more."""
     place, weight = layout  # each row stands for weight^2
     size, groups = int(place.max()) + 1, []
-    for g, *others in zip(block.groups, *(b.groups for b in pulled)):
+    for g in block.groups:
         seen = np.flatnonzero(place[g.columns] >= 0)
-        count = len(others[0].columns)  # bodies come first
-        still = g.W[:, :count] @ values[g.columns[:count]]
-        tilt = [x.W @ values[x.columns] - still for x in others]
+        tilt = [torque[g.name] for torque in pulled]
         W = np.ascontiguousarray(weight * np.vstack([g.W.T[seen], tilt])).T
         groups.append(RowGroup(g.name, g.unit,
                                np.append(place[g.columns][seen], [size, size + 1]), W,
@@ -91,7 +97,7 @@ def robust_errors(problem: Problem, estimate: Estimate, folds: Sequence[RFactors
     systems = [_normal(f, sigma, size) for f in folds]
     whole = sum(systems)
     # As much prior as the estimate has, so that what the data leave open does not run away.
-    scale = np.sqrt(np.diag(problem.base.prior_covariance()))
+    scale = problem.base.prior_sd
     prior = np.linalg.inv(problem.base.prior_covariance() / np.outer(scale, scale))
     target = prior @ (problem.base.nominal() / scale)
     left_out = np.array([scale * np.linalg.solve(
@@ -114,10 +120,7 @@ def moderated(ratios: np.ndarray, freedom: int) -> np.ndarray:
     logs = 2.0 * np.log(np.maximum(ratios, 1e-6)) - psi(freedom / 2) + np.log(freedom / 2)
     spread = float(np.var(logs, ddof=1)) if len(logs) > 1 else np.inf
     excess = spread - float(polygamma(1, freedom / 2))
-    few, many = 0.1, 1e3
-    prior = (many if excess <= polygamma(1, many / 2) else
-             few if excess >= polygamma(1, few / 2) else
-             brentq(lambda d: float(polygamma(1, d / 2)) - excess, few, many))
+    prior = 1.0 / np.interp(excess, polygamma(1, PRIORS / 2), 1.0 / PRIORS)
     common = np.exp(logs.mean() + psi(prior / 2) - np.log(prior / 2))
     variance = (prior * common + freedom * ratios ** 2) / (prior + freedom)
     return np.sqrt(variance) * stdtrit(prior + freedom, LEVEL) / ndtri(LEVEL)

@@ -13,17 +13,14 @@ import logging
 import os
 from pathlib import Path
 import re
-import sqlite3
-from typing import Callable, Collection
+from typing import Any, Callable, Collection
 
 import numpy as np
 from rosbags.interfaces import (Connection, Qos, QosDurability, QosHistory, QosLiveliness,
                                 QosReliability, QosTime)
-from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, WriterError
 
-from .cdr import typestore
-from .checked_storage import CheckedWriter
 from .contents import Contents, TEXTS
+from .definitions import typestore
 from .messages import DECODERS, encodable, encode, encode_string, full_name, STRING
 from .storage import read_storage, sha256, storage_files
 from ..recording import Recording
@@ -88,8 +85,8 @@ def _read(path, topics, progress):
         def report(fraction, before=sum(sizes[:i]), size=sizes[i]):
             if progress:
                 progress((before + fraction * size) / (sum(sizes) or 1))
-        for topic, _, messages, received_ns in read_storage(file, contents.wanted, damage, report):
-            contents.add(topic, messages, received_ns)
+        for topic, _, raw in read_storage(file, contents.wanted, damage, report):
+            contents.add(topic, raw)
         report(1.0)
     for line in damage:
         _logger.warning('%s: %s', path, line)
@@ -120,18 +117,14 @@ class BagWriter:
         self._connections: dict[str, Connection] = {}
         self._flushed_ns: int | None = None
         self._ended = 'is closed'
-        plugins = {plugin.name.lower(): plugin for plugin in StoragePlugin}
-        if storage not in plugins:
-            raise RecordingError('storage of a bag', found=storage, exists=tuple(plugins))
+        from .checked_storage import open_writer, REFUSED, STORAGES  # those who read need none
+        if storage not in STORAGES:
+            raise RecordingError('storage of a bag', found=storage, exists=STORAGES)
+        self._refused = REFUSED
         try:
-            writer = CheckedWriter(self.path, version=9, storage_plugin=plugins[storage])
-            if compress:
-                mode = CompressionMode.STORAGE if storage == 'mcap' else CompressionMode.FILE
-                writer.set_compression(mode, CompressionFormat.ZSTD)
-            writer.open()
-        except (WriterError, OSError, ValueError, sqlite3.Error) as error:
+            self._writer: Any = open_writer(self.path, storage, compress)
+        except (*REFUSED, ValueError) as error:
             raise RecordingError(f'cannot make the bag {path}', found=error) from error
-        self._writer: CheckedWriter | None = writer
 
     def add_topic(self, topic: str, type_name: str, latched: bool = False) -> None:
         """
@@ -179,7 +172,7 @@ class BagWriter:
     def close(self) -> None:
         """Finish the bag with its index and metadata.yaml; a second call does nothing."""
         if self._writer is not None:
-            self._do(CheckedWriter.close)
+            self._do(lambda writer: writer.close())
             self._writer = None
 
     def _do(self, action):
@@ -188,7 +181,7 @@ class BagWriter:
             raise RecordingError(f'the bag {self.path} {self._ended}')
         try:
             return action(self._writer)
-        except (WriterError, OSError, sqlite3.Error) as error:
+        except self._refused as error:
             with suppress(Exception):
                 self._writer.abort()
             self._writer = None

@@ -3,20 +3,19 @@ Where the numbers lie in a serialised ROS message: one walk, then millions of eq
 
 CDR (OMG "Common Data Representation", version 1 as ROS 2 uses it) aligns every primitive to its
 own size after a four-byte header.  Messages of one type whose sequences and strings are alike
-therefore hold each number at the same byte.  ``walk`` follows the message definition of rosbags'
-type store through one message and notes these bytes and everything that fixed them (lengths,
-strings: the guards); ``Layout.fits`` then finds the messages with the same guards and
-``Layout.gather`` copies their numbers out at about 10 ns per message.
+therefore hold each number at the same byte.  ``walk`` follows the message definition
+through one message and notes these bytes and everything that fixed them (lengths, strings: the
+guards); ``Layout.fits`` then finds the messages with the same guards and ``Block.read`` copies
+their numbers out at about 10 ns per message.
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Collection
 
 import numpy as np
 from rosbags.interfaces import Nodetype
-from rosbags.typesys import get_typestore, Stores
-from rosbags.typesys.store import Typestore
+
+from .definitions import fields
 
 _DTYPES = {'bool': 'u1', 'byte': 'u1', 'char': 'u1', 'uint8': 'u1', 'int8': 'i1',
            'uint16': 'u2', 'int16': 'i2', 'uint32': 'u4', 'int32': 'i4',
@@ -26,12 +25,6 @@ _HEADER = 4  # bytes: two for the encoding, two for options
 
 class CdrError(ValueError):
     """Bytes that are not a message of the type they are said to be."""
-
-
-@lru_cache(maxsize=1)
-def typestore() -> Typestore:
-    """Return rosbags' message definitions of Jazzy (0.1 s the first time)."""
-    return get_typestore(Stores.ROS2_JAZZY)
 
 
 @dataclass(frozen=True)
@@ -171,8 +164,7 @@ class _Walker:
         return Layout(len(self.message), tree, guarded, everything[guarded])
 
     def struct(self, type_name):
-        fields = typestore().fielddefs[type_name][1]
-        return {name: self.field(name, kind) for name, kind in fields}
+        return {name: self.field(name, kind) for name, kind in fields(type_name)}
 
     def field(self, name, kind):
         node, what = kind

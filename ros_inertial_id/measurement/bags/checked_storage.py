@@ -13,12 +13,14 @@ import struct
 from typing import Any
 from zlib import crc32
 
-from rosbags.rosbag2 import CompressionMode, StoragePlugin, Writer, WriterError
+from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer, WriterError
 from rosbags.rosbag2.storage_mcap import McapWriter
 from rosbags.rosbag2.storage_sqlite3 import Sqlite3Writer
 
 from .sqlite_file import message_crc
 
+STORAGES = tuple(plugin.name.lower() for plugin in StoragePlugin)
+REFUSED = (WriterError, OSError, sqlite3.Error)  # what writing may raise
 _CRC_IN_CHUNK = 9 + 24  # bytes: opcode and length; first and last time, size
 
 
@@ -95,3 +97,19 @@ class CheckedWriter(Writer):
     """rosbags' writer with the storages of this file."""
 
     STORAGE_PLUGINS = {StoragePlugin.MCAP: CheckedMcap, StoragePlugin.SQLITE3: CheckedSqlite3}
+
+
+def open_writer(path: Path, storage: str, compress: bool) -> CheckedWriter:
+    """
+    Return the writer of a new bag; raises one of REFUSED or ValueError.
+
+    path : of the new folder
+    storage : one of STORAGES
+    compress : zstd, of the chunks of an mcap, of the whole file of sqlite3
+    """
+    writer = CheckedWriter(path, version=9, storage_plugin=StoragePlugin[storage.upper()])
+    if compress:
+        mode = CompressionMode.STORAGE if storage == 'mcap' else CompressionMode.FILE
+        writer.set_compression(mode, CompressionFormat.ZSTD)
+    writer.open()
+    return writer

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from .decoding import ChannelBuilder
 from .messages import channel_builder, DECODERS, full_name, STRING
+from .raw_messages import RawMessages
 from ..recording import LazyChannels, TF
 from ...errors import RecordingError
 
@@ -65,19 +66,17 @@ class Contents:
             self._builders[topic] = channel_builder(type_name, topic)
         return wanted
 
-    def add(self, topic: str, messages: list[bytes], received_ns: list[int]) -> None:
+    def add(self, topic: str, raw: RawMessages) -> None:
         """
         Take messages of a wanted topic.
 
-        topic : its name
-        messages : serialised (CDR), in the order of the bag
-        received_ns : (n,) their times of reception [ns]
+        topic : its name; raw : messages (CDR) in the order of the bag
         """
         builder = self._builders[topic]
-        builder.add(messages, received_ns)
-        self._counts[topic] = self._counts.get(topic, 0) + len(messages)
-        if received_ns and not _is_text(topic, builder.type):
-            self._edges += [min(received_ns), max(received_ns)]
+        builder.add(raw)
+        self._counts[topic] = self._counts.get(topic, 0) + len(raw)
+        if len(raw) and not _is_text(topic, builder.type):
+            self._edges += [int(raw.received_ns.min()), int(raw.received_ns.max())]
             self._edges = [min(self._edges), max(self._edges)]
 
     def channels(self) -> LazyChannels:

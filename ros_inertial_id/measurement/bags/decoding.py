@@ -6,15 +6,14 @@ each such group is a part with names of its own, and the parts are joined at the
 """
 
 from dataclasses import dataclass, field
-from typing import Sequence
 
 import numpy as np
 
 from .cdr import CdrError, Layout, walk
+from .raw_messages import RawMessages
 from ..recording import Channel, TF
 
-_BATCH = 4096          # messages decoded at once
-_BATCH_BYTES = 8 << 20
+_BATCH = 4096          # messages decoded at once, at least
 _MERGE = 64            # parts merged at once, so that small arrays do not litter the memory
 _SUBROWS = 1 << 20     # more than the transforms of one message
 
@@ -53,24 +52,20 @@ class ChannelBuilder:
         self.type, self.topic = type_name, topic
         self.refused, self.reason = 0, ''
         self._decoder = decoder
-        self._messages: list[bytes] = []
-        self._received: list[int] = []
-        self._bytes, self._count = 0, 0
+        self._waiting: list[RawMessages] = []
+        self._waits = self._count = 0
         self._parts: list[_Part] = []
         self._merged: list[_Part] = []
 
-    def add(self, messages: Sequence[bytes], received_ns: Sequence[int]) -> None:
+    def add(self, raw: RawMessages) -> None:
         """
         Take more messages.
 
-        messages : bytes (CDR), in the order they came
-        received_ns : (n,) their times of reception [ns]
+        raw : CDR, in the order they came
         """
-        self._messages.extend(messages)
-        self._received.extend(received_ns)
-        self._bytes += sum(map(len, messages))
-        waits = self.type == TF
-        if not waits and (len(self._messages) >= _BATCH or self._bytes >= _BATCH_BYTES):
+        self._waiting.append(raw)
+        self._waits += len(raw)
+        if self.type != TF and self._waits >= _BATCH:
             self._decode()
 
     def channel(self) -> Channel:
@@ -83,34 +78,34 @@ class ChannelBuilder:
                        part.frame)
 
     def _decode(self):
-        for start in range(0, len(self._messages), _BATCH):
-            messages = self._messages[start:start + _BATCH]
-            received = np.array(self._received[start:start + _BATCH], np.int64)
-            lengths = np.fromiter(map(len, messages), int, len(messages))
-            left = np.arange(len(messages))
+        waiting, self._waiting, self._waits = self._waiting[::-1], [], 0
+        while waiting:
+            batch = [waiting.pop()]
+            while waiting and sum(map(len, batch)) < _BATCH:
+                batch.append(waiting.pop())
+            raw = RawMessages.joined(batch)
+            left = np.arange(len(raw))
             while left.size:
-                left = self._decode_alike(messages, lengths, left, received)
-            self._count += len(messages)
+                left = self._decode_alike(raw, left)
+            self._count += len(raw)
             if len(self._parts) >= _MERGE:
                 self._merged.append(_merge(self._parts))
                 self._parts = []
-        self._messages, self._received, self._bytes = [], [], 0
 
-    def _decode_alike(self, messages, lengths, left, received):
+    def _decode_alike(self, raw, left):
         """Decode those of ``left`` with the layout of its first; return which are left then."""
         first = left[0]
         try:
-            shape = _shape(self.type, self._decoder, messages[first])
+            shape = _shape(self.type, self._decoder, raw.message(first))
         except (CdrError, UnicodeDecodeError) as error:
             self._refuse(self._count + first, error)
             return left[1:]
-        alike = lengths[left] == lengths[first]
-        data = np.frombuffer(b''.join([messages[i] for i in left[alike]]), np.uint8)
-        data = data.reshape(-1, lengths[first])
+        alike = raw.lengths[left] == raw.lengths[first]
+        data = raw.rows(left[alike])
         fits = shape.layout.fits(data)
         if not fits.all():
             alike[alike], data = fits, data[fits]
-        self._add_parts(shape, data, received[left[alike]], self._count + left[alike])
+        self._add_parts(shape, data, raw.received_ns[left[alike]], self._count + left[alike])
         return left[~alike]
 
     def _add_parts(self, shape, data, received, index):
@@ -273,7 +268,9 @@ def _merge_field(name, parts, rows, names, n):
     shape = present[0].shape[1:]
     if shape:
         shape = (len(names) or max(block.shape[1] for block in present), *shape[1:])
-    values = np.full((n, *shape), np.nan, present[0].dtype)
+    values = np.empty((n, *shape), present[0].dtype)
+    if len(present) < len(parts) or any(block.shape[1:] != shape for block in present):
+        values[...] = np.nan
     del present
     for i, (part, row) in enumerate(zip(parts, rows)):
         block, blocks[i] = blocks[i], None

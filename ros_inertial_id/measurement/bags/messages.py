@@ -36,8 +36,10 @@ from typing import Callable, Iterator, Sequence
 import numpy as np
 from rosbags.interfaces import Nodetype
 
-from .cdr import typestore, walk
+from .cdr import walk
 from .decoding import ChannelBuilder, Decoder
+from .definitions import fields, typestore
+from .raw_messages import RawMessages
 from ..recording import Channel
 from ...errors import RecordingError
 
@@ -122,7 +124,7 @@ def decode(type_name: str, messages: Sequence[bytes], topic: str, received_ns: S
     Raises RecordingError for a type without a decoder, and for a malformed message.
     """
     builder = channel_builder(type_name, topic)
-    builder.add(messages, received_ns)
+    builder.add(RawMessages.of(messages, received_ns))
     channel = builder.channel()
     if builder.refused and complain is None:
         raise RecordingError(builder.reason)
@@ -195,8 +197,8 @@ def _template(type_name, shapes, names, frame_id):
 
 def _blank(type_name, sizes):
     """Return a message of zeros, its sequences as long as ``sizes`` says of their fields."""
-    store, values = typestore(), {}
-    for name, (node, what) in store.fielddefs[type_name][1]:
+    values = {}
+    for name, (node, what) in fields(type_name):
         if node == Nodetype.NAME:
             values[name] = _blank(what, {})
         elif node == Nodetype.BASE:
@@ -207,4 +209,4 @@ def _blank(type_name, sizes):
             values[name] = ([_blank(element, {}) for _ in range(count)]
                             if kind == Nodetype.NAME else np.zeros(count, element[0])
                             if element[0] != 'string' else [])
-    return store.types[type_name](**values)
+    return typestore().types[type_name](**values)

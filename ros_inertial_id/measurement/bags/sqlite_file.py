@@ -12,13 +12,14 @@ from zlib import crc32
 
 import numpy as np
 
+from .raw_messages import RawMessages
 from .sqlite_pages import Pages
 from ...errors import RecordingError
 
 _ROWS = 4096
 UNCHECKED = 'all checksums are lost: its messages could not be checked'
 
-Batch = tuple[str, str, list[bytes], list[int]]
+Batch = tuple[str, str, RawMessages]
 Row = tuple[int, int, int, bytes]  # id, topic, time [ns], message
 
 
@@ -36,7 +37,7 @@ def message_crc(topic: str, type_name: str, time_ns: int, message: bytes) -> int
 def read_sqlite3(path: Path, wanted: Callable[[str, str], bool], damage: list[str],
                  progress: Callable[[float], None]) -> Iterator[Batch]:
     """
-    Yield (topic, type, messages, received_ns) of the file, many messages at once.
+    Yield (topic, type, messages) of the file, many messages at once.
 
     path : of the file
     wanted : function of (topic, type); topics for which it returns False are passed over
@@ -71,7 +72,7 @@ def _batches(source, wanted, progress):
         for key, topic in topics.items():
             mine = [row for row in good if row[1] == key]
             if mine:
-                yield (*topic, [row[3] for row in mine], [row[2] for row in mine])
+                yield *topic, RawMessages.of([row[3] for row in mine], [row[2] for row in mine])
         progress(batch[-1][0] / source.last)
     if wrong:
         source.lost.append(f'{wrong} messages were left out: their checksums are others')

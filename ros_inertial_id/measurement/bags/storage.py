@@ -15,8 +15,9 @@ from typing import Callable, Iterable, Iterator
 
 import yaml
 
-from .mcap_file import read_mcap
+from .mcap_file import Batch, read_mcap
 from .packing import DAMAGED, unpack, unpack_file, ZSTD_MAGIC
+from .raw_messages import RawMessages
 from .sqlite_file import read_sqlite3
 from ...errors import RecordingError
 
@@ -105,10 +106,9 @@ def _is_storage(path):
 
 
 def read_storage(path: Path, wanted: Callable[[str, str], bool], damage: list[str],
-                 progress: Callable[[float], None],
-                 ) -> Iterator[tuple[str, str, list[bytes], list[int]]]:
+                 progress: Callable[[float], None]) -> Iterator[Batch]:
     """
-    Yield (topic, type, messages, received_ns) of one storage file, many times, in file order.
+    Yield (topic, type, messages) of one storage file, many times, in file order.
 
     path : .mcap or .db3, or one of these with file compression (.zstd)
     wanted : function of (topic, type); topics for which it returns False are passed over
@@ -119,10 +119,11 @@ def read_storage(path: Path, wanted: Callable[[str, str], bool], damage: list[st
     """
     with _plain(path, damage) as (plain, suffix):
         read = read_mcap if suffix == '.mcap' else read_sqlite3
-        for topic, type_name, messages, received in read(plain, wanted, damage, progress):
-            if any(message[:4] == ZSTD_MAGIC for message in messages):  # message compression
-                messages = [_decompress(message) for message in messages]
-            yield topic, type_name, messages, received
+        for topic, type_name, raw in read(plain, wanted, damage, progress):
+            if raw.begin_with(ZSTD_MAGIC).any():  # message compression
+                raw = RawMessages.of([_decompress(message) for message in raw.messages()],
+                                     raw.received_ns)
+            yield topic, type_name, raw
 
 
 @contextmanager

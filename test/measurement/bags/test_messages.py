@@ -9,6 +9,7 @@ import pytest
 from rosbags.typesys import get_typestore, Stores
 
 from ros_inertial_id.errors import RecordingError
+from ros_inertial_id.measurement.bags.definitions import fields, WRITTEN_OUT
 from ros_inertial_id.measurement.bags.messages import (decode, DECODERS, encode, encode_string,
                                                        JOINT_STATE)
 from ros_inertial_id.measurement.recording import Channel
@@ -329,6 +330,11 @@ def test_an_unknown_type_lists_those_that_are_known():
     with pytest.raises(RecordingError, match='PointCloud2.*JointState'):
         decode('sensor_msgs/msg/PointCloud2', [b''], '/points', [0])
     assert all(name in STORE.fielddefs for name in DECODERS)
+
+
+@pytest.mark.parametrize('name', WRITTEN_OUT)
+def test_definitions_that_are_written_out_are_those_of_ros(name):
+    assert list(fields(name)) == [(field, kind) for field, kind in STORE.fielddefs[name][1]]
 
 
 def test_no_messages_make_an_empty_channel():
