@@ -59,8 +59,10 @@ class RigidBodyOptions(RobotOptions):
         at_least=0.0)
     decimate: int = option(0, 'learn from every that many sample; 0: twenty per period of the '
                            'cutoff, more add no information', at_least=0)
-    estimator: str = option('weighted', 'estimator; there is no nominal body to lean on',
-                            choices=('ordinary', 'weighted'))
+    estimator: str = option('weighted', 'estimator; there is no nominal body to lean on; '
+                            'instrumental: for several bodies seen by markers, whose noisy '
+                            'accelerations shrink what least squares finds',
+                            choices=('ordinary', 'weighted', 'instrumental'))
 
 
 class RigidBody(Method):

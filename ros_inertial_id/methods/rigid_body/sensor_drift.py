@@ -27,16 +27,15 @@ def without_drift(observation: BodiesObservation, wrench: Wrench
     observation : of one body behind one sensor, gravity in its accelerations
     wrench : the sensor, along the body's axes; None: it did not drift
     """
-    A, y, t, ends = [], [], [], ends_of(observation)
+    rows_of, loads, times, ends = [], [], [], ends_of(observation)
     turn = np.kron(np.eye(2), wrench.rotation)
     for state in observation.states(training=True):
         rows = own_rows(state.bodies[0])
         rows[3:] -= np.cross(wrench.point, rows[:3], axisb=0, axisc=0)
-        A.append(state.sign * np.einsum('ji,jkn->nik', turn, rows))
-        y.append(state.wrench)
-        t.append(state.t)
-    A, y, t = np.concatenate(A), np.concatenate(y), np.concatenate(t)
-    drift, error, sd = _fitted(A, y, legendre(t, ends))
+        rows_of.append(state.sign * np.einsum('ji,jkn->nik', turn, rows))
+        loads.append(state.wrench)
+        times.append(legendre(state.t, ends))
+    drift, error, sd = _fitted(*map(np.concatenate, (rows_of, loads, times)))
     per_period = 1.0 / (observation.clock.period * observation.decimate
                         * observation.summary['cutoff'])
     error *= np.sqrt(max(1.0, per_period / NYQUIST))

@@ -58,6 +58,9 @@ def observe_wrenches(recording: Recording, robot: BodyRig, options: Any) -> Bodi
         return tuple(fused.get((k, t[0], len(t)), body)
                      for k, body in enumerate(states(t, kernel, gravity, measured)))
 
+    def filtered(gravity, other):
+        return lambda t: states(t, other, gravity, states.measured)
+
     def noisy(gravity, rng):
         again = [noise_again(s, clock, kernel, rng) for s in states.measured]
         return lambda t: motion(t, gravity, again)
@@ -65,7 +68,8 @@ def observe_wrenches(recording: Recording, robot: BodyRig, options: Any) -> Bodi
     def observation(gravity, sign=1.0):
         return BodiesObservation(
             clock, kernel, lambda t: motion(t, gravity, states.measured), tuple(wrenches),
-            1.0 / cutoff, decimate, summary, sign, noisy=lambda rng: noisy(gravity, rng))
+            1.0 / cutoff, decimate, summary, sign, noisy=lambda rng: noisy(gravity, rng),
+            filtered=lambda other: filtered(gravity, other))
 
     _check_moving(observation(gravity), sources[0].topic)
     sign = {'on_body': 1.0, 'by_body': -1.0}.get(options.wrench_of)
