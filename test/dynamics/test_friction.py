@@ -8,7 +8,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from ros_inertial_id.dynamics.friction import (friction_column, friction_parameters, LAWS,
-                                               passive_rows)
+                                               passive_rows, presliding_step)
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import ConfigError
 from ros_inertial_id.estimation.estimators import ridge, weighted
@@ -106,18 +106,37 @@ def test_presliding_follows_the_differential_equation_and_holds_at_rest():
     np.testing.assert_array_equal(at_rest, column[199])
 
 
+def test_presliding_goes_on_step_by_step_as_the_differential_equation():
+    q, v = np.random.default_rng(3).normal(size=(2, 20))
+    v[[4, 9]] = 0.0
+    z = [0.0]
+    for step, rate in zip(np.diff(q), v[1:]):
+        z.append(float(presliding_step(z[-1], step, rate, 0.4)))
+    np.testing.assert_allclose(z, dahl(q, v, 0.4), atol=1e-12)
+
+
+def test_constants_that_are_tried_are_a_grid_without_holes():
+    for law in LAWS.values():
+        assert law.scale > 0.0
+        grid = np.array(law.nonlinear_values, dtype=float)
+        if len(grid) > 1:
+            steps = grid[1:] / grid[:-1]
+            assert grid[0] > 0.0 and steps.min() > 1.2 and steps.max() < 4.0
+
+
 def test_every_law_is_tested():
     marks = test_columns_are_their_formulas.pytestmark
     assert {case[0] for case in marks[0].args[1]} == set(LAWS)
 
 
 def test_passive_rows_refuse_friction_that_drives():
-    columns = friction_parameters(1, 'j', ('coulomb', 'viscous', 'power', 'spring'), 10.0,
+    free = ('spring', 'spring2', 'spring3', 'sine1', 'cosine2', 'offset')
+    columns = friction_parameters(1, 'j', ('coulomb', 'viscous', 'power', *free), 10.0,
                                   {'coulomb': 0.0})
-    C = passive_rows(columns)
-    assert (C @ [1.0, 2.0, -1.5, -9.0] > 0).all()  # bent down, but braking at any speed
-    assert (C @ [0.5, 1.0, -2.5, 0.0]).min() < 0   # drives at 1 rad/s
-    assert (C @ [-0.1, 1.0, 0.0, 0.0]).min() < 0
+    C, any_of_them = passive_rows(columns), len(free) * [-9.0]
+    assert (C @ [1.0, 2.0, -1.5, *any_of_them] > 0).all()  # bent down, but braking at any speed
+    assert (C @ [0.5, 1.0, -2.5, *any_of_them]).min() < 0  # drives at 1 rad/s
+    assert (C @ [-0.1, 1.0, 0.0, *any_of_them]).min() < 0
 
 
 def test_paper_delta_is_recovered_within_its_stated_error():
