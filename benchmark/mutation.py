@@ -26,10 +26,13 @@ MODULES = {
     'estimation/base_parameters.py':
         'test/estimation/test_base_parameters.py test/estimation/test_estimators.py',
     'estimation/consistency.py': 'test/estimation/test_consistency.py',
-    'estimation/problem.py': 'test/estimation',
+    'estimation/problem.py': 'test/estimation/test_problem.py test/estimation/test_r_factors.py '
+        'test/estimation/test_known_parameters.py test/estimation/test_estimators.py',
     'estimation/r_factors.py':
         'test/estimation/test_r_factors.py test/estimation/test_estimators.py',
-    'estimation/residuals.py': 'test/estimation',
+    'estimation/residuals.py':
+        'test/estimation/test_residuals.py test/estimation/test_statistics.py '
+        'test/estimation/test_cross_validation.py',
     'estimation/robust.py': 'test/estimation/test_estimators.py',
     'estimation/statistics.py':
         'test/estimation/test_statistics.py test/estimation/test_estimators.py',

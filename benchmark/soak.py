@@ -1,14 +1,13 @@
 """
 Soak: recorder, online identification and torque prediction on a stream that misbehaves.
 
-    python benchmark/soak.py [--seconds 600] [--rate 1000] [--robots 1]
+    python benchmark/soak.py [--seconds 600] [--rate 1000]
 
 A Franka-like arm in random motion publishes joint states at 1 kHz in a process of its own: with
 random gaps, bad messages (no joints, no numbers, short arrays), restarts of the publisher, and
 two silent minutes of ten (a fifth of the time).  At the end: who died, what the recorder lost,
-memory at a third and at the end, and CPU (process time of each node over the time in which
-messages came).  ``--robots 3`` runs three arms at 250 Hz in three namespaces, each with the three
-nodes: each bag must be complete.  Ten minutes take ten minutes and one to prepare.
+memory twenty times, and CPU (process time of each node over the time in which
+messages came).  Ten minutes take ten minutes and one to prepare.
 """
 
 import argparse
@@ -26,6 +25,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / 'test' / 'nodes')]
 URDF = (ROOT / 'urdf' / 'franka.urdf').read_text()
 PERIOD = 10.0  # [s] of motion, played again and again
 BURST = 50     # messages at once when late
+TIMES = 20     # that memory is looked at
+MOVING = 0.8   # of the time, without the silent fifth
 CHECKED = ('recorder', 'identification', 'torque_prediction')
 
 
@@ -104,7 +105,7 @@ def drive(folder, rate, seconds, namespace, faults):
             k = int((time.monotonic() - began) * rate)
         time.sleep(0.5 / rate)
     time.sleep(2.0)
-    (folder / f'sent{namespace.replace("/", "_")}.json').write_text(json.dumps(
+    (folder / 'sent.json').write_text(json.dumps(
         {'sent': sent, 'bad': bad, 'restarts': restarts}))
     sys.stdin.read()
     node.destroy_node()
@@ -136,73 +137,72 @@ def usage(pid):
     return ticks / 100.0, int(fields[21]) * 4096 / 1e6
 
 
-def begin(graph, folder, model, namespace):
+def save_motion(folder, state, names):
+    """Write the second period of a motion for the driver, with the true torque."""
+    once = state.time >= PERIOD
+    np.savez(folder / 'motion.npz', names=np.array(names), position=state.measured_q[once],
+             velocity=state.measured_v[once], effort=state.measured_tau[once],
+             true=state.tau[once])
+
+
+def begin(graph, folder, model, namespace=''):
     """Start the three nodes of one robot; return {name: Process}."""
     remap = ['--ros-args', '-r', f'__ns:={namespace}'] if namespace else []
-    out = {
-        'recorder': graph.start('recorder', *remap, out=folder / f'bags{namespace}'),
+    return {
+        'recorder': graph.start('recorder', *remap, out=folder / 'bags'),
         'identification': graph.start('identification', *remap, online=True,
                                       urdf_file=ROOT / 'urdf' / 'franka.urdf'),
         'torque_prediction': graph.start('torque_prediction', *remap, model_file=model)}
-    return out
 
 
-def soak(seconds, rate, robots):
-    """Run it and return the figures, one dict per robot."""
+def begin_driver(graph, folder, rate, seconds, namespace='', faults=False):
+    """Start the driver of one robot and wait until all nodes listen; it waits for a line."""
+    driver = graph._begin(
+        [sys.executable, str(Path(__file__).resolve()), 'drive', str(folder), str(rate),
+         str(seconds), namespace or '/', str(int(faults))], f'driver{namespace.strip("/")}')
+    graph.until(lambda: graph.node.count_subscribers(f'{namespace}/joint_states') >= len(CHECKED),
+                'the readers')
+    return driver
+
+
+def soak(seconds, rate):
+    """Run it and return the figures."""
     from live_graph import Graph
-
-    from ros_inertial_id.measurement.bags.bag import read_bag
-    out = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         state, names = simulated(rate, 2 * PERIOD, 1)
         model = write_model(folder, rate, state, names)
-        once = state.time >= PERIOD
-        np.savez(folder / 'motion.npz', names=np.array(names), position=state.measured_q[once],
-                 velocity=state.measured_v[once], effort=state.measured_tau[once])
-        spaces = [''] if robots == 1 else [f'/arm{k + 1}' for k in range(robots)]
+        save_motion(folder, state, names)
         with Graph(folder) as graph:
-            nodes = {space: begin(graph, folder, model, space) for space in spaces}
-            drivers = [graph._begin(
-                [sys.executable, __file__, 'drive', name, str(rate), str(seconds), space or '/',
-                 str(int(robots == 1))], f'driver{space.strip("/")}') for space in spaces]
-            graph.until(lambda: all(graph.node.count_subscribers(f'{space}/joint_states') >= 3
-                                    for space in spaces), 'the readers')
-            paths = {space: graph.call(f'{space}/recorder/start').message for space in spaces}
-            for driver in drivers:
-                driver.say('go')
-            start = {p: usage(p.pid) for own in nodes.values() for p in own.values()}
-            early, began = {}, time.monotonic()
-            while time.monotonic() - began < seconds + 8.0:
+            nodes = begin(graph, folder, model)
+            driver = begin_driver(graph, folder, rate, seconds, faults=True)
+            path = graph.call('recorder/start').message
+            driver.say('go')
+            start, sizes = {k: usage(p.pid)[0] for k, p in nodes.items()}, {k: [] for k in nodes}
+            began = time.monotonic()
+            while (now := time.monotonic() - began) < seconds + 8.0:
                 graph.spin(1.0)
-                if not early and time.monotonic() - began > seconds / 3:
-                    early = {p: usage(p.pid) for p in start if p.alive()}
-            dead = [f'{space}/{kind}' for space, own in nodes.items()
-                    for kind, p in own.items() if not p.alive()]
-            end = {p: usage(p.pid) for p in start if p.alive()}
-            graph.until(lambda: all((folder / f'sent{s.replace("/", "_") or "_"}.json').exists()
-                                    for s in spaces), 'the drivers')
-            for space in spaces:
-                words = graph.call(f'{space}/recorder/stop').message
-                sent = json.loads((folder / f'sent{space.replace("/", "_") or "_"}.json'
-                                   ).read_text())
-                health = {kind: graph.health(f'{space.strip("/")}/{kind}'.lstrip('/'))
-                          for kind in CHECKED}
-                bag = read_bag(paths[space]).channels[f'{space}/joint_states']
-                out.append({
-                    'robot': space or '/', **sent, 'dead': dead, 'in the bag': len(bag),
-                    'recorder says': words,
-                    'cpu': {kind: round((end[p][0] - start[p][0]) / (seconds * (
-                        0.8 if robots == 1 else 1.0)), 3)
-                        for kind, p in nodes[space].items() if p in end},
-                    'MB at a third, at the end': {
-                        kind: (round(early[p][1], 1), round(end[p][1], 1))
-                        for kind, p in nodes[space].items() if p in end},
-                    'online': {k: v for k, v in health['identification'][2].items()
-                               if k.startswith('online')},
-                    'prediction': health['torque_prediction'][:2],
-                    'predicted': health['torque_prediction'][2].get('predicted')})
-    return out
+                if now / seconds > len(sizes['recorder']) / TIMES:
+                    for kind, process in nodes.items():
+                        sizes[kind].append(round(usage(process.pid)[1]) if process.alive() else 0)
+            end = {k: usage(p.pid)[0] for k, p in nodes.items() if p.alive()}
+            return figures(graph, folder, path) | {
+                'dead': [kind for kind, p in nodes.items() if not p.alive()],
+                'cpu': {k: round((end[k] - start[k]) / (seconds * MOVING), 3) for k in end},
+                **{f'MB of {kind}': x for kind, x in sizes.items()}}
+
+
+def figures(graph, folder, path):
+    """Stop the recorder and return what was sent, recorded and said."""
+    from ros_inertial_id.measurement.bags.bag import read_bag
+    graph.until(lambda: (folder / 'sent.json').exists(), 'the driver')
+    words = graph.call('recorder/stop').message
+    health = {kind: graph.health(kind) for kind in CHECKED}
+    return {**json.loads((folder / 'sent.json').read_text()),
+            'in the bag': len(read_bag(path).channels['/joint_states']),
+            'recorder says': words, 'online': health['identification'],
+            'prediction': health['torque_prediction'][:2],
+            'predicted': health['torque_prediction'][2].get('predicted')}
 
 
 def main():
@@ -214,16 +214,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--seconds', type=float, default=600.0)
     parser.add_argument('--rate', type=float, default=1000.0)
-    parser.add_argument('--robots', type=int, default=1)
     options = parser.parse_args()
-    failed = False
-    for figures in soak(options.seconds, options.rate, options.robots):
-        for key, value in figures.items():
-            print(f'{key:26s} {value}', flush=True)
-        # Messages that are no whole ones are in the bag, and left out when it is read.
-        failed |= bool(figures['dead']) or ' lost ' in figures['recorder says']
-        failed |= f"{figures['sent']} " not in figures['recorder says']
-    return int(failed)
+    found = soak(options.seconds, options.rate)
+    for key, value in found.items():
+        print(f'{key:26s} {value}', flush=True)
+    # Messages that are no whole ones are in the bag, and left out when it is read.
+    words = found['recorder says']
+    return int(bool(found['dead']) or ' lost ' in words or f"{found['sent']} " not in words)
 
 
 if __name__ == '__main__':
