@@ -3,7 +3,9 @@ Execution: one function over many tasks, here, in processes of this machine, or 
 
 All three call the same function with the same arguments, so they give the same results; what
 comes back says which task it belongs to, in any order.  A process that ends (killed, out of
-memory) is replaced and its task given out again; a task that ends three of them is lost.
+memory) is replaced and its task given out again; a task that ends three of them is lost.  Each
+may use its share of the machine's memory: a task that needs more is lost with a MemoryError,
+before the machine is short of it.
 
 The processes are started as this module, not by ``multiprocessing``, whose children import the
 caller's main program first.
@@ -15,6 +17,7 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 import os
 import pickle
+import resource
 import subprocess
 import sys
 from typing import Any
@@ -97,7 +100,7 @@ class _Worker:
 def _in_processes(function: Function, shared: Any, tasks: Sequence[Any], jobs: int
                   ) -> Iterator[tuple[int, Any]]:
     waiting, tries = list(reversed(range(len(tasks)))), [0] * len(tasks)
-    workers = [_start(function, shared) for _ in range(jobs)]
+    workers = [_start(function, shared, jobs) for _ in range(jobs)]
     try:
         while waiting or any(w.task is not None for w in workers):
             for worker in workers:
@@ -114,7 +117,7 @@ def _in_processes(function: Function, shared: Any, tasks: Sequence[Any], jobs: i
                     tries[worker.task] += 1
                     code = worker.process.wait()
                     worker.pipe.close()
-                    workers[place] = _start(function, shared)
+                    workers[place] = _start(function, shared, jobs)
                     if tries[worker.task] < TRIES:
                         waiting.append(worker.task)
                         continue
@@ -129,12 +132,12 @@ def _in_processes(function: Function, shared: Any, tasks: Sequence[Any], jobs: i
             worker.pipe.close()
 
 
-def _start(function: Function, shared: Any) -> _Worker:
+def _start(function: Function, shared: Any, jobs: int) -> _Worker:
     ours, theirs = Pipe()
     # A session of its own: Ctrl-C is the parent's to answer.
     process = subprocess.Popen(
-        [sys.executable, '-m', __name__, str(theirs.fileno())], pass_fds=[theirs.fileno()],
-        start_new_session=True,
+        [sys.executable, '-m', __name__, str(theirs.fileno()), str(memory_share(jobs))],
+        pass_fds=[theirs.fileno()], start_new_session=True,
         env={**os.environ, 'PYTHONPATH': os.pathsep.join(path or '.' for path in sys.path)})
     theirs.close()
     _send(ours, (function, shared))
@@ -148,8 +151,16 @@ def _send(pipe: Any, content: Any) -> None:
         pass  # it died: reading its answer tells
 
 
-def work(descriptor: int) -> None:
-    """Answer tasks that come through the pipe ``descriptor`` until it is closed."""
+def memory_share(jobs: int) -> int:
+    """Return the share of the machine's memory that each of ``jobs`` processes has [bytes]."""
+    return os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE') // jobs
+
+
+def work(descriptor: int, memory: int) -> None:
+    """Answer tasks through the pipe ``descriptor`` until it is closed, in ``memory`` [bytes]."""
+    _, most = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (
+        memory if most == resource.RLIM_INFINITY else min(memory, most), most))
     pipe = Connection(descriptor)
     try:
         function, shared = pipe.recv()
@@ -161,4 +172,4 @@ def work(descriptor: int) -> None:
 
 if __name__ == '__main__':
     from ros_inertial_id.procedures import execution  # whose classes the parent knows
-    execution.work(int(sys.argv[1]))
+    execution.work(int(sys.argv[1]), int(sys.argv[2]))
