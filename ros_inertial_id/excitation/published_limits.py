@@ -64,8 +64,8 @@ def _ur(kind, velocity, effort, position=TURN):
 
 def _lbr(kind, velocity, effort):
     """Return the limits of an LBR iiwa or med; velocity [deg/s] and effort (7,) [N m]."""
-    # KUKA brochure "Sensitive robotics. LBR iiwa", p. 30 (velocity, torque), as quoted for the 14 by
-    # drake manipulation/models/iiwa_description/README.md, for both by iiwa_ros (9d2b99f)
+    # KUKA brochure "Sensitive robotics. LBR iiwa", p. 30 (velocity, torque), as quoted for the 14
+    # by drake manipulation/models/iiwa_description/README.md, for both by iiwa_ros (9d2b99f)
     # iiwa_description/urdf/iiwa7.xacro, iiwa14.xacro; lbr_fri_ros2_stack (218d723) lbr_description
     # joint_limits.yaml: position, velocity; lbr_moveit_config: acceleration, which KUKA does not
     # publish
