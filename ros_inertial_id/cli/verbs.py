@@ -131,7 +131,8 @@ def compare(options: Any) -> None:
     files = {}
     if options.out:
         make_folder(options.out)
-        files['report'] = write_comparison(found, pathlib.Path(options.out) / 'comparison.html')
+        files['report'] = write_comparison(found, pathlib.Path(options.out) / 'comparison.html',
+                                           ['inertial-id', *options.words])
     show(options, {**found.to_dict(), **files}, '\n'.join([found.to_text(), *files.values()]))
 
 

@@ -21,5 +21,6 @@ def drift_(options: Any) -> None:
     if options.out:
         from ..report.drift import write_drift
         make_folder(options.out)
-        files['report'] = write_drift(found, pathlib.Path(options.out) / 'drift.html')
+        files['report'] = write_drift(found, pathlib.Path(options.out) / 'drift.html',
+                                      ['inertial-id', *options.words])
     show(options, {**found.to_dict(), **files}, '\n'.join([found.to_text(), *files.values()]))

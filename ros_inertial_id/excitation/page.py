@@ -66,17 +66,18 @@ def _short(array):
 def _table(design):
     use, names = design.use, design.motion.joint_names
     left = {kind: 1.0 - share for kind, share in design.limits.margins.items()}
-    head = ''.join(f'<th scope="col">{html.escape(kind)}</th>' for kind in use.joints)
+    head = ''.join(f'<th scope="col">{html.escape(kind.replace("_", " "))}</th>'
+                   for kind in use.joints)
     rows = [f'<tr><th scope="row">{html.escape(name)}</th>' + ''.join(
         f'<td>{100.0 * left.get(kind, 1.0) * values[j]:.1f} %</td>'
         for kind, values in use.joints.items()) + '</tr>'
         for j, name in enumerate(names)]
     errors = ' '.join(f'{error:.3g}' for error in design.torque_errors)
-    facts = [f'predicted standard error of torque <b>{errors}</b> N m, root mean square over the '
+    facts = [f'Predicted standard error of torque <b>{errors}</b> N m, root mean square over the '
              'workspace',
              f'condition number of the weighted base regressor {design.condition_number:.4g}',
              *([] if design.criterion == 'condition_number' else
-               [f'{html.escape(design.criterion)} {design.value:.6g}']),
+               [f'{html.escape(design.criterion.replace("_", "-"))} {design.value:.4g}']),
              f'{len(design.base_names)} base parameters',
              f'period {design.motion.period:g} s, {design.motion.harmonics} harmonics']
     if np.isfinite(use.tool_outside):
@@ -84,7 +85,7 @@ def _table(design):
     if np.isfinite(use.gap):
         apart = 1000.0 * (use.gap + design.options.distance)  # [mm]
         facts.append(f'links at least {apart:.1f} mm apart, but for those built nearer')
-    return (f"<p>{' · '.join(facts)}</p><table><caption>share of each limit used</caption>"
+    return (f"<p>{' · '.join(facts)}</p><table><caption>Share of each limit used</caption>"
             f'<thead><tr><td></td>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>')
 
 

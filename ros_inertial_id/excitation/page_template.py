@@ -118,6 +118,12 @@ function drawBox(c, at) {
     if (!(i >> k & 1)) line(c, [at(corner(i)), at(corner(i | 1 << k))], tone('soft'), 1, [4, 4]);
 }
 const canvases = [];
+function ticks(low, high) {
+  const raw = (high - low || 1) / 4, ten = 10 ** Math.floor(Math.log10(raw));
+  const step = [1, 2, 5, 10].find(k => k * ten >= raw) * ten, found = [];
+  for (let k = Math.ceil(low / step); k * step <= high + 1e-9 * step; k++) found.push(k * step);
+  return found;
+}
 function drawPlot(canvas, plot) {
   const [c, w, h] = surface(canvas), left = 48, right = w - 6, top = 8, bottom = h - 18;
   let low = Infinity, high = -Infinity;
@@ -130,12 +136,12 @@ function drawPlot(canvas, plot) {
   const X = t => left + (right - left) * t / T;
   const Y = v => bottom - (bottom - top) * (v - low) / (high - low || 1);
   c.fillStyle = tone('soft');
-  for (let k = 0; k <= 4; k++) {
-    const v = low + (high - low) * k / 4;
+  for (const v of ticks(low, high)) {
     line(c, [[left, Y(v)], [right, Y(v)]], tone('line'), 1);
-    c.fillText(v.toPrecision(3), 2, Y(v) + 4);
-    c.fillText((T * k / 4).toPrecision(3) + ' s', Math.min(X(T * k / 4), right - 32), h - 4);
+    c.fillText(String(Number(v.toPrecision(6))), 2, Y(v) + 4);
   }
+  for (const t of ticks(0, T))
+    c.fillText(Number(t.toPrecision(6)) + ' s', Math.min(X(t), right - 26), h - 4);
   plot.y.forEach((y, j) => {
     for (const v of [plot.lower[j], plot.upper[j]])
       if (shown(v)) line(c, [[left, Y(v)], [right, Y(v)]], hue(j), 1, [3, 5]);
@@ -150,8 +156,8 @@ function drawSingular() {
   c.fillStyle = tone('bar');
   s.forEach((v, i) => c.fillRect(48 + (w - 56) * i / n, Y(v), (w - 56) / n * 0.7, h - 18 - Y(v)));
   c.fillStyle = tone('soft');
-  c.fillText(s[0].toPrecision(4), 2, Y(s[0]) + 4);
-  c.fillText(s[n - 1].toPrecision(4), 2, Y(s[n - 1]) + 4);
+  c.fillText(s[0].toPrecision(3), 2, Y(s[0]) + 4);
+  c.fillText(s[n - 1].toPrecision(3), 2, Y(s[n - 1]) + 4);
 }
 function drawCurves() { canvases.forEach((c, i) => drawPlot(c, D.plots[i])); }
 function drawAll() {

@@ -149,9 +149,13 @@ def _friction_torque(model: IdentifiedModel, joint: str, speed: np.ndarray) -> n
     return total if found else None
 
 
-def write_comparison(comparison: Comparison, path: str | Path) -> str:
-    """Write a ``comparison`` as one self-contained HTML file to ``path``; return the path."""
-    from .page import fill
+def write_comparison(comparison: Comparison, path: str | Path, words: Sequence[str]) -> str:
+    """
+    Write a ``comparison`` as one self-contained HTML file; return its path.
+
+    path : of the file; words : of the command line that made it
+    """
+    from .page import fill, provenance
     drawings = Drawings()
     charts = [drawings.compared(joint, speed, curves, comparison.names, unit)
               for joint, (speed, curves, unit) in comparison.friction.items()]
@@ -164,7 +168,7 @@ def write_comparison(comparison: Comparison, path: str | Path) -> str:
     write_text(path, fill('comparison.html', {
         'c': comparison, 'title': 'Comparison of identified models', 'sure': SURE,
         'rows': [_texts(row) for row in comparison.rows], 'charts': charts,
-        'over_time': over_time}, drawings))
+        'over_time': over_time, **provenance(words)}, drawings))
     return str(path)
 
 

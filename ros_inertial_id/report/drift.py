@@ -1,11 +1,12 @@
 """The page of a drift: what changed in every robot, and the series behind it."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from .drawings import Drawings
-from .page import fill
+from .page import fill, provenance
 from ..identification.files import write_text
 from ..procedures.drift import Drift, RobotDrift
 from ..procedures.drift_findings import Series
@@ -13,8 +14,12 @@ from ..procedures.drift_findings import Series
 DAYS = {'drift': 'drifts', 'jump': 'jumps', 'temperature': 'follows the temperature'}
 
 
-def write_drift(drift: Drift, path: str | Path) -> str:
-    """Write a ``drift`` as one self-contained HTML file to ``path``; return the path."""
+def write_drift(drift: Drift, path: str | Path, words: Sequence[str]) -> str:
+    """
+    Write a ``drift`` as one self-contained HTML file; return its path.
+
+    path : of the file; words : of the command line that made it
+    """
     drawings = Drawings()
     robots = []
     for robot in drift.robots:
@@ -26,7 +31,7 @@ def write_drift(drift: Drift, path: str | Path) -> str:
     changed = sum(bool(r.findings) for r in drift.robots)
     write_text(path, fill('drift.html', {
         'title': 'Drift of robots', 'robots': robots, 'left_out': drift.left_out,
-        'changed': changed}, drawings))
+        'changed': changed, **provenance(words)}, drawings))
     return str(path)
 
 

@@ -1,7 +1,9 @@
 """The page: everything of an identification in one HTML file that needs nothing else."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
 import json
+import shlex
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, select_autoescape, StrictUndefined
@@ -13,6 +15,7 @@ from .drawings import Drawings, forest
 from .knowledge import evaluate, fits
 from .reach import force_unit, robot_of_model
 from .words import chapters, worst_joint
+from .. import __version__
 from ..identification.identify import Identification
 
 
@@ -54,6 +57,12 @@ def fill(template: str, values: Mapping[str, Any], drawings: Drawings | None = N
     data = json.dumps(drawings.to_dict() if drawings else Drawings().to_dict(),
                       separators=(',', ':'), allow_nan=False).replace('<', '\\u003c')
     return environment.get_template(template).render(**values, data=data)
+
+
+def provenance(words: Sequence[str]) -> dict[str, str]:
+    """Return what the provenance of a page says: the command line of ``words``, version, time."""
+    now = datetime.now(timezone.utc).isoformat(timespec='seconds')
+    return {'command': shlex.join(words), 'made': f'ros_inertial_id {__version__}, {now}'}
 
 
 def _torque(drawings: Drawings, identification: Identification) -> list[tuple[str, list[str]]]:

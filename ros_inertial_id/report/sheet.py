@@ -5,18 +5,15 @@ Sheets: the page of a result that is a verdict and tables, in the look of the re
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timezone
+from dataclasses import dataclass, replace
 from pathlib import Path
-import shlex
 from typing import Any, TYPE_CHECKING
 
 import numpy as np
 
 from .digits import significant, with_error
-from .. import __version__
 from ..identification.files import write_text
-from ..procedures.checkup.finding import Checkup, DOUBTFUL, GOOD, WRONG
+from ..procedures.checkup.finding import Checkup, DO_NOT_USE, DOUBTFUL, GOOD, WRONG
 
 if TYPE_CHECKING:  # scipy.signal behind them takes a third of the time to start
     from ..estimation.payload import Payload
@@ -59,7 +56,7 @@ class Sheet:
     What a page says.
 
     title, about : what it is of; cards : at the top; sentences : of the verdict
-    tables : in their order; command : that makes it again; made : when and with what
+    tables : in their order
     """
 
     title: str
@@ -67,8 +64,6 @@ class Sheet:
     cards: Sequence[Card]
     sentences: Sequence[str]
     tables: Sequence[Table]
-    command: str = ''
-    made: str = ''
 
 
 def write_sheet(sheet: Sheet, path: str | Path, words: Sequence[str]) -> str:
@@ -77,12 +72,10 @@ def write_sheet(sheet: Sheet, path: str | Path, words: Sequence[str]) -> str:
 
     path : of the file; words : of the command line that made it
     """
-    from .page import fill
-    made = (f'ros_inertial_id {__version__}, '
-            f"{datetime.now(timezone.utc).isoformat(timespec='seconds')}")
-    whole = Sheet(sheet.title, sheet.about, sheet.cards, sheet.sentences,
-                  [table for table in sheet.tables if table.rows], shlex.join(words), made)
-    write_text(path, fill('sheet.html', {'title': sheet.title, 'sheet': whole}))
+    from .page import fill, provenance
+    whole = replace(sheet, tables=[table for table in sheet.tables if table.rows])
+    write_text(path, fill('sheet.html', {'title': sheet.title, 'sheet': whole,
+                                         **provenance(words)}))
     return str(path)
 
 
@@ -94,7 +87,8 @@ def payload_sheet(load: 'Payload', bare: str) -> Sheet:
     """
     def vector(title: str, unit: str, values: Any, errors: Any) -> Table:
         rows = [(axis, *with_error(x, e)) for axis, x, e in values_of(values, errors)]
-        return Table(title, ('component', f'value [{unit}]', f'standard error [{unit}]'), rows)
+        return Table(title, ('component', f'value [{unit}]', f'standard error [{unit}]'), rows,
+                     flagged=[k for k, row in enumerate(rows) if row[0] in negative])
 
     def values_of(values: Any, errors: Any) -> list[tuple[str, float, float]]:
         if np.ndim(values) == 1:
@@ -105,7 +99,7 @@ def payload_sheet(load: 'Payload', bare: str) -> Sheet:
     mass, error = with_error(load.mass, load.mass_error)
     negative = [f'I{AXES[k]}{AXES[k]}' for k in range(3) if load.inertia[k, k] < 0.0]
     missing = [symbol for symbol, known in load.determined.items() if not known]
-    sentences = [f'{load.link} carries {mass} ± {error} kg.']
+    sentences = [f'The mass carried by {load.link} is {mass} ± {error} kg.']
     if load.mass < 0.0:
         sentences.append('The mass is below zero, which is physically impossible: the loaded and '
                          'the bare recording differ by more than the load.')
@@ -185,7 +179,8 @@ def checkup_sheet(found: Checkup, bags: Sequence[str]) -> Sheet:
         [f'{f.sentence()}.' for f in found.checks], (
             Table('Joints', ('joint', 'verdict', 'reasons', 'measured torque, RMS',
                              'description alone leaves, RMS', 'residual on left-out data, RMS'),
-                  joints, (1, 2), [k for k, row in enumerate(joints) if row[1] != GOOD]),
+                  joints, (1, 2), [k for k, row in enumerate(joints) if row[1] == DO_NOT_USE],
+                  'RMS in N m, of prismatic joints in N.'),
             Table('Findings', ('severity', 'finding', 'joints', 'from, to [s]', 'evidence',
                                'what to do'), findings, (1, 2, 3, 4, 5),
                   [k for k, row in enumerate(findings) if row[0] in (WRONG, DOUBTFUL)])))

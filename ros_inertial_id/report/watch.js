@@ -99,7 +99,7 @@ function parameters(rows, source) {
     if (error) past.push(error);
     make('th', row, name, {scope: 'row'});
     make('td', row, value === null ? 'not determined' : short(value)); make('td', row, short(error));
-    make('td', row, share === null ? '-' : share >= 1e4 ? '> 9999' : share.toPrecision(2).replace(/e.*/, ''));
+    make('td', row, share === null ? '-' : share >= 1e4 ? '> 9999' : String(Number(share.toPrecision(2))));
     make('td', row, {yes: '✓ yes', roughly: '~ roughly', 'not yet': '· not yet'}[word], {class: `l ${word === 'yes' ? 'is-well' : 'dim'}`});
     const svg = draw('svg', {class: 'spark', viewBox: '0 0 100 14', 'aria-hidden': 'true'}, make('td', row));
     const log = past.slice(-300).map(Math.log10), low = Math.min(...log), span = Math.max(...log) - low || 1;

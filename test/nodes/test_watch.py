@@ -194,7 +194,8 @@ def test_the_page_draws_it_in_a_browser(tmp_path):
     state.set('bag', '<img src=x onerror=alert(1)>')
     state.set('prediction', {'level': 'warn', 'message': '5 times', 'values': {
         'one rms': '0.5', 'one rms promised': '0.1', 'two rms': '0.1', 'two rms promised': '0.1'}})
-    state.set('online', [['fv1', 2.0, 0.01], ['fc1', 1.0, 0.3], ['IzzR2', 0.1, None]])
+    state.set('online', [['fv1', 2.0, 0.01], ['fc1', 1.0, 0.3], ['IzzR2', 0.1, None],
+                         ['fv2', 0.1, 0.143]])
     calls = ['record', 'identify']
     server = WatchServer(('127.0.0.1', 0), watch_page(calls), state, calls, calls.append)
     try:
@@ -212,7 +213,8 @@ def test_the_page_draws_it_in_a_browser(tmp_path):
         lines = re.findall(rf'<path class="s-{name}" d="([^"]*)"', page)
         assert len([d for d in lines if d.count('L') > 150]) == 2
     assert '<td class="flag">5.0 !</td>' in page and '<td>1.0</td>' in page
-    assert 'Online, while the robot moves: 1 of 3 known well, 1 roughly.' in page
+    assert 'Online, while the robot moves: 1 of 4 known well, 1 roughly.' in page
+    assert '<td>30</td>' in page and '<td>140</td>' in page  # relative [%]
     assert re.search(r'data-call="record">', page) and re.search(
         r'data-call="identify" disabled="">', page)
     assert '&lt;img src=x' in page and '<img' not in page

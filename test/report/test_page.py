@@ -191,8 +191,9 @@ def test_models_are_compared_with_the_significance_of_differences(good, tmp_path
     assert [row['name'] for row in found.different] == ['fv1']
     assert found.different[0]['z'] == pytest.approx(1.0 / (np.sqrt(2) * entry['standard_error']))
     assert '1 of' in found.to_text() and 'fv1' in found.to_text()
-    text = write_comparison(found, tmp_path / 'c.html')
+    text = write_comparison(found, tmp_path / 'c.html', ['inertial-id', 'compare', 'a b'])
     shown = Page(open(text, encoding='utf-8').read())
+    assert 'inertial-id compare &#39;a b&#39;' in open(text, encoding='utf-8').read()
     assert any(row[0] == 'fv1' and row[-2] == f"{found.different[0]['z']:.1f}"
                for row in shown.rows)
     assert len(shown.data['charts']) == 2  # the friction of two joints
