@@ -1,0 +1,165 @@
+"""
+What an arm does with the pieces of a motion: commands, torques, path, and what faults leave.
+
+    python benchmark/player.py [ROBOT [SECONDS]]     ROBOT of urdf/, default arm2; about 8 minutes
+
+MuJoCo moves an arm that is heavier than its description, behind the simulated
+joint_trajectory_controller, at 1 kHz.  Pieces are made every 50 ms as the player does and arrive 2
+to 30 ms later; the measure is the same course sent whole.  Per setting of the controller, servo
+lag and speed are printed: the largest step of the command beside the course, the largest change of
+the motor torque in a millisecond (beside that of the whole trajectory), and how far the arm is at
+most from where the whole trajectory has it.  Faults come in the middle of the motion; the player
+notices them as its nodes do and sends nothing more, or brakes.
+"""
+
+from dataclasses import dataclass
+import itertools
+import pathlib
+import sys
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from ros_inertial_id.dynamics.robot_model import load_robot_model
+from ros_inertial_id.excitation.fourier import random_motion
+from ros_inertial_id.excitation.playback import LEAD, plan_course
+from ros_inertial_id.simulation.arm import ArmOptions, SimulatedArm
+
+URDF = pathlib.Path(__file__).parents[1] / 'urdf'
+RATE, PIECE = 1000.0, 0.05  # [Hz], [s]
+ON_ITS_WAY = 0.002, 0.03    # [s] of a message
+SETTLED = 0.15              # [s] until the arm rests below its command
+FAULT = 1.8                 # [s] after the first piece
+LAGS, SPEEDS = (0.0, 0.01, 0.05), (0.1, 0.5, 1.0)
+ANCHORS, CONTROLS = ('measured', 'desired'), ('computed_torque', 'effort_pid')
+
+
+@dataclass(frozen=True)
+class Run:
+    """Commands, positions, speeds and motor torques (k, n) from the first piece on."""
+
+    commands: np.ndarray
+    q: np.ndarray
+    v: np.ndarray
+    tau: np.ndarray
+
+
+def resting(urdf, **options):
+    """Return a SimulatedArm that has come to rest below its command."""
+    arm = SimulatedArm(urdf, options=ArmOptions(rate=RATE, seed=1, bandwidth=60.0, **options))
+    for _ in range(round(SETTLED * RATE)):
+        arm.step()
+    return arm
+
+
+def course_of(robot, start, speed):
+    """Return a Course of a fast motion of all joints, a short way from ``start``."""
+    bounds = robot.lower, robot.upper, robot.velocity, 8.0 + 0.0 * robot.velocity
+    motion = random_motion(robot.joint_names, bounds, np.random.default_rng(3), period=6.0,
+                           harmonics=3, share=0.7)
+    return plan_course(motion, start, robot, speed=speed, approach_speed=0.5)
+
+
+def pieces(course, end, lost=()):
+    """Return (arrival, times, points) of the pieces until ``end`` [s] after the first."""
+    rng, out = np.random.default_rng(0), []
+    for number in range(int(end / PIECE)):
+        made = number * PIECE + rng.uniform(0.0, 0.01)
+        arrival = made + rng.uniform(*ON_ITS_WAY)
+        if number not in lost:
+            times, *points = course.piece(made - LEAD)
+            out.append((arrival, LEAD + times, points))
+    return out
+
+
+def whole(course):
+    """Return the course as one trajectory with a past."""
+    times = np.arange(-0.5, course.duration + 0.02, 0.02)
+    return [(0.0, LEAD + times, course.at(times))]
+
+
+def follow(arm, messages, seconds, events=()):
+    """Return the Run of an arm; events : (time, what to do with the arm), in order."""
+    start, messages, events = arm.time, list(messages), list(events)
+    rows = []
+    for _ in range(round(seconds * RATE)):
+        now = arm.time - start + 1e-9
+        while events and events[0][0] <= now:
+            events.pop(0)[1](arm)
+        while messages and messages[0][0] <= now:
+            _, times, points = messages.pop(0)
+            arm.follow(start + times - arm.time, *points)
+        at = arm.time
+        sample = arm.step()
+        rows.append((arm.controller.command([at])[0][0], sample.q, sample.v, sample.tau))
+    return Run(*(np.array(column) for column in zip(*rows)))
+
+
+def change(values):
+    """Return the largest change in a millisecond."""
+    return np.abs(np.diff(values, axis=0)).max()
+
+
+def settings(urdf, robot, seconds):
+    """Print a line for every setting."""
+    print('anchor    control          lag   speed   command step   torque per ms (whole)   '
+          'beside the whole trajectory')
+    for anchor, control, lag, speed in itertools.product(ANCHORS, CONTROLS, LAGS, SPEEDS):
+        options = {'anchor': anchor, 'control': control, 'servo_lag': lag}
+        runs = []
+        for way in (lambda course: pieces(course, seconds), whole):
+            arm = resting(urdf, **options)
+            course = course_of(robot, arm.controller.command([arm.time])[0][0], speed)
+            runs.append(follow(arm, way(course), seconds))
+        many, one = runs
+        beside = many.commands - course.at(np.arange(len(many.q)) / RATE - LEAD)[0]
+        print(f'{anchor:9s} {control:15s} {1e3 * lag:3.0f} ms {speed:5.1f} '
+              f'{1e3 * change(beside):9.4f} mrad {change(many.tau):9.3f} '
+              f'({change(one.tau):.3f}) N m {1e3 * np.abs(many.q - one.q).max():12.4f} mrad',
+              flush=True)
+
+
+def scaled(share):
+    """Return an event that lets trajectories run at ``share`` of their speed."""
+    return lambda arm: setattr(arm.controller, 'speed_scaling', share)
+
+
+def faults(urdf, robot):
+    """Print what is left of an arm after each fault."""
+    cases = {  # pieces that are lost, until when pieces come, what happens to the arm
+        'one message lost': ((36,), 4.0, ()), 'every second lost': (range(1, 99, 2), 4.0, ()),
+        'three in a row lost': ((36, 37, 38), 4.0, ()),
+        'player killed': ((), FAULT, ()),
+        'speed scaled to 30 %': ((), FAULT + 0.03, [(FAULT, scaled(0.3))]),
+        'protective stop, released after 1 s': ((), FAULT + 0.03, [
+            (FAULT, scaled(0.0)), (FAULT + 1.0, scaled(1.0))]),
+        'controller restarted': ((), FAULT + 0.03, [(FAULT, lambda arm: arm.hold())])}
+    print('\nfault                                 command step   torque per ms   '
+          'from the path   moves for')
+    for name, (lost, end, events) in cases.items():
+        arm = resting(urdf)
+        course = course_of(robot, arm.controller.command([arm.time])[0][0], 1.0)
+        run = follow(arm, pieces(course, end, set(lost)), 4.0, events)
+        path = course.at(np.arange(0.0, 5.0, 0.001))[0]
+        away = np.abs(run.commands[::10, None] - path[None]).max(-1).min(-1).max()
+        moving = np.flatnonzero(np.abs(run.v).max(1) > 0.01)
+        print(f'{name:38s} {1e3 * _beside_own_speed(run):9.3f} mrad {change(run.tau):9.3f} N m '
+              f'{1e3 * away:11.2f} mrad {moving[-1] / RATE - FAULT:9.2f} s after it', flush=True)
+
+
+def _beside_own_speed(run):
+    """Return the largest change of the command's step from one millisecond to the next."""
+    return np.abs(np.diff(run.commands, 2, axis=0)).max()
+
+
+def main(name='arm2', seconds=2.5):
+    """Print both tables for one of our arms."""
+    urdf = (URDF / f'{name}.urdf').read_text()
+    robot = load_robot_model(urdf)
+    settings(urdf, robot, float(seconds))
+    faults(urdf, robot)
+
+
+if __name__ == '__main__':
+    with threadpool_limits(1, user_api='blas'):
+        main(*sys.argv[1:])

@@ -1,0 +1,211 @@
+"""
+The player's side of ros2_control against real servers: goals, controllers, what one holds.
+
+The servers are rclpy's, over DDS; they behave as joint_trajectory_controller does: a new goal ends
+the one before it.
+"""
+
+import importlib.util
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
+
+from live_graph import SCRIPTS  # noqa: E402
+from rclpy.action import ActionServer, CancelResponse, GoalResponse  # noqa: E402
+from rclpy.task import Future  # noqa: E402
+from trajectory_msgs.msg import JointTrajectory  # noqa: E402
+
+from ros_inertial_id.errors import MotionError  # noqa: E402
+from ros_inertial_id.nodes import controller_link as module  # noqa: E402
+from ros_inertial_id.nodes.controller_link import controller_link  # noqa: E402
+from ros_inertial_id.nodes.controllers import Controllers  # noqa: E402
+from ros_inertial_id.nodes.held_position import HeldPosition  # noqa: E402
+
+CONTROLLER = '/arm/arm_controller'
+NAME = f'{CONTROLLER}/follow_joint_trajectory'
+PACKAGES = 'control_msgs', 'controller_manager_msgs'
+
+
+@pytest.fixture(scope='module', autouse=True)
+def interfaces(tmp_path_factory):
+    """Make the messages of ros2_control, for this module alone, where they are not installed."""
+    if all(importlib.util.find_spec(name) for name in PACKAGES):
+        yield
+        return
+    if not (shutil.which('gcc') and shutil.which('g++')):
+        pytest.skip('the messages of ros2_control are made with gcc and g++')
+    folder = tmp_path_factory.mktemp('interfaces')
+    subprocess.run([sys.executable, str(SCRIPTS / 'ros2_control_interfaces.py'), str(folder)],
+                   check=True)
+    sys.path.insert(0, str(folder))
+    importlib.invalidate_caches()
+    yield
+    sys.path.remove(str(folder))
+    for name in [name for name in sys.modules if name.split('.')[0] in PACKAGES]:
+        del sys.modules[name]
+
+
+class Controller:
+    """An action server in the observer's process; the test says how a goal ends."""
+
+    def __init__(self, graph):
+        from control_msgs.action import FollowJointTrajectory
+        self.graph, self.said, self.goals, self.results = graph, [], [], []
+        self.accepts, self.replaces, self.cancelled = True, True, []
+        self._result = FollowJointTrajectory.Result
+        self._server = ActionServer(
+            graph.node, FollowJointTrajectory, NAME, self._execute,
+            goal_callback=lambda _: (GoalResponse.ACCEPT if self.accepts else GoalResponse.REJECT),
+            cancel_callback=self._cancel)
+        self.link = controller_link(graph.node, NAME, self.said.append)
+        graph.until(self._reachable, 'the action')
+
+    def _reachable(self):
+        try:
+            self.link.refuse()
+        except MotionError:
+            return False
+        return True
+
+    def _cancel(self, handle):
+        self.cancelled.append(handle)
+        return CancelResponse.ACCEPT
+
+    async def _execute(self, handle):
+        before, end = self.goals[-1:], Future()
+        self.goals.append(end)
+        for goal in before:
+            if self.replaces and not goal.done():
+                goal.set_result(('abort', 0, 'Current goal cancelled due to new incoming action.'))
+        how, code, words = await end
+        getattr(handle, how)()
+        return self._result(error_code=code, error_string=words)
+
+    def send(self, count=1):
+        """Send goals, each of which replaces the one before."""
+        for _ in range(count):
+            known = len(self.goals)
+            self.link.send(JointTrajectory(joint_names=['joint1']))
+            self.graph.until(lambda: len(self.goals) > known, 'the goal')
+
+    def end(self, how, code=0, words=''):
+        self.goals[-1].set_result((how, code, words))
+
+    def outcome(self):
+        """Return the words about the last goal."""
+        found = []
+        self.graph.until(lambda: found.append(self.link.outcome()) or found[-1], 'the result')
+        return found[-1]
+
+
+@pytest.fixture
+def controller(graph, interfaces):
+    """Return a Controller; its action ends with the graph."""
+    out = Controller(graph)
+    yield out
+    out._server.destroy()
+
+
+def test_action_that_nobody_serves_is_refused(graph):
+    with pytest.raises(MotionError, match='nobody serves the action /arm/arm_controller/follow'):
+        controller_link(graph.node, NAME, print).refuse()
+
+
+def test_goals_that_are_replaced_are_no_fault_and_the_last_one_tells_its_result(controller):
+    controller.send(3)
+    controller.link.await_result(60.0)
+    assert controller.link.outcome() is None
+    controller.end('succeed')
+    assert controller.outcome() == 'controller: goal reached'
+    assert controller.link.outcome() is None and controller.said == []
+
+
+def test_a_refused_goal_is_told(controller):
+    controller.accepts = False
+    controller.link.send(JointTrajectory())
+    controller.graph.until(lambda: controller.said, 'the refusal')
+    assert 'refused the goal' in controller.said[0] and len(controller.said) == 1
+    controller.link.await_result(60.0)
+    assert controller.outcome() == 'controller: goal refused'
+
+
+def test_a_goal_that_was_given_up_is_told_with_the_controller_s_words(controller):
+    controller.send(2)
+    controller.end('abort', -4, 'joint3 is 0.2 away')
+    controller.graph.until(lambda: controller.said, 'the end')
+    assert controller.said == [
+        'the controller gave up: path tolerance violated (joint3 is 0.2 away)']
+
+
+def test_a_violation_counts_although_the_goal_was_replaced_meanwhile(controller):
+    controller.replaces = False
+    controller.send(2)
+    controller.goals[0].set_result(('abort', -4, 'joint3 is 0.2 away'))
+    controller.graph.until(lambda: controller.said, 'the end')
+    assert 'path tolerance violated' in controller.said[0]
+
+
+def test_a_goal_without_a_result_is_cancelled_long_after_its_end(controller, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(module.time, 'monotonic', lambda: now[0])
+    controller.send()
+    controller.graph.until(lambda: controller.link._handle is not None, 'the acceptance')
+    controller.link.await_result(0.5)
+    now[0] = 0.5
+    assert controller.link.outcome() is None
+    now[0] = 0.5 + module.PATIENCE
+    assert 'no result; the goal was cancelled' in controller.link.outcome()
+    monkeypatch.undo()
+    controller.graph.until(lambda: controller.cancelled, 'the cancellation')
+
+
+def test_an_inactive_controller_is_refused_as_its_manager_says(graph):
+    from controller_manager_msgs.msg import ControllerState
+    from controller_manager_msgs.srv import ListControllers
+
+    def answer(_, response):
+        response.controller = [ControllerState(name='arm_controller', state='inactive')]
+        return response
+
+    graph.node.create_service(ListControllers, '/arm/controller_manager/list_controllers', answer)
+    controllers, errors = Controllers(graph.node, NAME), []
+
+    def refused():
+        try:
+            controllers.refuse()
+        except MotionError as error:
+            errors.append(str(error))
+        return errors
+
+    graph.until(refused, 'the word of the controller_manager')
+    assert 'controller arm_controller does not move the arm' in errors[0]
+
+
+def test_the_command_at_which_a_controller_holds_the_arm_is_its_own_word(graph):
+    from control_msgs.msg import JointTrajectoryControllerState
+    held, measured = HeldPosition(graph.node, NAME), np.array([0.51, -0.2])
+    names = 'joint1', 'joint2'
+    assert held.position(names, measured, tracking=0.1) is None
+    state = JointTrajectoryControllerState(joint_names=names[::-1])
+    state.reference.positions = [-0.201, 0.5]
+    publisher = graph.node.create_publisher(
+        JointTrajectoryControllerState, f'{CONTROLLER}/controller_state', 1)
+
+    def told():
+        publisher.publish(state)
+        graph.spin(0.02)
+        held.seen(measured)
+        return held.position(names, measured, tracking=0.1) is not None
+
+    graph.until(told, 'the state')
+    np.testing.assert_array_equal(held.position(names, measured, tracking=0.1), [0.5, -0.201])
+    with pytest.raises(MotionError, match='joint1 does not follow its controller'):
+        held.position(names, measured, tracking=0.005)
+    held.turn_away()
+    held.seen(measured)
+    assert held.position(names, measured, tracking=0.1) is None
