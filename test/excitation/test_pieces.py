@@ -31,7 +31,7 @@ def course(speed):
     return plan_course(motion, motion.start + 0.05, ROBOT, speed=speed, approach_speed=0.5)
 
 
-def play(course, options, lag, messages, seconds=2.5):
+def play(course, options, lag, messages, seconds=2.0):
     """
     Return commands (k, n) and what an effort controller asks for (k, n) at every tick.
 
@@ -52,11 +52,11 @@ def play(course, options, lag, messages, seconds=2.5):
     return np.array(commands), np.array(efforts)
 
 
-def pieces(course, seconds=2.5, past=True):
-    """Yield the pieces of a course: each arrives 2 to 30 ms after it was made."""
+def pieces(course, seconds=2.0, past=True, period=PIECE):
+    """Yield the pieces of a course, every ``period`` [s]; each arrives after 2 to 30 ms."""
     rng = np.random.default_rng(0)
-    for number in range(int(seconds / PIECE)):
-        now = number * PIECE + rng.uniform(0.0, 0.02)
+    for number in range(int(seconds / period)):
+        now = number * period + rng.uniform(0.0, 0.02)
         times, *points = course.piece(now)
         first = 0 if past else int((times <= now).sum())
         yield now + rng.uniform(0.002, 0.03), times[first:], [x[first:] for x in points]
@@ -90,6 +90,17 @@ def test_pieces_are_followed_as_the_whole_trajectory_is(anchor, lag, speed):
     change, least = (np.abs(np.diff(x, axis=0))[begun:].max() for x in (pushed, effort))
     assert change < least + 0.05  # [N m] in a millisecond; Franka allows 1
     assert rate_of_nominal_torque(many[begun:]) < 1.0
+
+
+@pytest.mark.parametrize('lost', [{20}, {20, 21, 22}, set(range(1, 40, 2))],
+                         ids=['one', 'three in a row', 'every second'])
+def test_lost_messages_are_made_up_for_by_the_next(lost):
+    """Each piece covers four times the player's 50 ms."""
+    planned, options = course(1.0), ControllerOptions()
+    sent = list(pieces(planned, period=0.05))
+    many, _ = play(planned, options, 0.01, sent)
+    fewer, _ = play(planned, options, 0.01, [m for k, m in enumerate(sent) if k not in lost])
+    assert np.abs(many - fewer)[50:].max() < 1e-5  # [rad] interpolation between other knots
 
 
 @pytest.mark.parametrize('lag, least', [(0.01, 0.01), (0.05, 0.05)])

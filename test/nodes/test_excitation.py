@@ -202,17 +202,21 @@ def test_fault_stops_the_arm_closes_the_bag_and_is_named(stage, fault, parameter
     stage.channels(bag)
 
 
-def test_driver_that_slows_trajectories_down_ends_the_motion_without_a_jump(stage):
-    """As UR's speed slider: a new piece would make the arm skip what it was slowed down by."""
+@pytest.mark.parametrize('share, seconds', [(0.3, 2.0), (0.0, 0.5)],
+                         ids=['speed slider', 'protective stop'])
+def test_driver_that_slows_trajectories_down_ends_the_motion_without_a_jump(stage, share, seconds):
+    """As UR's: a new piece would make the arm skip what it was slowed down by, or stopped for."""
     bag = stage.play(speed=0.25, periods=20)
     stage.in_motion()
-    assert stage.graph.set('simulated_robot', speed_scaling=0.3) == ''
+    assert stage.graph.set('simulated_robot', speed_scaling=share) == ''
     stage.graph.until(lambda: f'; {bag}' in stage.said('stopped: '), 'the end')
-    assert 'the driver slows trajectories to 30 %' in stage.said('stopped: ')
-    stage.graph.spin(4.0)  # what is left of the piece takes three times as long
+    words = f'the driver slows trajectories to {100.0 * share:.0f} %'
+    assert words in stage.said('stopped: ')
+    stage.graph.spin(seconds)  # the rest of the piece takes three times as long, or waits
     refused = stage.graph.call('excitation/play')
     assert stage.graph.set('simulated_robot', speed_scaling=1.0) == ''
-    assert not refused.success and 'found 30 % in speed_scaling' in refused.message
+    assert not refused.success
+    assert f'found {100.0 * share:.0f} % in speed_scaling' in refused.message
     stage.rests()
     stage.graph.until(lambda: stage.graph.call('excitation/check').success, 'full speed')
     limit = 0.25 * np.abs(stage.motion.at(np.linspace(0.0, PERIOD, 2000))[1]).max()
