@@ -2,7 +2,8 @@
 Node ``recorder``: topics into a rosbag2, nothing lost.
 
 Messages are taken as the bytes they came in and written as such.  ``~/start`` opens a bag,
-``~/stop`` closes it and says what is in it; latched ``~/recording`` names the finished bag.
+``~/stop`` closes it, says what is in it and what its samples show; latched ``~/recording`` names
+the finished bag.
 """
 
 from collections import deque
@@ -26,9 +27,11 @@ from .quality import subscribe
 from .running import run
 from .subscriptions import no_decoder, Subscriptions
 from ..errors import InertialIdError, RecordingError
-from ..measurement.bags.bag import BagWriter
+from ..measurement.bags.bag import BagWriter, read_bag
 from ..measurement.bags.messages import DECODERS, encode_string, JOINT_STATE
 from ..options import option
+from ..procedures.checkup.channel_checks import channel_checks
+from ..procedures.checkup.finding import NOTE
 
 STRING = 'std_msgs/msg/String'
 SETTABLE = {'name', 'mounting'}  # of the next bag
@@ -37,6 +40,7 @@ SILENCE = 2.0  # [s] without a message of a sensor that are worth a warning
 SLOW = 90.0  # [Hz] of joint states: accelerations need more, and drivers publish 100 or more
 MOST_LATCHED = 100  # messages of a latched topic that are kept for the next bag
 PERIODS = '/periods'  # bounds of one motion, which another recording knows nothing of
+CHECKED = 200_000  # messages of a bag that ~/stop looks at before it answers: about a second
 HANG = 20.0  # [s] without a turn of the executor, after which all stacks go to standard error
 
 
@@ -72,6 +76,7 @@ class Recorder(Node):
         self._undecoded = {}
         self._lost_before, self._began = 0, 0.0
         self._bag = self._problem = None
+        self._bag_path = ''  # of the last one
         self._last_counts, self._counted, self._received = {}, {}, {}
         self._waiting = []  # (topic, message) latched, not yet in the bag
         # What was latched before a bag was open: static transforms come from several publishers.
@@ -145,7 +150,7 @@ class Recorder(Node):
         return self._answer(self._start, response)
 
     def _answer_stop(self, _, response):
-        return self._answer(self._stop, response)
+        return self._answer(self._stop_and_check, response)
 
     def _answer(self, action, response):
         try:
@@ -222,13 +227,27 @@ class Recorder(Node):
             self._give_up(error)
             raise
         self._last_counts, self._bag = dict(bag.counts), None
-        path = str(bag.path.resolve())
+        self._bag_path = path = str(bag.path.resolve())
         self._finished.publish(String(data=path))
         counts = ', '.join(f'{n} {t}' for t, n in bag.counts.items())
         lost = self._inputs.lost - self._lost_before
         words = f'{path}: {counts}' + (f'; {lost} lost by the middleware' if lost else '')
         self.get_logger().info(words)
         return words
+
+    def _stop_and_check(self):
+        """Close the bag; return what is in it and what the samples show, without a model."""
+        words = self._stop()
+        if sum(self._last_counts.values()) > CHECKED:
+            return f'{words}; too long to be looked at: inertial-id check'
+        try:
+            found = channel_checks(read_bag(self._bag_path))
+        except InertialIdError as error:
+            return f'{words}; not looked at: {error}'
+        shown = [f'{f.severity}: {f.sentence()}' for f in found if f.severity != NOTE]
+        for sentence in shown:
+            self.get_logger().warning(sentence)
+        return '; '.join([words, *shown])
 
     def _diagnose(self):
         # A new deadline: where the executor does not come back, the stacks say where it hangs.

@@ -65,7 +65,7 @@ def test_every_joint_state_of_another_process_is_in_the_bag(
     graph.until(lambda: counted(graph) == count, f'{count} counted')
     response = graph.call('recorder/stop')
     assert response.success
-    assert response.message == f'{path}: {count} /joint_states, 1 /mounting'
+    assert response.message.startswith(f'{path}: {count} /joint_states, 1 /mounting')
     bag = read_bag(path)
     assert sequence(bag) == list(range(count))
     channel = bag.channels['/joint_states']
@@ -206,6 +206,23 @@ def test_a_message_that_nothing_follows_is_on_the_disk_too(graph, tmp_path):
     recorder.send(signal.SIGKILL)
     recorder.wait()
     assert sequence(read_bag(path)) == [0, 1, 2]
+
+
+def test_a_stopped_recorder_says_what_the_samples_show(graph, tmp_path):
+    publisher = graph.node.create_publisher(JointState, 'joint_states', 1000)
+    graph.start('recorder', out=tmp_path)
+    begin(graph)
+    t = np.arange(600) * 0.002
+    q, v, tau = np.sin(6 * t), 6 * np.cos(6 * t), 3 * np.sin(6 * t)
+    tau[100:400] = tau[100]
+    for k, values in enumerate(zip(q, v, tau)):
+        message = JointState(name=['a'])
+        message.header.stamp.sec, message.header.stamp.nanosec = 1 + k // 500, k % 500 * 2_000_000
+        message.position, message.velocity, message.effort = ([float(x)] for x in values)
+        publisher.publish(message)
+    graph.until(lambda: counted(graph) == 600, 'the messages')
+    words = graph.call('recorder/stop').message
+    assert 'the effort of a keeps one value for 0.6 s while the joint moves' in words
 
 
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])

@@ -18,4 +18,4 @@ CHECKS: dict[str, Callable[[Evidence], Iterator[Candidate]]] = {
     'signs': signs, 'order': order, 'gains': gains, 'delays': delays, 'gravity': gravity,
     'encoders': encoders, 'drift': drift, 'picked up': picked_up, 'tool': tool}
 # What a small residual does not rule out.
-ALWAYS = ('signs', 'gains', 'gravity', 'encoders', 'tool')
+ALWAYS = ('signs', 'gains', 'delays', 'gravity', 'encoders', 'tool')

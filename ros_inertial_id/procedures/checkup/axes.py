@@ -1,5 +1,6 @@
 """Turned axes: position, velocity and acceleration of a joint counted the other way round."""
 
+from collections.abc import Collection
 from dataclasses import replace
 
 import numpy as np
@@ -12,13 +13,15 @@ TWO = 2.0   # nats more than an effort that is negated: two channels are wrong, 
 COARSE = 3  # every that many samples: it is asked only when the residual is large
 
 
-def turned_axes(evidence: Evidence) -> list[Candidate]:
-    """Return Candidates of one joint each whose axis points the other way; ``evidence`` : all."""
+def turned_axes(evidence: Evidence, joints: Collection[str]) -> list[Candidate]:
+    """Return Candidates of one of ``joints`` each whose axis is turned; ``evidence`` : all."""
     rows = evidence.rows
     thin = rows.motion.rows(np.arange(0, len(rows.fold), COARSE))
     before = Evidence(rows_of(rows.robot, thin, rows.prior), evidence.effective).base
     out = []
     for j, name in enumerate(rows.robot.joint_names):
+        if name not in joints:
+            continue
         sign = np.ones(len(rows.robot))
         sign[j] = -1.0
         turned = replace(thin, q=thin.q * sign, v=thin.v * sign, a=thin.a * sign)

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from .candidate import Candidate
+from .described_models import LOAD
 from .evidence import Evidence
 from .finding import DOUBTFUL, NOTE
 from .gravity_alternatives import DESCRIBED
@@ -15,9 +16,9 @@ from ...dynamics.regressor import tree_rows
 
 ENCODER = 0.02      # [rad] of an encoder's zero that is worth a word
 UNIT = 0.1          # [rad] that a zero may usually be off
+EXPLAINED = 0.35    # of what the description leaves, that a load may leave
 FEW = 400           # samples by which encoders are looked for first
 STEPS = np.linspace(0.1, 0.9, 9)  # when a payload could have been picked up, as shares
-LOAD = np.array([2.0] + [0.4] * 3 + [0.08] * 6)  # a usual payload [kg, kg m, kg m^2]
 
 
 def encoders(evidence: Evidence) -> Iterator[Candidate]:
@@ -150,44 +151,21 @@ def _moment(evidence: Evidence, fit: Fitted, own: np.ndarray) -> int:
 
 def tool(evidence: Evidence) -> Iterator[Candidate]:
     """Yield a tool or payload that by ``evidence`` the description lacks."""
-    rows = evidence.rows
-    if not rows.prior.nominal:
+    rows, nominal = evidence.rows, evidence.nominal
+    if (not rows.prior.nominal  # or free bodies leave as much as the description
+            or np.linalg.norm(evidence.base.residual) > EXPLAINED * np.linalg.norm(nominal)):
         return
-    nominal = evidence.nominal
-    extra = loaded(evidence, np.ones(len(rows.fold), dtype=bool))
-    left, x = _described_with(evidence, extra)
+    models = evidence.described
+    left, mass = models.left['load'], models.mass
     gain = float((evidence.effective * np.log(np.maximum(nominal, 1e-12)
                                               / np.maximum(left, 1e-12))).sum())
     total = np.linalg.norm(left) / max(np.linalg.norm(nominal), 1e-300)
     own = float(rows.prior.mean[10 * (len(rows.robot) - 1)])
-    if total < 0.35 and abs(x) > max(0.1, 2 * DESCRIBED * own) and gain > 0:
+    if (models.best() == 'load' and total < EXPLAINED and gain > 0
+            and abs(mass) > max(0.1, 2 * DESCRIBED * own)):
         fit = replace(evidence.base, evidence=evidence.base.evidence + gain)
-        yield Candidate('payload not declared', f'the last link carries about {x:+.2g} kg that '
+        yield Candidate('payload not declared', f'the last link carries about {mass:+.2g} kg that '
                         'the description does not have', 'add the tool or payload to the '
                         'description', evidence.as_recorded, fit, (rows.robot.joint_names[-1],),
                         severity=NOTE, tests='the description with and without a load',
                         cost=5.0)
-
-
-def _described_with(evidence: Evidence,
-                    extra: tuple[np.ndarray, ...]) -> tuple[np.ndarray, float]:
-    """
-    Return ((n,) RMS that description and a load leave, friction fitted; mass of the load [kg]).
-
-    extra : columns (N, 10) of the load, per joint
-    """
-    rows, parts = evidence.rows, []
-    H, b = np.eye(10), np.zeros(10)
-    for j, at in enumerate(rows.places):
-        A = rows.columns(j, rows.gravity)
-        y = rows.targets[j][:, j] - A[:, :-4] @ rows.prior.mean[at[:-4]]
-        Q = np.linalg.qr(A[:, -4:])[0]
-        y = y - Q @ (Q.T @ y)
-        X = extra[j] - Q @ (Q.T @ extra[j])
-        weight = 1.0 / max(evidence.base.residual[j], 0.01 * evidence.base.torque[j]) ** 2
-        H += weight * X.T @ X
-        b += weight * X.T @ y
-        parts.append((X, y))
-    x = np.linalg.solve(H, b)
-    rms = np.array([np.sqrt(np.mean((y - X @ x) ** 2)) for X, y in parts])
-    return rms, float(x[0] * LOAD[0])

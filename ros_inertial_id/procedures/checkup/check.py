@@ -1,26 +1,23 @@
 """check: what is wrong with recordings, which samples are left out, and what they are worth."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from .axes import turned_axes
-from .candidate import Candidate
 from .channel_checks import channel_checks
 from .contacts import without_contacts
-from .effort_order import swapped_efforts
 from .evidence import Evidence
 from .finding import (Checkup, DO_NOT_USE, DOUBTFUL, Finding, NOTE, SEVERITIES, USABLE, Verdict,
                       WRONG)
 from .gravity_alternatives import BADLY
 from .hypothesis import Fitted
-from . import alternatives
 from .masking import without_bad
 from .mending import mended
 from .raw_signals import raw_signals
 from .rows import motion_of, prior_of, rows_of
+from .selection import all_scaled, best_of, NOTHING, VISIBLE
 from .signal_findings import signal_findings
 from .verdicts import HALF, joint_verdicts, whole_verdict
 from ...errors import EstimationError, RecordingError
@@ -30,12 +27,6 @@ from ...identification.model import IdentifiedModel
 from ...identification.robot import robot_of
 from ...measurement.recording import Recording
 
-CERTAIN = 7.0     # nats: odds of a thousand to one
-VISIBLE = 0.02    # of the torque, that an alternative must explain to be worth a word
-SHRUNK = 0.8      # of a residual: residuals of a model are systematic, more may be that
-THIRD = 1 / 3     # of a residual: no error of a model is so large beside what is left
-OVERWHELMING = 30.0  # nats
-NOTHING = 0.9     # relative residual: the efforts do not follow the motion
 FOREIGN = 0.35    # relative residual that no alternative explains
 UNSEEN = ('signs', 'gains')  # what leaves no residual
 CAUSES = 3        # that are mended one after the other
@@ -89,8 +80,8 @@ def checkup_of(findings: Sequence[Finding], masked: tuple[float, ...],
     """
     torque, nominal, residual = torque or {}, nominal or {}, residual or {}
     # What the samples show by themselves comes before what a fit of all of them says.
-    order = sorted(findings, key=lambda f: (f.severity == NOTE, f.unit == 'nats',
-                                            -SEVERITIES.index(f.severity), -f.evidence))
+    order = sorted(findings, key=lambda f: (-SEVERITIES.index(f.severity), f.unit == 'nats',
+                                            -f.evidence))
     joints = joint_verdicts(residual, torque, nominal, order)
     return Checkup(tuple(order), whole_verdict(residual, torque, joints, order), joints, masked,
                    torque, nominal, residual)
@@ -156,7 +147,7 @@ def _causes(evidence: Evidence) -> tuple[list[Finding], Fitted]:
     for _ in range(CAUSES):
         rest, contacts = without_contacts(whole)
         first = first or rest.base
-        best = _best(rest, {f.name for f in causes})
+        best = best_of(rest, {f.name for f in causes})
         if best is None:
             break
         candidate, finding = best
@@ -167,8 +158,8 @@ def _causes(evidence: Evidence) -> tuple[list[Finding], Fitted]:
         rest = whole
         if whole.base.relative < BADLY:  # what else there is shows once this is mended,
             rest, contacts = without_contacts(whole)
-            other = _best(rest, {f.name for f in causes}, UNSEEN)
-            causes += [other[1]] if other and _all_scaled(other[0]) else []  # or never would
+            other = best_of(rest, {f.name for f in causes}, UNSEEN)
+            causes += [other[1]] if other and all_scaled(other[0]) else []  # or never would
             break
     assert first is not None
     left = _large_residual(rest, described=not causes)
@@ -186,77 +177,6 @@ def _evidence(data: Dataset, model: IdentifiedModel | None) -> Evidence:
     values = None if model is None else model.values[:10 * len(data.robot)]
     return Evidence(rows_of(data.robot, motion_of(data),
                             prior_of(data.robot, data.options, values)))
-
-
-def _best(evidence: Evidence, known: set[str],
-          only: Collection[str] = alternatives.CHECKS) -> tuple[Candidate, Finding] | None:
-    """Return the best alternative, of another name than those known, and its Finding, or None."""
-    base = evidence.base
-    doubtful = bool(base.relative > VISIBLE or np.any(base.residual > 5 * VISIBLE * base.torque))
-    found = [c for name, one in alternatives.CHECKS.items()
-             if name in only and (doubtful or name in alternatives.ALWAYS)
-             for c in one(evidence)]
-    limit = CERTAIN + np.log(len(alternatives.CHECKS))
-
-    def nats(c: Any) -> float:
-        return float(c.fit.evidence - base.evidence - c.cost)
-
-    def accepted(candidates: Sequence[Candidate]) -> list[Candidate]:
-        return [c for c in candidates if c.severity != NOTE and c.name not in known
-                and nats(c) > limit and _worth_a_word(c, evidence)]
-
-    chosen = accepted(found)
-    if min([base.relative, *(c.fit.relative for c in chosen)]) > BADLY:
-        chosen += accepted([*swapped_efforts(evidence), *turned_axes(evidence)])
-    chosen = sorted(chosen, key=nats)[-1:]
-    notes = [c for c in found if c.severity == NOTE]
-    if not chosen and base.relative < BADLY:
-        chosen = [c for c in notes if nats(c) > limit]
-    if not chosen:
-        return None
-    c = chosen[0]
-    return c, Finding(c.name, c.says, c.tests, nats(c), 'nats', c.joints, c.severity, c.do,
-                      c.windows, c.recording)
-
-
-def _all_scaled(c: Candidate) -> bool:
-    """Return whether the residual may stay: all efforts change unit or sign, or lack gravity."""
-    return bool(np.all(c.hypothesis.scale != 1.0)) or c.name == 'gravity compensated'
-
-
-def _worth_a_word(c: Candidate, evidence: Evidence) -> bool:
-    """Return whether an alternative removes a residual that matters, or changes all units."""
-    before, after = evidence.base, c.fit
-    left = np.linalg.norm(after.residual) / np.linalg.norm(before.torque)
-    if after.relative > NOTHING or (c.hypothesis.added and left > NOTHING):
-        return False
-    if _all_scaled(c):
-        return True
-    overwhelming = after.evidence - before.evidence - c.cost > OVERWHELMING
-    share = (before.residual / before.torque, after.residual / after.torque)
-    moved = (c.hypothesis.target != evidence.as_recorded.target) | (c.hypothesis.scale == -1.0)
-    moved &= c.axes is None
-    if np.any((share[1] > share[0] / HALF)[moved]):  # what is put right explains no joint worse
-        return False
-    if overwhelming and (np.any(share[1] < THIRD * share[0]) or _changes_parameters(c, evidence)):
-        return True
-    if np.any(moved):  # or what is small anyway is exchanged or turned
-        return bool(np.log(share[1] / share[0])[moved].mean() < np.log(HALF))
-    gone = np.sqrt(np.maximum(share[0] ** 2 - share[1] ** 2, 0.0))
-    shrunk = share[1] < SHRUNK * share[0]
-    if not np.any(shrunk) or after.relative >= before.relative:
-        return False
-    total = np.linalg.norm(gone * before.torque) / np.linalg.norm(before.torque)
-    return bool(total > VISIBLE or np.any(gone[shrunk] > 5 * VISIBLE))
-
-
-def _changes_parameters(c: Candidate, evidence: Evidence) -> bool:
-    """Return whether free parameters hide most of an encoder's zero, and are wrong instead."""
-    if c.name != 'encoder zero off':
-        return False
-    free = c.fit.values[len(evidence.rows.prior.mean):]
-    torque = np.array([np.sqrt(np.mean((X @ free) ** 2)) for X in c.hypothesis.extra])
-    return bool(np.linalg.norm(torque) > 5 * VISIBLE * np.linalg.norm(c.fit.torque))
 
 
 def _large_residual(evidence: Evidence, described: bool) -> list[Finding]:

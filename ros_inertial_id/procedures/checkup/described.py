@@ -26,19 +26,28 @@ def ratios_of(rows: Rows, reduced: Any, effective: np.ndarray) -> tuple[np.ndarr
 
 
 def _ratio(rows: Rows, j: int, reduced: Any, effective: float) -> tuple[np.ndarray, np.ndarray]:
-    count, at = len(rows.robot), rows.places[j]
     AA, AY, YY = (x.sum(0) for x in reduced)
+    count = len(rows.robot)
+    return ratio_of(rows, j, AA, AY[:, :count], np.diagonal(YY)[:count], effective)
+
+
+def ratio_of(rows: Rows, j: int, AA: np.ndarray, AY: np.ndarray, square: np.ndarray,
+             effective: float) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Return (m,) efforts over described torques of joint ``j``, and their errors.
+
+    rows : of the data; AA : (c, c), AY : (c, m) products in units of the prior; square : (m,) sums
+    of squares of the efforts; effective : number of independent samples
+    """
+    at = rows.places[j]
     basis = np.zeros((len(at), 4))
     basis[:, 0] = rows.prior.mean[at] / rows.prior.sd[at]
     basis[-4:-1, 1:] = np.eye(3)
-    H, b = basis.T @ AA @ basis, basis.T @ AY[:, :count]
+    H, b = basis.T @ AA @ basis, basis.T @ AY
     size = np.sqrt(np.maximum(np.diagonal(H), 1e-300))
     inverse = np.linalg.pinv(H / size / size[:, None], rcond=1e-9, hermitian=True)
     x = inverse @ (b / size[:, None])
-    left = np.maximum(np.diagonal(YY)[:count] - (b / size[:, None] * x).sum(0), 0.0)
-    described = H[0, 0] > NOTHING ** 2 * max(np.diagonal(YY)[:count].max(), 0.0)
-    if not (described and inverse[0, 0] > 0.0):  # it has no torque, or one like friction's
-        return np.zeros(count), np.full(count, np.inf)
+    left = np.maximum(square - (b / size[:, None] * x).sum(0), 0.0)
     error = np.sqrt(inverse[0, 0] * left / effective)
     return x[0] / size[0], error / size[0]
 
@@ -53,21 +62,29 @@ def undescribed(h: Hypothesis, joints: Sequence[int], ratio: np.ndarray,
     cost = 0.0
     for j in joints:
         k = h.target[j] if h.target[j] < len(ratio) else j  # or its own, delayed
-        r, e = h.scale[j] * ratio[j, k], h.scale[j] * error[j, k]
-        unknown = (e / max(abs(r), 1e-12)) ** 2
-        off = 0.5 * np.log(max(abs(r), 1e-12)) ** 2 / (DESCRIBED ** 2 + unknown)
-        cost += min(UNDESCRIBED, off + UNDESCRIBED * (r < 0) / (1.0 + 4.0 * unknown))
-    return float(cost)
+        cost += surprise(h.scale[j] * ratio[j, k], h.scale[j] * error[j, k])
+    return cost
 
 
-def nominal_residual(rows: Rows) -> np.ndarray:
-    """Return the (n,) RMS of what the description of ``rows`` leaves, friction fitted [N m]."""
+def surprise(ratio: float, error: float) -> float:
+    """Return the nats that a joint costs whose torques are ``ratio`` times the described ones."""
+    unknown = (error / max(abs(ratio), 1e-12)) ** 2
+    off = 0.5 * np.log(max(abs(ratio), 1e-12)) ** 2 / (DESCRIBED ** 2 + unknown)
+    return float(min(UNDESCRIBED, off + UNDESCRIBED * (ratio < 0) / (1.0 + 4.0 * unknown)))
+
+
+def nominal_residual(rows: Rows, gravity: np.ndarray | None = None) -> np.ndarray:
+    """
+    Return the (n,) RMS of what the description of ``rows`` leaves, friction fitted [N m].
+
+    gravity : (3,) [m/s^2], as declared by default
+    """
     out = []
     for j, at in enumerate(rows.places):
         gram = rows.grams[j].sum(0)
         described = rows.prior.mean[at].copy()
         described[-4:] = 0.0
-        torque = rows.combined(j, described[:, None])[:, 0]
+        torque = rows.combined(j, described[:, None], gravity)[:, 0]
         own = -torque
         own[rows.target(j, j)] += 1.0
         friction = np.zeros((len(own), 4))

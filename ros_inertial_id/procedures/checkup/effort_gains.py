@@ -17,30 +17,50 @@ PER_GAIN = 3.0      # nats that a free gain costs: it could be anything within a
 
 def gains(evidence: Evidence) -> Iterator[Candidate]:
     """Yield efforts in another unit: by ``evidence`` one factor, percent, or one per joint."""
-    robot, prior = evidence.rows.robot, evidence.rows.prior
-    if not prior.nominal:
+    if not evidence.rows.prior.nominal:
         return
+    if evidence.base.relative > SMALL:
+        yield from _one_gain(evidence)
     ratio, error = evidence.own_ratios
     size = np.maximum(np.abs(ratio), 1e-12)
     sure = error < 0.3 * size
     if not sure.any():
         return
-    middle = float(np.exp(np.median(np.log(size[sure]))))
-    if abs(np.log(middle)) > np.log(OFF_COMMON):
-        unit = ' (N mm, or mN m)' if abs(np.log(middle / 1e3)) < 0.7 else ''
-        yield _gain(evidence, np.full(len(size), 1 / middle), PER_GAIN, 'effort in another unit',
-                    f'the efforts of all joints are about {middle:.3g} times torques{unit}')
-    if np.all(np.isfinite(robot.effort)) and np.all(robot.effort > 0):
-        yield _gain(evidence, robot.effort / 100.0, 0.0, 'effort in percent',
+    off = np.abs(np.log(size)) > np.log(OFF_COMMON)
+    if not off[sure].any():
+        return
+    models = evidence.described
+    if models.nats.get('percent', -np.inf) > max(models.nats['alone'], models.nats['no gravity']):
+        yield _gain(evidence, evidence.rows.robot.effort / 100.0, 0.0, 'effort in percent',
                     'the efforts are percent of the limits')
+    if models.best() not in ('load', 'no gravity'):
+        yield from _units(evidence, size, sure)
+
+
+def _units(evidence: Evidence, size: np.ndarray, sure: np.ndarray) -> Iterator[Candidate]:
+    """
+    Yield one factor for all joints, and one for each where that explains more.
+
+    size : (n,) efforts over described torques; sure : (n,) bool where that is known
+    """
+    middle, common = float(np.exp(np.median(np.log(size[sure])))), None
+    if abs(np.log(middle)) > np.log(OFF_COMMON):
+        unit = (' (N mm, or mN m)' if abs(np.log(middle / 1e3)) < 0.7 else
+                ' (motor currents?)' if middle < 1.0 else '')
+        common = _gain(evidence, np.full(len(size), 1 / middle), PER_GAIN,
+                       'effort in another unit',
+                       f'the efforts of all joints are about {middle:.3g} times torques{unit}')
+        yield common
     off = np.abs(np.log(size[sure])) > np.log(OFF_COMMON)
-    if np.ptp(np.log(size[sure])) > np.log(OFF_COMMON) and off.mean() > 0.5:
-        each = _own_gains(evidence, np.where(sure, 1 / size, 1 / middle))
-        yield _gain(evidence, each, PER_GAIN * len(size), 'effort is a current',
-                    'the efforts are no torques: every joint has a gain of its own, as motor '
-                    'currents have')
-    if evidence.base.relative > SMALL:
-        yield from _one_gain(evidence)
+    nats = evidence.described.nats
+    if (np.ptp(np.log(size[sure])) < np.log(OFF_COMMON) or off.mean() <= 0.5
+            or nats['factors'] < nats['factor']):
+        return
+    own = _gain(evidence, _own_gains(evidence, np.where(sure, 1 / size, 1 / middle)),
+                PER_GAIN * len(size), 'effort is a current', 'the efforts are no torques: every '
+                'joint has a gain of its own, as motor currents have')
+    if common is None or own.fit.relative < common.fit.relative:
+        yield own
 
 
 def _gain(evidence: Evidence, scale: np.ndarray, cost: float, name: str, says: str) -> Candidate:

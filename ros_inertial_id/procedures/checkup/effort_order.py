@@ -35,15 +35,16 @@ def signs(evidence: Evidence) -> Iterator[Candidate]:
         if not new:
             break
         best.update({s: evidence.fit(evidence.hypothesis(scale=np.array(s))) for s in new})
-    chosen = max(best, key=nats)
-    negated = tuple(n for n, s in zip(names, chosen) if s < 0)
-    if negated:
+    # All of them is asked by itself: signs of joints with friction alone may be any.
+    for chosen in {max(best, key=nats), tuple(-np.ones(count))}:
+        negated = tuple(n for n, s in zip(names, chosen) if s < 0)
         every = len(negated) == count
-        yield Candidate(
-            'effort negated' if every else 'effort of a joint negated',
-            f'the efforts of {"all joints" if every else ", ".join(negated)} are negated',
-            'negate them in the driver', evidence.hypothesis(scale=np.array(chosen)),
-            best[chosen], negated, cost=_surprise(np.array(chosen)))
+        if negated:
+            yield Candidate(
+                'effort negated' if every else 'effort of a joint negated',
+                f'the efforts of {"all joints" if every else ", ".join(negated)} are negated',
+                'negate them in the driver', evidence.hypothesis(scale=np.array(chosen)),
+                best[chosen], negated, cost=_surprise(np.array(chosen)))
 
 
 def _surprise(sign: np.ndarray) -> float:

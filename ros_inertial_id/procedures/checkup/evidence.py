@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from .described import nominal_residual, ratios_of, undescribed
+from .described import nominal_residual, ratio_of, ratios_of, surprise, undescribed
+from .described_models import described_models, DescribedModels
 from .grams import FOLDS, under_gravity
 from .hypothesis import Fitted, Hypothesis
 from .normal_equations import Part, solve, spans_of
@@ -68,6 +69,11 @@ class Evidence:
         """Return the (n,) RMS of what the description alone leaves, friction fitted [N m]."""
         return nominal_residual(self.rows)
 
+    @cached_property
+    def described(self) -> DescribedModels:
+        """Return how well changed descriptions explain the efforts."""
+        return described_models(self.rows)
+
     def hypothesis(self, **changes: Any) -> Hypothesis:
         """Return the data as recorded but for some ``changes`` of a Hypothesis."""
         return replace(self.as_recorded, **changes)
@@ -96,7 +102,8 @@ class Evidence:
         evidence -= 0.5 * ((solution.z - mean) ** 2).sum()
         evidence -= self._driving(solution.z, solution.matrix, chosen)
         if self.rows.prior.nominal:
-            evidence -= undescribed(h, chosen, *self.ratios(h.gravity))
+            evidence -= (undescribed(h, chosen, *self.ratios(h.gravity)) if not h.added else
+                         sum(self._surprise(j, part) for j, part in zip(chosen, parts)))
         return Fitted(float(evidence), residual, torque, sd * solution.z, weight,
                       solution.matrix)
 
@@ -181,6 +188,12 @@ class Evidence:
                     np.concatenate([np.concatenate([AA, cross.transpose(0, 2, 1)], axis=2),
                                     np.concatenate([cross, own], axis=2)], axis=1),
                     np.concatenate([s * AY[:, :, k], target], axis=1), s * s * YY[:, k, k])
+
+    def _surprise(self, j: int, part: Part) -> float:
+        """Return the nats that the torques of joint ``j`` in ``part`` cost by the description."""
+        ratio, error = ratio_of(self.rows, j, part.AA.sum(0), part.Ay.sum(0)[:, None],
+                                part.yy.sum(keepdims=True), self.effective[j])
+        return surprise(float(ratio[0]), float(error[0]))
 
     def _power(self, j: int, h: Hypothesis) -> float:
         """Return the sum of squares of the effort that joint ``j`` has by a Hypothesis ``h``."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from .candidate import Candidate
-from .described import UNDESCRIBED
+from .described import nominal_residual, UNDESCRIBED
 from .evidence import Evidence
 from .hypothesis import Fitted
 from .scores import combined, together, WORTH
@@ -17,6 +17,7 @@ SMALL = 0.005       # relative residual that leaves no room for a gain of one jo
 BADLY = 0.1         # relative residual from which costly alternatives are asked
 DIRECTIONS = 60     # of gravity: 15 degrees apart, then refined
 DESCRIBED = 0.3     # relative error of the gravity torques of a description
+HALF = 0.5          # of the torque, or of what was left before, that a description may leave
 COMPENSATED = 0.2   # share of gravity that a driver leaves
 STEPS_OF_GRAVITY = 6
 TURNED = 3.0        # [deg] of gravity, from which a mounting is wrong
@@ -49,7 +50,7 @@ def gravity(evidence: Evidence) -> Iterator[Candidate]:
     direction = max((_tilted(evidence, d) for d in starts), key=lambda d: evidence.fit(
         evidence.hypothesis(gravity=STANDARD_GRAVITY * d)).evidence)
     angle = np.degrees(np.arccos(np.clip(direction @ declared, -1, 1)))
-    if angle < TURNED:
+    if angle < TURNED or not _described_there(evidence, STANDARD_GRAVITY * direction):
         return
     h = evidence.hypothesis(gravity=STANDARD_GRAVITY * direction)
     words = ' '.join(f'{x:.2f}' for x in STANDARD_GRAVITY * direction)
@@ -109,6 +110,15 @@ def _no_gravity(evidence: Evidence) -> float:
         own = 0.5 * ((1 - abs(share)) ** 2 / there - share ** 2 / gone + np.log(there / gone))
         nats += heavy * float(np.clip(own, -UNDESCRIBED, UNDESCRIBED))
     return float(nats)
+
+
+def _described_there(evidence: Evidence, gravity: np.ndarray) -> bool:
+    """Return whether the description, where there is one, is right or better under ``gravity``."""
+    if not evidence.rows.prior.nominal:
+        return True
+    there = np.linalg.norm(nominal_residual(evidence.rows, gravity))
+    before = np.linalg.norm(evidence.nominal)
+    return bool(there < HALF * max(before, np.linalg.norm(evidence.base.torque)))
 
 
 def _nats_of_tilt(evidence: Evidence, direction: np.ndarray) -> float:

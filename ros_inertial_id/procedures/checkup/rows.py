@@ -24,7 +24,8 @@ MOST = 4000
 BLOCKS = 25         # stretches, of which every fifth is left out at once
 LAWS = ('viscous', 'coulomb', 'offset', 'armature')
 WIDTH = 0.03        # [rad/s] of Coulomb's step
-DELAYS = np.array([-0.1, -0.05, -0.025, -0.01, 0.01, 0.025, 0.05, 0.1])  # [s]
+LATER = np.array([0.008, 0.015, 0.025, 0.04, 0.06, 0.1])
+DELAYS = np.concatenate([-LATER[::-1], LATER])  # [s]
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,115 @@
+"""Selection: which alternative, if any, becomes a finding."""
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import numpy as np
+
+from .axes import turned_axes
+from .candidate import Candidate
+from .effort_order import swapped_efforts
+from .evidence import Evidence
+from .finding import Finding, NOTE
+from .gravity_alternatives import BADLY
+from . import alternatives
+from .verdicts import HALF
+
+CERTAIN = 7.0     # nats: odds of a thousand to one
+OVERWHELMING = 30.0  # nats
+VISIBLE = 0.02    # of the torque, that an alternative must explain to be worth a word
+SHRUNK = 0.8      # of a residual: residuals of a model are systematic, more may be that
+THIRD = 1 / 3     # of a residual: no error of a model is so large beside what is left
+NOTHING = 0.9     # relative residual: the efforts do not follow the motion
+ALIKE = 1.1       # times the residual of all joints, which the largest of them decide
+
+
+def best_of(evidence: Evidence, known: set[str],
+            only: Collection[str] = alternatives.CHECKS) -> tuple[Candidate, Finding] | None:
+    """
+    Return the best alternative and its Finding, or None.
+
+    evidence : of the data; known : names that were found already; only : of the checks to ask
+    """
+    base = evidence.base
+    doubtful = bool(base.relative > VISIBLE or np.any(base.residual > 5 * VISIBLE * base.torque))
+    found = [c for name, one in alternatives.CHECKS.items()
+             if name in only and (doubtful or name in alternatives.ALWAYS)
+             for c in one(evidence)]
+    limit = CERTAIN + np.log(len(alternatives.CHECKS))
+
+    def nats(c: Any) -> float:
+        return float(c.fit.evidence - base.evidence - c.cost)
+
+    def accepted(candidates: Sequence[Candidate]) -> list[Candidate]:
+        return [c for c in candidates if c.severity != NOTE and c.name not in known
+                and nats(c) > limit and _worth_a_word(c, evidence)]
+
+    chosen = accepted(found)
+    if min([base.relative, *(c.fit.relative for c in chosen)]) > BADLY or (
+            not chosen and _not_described(evidence)):
+        # What is asked since the residual is large must explain that.
+        chosen += [c for c in accepted([*swapped_efforts(evidence), *turned_axes(
+            evidence, evidence.rows.robot.joint_names)])
+            if c.fit.relative < SHRUNK * base.relative]
+    elif chosen:  # an axis that is turned looks like an effort that is negated
+        turned = {n for c in chosen if c.name == 'effort of a joint negated' for n in c.joints}
+        chosen += accepted(turned_axes(evidence, turned)) if len(turned) == 1 else []
+    chosen = sorted(chosen, key=nats)[-1:]
+    notes = [c for c in found if c.severity == NOTE]
+    if not chosen and base.relative < BADLY:
+        chosen = [c for c in notes if nats(c) > limit]
+    if not chosen:
+        return None
+    c = chosen[0]
+    return c, Finding(c.name, c.says, c.tests, nats(c), 'nats', c.joints, c.severity, c.do,
+                      c.windows, c.recording)
+
+
+def _not_described(evidence: Evidence) -> bool:
+    """Return whether the description leaves much, and free bodies too of some joint."""
+    base = evidence.base
+    return bool(np.linalg.norm(evidence.nominal) > 2 * BADLY * np.linalg.norm(base.torque)
+                and np.any(base.residual > 3 * BADLY * base.torque))
+
+
+def all_scaled(c: Candidate) -> bool:
+    """Return whether the residual may stay: ``c`` scales all efforts, or says gravity lacks."""
+    return bool(np.all(c.hypothesis.scale != 1.0)) or c.name == 'gravity compensated'
+
+
+def _worth_a_word(c: Candidate, evidence: Evidence) -> bool:
+    """Return whether an alternative removes a residual that matters, or changes all units."""
+    before, after = evidence.base, c.fit
+    left = np.linalg.norm(after.residual) / np.linalg.norm(before.torque)
+    if after.relative > NOTHING or (c.hypothesis.added and left > NOTHING):
+        return False
+    if all_scaled(c):
+        return True
+    overwhelming = after.evidence - before.evidence - c.cost > OVERWHELMING
+    share = (before.residual / before.torque, after.residual / after.torque)
+    target, count = c.hypothesis.target, len(before.torque)
+    moved = ((target != evidence.as_recorded.target) & (target < count)
+             | (c.hypothesis.scale == -1.0)) & (c.axes is None)
+    # What is put right explains no joint worse, nor all of them.
+    if np.any(moved) and (after.relative > ALIKE * before.relative
+                          or np.any((share[1] > share[0] / HALF)[moved])):
+        return False
+    if overwhelming and (np.any(share[1] < THIRD * share[0]) or _changes_parameters(c, evidence)):
+        return True
+    if np.any(moved):  # or what is small anyway is exchanged or turned
+        return bool(np.log(share[1] / share[0])[moved].mean() < np.log(HALF))
+    gone = np.sqrt(np.maximum(share[0] ** 2 - share[1] ** 2, 0.0))
+    shrunk = share[1] < SHRUNK * share[0]
+    if not np.any(shrunk) or after.relative >= before.relative:
+        return False
+    total = np.linalg.norm(gone * before.torque) / np.linalg.norm(before.torque)
+    return bool(total > VISIBLE or np.any(gone[shrunk] > 5 * VISIBLE))
+
+
+def _changes_parameters(c: Candidate, evidence: Evidence) -> bool:
+    """Return whether free parameters hide most of an encoder's zero, and are wrong instead."""
+    if c.name != 'encoder zero off':
+        return False
+    free = c.fit.values[len(evidence.rows.prior.mean):]
+    torque = np.array([np.sqrt(np.mean((X @ free) ** 2)) for X in c.hypothesis.extra])
+    return bool(np.linalg.norm(torque) > 5 * VISIBLE * np.linalg.norm(c.fit.torque))
