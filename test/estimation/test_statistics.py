@@ -5,6 +5,7 @@ from dataclasses import replace
 import mujoco_arm
 import numpy as np
 import pytest
+from scipy.stats import chi2
 
 from ros_inertial_id.dynamics.inertial_parameters import Parameter
 from ros_inertial_id.dynamics.regressor import RegressorBlock, RowGroup
@@ -88,6 +89,30 @@ def test_parameters_that_explain_nothing_are_not_essential():
     assert wrong <= 12
 
 
+def test_what_is_left_out_has_the_f_value_and_error_of_a_fit_without_it():
+    rng = np.random.default_rng(6)
+    W = rng.normal(size=(60, 4)) @ (np.eye(4) + 0.3) * [1.0, 2.0, 0.5, 1.0]
+    y = W @ [1.0, 0.02, 0.03, -0.01] + rng.normal(size=60)
+    problem = linear(W, y)
+    estimate = ordinary(problem)
+    A, b = (x / estimate.standard_deviation['rows'] for x in (W, y))
+
+    def squares(columns):
+        return np.sum((b - A[:, columns] @ np.linalg.lstsq(A[:, columns], b, rcond=None)[0]) ** 2)
+
+    kept, found = [0, 1, 2, 3], essential_parameters(problem, estimate)
+    assert len(found['left_out']) == 3  # the last one is never left out
+    for gone, entry in enumerate(found['left_out'], 1):
+        inverse = np.linalg.inv(A[:, kept].T @ A[:, kept])
+        value = inverse @ A[:, kept].T @ b
+        error = 100.0 * np.sqrt(np.diag(inverse)) / np.abs(value)
+        assert entry['place'] == kept[int(np.argmax(error))]
+        assert entry['relative_percent'] == pytest.approx(error.max(), rel=1e-9)
+        kept.remove(entry['place'])
+        expected = (squares(kept) - squares([0, 1, 2, 3])) / gone / (squares([0, 1, 2, 3]) / 56)
+        assert entry['F'] == pytest.approx(expected, rel=1e-9)
+
+
 def test_parameters_that_cannot_be_told_apart_are_named():
     rng = np.random.default_rng(3)
     W = rng.normal(size=(300, 4))
@@ -97,6 +122,7 @@ def test_parameters_that_cannot_be_told_apart_are_named():
     assert set(causes[0]['parameters']) == {'x1', 'x3'}
     assert 500 < causes[0]['condition_index'] < 5000  # 2 / 1e-3
     assert all(c['condition_index'] < 3 for c in causes[1:])
+    assert len(causes) == 3 and len(condition_causes(problem, ordinary(problem), 9)) == 4
 
 
 def test_a_column_without_motion_is_named_first():
@@ -119,3 +145,14 @@ def test_whiteness_tells_white_from_smooth():
     found = whiteness(residuals)
     assert found['white']['white'] and not found['smooth']['white']
     assert found['smooth']['first'] == pytest.approx(0.8, abs=0.05)  # 4 of 5 samples in common
+
+
+def test_whiteness_is_the_portmanteau_test():
+    e = np.random.default_rng(7).normal(size=60)
+    residuals = Residuals()
+    group = RowGroup('rows', '', np.zeros(0, int), np.zeros((60, 0)), e, e)
+    residuals.add(RegressorBlock(np.arange(60.0), 0, (group,)), {'rows': np.zeros(60)})
+    rho = [(e[k:] @ e[:-k]) / (60 - k) / (e @ e / 60) for k in range(1, 6)]
+    q = sum(60 * 62 * r * r / (60 - k) for k, r in enumerate(rho, 1))
+    found = whiteness(residuals, 5)['rows']
+    assert found['p_value'] == pytest.approx(chi2.sf(q, 5), rel=1e-9)

@@ -49,6 +49,39 @@ def test_smoother_solves_the_least_squares_problem_of_all_samples():
     np.testing.assert_allclose(ours, standard_deviation, rtol=1e-3)
 
 
+def test_likelihood_is_that_of_the_joint_normal_distribution_of_all_readings():
+    F, Q, nominal, readings, start = problem(count=22, seed=3)
+    count, size = nominal.shape
+    mean, covariance = np.zeros((count, size)), np.zeros((count, count, size, size))
+    covariance[0, 0] = np.diag(start ** 2)
+    for k in range(1, count):
+        mean[k] = F @ (mean[k - 1] + nominal[k - 1]) - nominal[k]
+        covariance[k, k] = F @ covariance[k - 1, k - 1] @ F.T + Q
+        for j in range(k):
+            covariance[k, j] = F @ covariance[k - 1, j]
+            covariance[j, k] = covariance[k, j].T
+    rows = [(k, i) for k in range(count) for i in range(3) if np.isfinite(readings.residual[k, i])]
+    H = np.zeros((len(rows), count * size))
+    for place, (k, i) in enumerate(rows):
+        H[place, k * size:(k + 1) * size] = readings.H[k, i]
+    seen = tuple(np.array(rows).T)
+    S = H @ covariance.transpose(0, 2, 1, 3).reshape(count * size, -1) @ H.T
+    S += np.diag(readings.variance[seen])
+    off = readings.residual[seen] - H @ mean.ravel()
+    expected = -0.5 * (off @ np.linalg.solve(S, off) + np.linalg.slogdet(S)[1])
+    found = estimate(F, Q, nominal, readings, start).log_likelihood
+    assert abs(found - expected) < 1e-6 * abs(expected)  # but for 2 pi
+
+
+def test_white_jerk_is_the_integral_of_what_every_instant_adds():
+    F, Q = white_jerk(1, 0.3, np.array([7.0]))
+    s, weight = np.polynomial.legendre.leggauss(3)  # exact to degree 5, Q's is 4
+    s = 0.15 * (s + 1.0)
+    adds = np.stack([0.5 * s ** 2, s, np.ones(3)])  # of a unit of jerk, s before the end
+    np.testing.assert_allclose(Q, 7.0 * 0.15 * (adds * weight) @ adds.T, rtol=1e-12)
+    np.testing.assert_allclose(F[:, 2], [0.5 * 0.3 ** 2, 0.3, 1.0], rtol=1e-12)
+
+
 def test_causal_filter_ends_where_the_smoother_does():
     arguments = problem(seed=1)
     causal, smooth = (estimate(*arguments, smooth=s) for s in (False, True))
