@@ -12,6 +12,7 @@ from .kinematic_state import JointSpaceState, Surroundings
 from .. import signals
 
 DIRECT = 64  # ticks: more of them at once are filtered by FFT
+FEW = 4      # ticks: so many are faster one by one
 Kernels = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
@@ -98,6 +99,8 @@ def through(x: np.ndarray, kernel: np.ndarray, reach: int) -> np.ndarray:
     x = x[reach - half:len(x) - reach + half]
     if len(x) - 2 * half > DIRECT:
         return signals.smooth_inside(x, kernel)
+    if len(x) - 2 * half <= FEW:
+        return np.stack([kernel[::-1] @ x[k:k + len(kernel)] for k in range(len(x) - 2 * half)])
     windows = np.lib.stride_tricks.sliding_window_view(x, len(kernel), axis=0)
     return windows @ kernel[::-1]
 
