@@ -9,6 +9,7 @@ beta = pi_independent + X pi_dependent (Gautier and Khalil 1990; Gautier 1991).
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 import re
 
 import numpy as np
@@ -66,6 +67,12 @@ class BaseParameters:
     def nominal(self) -> np.ndarray:
         """Return the base parameters (b,) of the nominal standard parameters."""
         return self.reduce([p.nominal for p in self.parameters])
+
+    @cached_property
+    def prior_sd(self) -> np.ndarray:
+        """Return the standard deviations (b,) of the base parameters before any data."""
+        square = np.array([p.prior_sd for p in self.parameters]) ** 2
+        return np.sqrt(square[self.independent] + self.X ** 2 @ square[self.dependent])
 
     def prior_covariance(self) -> np.ndarray:
         """Return the covariance (b, b) of the base parameters before any data."""

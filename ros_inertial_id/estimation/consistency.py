@@ -95,9 +95,7 @@ def prior_curvature(problem: Problem, estimate: Estimate, values: np.ndarray
     problem, estimate : see ``consistent``; values : (p,) of physically consistent bodies
     """
     cost = _cost(problem, estimate, (), None)
-    gradient, hessian = cost.derivatives(values)
-    return (gradient - cost.M.T @ (cost.M @ values - cost.target),
-            hessian - cost.M.T @ cost.M)
+    return cost.prior_derivatives(values)
 
 
 @dataclass(frozen=True)
@@ -151,8 +149,12 @@ class _Cost:
 
     def derivatives(self, x):
         """Return gradient (p,) and Hessian (p, p)."""
-        gradient = self.M.T @ (self.M @ x - self.target)
-        hessian = self.M.T @ self.M
+        gradient, hessian = self.prior_derivatives(x)
+        return gradient + self.M.T @ (self.M @ x - self.target), hessian + self.M.T @ self.M
+
+    def prior_derivatives(self, x):
+        """Return gradient (p,) and Hessian (p, p) of all but the data."""
+        gradient, hessian = np.zeros(len(x)), np.zeros((len(x), len(x)))
         G = np.einsum('nij,kjl->nkil', np.linalg.inv(self.pseudo(x)), _UNIT)
         slope = np.einsum('nij,kji->nk', self.inverse, _UNIT) - np.einsum('nkii->nk', G)
         bend = np.einsum('nkij,nlji->nkl', G, G)

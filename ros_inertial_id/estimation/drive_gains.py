@@ -67,7 +67,7 @@ def solve_drive_gains(factors: RFactors, base: BaseParameters,
             do='record the same motion with a known load, or give a gain of the datasheet')
     inverse = _first_gains(blocks, base, known)
     free = [name for name in groups if name not in known]
-    scale = np.sqrt(np.diag(base.prior_covariance()))
+    scale = base.prior_sd
     standard_deviation = dict.fromkeys(groups, 1.0)
     for _ in range(3):
         beta, inverse = _gauss_newton(blocks, inverse, free, standard_deviation, scale)
@@ -99,7 +99,7 @@ def _residual(block, inverse, beta):
 
 def _first_gains(blocks, base, known):
     """Return joint -> 1 / gain to start from: every joint by itself, or by the known ones."""
-    scale, out = np.sqrt(np.diag(base.prior_covariance())), {}
+    scale, out = base.prior_sd, {}
     for name, (W, load, y) in blocks.items():
         if name in known:
             out[name] = 1.0 / known[name]

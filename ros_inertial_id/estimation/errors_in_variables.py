@@ -62,7 +62,7 @@ def instrumental(problem: Problem) -> Estimate:
     if problem.instruments is None:
         return finish(problem, beta, standard_deviation, None)
     moments = _moments(problem)
-    scale = np.sqrt(np.diag(problem.base.prior_covariance()))
+    scale = problem.base.prior_sd
     for _ in range(3):
         ZW, Zy = _weighted(moments, standard_deviation)
         beta = scale * np.linalg.lstsq(ZW * np.outer(scale, scale), scale * Zy, rcond=1e-13)[0]

@@ -88,7 +88,7 @@ class GravitySearch:
     def _solve(self, A, y, prior):
         if prior is not None:
             A, y = np.vstack([A, prior[0]]), np.concatenate([y, prior[1]])
-        scale = np.sqrt(np.diag(self.base.prior_covariance()))
+        scale = self.base.prior_sd
         change, *_ = np.linalg.lstsq(A * scale, y, rcond=1e-10)
         return scale * change
 
@@ -109,7 +109,7 @@ class GravitySearch:
             if prior is not None:
                 residual = np.concatenate([residual, prior[1] - prior[0] @ beta])
                 whole, J = np.vstack([A, prior[0]]), np.vstack([J, np.zeros((len(beta), 2))])
-            scale = np.sqrt(np.diag(self.base.prior_covariance()))
+            scale = self.base.prior_sd
             basis = _orthonormal(whole * scale)
             J = J - basis @ (basis.T @ J)
             step, *_ = np.linalg.lstsq(J, residual - basis @ (basis.T @ residual), rcond=None)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .base_parameters import BaseParameters
-from .estimators import ridge
+from .estimators import params_of, ridge
 from .problem import Problem
 from .r_factors import merge, RFactors
 from ..dynamics.friction import LAWS
@@ -30,7 +30,7 @@ def law_evidence(folds: Sequence[RFactors], base: BaseParameters,
     """
     out = []
     columns = _chosen_columns(base, choices, parameters)
-    beta = ridge(Problem(merge(folds).select(columns), base, {})).params
+    beta = params_of(ridge)(Problem(merge(folds).select(columns), base, {}))
     for name, ks in choices.items():
         owner = parameters[ks[0]].owner
         laws = list(dict.fromkeys(parameters[k].law for k in ks))
@@ -83,19 +83,18 @@ def _left_out(folds, owner, columns, beta, ks, parameters):
         rows = np.column_stack([W[:, free], W[:, list(ks)],
                                 group.R[:, -2] - W[:, columns[held]] @ beta[held]])
         grams.append(rows.T @ rows)
-    whole, squares = sum(grams), {}
-    for n, k in enumerate(ks):
-        places = np.r_[:len(free), len(free) + n, -1]
-        own = np.ix_(places, places)
-        squares[k] = float(sum(_predicted(whole[own] - gram[own], gram[own]) for gram in grams))
-    return squares
+    places = np.array([np.r_[:len(free), len(free) + n, -1] for n in range(len(ks))])
+    # (folds, alternatives, k, k)
+    own = np.array(grams)[:, places[:, :, None], places[:, None, :]]
+    return dict(zip(ks, _predicted(own.sum(0) - own, own).sum(0).tolist()))
 
 
-def _predicted(others, gram):
-    """Return the squared residual in ``gram`` of [W, y] by the least squares of ``others``."""
-    x, *_ = np.linalg.lstsq(others[:-1, :-1], others[:-1, -1], rcond=1e-12)
-    x = np.append(-x, 1.0)
-    return max(0.0, x @ gram @ x)
+def _predicted(others, grams):
+    """Return squared residuals (...) in ``grams`` of [W, y] by the least squares of ``others``."""
+    inverse = np.linalg.pinv(others[..., :-1, :-1], rcond=1e-12, hermitian=True)
+    x = inverse @ others[..., :-1, -1:]
+    x = np.concatenate([-x, np.ones_like(x[..., :1, :])], axis=-2)[..., 0]
+    return np.maximum(0.0, np.einsum('...i,...ij,...j->...', x, grams, x))
 
 
 def _edge(constant, tried):

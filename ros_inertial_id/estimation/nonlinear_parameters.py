@@ -16,7 +16,8 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from .base_parameters import BaseParameters
-from .estimators import ridge
+from .constants_grid import Profile, STEP
+from .estimators import params_of, ridge
 from .problem import (effective_standard_deviation, Estimate, FULL_RANK, group_standard_deviation,
                       Problem, reciprocal_condition)
 from .r_factors import RFactors, triangle
@@ -24,7 +25,6 @@ from ..dynamics.inertial_parameters import Parameter
 
 SWEEPS = 10
 PASSES = 8       # over the data, while refining
-STEP = 0.01      # of the logarithm of a nonlinear parameter, for its derivative
 SETTLED = 1e-3   # of the logarithm: a thousandth of the parameter
 REACH = 2.3      # of the logarithm: a factor of ten from the grid's choice
 DECISIVE = 3.0   # nats, odds of 20 to 1: for a law that was named after another of its name
@@ -70,8 +70,7 @@ def choose_nonlinear(factors: RFactors, base: BaseParameters, choices: Mapping[s
         columns = np.arange(len(base))
         for name, k in picked.items():
             columns[choices[name][0]] = choices[name][k]
-        problem = Problem(factors.select(columns), base, {})
-        beta = ridge(problem).params
+        beta = params_of(ridge)(Problem(factors.select(columns), base, {}))
         new = {name: _best(_residuals(factors, beta, columns, choices[name], parameters),
                            [parameters[k].law for k in choices[name]],
                            _rows(factors, parameters[choices[name][0]].owner, correlation or {}))
@@ -135,56 +134,6 @@ def _basis(A):
 
 
 @dataclass(frozen=True)
-class Grid:
-    """
-    The columns for all constants tried.
-
-    factors : about the b base columns, then the further alternatives; parameters : Parameter of
-    every column; places : name -> its base column; choices : name -> columns of its chosen law
-    """
-
-    factors: RFactors
-    places: Mapping[str, int]
-    choices: Mapping[str, Sequence[int]]
-    parameters: tuple[Parameter, ...]
-
-    def logarithms(self, name: str) -> np.ndarray:
-        """
-        Return the logarithms of the constants tried for a coefficient, increasing.
-
-        name : of the coefficient
-        """
-        return np.log([self.parameters[k].nonlinear or 0.0 for k in self.choices[name]])
-
-    def weights(self, name: str, logarithm: float) -> np.ndarray:
-        """
-        Return (p,) what the column at exp(logarithm) is of the columns of the grid.
-
-        name : of the coefficient; logarithm : of the constant between those tried
-        """
-        nodes = self.logarithms(name)
-        first = int(np.clip(np.searchsorted(nodes, logarithm) - 2, 0, max(0, len(nodes) - 4)))
-        near = np.arange(first, min(first + 4, len(nodes)))
-        out = np.zeros(self.factors.size)
-        for k in map(int, near):  # Lagrange
-            others = nodes[near[near != k]]
-            out[self.choices[name][k]] = np.prod((logarithm - others) / (nodes[k] - others))
-        return out
-
-    def columns(self, base: BaseParameters) -> np.ndarray:
-        """
-        Return T (p, b): the columns of base parameters with constants between those tried.
-
-        base : with b base parameters
-        """
-        T = np.eye(self.factors.size)[:, :len(base)]
-        for name, place in self.places.items():
-            constant = base.parameters[base.independent[place]].nonlinear
-            T[:, place] = self.weights(name, np.log(constant))
-        return T
-
-
-@dataclass(frozen=True)
 class RefinedNonlinear:
     """
     Nonlinear parameters off the grid.
@@ -232,24 +181,26 @@ def refine_nonlinear(problem: Problem, standard_deviation: Mapping[str, float],
               and (laws is None or base.parameters[k].law in laws)]
     start = np.log([base.parameters[base.independent[i]].nonlinear for i in places])
     low, high = _reach(problem, places, start)
+    sigma = effective_standard_deviation(problem, standard_deviation)
+    profile = Profile(problem.grid, base, places, sigma) if problem.grid and places else None
     current, length = start.copy(), 1.0
     best: Any = None
     for passes in range(1, PASSES + 1):
-        reduced, A, b = _with_slopes(problem, places, current)
-        beta, move, _, cost = _gauss_newton(base, A, b, standard_deviation, problem, places)
+        move, cost, found = _pass(problem, places, current, sigma, profile)
         if best is not None and cost > best[0]:
             length /= 4.0  # overshot: a shorter step from the best so far
         else:
-            best, length = (cost, current, np.clip(move, -0.7, 0.7), reduced, A, b, beta), 1.0
+            best, length = (cost, current, np.clip(move, -0.7, 0.7), found), 1.0
         if not places or length * np.abs(best[2]).max() < SETTLED:
             break
         current = np.clip(best[1] + length * best[2], low, high)
-    _, current, _, reduced, A, b, beta = best
-    factors = reduced()
+    _, current, _, found = best
+    reduced, A, b = found or _with_slopes(problem, places, current)
+    factors, beta = reduced(), _gauss_newton(base, A, b, sigma, places)[0]
     # A wrong constant leaves more than noise: errors by what the last one leaves.
-    standard_deviation = group_standard_deviation(
-        replace(problem, factors=factors), beta)
-    covariance = _gauss_newton(base, A, b, standard_deviation, problem, places)[2]
+    sigma = effective_standard_deviation(problem, group_standard_deviation(
+        replace(problem, factors=factors), beta))
+    covariance = _gauss_newton(base, A, b, sigma, places)[2]
     size, values = len(base), {}
     for n, i in enumerate(places):
         error = float(np.sqrt(covariance[size + n, size + n]))
@@ -261,6 +212,16 @@ def refine_nonlinear(problem: Problem, standard_deviation: Mapping[str, float],
     inflation = across @ np.linalg.pinv(covariance[size:, size:]) @ across.T
     return RefinedNonlinear(_at(base, places, current), factors,
                             values, (inflation + inflation.T) / 2, passes)
+
+
+def _pass(problem, places, logarithms, sigma, profile):
+    """Return a step of the logarithms (s,), the squared residual, and what was computed for it."""
+    found = profile and profile.step(logarithms)
+    if found:
+        return *found, None
+    found = _with_slopes(problem, places, logarithms)
+    _, move, _, cost = _gauss_newton(problem.base, *found[1:], sigma, places)
+    return move, cost, found
 
 
 def _reach(problem, places, start):
@@ -319,10 +280,9 @@ def _from_grid(grid, base, places, logarithms):
             {name: g.R[:, -2] for name, g in groups.items()})
 
 
-def _gauss_newton(base, A, b, standard_deviation, problem, places):
+def _gauss_newton(base, A, b, sigma, places):
     """Return coefficients (b,), step of the logarithms (s,), covariance, squared residual."""
-    sigma = effective_standard_deviation(problem, standard_deviation)
-    size, scale = len(base), np.sqrt(np.diag(base.prior_covariance()))
+    size, scale = len(base), base.prior_sd
     R = triangle(np.asfortranarray(np.vstack(
         [np.column_stack([A[name], b[name]]) / sigma[name] for name in A])))
     rows, target = R[:, :-1], R[:, -1]

@@ -117,7 +117,7 @@ def solve(system: tuple[np.ndarray, np.ndarray, float], base: BaseParameters) ->
     system : of ``RFactors.system``; base : with nominal values and prior
     """
     A, b, _ = system
-    scale = np.sqrt(np.diag(base.prior_covariance()))
+    scale = base.prior_sd
     nominal = base.nominal()
     if reciprocal_condition(A * scale) > FULL_RANK:
         return solve_triangular(A, b)
@@ -171,7 +171,7 @@ def finish(problem: Problem, beta: np.ndarray, standard_deviation: Mapping[str, 
         kept = 1.0 / np.sqrt(s ** 2 + 1.0)
     half = (factor @ Vt.T) * kept
     covariance = half @ half.T
-    prior_sd = np.sqrt(np.diag(problem.base.prior_covariance()))
+    prior_sd = problem.base.prior_sd
     weighted_rows = problem.factors.system(standard_deviation)[0]
     return Estimate(beta, covariance, np.sqrt(np.diag(covariance)), data_bse,
                     data_bse < prior_sd, dict(standard_deviation), dict(problem.correlation),

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy import fft
 
 from ..dynamics.regressor import RegressorBlock
 
@@ -56,11 +57,11 @@ class Residuals:
         """Add a RegressorBlock and its prediction (group name -> (B,))."""
         for fit in (self.filtered, self.raw):
             fit.samples += len(block.t)
-        for group in block.groups:
-            error = group.y - predicted[group.name]
+        errors = np.array([group.y - predicted[group.name] for group in block.groups])
+        for group, error, lags in zip(block.groups, errors, autocovariances(errors)):
             self.filtered.add(group.name, error, group.y)
             self.raw.add(group.name, group.y_raw - predicted[group.name], group.y_raw)
-            self._correlate(group.name, error)
+            self._correlate(group.name, lags)
 
     def fade(self, share: float) -> None:
         """Let what was added so far count only a share of what will be."""
@@ -71,9 +72,8 @@ class Residuals:
         self.covariances = {name: (share * total, share * pairs)
                             for name, (total, pairs) in self.covariances.items()}
 
-    def _correlate(self, name, error):
-        size = len(error)
-        lags, pairs = autocovariance(error[:, None])
+    def _correlate(self, name, lags):
+        size, pairs = len(lags), np.arange(len(lags), 0, -1)
         total, count = self.covariances.get(name, (np.zeros(0), np.zeros(0)))
         longer = max(len(total), size)
         self.covariances[name] = (np.pad(total, (0, longer - len(total)))
@@ -103,9 +103,15 @@ def autocovariance(errors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
     errors : (N, R), samples first
     """
-    size = len(errors)
-    spectrum = np.abs(np.fft.rfft(errors, 2 * size, axis=0)) ** 2
-    return np.fft.irfft(spectrum.mean(1))[:size], np.arange(size, 0, -1)
+    return autocovariances(errors.T).mean(0), np.arange(len(errors), 0, -1)
+
+
+def autocovariances(errors: np.ndarray) -> np.ndarray:
+    """Return sums (R, N) of products at lags 0 to N - 1 of series ``errors`` (R, N)."""
+    size = errors.shape[-1]
+    whole = fft.next_fast_len(2 * size, real=True)
+    spectrum = fft.rfft(errors, whole)
+    return fft.irfft((spectrum * spectrum.conj()).real, whole)[..., :size]
 
 
 def correlation_time(rho: np.ndarray) -> float:

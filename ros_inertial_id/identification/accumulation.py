@@ -10,9 +10,11 @@ from .mounting import structural_base
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.regressor import RegressorBlock
 from ..estimation.base_parameters import BaseParameters
-from ..estimation.estimators import Estimate, Problem, weighted
-from ..estimation.nonlinear_parameters import (alternatives, choose_nonlinear, Grid,
-                                               refine_nonlinear, RefinedNonlinear)
+from ..estimation.constants_grid import Grid
+from ..estimation.estimators import Problem
+from ..estimation.nonlinear_parameters import (alternatives, choose_nonlinear, refine_nonlinear,
+                                               RefinedNonlinear)
+from ..estimation.problem import two_step
 from ..estimation.r_factors import merge, RFactors
 from ..methods.contract import Method
 
@@ -134,9 +136,9 @@ def refine(problem: Problem, laws: set[str]) -> RefinedNonlinear | None:
     own = [problem.base.parameters[k] for k in problem.base.independent]
     if not any(p.law in laws and p.nonlinear for p in own):
         return None
-    return refine_nonlinear(problem, weighted(problem).standard_deviation, laws)
+    return refine_nonlinear(problem, two_step(problem)[1], laws)
 
 
-def standard(base: BaseParameters, estimate: Estimate) -> np.ndarray:
-    """Return standard parameters (p,) with the estimate's base parameters, others nominal."""
-    return base.expand(estimate.params, [p.nominal for p in base.parameters])
+def standard(base: BaseParameters, params: np.ndarray) -> np.ndarray:
+    """Return standard parameters (p,) with base parameters ``params`` (b,), others nominal."""
+    return base.expand(params, [p.nominal for p in base.parameters])

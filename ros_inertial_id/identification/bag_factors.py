@@ -124,7 +124,7 @@ def _residuals(data: Dataset, plan: Plan, stretches: Sequence[RFactors]
     places = np.arange(stretches[0].size - 2)
     base, folds, _ = choose_alternatives(plan.structure, [f.select(places) for f in stretches])
     draft = ridge(Problem(merge(folds), base, {}))
-    residuals, _, ranges = evaluate(data, base.parameters, standard(base, draft), True)
+    residuals, _, ranges = evaluate(data, base.parameters, standard(base, draft.params), True)
     residuals.covariances = {name: (total[:LAGS], pairs[:LAGS])
                              for name, (total, pairs) in residuals.covariances.items()}
     return residuals, ranges

@@ -49,7 +49,7 @@ def consistent_links(data: Dataset, problem: Problem, estimate: Estimate,
         'smallest_pseudo_inertia_eigenvalue': found.smallest_eigenvalue, 'links': links,
         'base': dict(zip(names, found.params.tolist())),
         'standard_error': dict(zip(names, np.sqrt(np.maximum(variance, 0.0)).tolist())),
-        'unconstrained_values': standard(problem.base, estimate).tolist()}
+        'unconstrained_values': standard(problem.base, estimate.params).tolist()}
 
 
 def _with_all_links(data: Dataset, base: BaseParameters) -> BaseParameters:

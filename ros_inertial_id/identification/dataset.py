@@ -1,14 +1,16 @@
 """Dataset: recordings of one robot, observed: what every later step reads."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+import numpy as np
 
 from .robot import robot_of
 from .training_data import check_one_robot
 from ..dynamics.inertial_parameters import Parameter
-from ..dynamics.regressor import RegressorBlock
-from ..measurement.joints.kinematic_state import JointSpaceObservation
+from ..dynamics.regressor import BLOCK, RegressorBlock
+from ..measurement.joints.kinematic_state import JointSpaceObservation, JointSpaceState
 from ..measurement.joints.observation import at_one_cutoff
 from ..measurement.recording import Recording
 from ..methods import METHODS
@@ -16,6 +18,7 @@ from ..methods.contract import Method, Observation, Robot, State
 
 Progress = Callable[[str, int, int], None]
 KEPT = 80_000  # samples of a recording whose training states are kept: some 50 MB of seven joints
+REMEMBERED = 15_000  # samples of all recordings whose rows are kept: some 45 MB of seven joints
 
 
 @dataclass(frozen=True)
@@ -67,8 +70,44 @@ class Dataset:
             yield from observation.states(training)
             return
         if known is None:
-            known = self.kept[id(observation)] = observation, list(observation.states(True))
+            short = self.samples(training=True) <= REMEMBERED
+            known = self.kept[id(observation)] = observation, [
+                replace(state, memory={}) if short and isinstance(state, JointSpaceState)
+                else state for state in observation.states(True)]
         yield from known[1]
+
+    def blocks_of(self, state: Any, robot: Any, parameters: Sequence[Parameter],
+                  lows: Sequence[int]) -> Iterator[RegressorBlock]:
+        """
+        Yield the rows of some blocks of BLOCK samples of a state.
+
+        state, robot, parameters : see ``Method.regress``; lows : their first samples, increasing
+        """
+        if _remembers(state):
+            for k, block in enumerate(self.method.regress(state, robot, parameters)):
+                if k * BLOCK in lows:
+                    yield block
+            return
+        for low in lows:
+            yield from self.method.regress(state.rows(slice(low, low + BLOCK)), robot, parameters)
+
+    def thinned(self, state: Any, robot: Any, parameters: Sequence[Parameter],
+                chosen: slice) -> Iterator[RegressorBlock]:
+        """
+        Yield the rows of the ``chosen`` samples of a state of joints, out of those that are kept.
+
+        state, robot, parameters : see ``Method.regress``; chosen : with a step above zero
+        """
+        if not _remembers(state):
+            yield from self.method.regress(state.rows(chosen), robot, parameters)
+            return
+        wanted, low = np.arange(len(state.t))[chosen], 0
+        for block in self.method.regress(state, robot, parameters):
+            high = low + len(block.t)
+            part = wanted[np.searchsorted(wanted, low):np.searchsorted(wanted, high)] - low
+            if len(part):
+                yield block.rows(slice(part[0], part[-1] + 1, chosen.step))
+            low = high
 
     def blocks(self, parameters: Sequence[Parameter],
                training: bool = True) -> Iterator[RegressorBlock]:
@@ -80,6 +119,11 @@ class Dataset:
         """Tell whoever waits that ``done`` of ``whole`` samples of a stage are through."""
         if self.progress:
             self.progress(stage, done, whole)
+
+
+def _remembers(state):
+    """Return whether the rows of a state are kept, so that all cost less than some anew."""
+    return isinstance(state, JointSpaceState) and state.memory is not None
 
 
 def read_dataset(recordings: Sequence[Recording], options: Any, method: str, urdf: str = '',

@@ -15,7 +15,7 @@ from .validation import evaluate
 from ..dynamics.regressor import RegressorBlock
 from ..estimation.base_parameters import BaseParameters
 from ..estimation.cross_validation import left_out_percent
-from ..estimation.estimators import Estimate, ESTIMATORS, Problem
+from ..estimation.estimators import Estimate, ESTIMATORS, params_of, Problem
 from ..estimation.motion_noise import motion_noise, MotionNoise
 from ..estimation.r_factors import merge, RFactors
 from ..estimation.residuals import Residuals
@@ -55,8 +55,8 @@ def fit(data: Dataset, reduced: Reduced) -> Fitted:
     estimator, base = ESTIMATORS[data.options.estimator], reduced.base
     read, instruments = readers(data)
     total = merge(reduced.folds)
-    draft = estimator(Problem(total, base, {}))
-    residuals, curves, ranges = evaluate(data, base.parameters, standard(base, draft), True)
+    draft = standard(base, params_of(estimator)(Problem(total, base, {})))
+    residuals, curves, ranges = evaluate(data, base.parameters, draft, True)
     noise = _noise(data, base, draft)
     correlation = noise.correlation(residuals) if noise else residuals.correlation()
     problem = Problem(total, base, correlation, read, instruments)
@@ -85,8 +85,7 @@ def completed(data: Dataset, reduced: Reduced, fitted: Fitted) -> Fitted:
     return replace(fitted, estimate=estimate, left_out=left_out)
 
 
-def _noise(data: Dataset, base: BaseParameters, draft: Estimate) -> MotionNoise | None:
-    """Return what noise of the motion does to the rows, where the method says so."""
-    values = standard(base, draft)
+def _noise(data: Dataset, base: BaseParameters, values: np.ndarray) -> MotionNoise | None:
+    """Return what noise of the motion does to the rows of ``values`` (p,), if the method says."""
     return motion_noise((draw for robot, observation in data.pairs() for draw in
                          data.method.noise(observation, robot, base.parameters, values)), base)

@@ -27,11 +27,11 @@ from .stretches import robust_errors
 from ..dynamics.inertial_parameters import Parameter
 from ..errors import EstimationError
 from ..estimation.base_parameters import BaseParameters
+from ..estimation.constants_grid import Grid
 from ..estimation.cross_validation import left_out_percent
 from ..estimation.dependent_parameters import choose_dependent
 from ..estimation.estimators import Estimate, ESTIMATORS, Problem
 from ..estimation.friction_choice import choose_laws
-from ..estimation.nonlinear_parameters import Grid
 from ..estimation.r_factors import merge, one_thread, RFactors
 from ..estimation.residuals import Residuals
 from ..measurement.recording import Recording

@@ -115,18 +115,23 @@ def check_gravity(problem: Problem, estimate: Estimate, values: np.ndarray,
 
 
 class _Step:
-    """One Gauss-Newton step of standard parameters x (p,) and two angles from ``values``."""
+    """One Gauss-Newton step of base parameters (b,) and two angles from those of ``values``."""
 
     def __init__(self, problem, estimate, values):
         self.sigma = effective_standard_deviation(problem, estimate.standard_deviation)
-        self.base, self.values = problem.base, values
+        self.base = problem.base
         gradient, hessian = prior_curvature(problem, estimate, values)
-        p = len(values)
-        self.map = np.zeros((len(problem.base) + 2, p + 2))
-        self.map[:-2, :p], self.map[-2:, p:] = problem.base.matrix(), np.eye(2)
-        self.prior = np.zeros((p + 2, p + 2))
-        self.prior[:p, :p], self.prior[p:, p:] = hessian, np.eye(2) / TILT ** 2
-        self.gradient = np.append(gradient, [0.0, 0.0])
+        # Of the base parameters alone: what no row shows is at the minimum of the prior.
+        K, b = problem.base.matrix(), len(problem.base)
+        size = 1.0 / np.sqrt(np.diag(hessian))
+        spread = K @ (size[:, None] * np.linalg.solve(
+            hessian * size * size[:, None], size[:, None] * np.column_stack([K.T, gradient])))
+        scale = 1.0 / np.sqrt(np.diag(spread))
+        inverse = np.linalg.inv(spread[:, :b] * scale * scale[:, None]) * scale * scale[:, None]
+        self.prior = np.zeros((b + 2, b + 2))
+        self.prior[:b, :b], self.prior[b:, b:] = inverse, np.eye(2) / TILT ** 2
+        self.gradient = np.append(inverse @ spread[:, b], [0.0, 0.0])
+        self.start = np.append(K @ values, [0.0, 0.0])
 
     def normal(self, factors):
         """Return the normal equations (b + 3, b + 3) of [W, tilts, y], weighted."""
@@ -138,16 +143,16 @@ class _Step:
 
     def solve(self, normal):
         """Return the angles (2,) and their covariance by the curvature (2, 2)."""
-        A, b = self.map.T @ normal[:-1, :-1] @ self.map, self.map.T @ normal[:-1, -1]
-        start = np.append(self.values, [0.0, 0.0])
+        A, b = normal[:-1, :-1], normal[:-1, -1]
         hessian = A + self.prior
         size = 1.0 / np.sqrt(np.diag(hessian))
-        inverse = np.linalg.inv(hessian * size * size[:, None]) * size * size[:, None]
-        step = inverse @ (b - A @ start - self.gradient)
-        return step[-2:], inverse[-2:, -2:]
+        angles = np.eye(len(b))[:, -2:] * size[:, None]
+        # The last rows of the inverse, which is symmetric.
+        inverse = size[:, None] * np.linalg.solve(hessian * size * size[:, None], angles)
+        return inverse.T @ (b - A @ self.start - self.gradient), inverse[-2:]
 
     def sensitivity(self, normal):
         """Return (b, 2): change of the unconstrained base parameters by the angles."""
-        scale = np.sqrt(np.diag(self.base.prior_covariance()))
+        scale = self.base.prior_sd
         A = normal[:-3, :-3] * np.outer(scale, scale) + np.eye(len(scale))
         return -scale[:, None] * np.linalg.solve(A, scale[:, None] * normal[:-3, -3:-1])

@@ -13,6 +13,7 @@ import numpy as np
 
 from .accumulation import structure_of
 from .dataset import Dataset, Progress, read_dataset
+from .known_base import with_sums
 from .model import IdentifiedModel
 from .outcome import model_of
 from .outside import Outside
@@ -57,6 +58,7 @@ def identify(recordings: Sequence[Recording], options: Any, *, method: str = 'se
     """
     check_ranges(options)
     with one_thread():
+        options = with_sums(recordings, options, method, urdf)
         data = read_dataset(recordings, options, method, urdf, progress)
         _check_nominal(data)
         structure = structure_of(data.method, data.robots, _columns(data))

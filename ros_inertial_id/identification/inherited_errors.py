@@ -42,7 +42,7 @@ def inherited_errors(data: Dataset, base: BaseParameters,
     factors = RFactors(size + sum(map(len, roots)))
     if factors.size == size:
         return None
-    joined, place = _Joined(base, standard(base, estimate), known, factors), size + known
+    joined, place = _Joined(base, standard(base, estimate.params), known, factors), size + known
     for robot, observation, own in zip(data.robots, data.observations, sensitivities):
         others = [replace(observation, motion=m) for s in own for m in s.motions]
         for states in zip(*(o.states(training=True) for o in (observation, *others))):
@@ -52,7 +52,7 @@ def inherited_errors(data: Dataset, base: BaseParameters,
                 joined.accumulate(other, blocks, own, place)
         place += len(others)
     A = factors.system(estimate.standard_deviation)[0]
-    scale = np.sqrt(np.diag(base.prior_covariance()))
+    scale = base.prior_sd
     change, *_ = np.linalg.lstsq(A[:, :size] * scale, -A[:, size:] @ block_diag(*roots),
                                  rcond=1e-13)
     return scale[:, None] * change

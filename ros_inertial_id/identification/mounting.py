@@ -35,7 +35,7 @@ def structural_base(method: Method, robots: Sequence[Any],
     rng = np.random.default_rng(0)
     factors, keep = RFactors(len(parameters)), np.arange(len(parameters))
     for robot in robots:
-        state = method.random_state(robot, SAMPLES * len(parameters), rng)
+        state = method.random_state(robot, -(-SAMPLES * len(parameters) // len(robots)), rng)
         for block in method.regress(state, robot, parameters):
             factors.accumulate(block, keep)
     return find_base_parameters(factors.system()[0], parameters)

@@ -42,7 +42,7 @@ def without_noise(data: Dataset, base: BaseParameters, factors: RFactors,
     noisy = directions[:, shares > SHARE] * scales[:, None]
     if not noisy.size:
         return estimate
-    prior = np.sqrt(np.diag(base.prior_covariance()))
+    prior = base.prior_sd
     wider = inflated(estimate, noisy / np.max(np.abs(noisy) / prior[:, None], axis=0))
     lost = wider.data_bse > LOST * prior
     return replace(wider, determined=estimate.determined & ~lost,

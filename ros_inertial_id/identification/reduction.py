@@ -13,9 +13,10 @@ from .reading import readers
 from .validation import correlation_of
 from ..dynamics.inertial_parameters import Parameter
 from ..estimation.base_parameters import BaseParameters
-from ..estimation.estimators import ESTIMATORS, Problem
+from ..estimation.constants_grid import Grid
+from ..estimation.estimators import ESTIMATORS, params_of, Problem
 from ..estimation.friction_choice import choose_laws
-from ..estimation.nonlinear_parameters import alternatives, Grid, RefinedNonlinear
+from ..estimation.nonlinear_parameters import alternatives, RefinedNonlinear
 from ..estimation.r_factors import merge, RFactors
 
 NEAR = 4  # constants beside the chosen one: as many as interpolation between them needs
@@ -98,7 +99,7 @@ def _second_choice(structure: Structure, base: BaseParameters) -> bool:
 
 def _correlation(data, base, folds):
     """Return group -> correlation time of the residual of a first estimate [samples]."""
-    draft = ESTIMATORS[data.options.estimator](Problem(merge(folds), base, {}))
+    draft = params_of(ESTIMATORS[data.options.estimator])(Problem(merge(folds), base, {}))
     return correlation_of(data, base.parameters, standard(base, draft))
 
 

@@ -41,15 +41,16 @@ def accumulate_stretches(data: Dataset, base: BaseParameters, values: np.ndarray
     identity, place = np.arange(len(base) + 2), base.places()
     bodies = [p for p in base.parameters if not p.law]
     thin = max(1, min(THIN, data.samples(training=True) // FEW))
-    chosen, wholes = slice(None, None, thin), list(data.states(training=True))
+    chosen = slice(None, None, thin)
+    wholes: list[tuple[Any, Any]] = list(data.states(training=True))
     q, v, t = (np.concatenate([getattr(s, x)[chosen] for _, s in wholes]) for x in 'qvt')
     stretch, seen = distinct_stretches(q, v, t, STRETCHES), 0
     for robot, whole in wholes:
         g = robot.gravity_base
         tilted: list[Any] = [replace(robot, gravity_base=np.linalg.norm(g) * d)
                              for d in across.T]
-        state = whole.rows(chosen)
-        state = replace(state, v=0.0 * state.v, a=0.0 * state.a)  # gravity alone
+        q = whole.q[chosen]
+        state = data.method.state_of(robot, q, 0.0 * q, 0.0 * q)  # gravity alone
         low, pulls = 0, [_torques(data.method.regress(state, r, bodies), values) for r in tilted]
         for block in data.thinned(whole, robot, base.parameters, chosen):
             part = slice(low, low + len(block.t))

@@ -68,8 +68,11 @@ def aligned(data: Dataset, structure: Structure) -> Dataset:
              'time_offset_residual_ratio': found.ratio}
     observations = [with_time_offset(o, found.value) if found.significant else o
                     for o in data.observations]
-    return replace(data, observations=tuple(
-        replace(o, summary={**o.summary, **notes}) for o in observations))
+    told = tuple(replace(o, summary={**o.summary, **notes}) for o in observations)
+    for before, after in zip(data.observations, told):  # of the same motion and efforts
+        if not found.significant and id(before) in data.kept:
+            data.kept[id(after)] = after, data.kept.pop(id(before))[1]
+    return replace(data, observations=told)
 
 
 def find_time_offset(data: Dataset, structure: Structure) -> TimeOffset | None:
@@ -135,7 +138,7 @@ def _grams(data, columns, keep):
     size = int(keep.max()) + 1
     out = np.zeros((STRETCHES, len(data.robot.joint_names), *2 * [size + len(NODES)]))
     whole, done = data.samples(training=True), 0
-    stride = max(1, whole // MOST)
+    stride = -(-whole // MOST)
     for robot, observation in data.pairs():
         period = observation.clock.period
         shifts = _shifts(period)
@@ -147,7 +150,7 @@ def _grams(data, columns, keep):
             counted = done + np.arange(len(state.t))[inside]
             stretch = np.minimum(STRETCHES * counted // whole, STRETCHES - 1)
             done += len(state.t)
-            for block in data.method.regress(kept, robot, columns):
+            for block in data.thinned(state, robot, columns, inside):
                 part = slice(low, low + len(block.t))
                 low = part.stop
                 for j, group in enumerate(block.groups):

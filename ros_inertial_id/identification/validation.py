@@ -69,13 +69,14 @@ def correlation_of(data: Dataset, parameters: Sequence[Parameter], values: np.nd
     """
     residuals, whole, done, used = Residuals(), data.samples(training=True), 0, 0
     for robot, state in data.states(training=True):
+        lows = []
         for low in range(0, len(state.t), BLOCK):
             if used <= SOME * done / max(whole, 1):
-                part = state.rows(slice(low, low + BLOCK))
-                for block in data.method.regress(part, robot, parameters):
-                    residuals.add(block, {g.name: g.W @ values[g.columns] for g in block.groups})
-                used += len(part.t)
+                lows.append(low)
+                used += len(state.t[low:low + BLOCK])
             done += len(state.t[low:low + BLOCK])
+        for block in data.blocks_of(state, robot, parameters, lows):
+            residuals.add(block, {g.name: g.W @ values[g.columns] for g in block.groups})
     return residuals.correlation()
 
 

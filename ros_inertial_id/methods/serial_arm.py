@@ -110,7 +110,7 @@ class SerialArm(Method):
                        for j in range(len(robot))]
         for low in range(0, len(state.t), BLOCK):
             part = slice(low, low + BLOCK)
-            rows = tree_rows(robot, state.q[part], state.v[part], state.a[part])
+            rows = _body_rows(state, robot, low)
             groups = []
             for j, joint in enumerate(robot.joint_names):
                 W = np.concatenate([rows[j], dissipation[j][:, part]])
@@ -187,10 +187,28 @@ def _friction(state, joint, pairs):
     if plain:
         out[plain] = columns([pairs[k] for k in plain])(state.q, state.v, state.a).T
     if sharp:
-        if state.around is None:  # samples that need not follow one another: developed friction
-            state = replace(state, q=np.zeros_like(state.q))
-        out[sharp] = state.filtered(columns([pairs[k] for k in sharp])).T
+        known = {} if state.memory is None else state.memory.setdefault('friction', {})
+        new = [k for k in sharp if (joint, pairs[k][0]) not in known]
+        if new:
+            if state.around is None:  # samples that need not follow one another: developed
+                state = replace(state, q=np.zeros_like(state.q))
+            known.update(zip([(joint, pairs[k][0]) for k in new],
+                             state.filtered(columns([pairs[k] for k in new])).T))
+        for k in sharp:
+            out[k] = known[joint, pairs[k][0]]
     return out
+
+
+def _body_rows(state, robot, low):
+    """Return the body columns of a block from sample ``low`` on, out of a state's memory."""
+    part = slice(low, low + BLOCK)
+    known = {} if state.memory is None else state.memory.setdefault('rows', {})
+    if known.get('robot') is not robot:  # of one gravity at a time: they are large
+        known.clear()
+        known['robot'] = robot
+    if low not in known:
+        known[low] = tree_rows(robot, state.q[part], state.v[part], state.a[part])
+    return known[low]
 
 
 def _turned(x, joint, row):
