@@ -13,9 +13,9 @@ import numpy as np
 
 from .live import LiveWrench
 from .wrench_observation import observe_wrenches
+from ..bodies.bodies_method import BodiesMethod
 from ..bodies.body_rig import body_rig, BodyRig, payload_rig
 from ..bodies.link_tree import random_bodies
-from ..contract import Method
 from ...dynamics.composite import AXES, composite_rows, own_rows, ROW_UNITS
 from ...dynamics.inertial_parameters import Parameter, SCALES, SYMBOLS, UNITS
 from ...dynamics.regressor import BLOCK, RegressorBlock, RowGroup
@@ -65,7 +65,7 @@ class RigidBodyOptions(RobotOptions):
                             choices=('ordinary', 'weighted', 'instrumental'))
 
 
-class RigidBody(Method):
+class RigidBody(BodiesMethod):
     """Wrenches on bodies whose motion is measured: six rows per group of bodies."""
 
     name = 'rigid_body'
@@ -123,15 +123,6 @@ class RigidBody(Method):
             for group in robot.groups:
                 groups += _group_rows(piece, robot, group, bodies, biased)
             yield RegressorBlock(piece.t, state.segment, tuple(groups))
-
-    def noisy_rows(self, observation: BodiesObservation, robot: BodyRig,
-                   parameters: Sequence[Parameter]
-                   ) -> Iterator[tuple[RegressorBlock, RegressorBlock, float]]:
-        """Yield RegressorBlocks of the motion, of it with more noise, and how many they are."""
-        for state, noisy, times in observation.noisy_states():
-            pair = (self.regress(s, robot, parameters) for s in (state, noisy))
-            for one, other in zip(*pair):
-                yield one, other, times
 
     def random_state(self, robot: BodyRig, samples: int, rng: np.random.Generator) -> BodiesState:
         """Return a BodiesState of random motion: what the structure alone can show."""

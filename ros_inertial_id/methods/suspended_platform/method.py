@@ -15,8 +15,8 @@ import numpy as np
 from .calibration import calibration_blocks
 from .observation import observe_platform
 from .rig import check_calibrated, platform_rig, PlatformRig, spring_wrench
+from ..bodies.bodies_method import BodiesMethod
 from ..bodies.link_tree import random_bodies
-from ..contract import Method
 from ...dynamics.composite import AXES, composite_rows, ROW_UNITS
 from ...dynamics.inertial_parameters import Parameter, SCALES, SYMBOLS, UNITS
 from ...dynamics.regressor import BLOCK, RegressorBlock, RowGroup
@@ -55,7 +55,7 @@ class SuspendedPlatformOptions(RobotOptions):
                             choices=('ordinary', 'weighted', 'instrumental'))
 
 
-class SuspendedPlatform(Method):
+class SuspendedPlatform(BodiesMethod):
     """Free or forced motion of links on a sprung platform: six rows, no torques."""
 
     name = 'suspended_platform'
@@ -119,15 +119,6 @@ class SuspendedPlatform(Method):
                     columns = np.append(columns, bodies + i)
                 groups.append(RowGroup(f'platform {axis}', unit, columns, rows, y[:, i], y[:, i]))
             yield RegressorBlock(piece.t, state.segment, tuple(groups))
-
-    def noisy_rows(self, observation: BodiesObservation, robot: PlatformRig,
-                   parameters: Sequence[Parameter]
-                   ) -> Iterator[tuple[RegressorBlock, RegressorBlock, float]]:
-        """Yield RegressorBlocks of the motion, of it with more noise, and how many they are."""
-        for state, noisy, times in observation.noisy_states():
-            pair = (self.regress(s, robot, parameters) for s in (state, noisy))
-            for one, other in zip(*pair):
-                yield one, other, times
 
     def total_mass(self, robot: PlatformRig) -> float | None:
         """Return the mass of all links [kg] where the rig's description has it."""
