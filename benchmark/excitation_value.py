@@ -98,18 +98,32 @@ def random_feasible(robot, options, count, seed):
     raise SystemExit(f'only {len(out)} of {TRIES} random motions keep the limits')
 
 
-def identified(urdf, motion, options):
-    """Return the IdentifiedModel of one period of a motion of the MuJoCo arm, and the arm."""
+def identified(urdf, motion, options, **settings):
+    """
+    Return the IdentifiedModel of one period of a motion of the MuJoCo arm, and the arm.
+
+    options : ArmOptions; settings : of the identification, beside those that all share
+    """
     arm = SimulatedArm(urdf, motion.joint_names, options)
+    model = identified_from([recorded(urdf, arm, motion)], **settings)
+    return model, arm
+
+
+def recorded(urdf, arm, motion):
+    """Return the Recording of one period of a motion of ``arm``."""
     seen = arm.simulate(motion.at, motion.period)
     stamps = np.round(seen.time * 1e9).astype(np.int64)
     channel = Channel('/joint_states', JOINT_STATE, stamps, stamps, {
         'position': seen.measured_q, 'velocity': seen.measured_v,
         'effort': seen.measured_tau}, arm.joint_names)
-    recording = Recording({'/joint_states': channel}, urdf, 'upright')
+    return Recording({'/joint_states': channel}, urdf, 'upright')
+
+
+def identified_from(recordings, **settings):
+    """Return the IdentifiedModel of recordings."""
     # Without a prior: the standard errors are what the motion alone shows. One cutoff for all.
-    settings = options_class('serial_arm')(estimator='weighted', friction=FRICTION, cutoff=10.0)
-    return identify([recording], settings).model, arm
+    return identify(recordings, options_class('serial_arm')(
+        **{'estimator': 'weighted', 'friction': FRICTION, 'cutoff': 10.0, **settings})).model
 
 
 def base_values(model):
