@@ -418,9 +418,10 @@ def leg(seeds):
                    known)
 
 
-ROWS = {'occluded': lambda seeds: markers(seeds, False), 'astray': lambda seeds: markers(
-    seeds, True), 'still': lambda seeds: still(seeds, 'weighted'),
-        'still-instrumental': lambda seeds: still(seeds, 'instrumental'), 'coils': coils, 'leg': leg}
+ROWS = {
+    'occluded': lambda seeds: markers(seeds, False), 'astray': lambda seeds: markers(seeds, True),
+    'still': lambda seeds: still(seeds, 'weighted'),
+    'still-instrumental': lambda seeds: still(seeds, 'instrumental'), 'coils': coils, 'leg': leg}
 
 
 def main():

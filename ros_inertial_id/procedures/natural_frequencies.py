@@ -6,10 +6,14 @@ parameters are linear in the links' (Homma and Yamaura, Eqs. 5 to 7).  So all po
 nonlinear least squares problem in the base parameters.  Six numbers cannot fix nine: one posture
 leaves a curved family of bodies with the same frequencies.  Only what is the same in every body
 that explains the data, found from starts over the whole range, is called determined.
+
+Errors of calibrated springs and platform move all frequencies together: their covariance is that
+of the residual besides, so it is in the weights, in the test of fit and in the standard errors.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -22,18 +26,22 @@ from ..dynamics.inertial_parameters import parameters_of, pseudo_inertia
 from ..errors import EstimationError
 from ..estimation.base_parameters import BaseParameters, find_base_parameters
 from ..methods.bodies.link_tree import random_bodies
+from ..methods.suspended_platform.calibration import stiffness_of
 from ..methods.suspended_platform.held_frequencies import HeldFrequencies
 from ..methods.suspended_platform.held_postures import link_parameters, overall_rows
 from ..methods.suspended_platform.method import SuspendedPlatform
+from ..methods.suspended_platform.rig import CALIBRATED
 
 suspended_platform = SuspendedPlatform()
 
 STARTS = 48    # at most
+DRAFTS = 6     # by whose best the calibration is weighed
 ENOUGH = 3     # bodies that explain the data: do they agree?
 CHANCE = 1e-3  # that noise alone makes a misfit as large as that of such a body
 APART = 3.0    # standard errors by which they may differ and still be one
 NEAR = 0.1     # how much starts stretch and shift the bodies of the description
 FAR = 1e3      # residual of a body that the springs do not carry
+STEP = 1e-5    # of calibrated numbers for differences, stiffness relative to the smallest
 
 
 @dataclass(frozen=True)
@@ -96,6 +104,8 @@ def identify_frequencies(text: str, held: HeldFrequencies, options: Any = None,
     options = options or suspended_platform.Options(damping='given')
     g = np.asarray(gravity, dtype=float)
     problem = _Problem(suspended_platform.build(text, options, g), options, held, g)
+    if problem.robot.covariance is not None:
+        problem.weigh_calibration(_fits(problem, np.random.default_rng(seed), DRAFTS)[0].x)
     best, bodies = _search(problem, np.random.default_rng(seed))
     _, s, Vt = np.linalg.svd(best.jac)
     inverse = np.full(len(problem.base), 1e6)  # a direction that nothing was said about
@@ -107,24 +117,32 @@ def identify_frequencies(text: str, held: HeldFrequencies, options: Any = None,
 
 def _search(problem, rng):
     """Return (best fit, bodies (k, b)) of up to ENOUGH that explain the frequencies."""
+    best, good, limit = _fits(problem, rng, STARTS)
+    if len(good) < 2:
+        raise EstimationError(
+            'no body was found that explains the frequencies',
+            found=f'chi-squared {2 * best.cost:.3g} at best',
+            expected=f'below {limit:.3g}, from two starts',
+            do='check springs, postures and deviations; give the links an inertial: to start from')
+    return best, np.array([f.x for f in good]) * problem.size
+
+
+def _fits(problem, rng, starts):
+    """Return the best fit of so many starts, those that explain the data, and what these may."""
     measured = sum(map(len, problem.held.frequency))
     limit = chi2.isf(CHANCE, max(1, measured - len(problem.base)))
-    fits = []
-    for number in range(STARTS):
+    fits: list[Any] = []
+    for number in range(starts):
         fit = problem.fit(problem.start(rng, near=number % 2 == 0))
         if fit is not None:
             fits.append(fit)
         good = [f for f in fits if 2 * f.cost < limit]
         if len(good) == ENOUGH:
             break
-    best = min(fits, key=lambda f: f.cost, default=None)
-    if len(good) < 2:
-        found = 'no start' if best is None else f'chi-squared {2 * best.cost:.3g} at best'
-        raise EstimationError(
-            'no body was found that explains the frequencies', found=found,
-            expected=f'below {limit:.3g}, from two starts',
-            do='check springs, postures and deviations; give the links an inertial: to start from')
-    return best, np.array([f.x for f in good]) * problem.size
+    if not fits:
+        raise EstimationError('no body was found that explains the frequencies', found='no start',
+                              do='check springs and postures; give the links an inertial:')
+    return min(fits, key=lambda f: f.cost), good, limit
 
 
 class _Problem:
@@ -140,6 +158,27 @@ class _Problem:
         rows = overall_rows(held.rotations, held.positions).transpose(2, 0, 1)
         self.rows = rows @ self.E[:, self.base.independent] * self.size
         self.known = rows @ self.e + robot.platform
+        self.root = np.eye(sum(map(len, held.frequency)))  # turns residuals into independent ones
+
+    def weigh_calibration(self, x):
+        """Let residuals count by the calibration's covariance too, as it acts near x (b,)."""
+        slope = self._calibration_slope(x)
+        C = self.robot.covariance[:slope.shape[1], :slope.shape[1]]
+        self.root = np.linalg.inv(np.linalg.cholesky(np.eye(len(slope)) + slope @ C @ slope.T))
+
+    def _calibration_slope(self, x):
+        """Return the change (m, 43) of residuals by every calibrated number, see the rig."""
+        still, robot = self._predicted(x)[0], self.robot
+        K, out = robot.stiffness, np.zeros((len(still), CALIBRATED))
+        for k in range(CALIBRATED):
+            theta = np.zeros(CALIBRATED)
+            theta[k] = STEP * (np.abs(np.diag(K)).min() if 10 <= k < 31 else 1.0)
+            other = copy(self)
+            other.known = self.known + theta[:10]
+            other.springs = replace(self.springs, stiffness=K + stiffness_of(theta),
+                                    preload=robot.preload + theta[37:])
+            out[:, k] = (other._predicted(x)[0] - still) / theta[k]
+        return out
 
     def _structure(self, robot, gravity):
         bodies = random_bodies(robot.joints, len(self.e), np.random.default_rng(0), gravity, True)
@@ -181,14 +220,16 @@ class _Problem:
 
     def _residual(self, x):
         try:
-            self._now = x.copy(), *self._predicted(x)
+            self._now = x.copy(), *(self.root @ z for z in self._predicted(x))
         except EstimationError:
             return np.full(sum(map(len, self.held.frequency)), FAR)
         return self._now[1]
 
     def _slope(self, x):
         # least_squares asks for it where it has just asked for the residual.
-        return self._now[2] if np.array_equal(self._now[0], x) else self._predicted(x)[1]
+        if np.array_equal(self._now[0], x):
+            return self._now[2]
+        return self.root @ self._predicted(x)[1]
 
     def _predicted(self, x):
         """Return residuals (m,) and their slopes (m, b) in standard deviations."""

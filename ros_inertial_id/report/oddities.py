@@ -7,6 +7,8 @@ from typing import Any
 from ..procedures.checkup.finding import Finding
 
 LOST = 0.5  # [s] a marker must be gone, or an IMU silent, before it is worth a word
+IMU_AXES = ('gyro x', 'gyro y', 'gyro z', 'accelerometer x', 'accelerometer y',
+            'accelerometer z')
 TURNED = 3.0  # [deg] an IMU must be turned from its description
 
 
@@ -37,6 +39,10 @@ def signal_oddities(preprocessing: Sequence[Mapping[str, Any]]) -> Iterator[str]
             if (turned := math.hypot(*note.get('turned_degrees', ()))) > TURNED:
                 yield (f'The IMU on {body} is turned {turned:.1f} degrees from its description; '
                        f'the motion shows it and it was taken into account{where}.')
+            for axis, error in zip(IMU_AXES, note.get('scale') or ()):
+                if error is not None:
+                    yield (f'The IMU on {body} is {100 * error:+.1f} % off in the scale of its '
+                           f'{axis} (axes of the body): correct it, or leave the IMU out{where}.')
         for topic, drift in (seen.get('sensor_drift') or {}).items():
             force, torque = max(drift[:3]), max(drift[3:])
             yield (f'The offset of the force-torque sensor of {topic} drifted by up to '

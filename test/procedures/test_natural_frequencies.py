@@ -175,6 +175,22 @@ def test_eight_postures_determine_all_that_held_postures_can():
     assert error < 0.03 and value == pytest.approx(-20.2509, abs=4 * error)
 
 
+def test_errors_of_the_calibration_are_in_those_of_the_frequencies():
+    """Springs a third of a percent off: without their covariance no body explains the data."""
+    text, K = yaml.safe_load(_described()), rig.SPRINGS.stiffness
+    error = np.zeros((43, 2))  # by two numbers of unit variance
+    error[[10, 16, 21, 25, 28, 30], 0] = 3e-3 * np.diag(K)
+    error[1:4, 1] = 0.05  # first moments of the platform [kg m]
+    off = error @ [1.0, -1.0]
+    text['platform']['stiffness'] = (K + np.diag(off[[10, 16, 21, 25, 28, 30]])).tolist()
+    text['platform']['inertial'] = (np.array(text['platform']['inertial']) + off[:10]).tolist()
+    text['platform']['covariance'] = [' '.join(f'{x:.17g}' for x in row[:k + 1])
+                                      for k, row in enumerate(error @ error.T)]
+    result = identify_frequencies(yaml.safe_dump(text, sort_keys=False), _held(6), OPTIONS)
+    z = [(v[0] - t) / v[1] for v, t in zip(result.values(), _true(result.base)) if v]
+    assert len(z) == 17 and np.abs(z).max() < 3.5
+
+
 def test_frequencies_of_another_rig_are_refused(monkeypatch):
     held = _held(4)
     stretched = tuple(f * np.linspace(0.8, 1.3, 6) for f in held.frequency)

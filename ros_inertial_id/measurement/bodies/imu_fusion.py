@@ -68,7 +68,7 @@ def fuse_imu(recording: Recording, source: BodySource, track: PoseTrack, limit: 
         raise ConfigError(f'body {source.name}', expected='an IMU', found='none')
     imu = read_imu(recording, source.imu, recording.origin_ns())
     step, period = np.median(np.diff(imu.t)), track.period
-    read, found, residual = calibrated_imu(imu, source.imu, track, limit)
+    read, found, residual, scale = calibrated_imu(imu, source.imu, track, limit)
     arm = np.asarray(source.imu.position) + found[9:12]
     # As if averaged over a period of the markers.
     noise = _white(imu.values).reshape(2, 3).mean(1).repeat(3) * step / period
@@ -79,7 +79,7 @@ def fuse_imu(recording: Recording, source: BodySource, track: PoseTrack, limit: 
     fused = _fused(described, track, map(_Observed, track.poses, track.states, read, columns))
     if source.imu.covariance is not None:
         fused = fused.with_extrinsics(np.zeros(len(EXTRINSICS)), source.imu.covariance)
-    return fused, {'topic': imu.topic, 'rate': float(1.0 / step),
+    return fused, {'topic': imu.topic, 'rate': float(1.0 / step), 'scale': scale,
                    **_notes(fused, source.imu, track.times, read, residual)}
 
 

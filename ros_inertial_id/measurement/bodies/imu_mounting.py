@@ -21,6 +21,9 @@ ROUNDS = 2                 # of calibration: the offset of the clock is not line
 TURNED = np.radians(15.0)  # a mounting further off than that is a mistake
 MENDED = 0.7               # share of the misfit that another mounting must leave at most
 STRANGE = 0.5              # share of the turning that an IMU on this body cannot miss
+SCALE = 0.01               # more of it is an error of the scale ...
+SURE = 5.0                 # ... if so many standard errors
+PARTS = 16                 # stretches of time that tell them
 BAND = 0.25                # of the pose's rate: noise of the IMU beyond would alias
 # How far off: mounting [rad], biases [rad/s, m/s^2], position [m], each on three axes.
 PRIOR = np.repeat([0.3, 0.5, 0.1, 0.02], 3)
@@ -61,14 +64,15 @@ def pose_track(series: Series, times: list, kernel: np.ndarray, gravity: np.ndar
 
 
 def calibrated_imu(imu: Series, source: BodySource, track: PoseTrack, limit: float
-                   ) -> tuple[list, np.ndarray, np.ndarray]:
+                   ) -> tuple[list, np.ndarray, np.ndarray, list[float | None]]:
     """
-    Return (readings of every stretch, corrected; the mounting (13,); the residual (n, 6)).
+    Return (readings of every stretch, corrected; the mounting (13,); the residual (n, 6); scale).
 
     imu : Series of angular velocity [rad/s] and specific force [m/s^2] (n, 6), IMU axes
     source : BodySource with the described rotation and position; track : motion of the body
     limit : largest time offset of the IMU's stamps [s], 0: the same clock
     Mounting: rotation [rad], biases of gyro and accelerometer, shift [m], time offset [s].
+    Scale: see ``scale_errors``.
 
     Raises RecordingError for an IMU that is mounted another way, or on another body.
     """
@@ -94,7 +98,27 @@ def calibrated_imu(imu: Series, source: BodySource, track: PoseTrack, limit: flo
     _check_body(imu.topic, known, residual)
     back = Rotation.from_rotvec(found[:3])
     return [np.hstack([back.apply(x) for x in np.split(values - found[3:9], 2, axis=1)])
-            for values in read], found, residual
+            for values in read], found, residual, scale_errors(shown, residual)
+
+
+def scale_errors(read: np.ndarray, residual: np.ndarray) -> list[float | None]:
+    """
+    Return by how much (6,) of the motion too much an IMU reads [-], None where it is no matter.
+
+    read : (n, 6) readings, filtered as the poses; residual : (n, 6) of them with their mounting
+    The readings have less noise than the poses, so that they are what the residual is fitted on.
+    """
+    out: list[float | None] = []
+    for x, y in zip((read - read.mean(0)).T, residual.T):
+        parts = [(float(a @ b), float(a @ a)) for a, b in
+                 zip(np.array_split(x, PARTS), np.array_split(y, PARTS))]
+        along, size = np.sum(parts, axis=0)
+        # As it differs between stretches of time (jackknife): samples are correlated.
+        without = [(along - a) / max(size - s, 1e-30) for a, s in parts]
+        error = np.sqrt((PARTS - 1) * np.var(without))
+        scale = along / max(size, 1e-30)
+        out.append(float(scale) if abs(scale) > max(SCALE, SURE * error) else None)
+    return out
 
 
 def predicted_imu(state: BodyState, arm: np.ndarray) -> np.ndarray:

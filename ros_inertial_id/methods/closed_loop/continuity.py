@@ -25,6 +25,7 @@ RATIO = 5.0        # of successive frame periods: beyond it a velocity says noth
 BLIND = 10.0       # times the usual standard deviation: assemblies meet there
 NOTHING = 1e-10    # of the best seen direction's information: nothing is seen there
 WIDE = 10.0        # of the motion's own size: how little is known of its first state
+ASTRAY = 3 * OUTLIER  # usual distances from the middle of its neighbours: no place to start from
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,8 @@ def smoothed(fit: MarkerFit, q: np.ndarray, good: np.ndarray) -> SmoothMotion:
     """
     index = list(fit.robot.independent)
     stamps, rows = fit.frames.t, np.arange(len(q))
+    good = good.copy()
+    good[good] = _on_the_way(fit, stamps[good], q[good][:, index])
     z = q[:, index].copy()
     z[good] = z[good][0] + np.cumsum(np.vstack([np.zeros((1, len(index))), fit.turned(
         np.diff(z[good], axis=0))]), axis=0)
@@ -113,15 +116,38 @@ def smoothed(fit: MarkerFit, q: np.ndarray, good: np.ndarray) -> SmoothMotion:
     ticks = np.clip(np.round((stamps - t[0]) / (t[1] - t[0])).astype(int), 0, len(t) - 1)
     near = q[good][np.searchsorted(stamps[good], stamps).clip(0, good.sum() - 1)]
     kept = np.zeros((len(q), len(fit.frames.names)), dtype=bool)
+    # Around the path where it is believed: the nominal motion, low-passed, may be nearer to
+    # another assembly.
+    believed, closed = good, good
     for width in WIDTHS:
         here = _at(stamps, t, nominal[:, :len(index)])
+        around = np.where(believed[:, None], q, near)
+        A, g, kept[closed] = fit.linearised(rows[closed], around[closed], width)
+        g += np.einsum('bkl,bl->bk', A, fit.turned(around[closed][:, index] - here[closed]))
+        nominal, variance = _smooth(t, nominal, _on_ticks(A, g, ticks[closed], nominal))
+        here = _at(stamps, t, nominal[:, :len(index)])
         near, closed = _moved(fit, near, here)
-        A, g, kept[closed] = fit.linearised(rows[closed], near[closed], width)
-        readings = _on_ticks(A, g, ticks[closed], nominal)
-        nominal, variance = _smooth(t, nominal, readings)
-    here = _at(stamps, t, nominal[:, :len(index)])
-    near, closed = _moved(fit, near, here)
+        believed = good & closed & ~_apart(fit, q, here, variance[ticks])
     return SmoothMotion(here, near, closed, variance[ticks], kept & closed[:, None])
+
+
+def _apart(fit, q, z, variance):
+    """Return which frames (M,) of configurations q (M, n) are no noise away from z (M, k)."""
+    A, _, _ = fit.linearised(np.arange(len(q)), q)
+    count = A.shape[-1]
+    ridge = 1e-12 * (1.0 + np.trace(A, axis1=1, axis2=2))[:, None, None] * np.eye(count)
+    own = np.diagonal(np.linalg.inv(A + ridge), axis1=1, axis2=2)
+    aside = fit.turned(z - q[:, list(fit.robot.independent)])
+    return (aside ** 2 > OUTLIER ** 2 * (own + variance)).any(1)
+
+
+def _on_the_way(fit, stamps, z):
+    """Return which frames (M,) at ``stamps`` lie between those before and after, z (M, k)."""
+    steps = np.diff(stamps)
+    share = (steps[:-1] / (steps[:-1] + steps[1:]))[:, None]
+    aside = np.abs(fit.turned(z[1:-1] - z[:-2] - share * fit.turned(z[2:] - z[:-2])))
+    usual = np.median(aside, axis=0) / 0.6745
+    return np.r_[True, (aside <= ASTRAY * usual).all(1), True]
 
 
 def nominal_motion(stamps: np.ndarray, z: np.ndarray,

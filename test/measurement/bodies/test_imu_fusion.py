@@ -109,6 +109,16 @@ def test_clock_biases_and_a_mounting_that_is_a_little_off_are_found():
     assert (_errors(t, state) < 1.3 * exact).all()
 
 
+def test_a_gyro_that_reads_two_percent_too_much_is_named():
+    recording = _recording()
+    imu = recording.channels['/imu']
+    fields = {**imu.fields, 'angular_velocity': 1.02 * imu.fields['angular_velocity']}
+    scaled = replace(recording, channels={**recording.channels, '/imu': replace(
+        imu, fields=fields)})
+    np.testing.assert_allclose(_fuse(scaled, _source())[3]['scale'][:3], 0.02, atol=3e-3)
+    assert _fuse(recording, _source())[3]['scale'] == [None] * 6
+
+
 def test_with_hardly_any_noise_the_motion_is_exact():
     t, state, _, _ = _fuse(_recording(noise=(1e-6, 1e-5, 1e-4)), _source())
     # What is left are the wobble's overtones beyond the 8 Hz of the filter.
