@@ -82,7 +82,9 @@ def check_options(method: str, options: Any) -> None:
                           do='identify these bags without --jobs and --scheduler')
     if options.estimator in READ_AGAIN:
         raise ConfigError('many recordings', found=f'estimator {options.estimator}, which reads '
-                          'the data again', expected='ridge, weighted or ordinary')
+                          'the data again', expected='ridge, weighted or ordinary',
+                          do='set estimator: to one of these, or give fewer bags without --jobs '
+                             'and --scheduler')
     if options.given and options.estimator != 'ridge':
         raise ConfigError('given parameters', expected='estimator: ridge, which keeps them',
                           found=options.estimator)
