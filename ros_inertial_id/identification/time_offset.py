@@ -68,11 +68,11 @@ def aligned(data: Dataset, structure: Structure) -> Dataset:
              'time_offset_residual_ratio': found.ratio}
     observations = [with_time_offset(o, found.value) if found.significant else o
                     for o in data.observations]
-    told = tuple(replace(o, summary={**o.summary, **notes}) for o in observations)
-    for before, after in zip(data.observations, told):  # of the same motion and efforts
+    noted = tuple(replace(o, summary={**o.summary, **notes}) for o in observations)
+    for before, after in zip(data.observations, noted):  # of the same motion and efforts
         if not found.significant and id(before) in data.kept:
             data.kept[id(after)] = after, data.kept.pop(id(before))[1]
-    return replace(data, observations=told)
+    return replace(data, observations=noted)
 
 
 def find_time_offset(data: Dataset, structure: Structure) -> TimeOffset | None:
