@@ -13,7 +13,7 @@ back, the independent coordinates alone do not say which.  Errors say where and 
 
 import numpy as np
 
-from .mechanism import CLOSED, coupled, describe, Mechanism, SINGULAR
+from .mechanism import coupled, describe, Mechanism, NEARLY, SINGULAR
 from ..errors import RobotModelError
 
 STEP = 0.2      # cell size: [rad], or this share of the loops' size [m]
@@ -173,7 +173,7 @@ def newton(mechanism: Mechanism, q: np.ndarray, R: np.ndarray, predict: np.ndarr
     for _ in range(rounds):
         C, J, _ = mechanism.constraint(q[active])
         step = mechanism.solve_dependent(J, C[:, :, None])[:, :, 0]
-        good = np.abs(C).max(1) < CLOSED
+        good = np.abs(C).max(1) < NEARLY
         # The last step of a good one brings full precision.
         q[np.ix_(active, np.array(dependent, dtype=int))] -= step
         settled[active[good]] = True

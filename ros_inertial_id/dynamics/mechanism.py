@@ -18,7 +18,7 @@ from .loops import dexterity, Loop
 from .robot_model import RobotModel, RobotOptions
 from ..options import option
 
-CLOSED = 1e-10         # largest closure error [m, -] of a solved configuration
+NEARLY = 1e-7          # largest closure error [m, -] of which one Newton step leaves nothing
 SINGULAR = 0.02        # dexterity below it: a dead centre
 
 
@@ -46,6 +46,7 @@ class Mechanism:
     loops : in which dependent joints are solved, see loops.py
     forces : ForceElements (dynamics/force_elements.py); actuated : indices of measured motors
     known : parameter name -> value that is not estimated
+    tied : name of a known one -> {name: coefficient} of others that are taken off its value
     """
 
     robot: Any
@@ -60,6 +61,7 @@ class Mechanism:
     forces: tuple[Any, ...] = ()
     actuated: tuple[int, ...] = ()
     known: dict[str, float] = field(default_factory=dict)
+    tied: dict[str, dict[str, float]] = field(default_factory=dict)
 
     def __len__(self):
         return len(self.independent)
@@ -93,6 +95,23 @@ class Mechanism:
         R[:, list(self.independent), np.arange(len(self))] = 1.0
         R[:, list(self.dependent)] = -self.solve_dependent(J, J[:, :, list(self.independent)])
         return R, dexterity(self.loops, self.scaled(J))
+
+    def closing(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """
+        Return R (B, n, k) at q (B, n), how far closures are open (B,), and the step that closes.
+
+        The step (B, n), of dependent joints, is one of Newton-Raphson's; q need not be closed.
+        """
+        step, R = np.zeros(q.shape), np.zeros((len(q), len(self.robot), len(self)))
+        R[:, list(self.independent), np.arange(len(self))] = 1.0
+        if not self.dependent:
+            return R, np.zeros(len(q)), step
+        C, J, _ = self.constraint(q)
+        solved = -self.solve_dependent(J, np.concatenate(
+            [C[:, :, None], J[:, :, list(self.independent)]], axis=2))
+        step[:, list(self.dependent)] = solved[:, :, 0]
+        R[:, list(self.dependent)] = solved[:, :, 1:]
+        return R, np.abs(C).max(1), step
 
     def motion(self, q: np.ndarray, R: np.ndarray, zdot: np.ndarray,
                zddot: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

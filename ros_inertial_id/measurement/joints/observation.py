@@ -31,17 +31,18 @@ def observe_joints(recording: Recording, joints: Sequence[str],
     Return the JointSpaceObservation of ``joints`` in a Recording.
 
     recording : Recording; joints : n names; options : SignalOptions, None for the defaults
-    actuated : joints whose effort counts, where they are not ``joints`` themselves
+    actuated : joints whose effort counts, where they are not ``joints`` themselves; empty: none
 
     Raises RecordingError, each with its reason: joints or efforts that are missing, NaN, effort
     that is zero throughout, time running backwards, two clocks, a recording that is too short or
     at rest.
     """
     options, joints = options or SignalOptions(), tuple(joints)
-    actuated = tuple(actuated or joints)
+    actuated = joints if actuated is None else tuple(actuated)
     origin = recording.origin_ns()
     motion = find_channel(recording, joints, options.joint_states_topic, 'position')
-    force = find_channel(recording, actuated, options.effort_topic or motion.topic, 'effort')
+    force = (find_channel(recording, actuated, options.effort_topic or motion.topic, 'effort')
+             if actuated else motion)
     both, unwrap = force is motion, Unwrapper(joints)
     motion = joint_side(unwrap(motion), joints, options)
     force = motion if both else force

@@ -120,9 +120,9 @@ class ImuMeasurementModel:
         z, rate, acceleration = np.split(motion, 3, axis=1)
         steps = EPSILON * np.eye(count)[:, None]
         goal = np.vstack([z, *(z + steps)])
-        near = np.tile(robot.transformation(q)[0], (count + 1, 1, 1))
+        near = np.tile(robot.closing(q)[0], (count + 1, 1, 1))
         q, _ = newton(robot, np.tile(q, (count + 1, 1)), near, goal, goal)
-        R, _ = robot.transformation(q)
+        R, _, _ = robot.closing(q)
         # The motion itself, z moved, zdot moved; it is linear in zddot.
         rows = np.concatenate([np.arange(len(q)), np.tile(np.arange(size), count)])
         rates = np.vstack([np.tile(rate, (count + 1, 1)), *(rate + 10 * steps)])

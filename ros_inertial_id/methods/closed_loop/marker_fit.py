@@ -15,7 +15,7 @@ import numpy as np
 
 from ...dynamics.body_motion import body_motions, frame_of, twists
 from ...dynamics.continuation import random_walk
-from ...dynamics.mechanism import CLOSED, coupled
+from ...dynamics.mechanism import coupled, NEARLY
 
 LIBRARY = 400      # random configurations per independent coordinate
 ROUNDS = 15        # Gauss-Newton steps; from the library a handful is enough
@@ -89,7 +89,7 @@ class MarkerFit:
         rows : (M,) indices of the frames; q : (M, n) near the truth
         width : of Cauchy weights [standard deviations]; None: what is an OUTLIER does not count
         """
-        R = self._closing(q)[0]
+        R = self.robot.closing(q)[0]
         residual, slope = self.residuals(rows, q, R)
         seen = np.isfinite(residual)
         residual = np.nan_to_num(residual)
@@ -254,7 +254,7 @@ class MarkerFit:
         covariance = np.zeros((len(rows), len(robot), len(robot)))
         active = np.arange(len(rows))
         for _ in range(ROUNDS):
-            R, open_[active], closing = self._closing(q[active])
+            R, open_[active], closing = robot.closing(q[active])
             residual, slope = self.residuals(rows[active], q[active], R)
             weight = np.isfinite(residual).astype(float)
             residual = np.nan_to_num(residual)
@@ -272,22 +272,8 @@ class MarkerFit:
             dz = np.clip((inverse @ g[:, :, None])[:, :, 0], -self._step, self._step)
             q[active] += np.einsum('bnk,bk->bn', R, dz) + closing
             small = SETTLED * np.sqrt(np.diagonal(inverse, axis1=1, axis2=2))
-            active = active[(np.abs(dz) > small).any(1) | (open_[active] > CLOSED)]
+            active = active[(np.abs(dz) > small).any(1) | (open_[active] > NEARLY)]
             if not active.size:
                 break
-        q[open_ > CLOSED] = start[open_ > CLOSED]
+        q[open_ > NEARLY] = start[open_ > NEARLY]
         return q[:, index], q, covariance
-
-    def _closing(self, q):
-        """Return R (M, n, k), how far closures are open (M,), and the step (M, n) to close."""
-        robot = self.robot
-        step, R = np.zeros(q.shape), np.zeros(q.shape + (len(robot),))
-        R[:, list(robot.independent), np.arange(len(robot))] = 1.0
-        if not robot.dependent:
-            return R, np.zeros(len(q)), step
-        C, J, _ = robot.constraint(q)
-        right = np.concatenate([C[:, :, None], J[:, :, list(robot.independent)]], axis=2)
-        solved = -robot.solve_dependent(J, right)
-        step[:, list(robot.dependent)] = solved[:, :, 0]
-        R[:, list(robot.dependent)] = solved[:, :, 1:]
-        return R, np.abs(C).max(1), step

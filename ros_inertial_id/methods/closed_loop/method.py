@@ -11,6 +11,7 @@ from typing import Any, Iterator, Mapping, Sequence
 
 import numpy as np
 
+from .known import read_known, without_tied
 from .live import LiveMechanism
 from .motion import MotionOptions, reconstruct, topics
 from .noise import noise_errors, noisy_states
@@ -30,15 +31,19 @@ from ...measurement.joints.kinematic_state import JointSpaceState, SignalOptions
 from ...measurement.recording import Recording
 from ...options import option
 
+NO_MOTOR = ('none',)  # option actuated
+
 
 @dataclass(frozen=True)
 class PriorOptions:
     """What is measured, and what is known before."""
 
     actuated: tuple[str, ...] = option(
-        (), 'joints with a measured torque or force; empty: the independent')
+        (), 'joints with a measured torque or force; empty: the independent; none: no motor, '
+        'gravity alone moves it')
     known: tuple[str, ...] = option(
-        (), 'parameters that are known or zero by symmetry: "NAME VALUE" or "NAME" for zero')
+        (), 'what is known or zero by symmetry: "NAME VALUE", "NAME" for zero, "SUM = VALUE" such '
+        'as "mcx2 + 0.25 m3 = 0.09", a base parameter by its name')
 
 
 @dataclass(frozen=True)
@@ -58,13 +63,15 @@ class ClosedLoop(Method):
         """Return the Mechanism of a URDF text under gravity (3,) in the base frame [m/s^2]."""
         mechanism = mechanism_from_options(urdf, options, gravity_base)
         names = mechanism.joint_names
-        for name in options.actuated:
+        driven = () if options.actuated == NO_MOTOR else options.actuated or mechanism.coordinates
+        for name in driven:
             if name not in names:
                 raise ConfigError('option actuated', found=repr(name), exists=names)
-        actuated = tuple(names.index(n) for n in options.actuated) or mechanism.independent
+        actuated = tuple(names.index(name) for name in driven)
         mechanism = replace(mechanism, forces=force_elements(mechanism.robot, options),
                             actuated=actuated)
-        return replace(mechanism, known=_known(options.known, all_parameters(mechanism)))
+        known, tied = read_known(options.known, all_parameters(mechanism))
+        return replace(mechanism, known=known, tied=tied)
 
     def parameters(self, robot: Mechanism, options: ClosedLoopOptions) -> tuple[Parameter, ...]:
         """Return the Parameters of all columns that are not known: bodies, then force elements."""
@@ -78,6 +85,11 @@ class ClosedLoop(Method):
         With ``cutoff`` 0 the cutoff is that of the smallest torque error; a torque on another
         topic than the motion gets its clock offset.  Both are reported in the summary.
         """
+        if not robot.actuated and not any(robot.known.values()):
+            raise ConfigError('actuated: none', found='no motor and nothing known',
+                              expected='known: with a value that is not zero',
+                              do='give one base parameter: without a measured force only ratios '
+                                 'of parameters show')
         recording, notes = reconstruct(recording, robot, options)
         motion, effort = topics(options)
         trial = Trial(recording, robot, replace(options, joint_states_topic=motion,
@@ -158,7 +170,8 @@ class ClosedLoop(Method):
         state = self.random_state(robot, samples, rng)
         names = [p.name for p in all_parameters(robot)]
         columns = [names.index(p.name) for p in parameters]
-        return energy_rows(robot.robot, state.q, state.v)[:, columns]
+        rows = energy_rows(robot.robot, state.q, state.v)
+        return without_tied(rows.T, names, robot.tied).T[:, columns]
 
     def virtual_links(self, robot: Mechanism) -> tuple[str, ...]:
         """Return the links between the axes of one joint, which loops need and nothing weighs."""
@@ -196,17 +209,3 @@ def _columns(robot, parameters):
     fixed = [len(order) - 1 - order[::-1].index(name) for name in robot.known]
     return forces, np.array(chosen), np.array(fixed, dtype=int), np.array(
         list(robot.known.values()))
-
-
-def _known(lines, parameters):
-    names, out = [p.name for p in parameters], {}
-    for line in lines:
-        words = line.split()
-        try:
-            out[words[0]] = float(words[1]) if len(words) > 1 else 0.0
-        except (ValueError, IndexError):
-            raise ConfigError('option known', expected='"NAME VALUE" or "NAME"',
-                              found=repr(line)) from None
-        if words[0] not in names:
-            raise ConfigError('option known', found=words[0], exists=names)
-    return out

@@ -10,6 +10,7 @@ from typing import Iterator, Sequence
 
 import numpy as np
 
+from .known import with_tied
 from .state import all_parameters, MechanismState, Observation, projected_torque
 from ...dynamics.continuation import newton
 from ...dynamics.inertial_parameters import Parameter
@@ -98,7 +99,7 @@ def _drawn(joints, count, standard_deviation, rng, draws=DRAWS):
 
 def _slopes(robot, state, parameters, values):
     """Return slopes (3, k, N, k) of the misfit by z, zdot, zddot of every coordinate."""
-    known = dict(zip([p.name for p in parameters], values), **robot.known)
+    known = with_tied(dict(zip([p.name for p in parameters], values)), robot.known, robot.tied)
     # Friction turns on and off: it has no slope.
     pi = np.array([known[p.name] for p in all_parameters(robot) if not p.law])
     index = list(robot.independent)

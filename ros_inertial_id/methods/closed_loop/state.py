@@ -5,6 +5,7 @@ from typing import Any, Iterator, Mapping, Sequence
 
 import numpy as np
 
+from .known import without_tied
 from ...dynamics.continuation import Continuation
 from ...dynamics.inertial_parameters import body_parameters, Parameter
 from ...dynamics.mechanism import Mechanism
@@ -119,7 +120,7 @@ def projected_rows(robot: Mechanism, state: MechanismState,
                 W[i, columns] += rows * row
     for k, element in enumerate(forces, bodies):
         W[:, k] = element.column(robot.robot, state).T
-    return W
+    return without_tied(W, [p.name for p in all_parameters(robot)[:bodies]], robot.tied)
 
 
 def projected_torque(robot: Mechanism, state: MechanismState, pi: np.ndarray) -> np.ndarray:

@@ -5,6 +5,7 @@ from dataclasses import replace
 import mujoco_mechanism
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 from scipy.signal import butter, sosfiltfilt
 import slider_crank_lagrangian as oracle
 from slider_crank_runs import OPTIONS, recording, slider_crank, URDF, values
@@ -108,6 +109,57 @@ def test_known_parameters_and_symmetry_move_to_the_other_side():
     assert found['mcx2'] == pytest.approx(0.0275, abs=4 * values(model, 'standard_error')['mcx2'])
     free = values(slider_crank([r], cutoff=10.0), 'standard_error')
     assert values(model, 'standard_error')['mcx2'] <= free['mcxR2']
+
+
+def test_a_known_base_parameter_leaves_the_others_what_they_are_and_surer():
+    r = recording(seed=3)
+    free, model = (slider_crank([r], cutoff=10.0, known=known) for known in (
+        (), (f"mcxR2 {oracle.BASE['mcxR2']}",)))
+    assert set(values(free)) - set(values(model)) == {'mcxR2'}
+    sure, before = (values(m, 'standard_error') for m in (model, free))
+    assert sure['IzzR2'] < 0.8 * before['IzzR2']
+    for name, value in values(model).items():
+        assert abs(value - oracle.BASE[name]) < 4.0 * sure[name]
+    # The same said as the sum that it is; predictions carry the known share.
+    again = slider_crank([r], cutoff=10.0, known=('mcx2 + 0.25 m3 = 0.09',))
+    assert values(again) == pytest.approx(values(model), abs=1e-9)
+    rms = [m.statistics['training']['raw']['rms_all'] for m in (again, free)]
+    assert rms[0] == pytest.approx(rms[1], rel=0.01)
+
+
+@pytest.mark.parametrize('line, words', [
+    ('mcxR3 0.1', 'mcxR3'), ('mcx9 0.1', 'mcx9'), ('mcx2 + m3', 'SUM = VALUE'),
+    ('mcx2 0.25 m3 = 0.09', 'SUM = VALUE'), ('m3 = heavy', 'SUM = VALUE')])
+def test_what_cannot_be_known_is_refused(line, words):
+    with pytest.raises(ConfigError, match=words):
+        slider_crank([recording()], known=(line,))
+
+
+def test_what_is_tied_once_is_tied_in_no_other_line():
+    with pytest.raises(ConfigError, match='two lines'):
+        slider_crank([recording()], known=('mcx2 + 0.25 m3 = 0.09', 'm3 + mcx2 = 0.3'))
+
+
+def test_zero_torque_is_a_measurement_where_gravity_alone_moves_it():
+    """A free swing shows all ratios, and one known base parameter their size."""
+    def rates(t, state):
+        z, rate = np.array(state)[:, None]
+        none, one = np.zeros(1), np.ones(1)
+        inertia = oracle.torque(z, none, one) - oracle.torque(z, none, none)
+        return [rate[0], (-oracle.torque(z, rate, none) / inertia)[0]]
+
+    t = np.arange(0.0, 5.0, 2e-3)
+    z = solve_ivp(rates, (0.0, 5.0), (0.9, 4.0), t_eval=t, rtol=1e-9, atol=1e-11).y[0]
+    z = z + 1e-4 * np.random.default_rng(0).standard_normal(len(t))
+    r = oracle.encoder_recording(t, z, np.full_like(t, np.nan), URDF)
+    options = {'cutoff': 30.0, 'actuated': ('none',)}
+    model = slider_crank([r], known=(f"mcxR1 {oracle.BASE['mcxR1']}",), **options)
+    error = values(model, 'standard_error')
+    for name, value in values(model).items():
+        assert abs(value - oracle.BASE[name]) < 4.0 * error[name]
+    assert error['IzzR1'] < 0.02 * oracle.BASE['IzzR1']
+    with pytest.raises(ConfigError, match='only ratios'):
+        slider_crank([r], **options)
 
 
 def test_force_on_the_slider_serves_as_well_as_torque_on_the_crank():
