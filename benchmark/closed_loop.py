@@ -1,7 +1,7 @@
 """
 Accuracy and speed of the method closed_loop on the paper's slider-crank.
 
-    python benchmark/closed_loop.py [--runs 200] [--samples 100000] [--rigs 8]
+    python benchmark/closed_loop.py [--runs 200] [--samples 100000] [--rigs 20]
 
 Monte Carlo: crank angle with 1e-3 rad and torque with 1e-2 N m of white noise, 2 s at 1 kHz (the
 closed-loop paper, Sec. 3.1); the cutoff is the one that the data of the first run choose.  Rigs:
@@ -20,7 +20,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / 'test')]
+sys.path[:0] = [str(ROOT), str(ROOT / 'test' / 'oracles')]
 
 import slider_crank_lagrangian as oracle  # noqa: E402
 
@@ -112,7 +112,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split('\n\n')[0])
     parser.add_argument('--runs', type=int, default=200)
     parser.add_argument('--samples', type=int, default=100_000)
-    parser.add_argument('--rigs', type=int, default=8)
+    parser.add_argument('--rigs', type=int, default=20)
     arguments = parser.parse_args()
     with threadpool_limits(limits=1):
         speed(arguments.samples)
