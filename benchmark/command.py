@@ -1,10 +1,11 @@
 """
 CPU time of the command line, from a bag to a model and its report, in one run.
 
-    python benchmark/command.py [--samples 60000]
+    python benchmark/command.py [--samples 60000] [--messages 1000000]
 
 The measure is the bare loop of ``pinocchio.computeJointTorqueRegressor`` over the same samples.
 All figures are user and system time of whole processes with one BLAS thread, imports included.
+The last line is reading alone: JointState messages of an mcap with zstd to arrays.
 """
 
 import argparse
@@ -22,7 +23,7 @@ import numpy as np
 import pinocchio as pin
 
 from ros_inertial_id.dynamics.robot_model import load_robot_model
-from ros_inertial_id.measurement.bags.bag import write_recording
+from ros_inertial_id.measurement.bags.bag import read_bag, write_recording
 from ros_inertial_id.measurement.joints.channels import JOINT_STATE
 from ros_inertial_id.measurement.recording import Channel, Recording
 
@@ -65,11 +66,28 @@ def spent(*words):
     return best
 
 
+def reading(folder, count):
+    """Return the CPU time [s] in which a bag with ``count`` JointState messages is read."""
+    rng, stamps = np.random.default_rng(0), np.arange(count) * 1_000_000
+    fields = {name: rng.standard_normal((count, 7)).cumsum(axis=0)
+              for name in ('position', 'velocity', 'effort')}
+    channel = Channel('/joint_states', JOINT_STATE, stamps, stamps, fields,
+                      tuple(f'joint{k}' for k in range(1, 8)))
+    write_recording(folder / 'long', Recording({'/joint_states': channel}), compress=True)
+    start = time.process_time()
+    found = read_bag(folder / 'long').channels['/joint_states']
+    used = time.process_time() - start
+    assert all(np.array_equal(found.fields[name], fields[name]) for name in fields)
+    return used
+
+
 def main():
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.split('\n')[1])
     parser.add_argument('--samples', type=int, default=60000)
-    samples = parser.parse_args().samples
+    parser.add_argument('--messages', type=int, default=1_000_000)
+    options = parser.parse_args()
+    samples = options.samples
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         unit = loop(*write_bag(folder, samples))
@@ -82,6 +100,8 @@ def main():
             used = spent(*words)
             print(f'{text:40}{used:8.2f}{used / unit:8.2f}')
         print(f'report {(folder / "out" / "report.html").stat().st_size / 1e6:.2f} MB')
+        print(f'{options.messages} messages (mcap, zstd) to arrays: '
+              f'{reading(folder, options.messages):.2f} s CPU')
 
 
 if __name__ == '__main__':
