@@ -22,7 +22,7 @@ from ..errors import ConfigError, RecordingError
 from ..identification.model import IdentifiedModel
 from ..measurement.bags.bag import read_bag
 from ..methods import METHODS
-from ..nodes.conversions import latched
+from ..nodes.conversions import latched, STATE
 from ..report import summary
 from ..share import shared_file
 from ..simulation.live_rigs import RIGS
@@ -107,7 +107,7 @@ class _RigChain(Chain):
     def _count(self, message):
         """Note how much the recorder says that it has written."""
         for status in message.status:
-            if status.name == 'recorder':
+            if status.name == f'recorder{STATE}':
                 self._written = {v.key.removesuffix(' count'): int(v.value)
                                  for v in status.values if v.key.endswith(' count')}
 

@@ -17,6 +17,7 @@ from std_srvs.srv import Trigger
 
 LEVELS = {'ok': DiagnosticStatus.OK, 'warn': DiagnosticStatus.WARN,
           'error': DiagnosticStatus.ERROR}
+STATE = ': state'  # what follows a node's name in diagnostics, as diagnostic_updater names tasks
 DEPTH = 5000  # rate x longest stall: loss is an overflow of the reader's queue
 
 
@@ -53,8 +54,9 @@ def diagnostics(node: Node, level: str, message: str, values: Mapping[str, Any]
     message : the state in words; values : {key: value} beside it
     """
     status = DiagnosticStatus(
-        level=LEVELS[level], name=node.get_fully_qualified_name().lstrip('/'), message=message,
-        hardware_id='', values=[KeyValue(key=str(k), value=str(v)) for k, v in values.items()])
+        level=LEVELS[level], name=node.get_fully_qualified_name().lstrip('/') + STATE,
+        message=message, hardware_id='none',
+        values=[KeyValue(key=str(k), value=str(v)) for k, v in values.items()])
     array = DiagnosticArray(status=[status])
     array.header.stamp = node.get_clock().now().to_msg()
     return array

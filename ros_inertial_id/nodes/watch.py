@@ -20,7 +20,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import Trigger
 
-from .conversions import every, latched, LEVELS
+from .conversions import every, latched, LEVELS, STATE
 from .parameters import declare_options
 from .running import run
 from .watch_server import WatchServer
@@ -99,8 +99,9 @@ class Watch(Node):
 
     def _diagnose(self, message):
         for status in message.status:
-            if status.name in self._nodes:
-                self.state.set(self._nodes[status.name], {
+            name = status.name.removesuffix(STATE)
+            if name in self._nodes:
+                self.state.set(self._nodes[name], {
                     'level': LEVEL_NAMES.get(bytes(status.level), 'error'),
                     'message': status.message, 'values': {v.key: v.value for v in status.values}})
 

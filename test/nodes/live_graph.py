@@ -202,7 +202,8 @@ class Graph:
         for status in message.status:
             level = {b'\0': 'ok', b'\1': 'warn', b'\2': 'error'}[status.level]
             values = {v.key: v.value for v in status.values}
-            self.healths(status.name).append((level, status.message, values))
+            node = status.name.removesuffix(': state')
+            self.healths(node).append((level, status.message, values))
 
     def healths(self, node):
         """Return all (level, message, {key: value}) that a node reported in diagnostics."""

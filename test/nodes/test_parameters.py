@@ -13,7 +13,7 @@ import yaml  # noqa: E402
 
 NODES = {'recorder': {}, 'identification': {}, 'torque_prediction': {}, 'excitation': {},
          'simulated_robot': {'urdf_file': ROOT / 'urdf' / 'arm2.urdf', 'rate': 100.0},
-         'simulated_rig': {'running': False}}
+         'simulated_rig': {'running': False}, 'watch': {'port': 0}}
 FIELDS = (None, 'bool_value', 'integer_value', 'double_value', 'string_value', 'byte_array_value',
           'bool_array_value', 'integer_array_value', 'double_array_value', 'string_array_value')
 

@@ -1,4 +1,11 @@
-"""A bag published again, recorded again and identified live gives the model of the first bag."""
+"""
+A bag published again, recorded again and identified live gives the model of the first bag.
+
+A log whose time begins at 0, imported, is learned from online and predicted with as well.
+"""
+
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -7,6 +14,7 @@ rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install 
 pytest.importorskip('mujoco', reason='the simulated arm needs mujoco')
 
 from live_graph import LATCHED  # noqa: E402
+from sensor_msgs.msg import JointState  # noqa: E402
 from std_msgs.msg import Float64MultiArray, String  # noqa: E402
 
 from ros_inertial_id.identification.identify import identify  # noqa: E402
@@ -19,21 +27,32 @@ SAME = 1e-9  # the same numbers take the same way; only sums in another order ar
 
 @pytest.fixture(scope='module')
 def original(arm_recording, tmp_path_factory):
-    """Return the path of a bag and the model identified from it directly."""
-    path = tmp_path_factory.mktemp('original') / 'bag'
-    write_recording(path, arm_recording)
-    options = options_class('serial_arm')()
-    return path, identify([read_bag(path)], options).model
+    """Return path of a bag, a bag of the same whose stamps begin at 0, model and its file."""
+    folder = tmp_path_factory.mktemp('original')
+    write_recording(folder / 'bag', arm_recording)
+    joints = arm_recording.channels['/joint_states']
+    since = joints.stamp_ns - joints.stamp_ns[0]
+    write_recording(folder / 'log', replace(arm_recording, channels={
+        '/joint_states': replace(joints, stamp_ns=since, received_ns=since)}))
+    model = identify([read_bag(folder / 'bag')], options_class('serial_arm')()).model
+    (folder / 'model.yaml').write_text(model.to_yaml())
+    return SimpleNamespace(bag=folder / 'bag', log=folder / 'log', model=model,
+                           file=folder / 'model.yaml')
 
 
-@pytest.mark.parametrize('clock', ['', 'clock'], ids=['wall time', 'use_sim_time and /clock'])
+@pytest.mark.parametrize('clock', ['', 'clock'], ids=['a log from 0', 'use_sim_time and /clock'])
 def test_bag_replayed_over_dds_gives_the_same_model(graph, tmp_path, original, clock):
-    path, model = original
+    path, model = original.bag if clock else original.log, original.model
     player = graph.run('bag_player.py', path, 4000, clock)
     graph.start('recorder', out=tmp_path, name='again', mounting='upright',
                 use_sim_time=bool(clock))
-    graph.start('identification')
-    graph.until(lambda: graph.node.count_subscribers('joint_states'), 'the recorder')
+    graph.start('identification', online=not clock)
+    readers = [graph.listen(JointState, f'torque_prediction/{x}') for x in (
+        'predicted', 'residual')]
+    if not clock:
+        graph.start('torque_prediction', model_file=original.file)
+    graph.until(lambda: graph.node.count_subscribers('joint_states') == (1 if clock else 3),
+                'the readers')
     assert graph.call('recorder/start').success
     player.say('go')
     first = read_bag(path).channels['/joint_states']
@@ -49,6 +68,8 @@ def test_bag_replayed_over_dds_gives_the_same_model(graph, tmp_path, original, c
         assert (second.fields[name] == values).all()
     if clock:  # received in the time of the bag
         assert np.abs(second.received_ns - first.stamp_ns).max() < 20e9
+    else:
+        learned_and_predicted(graph, *readers)
 
     responses = [graph.call('identification/identify')]
     while 'no recording' in responses[-1].message:  # not yet heard by the node itself
@@ -66,3 +87,12 @@ def test_bag_replayed_over_dds_gives_the_same_model(graph, tmp_path, original, c
     assert again.provenance['recordings'][0]['path'] == str(tmp_path / 'again')
     row = np.array(tables[0].data).reshape(len(model.base), -1)
     assert row[:, 0] == pytest.approx([b['value'] for b in model.base], rel=SAME, nan_ok=True)
+
+
+def learned_and_predicted(graph, predicted, residual):
+    """Assert that the nodes took joint states whose stamps begin at 0."""
+    assert not predicted[0].header.stamp.sec  # the first of them, too
+    effort, rest = (np.array([m.effort for m in x]) for x in (predicted, residual))
+    assert np.linalg.norm(rest) < 0.05 * np.linalg.norm(effort)  # noise of the arm's sensors
+    table = graph.listen(Float64MultiArray, 'identification/online_parameters')
+    graph.until(lambda: table and np.isfinite(table[-1].data).any(), 'the online estimate')

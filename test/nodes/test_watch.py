@@ -135,7 +135,7 @@ def live(graph):
             ('one rms', '0.5'), ('one rms promised', '0.1'),
             ('two rms', '0.1'), ('two rms promised', '0.1'))]
         health.publish(DiagnosticArray(status=[
-            DiagnosticStatus(level=b'\1', name='torque_prediction', message='5 times',
+            DiagnosticStatus(level=b'\1', name='torque_prediction: state', message='5 times',
                              values=values),
             DiagnosticStatus(level=b'\2', name='somebody_else', message='not ours')]))
         online.publish(table(['fv1', 'fc1', 'IzzR2'], {

@@ -1,0 +1,58 @@
+"""What the player believes of joint states: stamps, of its own clock."""
+
+import pytest
+
+rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
+
+from arm_recordings import ARM  # noqa: E402
+from rclpy.executors import SingleThreadedExecutor  # noqa: E402
+from rclpy.parameter import Parameter  # noqa: E402
+from sensor_msgs.msg import JointState  # noqa: E402
+
+from ros_inertial_id.dynamics.robot_model import load_robot_model  # noqa: E402
+from ros_inertial_id.nodes.joint_watch import JointWatch  # noqa: E402
+
+STANDS_AT_0 = Parameter('use_sim_time', value=True)  # nobody publishes /clock
+
+
+class Watching:
+    """A JointWatch of a node with its executor; ``doubts``: what it was called back with."""
+
+    def __init__(self, graph, name, *parameters):
+        self.node = rclpy.create_node(
+            name, context=graph.context, parameter_overrides=list(parameters))
+        self.executor = SingleThreadedExecutor(context=graph.context)
+        self.executor.add_node(self.node)
+        self.doubts = []
+        self.joints = JointWatch(self.node, ('joint_states', ''), self.doubts.append,
+                                 self.doubts.append, lambda *_: None)
+        self.joints.of(load_robot_model(ARM.read_text()))
+
+    def read(self):
+        """Take what has come; return whether a position is known."""
+        self.joints.look_for_publishers()
+        self.executor.spin_once(timeout_sec=0.02)
+        self.joints.read()
+        return self.joints.position is not None
+
+    def close(self):
+        self.executor.shutdown()
+        self.node.destroy_node()
+
+
+def test_a_stamp_of_0_is_believed_once_and_where_the_clock_begins(graph):
+    simulated = Watching(graph, 'simulated', STANDS_AT_0)
+    real = Watching(graph, 'real')
+    states = graph.node.create_publisher(JointState, 'joint_states', 10)
+    graph.until(lambda: (simulated.read(), real.read(), states.get_subscription_count())[2] == 2,
+                'both readers')
+    unstamped = JointState(name=['joint1', 'joint2'], position=[0.0, 0.0])
+    states.publish(unstamped)
+    graph.until(simulated.read, 'the first joint states of a simulated clock')
+    graph.until(lambda: real.read() or real.doubts, 'joint states in 1970')
+    assert not real.read() and 'carry no stamps' in real.doubts[0]
+    states.publish(unstamped)  # a driver that does not stamp
+    graph.until(lambda: simulated.read() and simulated.doubts, 'the doubt')
+    assert 'carry no stamps' in simulated.doubts[0]
+    simulated.close()
+    real.close()
