@@ -1,12 +1,14 @@
 """
 The checkup against injected faults: is every one found, is its cause named first, is clean silent?
 
-    python benchmark/checkup.py [BAG...] [--only FAULT] [--clean N]
+    python benchmark/checkup.py [BAG...] [--of RECORDING...] [--severities 2 3] [--only FAULT]
+                                [--clean N] [--cases]
 
-Every fault at three severities in every clean recording (five simulated ones and BAGs of real
+Every fault at three severities in every clean recording (six simulated ones and BAGs of real
 robots); prints the confusion matrix (fault by the name found first), windows, false alarms and the
-CPU of a checkup against an identification.  About 6 minutes on one core, and a second for each
-clean recording of N.
+CPU of a checkup against an identification.  --cases prints the sentences of a first day instead.
+A checkup of a faulty recording takes about half a second of CPU: two minutes for each recording,
+and a second for each clean one of N.
 """
 
 import argparse
@@ -15,6 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 import sys
 import time
+import xml.etree.ElementTree as ET
 
 import numpy as np
 
@@ -22,18 +25,26 @@ ROOT = Path(__file__).absolute().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / 'test' / 'oracles')]
 
 import mujoco_arm  # noqa: E402
-from recording_faults import FAULTS  # noqa: E402
+from recording_faults import FAULTS, rebuilt  # noqa: E402
 from ros_inertial_id.dynamics.robot_model import load_robot_model  # noqa: E402
 from ros_inertial_id.identification.identify import identify  # noqa: E402
 from ros_inertial_id.identification.settings import load_options  # noqa: E402
 from ros_inertial_id.measurement.bags.bag import read_bag  # noqa: E402
 from ros_inertial_id.procedures.checkup.check import check  # noqa: E402
 from ros_inertial_id.procedures.checkup.finding import NOTE  # noqa: E402
+import six_axis_arm  # noqa: E402
 
 
-def simulated(name, seed, seconds=30.0, rate=250.0, mounting='upright', speed=1.0, noise=0.003):
-    """Return a Recording with description of an arm that MuJoCo moves, with friction and noise."""
+def simulated(name, seed, seconds=30.0, rate=250.0, mounting='upright', speed=1.0, noise=0.003,
+              load=0.0):
+    """
+    Return a Recording with description of an arm that MuJoCo moves, with friction and noise.
+
+    load : [kg] that the last link carries, as its description says
+    """
     urdf = mujoco_arm.description(name)
+    if load:
+        urdf = loaded(urdf, load)
     robot = load_robot_model(urdf)
     rng, n = np.random.default_rng(seed), len(robot)
     t, q, v, a = mujoco_arm.motion(n, seconds, rate, seed=seed, speed=speed)
@@ -50,61 +61,115 @@ def simulated(name, seed, seconds=30.0, rate=250.0, mounting='upright', speed=1.
     return replace(out, robot_description=urdf)
 
 
-def recordings(arguments):
-    """Return {name: clean Recording}."""
-    out = {'franka': simulated('franka', 1), 'arm3': simulated('arm3', 2),
-           'franka on the wall': simulated('franka', 3, mounting='rpy 0 1.5708 0', rate=500.0),
-           'arm3 slow': simulated('arm3', 4, seconds=40.0, rate=100.0, speed=0.7),
-           'arm2': simulated('arm2', 5)}
-    for bag in arguments.bags:
-        out[Path(bag).name] = read_bag(bag)
-    return out
+def loaded(urdf, mass):
+    """Return the text of ``urdf`` with a ball of ``mass`` [kg] fixed to the last link."""
+    joint = ET.fromstring(urdf).findall('joint')[-1]
+    tool = (f'<link name="tool"><inertial><origin xyz="0 0.02 0.08"/><mass value="{mass}"/>'
+            f'<inertia ixx="{2e-3 * mass}" iyy="{2e-3 * mass}" izz="{2e-3 * mass}" ixy="0" ixz="0"'
+            ' iyz="0"/></inertial></link><joint name="tool_joint" type="fixed"><parent link="'
+            f'{joint.find("child").get("link")}"/><child link="tool"/></joint></robot>')
+    return urdf.replace('</robot>', tool)
+
+
+def recordings(arguments, options):
+    """Return {name: (clean Recording, its options)}."""
+    currents = replace(options, effort_kind='current', drive_gain=six_axis_arm.GAINS)
+    out = {'franka': (lambda: simulated('franka', 1), options),
+           'six axes, currents': (lambda: six_axis_arm.recorded(6, 250.0, 30.0), currents),
+           'arm3': (lambda: simulated('arm3', 2), options),
+           'franka on the wall': (lambda: simulated('franka', 3, mounting='rpy 0 1.5708 0',
+                                                    rate=500.0), options),
+           'arm3 slow': (lambda: simulated('arm3', 4, seconds=40.0, rate=100.0, speed=0.7),
+                         options),
+           'arm2': (lambda: simulated('arm2', 5), options)}
+    chosen = arguments.of or out
+    found = {name: (make(), own) for name, (make, own) in out.items() if name in chosen}
+    return {**found, **{Path(bag).name: (read_bag(bag), options) for bag in arguments.bags}}
 
 
 def main():
     """Run and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('bags', nargs='*', help='clean recordings of real robots')
+    parser.add_argument('--of', nargs='*', help='of the simulated recordings, these alone')
+    parser.add_argument('--severities', nargs='*', type=int, default=[1, 2, 3])
     parser.add_argument('--only', default='')
     parser.add_argument('--clean', type=int, default=0, help='that many other clean recordings')
+    parser.add_argument('--cases', action='store_true', help='the mistakes of a first day')
     arguments = parser.parse_args()
     _, options = load_options('', 'serial_arm')
-    clean = recordings(arguments)
-    for name, recording in clean.items():
+    clean = recordings(arguments, options)
+    if arguments.cases:
+        for name, (recording, own) in clean.items():
+            first_day(name, recording, own)
+        return
+    for name, (recording, own) in clean.items():
         start = time.process_time()
-        result = check([recording], options)
+        result = check([recording], own)
         middle = time.process_time()
-        identify([recording], options)
+        identify([recording], own)
         end = time.process_time()
         print(f'{name}: {result.verdict.word}, {[f.name for f in result.checks]}, check '
-              f'{middle - start:.2f} s, identify {end - middle:.2f} s')
+              f'{middle - start:.2f} s, identify {end - middle:.2f} s', flush=True)
+    silent(arguments.clean, options)
+    table(clean, arguments)
+
+
+def silent(count, options):
+    """Print the false alarms of ``count`` clean recordings of other motions, rates, loads."""
     alarms = 0
-    for seed in range(arguments.clean):
-        name = ('arm3', 'franka', 'arm2')[seed % 3]
-        mounting = ('upright', 'rpy 0.3 0 0', 'rpy 3.1416 0 0', 'rpy 0 1.0 0.5')[seed % 4]
+    for seed in range(count):
+        name = ('arm3', 'franka', 'currents', 'loaded')[seed % 4]
+        mounting = ('upright', 'rpy 0.3 0 0', 'rpy 3.1416 0 0', 'rpy 0 1.0 0.5')[seed // 4 % 4]
         rate, noise = (100.0, 250.0, 500.0, 1000.0)[seed // 3 % 4], (0.003, 0.01, 0.03)[seed % 3]
-        recording = simulated(name, 100 + seed, 20.0 + 5 * (seed % 3), rate, mounting,
-                              0.6 + 0.3 * (seed % 4), noise)
-        found = [f for f in check([recording], options).checks if f.severity != NOTE]
+        own = options
+        if name == 'currents':
+            recording = six_axis_arm.recorded(100 + seed, rate)
+            own = replace(options, effort_kind='current', drive_gain=six_axis_arm.GAINS)
+        else:
+            load = 1.0 + seed % 3 if name == 'loaded' else 0.0
+            recording = simulated('franka' if load else name, 100 + seed, 20.0, rate, mounting,
+                                  0.6 + 0.3 * (seed % 4), noise, load)
+        found = [f for f in check([recording], own).checks if f.severity != NOTE]
         alarms += bool(found)
         if found:
-            print(f'false alarm: {name} {mounting}: {[f.sentence() for f in found]}')
-    if arguments.clean:
-        print(f'false alarms: {alarms} of {arguments.clean} clean recordings')
-    table(clean, options, arguments.only)
+            print(f'false alarm: {name} {seed} {mounting}: {[f.sentence() for f in found]}')
+    if count:
+        print(f'false alarms: {alarms} of {count} clean recordings', flush=True)
 
 
-def table(clean, options, only):
+def first_day(name, recording, options):
+    """Print the first sentence on each mistake of a first day in a ``recording``."""
+    channel = next(c for c in recording.channels.values() if 'effort' in c.fields)
+    q, v, tau = (channel.fields[k] for k in ('position', 'velocity', 'effort'))
+    rng = np.random.default_rng(0)
+    noisy = tau.copy()
+    noisy[:, -1] = tau[:, -1].std() * rng.standard_normal(len(tau))
+    cases = {
+        'torque of pure noise': ({'effort': tau.std(0) * rng.standard_normal(tau.shape)}, ''),
+        'torque x 1000': ({'effort': 1000.0 * tau}, ''),
+        'degrees': ({'position': np.degrees(q), 'velocity': np.degrees(v)}, ''),
+        'efforts permuted': ({'effort': tau[:, ::-1]}, ''), 'negated': ({'effort': -tau}, ''),
+        'mounting of "90"': ({}, 'rpy 90 0 0'), 'arm on its side': ({}, 'rpy 1.5707963 0 0'),
+        'a wrist joint of noise': ({'effort': noisy}, '')}
+    for case, (fields, mounting) in cases.items():
+        own = replace(options, mounting=mounting) if mounting else options
+        result = check([rebuilt(recording, **fields)], own)
+        said = result.checks[0].sentence() if result.checks else 'nothing'
+        print(f'{name}, {case}: {result.verdict.word}: {said}', flush=True)
+
+
+def table(clean, arguments):
     """Print fault by fault what was found."""
     hits = {level: [0, 0, 0] for level in range(3)}
     windows = [0, 0]
     for fault, (inject, expected) in FAULTS.items():
-        if only not in fault:
+        if arguments.only not in fault:
             continue
         rows = []
-        for level in range(3):
+        for level in (k - 1 for k in arguments.severities):
             first, seen = Counter(), 0
-            for name, recording in clean.items():
+            for recording, options in clean.values():
                 broken, changed, window = inject(recording, options, level,
                                                  np.random.default_rng(level))
                 if broken is None:

@@ -88,7 +88,7 @@ def validate(options: Any) -> int:
     recording = read_recording(options.bag)
     with Progress() as progress:
         fit, blocks = validation(model, [recording], progress=progress)
-    found, checkup = validation_verdict(model, [recording], fit['filtered']['rms'])
+    found, checkup = validation_verdict(model, [recording], fit)
     lines, files = verdict_lines(found, checkup), {}
     seen = seen_before(model.provenance.get('recordings', ()), [recording])
     lines += [f'{name} was in the training data: this is no validation.' for name in seen]

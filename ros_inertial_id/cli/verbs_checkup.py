@@ -61,12 +61,13 @@ def verdict_lines(verdict: Mapping[str, Any], checkup: Checkup) -> list[str]:
 
 
 def validation_verdict(model: IdentifiedModel, recordings: Sequence[Recording],
-                       rms: Mapping[str, float]) -> tuple[dict[str, Any], Checkup]:
+                       fit: Mapping[str, Any]) -> tuple[dict[str, Any], Checkup]:
     """
     Return (verdict, Checkup) of a model on other recordings.
 
-    model : validated; recordings : it is validated on; rms : {joint: of the residual on them}
+    model : validated; recordings : it is validated on; fit : what ``validation`` says of them
     """
     checkup = check(recordings, prediction_options(model), method=model.method,
                     urdf=model.robot['urdf'], model=model)
-    return residual_verdict(rms, checkup), checkup
+    outside = {joint: rms['outside'] for joint, rms in fit['outside'].get('rms', {}).items()}
+    return residual_verdict(fit['filtered']['rms'], checkup, outside), checkup

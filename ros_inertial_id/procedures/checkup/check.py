@@ -72,19 +72,20 @@ def _channels(recordings: Sequence[Recording], method: str) -> Checkup:
 
 
 def checkup_of(findings: Sequence[Finding], masked: tuple[float, ...],
-               torque: Any = None, nominal: Any = None, residual: Any = None) -> Checkup:
+               torque: Any = None, nominal: Any = None, residual: Any = None,
+               lasting: Any = None) -> Checkup:
     """
     Return the Checkup of ``findings``, the worst first, with its verdicts.
 
-    masked : share left out of each recording; torque, nominal, residual : see Checkup
+    masked : share left out of each recording; torque, nominal, residual, lasting : see Checkup
     """
-    torque, nominal, residual = torque or {}, nominal or {}, residual or {}
+    torque, nominal, residual, lasting = (x or {} for x in (torque, nominal, residual, lasting))
     # What the samples show by themselves comes before what a fit of all of them says.
     order = sorted(findings, key=lambda f: (-SEVERITIES.index(f.severity), f.unit == 'nats',
                                             -f.evidence))
-    joints = joint_verdicts(residual, torque, nominal, order)
+    joints = joint_verdicts(residual, torque, nominal, order, lasting)
     return Checkup(tuple(order), whole_verdict(residual, torque, joints, order), joints, masked,
-                   torque, nominal, residual)
+                   torque, nominal, residual, lasting)
 
 
 def _signals(recordings: Sequence[Recording], options: Any, urdf: str,
@@ -136,8 +137,11 @@ def _models(recordings: Sequence[Recording], options: Any, urdf: str,
     names = data.robot.joint_names
     rms = evidence.nominal
     nominal = rms if evidence.rows.prior.nominal else base.torque
+    t = evidence.rows.motion.t
+    lasting = len(t) * float(np.median(np.diff(t))) / evidence.effective
     return findings, {name: dict(zip(names, values.tolist())) for name, values in (
-        ('torque', base.torque), ('nominal', nominal), ('residual', base.residual))}
+        ('torque', base.torque), ('nominal', nominal), ('residual', base.residual),
+        ('lasting', lasting))}
 
 
 def _causes(evidence: Evidence) -> tuple[list[Finding], Fitted]:

@@ -7,6 +7,7 @@ Checked identification: samples that a checkup masks are left out, the model car
 """
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from .finding import Checkup, verdict_entry
@@ -35,15 +36,18 @@ def checked_statistics(statistics: Mapping[str, Any], checkup: Checkup) -> dict[
     return {**checkup.to_dict(), 'verdict': residual_verdict(rms, checkup)}
 
 
-def residual_verdict(rms: Mapping[str, float], checkup: Checkup) -> dict[str, Any]:
+def residual_verdict(rms: Mapping[str, float], checkup: Checkup,
+                     outside: Mapping[str, float] = MappingProxyType({})) -> dict[str, Any]:
     """
     Return the verdict on residuals.
 
     rms : {joint: of data that the model has not seen}; checkup : of these data
+    outside : {joint: the same, of what left the trained range}
     """
     if not checkup.torque:
         return verdict_entry(checkup.verdict, checkup.joints)
     residual = {joint: rms[joint] for joint in checkup.torque}
-    joints = joint_verdicts(residual, checkup.torque, checkup.nominal, checkup.checks)
+    joints = joint_verdicts(residual, checkup.torque, checkup.nominal, checkup.checks,
+                            checkup.lasting, outside)
     whole = whole_verdict(residual, checkup.torque, joints, checkup.checks)
     return verdict_entry(whole, joints)

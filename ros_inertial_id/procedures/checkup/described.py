@@ -8,7 +8,8 @@ import numpy as np
 from .hypothesis import Hypothesis
 from .rows import Rows
 
-DESCRIBED = 0.5   # a description's torques are right within a factor exp(0.5) or so,
+NOTHING = 1e-9     # of the efforts: described torques so small are rounding
+DESCRIBED = 0.5    # a description's torques are right within a factor exp(0.5) or so,
 UNDESCRIBED = 6.0  # and where they are not at all, a joint costs that many nats
 NOTHING = 1e-9    # of the efforts: described torques so small are rounding
 
@@ -48,6 +49,9 @@ def ratio_of(rows: Rows, j: int, AA: np.ndarray, AY: np.ndarray, square: np.ndar
     inverse = np.linalg.pinv(H / size / size[:, None], rcond=1e-9, hermitian=True)
     x = inverse @ (b / size[:, None])
     left = np.maximum(square - (b / size[:, None] * x).sum(0), 0.0)
+    described = H[0, 0] > NOTHING ** 2 * max(float(square.max()), 0.0)
+    if not (described and inverse[0, 0] > 0.0):  # it has no torque, or one like friction's
+        return np.zeros(len(square)), np.full(len(square), np.inf)
     error = np.sqrt(inverse[0, 0] * left / effective)
     return x[0] / size[0], error / size[0]
 

@@ -61,6 +61,7 @@ class Checkup:
     masked : per recording the share of samples that are left out (0 to 1)
     torque : {joint: RMS of the measured torque}; nominal : {joint: RMS of what the description
         alone leaves}; residual : {joint: RMS on left-out data}, all [N m or N]
+    lasting : {joint: integrated correlation time of the residual [s]}
     """
 
     checks: tuple[Finding, ...]
@@ -70,6 +71,7 @@ class Checkup:
     torque: Mapping[str, float] = field(default_factory=dict)
     nominal: Mapping[str, float] = field(default_factory=dict)
     residual: Mapping[str, float] = field(default_factory=dict)
+    lasting: Mapping[str, float] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON and the model file."""

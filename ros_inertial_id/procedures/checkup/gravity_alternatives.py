@@ -25,16 +25,17 @@ TURNED = 3.0        # [deg] of gravity, from which a mounting is wrong
 
 def gravity(evidence: Evidence) -> Iterator[Candidate]:
     """Yield gravity taken off the efforts, or from where ``evidence`` says it comes."""
-    joints = evidence.rows.robot.joint_names
-    h = evidence.hypothesis(gravity=np.zeros(3))
-    nats = _no_gravity(evidence)
-    fit = _at_least(evidence.fit(h), evidence.base.evidence + nats)
-    yield Candidate('gravity compensated', 'gravity has been taken off the efforts already',
-                    'record the whole motor torque, or give mounting: gravity 0 0 0', h, fit,
-                    joints)
+    joints, described = evidence.rows.robot.joint_names, evidence.rows.prior.nominal
+    h, nats = evidence.hypothesis(gravity=np.zeros(3)), _no_gravity(evidence)
+    lacks = nats > 0.0 and evidence.described.nats['no gravity'] > evidence.described.nats['alone']
+    if lacks or not described:
+        fit = _at_least(evidence.fit(h), evidence.base.evidence + nats)
+        yield Candidate('gravity compensated', 'gravity has been taken off the efforts already',
+                        'record the whole motor torque, or give mounting: gravity 0 0 0', h, fit,
+                        joints)
     if not np.any(evidence.rows.gravity):
         return
-    if nats > 0.0:
+    if lacks:
         yield from _described_gravity(evidence, fit, nats)
     if evidence.base.relative < 2 * SMALL:
         return

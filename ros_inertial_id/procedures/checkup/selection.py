@@ -53,7 +53,9 @@ def best_of(evidence: Evidence, known: set[str],
             if c.fit.relative < SHRUNK * base.relative]
     elif chosen:  # an axis that is turned looks like an effort that is negated
         turned = {n for c in chosen if c.name == 'effort of a joint negated' for n in c.joints}
-        chosen += accepted(turned_axes(evidence, turned)) if len(turned) == 1 else []
+        least = max(nats(c) for c in chosen) + CERTAIN
+        chosen += [c for c in (accepted(turned_axes(evidence, turned)) if len(turned) == 1 else [])
+                   if nats(c) > least]
     chosen = sorted(chosen, key=nats)[-1:]
     notes = [c for c in found if c.severity == NOTE]
     if not chosen and base.relative < BADLY:

@@ -5,7 +5,9 @@ For a joint, with its left-out residual relative to its own torque (RMS over RMS
 
 - do not use: more than half remains as residual (three quarters of the variance is what a model
   should explain at least); at 100 % predicting zero is better; or a finding says it is wrong;
-- usable: more than a fifth, or worse than the description alone, or a finding is doubtful;
+- usable: more than a fifth; or more than a tenth that lasts, i.e. is no noise but something that
+  the model lacks; or more than a fifth outside the trained range; or worse than the description
+  alone; or a finding is doubtful;
 - good: otherwise.
 
 For the whole the same on all torques together; it is never better than usable while a joint is
@@ -13,32 +15,42 @@ not to be used.
 """
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 
 from .finding import DO_NOT_USE, DOUBTFUL, Finding, GOOD, USABLE, Verdict, WRONG
 
-HALF, FIFTH = 0.5, 0.2
+HALF, FIFTH, TENTH = 0.5, 0.2, 0.1
+LASTING = 0.3  # [s] for which a residual is correlated that no filter makes so
 WORSE = 1.3  # than the description alone, whose friction is fitted to the same data
 
 
 def joint_verdicts(residual: Mapping[str, float], torque: Mapping[str, float],
-                   nominal: Mapping[str, float],
-                   findings: Sequence[Finding]) -> dict[str, Verdict]:
+                   nominal: Mapping[str, float], findings: Sequence[Finding],
+                   lasting: Mapping[str, float] = MappingProxyType({}),
+                   outside: Mapping[str, float] = MappingProxyType({})) -> dict[str, Verdict]:
     """
     Return {joint: Verdict}.
 
     residual, torque : {joint: RMS of the left-out residual, of the measured torque}
     nominal : {joint: RMS of what the description alone leaves}, may be empty
-    findings : of the checks
+    findings : of the checks; lasting : {joint: integrated correlation time of the residual [s]}
+    outside : {joint: RMS of the residual outside of the trained range}; both may be empty
     """
     out = {}
     for joint, rms in torque.items():
         share = residual[joint] / rms if rms else 0.0
         own = [f for f in findings if joint in f.joints]
-        out[joint] = _verdict(share, [f for f in own if f.severity == WRONG],
-                              [f for f in own if f.severity == DOUBTFUL],
-                              joint in nominal and residual[joint] > WORSE * nominal[joint])
+        reasons = [f.says for f in own if f.severity == DOUBTFUL]
+        if TENTH < share <= FIFTH and lasting.get(joint, 0.0) > LASTING:
+            reasons.append(f'{_percent(share)} that lasts {lasting[joint]:.2g} s: it is no noise')
+        if rms and outside.get(joint, 0.0) > FIFTH * rms >= residual[joint]:
+            reasons.append(f'{100 * outside[joint] / rms:.3g} % relative residual outside of the '
+                           'trained range')
+        if joint in nominal and residual[joint] > WORSE * nominal[joint]:
+            reasons.append('worse than the description alone')
+        out[joint] = _verdict(share, [f.says for f in own if f.severity == WRONG], reasons)
     return out
 
 
@@ -51,27 +63,26 @@ def whole_verdict(residual: Mapping[str, float], torque: Mapping[str, float],
     """
     total = np.linalg.norm(list(torque.values())) if torque else 0.0
     share = float(np.linalg.norm(list(residual.values())) / total) if total else 0.0
-    out = _verdict(share, [f for f in findings if f.severity == WRONG],
-                   [f for f in findings if f.severity == DOUBTFUL], False)
+    out = _verdict(share, [f.says for f in findings if f.severity == WRONG],
+                   [f.says for f in findings if f.severity == DOUBTFUL])
     bad = [joint for joint, v in joints.items() if v.word == DO_NOT_USE]
     if bad and out.word != DO_NOT_USE and torque:
         return Verdict(USABLE, (*out.reasons, f'not for {", ".join(bad)}'))
     return out
 
 
-def _verdict(share: float, wrong: Sequence[Finding], doubtful: Sequence[Finding],
-             worse: bool) -> Verdict:
-    percent = f'{100 * share:.3g} % relative residual on left-out data'
-    reasons = [f.says for f in wrong]
+def _verdict(share: float, wrong: Sequence[str], doubtful: Sequence[str]) -> Verdict:
+    """Return the Verdict of a relative residual and of reasons against it."""
+    reasons = list(wrong)
     if share >= 1.0:
-        reasons.append(f'{percent}: predicting zero is better')
+        reasons.append(f'{_percent(share)}: predicting zero is better')
     elif share > HALF:
-        reasons.append(percent)
+        reasons.append(_percent(share))
     if reasons:
         return Verdict(DO_NOT_USE, tuple(reasons))
-    reasons = [f.says for f in doubtful]
-    if share > FIFTH:
-        reasons.append(percent)
-    if worse:
-        reasons.append('worse than the description alone')
+    reasons = [*doubtful, *[_percent(share)] * (share > FIFTH)]
     return Verdict(USABLE if reasons else GOOD, tuple(reasons))
+
+
+def _percent(share: float) -> str:
+    return f'{100 * share:.3g} % relative residual on left-out data'

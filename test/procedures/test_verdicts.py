@@ -1,0 +1,34 @@
+"""Test the rules of verdicts, on numbers."""
+
+import pytest
+
+from ros_inertial_id.procedures.checkup.finding import DO_NOT_USE, DOUBTFUL, Finding, GOOD, USABLE
+from ros_inertial_id.procedures.checkup.verdicts import joint_verdicts, whole_verdict
+
+
+@pytest.mark.parametrize('share, lasting, outside, nominal, word', [
+    (0.05, 2.0, 0.05, 1.0, GOOD), (0.15, 0.1, 0.0, 1.0, GOOD),  # noise of 15 %
+    (0.15, 1.0, 0.0, 1.0, USABLE), (0.25, 0.1, 0.0, 1.0, USABLE), (0.05, 0.1, 0.3, 1.0, USABLE),
+    (0.05, 0.1, 0.0, 0.03, USABLE), (0.6, 0.1, 0.0, 1.0, DO_NOT_USE),
+    (1.1, 0.1, 0.0, 1.0, DO_NOT_USE)])
+def test_a_joint_is_judged_by_what_is_left_of_its_torque(share, lasting, outside, nominal, word):
+    joints = joint_verdicts({'a': 4.0 * share}, {'a': 4.0}, {'a': 4.0 * nominal}, [],
+                            {'a': lasting}, {'a': 4.0 * outside})
+    assert joints['a'].word == word and bool(joints['a'].reasons) == (word != GOOD)
+
+
+def test_the_whole_is_judged_by_all_torques_and_by_its_worst_joint():
+    torque = {'a': 10.0, 'b': 0.5}
+    residual = {'a': 0.2, 'b': 0.4}
+    joints = joint_verdicts(residual, torque, {}, [])
+    whole = whole_verdict(residual, torque, joints, [])
+    assert joints['b'].word == DO_NOT_USE and whole.word == USABLE
+    assert whole.reasons == ('not for b',)
+
+
+def test_a_doubtful_finding_of_a_joint_is_said_of_that_joint_alone():
+    finding = Finding('effort quantised', 'the effort of a comes in steps', '', 9.0, 'samples',
+                      ('a',), DOUBTFUL, '')
+    joints = joint_verdicts({'a': 0.1, 'b': 0.1}, {'a': 4.0, 'b': 4.0}, {}, [finding])
+    assert joints['a'].word == USABLE and joints['a'].reasons == (finding.says,)
+    assert joints['b'].word == GOOD
