@@ -26,7 +26,7 @@ from ..errors import MotionError
 HORIZON = 0.2  # [s] of motion in a piece
 BRAKE = 0.25  # [s] from full speed to rest at least; longer where limits ask for it: braking.py
 STEP = 0.02  # [s] between the points of a piece
-PAST = 3  # points of a piece before its time: 60 ms, more than a message takes to arrive
+PAST = 10  # points of a piece before its time: 0.2 s, in which a controller's clock may be behind
 LEAD = 0.2  # [s] from the first piece to the start: late, it still meets a course at rest
 FASTEST = 1.2  # of the speed limit: more is no noise of a measured velocity
 LIMIT_SLACK = 0.01  # [rad or m] beyond the position limits

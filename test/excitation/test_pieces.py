@@ -92,6 +92,15 @@ def test_pieces_are_followed_as_the_whole_trajectory_is(anchor, lag, speed):
     assert rate_of_nominal_torque(many[begun:]) < 1.0
 
 
+def test_a_controller_whose_clock_is_behind_follows_all_the_same():
+    """As a simulated one on a busy computer: pieces arrive before their time on its clock."""
+    planned, options = course(1.0), ControllerOptions()
+    one, _ = play(planned, options, 0.05, whole(planned))
+    early = [(at - 0.15, *piece) for at, *piece in pieces(planned)]
+    many, _ = play(planned, options, 0.05, early)
+    assert np.abs(many - one)[50:].max() < 1e-5  # [rad] interpolation between other knots
+
+
 @pytest.mark.parametrize('lost', [{20}, {20, 21, 22}, set(range(1, 40, 2))],
                          ids=['one', 'three in a row', 'every second'])
 def test_lost_messages_are_made_up_for_by_the_next(lost):
