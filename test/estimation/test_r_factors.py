@@ -160,3 +160,12 @@ def test_keeps_the_accuracy_of_qr_where_normal_equations_lose_it():
 
 def test_triangle_of_nothing_but_zeros_is_zero():
     np.testing.assert_array_equal(triangle(np.zeros((5, 3), order='F')), np.zeros((3, 3)))
+
+
+def test_what_fades_counts_as_rows_of_less_weight(blocks):
+    factors = accumulated(blocks)
+    before, rows = factors.groups['a'].R, factors.groups['a'].rows
+    factors.fade(0.3)
+    after = factors.groups['a']
+    np.testing.assert_allclose(after.R.T @ after.R, 0.3 * before.T @ before, rtol=1e-12)
+    assert after.rows == pytest.approx(0.3 * rows)
