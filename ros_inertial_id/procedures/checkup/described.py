@@ -71,7 +71,11 @@ def undescribed(h: Hypothesis, joints: Sequence[int], ratio: np.ndarray,
 
 
 def surprise(ratio: float, error: float) -> float:
-    """Return the nats that a joint costs whose torques are ``ratio`` times the described ones."""
+    """
+    Return the nats that a joint costs whose torques are not those of the description.
+
+    ratio, error : torques over described ones, and its standard error
+    """
     unknown = (error / max(abs(ratio), 1e-12)) ** 2
     off = 0.5 * np.log(max(abs(ratio), 1e-12)) ** 2 / (DESCRIBED ** 2 + unknown)
     return float(min(UNDESCRIBED, off + UNDESCRIBED * (ratio < 0) / (1.0 + 4.0 * unknown)))
