@@ -45,7 +45,7 @@ setup(
         'completion': ['shtab'],
         'parquet': ['pyarrow'],
         'test': ['pytest>=7', 'pytest-timeout', 'pytest-xdist', 'hypothesis', 'jsonschema', 'mcap',
-                 'matplotlib', 'mujoco>=3.2', 'flake8', 'mypy', 'shtab'],
+                 'matplotlib', 'mujoco>=3.2', 'flake8', 'mypy', 'shtab', 'axe-core-python'],
         'doc': ['sphinx', 'myst-parser', 'furo'],
     },
     entry_points={'console_scripts': ['inertial-id = ros_inertial_id.cli.main:main']},
