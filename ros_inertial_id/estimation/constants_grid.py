@@ -101,7 +101,7 @@ class Profile:
 
     def step(self, logarithms: np.ndarray) -> tuple[np.ndarray, float] | None:
         """
-        Return the Gauss-Newton step (s,) and the squared residual; None where rank is lacking.
+        Return the (s,) Gauss-Newton step and the squared residual; None where rank is lacking.
 
         logarithms : (s,) of the constants (Kaufman 1975)
         """

@@ -53,7 +53,7 @@ class CourseSender:
         return self.now - self._sent
 
     def stamps(self, times: np.ndarray) -> np.ndarray:
-        """Return the stamps (N,) [ns] of ``times`` (N,) [s] of the course."""
+        """Return the (N,) stamps [ns] of ``times`` (N,) [s] of the course."""
         return (self._began + np.round(times * 1e9)).astype(np.int64)
 
     def expected(self, stamps: np.ndarray) -> np.ndarray:

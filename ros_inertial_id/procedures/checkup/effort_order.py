@@ -84,7 +84,7 @@ def _permuted(evidence: Evidence, fits: list[tuple[np.ndarray, Fitted]]) -> Iter
         return
     target, fit = max(fits, key=lambda x: x[1].evidence)
     moved = np.flatnonzero(target != np.arange(len(names)))
-    if not moved.size:
+    if not moved.size or not _better_described(evidence, target, moved):
         return
     words = ', '.join(f'{names[k]} holds {names[j]}' for j, k in enumerate(target) if j != k)
     # log of the number of permutations of those that moved (Stirling)
@@ -100,6 +100,21 @@ def _described_share(evidence: Evidence) -> np.ndarray:
     ratio, error = evidence.ratios(evidence.rows.gravity)
     sure = (ratio / np.maximum(error, 1e-300)) ** 2 / evidence.effective[:, None]
     return 0.5 * evidence.effective[:, None] * np.log1p(sure) * np.where(ratio > 0, 1.0, 0.2)
+
+
+def _better_described(evidence: Evidence, target: np.ndarray, moved: np.ndarray) -> bool:
+    """
+    Return whether the description explains the ``moved`` columns better by ``target``.
+
+    Free bodies follow any slow torque of a wrist: they alone are no witness.  Two columns that
+    were exchanged keep their signs; of many, the search leaves some in wrong places.
+    """
+    if not evidence.rows.prior.nominal:
+        return True
+    share = _described_share(evidence)
+    if moved.size <= 2:
+        share = share * (evidence.ratios(evidence.rows.gravity)[0] > 0)
+    return bool(share[moved, target[moved]].sum() > share[moved, moved].sum())
 
 
 def _swapped(evidence: Evidence, target: np.ndarray) -> tuple[np.ndarray, Fitted]:

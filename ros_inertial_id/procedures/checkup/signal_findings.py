@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from .finding import Finding, MASKED
 from . import signal_samples, signal_values
+from .finding import Finding, MASKED
 from .raw_signals import Quantity, RawSignals
 
 LEAST = 20  # samples: fewer show no rate and no noise
