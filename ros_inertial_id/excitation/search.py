@@ -6,7 +6,7 @@ After each run the motion is shrunk until no limit is exceeded on a fine grid, a
 search can be stopped at any time.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 import time
 
@@ -58,10 +58,12 @@ def keep_pages() -> None:
 
 
 def restart(problem: MotionProblem, samples: int, number: int, seed: int,
-            deadline: float) -> Iterator[Candidate]:
+            deadlines: Sequence[float]) -> Iterator[Candidate]:
     """
-    Yield the Candidates of restart ``number`` until ``deadline`` (time.monotonic()) [s].
+    Yield the Candidates of restart ``number``.
 
+    deadlines : when it ends (time.monotonic()) [s]: the first while it has found no motion, the
+        last afterwards
     problem : MotionProblem; samples : per period that the search looks at; seed : of all restarts
     """
     coarse = Objective(problem, grid(problem, samples), grid(problem, DENSER * samples), MARGIN)
@@ -72,6 +74,7 @@ def restart(problem: MotionProblem, samples: int, number: int, seed: int,
     found = _candidates(problem, fine, dense, number, x)
     yield from found
     for run, (sharpness, strength, iterations) in enumerate(RUNS + REPEATS * RUNS[-1:]):
+        deadline = deadlines[-1 if found else 0]
         if time.monotonic() > deadline or (found and run >= len(RUNS)):
             break
         x = _descend(coarse, x, sharpness, strength, iterations, deadline)

@@ -14,12 +14,15 @@ import subprocess
 import sys
 import time
 
+import numpy as np
+
 from .objective import MotionProblem
 from .search import Candidate, keep_pages, restart
 from ..errors import MotionError
 from ..estimation.r_factors import one_thread
 
-POLL = 0.1  # [s]
+POLL = 0.1    # [s]
+LONGER = 5.0  # times as long goes on who has found no motion at all: computers differ
 
 
 def search(problem: MotionProblem, samples: int, restarts: int, seed: int, seconds: float,
@@ -27,14 +30,16 @@ def search(problem: MotionProblem, samples: int, restarts: int, seed: int, secon
     """
     Yield Candidates as they are found, and None about every ``POLL`` s; ends by itself.
 
-    problem, samples, seed : see search.restart; restarts : how many; seconds : for all of them
+    problem, samples, seed : see search.restart; restarts : how many
+    seconds : for all of them, ``LONGER`` times as many while there is no motion at all
     processes : 1 searches in this process, more in new ones.  Closing the generator stops them.
     """
-    deadline = time.monotonic() + seconds
+    now = time.monotonic()
+    deadlines = (now + LONGER * seconds, now + seconds)
     if processes == 1:
-        yield from _restarts(problem, samples, range(restarts), seed, deadline)
+        yield from _restarts(problem, samples, range(restarts), seed, deadlines)
         return
-    workers = [_start((problem, samples, range(k, restarts, processes), seed, deadline))
+    workers = [_start((problem, samples, range(k, restarts, processes), seed, deadlines))
                for k in range(processes)]
     try:
         yield from _collect([pipe for _, pipe in workers])
@@ -49,12 +54,15 @@ def search(problem: MotionProblem, samples: int, restarts: int, seed: int, secon
             pipe.close()
 
 
-def _restarts(problem, samples, numbers, seed, deadline):
+def _restarts(problem, samples, numbers, seed, deadlines):
     keep_pages()
+    met = False
     with one_thread():
         for number in numbers:
-            if time.monotonic() < deadline:
-                yield from restart(problem, samples, number, seed, deadline)
+            for candidate in restart(problem, samples, number, seed, deadlines[met:]) \
+                    if time.monotonic() < deadlines[met] else ():
+                met = met or bool(np.isfinite(candidate.value))
+                yield candidate
 
 
 def _start(task):

@@ -18,6 +18,8 @@ from ros_inertial_id.excitation.design import design, DesignOptions
 from ros_inertial_id.excitation.design_files import write_design
 from ros_inertial_id.excitation.fourier import random_motion
 from ros_inertial_id.excitation.motion_files import read_motion
+from ros_inertial_id.excitation.problem import motion_problem
+from ros_inertial_id.excitation.search import restart
 
 URDF = pathlib.Path(__file__).parents[2] / 'urdf'
 WALL, UPRIGHT = (9.81, 0.0, 0.0), (0.0, 0.0, -9.81)
@@ -446,6 +448,14 @@ def test_fr3_keeps_its_own_limits_with_margins_above_the_floor(start):
     used = result.summary()['use_of_limits_percent']
     assert 50.0 < used['velocity'] <= 90.0 and used['position'] <= 95.0
     assert any('Franka Research 3' in notice for notice in result.notices)
+
+
+def test_a_slow_computer_goes_on_until_it_has_a_motion():
+    problem, _, _ = motion_problem(arm3(), replace(SMALL, box=(0.3, -0.3, -1.0, 0.8, 0.3, 1.0)))
+    cut = list(restart(problem, SMALL.samples, 0, 0, (0.0, 0.0)))
+    longer = list(restart(problem, SMALL.samples, 0, 0, (np.inf, 0.0)))
+    assert [c.value for c in cut] == [np.inf]
+    assert np.isfinite([c.value for c in longer]).all()
 
 
 def test_unknown_acceleration_limits_are_gentle_and_said():
