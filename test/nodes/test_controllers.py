@@ -4,9 +4,6 @@ import pytest
 
 rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
 
-from live_graph import ROOT  # noqa: E402
-
-from ros_inertial_id.errors import MotionError  # noqa: E402
 from ros_inertial_id.nodes.controllers import Controllers, inactive  # noqa: E402
 
 SCALED, PLAIN = 'scaled_joint_trajectory_controller', 'joint_trajectory_controller'
@@ -31,26 +28,6 @@ def test_without_another_one_it_is_to_be_activated():
 @pytest.mark.parametrize('name', [SCALED, 'of_another_program'])
 def test_nothing_is_said_of_an_active_one_or_of_one_that_is_not_listed(name):
     assert inactive(name, UR) is None
-
-
-@pytest.mark.parametrize('profile, topic', [
-    ('lbr', '/lbr/joint_trajectory_controller/joint_trajectory'),
-    ('franka', '/fr3_arm_controller/follow_joint_trajectory')])
-def test_the_service_of_a_driver_is_asked_in_its_namespace(graph, profile, topic):
-    pytest.importorskip('controller_manager_msgs', reason='comes with ros2_control')
-    name = topic.split('/')[-2]
-    graph.run('simulated_driver.py', profile, ROOT / 'urdf' / 'franka.urdf', name)
-    controllers = Controllers(graph.node, topic)
-
-    def refused():
-        try:
-            controllers.refuse()
-        except MotionError as error:
-            return str(error)
-        return ''
-
-    graph.until(refused, 'the word of the controller_manager')
-    assert f'controller {name} does not move the arm' in refused()
 
 
 def test_without_a_controller_manager_nothing_is_refused(graph):

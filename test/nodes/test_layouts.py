@@ -16,7 +16,7 @@ def published():
         for name in names:
             text = (ROOT / 'ros_inertial_id' / 'nodes' / f'{name}.py').read_text()
             found |= {f'/{node}/{topic}' for topic in re.findall(
-                r"create_publisher\(\w+,\s+'~/(\w+)'", text)}
+                r"(?:create_publisher\(|advertise\(self, )\w+,\s+'~/(\w+)'", text)}
     return found
 
 
