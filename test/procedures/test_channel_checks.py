@@ -123,6 +123,13 @@ def test_degrees_are_found_where_the_recording_has_a_description():
     assert 'position in degrees' in [f.name for f in found]
 
 
+def test_a_crank_that_turns_many_times_is_not_in_degrees():
+    t, q, v, tau = _motion(joints=1)
+    urdf = (mujoco_arm.URDF / 'slider_crank.urdf').read_text()
+    turning = mujoco_arm.recording(('crank',), t, q + 9.0 * t[:, None], v + 9.0, tau)
+    assert channel_checks(replace(turning, robot_description=urdf)) == []
+
+
 def test_a_gap_says_nothing_of_the_velocities_beside_it(monkeypatch):
     urdf = mujoco_arm.description('arm3')
     t, q, v, _ = mujoco_arm.motion(3, 4.4, 500, seed=6)

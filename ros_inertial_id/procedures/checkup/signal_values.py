@@ -33,8 +33,9 @@ def degrees(signals: RawSignals) -> Iterator[Finding]:
     outside = np.abs(q) > 1.5 * limit
     fits = np.abs(q).max(axis=0) / DEGREES < 1.05 * limit
     bad = ~signals.prismatic & fits & (outside.mean(axis=0) > 0.01) & (np.ptp(q, axis=0) > 0.2)
-    # A turning joint that was never wound back leaves its limits too: by whole turns, slowly.
-    bad &= np.isfinite(signals.upper) | (np.ptp(q, axis=0) > 8 * np.pi)
+    # A crank may turn as often as it likes: without limits, only beside others that have them.
+    limited = np.isfinite(signals.upper)
+    bad &= limited | bool(np.any(bad & limited))
     if not bad.any():
         return
     names = tuple(np.array(signals.joints)[bad].tolist())
