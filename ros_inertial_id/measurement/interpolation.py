@@ -5,13 +5,10 @@ Cubic splines follow a motion where straight lines would flatten it (by 0.3 % fo
 100 Hz) and leave noise about as large between the stamps as on them.  A spline is local: a sample
 two dozen away counts less than rounding, so a long recording is interpolated piece by piece with
 the same result, and nothing beyond a gap counts.
-
-What scipy.interpolate does as well; importing that takes as long as reading a bag of a minute.
-The tests hold both together.
 """
 
 import numpy as np
-from scipy.linalg import solve_banded
+from scipy.interpolate import make_interp_spline
 
 LONGEST_GAP = 0.05  # [s]: a motion at 5 Hz is still followed in between
 PERIODS = 10        # ... and of a slow series, so many of its own periods
@@ -51,47 +48,7 @@ def interpolate(stamps: np.ndarray, values: np.ndarray, t: np.ndarray) -> np.nda
     if len(at[here]) >= len(t) and np.abs(at[here][:len(t)] - t).max() < SAME * step:
         return x[here][:len(t)].copy()  # stamped where they are wanted
     t = np.clip(t, at[0] - step, at[-1] + step)  # further outside a cubic would run away
-    return cubic_spline(at, x, t)
-
-
-def cubic_spline(at: np.ndarray, x: np.ndarray, t: np.ndarray) -> np.ndarray:
-    """
-    Return the cubic spline through values (n, k) at times t: (N, k).
-
-    at : (n,) increasing; x : (n, k); t : (N,).  Its third derivative does not jump at the second
-    and the last but one of the stamps (de Boor 1978, IV.8); through two or three it is a parabola.
-    """
-    h, n = np.diff(at)[:, None], len(at)
-    slope = np.diff(x, axis=0) / h
-    d = _derivatives(h, slope) if n > 3 else _of_parabola(h, slope)
-    i = np.clip(np.searchsorted(at, t, side='right') - 1, 0, n - 2)
-    s, h, slope = (t - at[i])[:, None], h[i], slope[i]
-    c2, c3 = 3.0 * slope - 2.0 * d[i] - d[i + 1], d[i] + d[i + 1] - 2.0 * slope
-    s_h = s / h
-    return x[i] + s * (d[i] + s_h * (c2 + s_h * c3))
-
-
-def _of_parabola(h, slope):
-    """Return the derivatives (n, k) at two or three stamps."""
-    if len(h) == 1:
-        return np.repeat(slope, 2, axis=0)
-    bend = (slope[1] - slope[0]) / (h[0] + h[1])
-    return np.stack([slope[0] - bend * h[0], slope[0] + bend * h[0], slope[1] + bend * h[1]])
-
-
-def _derivatives(h, slope):
-    """Return the derivatives (n, k) of a not-a-knot spline at its n stamps, four at least."""
-    bands, right = np.zeros((3, len(h) + 1)), np.empty((len(h) + 1, slope.shape[1]))
-    bands[1, 1:-1] = 2.0 * (h[:-1] + h[1:])[:, 0]
-    bands[0, 2:], bands[2, :-2] = h[:-1, 0], h[1:, 0]
-    right[1:-1] = 3.0 * (h[1:] * slope[:-1] + h[:-1] * slope[1:])
-    for end, near, far in ((0, 0, 1), (-1, -1, -2)):
-        both = h[near] + h[far]
-        bands[1, end] = h[far, 0]
-        bands[0 if end == 0 else 2, 1 if end == 0 else -2] = both[0]
-        right[end] = ((h[near] + 2.0 * both) * h[far] * slope[near]
-                      + h[near] ** 2 * slope[far]) / both
-    return solve_banded((1, 1), bands, right)
+    return make_interp_spline(at, x, k=min(3, len(at) - 1))(t)
 
 
 def _apart(t, x):

@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-from scipy.interpolate import make_interp_spline
 
-from ros_inertial_id.measurement.interpolation import cubic_spline, interpolate
+from ros_inertial_id.measurement.interpolation import interpolate
 
 
 def _sine(t):
@@ -63,12 +62,3 @@ def test_few_samples_are_interpolated_by_what_they_allow():
     one = interpolate(t[:1], np.ones((1, 2)), np.array([0.05]))
     np.testing.assert_allclose(one, np.ones((1, 2)))
     assert interpolate(t, np.ones((2, 3)), np.empty(0)).shape == (0, 3)
-
-
-@pytest.mark.parametrize('n', [2, 3, 4, 5, 300])
-def test_the_spline_is_scipys(n):
-    rng = np.random.default_rng(n)
-    at, x = np.cumsum(rng.uniform(0.3, 1.5, n)), rng.standard_normal((n, 3))
-    t = rng.uniform(at[0] - 1.0, at[-1] + 1.0, 200)
-    expected = make_interp_spline(at, x, k=min(3, n - 1))(t)
-    np.testing.assert_allclose(cubic_spline(at, x, t), expected, rtol=1e-9, atol=1e-10)
