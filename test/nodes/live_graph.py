@@ -1,6 +1,8 @@
 """A ROS graph of its own: a domain on this host, nodes in processes, and one who watches."""
 
+import contextlib
 import fcntl
+import gc
 import os
 from pathlib import Path
 import re
@@ -14,6 +16,7 @@ from diagnostic_msgs.msg import DiagnosticArray
 from rcl_interfaces.msg import Parameter as ParameterMessage
 from rcl_interfaces.srv import GetParameters, SetParameters
 import rclpy
+from rclpy.action import ActionClient, ActionServer
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
@@ -56,7 +59,8 @@ class Process:
 
     def send(self, number):
         """Send a signal that will end the process."""
-        self._note_shared_memory()
+        # A killed process leaves the files of Fast DDS behind.
+        self.shared_memory.update(n for n in _open_files(self.pid) if re.match(SEGMENT, n))
         self.ends = True
         self._process.send_signal(number)
 
@@ -83,15 +87,6 @@ class Process:
             self.send(signal.SIGKILL)
         self._process.wait()
         self._process.stdin.close()
-
-    def _note_shared_memory(self):
-        """Remember the files of Fast DDS, which a killed process leaves behind."""
-        try:
-            names = Path(f'/proc/{self.pid}/maps').read_text().split()
-            names += map(os.readlink, Path(f'/proc/{self.pid}/fd').iterdir())
-        except OSError:
-            return
-        self.shared_memory.update(n for n in names if re.match(SEGMENT, n))
 
 
 class Graph:
@@ -159,7 +154,10 @@ class Graph:
             self.executor.spin_once(timeout_sec=0.02)
 
     def outputs(self):
-        return '\n'.join(f'{p.log.name}:\n{p.output[-2000:]}' for p in self.processes)
+        """Return what the processes printed, and how many diagnostics came."""
+        heard = ', '.join(f'{node} {len(healths)} times' for node, healths in self._health.items())
+        return '\n'.join([f'diagnostics of: {heard or "nobody"}', *(
+            f'{p.log.name}:\n{p.output[-2000:]}' for p in self.processes)])
 
     def listen(self, kind, topic, qos=5000):
         """Return a list that fills with the messages of a topic."""
@@ -218,11 +216,31 @@ class Graph:
         for process in self.processes:
             process.kill()
         self.executor.shutdown()
+        for waitable in [*self.node.waitables]:
+            if isinstance(waitable, (ActionClient, ActionServer)):
+                waitable.destroy()  # or the node's participant would outlive the node
         self.node.destroy_node()
         self.context.try_shutdown()
-        for path in {*_ports(self.domain), *(f for p in self.processes for f in p.shared_memory)}:
+        gc.collect()
+        left = {*_ports(self.domain), *(f for p in self.processes for f in p.shared_memory)}
+        # A participant that lives on without the file of its port takes messages of the next graph
+        # with it, for good.
+        for path in left - _open_files(os.getpid()):
             Path(path).unlink(missing_ok=True)
         self._lock.close()
+
+
+def _open_files(pid):
+    """Return the names of the files that a process has open or mapped, none once it is gone."""
+    try:
+        names = set(Path(f'/proc/{pid}/maps').read_text().split())
+        descriptors = list(Path(f'/proc/{pid}/fd').iterdir())
+    except OSError:
+        return set()
+    for descriptor in descriptors:
+        with contextlib.suppress(OSError):
+            names.add(os.readlink(descriptor))
+    return names
 
 
 def _ports(domain):
