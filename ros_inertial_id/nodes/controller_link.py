@@ -34,22 +34,32 @@ class TopicLink:
     def __init__(self, node: Node, name: str):
         self._node, self._name = node, name
         self._publisher = advertise(node, JointTrajectory, name, 10)
+        self._listeners = 0  # when the first trajectory of a motion was sent
 
     def refuse(self) -> None:
-        """Raise MotionError when nobody listens."""
-        if not self._node.count_subscribers(self._node.resolve_topic_name(self._name)):
+        """Raise MotionError when nobody listens, or fewer than when the motion began."""
+        listeners = self._count()
+        if not listeners:
             raise MotionError(f'nobody listens to {self._name}', do='start the '
                               'joint_trajectory_controller, or correct controller:')
+        if listeners < self._listeners:  # who is left may be a recorder
+            raise MotionError(f'a listener of {self._name} has gone, perhaps the controller',
+                              expected=self._listeners, found=listeners)
 
     def send(self, trajectory: JointTrajectory) -> None:
         """Let the controller follow a ``trajectory`` from now on."""
+        self._listeners = self._listeners or self._count()
         self._publisher.publish(trajectory)
 
     def await_result(self, seconds: float) -> None:
         """Nothing more is sent, the last trajectory ends in ``seconds``: await nothing."""
+        self._listeners = 0
 
     def outcome(self) -> str | None:
         """Return None: no result comes."""
+
+    def _count(self):
+        return self._node.count_subscribers(self._node.resolve_topic_name(self._name))
 
 
 class ActionLink:

@@ -35,7 +35,8 @@ from .running import run
 from ..errors import ConfigError, InertialIdError
 from ..simulation.arm import ArmOptions, SimulatedArm
 
-FAULTS = ('', 'joint_states_stop', 'joint_stuck', 'effort_offset', 'drop_trajectory')
+FAULTS = ('', 'joint_states_stop', 'joint_stuck', 'effort_offset', 'drop_trajectory',
+          'controller_gone')  # which holds the arm when it comes back
 BURST = 0.02   # [s] of samples published at once when late, so that other callbacks get a turn
 SCALING = 'speed_scaling'  # the option that may be changed while the robot moves
 FAULTY = 0     # index of the joint that joint_stuck and effort_offset strike
@@ -51,7 +52,7 @@ class SimulatedRobot(Node):
                        *(spec.name for spec in fields(ArmOptions))} - {SCALING}
         urdf, gravity_base = self._description(), self.get_parameter('gravity_base').value
         self._arm = SimulatedArm(urdf, options=options, gravity_base=gravity_base)
-        self._fault = ''
+        self._fault, self._commands = '', self._listen()
         self._set_fault(self.get_parameter('fault').value)
         self._write_truth(gravity_base)
         self._description_publisher = self.create_publisher(
@@ -62,8 +63,6 @@ class SimulatedRobot(Node):
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
         self._scaling = self.create_publisher(
             Float64, 'speed_scaling_state_broadcaster/speed_scaling', 10)
-        self.create_subscription(
-            JointTrajectory, 'joint_trajectory_controller/joint_trajectory', self._follow, 10)
         self.create_service(Trigger, '~/published', self._answer_published)
         self.add_on_set_parameters_callback(self._on_parameters)
         self._message = JointState(name=list(self._arm.joint_names))
@@ -114,6 +113,10 @@ class SimulatedRobot(Node):
 
     def _stamp_ns(self, tick):
         return self._origin_ns + round(tick * 1e9 / self._arm.options.rate)
+
+    def _listen(self):
+        return self.create_subscription(
+            JointTrajectory, 'joint_trajectory_controller/joint_trajectory', self._follow, 10)
 
     def _follow(self, trajectory):
         if self._fault == 'drop_trajectory':
@@ -166,8 +169,12 @@ class SimulatedRobot(Node):
         self._offset = np.zeros(len(self._arm.joint_names))
         if fault == 'effort_offset':  # whatever the torque was: at the limit or beyond
             self._offset[FAULTY] = 2 * self._arm.limits.effort[FAULTY]
-        if fault == 'drop_trajectory':
+        if fault in ('drop_trajectory', 'controller_gone'):
             self._arm.hold()
+        if fault == 'controller_gone' != self._fault:
+            self.destroy_subscription(self._commands)
+        if self._fault == 'controller_gone' != fault:
+            self._commands = self._listen()
         if fault != self._fault:
             self.get_logger().warning(f'fault: {fault or "none"}')
         self._fault = fault

@@ -29,8 +29,13 @@ def test_topic_without_a_reader_is_refused():
     link = controller_link(node, 'arm/joint_trajectory', print)
     with pytest.raises(MotionError, match='nobody listens to arm/joint_trajectory'):
         link.refuse()
-    listeners[0] = 1
+    listeners[0] = 2  # the controller and a recorder
     link.refuse()
     link.send('piece')
+    link.refuse()
+    listeners[0] = 1
+    with pytest.raises(MotionError, match='listener of arm/joint_trajectory has gone.*found 1'):
+        link.refuse()
     link.await_result(0.5)
+    link.refuse()
     assert sent == ['piece'] and link.outcome() is None

@@ -223,6 +223,20 @@ def test_driver_that_slows_trajectories_down_ends_the_motion_without_a_jump(stag
     assert np.abs([m.velocity for m in stage.truth[-1000:]]).max() < 1.5 * limit
 
 
+def test_controller_that_was_restarted_gets_no_more_pieces(stage):
+    """It holds the arm, and the next piece would begin ahead of it; this test listens, too."""
+    bag = stage.play(speed=0.25, periods=20)
+    stage.in_motion()
+    assert stage.graph.set('simulated_robot', fault='controller_gone') == ''
+    stage.graph.until(lambda: f'; {bag}' in stage.said('stopped: '), 'the end')
+    assert 'joint_trajectory has gone, perhaps the controller' in stage.said('stopped: ')
+    count = len(stage.commands)
+    assert stage.graph.set('simulated_robot', fault='') == ''
+    stage.rests()
+    assert len(stage.commands) == count
+    stage.channels(bag)
+
+
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
 def test_signal_in_mid_motion_stops_the_arm_and_closes_the_bag(stage, number):
     bag = stage.play(speed=0.25, periods=20)
