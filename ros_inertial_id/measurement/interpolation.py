@@ -8,7 +8,6 @@ the same result, and nothing beyond a gap counts.
 """
 
 import numpy as np
-from scipy.interpolate import make_interp_spline
 
 LONGEST_GAP = 0.05  # [s]: a motion at 5 Hz is still followed in between
 PERIODS = 10        # ... and of a slow series, so many of its own periods
@@ -48,6 +47,7 @@ def interpolate(stamps: np.ndarray, values: np.ndarray, t: np.ndarray) -> np.nda
     if len(at[here]) >= len(t) and np.abs(at[here][:len(t)] - t).max() < SAME * step:
         return x[here][:len(t)].copy()  # stamped where they are wanted
     t = np.clip(t, at[0] - step, at[-1] + step)  # further outside a cubic would run away
+    from scipy.interpolate import make_interp_spline  # takes long to import: when needed
     return make_interp_spline(at, x, k=min(3, len(at) - 1))(t)
 
 

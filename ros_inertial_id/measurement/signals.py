@@ -16,11 +16,12 @@ from typing import Sequence
 import numpy as np
 
 from .interpolation import longest_gap
-from .spectral import butterworth_kernel, convolve_inside, power_spectrum
+from .spectral import butterworth_kernel, convolve_at, convolve_inside, power_spectrum
 from ..errors import RecordingError
 
 FILTER_ORDER = 4
 STENCIL = 6  # half width of the difference stencil: order 12, exact far above any cutoff
+FEW = 100  # samples of a kernel per row wanted, below which sums of products cost less than FFT
 FORGOTTEN = 1e-4  # the kernel ends where its envelope falls below this share of its peak
 
 
@@ -122,19 +123,23 @@ def zero_phase_kernel(period: float, cutoff: float, half_width: float | None = N
     return kernel / kernel.sum()
 
 
-def smooth(x: np.ndarray, kernel: np.ndarray) -> np.ndarray:
+def smooth(x: np.ndarray, kernel: np.ndarray, rows: slice = slice(None)) -> np.ndarray:
     """
     Return x (N, k) convolved with a kernel (2 h + 1,); ends are continued by odd reflection.
 
+    rows : of the result that are wanted, all by default; few of them cost less
     Raises RecordingError when x is shorter than the kernel reaches.
     """
     half = len(kernel) // 2
     if half == 0:
-        return x * kernel[0]
+        return x[rows] * kernel[0]
     if len(x) < half + 2:
         raise RecordingError('a stretch is too short to filter', found=f'{len(x)} samples',
                              expected=f'at least {half + 2}')
-    return smooth_inside(_continued(x, half), kernel)
+    wide = _continued(x, half)
+    if len(kernel) < FEW * (rows.step or 1):
+        return convolve_at(wide, kernel, rows)
+    return smooth_inside(wide, kernel)[rows]
 
 
 def smooth_inside(x: np.ndarray, kernel: np.ndarray) -> np.ndarray:
@@ -142,17 +147,17 @@ def smooth_inside(x: np.ndarray, kernel: np.ndarray) -> np.ndarray:
     return convolve_inside(x, kernel)
 
 
-def smoothed_derivatives(x: np.ndarray, kernel: np.ndarray, period: float
-                         ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def smoothed_derivatives(x: np.ndarray, kernel: np.ndarray, period: float, most: int = 2
+                         ) -> tuple[np.ndarray, ...]:
     """
-    Return x, its first and second derivative (N, k), smoothed by one symmetric kernel.
+    Return x and its derivatives up to order ``most`` (N, k), smoothed by one symmetric kernel.
 
-    x : (N, k); kernel : (2 h + 1,); period : [s] between samples
+    x : (N, k); kernel : (2 h + 1,); period : [s] between samples; most : 1 or 2
     Central differences of the smoothed signal would lose 1 % at a twentieth of the rate.
     """
-    first, second = derivative_kernels(kernel, period)
+    kernels = derivative_kernels(kernel, period)[:most]
     away = x - x[:1]  # a large constant would only round off
-    return smooth(x, kernel), smooth(away, first), smooth(away, second)
+    return smooth(x, kernel), *(smooth(away, longer) for longer in kernels)
 
 
 def derivative_kernels(kernel: np.ndarray, period: float, half_width: int = STENCIL

@@ -8,6 +8,7 @@ data.  The tests hold both together.
 import numpy as np
 from scipy import fft
 
+TOGETHER = 16  # rows of sums of products: more cost products with zero, fewer calls
 BLOCK = 8  # kernels that one transform holds at least: longer ones cost memory, shorter ones time
 
 
@@ -26,6 +27,25 @@ def convolve_inside(x: np.ndarray, kernel: np.ndarray) -> np.ndarray:
         stop = min(start + step, len(out))
         out[start:stop] = part[K - 1:K - 1 + stop - start]
     return out
+
+
+def convolve_at(x: np.ndarray, kernel: np.ndarray, rows: slice) -> np.ndarray:
+    """
+    Return the ``rows`` of ``convolve_inside`` alone, as sums of products: for few of many.
+
+    x : (N, k); kernel : (K,), N >= K; rows : with a step of at least 1
+    """
+    first, last, step = rows.indices(len(x) - len(kernel) + 1)
+    count = len(range(first, last, step))
+    # TOGETHER rows at once are a matrix product, each column of it the kernel some steps later.
+    shifted = np.zeros((len(kernel) + (TOGETHER - 1) * step, TOGETHER))
+    for k in range(TOGETHER):
+        shifted[k * step:k * step + len(kernel), k] = kernel[::-1]
+    end = max(0, count - 1) // TOGETHER * TOGETHER * step + len(shifted)
+    x = np.concatenate([x[first:], np.zeros((max(0, first + end - len(x)), x.shape[1]))])
+    pieces = np.lib.stride_tricks.sliding_window_view(x, len(shifted), axis=0)
+    out = pieces[::TOGETHER * step] @ shifted
+    return out.transpose(0, 2, 1).reshape(-1, x.shape[1])[:count]
 
 
 def power_spectrum(x: np.ndarray, period: float, window: int) -> tuple[np.ndarray, np.ndarray]:

@@ -5,8 +5,8 @@ import pytest
 from scipy import signal
 
 from ros_inertial_id.measurement.signals import FILTER_ORDER, zero_phase_kernel
-from ros_inertial_id.measurement.spectral import (butterworth_kernel, convolve_inside,
-                                                  power_spectrum)
+from ros_inertial_id.measurement.spectral import (butterworth_kernel, convolve_at,
+                                                  convolve_inside, power_spectrum)
 
 RANDOM = np.random.default_rng(0)
 
@@ -19,6 +19,14 @@ def test_convolution_is_that_of_direct_sums(samples, reach):
     # Rounding of sums of so many products.
     np.testing.assert_allclose(convolve_inside(x, kernel), expected, atol=1e-13 * samples ** 0.5
                                * reach ** 0.5)
+
+
+@pytest.mark.parametrize('rows', [slice(None), slice(0, None, 7), slice(3, -5, 33),
+                                  slice(200, 201, 2), slice(700, 40, 3)])
+def test_some_rows_of_a_convolution_are_those_of_the_whole(rows):
+    x, kernel = RANDOM.normal(size=(1000, 3)), RANDOM.normal(size=151)
+    expected = np.stack([np.convolve(column, kernel, 'valid') for column in x.T], axis=1)[rows]
+    np.testing.assert_allclose(convolve_at(x, kernel, rows), expected, atol=1e-11)
 
 
 @pytest.mark.parametrize('samples, window', [(1000, 256), (1000, 255), (64, 64), (10001, 4000)])

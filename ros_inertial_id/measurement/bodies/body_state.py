@@ -118,7 +118,7 @@ def state_of_imu(omega: np.ndarray, force: np.ndarray, kernel: np.ndarray, perio
     known and not needed by equations in the body's frame: position and quaternion are NaN.
     """
     R = np.eye(3) if rotation is None else np.asarray(rotation)
-    omega, alpha, _ = smoothed_derivatives(omega @ R.T, kernel, period)
+    omega, alpha = smoothed_derivatives(omega @ R.T, kernel, period, 1)
     arm = np.asarray(position, dtype=float)
     acc = smooth(force @ R.T, kernel) - acceleration_at(omega, alpha, arm)
     nowhere = np.full((len(omega), 7), np.nan)

@@ -94,7 +94,7 @@ class JointSpaceState:
             wide = columns(np.concatenate([before.q, around.q]),
                            np.concatenate([before.v, around.v]),
                            np.concatenate([np.zeros_like(before.q), around.a]))[len(before.q):]
-        return signals.smooth(wide, around.kernel)[around.keep]
+        return signals.smooth(wide, around.kernel, around.keep)
 
 
 @dataclass(frozen=True)
@@ -177,15 +177,17 @@ class JointSpaceObservation:
                 last = min(count, high + reach) if count - high > 2 * reach else count
                 if self.period:  # what lies beyond the ends is known
                     first, last = low - reach, high + reach
-                state = self._piece(start + np.arange(first, last) * period, number)
+                times = start + np.arange(first, last) * period
                 keep = slice(low - first + (begin - low) % decimate, high - first, decimate)
                 lead = exact if first or self.period else 0
-                t, q, v, a = (x[lead:] for x in (state.t, state.q, state.v, state.a))
-                before = around.until(t[0]) if around else History.none(len(self.joints))
+                motion = self._motion(times)
+                before = around.until(times[lead]) if around else History.none(len(self.joints))
+                t, q, v, a = (x[lead:] for x in (times, *motion))
                 around = Surroundings(t, q, v, a, self.kernel,
                                       slice(keep.start - lead, keep.stop - lead, decimate), before)
-                q, v, a, tau, tau_raw = (x[keep] for x in state.signals())
-                yield JointSpaceState(state.t[keep], number, q, v, a, tau, tau_raw, around)
+                q, v, a = (x[keep] for x in motion)
+                tau, tau_raw = self._torque(times, keep)
+                yield JointSpaceState(times[keep], number, q, v, a, tau, tau_raw, around)
 
     def _trimmed(self, number, count, training):
         """Return where in a segment of ``count`` samples the first and the last one count."""
@@ -210,7 +212,11 @@ class JointSpaceObservation:
         most = int(np.abs(shifts).max())
         t, period = state.around.t, self.clock.period
         wide = t[0] + np.arange(-most, len(t) + most) * period
-        tau = signals.smooth(self.on_clock(self.effort, wide) @ self.effort_map.T, self.kernel)
+        start, count = self.clock.segments[state.segment]
+        low, high = np.searchsorted(wide, start + np.array([-0.5, count - 0.5]) * period)
+        known = self.on_clock(self.effort, wide[low:high])
+        tau = np.pad(known, ((low, len(wide) - high), (0, 0)), 'edge') @ self.effort_map.T
+        tau = signals.smooth(tau, self.kernel)
         rows = np.arange(len(t))[state.around.keep] + most
         return tau[rows[:, None] + shifts]
 
@@ -231,11 +237,16 @@ class JointSpaceObservation:
                 [columns[k][1][near] for k in ks], axis=1), t)
         return out
 
-    def _piece(self, t, segment):
+    def _motion(self, t):
+        """Return q, v, a (N, n) at times t (N,) [s], filtered."""
         period, kernel = self.clock.period, self.kernel
-        q, v, a = signals.smoothed_derivatives(self.on_clock(self.position, t), kernel, period)
-        if self.measured_velocity:
-            v, a, _ = signals.smoothed_derivatives(self.on_clock(self.velocity, t), kernel, period)
-        tau_raw = self.on_clock(self.effort, t) @ self.effort_map.T
-        tau = signals.smooth(tau_raw, kernel)
-        return JointSpaceState(t, segment, q, v, a, tau, tau_raw)
+        q = self.on_clock(self.position, t)
+        if not self.measured_velocity:
+            return signals.smoothed_derivatives(q, kernel, period)
+        v = self.on_clock(self.velocity, t)
+        return signals.smooth(q, kernel), *signals.smoothed_derivatives(v, kernel, period, 1)
+
+    def _torque(self, t, keep):
+        """Return the joint torques, filtered and as recorded, at those of times t to keep."""
+        raw = self.on_clock(self.effort, t) @ self.effort_map.T
+        return signals.smooth(raw, self.kernel, keep), raw[keep]

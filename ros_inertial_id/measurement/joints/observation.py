@@ -178,7 +178,8 @@ def _most_moving(probe):
 
     def way(part):
         t = part[0] + np.linspace(0.0, part[1] * period, 20)
-        return np.ptp(probe.on_clock(probe.position, t), axis=0).sum()
+        return sum(np.ptp(x[np.searchsorted(stamps, t).clip(max=len(x) - 1)])
+                   for stamps, x in probe.position.values())
 
     return sorted(sorted(parts, key=way)[-3:])
 
