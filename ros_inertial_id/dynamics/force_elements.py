@@ -30,7 +30,7 @@ class ForceOptions:
     friction: tuple[str, ...] = option(
         (), 'friction of joints, dependent ones too: "JOINT LAW ..." or "all LAW ..."')
     coulomb_width: float = option(
-        0.0, 'speed over which Coulomb friction changes sign; 0: a step, below 0: found from the '
+        -1.0, 'speed over which Coulomb friction changes sign; 0: a step, below 0: found from the '
         'data for every joint', unit='rad/s or m/s')
     springs: tuple[str, ...] = option(
         (), 'springs: "joint JOINT [REST]", "between LINK LINK [LENGTH]"')
