@@ -31,7 +31,21 @@ SIGNALS = (  # key of an observation's summary, words, unit, digits
     ('time_offset_error', '... its standard error', 's', 2),
     ('time_offset_residual_ratio', '... residual with it over that without', '', 3),
     ('unwrapped', 'joints that wrapped, times', '', 0), ('bias', 'sensor bias', 'N and N m', 3),
-    ('camera', 'camera, position [m] and rotation vector', 'rad', 4))
+    ('camera', 'camera, position [m] and rotation vector', 'rad', 4),
+    ('independent', 'independent joints', '', 0), ('motion', 'motion from', '', 0),
+    ('torque', 'torque from', '', 0),
+    ('torque_clock_offset', 'torque stamped late, corrected by', 's', 3),
+    ('marker_rms', 'markers, RMS', 'm', 3), ('marker_frames', 'frames of markers', '', 0),
+    ('marker_frames_lost', 'frames of markers lost', '', 0),
+    ('marker_deviation', 'position by markers, standard error', 'rad or m', 3),
+    ('smoothed_deviation', 'position, velocity, acceleration after smoothing, standard errors '
+     '[rad or m, s]', '', 3))
+UNITS = {  # of keys within what an IMU or a source says of itself
+    'rate': 'Hz', 'clock_offset': 's', 'gyro_bias': 'rad/s', 'accelerometer_bias': 'm/s²',
+    'turned_degrees': '°', 'shifted': 'm', 'misfit': 'rad/s and m/s²', 'silent': 's at most',
+    'silent_from': 's', 'variance': 'rad²/s² and m²/s⁴'}
+NAMES = {'turned_degrees': 'turned by', 'shifted': 'shifted by'}
+HIDDEN = {'cutoff_curve', 'jerk_noise', 'jerk_noise_alone', 'torque_clock_gain'}
 
 
 def joint_rows(model: IdentifiedModel) -> list[dict[str, Any]]:
@@ -98,7 +112,7 @@ def counts(known: list[Knowledge]) -> dict[str, int]:
 
 def signals(model: IdentifiedModel) -> list[tuple[str, list[str]]]:
     """Return (words, one text per recording) of what was understood of a ``model``'s signals."""
-    known = {'cutoff_curve', *(key for key, *_ in SIGNALS)}
+    known = {*HIDDEN, *(key for key, *_ in SIGNALS)}
     rows = list(SIGNALS)
     rows += [(key, key.replace('_', ' '), '', 0) for key in model.preprocessing[0]
              if key not in known]
@@ -113,19 +127,22 @@ def signals(model: IdentifiedModel) -> list[tuple[str, list[str]]]:
     return out
 
 
-def text(value: Any, digits: int = 0) -> str:
+def text(value: Any, digits: int = 0, by_name: bool = True) -> str:
     """
     Return a plain value as text.
 
     value : number, text, list or mapping; digits : significant ones of numbers, 0 for six
+    by_name : a mapping has names of topics, links, joints; within them words, and names again
     """
     if isinstance(value, bool) or value is None:
         return {True: 'yes', False: 'no', None: '-'}[value]
     if isinstance(value, Mapping):
-        texts = {str(k).replace('_', ' '): text(v, digits) for k, v in value.items()}
-        return '; '.join(f'{k} {words}' for k, words in texts.items() if words)
+        texts = {k: text(v, digits, not by_name) for k, v in value.items() if v not in ([], {})}
+        keys = {k: str(k) if by_name else NAMES.get(k, k.replace('_', ' ')) for k in value}
+        return '; '.join(f"{keys[k]} {words} {UNITS.get(k, '')}".strip()
+                         for k, words in texts.items() if words.strip('-, '))
     if isinstance(value, (list, tuple)):
-        return ', '.join(text(v, digits) for v in value)
+        return ', '.join(text(v, digits) or 'none' for v in value)
     if isinstance(value, float):
         return significant(value, digits) if digits else f'{value:.6g}'
     return str(value)
