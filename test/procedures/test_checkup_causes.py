@@ -9,9 +9,14 @@ import pytest
 from recording_faults import FAULTS, rebuilt
 import slider_crank_runs
 
+from ros_inertial_id.identification.dataset import read_dataset
 from ros_inertial_id.identification.settings import load_options
 from ros_inertial_id.procedures.checkup.check import check
+from ros_inertial_id.procedures.checkup.effort_gains import gains
+from ros_inertial_id.procedures.checkup.evidence import Evidence
 from ros_inertial_id.procedures.checkup.finding import DO_NOT_USE, NOTE, USABLE
+from ros_inertial_id.procedures.checkup.gravity_alternatives import gravity
+from ros_inertial_id.procedures.checkup.rows import motion_of, prior_of, rows_of
 
 OPTIONS = load_options('', 'serial_arm')[1]
 
@@ -55,6 +60,47 @@ def test_positions_in_degrees_are_said(arm):
     turned = rebuilt(arm, position=np.degrees(fields['position']),
                      velocity=np.degrees(fields['velocity']))
     assert 'joint3 are in degrees' in _first(turned)
+
+
+def test_positions_in_degrees_are_said_where_no_joint_has_limits(arm):
+    robot = ElementTree.fromstring(arm.robot_description)
+    for joint in robot.findall("joint[@type='revolute']"):
+        joint.set('type', 'continuous')
+    fields = arm.channels['/joint_states'].fields
+    free = replace(arm, robot_description=ElementTree.tostring(robot, encoding='unicode'))
+    assert [f for f in check([free], OPTIONS).checks if f.severity != NOTE] == []
+    turned = rebuilt(free, position=np.degrees(fields['position']),
+                     velocity=np.degrees(fields['velocity']))
+    assert 'of all joints are in degrees' in _first(turned)
+
+
+def _evidence(recording):
+    data = read_dataset([recording], OPTIONS, 'serial_arm', '')
+    return Evidence(rows_of(data.robot, motion_of(data), prior_of(data.robot, OPTIONS)))
+
+
+def test_small_currents_of_either_sign_are_no_efforts_without_gravity(arm):
+    # A tenth of the torque: as little of gravity is left where a driver compensates it.
+    evidence = _evidence(_efforts(arm, lambda tau: tau * np.array([0.2, -0.08, -0.05])))
+    assert not [c for c in gravity(evidence) if c.name == 'gravity compensated']
+    own = next(c for c in gains(evidence) if c.name == 'effort is a current')
+    np.testing.assert_allclose(own.hypothesis.scale, [5.0, -12.5, -20.0], rtol=0.2)
+    compensated = FAULTS['gravity compensated'][0](arm, OPTIONS, 0, np.random.default_rng(0))[0]
+    assert [c for c in gravity(_evidence(compensated)) if c.name == 'gravity compensated']
+
+
+def test_contacts_in_many_windows_are_found(arm):
+    def pushed(tau):
+        out = tau.copy()
+        for start in (600, 1500, 2900):
+            out[start:start + 200, :2] += 0.5 * tau[:, :2].std(0) * np.sin(
+                np.pi * np.arange(200) / 200)[:, None]
+        return out
+
+    found = [f for f in check([_efforts(arm, pushed)], OPTIONS).checks if f.name == 'contact']
+    begins = [start for f in found for start, _ in f.windows]
+    # Three of twenty seconds: a fit of all samples is bent by them.
+    assert begins == pytest.approx([3.0, 7.5, 14.5], abs=0.2)
 
 
 @pytest.mark.parametrize('mounting, sentence', [

@@ -18,12 +18,12 @@ def test_a_joint_is_judged_by_what_is_left_of_its_torque(share, lasting, outside
 
 
 def test_the_whole_is_judged_by_all_torques_and_by_its_worst_joint():
-    torque = {'a': 10.0, 'b': 0.5}
-    residual = {'a': 0.2, 'b': 0.4}
+    torque = {'a': 10.0, 'b': 0.5, 'c': 0.5}
+    residual = {'a': 0.2, 'b': 0.4, 'c': 0.15}
     joints = joint_verdicts(residual, torque, {}, [])
     whole = whole_verdict(residual, torque, joints, [])
-    assert joints['b'].word == DO_NOT_USE and whole.word == USABLE
-    assert whole.reasons == ('not for b',)
+    assert joints['b'].word == DO_NOT_USE and joints['c'].word == whole.word == USABLE
+    assert whole.reasons == ('not for b', 'more than 20 % left of c')
 
 
 def test_a_doubtful_finding_of_a_joint_is_said_of_that_joint_alone():

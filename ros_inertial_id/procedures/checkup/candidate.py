@@ -15,7 +15,7 @@ class Candidate:
 
     name, says, tests, do : as of a Finding; hypothesis, fit : of it; cost : nats of its freedom
     joints : concerned; severity : of the finding; windows : [s]; recording : its number
-    axes : (n,) 1 or -1 of axes that are turned, None for none
+    axes : (n,) by which angles are to be multiplied, -1 of axes that are turned, None for none
     """
 
     name: str

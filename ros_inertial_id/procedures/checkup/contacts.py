@@ -16,37 +16,45 @@ DO = {'contact': 'move without touching anything',
       'transient': 'leave the first and last second out with @START:END'}
 WINDOW = 0.2     # [s] over which residuals are averaged
 CERTAIN = 7.0    # nats of a window: odds of a thousand to one, after all windows
-USUAL = 0.9      # of the windows have no contact: their scatter says what is far beyond
+RARE = 0.2       # share of the samples: more is no event but how the data are
+USUAL = 1.0 - RARE  # of the windows have no contact: their scatter says what is far beyond
 LEAST = 0.25     # least scatter of the logarithm: of the few independent samples of a window
 NOISE = 0.003    # of the torque: no residual of a robot is smaller
 VISIBLE = 0.2    # of the joint's torque: a stretch that by itself would not be good
 FAR = 3.0        # times the residual of the whole joint
 SEEN = 0.02      # of the torque of all joints
-RARE = 0.2       # share of the samples: more is no event but how the data are
 BEGIN = 1.5      # [s] in which a motion begins or ends
 MARGIN = 0.1     # [s] on either side
 SUSPICIOUS = 2.0  # standard deviations of a window, from which a closer look is worth it
-ROUNDS = 3       # the fit without the windows shows them better
+STEPS = 3        # of the fit without the worst samples, which shows these better
+NEIGHBOURS = 5   # samples: what comes alone is noise
 
 
 def without_contacts(evidence: Evidence) -> tuple[Evidence, list[Finding]]:
     """Return the ``evidence`` of the samples without contact, and one Finding per recording."""
-    whole = evidence
-    found: list[Finding] = []
-    hit, nats, worst = _beyond(whole, evidence)
-    if worst.max() < SUSPICIOUS:
+    if _beyond(evidence, evidence)[2].max() < SUSPICIOUS:
+        return evidence, []
+    hit, nats, _ = _beyond(evidence, _trimmed(evidence))
+    if not hit.any() or hit.any(axis=1).mean() > RARE:
+        return evidence, []
+    found = _findings(evidence, hit, nats)
+    if all(f.severity != MASKED for f in found):
         return evidence, found
-    # A contact bends the fit of all samples: without the worst tenth it shows as what it is.
-    fitted = _fit_of(whole, worst < np.quantile(worst, USUAL))
-    for _ in range(ROUNDS):
-        hit, nats, _ = _beyond(whole, fitted)
-        if not hit.any() or hit.any(axis=1).mean() > RARE:
-            break
-        found = _findings(whole, hit, nats)
-        fitted = _fit_of(whole, np.asarray(~hit.any(axis=1)))
-        if any(f.severity == MASKED for f in found):
-            evidence = fitted
-    return evidence if evidence is whole else Evidence(evidence.rows), found
+    return Evidence(chosen_rows(evidence.rows, np.asarray(~hit.any(axis=1)))), found
+
+
+def _trimmed(whole: Evidence) -> Evidence:
+    """
+    Return the Evidence of the samples that it explains best: a contact bends a fit of all.
+
+    Least trimmed squares by concentration steps (Rousseeuw and Van Driessen 2006).
+    """
+    fitted = whole
+    for _ in range(STEPS):
+        left = whole.residuals(whole.as_recorded, fitted.base) / fitted.base.residual
+        size = uniform_filter1d((left ** 2).sum(axis=1), NEIGHBOURS)
+        fitted = _fit_of(whole, size < np.quantile(size, USUAL))
+    return fitted
 
 
 def _fit_of(whole: Evidence, keep: np.ndarray) -> Evidence:
@@ -57,18 +65,17 @@ def _beyond(whole: Evidence, fitted: Evidence) -> tuple[np.ndarray, np.ndarray, 
     """Return (N, n) whether a residual is beyond the others, (N, n) nats, (N,) the largest."""
     r = whole.residuals(whole.as_recorded, fitted.base)
     motion, joints = whole.rows.motion, r.shape[1]
-    z2 = np.empty_like(r)
+    z2, moving = np.empty_like(r), np.abs(motion.v) > WIDTH
     for number in np.unique(motion.number):
         own = np.flatnonzero(motion.number == number)
         step = max(float(np.median(np.diff(motion.t[own]))), 1e-4)
         size = max(1, int(round(WINDOW / step)))
         # At rest friction takes any value below its limit: that is no contact.
-        moved = r[own] * (np.abs(motion.v[own]) > WIDTH)
-        z2[own] = np.maximum(uniform_filter1d(moved ** 2, size, axis=0,
+        z2[own] = np.maximum(uniform_filter1d((r[own] * moving[own]) ** 2, size, axis=0,
                                               mode='constant'), 0.0)
     level = 0.5 * np.log(np.maximum(z2, (NOISE * fitted.base.torque) ** 2))
     # How residuals scatter from window to window is theirs: heavy tails of friction are no event.
-    middle, high = np.quantile(level, (0.5, USUAL), axis=0)
+    middle, high = np.nanquantile(np.where(moving, level, np.nan), (0.5, USUAL), axis=0)
     beyond = (level - middle) / np.maximum((high - middle) / ndtri(USUAL), LEAST)
     windows = max(1.0, np.ptp(motion.t) / WINDOW) * joints
     nats = np.where(beyond > 0.0, 0.5 * beyond ** 2 - np.log(windows), 0.0)

@@ -34,15 +34,16 @@ def gains(evidence: Evidence) -> Iterator[Candidate]:
         yield _gain(evidence, evidence.rows.robot.effort / 100.0, 0.0, 'effort in percent',
                     'the efforts are percent of the limits')
     if models.best() not in ('load', 'no gravity'):
-        yield from _units(evidence, size, sure)
+        yield from _units(evidence, ratio, sure)
 
 
-def _units(evidence: Evidence, size: np.ndarray, sure: np.ndarray) -> Iterator[Candidate]:
+def _units(evidence: Evidence, ratio: np.ndarray, sure: np.ndarray) -> Iterator[Candidate]:
     """
     Yield one factor for all joints, and one for each where that explains more.
 
-    size : (n,) efforts over described torques; sure : (n,) bool where that is known
+    ratio : (n,) efforts over described torques; sure : (n,) bool where that is known
     """
+    size = np.maximum(np.abs(ratio), 1e-12)
     middle, common = float(np.exp(np.median(np.log(size[sure])))), None
     if abs(np.log(middle)) > np.log(OFF_COMMON):
         unit = (' (N mm, or mN m)' if abs(np.log(middle / 1e3)) < 0.7 else
@@ -56,7 +57,9 @@ def _units(evidence: Evidence, size: np.ndarray, sure: np.ndarray) -> Iterator[C
     if (np.ptp(np.log(size[sure])) < np.log(OFF_COMMON) or off.mean() <= 0.5
             or nats['factors'] < nats['factor']):
         return
-    own = _gain(evidence, _own_gains(evidence, np.where(sure, 1 / size, 1 / middle)),
+    # Motors that are mounted the other way round have negative gains.
+    sign = np.where(sure & (ratio < 0.0), -1.0, 1.0)
+    own = _gain(evidence, _own_gains(evidence, sign / np.where(sure, size, middle)),
                 PER_GAIN * len(size), 'effort is a current', 'the efforts are no torques: every '
                 'joint has a gain of its own, as motor currents have')
     if common is None or own.fit.relative < common.fit.relative:
@@ -78,7 +81,7 @@ def _own_gains(evidence: Evidence, scale: np.ndarray) -> np.ndarray:
             A = rows.columns(j, rows.gravity)
             X = np.column_stack([A[:, :-4] @ best_fit.values[at[:-4]], A[:, -4:-1]])
             x, *_ = np.linalg.lstsq(X, rows.targets[j][:, j], rcond=1e-10)
-            if x[0] > 0.1 / scale[j]:
+            if x[0] * scale[j] > 0.1:
                 scale = np.where(np.arange(len(scale)) == j, 1 / x[0], scale)
         fit = evidence.fit(evidence.hypothesis(scale=scale))
         if fit.evidence <= best_fit.evidence:

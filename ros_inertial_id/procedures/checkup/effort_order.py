@@ -12,6 +12,7 @@ from .rows import DELAYS
 
 BADLY = 0.1         # relative residual from which costly alternatives are asked
 LATE = 0.004        # [s] of a delay that is
+CERTAIN = 7.0       # nats: odds of a thousand to one
 SWAPS = 3           # rounds of exchanging two columns
 
 
@@ -147,9 +148,14 @@ def delays(evidence: Evidence) -> Iterator[Candidate]:
     h = evidence.hypothesis(target=np.full(count, count + k))
     if abs(seconds) < LATE:
         return
+    base, fit = evidence.base, evidence.fit(h)
+    share = fit.residual / fit.torque * base.torque / np.maximum(base.residual, 1e-300)
+    # Friction that lags is a joint's own; a delay of all efforts no joint contradicts.
+    if np.any(evidence.effective * np.log(np.maximum(share, 1e-300)) > CERTAIN):
+        return
     yield Candidate('effort delayed', f'the efforts are {1e3 * abs(seconds):.0f} ms '
                     f'{"behind" if seconds > 0 else "ahead of"} the motion',
-                    'stamp both when they are measured', h, evidence.fit(h),
+                    'stamp both when they are measured', h, fit,
                     evidence.rows.robot.joint_names, cost=float(np.log(len(DELAYS))),
                     severity=WRONG if abs(seconds) > 0.02 else DOUBTFUL)
 

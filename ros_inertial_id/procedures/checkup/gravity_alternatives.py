@@ -20,14 +20,17 @@ DESCRIBED = 0.3     # relative error of the gravity torques of a description
 HALF = 0.5          # of the torque, or of what was left before, that a description may leave
 COMPENSATED = 0.2   # share of gravity that a driver leaves
 STEPS_OF_GRAVITY = 6
+CERTAIN = 7.0       # nats: odds of a thousand to one
 TURNED = 3.0        # [deg] of gravity, from which a mounting is wrong
 
 
 def gravity(evidence: Evidence) -> Iterator[Candidate]:
     """Yield gravity taken off the efforts, or from where ``evidence`` says it comes."""
     joints, described = evidence.rows.robot.joint_names, evidence.rows.prior.nominal
-    h, nats = evidence.hypothesis(gravity=np.zeros(3)), _no_gravity(evidence)
-    lacks = nats > 0.0 and evidence.described.nats['no gravity'] > evidence.described.nats['alone']
+    h, (nats, inertia) = evidence.hypothesis(gravity=np.zeros(3)), _no_gravity(evidence)
+    models = evidence.described.nats
+    # Currents hold a small share of gravity too, but the same of inertial torques.
+    lacks = nats > 0.0 and inertia > -CERTAIN and models['no gravity'] > models['alone']
     if lacks or not described:
         fit = _at_least(evidence.fit(h), evidence.base.evidence + nats)
         yield Candidate('gravity compensated', 'gravity has been taken off the efforts already',
@@ -86,16 +89,17 @@ def _described_gravity(evidence: Evidence, none: Fitted, nats: float) -> Iterato
                     'gravity again', h, fit, rows.robot.joint_names)
 
 
-def _no_gravity(evidence: Evidence) -> float:
+def _no_gravity(evidence: Evidence) -> tuple[float, float]:
     """
-    Return the nats by which the description says that the efforts lack gravity.
+    Return the nats by which the description says that the efforts lack gravity, and inertia not.
 
     Free masses of zero explain efforts without gravity as well, so the residual cannot tell; the
     share of the nominal gravity torque in the efforts can, as far as the description is right.
+    Inertial torques are then there as described, or by the same share as gravity: a unit.
     """
-    rows, nats = evidence.rows, 0.0
+    rows, nats, inertia = evidence.rows, 0.0, 0.0
     if not rows.prior.nominal:
-        return 0.0
+        return 0.0, 0.0
     for j, at in enumerate(rows.places):
         inert = rows.columns(j, np.zeros(3))
         weight = (rows.columns(j, rows.gravity) - inert) @ rows.prior.mean[at]
@@ -106,11 +110,22 @@ def _no_gravity(evidence: Evidence) -> float:
         covariance = np.linalg.pinv((X / size).T @ (X / size))
         left = np.sum((y - (X / size) @ x) ** 2) / evidence.effective[j]
         share, error = x[0] / size[0], np.sqrt(covariance[0, 0] * left) / size[0]
+        own, slack = x[1] / size[1], np.sqrt(covariance[1, 1] * left) / size[1]
+        if not error:  # it has no torque
+            continue
         heavy = min(1.0, (size[0] / max(np.linalg.norm(y), 1e-300)) ** 2)  # or it hardly matters
         there, gone = DESCRIBED ** 2 + error ** 2, COMPENSATED ** 2 + error ** 2
-        own = 0.5 * ((1 - abs(share)) ** 2 / there - share ** 2 / gone + np.log(there / gone))
-        nats += heavy * float(np.clip(own, -UNDESCRIBED, UNDESCRIBED))
-    return float(nats)
+        nats += heavy * _clipped((1 - abs(share)) ** 2, there, share ** 2, gone)
+        alike = (DESCRIBED * share) ** 2 + error ** 2 + slack ** 2
+        inertia += heavy * _clipped((own - share) ** 2, alike, (own - 1) ** 2,
+                                    DESCRIBED ** 2 + slack ** 2)
+    return float(nats), float(inertia)
+
+
+def _clipped(off: float, variance: float, other: float, its: float) -> float:
+    """Return the nats for the square ``other`` of variance ``its`` against ``off`` of its own."""
+    nats = 0.5 * (off / variance - other / its + np.log(variance / its))
+    return float(np.clip(nats, -UNDESCRIBED, UNDESCRIBED))
 
 
 def _described_there(evidence: Evidence, gravity: np.ndarray) -> bool:

@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from . import alternatives
-from .axes import turned_axes
+from .axes import in_degrees, turned_axes
 from .candidate import Candidate
 from .effort_order import swapped_efforts
 from .evidence import Evidence
 from .finding import Finding, NOTE
 from .gravity_alternatives import BADLY
+from . import alternatives
 from .verdicts import HALF
 
 CERTAIN = 7.0     # nats: odds of a thousand to one
@@ -48,9 +48,10 @@ def best_of(evidence: Evidence, known: set[str],
     if min([base.relative, *(c.fit.relative for c in chosen)]) > BADLY or (
             not chosen and _not_described(evidence)):
         # What is asked since the residual is large must explain that.
-        chosen += [c for c in accepted([*swapped_efforts(evidence), *turned_axes(
-            evidence, evidence.rows.robot.joint_names)])
-            if c.fit.relative < SHRUNK * base.relative]
+        names = evidence.rows.robot.joint_names
+        chosen += [c for c in accepted([*swapped_efforts(evidence), *in_degrees(evidence),
+                                        *turned_axes(evidence, names)])
+                   if c.fit.relative < SHRUNK * base.relative]
     elif chosen:  # an axis that is turned looks like an effort that is negated
         turned = {n for c in chosen if c.name == 'effort of a joint negated' for n in c.joints}
         least = max(nats(c) for c in chosen) + CERTAIN

@@ -10,8 +10,8 @@ For a joint, with its left-out residual relative to its own torque (RMS over RMS
   alone; or a finding is doubtful;
 - good: otherwise.
 
-For the whole the same on all torques together; it is never better than usable while a joint is
-not to be used.
+For the whole the same on all torques together; it is never better than usable while more than a
+fifth of a joint's torque remains, and names that joint: a wrist weighs nothing in the sum.
 """
 
 from collections.abc import Mapping, Sequence
@@ -66,8 +66,12 @@ def whole_verdict(residual: Mapping[str, float], torque: Mapping[str, float],
     out = _verdict(share, [f.says for f in findings if f.severity == WRONG],
                    [f.says for f in findings if f.severity == DOUBTFUL])
     bad = [joint for joint, v in joints.items() if v.word == DO_NOT_USE]
-    if bad and out.word != DO_NOT_USE and torque:
-        return Verdict(USABLE, (*out.reasons, f'not for {", ".join(bad)}'))
+    poor = [joint for joint, v in joints.items() if joint not in bad
+            and residual.get(joint, 0.0) > FIFTH * torque.get(joint, 0.0)]
+    named = [f'{word} {", ".join(some)}' for word, some in (
+        ('not for', bad), (f'more than {100 * FIFTH:.0f} % left of', poor)) if some]
+    if named and out.word != DO_NOT_USE and torque:
+        return Verdict(USABLE, (*out.reasons, *named))
     return out
 
 
