@@ -1,7 +1,7 @@
 """Identify: recordings in, a model out; the one call that nodes, verbs and notebooks make."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 import logging
 from pathlib import Path
 from typing import Any
@@ -77,10 +77,15 @@ def identify(recordings: Recordings, *, validate: Recordings = (), urdf: str | P
     others = several(validate)
     seen = [name for r in others for name in seen_before([t.provenance for t in training], [r])
             or [name_of(r)] * any(r is t for t in training)]
-    found = checkup.check(training, settings, method=method, urdf=text, progress=progress)
+    found, data = checkup.check_and_read(training, settings, method=method, urdf=text,
+                                         progress=progress)
+    used = training if keep_all else cleaned(training, found)
     try:
-        result = spine.identify(training if keep_all else cleaned(training, found), settings,
-                                method=method, urdf=text, validate=others, progress=progress)
+        if data and data.holds(used, settings):
+            result = spine.identify_data(replace(data, progress=progress), others)
+        else:
+            result = spine.identify(used, settings, method=method, urdf=text, validate=others,
+                                    progress=progress)
     except EstimationError as error:
         causes = [f.sentence() for f in found.checks if f.severity == WRONG]
         if not causes:

@@ -29,6 +29,7 @@ class Dataset:
     robots, observations : one per recording, see methods/contract.py
     options : of the method with EstimationOptions
     progress : called with (stage, samples done, samples in all) on long work
+    recordings : of which they are
     kept : {id of an observation: (it, its training states)}, filled while they are read
     """
 
@@ -37,6 +38,7 @@ class Dataset:
     observations: tuple[Any, ...]
     options: Any
     progress: Progress | None = None
+    recordings: tuple[Recording, ...] = field(default=(), compare=False, repr=False)
     kept: dict[int, tuple[Any, list[Any]]] = field(default_factory=dict, compare=False,
                                                    repr=False)
 
@@ -44,6 +46,11 @@ class Dataset:
     def robot(self) -> Any:
         """Return the first robot: they differ in their mounting alone."""
         return self.robots[0]
+
+    def holds(self, recordings: Sequence[Recording], options: Any) -> bool:
+        """Return whether it is of these very ``recordings``, read with these ``options``."""
+        return (self.options == options and len(recordings) == len(self.recordings)
+                and all(one is other for one, other in zip(recordings, self.recordings)))
 
     def pairs(self) -> Iterator[tuple[Robot, Observation]]:
         """Yield every robot with what was observed of it."""
@@ -141,4 +148,4 @@ def read_dataset(recordings: Sequence[Recording], options: Any, method: str, urd
                          for recording, robot in zip(recordings, robots))
     if len(observations) > 1 and all(isinstance(o, JointSpaceObservation) for o in observations):
         observations = at_one_cutoff(observations, options.decimate)
-    return Dataset(METHODS[method], robots, observations, options, progress)
+    return Dataset(METHODS[method], robots, observations, options, progress, tuple(recordings))

@@ -60,13 +60,23 @@ def identify(recordings: Sequence[Recording], options: Any, *, method: str = 'se
     with one_thread():
         options = with_sums(recordings, options, method, urdf)
         data = read_dataset(recordings, options, method, urdf, progress)
+    return identify_data(data, validate)
+
+
+def identify_data(data: Dataset, validate: Sequence[Recording] = ()) -> Identification:
+    """
+    Return the Identification of a robot from a Dataset.
+
+    data : with the recordings that it is of; validate : Recordings to validate on
+    """
+    with one_thread():
         _check_nominal(data)
         structure = structure_of(data.method, data.robots, _columns(data))
         solution = solve(aligned(data, structure), structure)
-        model = model_of(solution, recordings)
+        model = model_of(solution, data.recordings)
     if not validate:
         return Identification(model, solution.fitted.curves)
-    return Identification(model, solution.fitted.curves, _validate(model, validate, progress))
+    return Identification(model, solution.fitted.curves, _validate(model, validate, data.progress))
 
 
 def validation(model: IdentifiedModel, recordings: Sequence[Recording], *,

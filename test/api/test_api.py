@@ -1,5 +1,6 @@
 """The public API: five lines from bag to torque, and what it writes is what it predicts."""
 
+from dataclasses import replace
 from pathlib import Path
 import runpy
 import subprocess
@@ -12,6 +13,7 @@ import pytest
 
 import ros_inertial_id as rid
 from ros_inertial_id.measurement.bags.bag import write_recording
+from ros_inertial_id.methods.serial_arm import SerialArm
 
 mujoco = pytest.importorskip('mujoco', reason='MuJoCo judges the written MJCF')
 EXAMPLE = Path(__file__).parents[2] / 'examples' / 'first_steps.py'
@@ -128,6 +130,22 @@ def test_prediction_and_validation_are_of_one_mind(bags, result):
     relative = 100 * np.linalg.norm(prediction.residual) / np.linalg.norm(prediction.measured)
     assert relative == pytest.approx(
         result.model.validate(other)['filtered']['relative_percent'], rel=1e-9)
+
+
+def test_a_recording_that_nothing_masks_is_observed_once(bags, monkeypatch):
+    observed, observe = [], SerialArm.observe
+    monkeypatch.setattr(SerialArm, 'observe', lambda method, recording, *rest: (
+        observed.append(recording), observe(method, recording, *rest))[1])
+    recording = rid.read_bag(bags[0])
+    rid.identify(recording)
+    assert len(observed) == 1 and observed[0] is recording
+    joints = recording.channels['/joint_states']
+    effort = joints.fields['effort'].copy()
+    effort[len(effort) // 2, 0] += 1e3  # a broken message, which takes no part
+    broken = replace(recording, channels={
+        '/joint_states': replace(joints, fields={**joints.fields, 'effort': effort})})
+    rid.identify(broken)
+    assert len(observed) > 1 and not any(one is broken for one in observed)
 
 
 def test_a_mounting_that_was_not_identified_is_refused(result):

@@ -45,19 +45,32 @@ def check(recordings: Sequence[Recording], options: Any, *, method: str = METHOD
     Of other methods than serial_arm the channels alone are checked: usable at best, and said so.
     RecordingError where no topic carries the joints.
     """
+    return check_and_read(recordings, options, method=method, urdf=urdf, progress=progress,
+                          model=model)[0]
+
+
+def check_and_read(recordings: Sequence[Recording], options: Any, *, method: str = METHOD,
+                   urdf: str = '', progress: Progress | None = None,
+                   model: IdentifiedModel | None = None) -> tuple[Checkup, Dataset | None]:
+    """
+    Return the Checkup, and the Dataset that was read for it, None where none was.
+
+    recordings, options, method, urdf, progress, model : see ``check``
+    """
     if method != METHOD:
-        return _channels(recordings, method)
+        return _channels(recordings, method), None
     with one_thread():
         findings, masked = _signals(recordings, options, urdf, progress)
         mounting = _mounting_in_degrees(options.mounting or recordings[0].mounting)
         findings += mounting
         fits: dict[str, Any] = {}
+        data = None
         if not any(f.severity == WRONG and f not in mounting for f in findings):
-            more, fits = _models(masked, _trusted(options, findings), urdf, model)
+            more, fits, data = _models(masked, _trusted(options, findings), urdf, model)
             findings += more
         shares = tuple(without_bad(r, [f for f in findings if f.recording == k])[1]
                        for k, r in enumerate(recordings))
-    return checkup_of(findings, shares, **fits)
+    return checkup_of(findings, shares, **fits), data
 
 
 def _channels(recordings: Sequence[Recording], method: str) -> Checkup:
@@ -125,14 +138,15 @@ def _mounting_in_degrees(mounting: str) -> list[Finding]:
 
 
 def _models(recordings: Sequence[Recording], options: Any, urdf: str,
-            model: IdentifiedModel | None) -> tuple[list[Finding], dict[str, Any]]:
-    """Return the Findings of the model checks and {torque, nominal, residual} of the joints."""
+            model: IdentifiedModel | None
+            ) -> tuple[list[Finding], dict[str, Any], Dataset | None]:
+    """Return the Findings of the model checks, what checkup_of takes of them, and the Dataset."""
     try:
         data = read_dataset(recordings, options, METHOD, urdf)
         evidence = _evidence(data, model)
     except (RecordingError, EstimationError) as error:
         return [Finding('cannot be prepared', str(error), 'the preparation of the signals', 1.0,
-                        'samples', (), WRONG, 'see the reason')], {}
+                        'samples', (), WRONG, 'see the reason')], {}, None
     findings, base = _causes(evidence)
     names = data.robot.joint_names
     rms = evidence.nominal
@@ -141,7 +155,7 @@ def _models(recordings: Sequence[Recording], options: Any, urdf: str,
     lasting = len(t) * float(np.median(np.diff(t))) / evidence.effective
     return findings, {name: dict(zip(names, values.tolist())) for name, values in (
         ('torque', base.torque), ('nominal', nominal), ('residual', base.residual),
-        ('lasting', lasting))}
+        ('lasting', lasting))}, data
 
 
 def _causes(evidence: Evidence) -> tuple[list[Finding], Fitted]:

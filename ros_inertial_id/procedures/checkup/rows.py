@@ -132,7 +132,7 @@ def motion_of(data: Dataset) -> Motion:
     stride = max(1, int(np.ceil(whole / wanted)))
     parts = []
     for number, observation in enumerate(data.observations):
-        for state in observation.states(True):
+        for state in data.states_of(observation):
             chosen = slice(stride // 2, None, stride)
             t = state.t[chosen]
             late = np.stack([np.stack([np.interp(t + d, state.t, column) for d in DELAYS], axis=1)
