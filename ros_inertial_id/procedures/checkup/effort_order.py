@@ -141,17 +141,17 @@ def delays(evidence: Evidence) -> Iterator[Candidate]:
     own = evidence.own_fits
     shares = np.column_stack([own[:, count:], np.diagonal(own[:, :count])])
     values = -(evidence.effective @ np.log(shares))
-    k = int(np.argmax(values))
-    if k == len(DELAYS):
+    if np.argmax(values) == len(DELAYS):
         return
-    seconds = _peak(np.append(DELAYS, 0.0), values)
-    h = evidence.hypothesis(target=np.full(count, count + k))
-    if abs(seconds) < LATE:
-        return
-    base, fit = evidence.base, evidence.fit(h)
-    share = fit.residual / fit.torque * base.torque / np.maximum(base.residual, 1e-300)
-    # Friction that lags is a joint's own; a delay of all efforts no joint contradicts.
-    if np.any(evidence.effective * np.log(np.maximum(share, 1e-300)) > CERTAIN):
+    # Joints alone hardly tell late from early in a slow motion, the bodies that they share do.
+    tried = []
+    for side in (np.flatnonzero(DELAYS > 0.0), np.flatnonzero(DELAYS < 0.0)):
+        k = int(side[np.argmax(values[side])])
+        h = evidence.hypothesis(target=np.full(count, count + k))
+        tried.append((k, h, evidence.fit(h)))
+    k, h, fit = max(tried, key=lambda one: one[2].evidence)
+    seconds = _peak(np.append(DELAYS, 0.0), values, k)
+    if abs(seconds) < LATE or _contradicted(evidence, fit):
         return
     yield Candidate('effort delayed', f'the efforts are {1e3 * abs(seconds):.0f} ms '
                     f'{"behind" if seconds > 0 else "ahead of"} the motion',
@@ -160,11 +160,17 @@ def delays(evidence: Evidence) -> Iterator[Candidate]:
                     severity=WRONG if abs(seconds) > 0.02 else DOUBTFUL)
 
 
-def _peak(x: np.ndarray, y: np.ndarray) -> float:
-    """Return where a parabola through the largest of points and its neighbours peaks."""
+def _contradicted(evidence: Evidence, fit: Fitted) -> bool:
+    """Return whether a joint speaks against a delay of all: friction's lag is a joint's own."""
+    before = np.maximum(evidence.base.residual / evidence.base.torque, 1e-300)
+    nats = evidence.effective * np.log(np.maximum(fit.residual / fit.torque, 1e-300) / before)
+    return bool(np.any(nats > CERTAIN + np.log(len(nats))))
+
+
+def _peak(x: np.ndarray, y: np.ndarray, place: int) -> float:
+    """Return where a parabola through the point at ``place`` and its neighbours peaks."""
     by = np.argsort(x)
-    x, y = x[by], y[by]
-    k = int(np.argmax(y))
+    x, y, k = x[by], y[by], int(np.flatnonzero(by == place)[0])
     if not 0 < k < len(x) - 1:
         return float(x[k])
     a, b, _ = np.polyfit(x[k - 1:k + 2], y[k - 1:k + 2], 2)
