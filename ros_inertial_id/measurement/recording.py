@@ -182,9 +182,9 @@ def joined(parts: Sequence[Channel]) -> Channel:
 
 def _expanded(part, key, names, parts):
     """Return a field (n, ...) of a Channel in the shape that it has with all ``names``."""
-    shape = next(p.fields[key].shape[1:] for p in parts if key in p.fields)
     if part.names == names and key in part.fields:
         return part.fields[key]
+    shape = next(p.fields[key].shape[1:] for p in parts if key in p.fields)
     out = np.full((len(part), *((len(names), *shape[1:]) if names else shape)), np.nan)
     if key in part.fields and names:
         out[:, [names.index(name) for name in part.names]] = part.fields[key]

@@ -7,7 +7,7 @@ publishers' sequence numbers, not ``message_lost`` events: these and an EventsEx
 each other for ever (ros2/rmw_fastrtps#890).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 import inspect
 from typing import Any
 
@@ -29,7 +29,8 @@ class Subscriptions:
 
     node : that spins
     take : called with the resolved topic, the message as bytes, the time of reception [ns]
-    polled : messages wait in the reader's queue for ``drain``, with no callback each
+    polled : messages wait in the reader's queue for ``drain``, with no callback each; a node that
+        an EventsExecutor spins has to show it those ``served`` alone
     """
 
     def __init__(self, node: Node, take: Take, polled: bool = False) -> None:
@@ -127,6 +128,11 @@ class _Unserved(CallbackGroup):
 
     def ending_execution(self, entity: Any) -> None:
         pass
+
+
+def served(subscriptions: Iterable[Any]) -> Iterator[Any]:
+    """Yield those of a node's ``subscriptions`` that are not polled."""
+    return (s for s in subscriptions if not isinstance(s.callback_group, _Unserved))
 
 
 class SequenceCount:

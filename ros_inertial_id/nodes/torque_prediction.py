@@ -6,6 +6,7 @@ method reads), at the stamp of that sample and a fixed small lag behind it, and 
 says so when the motion leaves what was identified.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 import sys
 
@@ -13,6 +14,7 @@ from diagnostic_msgs.msg import DiagnosticArray
 import numpy as np
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.node import Node
+from rclpy.subscription import Subscription
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
@@ -24,6 +26,7 @@ from .prediction_health import PredictionHealth
 from .quality import advertise, subscribe
 from .running import run
 from .streams import Streams
+from .subscriptions import served
 from ..dynamics.robot_model import gravity_from_mounting
 from ..errors import ConfigError, InertialIdError, RobotModelError
 from ..identification.files import read_text
@@ -72,7 +75,7 @@ class TorquePrediction(Node):
         _check_mounting(self._options.mounting, self._options)
         self._model = self._robot = self._method = self._live = self._description = None
         self._torques = self._watch = None
-        self._streams = Streams(self, self._complain)
+        self._streams = Streams(self, self._complain, polled=True)
         self._refusal = 'no model yet'
         self._complaint, self._health = '', None
         self._gaps = self._received = 0
@@ -98,6 +101,11 @@ class TorquePrediction(Node):
         every(self, self._options.period, self._predict)
         every(self, 0.2, self._look_for_publishers)
         every(self, 1.0, self._diagnose)
+
+    @property
+    def subscriptions(self) -> Iterator[Subscription]:
+        """Yield those that an executor serves: an EventsExecutor does not ask their group."""
+        return served(super().subscriptions)
 
     def _may_set(self, parameters):
         """Refuse a mounting that cannot be read."""
@@ -153,7 +161,7 @@ class TorquePrediction(Node):
         self._start(model)
         self._refusal = ''
         self._health, self._gaps, self._received = PredictionHealth(model), 0, 0
-        self._watch = StreamWatch(self._robot.urdf)
+        self._watch = StreamWatch(self._robot.urdf, aside=True)
         self._look_for_publishers()
         self.get_logger().info(
             f"predicting {', '.join(self._health.promised)} with the model of "
@@ -233,10 +241,10 @@ class TorquePrediction(Node):
         self._health.account(torques, stamps)
         stamp_ns = self._live.origin_ns + np.round(stamps * 1e9).astype(np.int64)
         for publisher, effort in ((self._predicted, torques.predicted),
-                                  (self._residual, torques.residual)):
-            _publish(publisher, stamp_ns, torques.names, effort)
-        if self._measured.get_subscription_count():
-            _publish(self._measured, stamp_ns, torques.names, torques.measured)
+                                  (self._residual, torques.residual),
+                                  (self._measured, torques.measured)):
+            if publisher.get_subscription_count():
+                _publish(publisher, stamp_ns, torques.names, effort)
 
     def _diagnose(self):
         if self._refusal:

@@ -1,5 +1,7 @@
 """Faults of live topics are named, and only those that are there."""
 
+from concurrent.futures import wait
+
 import mujoco_arm
 import numpy as np
 import pytest
@@ -20,12 +22,13 @@ def signals():
             v + 1e-3 * rng.normal(size=q.shape), tau + 0.05 * rng.normal(size=q.shape))
 
 
-def watched(names, t, q, v, tau):
+def watched(names, t, q, v, tau, batch=5, aside=False):
     """Return (StreamWatch after all samples, {finding name: joints} of all the while)."""
-    watch, seen = StreamWatch(), {}
+    watch, seen = StreamWatch(aside=aside), {}
     channel = mujoco_arm.recording(names, t + BEGIN * 1e-9, q, v, tau).channels['/joint_states']
-    for rows in np.array_split(np.arange(len(t)), len(t) // 5):
+    for rows in np.array_split(np.arange(len(t)), len(t) // batch):
         watch.add(channel.rows(rows))
+        wait(watch._looks)
         seen.update({f.name: f.joints for f in watch.findings()})
     return watch, seen
 
@@ -44,6 +47,14 @@ def test_a_stuck_effort_a_spike_and_a_frozen_robot_are_named(signals):
                                ((q, v, spike), 'effort spikes', 2),
                                ((frozen, v, tau), 'position stuck', 1)):
         assert watched(names, t, *fault)[1].get(name) == (names[joint],), name
+
+
+def test_samples_that_come_one_by_one_are_watched_too_and_in_a_thread(signals):
+    names, t, q, v, tau = signals
+    stuck = tau.copy()
+    stuck[1000:1500, 1] = stuck[1000, 1]
+    assert watched(names, t, q, v, stuck, batch=1, aside=True)[1] == {
+        'effort stuck': (names[1],)}
 
 
 def test_what_has_gone_is_said_no_longer_and_nothing_heaps_up(signals):
