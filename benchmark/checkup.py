@@ -82,7 +82,7 @@ def recordings(arguments, options):
            'arm3 slow': (lambda: simulated('arm3', 4, seconds=40.0, rate=100.0, speed=0.7),
                          options),
            'arm2': (lambda: simulated('arm2', 5), options)}
-    chosen = arguments.of or out
+    chosen = out if arguments.of is None else arguments.of
     found = {name: (make(), own) for name, (make, own) in out.items() if name in chosen}
     return {**found, **{Path(bag).name: (read_bag(bag), options) for bag in arguments.bags}}
 
@@ -91,7 +91,7 @@ def main():
     """Run and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('bags', nargs='*', help='clean recordings of real robots')
-    parser.add_argument('--of', nargs='*', help='of the simulated recordings, these alone')
+    parser.add_argument('--of', nargs='*', help='of the simulated recordings, these alone, or none')
     parser.add_argument('--severities', nargs='*', type=int, default=[1, 2, 3])
     parser.add_argument('--only', default='')
     parser.add_argument('--clean', type=int, default=0, help='that many other clean recordings')

@@ -189,7 +189,8 @@ def mounted(recording, options, level, rng):
     tilt = (0.15, 0.8, 1.5708)[level]
     now = recording.mounting or 'upright'
     r, p, y = (float(x) for x in now.split()[1:]) if now.startswith('rpy') else (0.0, 0.0, 0.0)
-    return recording, replace(options, mounting=f'rpy {r + tilt} {p} {y}'), None
+    # Pitch: a roll of a robot on the wall is a turn about gravity, which nothing feels.
+    return recording, replace(options, mounting=f'rpy {r} {p + tilt} {y}'), None
 
 
 def mounted_degrees(recording, options, level, rng):
