@@ -91,7 +91,7 @@ def main():
     """Run and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('bags', nargs='*', help='clean recordings of real robots')
-    parser.add_argument('--of', nargs='*', help='of the simulated recordings, these alone, or none')
+    parser.add_argument('--of', nargs='*', help='simulated recordings, these alone, or none')
     parser.add_argument('--severities', nargs='*', type=int, default=[1, 2, 3])
     parser.add_argument('--only', default='')
     parser.add_argument('--clean', type=int, default=0, help='that many other clean recordings')
