@@ -128,6 +128,13 @@ def test_two_causes_at_once_are_both_named(arm):
     assert 'efforts permuted' in names and names & {'effort negated', 'effort of a joint negated'}
 
 
+def test_a_contact_is_said_beside_a_cause(arm):
+    pushed, options, _ = FAULTS['contact'][0](arm, OPTIONS, 2, np.random.default_rng(0))
+    result = check([_efforts(pushed, lambda tau: -tau)], options)
+    assert [f.name for f in result.checks] == ['effort negated', 'contact']
+    assert 0.0 < result.masked[0] < 0.1
+
+
 def test_a_last_link_described_without_any_torque_is_no_trouble(arm):
     robot = ElementTree.fromstring(arm.robot_description)
     inertial = robot.findall('link/inertial')[-1]

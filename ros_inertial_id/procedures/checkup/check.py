@@ -161,9 +161,11 @@ def _models(recordings: Sequence[Recording], options: Any, urdf: str,
 def _causes(evidence: Evidence) -> tuple[list[Finding], Fitted]:
     """Return the Findings, the strongest cause mended before the next, and the first fit."""
     causes: list[Finding] = []
+    contacts: list[Finding] = []  # what is mended is the rest, which shows them no more
     whole, first = evidence, None
     for _ in range(CAUSES):
-        rest, contacts = without_contacts(whole)
+        rest, seen = without_contacts(whole)
+        contacts += seen
         first = first or rest.base
         best = best_of(rest, {f.name for f in causes})
         if best is None:
@@ -175,7 +177,8 @@ def _causes(evidence: Evidence) -> tuple[list[Finding], Fitted]:
         whole = Evidence(mended(rest.rows, candidate))
         rest = whole
         if whole.base.relative < BADLY:  # what else there is shows once this is mended,
-            rest, contacts = without_contacts(whole)
+            rest, seen = without_contacts(whole)
+            contacts += seen
             other = best_of(rest, {f.name for f in causes}, UNSEEN)
             causes += [other[1]] if other and all_scaled(other[0]) else []  # or never would
             break
