@@ -20,6 +20,7 @@ from ..errors import RecordingError
 
 WARM_UP = 50  # samples from which the period of the clock is read
 CUBIC = 4     # samples by which it is interpolated
+OTHERS = np.array([[j for j in range(CUBIC) if j != i] for i in range(CUBIC)])
 SPARE = 3     # ticks around what a filter needs: stamps fall between ticks
 FITTED = 1.0  # periods of the cutoff that the causal cubic is fitted to
 REFERENCE = 0.1  # [s] lag with which its noise is compared
@@ -40,9 +41,10 @@ class Window:
         Return False when time ran backwards or stood for longer: the window was begun anew.
         """
         last = self.t[-1] if len(self.t) else t[0] - 1e-9
-        new = np.diff(t, prepend=last) != 0.0
-        t, rows = t[new], rows[new]
-        steps = np.diff(t, prepend=last)
+        steps = np.diff(np.concatenate([[last], t]))
+        if not steps.all():
+            new = steps != 0.0
+            t, rows, steps = t[new], rows[new], steps[new]
         jumps = np.flatnonzero((steps < 0.0) | (steps > longest))
         if jumps.size:
             t, rows = t[jumps[-1]:], rows[jumps[-1]:]
@@ -61,10 +63,11 @@ class Window:
         if len(self.t) < CUBIC:
             return np.full((len(t), self.rows.shape[1]), np.nan)
         after = np.searchsorted(self.t, t)
-        first = np.clip(after - CUBIC // 2, 0, len(self.t) - CUBIC)[:, None] + np.arange(CUBIC)
+        first = np.minimum(np.maximum(after - CUBIC // 2, 0), len(self.t) - CUBIC)  # fast clip
+        first = first[:, None] + np.arange(CUBIC)
         stamps = self.t[first]
         out = np.einsum('mi,mik->mk', _cubic(stamps, t), self.rows[first])
-        steps = np.diff(stamps, axis=1)
+        steps = stamps[:, 1:] - stamps[:, :-1]
         least = steps.min(axis=1)
         middle = steps.sum(axis=1) - least - steps.max(axis=1)  # of three, faster than median
         lone = (least < NEAR * middle) | ~np.isfinite(out).all(axis=1)
@@ -80,12 +83,7 @@ class Window:
 def _cubic(stamps, t):
     """Return the weights (M, 4) of the cubic through four samples at stamps (M, 4) at t (M,)."""
     away = t[:, None] - stamps
-    weights = np.ones(stamps.shape)
-    for j in range(CUBIC):
-        for i in range(CUBIC):
-            if i != j:
-                weights[:, i] *= away[:, j] / (stamps[:, i] - stamps[:, j])
-    return weights
+    return np.prod(away[:, OTHERS] / (stamps[:, :, None] - stamps[:, OTHERS]), axis=2)
 
 
 class LiveMotion:
@@ -298,6 +296,9 @@ def carried(channel: Channel, joints: Sequence[str], names: Sequence[str]
         return np.empty(0, int), {name: np.empty((0, len(joints))) for name in names}
     columns = [channel.names.index(joint) for joint in joints]
     values = {name: x[:, columns] for name, x in channel.fields.items()}
-    rows = np.flatnonzero(np.any([np.isfinite(x).any(1) for x in values.values()], axis=0))
-    none = np.full((len(rows), len(joints)), np.nan)
-    return rows, {name: values[name][rows] if name in values else none for name in names}
+    if any(np.isfinite(x).all() for x in values.values()):
+        rows = np.arange(len(channel))
+    else:
+        rows = np.flatnonzero(np.any([np.isfinite(x).any(1) for x in values.values()], axis=0))
+    return rows, {name: values[name][rows] if name in values
+                  else np.full((len(rows), len(joints)), np.nan) for name in names}

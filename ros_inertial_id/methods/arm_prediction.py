@@ -101,6 +101,10 @@ class ArmPrediction:
 def _sum(entries, q, v, a, n):
     """Return the torques (N, n) of friction columns (Parameter, T (k, n), coefficients (k, n))."""
     out = np.zeros((len(q), n))
-    for parameter, T, C in entries:
-        out += friction_column(parameter, *(x @ T.T for x in (q, v, a))) @ C
+    if entries:
+        turns = np.concatenate([T for _, T, _ in entries]).T
+        motion, first = [x @ turns for x in (q, v, a)], 0
+        for parameter, T, C in entries:
+            own = slice(first, first := first + len(T))
+            out += friction_column(parameter, *(x[:, own] for x in motion)) @ C
     return out

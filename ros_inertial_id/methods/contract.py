@@ -135,8 +135,9 @@ class LiveTorques:
         """
         if len(t) < 2:
             return self
-        after = np.clip(np.searchsorted(t, stamps), 1, len(t) - 1)
-        share = np.clip((stamps - t[after - 1]) / (t[after] - t[after - 1]), 0.0, 1.0)[:, None]
+        after = np.minimum(np.maximum(np.searchsorted(t, stamps), 1), len(t) - 1)  # fast clips
+        share = (stamps - t[after - 1]) / (t[after] - t[after - 1])
+        share = np.minimum(np.maximum(share, 0.0), 1.0)[:, None]
         return LiveTorques(self.names, *((1.0 - share) * x[after - 1] + share * x[after]
                                          for x in (self.predicted, self.residual, self.measured)))
 

@@ -17,6 +17,7 @@ from ..methods.contract import LiveTorques
 OUTSIDE = 0.1  # how far beyond the identified range, as a share of it, is outside
 WINDOW = 10.0  # [s] over which the running RMS forgets
 WORSE = 2.0    # times the promised residual, from which it is worth a warning
+FEW = 20       # samples that are accounted together: of one alone no rate is known
 SHORT = 0.2    # [s] over which a residual is averaged to be beyond the promise
 LASTS = 1.0    # [s] beyond the promise that are a fault
 CAUSE = 3.0    # [s] of which the cause is sought
@@ -32,6 +33,7 @@ class PredictionHealth:
         self.promised = fit['rms']
         self._square = dict.fromkeys(self.promised, 0.0)
         self._weight, self._count = 0.0, 0
+        self._waiting: list[tuple[np.ndarray, ...]] = []  # stamps, residuals, measured torques
         self._outside: dict[str, str] = {}
         self._short = np.zeros(len(self.promised))
         self._since = np.full(len(self.promised), np.inf)  # [s] beyond the promise
@@ -45,10 +47,14 @@ class PredictionHealth:
 
         torques : with residuals and predictions (N, n) [N m, N]
         """
-        names, residual = torques.names, torques.residual
-        self._watch_faults(names, residual, torques.measured - residual, t)
-        share = min(1.0, len(t) * (t[-1] - t[0] + 1e-9) / max(1, len(t) - 1) / WINDOW)
         self._count += len(t)
+        self._waiting.append((t, torques.residual, torques.measured))
+        if sum(len(t) for t, *_ in self._waiting) < FEW:
+            return
+        t, residual, measured = map(np.concatenate, zip(*self._waiting))
+        names, self._waiting = torques.names, []
+        self._watch_faults(names, residual, measured - residual, t)
+        share = min(1.0, len(t) * (t[-1] - t[0] + 1e-9) / (len(t) - 1) / WINDOW)
         self._weight = (1 - share) * self._weight + share
         for name, square in zip(names, np.mean(residual ** 2, axis=0)):
             if np.isfinite(square):
@@ -59,11 +65,11 @@ class PredictionHealth:
         if not np.isfinite(residual).all():
             return
         span = float(t[-1] - t[0]) + 1e-9
-        step = span / max(1, len(t) - 1) if len(t) > 1 else SHORT / 10
+        step = span / (len(t) - 1)
         fade = np.exp(-len(t) * step / SHORT)
         self._short = fade * self._short + (1 - fade) * np.mean(residual ** 2, axis=0)
         before = predicted[:1] if self._last is None else self._last
-        slope = np.diff(predicted, axis=0, prepend=before) / step
+        slope = np.diff(np.concatenate([before, predicted]), axis=0) / step
         self._last = predicted[-1:]
         rows = np.stack([np.ones_like(slope), predicted, slope, residual], axis=2)
         self._moments = (np.exp(-len(t) * step / CAUSE) * self._moments

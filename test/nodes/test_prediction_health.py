@@ -53,8 +53,9 @@ def test_noise_as_promised_is_no_fault():
     (lambda t, tau: 1.3 * tau, 'elbow, effort 1.3 times what is predicted'),
     (lambda t, tau: tau + 2.0, 'elbow, effort off by 2'),
 ], ids=['late', 'early', 'negated', 'gain', 'offset'])
-def test_the_cause_of_a_residual_is_named(change, words):
-    level, said, _ = told(only_elbow(change))
+@pytest.mark.parametrize('batch', [20, 1])
+def test_the_cause_of_a_residual_is_named(change, words, batch):
+    level, said, _ = told(only_elbow(change), batch=batch)
     assert level == 'warn' and 'beyond the promise for a second' in said
     joint, what = words.split(', ')
     assert f'{joint}, {what[:6]}' in said and 'wrist' not in said
