@@ -13,7 +13,6 @@ from ..identification.dataset import Progress
 from ..identification.files import read_description
 from ..identification.settings import load_options
 from ..identification.training_data import each_once, name_of, seen_before
-from ..measurement.bags.log import read_log as read_log_text
 from ..measurement.recording import Recording
 from ..procedures.checkup import check as checkup
 from ..procedures.checkup.checked import checked_statistics, cleaned
@@ -123,8 +122,8 @@ def read_log(log: str | Path | Sequence[str | Path], *, urdf: str | Path,
     joints : names in the order of the columns; rate : [Hz] of a log without time
     columns : names of the columns of a file that does not name them
     """
-    return read_log_text(log, description_text(urdf), joint_names=joints, rate=rate,
-                         columns=columns)
+    from ..measurement.bags.log import read_log as read
+    return read(log, description_text(urdf), joint_names=joints, rate=rate, columns=columns)
 
 
 def description_text(urdf: str | Path) -> str:

@@ -69,8 +69,9 @@ def _presliding(q, v, a, nonlinear):
     step = np.diff(q, prepend=q[:1])
     if not step.any():
         return np.sign(v)
-    towards = np.where(v == 0.0, np.sign(step), np.sign(v))
-    starts = np.concatenate([[0], np.flatnonzero(np.diff(towards)) + 1])
+    towards = np.sign(v)
+    np.sign(step, out=towards, where=v == 0.0)
+    starts = np.concatenate([[0], np.flatnonzero(towards[1:] != towards[:-1]) + 1])
     sizes = np.diff(starts, append=len(q))
     way = np.cumsum(np.abs(step))
     done = np.concatenate([[0.0], way[starts[1:] - 1]])  # at the beginning of every stretch

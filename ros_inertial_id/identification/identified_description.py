@@ -11,7 +11,6 @@ from xml.etree import ElementTree as xml
 
 import numpy as np
 
-from .identified_mjcf import HELD, identified_mjcf
 from .model import IdentifiedModel
 from ..dynamics.friction import friction_column
 from ..dynamics.inertial_parameters import Parameter
@@ -20,8 +19,6 @@ from ..errors import EstimationError
 from ..estimation.corrected_urdf import corrected_urdf
 from ..estimation.payload_urdf import urdf_with_payload
 from ..methods import METHODS
-from ..methods.bodies.body_rig import PAYLOAD
-from ..methods.bodies.description_text import with_inertials
 
 AS_DAMPING = ('viscous', 'coulomb', 'coulomb_atan', 'stiction')  # laws that URDF's numbers mean
 
@@ -36,6 +33,9 @@ def description_of(model: IdentifiedModel, robot: Any) -> tuple[str, list[str]]:
     model : IdentifiedModel, physically consistent; robot : built from its description
     EstimationError where the model is not physically consistent, or of a mechanism with loops.
     """
+    # Rooms of rigs and of other formats are imported when they are needed: most runs do not.
+    from ..methods.bodies.body_rig import PAYLOAD
+    from ..methods.bodies.description_text import with_inertials
     links = consistent_parameters(model)
     if '<robot' not in robot.urdf:
         return with_inertials(robot.urdf, links), []
@@ -53,6 +53,7 @@ def mjcf_of(model: IdentifiedModel, robot: Any) -> tuple[str, list[str]]:
 
     model : IdentifiedModel, physically consistent; robot : built from its description, mounted
     """
+    from .identified_mjcf import HELD, identified_mjcf
     consistent_parameters(model)
     tree = tree_of(robot)
     text = identified_mjcf(tree, model.parameters, model.values, largest_speeds(model))

@@ -1,6 +1,7 @@
 """Raw signals: joint channels as messages brought them, for the signal checks."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ class Quantity:
     t: np.ndarray
     values: np.ndarray
 
-    @property
+    @cached_property
     def period(self) -> float:
         """Return the median of the positive steps of the stamps [s]."""
         steps = np.diff(self.t)

@@ -103,16 +103,19 @@ def stuck(signals: RawSignals) -> Iterator[Finding]:
     rows = still_rows(signals)
     for name, x in signals.quantities().items():
         for j, joint in enumerate(signals.joints):
-            moving = _moving(signals, x.t, j, name)
             same = np.diff(x.values[:, j]) == 0
             # Messages that repeat as a whole may stand between, but say nothing of this joint.
             informative = ~rows if len(same) == len(rows) else np.ones(len(same), dtype=bool)
             # Coarse steps keep their values too: only runs far beyond the usual ones are stuck.
             usual = len(same) / (1 + np.count_nonzero(~same))
             least = max(SOME, int(STUCK / x.period), int(20 * usual))
-            found = [(a, b + 1) for a, b in runs(same) if b - a + 1 >= least
-                     and informative[a:b + 1].sum() >= max(least, 0.3 * (b - a))
-                     and moving[a:b + 1].mean() > 0.5 and not _extreme(x.values[:, j], a)
+            long = [(a, b) for a, b in runs(same) if b - a + 1 >= least
+                    and informative[a:b + 1].sum() >= max(least, 0.3 * (b - a))]
+            if not long:
+                continue
+            moving = _moving(signals, x.t, j, name)
+            found = [(a, b + 1) for a, b in long
+                     if moving[a:b + 1].mean() > 0.5 and not _extreme(x.values[:, j], a)
                      and not _one_step(x.values[:, j], b + 1)]
             if not found:
                 continue
