@@ -79,7 +79,7 @@ def completed(data: Dataset, reduced: Reduced, fitted: Fitted) -> Fitted:
         assert refined is not None
         estimate = refined.inflate(estimate)
         reduced.notes['nonlinear_parameters'] = refined.values
-    estimate = without_noise(data, base, problem.factors, inflated(estimate, fitted.inherited))
+    estimate = without_noise(data, problem, inflated(estimate, fitted.inherited))
     left_out = left_out_percent(reduced.folds, base, ESTIMATORS[data.options.estimator],
                                 estimate.correlation)
     return replace(fitted, estimate=estimate, left_out=left_out)

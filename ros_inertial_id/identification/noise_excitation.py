@@ -1,9 +1,11 @@
 """
-Noise is no excitation: directions in which the rows hold little but noise of the motion.
+Noise of the motion: what only it excites has no number, what it shrinks is made good.
 
 Rows W of a noisy motion have E[W'W] = W0'W0 + G, with G the contribution of the noise alone.
 Where G is most of it the true rows show nothing, yet least squares finds a small number with a
-small error (attenuation; Fuller 1987).  G comes from the same rows with the noise drawn once more.
+small error; elsewhere it finds too little, by the share of the noise (attenuation).  G comes from
+the same rows with the noise drawn once more, and W'W - G in the place of W'W is consistent (Fuller
+1987, Sec. 2.2).
 """
 
 from collections.abc import Mapping
@@ -15,39 +17,72 @@ from scipy.linalg import eigh
 from .dataset import Dataset
 from .inherited_errors import inflated
 from ..estimation.base_parameters import BaseParameters
-from ..estimation.estimators import Estimate
-from ..estimation.r_factors import RFactors
+from ..estimation.estimators import Estimate, Problem
+from ..estimation.problem import effective_standard_deviation, prior_rows
 
 LOST = 0.5  # of the prior standard deviation
 SHARE = 0.5  # of the information in a direction: with more noise than that it has no number
+UNBIASED = ('instrumental', 'total')  # estimators that noise of the motion does not shrink
 
 
-def without_noise(data: Dataset, base: BaseParameters, factors: RFactors,
-                  estimate: Estimate) -> Estimate:
+def without_noise(data: Dataset, problem: Problem, estimate: Estimate) -> Estimate:
     """
-    Return the estimate without a number for what only noise excites.
+    Return the estimate as it is without noise in the rows, and no number for what only it excites.
 
-    data : Dataset; base, factors, estimate : of it.  A direction of noise alone may be off by all
-    that the prior allows: so much is added to the covariance, and a base parameter of which
-    less than LOST of the prior is ruled out is not determined.
+    data : Dataset; problem, estimate : of it.  Of least squares a direction of noise alone may be
+    off by all that the prior allows: so much is added to the covariance; instruments do not
+    shrink it, and their covariance says how little is known of it.  A base parameter of which
+    less than LOST of the prior is ruled out by least squares is not determined.
     """
-    gram = noise_gram(data, base, estimate.standard_deviation)
+    base, weights = problem.base, estimate.standard_deviation
+    leaning = data.options.estimator == 'ridge'
+    if leaning:
+        weights = effective_standard_deviation(problem, weights)
+    gram = noise_gram(data, base, weights)
     if gram is None:
         return estimate
-    A = factors.system(estimate.standard_deviation)[0]
+    A = problem.factors.system(weights)[0]
     scales = base.scales()
     information = (A.T @ A) * np.outer(scales, scales)
     tiny = 1e-12 * np.trace(information) / len(scales) * np.eye(len(scales))
     shares, directions = eigh(gram * np.outer(scales, scales), information + tiny)
+    unbiased = data.options.estimator in UNBIASED
+    if not unbiased:
+        prior = prior_rows(base)[0] * scales if leaning else np.zeros((0, len(scales)))
+        estimate = _made_good(problem, estimate, scales, (information + tiny, prior),
+                              (shares, directions))
     noisy = directions[:, shares > SHARE] * scales[:, None]
     if not noisy.size:
         return estimate
-    prior = base.prior_sd
-    wider = inflated(estimate, noisy / np.max(np.abs(noisy) / prior[:, None], axis=0))
-    lost = wider.data_bse > LOST * prior
-    return replace(wider, determined=estimate.determined & ~lost,
-                   data_bse=np.where(lost, np.inf, wider.data_bse),
+    prior_sd = base.prior_sd
+    wider = inflated(estimate, noisy / np.max(np.abs(noisy) / prior_sd[:, None], axis=0))
+    lost = wider.data_bse > LOST * prior_sd
+    kept = estimate if unbiased else wider
+    return replace(kept, determined=estimate.determined & ~lost,
+                   data_bse=np.where(lost, np.inf, kept.data_bse),
                    rank=max(0, estimate.rank - noisy.shape[1]))
+
+
+def _made_good(problem, estimate, scales, rows, noise):
+    """
+    Return the Estimate by the information less that of the noise, where that is not most of it.
+
+    scales : (b,) of the base parameters; rows : (information (b, b), prior rows (k, b)) about
+    scaled ones; noise : (shares (b,), directions (b, b)) of that information
+    """
+    information, prior = rows
+    shares, directions = noise
+    part = np.where(shares > SHARE, 0.0, shares)
+    dual = information @ directions  # inverse of the directions, transposed
+    whole = information + prior.T @ prior
+    move = scales[:, None] * np.linalg.solve(whole - (dual * part) @ dual.T, whole) / scales
+    covariance = move @ estimate.cov_params @ move.T
+    error = np.sqrt(np.diag(covariance))
+    independent = effective_standard_deviation(problem, estimate.standard_deviation)
+    A, b, _ = problem.factors.system(independent)
+    keep = scales[:, None] * directions * (1.0 - part) @ dual.T / scales
+    return replace(estimate, params=move @ estimate.params, cov_params=covariance, bse=error,
+                   data_bse=estimate.data_bse * error / estimate.bse, system=(A @ keep, b))
 
 
 def noise_gram(data: Dataset, base: BaseParameters,
