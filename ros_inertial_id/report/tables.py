@@ -35,6 +35,7 @@ SIGNALS = (  # key of an observation's summary, words, unit, digits
     ('independent', 'independent joints', '', 0), ('motion', 'motion from', '', 0),
     ('torque', 'torque from', '', 0),
     ('torque_clock_offset', 'torque stamped late, corrected by', 's', 3),
+    ('torque_clock_offset_error', '... its standard error', 's', 2),
     ('marker_rms', 'markers, RMS', 'm', 3), ('marker_frames', 'frames of markers', '', 0),
     ('marker_frames_lost', 'frames of markers lost', '', 0),
     ('marker_deviation', 'position by markers, standard error', 'rad or m', 3),

@@ -100,9 +100,9 @@ class ClosedLoop(Method):
             if not options.cutoff:
                 cutoff, notes['cutoff_curve'] = trial.choose_cutoff()
             if align:
-                trial.shift, gain = trial.torque_offset(cutoff, options.largest_clock_offset,
-                                                        notes['torque'])
-                notes['torque_clock_offset'] = trial.shift
+                trial.shift, gain, error = trial.torque_offset(
+                    cutoff, options.largest_clock_offset, notes['torque'])
+                notes.update(torque_clock_offset=trial.shift, torque_clock_offset_error=error)
                 notes.setdefault('torque_clock_gain', gain)
         observation = trial.at(cutoff)
         trial.check_torque_sign(observation)

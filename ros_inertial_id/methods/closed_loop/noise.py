@@ -2,7 +2,8 @@
 The noise of z that the filter lets through, as errors of the equations of motion.
 
 White noise of the size that the data show is drawn, filtered and differentiated like z, and turned
-into torque by the slopes of the misfit ``rows pi - R' tau`` with z, zdot and zddot.
+into torque by the slopes of the misfit ``rows pi - R' tau`` with z, zdot and zddot.  Where the
+clock of the torque was aligned its error is drawn, too: it turns inertia into gravity and back.
 """
 
 from dataclasses import replace
@@ -37,13 +38,17 @@ def noise_errors(observation: Observation, robot: Mechanism, parameters: Sequenc
     standard_deviation, rng, done = _deviation(joints), np.random.default_rng(0), 0
     whole = observation.samples(training=True)
     times = max(1.0, whole / LOOKED)
+    # The same in all samples: it grows with their number, noise with the root of it.
+    late = np.sqrt(times) * rng.standard_normal(DRAWS) * observation.summary.get(
+        'torque_clock_offset_error', 0.0)
     for state in observation.states(training=True):
         if done >= LOOKED:
             return
         done += len(state.t)
         slopes = _slopes(robot, state, parameters, values)
         noise = _drawn(joints, len(state.t), standard_deviation, rng)
-        yield state, np.einsum('ojnk,onjr->knr', slopes, noise), times
+        errors = np.einsum('ojnk,onjr->knr', slopes, noise)
+        yield state, errors + np.multiply.outer(_force_rate(robot, joints, state).T, late), times
 
 
 def noisy_states(observation: Observation, robot: Mechanism
@@ -69,6 +74,13 @@ def noisy_states(observation: Observation, robot: Mechanism
         R, _ = robot.transformation(q)
         v, a = robot.motion(q, R, state.v[:, index] + rate, state.a[:, index] + second)
         yield state, replace(state, q=q, v=v, a=a, R=R), times
+
+
+def _force_rate(robot, joints, state):
+    """Return R' dtau/dt (N, k) of a MechanismState."""
+    step = joints.clock.period
+    before, after = (joints.on_clock(joints.effort, state.t + x) for x in (-step, step))
+    return state.force(robot.actuated, (after - before) @ joints.effort_map.T / (2.0 * step))
 
 
 def _deviation(joints):

@@ -25,9 +25,11 @@ EDGE = 0.1         # share of the samples left out at both ends, where any filte
 RANK = 1e-8        # of the scaled columns below it are no direction at all
 UNFILTERED = 1e9  # [Hz] a cutoff that filters nothing
 SIGNIFICANT = 4.0  # of a chi-squared: two standard deviations
-WIDER = 1.2        # of that cutoff is used: what it cuts biases, what it lets through averages out
+WIDER = 1.6        # of that cutoff is used, see ``choose_cutoff``
 SMOOTH = 0.1       # cutoff of the torque, share of its rate, while its clock is sought
+TRIM = 2.0         # times what joints leave out: a crank may start with a jerk
 BROADER = 1.25     # a motion that is cut a little shifts the offset; noise in it does not
+STRETCHES = 20     # of the residual, longer than it is correlated
 CERTAIN = 6.0      # standard errors below zero of an inertia before the sign is called wrong
 
 
@@ -46,6 +48,7 @@ class Trial:
             self._recording, self._robot.coordinates,
             replace(self._options, cutoff=cutoff, decimate=self._options.decimate or 1),
             tuple(self._robot.joint_names[j] for j in self._robot.actuated))
+        joints = replace(joints, trim=TRIM * joints.trim)
         if self.shift:
             effort = {name: (t - self.shift, x) for name, (t, x) in joints.effort.items()}
             joints = replace(joints, effort=effort)
@@ -55,8 +58,10 @@ class Trial:
         """
         Return (cutoff [Hz], curve [(cutoff, error rms relative to the torque's)]).
 
-        The cutoff is a little above where the error begins to grow: there the torque does not
-        show yet what the parameters lose by the motion that is cut.
+        The cutoff is above where the error begins to grow.  There a motion that is cut and noise
+        that is let through make residuals of one size, but noise averages out over the N
+        independent samples of a recording (hundreds) and a cut motion biases the parameters: it
+        has to be smaller by sqrt(N), and falls with the eighth power of the cutoff.
         """
         clock = self.at(UNFILTERED).joints.clock
         longest = min(SAMPLES, max(count for _, count in clock.segments)) * clock.period
@@ -75,10 +80,12 @@ class Trial:
                                  found=f'{longest:.3f} s', do='record longer, or give cutoff:')
         return WIDER * _before_growth(curve, len(y)), curve
 
-    def torque_offset(self, cutoff: float, limit: float, topic: str) -> tuple[float, float]:
+    def torque_offset(self, cutoff: float, limit: float, topic: str
+                      ) -> tuple[float, float, float]:
         """
-        Return (offset [s] that the torque is stamped late, error ratio without and with it).
+        Return (offset [s] that the torque is stamped late, error ratio without and with it, sd).
 
+        sd : standard deviation of the offset [s], by stretches of the residual (sandwich)
         limit : the largest offset believed [s]; topic : of the torque, for the message
         cutoff : of the motion [Hz]
         """
@@ -92,9 +99,12 @@ class Trial:
             observation.joints.effort[self._robot.joint_names[j]] for j in self._robot.actuated)]
         turn = observation.joints.effort_map.T
 
-        def error(offset):
+        def force(offset):
             tau = np.stack([np.interp(state.t + offset, *series) for series in effort], axis=1)
-            return _left(Q, self._stack(state.force(self._robot.actuated, tau @ turn))) ** 2
+            return self._stack(state.force(self._robot.actuated, tau @ turn))
+
+        def error(offset):
+            return _left(Q, force(offset)) ** 2
 
         grid = np.linspace(-limit, limit, 41)
         k = int(np.argmin([error(x) for x in grid]))
@@ -104,7 +114,12 @@ class Trial:
                                  do='raise largest_clock_offset:, or stamp both alike')
         best = minimize_scalar(error, bounds=(grid[k - 1], grid[k + 1]), method='bounded',
                                options={'xatol': 1e-6})
-        return self.shift + float(best.x), float(np.sqrt(error(0.0) / max(best.fun, 1e-300)))
+        step = 0.1 / cutoff
+        slope = _outside(Q, (force(best.x + step) - force(best.x - step)) / (2.0 * step))
+        scores = (slope * _outside(Q, force(best.x))).reshape(len(self._robot), -1).sum(0)
+        parts = [part.sum() for part in np.array_split(scores, STRETCHES)]
+        return (self.shift + float(best.x), float(np.sqrt(error(0.0) / max(best.fun, 1e-300))),
+                float(np.linalg.norm(parts) / max(slope @ slope, 1e-300)))
 
     def check_torque_sign(self, observation: Observation) -> None:
         """Raise RecordingError when the torques in an ``observation`` need negative inertia."""
@@ -183,8 +198,12 @@ def _range(W):
 
 def _left(Q, y):
     """Return the share (0 to 1) of the norm of y that is outside the range of Q."""
-    residual = y - Q @ (Q.T @ y)
-    return float(np.linalg.norm(residual) / max(np.linalg.norm(y), 1e-300))
+    return float(np.linalg.norm(_outside(Q, y)) / max(np.linalg.norm(y), 1e-300))
+
+
+def _outside(Q, y):
+    """Return the part of y (N,) outside the range of Q."""
+    return y - Q @ (Q.T @ y)
 
 
 def _before_growth(curve, rows):

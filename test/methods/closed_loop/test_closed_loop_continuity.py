@@ -45,6 +45,17 @@ def test_occlusion_costs_what_it_hides_and_no_more():
     assert (stated < 1.5 * standard_errors(whole)[1]).all()
 
 
+def test_error_of_the_torques_clock_is_in_the_stated_errors():
+    """Gravity of the rod's mcy2 and a torque that is late look alike: the error grows with it."""
+    made = recording(0, {CRANK: always, SLIDER: always})
+    found, known = (identify([made], replace(OPTIONS, largest_clock_offset=limit),
+                             method='closed_loop').model for limit in (0.05, 0.0))
+    note = found.preprocessing[0]
+    assert abs(note['torque_clock_offset']) < 3.5 * note['torque_clock_offset_error'] < 5e-4
+    one, other = ({e['name']: e['standard_error'] for e in m.base} for m in (found, known))
+    assert one['mcy2'] > 1.1 * other['mcy2'] and one['mcxR1'] < 1.1 * other['mcxR1']
+
+
 def test_nothing_is_said_where_nobody_can_know_the_assembly():
     """The crank hides for 0.2 s, the slider passes the dead centre and back: either way fits."""
     t = np.arange(0.0, DURATION, 1 / RATE)
