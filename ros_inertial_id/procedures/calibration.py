@@ -30,7 +30,7 @@ from ..methods.suspended_platform.impacts import acceleration_noise
 from ..methods.suspended_platform.observation import observe_platform
 from ..methods.suspended_platform.rig import KEYS, platform_rig
 
-NOISE = 3.0  # times the residual that the markers' noise makes: more is none
+NOISE = 1.5  # times the residual that the markers' noise makes; linear springs give 1.0
 ROUNDS = 3  # of instruments from the last estimate: the second already changes little
 
 
@@ -86,11 +86,17 @@ def calibrate_platform(text: str, loaded: Sequence[tuple[Recording, np.ndarray]]
         for the empty platform, at least one not
     options : as for suspended_platform; gravity : (3,) in the base frame [m/s^2]
     progress : called with (stage, recordings done, in all)
-    RecordingError without a known mass; EstimationError when a number is not determined.
+    RecordingError without two different masses; EstimationError when a number is not determined,
+    or the stiffness depends on the load.
     """
     if not any(np.any(added) for _, added in loaded):
         raise RecordingError('the platform was recorded empty only', expected='recordings with a '
                              'known mass on it too', do='empty vibrations fix ratios, not sizes')
+    if len(masses := {float(added[0]) for _, added in loaded}) < 2:
+        raise RecordingError('all recordings carry the same mass', expected='two masses or more, '
+                             'of which one may be none', found=f'{masses.pop():g} kg in all',
+                             do='record the empty platform, too: one mass does not show whether '
+                                'the stiffness of the springs depends on the load')
     rig = platform_rig(_platform_only(text), np.asarray(gravity))
     observations = []
     for number, (recording, _) in enumerate(loaded, 1):
@@ -119,7 +125,7 @@ def calibrate_platform(text: str, loaded: Sequence[tuple[Recording, np.ndarray]]
                               do='push and turn it in all directions, and add the mass at '
                                  'several places')
     loads = stiffness_by_load(states, rest, value)
-    check_stiffness(loads, stiffness_of(value))
+    check_stiffness(loads)
     excess = _excess(observations, [added for _, added in loaded], value, residual)
     imu = described_extrinsics(rig.sources[0].imu, extrinsics) if extrinsics else {}
     return _result(value, covariance, rest, text, imu,

@@ -19,8 +19,8 @@ from ..methods.suspended_platform.calibration import (calibration_blocks, NAMES,
 
 STRETCHES = 6   # of every recording
 FEWEST = 4      # of a load
-SURE = 5.0      # standard errors between two loads beyond which it is no chance ...
-MATTERS = 0.01  # ... and so much of the stiffness that it matters
+SURE = 5.0      # standard errors of its slope beyond which it is no chance ...
+MATTERS = 1.0   # [% of the stiffness] ... and so much that it matters
 PLATFORM, SPRINGS = 10, 33  # columns
 
 
@@ -55,30 +55,36 @@ def stiffness_by_load(states: Sequence[tuple[Any, np.ndarray]], rest: Rest,
     return tuple(out)
 
 
-def check_stiffness(loads: Sequence[LoadedStiffness], fitted: np.ndarray) -> None:
+def check_stiffness(loads: Sequence[LoadedStiffness]) -> None:
     """
     Raise EstimationError where the stiffness depends on the load.
 
-    loads : of the same platform; fitted : (6, 6) stiffness that was fitted to all of them
+    loads : of the same platform, two or more of different mass
     """
-    size = np.diag(fitted)
-    for heavy in loads[1:]:
-        light = loads[0]
-        change = heavy.stiffness - light.stiffness
-        sure = np.abs(change) > SURE * np.hypot(heavy.error, light.error)
-        sure &= np.abs(change) > MATTERS * size
-        if sure.any():
-            # The axis that is known best: one that hardly moved under a load says little.
-            errors = np.hypot(heavy.error, light.error)
-            k = int(np.argmin(np.where(sure, errors / size, np.inf)))
-            error = errors[k]
-            raise EstimationError(
-                'the stiffness of the springs depends on the load',
-                expected='springs that are the same under every mass',
-                found=f'along {NAMES[k]} {100 * change[k] / size[k]:+.1f} +- '
-                f'{100 * error / size[k]:.1f} % from {light.mass:g} to {heavy.mass:g} kg added',
-                do='use springs that keep their stiffness; with the lighter loads left out the '
-                   'standard errors are several times too small')
+    mass = np.array([load.mass for load in loads])
+    slope, error = _line(mass, *(np.array([getattr(load, x) / loads[-1].stiffness
+                                           for load in loads]) for x in ('stiffness', 'error')))
+    span = np.ptp(mass)
+    change, error = 100.0 * span * slope, 100.0 * span * error  # [%]
+    sure = (np.abs(change) > SURE * error) & (np.abs(change) > MATTERS)
+    if sure.any():
+        # The axis that is known best: one that hardly moved under a load says little.
+        k = int(np.argmin(np.where(sure, error, np.inf)))
+        raise EstimationError(
+            'the stiffness of the springs depends on the load',
+            expected='springs that are the same under every mass',
+            found=f'along {NAMES[k]} {change[k]:+.1f} +- {error[k]:.1f} % from {mass.min():g} to '
+            f'{mass.max():g} kg added, {change[k] / span:+.2g} % per kg',
+            do='use springs that keep their stiffness; with the lighter loads left out the '
+               'standard errors are several times too small')
+
+
+def _line(mass, stiffness, error):
+    """Return slopes (6,) of straight lines k(m) through values (n, 6) at masses, and errors."""
+    weight = np.maximum(np.abs(error), 1e-9 * np.abs(stiffness)) ** -2.0
+    away = mass[:, None] - (weight * mass[:, None]).sum(0) / weight.sum(0)
+    square = (weight * away ** 2).sum(0)
+    return (weight * away * stiffness).sum(0) / square, square ** -0.5
 
 
 def _stretches(state):

@@ -52,10 +52,6 @@ def signal_oddities(preprocessing: Sequence[Mapping[str, Any]]) -> Iterator[str]
             yield (f'The force-torque sensor of {topic} is turned by {x:.2f}, {y:.2f}, {z:.2f} '
                    f'degrees about its x, y, z axes; the motion shows it and it was taken into '
                    f'account{where}.')
-        if beyond := seen.get('beyond_calibration'):
-            yield (f'The platform carried {beyond[0]:.1f} kg and was calibrated with at most '
-                   f'{beyond[1]:.1f} kg: springs that stiffen under load make the numbers wrong; '
-                   f'calibrate with a mass near that{where}.')
         for entry in seen.get('not_still') or ():
             yield (f"Link {entry['link']} was not still from {entry['from']:.1f} to "
                    f"{entry['to']:.1f} s: it turned {entry['degrees']} degrees (rms){where}.")

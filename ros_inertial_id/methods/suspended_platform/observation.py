@@ -15,7 +15,9 @@ from ...measurement.bodies.sources import (BodiesObservation, common_clock, gaps
 from ...measurement.recording import Recording
 
 MOVING = 0.1  # [rad] rms: one that turns less than this, yet is not held, was meant to be
-BEYOND = 1.5  # times the largest mass of the calibration: springs may be others there
+# Times the largest mass of the calibration, which cannot see less than a percent of change with
+# the load: over ten times its span that is a tenth of the stiffness.
+BEYOND = 2.5
 TRIM = 2.0  # periods of the cutoff at the ends of a stretch, where the filter had to guess
 
 
@@ -23,8 +25,9 @@ def observe_platform(recording: Recording, robot: PlatformRig, options: Any) -> 
     """
     Return the BodiesObservation of a PlatformRig in a Recording.
 
-    Refuses a platform that does not swing and, with ``posture: held``, links that move.  Its
-    summary says which links were held, which markers were lost, and where something hit it.
+    Refuses a platform that does not swing, one that carries much more than it was calibrated with
+    and, with ``posture: held``, links that move.  Its summary says which links were held, which
+    markers were lost, and where something hit it.
 
     recording : with the topics of the rig's sources; robot : PlatformRig
     options : suspended_platform's Options
@@ -58,9 +61,20 @@ def observe_platform(recording: Recording, robot: PlatformRig, options: Any) -> 
     out = BodiesObservation(clock, kernel, motion, (), TRIM / cutoff, decimate, summary,
                             filtered=motion.filtered, noisy=lambda rng: motion.noisy(clock, rng))
     summary['impacts'] = impacts_in(out, robot)
-    if (load := _load(out, robot)) > BEYOND * robot.largest_load:
-        summary['beyond_calibration'] = [round(load, 2), robot.largest_load]
+    _check_load(out, robot)
     return out
+
+
+def _check_load(observation, robot):
+    """Raise RecordingError where the platform carries more than it was calibrated for."""
+    load, most = _load(observation, robot), robot.largest_load
+    if load > BEYOND * most:
+        raise RecordingError(
+            'the calibration of the platform does not cover this load',
+            expected=f'at most {BEYOND * most:.3g} kg on it, as it was calibrated with up to '
+            f'{most:.3g} kg', found=f'{load:.3g} kg',
+            do='calibrate it with a mass near that; only of springs that are known to stay linear '
+               'write the larger mass as largest_load: into the description')
 
 
 def _load(observation, robot):
