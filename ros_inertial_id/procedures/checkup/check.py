@@ -162,7 +162,7 @@ def _causes(evidence: Evidence) -> tuple[list[Finding], Fitted]:
     """Return the Findings, the strongest cause mended before the next, and the first fit."""
     causes: list[Finding] = []
     contacts: list[Finding] = []  # what is mended is the rest, which shows them no more
-    whole, first = evidence, None
+    whole, first, described = evidence, None, True
     for _ in range(CAUSES):
         rest, seen = without_contacts(whole)
         contacts += seen
@@ -172,6 +172,8 @@ def _causes(evidence: Evidence) -> tuple[list[Finding], Fitted]:
             break
         candidate, finding = best
         causes.append(finding)
+        # What all causes leave together is the description's, if all of each could be mended.
+        described &= finding.name != 'efforts permuted' and finding.severity != NOTE
         if finding.severity == NOTE:
             break
         whole = Evidence(mended(rest.rows, candidate))
@@ -180,10 +182,12 @@ def _causes(evidence: Evidence) -> tuple[list[Finding], Fitted]:
             rest, seen = without_contacts(whole)
             contacts += seen
             other = best_of(rest, {f.name for f in causes}, UNSEEN)
-            causes += [other[1]] if other and all_scaled(other[0]) else []  # or never would
+            if other and all_scaled(other[0]):  # or never would
+                causes.append(other[1])
+                described = False
             break
     assert first is not None
-    left = _large_residual(rest, described=not causes)
+    left = _large_residual(rest, described)
     if any(f.name in NO_CAUSE for f in left):
         causes = []  # what does not explain the efforts is no cause
     return causes + left + contacts, first
