@@ -38,7 +38,8 @@ def add_sensors(verb: argparse.ArgumentParser) -> None:
 
 def add_drive_gains(verb: argparse.ArgumentParser) -> None:
     """Add the arguments of ``drive-gains`` to its parser ``verb``."""
-    add_loads(verb, 'in the joint frame of the link that carries it')
+    add_loads(verb, 'in the joint frame of the link that carries it',
+              ', or "MASS" alone: the rest is found')
     verb.add_argument('--gain', action='append', default=[], metavar='JOINT=GAIN',
                       help='torque per effort that is known; may be given several times')
     verb.add_argument('--link', default='', help='that carries the loads; default: the last')

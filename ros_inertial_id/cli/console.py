@@ -53,11 +53,12 @@ def written(options: Any, sheet: Callable[[], Any]) -> dict[str, str]:
     return {'report': write_sheet(sheet(), options.report, ['inertial-id', *options.words])}
 
 
-def known_load(argument: str) -> np.ndarray:
+def known_load(argument: str, mass_alone: bool = False) -> np.ndarray:
     """
     Return the ten standard parameters (10,) of a known load, in the frame of X Y Z.
 
     argument : see LOAD; ConfigError when it is something else
+    mass_alone : whether MASS will do; the others are NaN then
     """
     from ..procedures.drive_gains import load_parameters
     try:
@@ -66,6 +67,8 @@ def known_load(argument: str) -> np.ndarray:
         numbers = []
     if len(numbers) == 10:
         return np.array(numbers)
+    if len(numbers) == 1 and mass_alone:
+        return load_parameters(numbers[0], [0.0] * 3) + np.append(0.0, np.full(9, np.nan))
     if len(numbers) not in (4, 7):
         raise ConfigError('the known load', found=repr(argument), expected=LOAD)
     mass, square = numbers[0], np.square(numbers[4:] or [0.0] * 3)

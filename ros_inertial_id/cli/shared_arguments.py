@@ -45,14 +45,14 @@ def add_rig(verb: argparse.ArgumentParser, method: str) -> None:
     verb.add_argument('--mounting', help=RIG_MOUNTING)
 
 
-def add_loads(verb: argparse.ArgumentParser, frame: str) -> None:
+def add_loads(verb: argparse.ArgumentParser, frame: str, less: str = '') -> None:
     """
     Add recordings with and without a known load to a parser.
 
-    verb : the parser; frame : in which the load is given, in words
+    verb : the parser; frame : in which the load is given, in words; less : that would do, too
     """
     verb.add_argument('--empty', action='append', default=[], metavar='BAG',
                       help='recording without a load; may be given several times')
     verb.add_argument('--loaded', nargs=2, action='append', default=[], metavar=('BAG', 'LOAD'),
-                      help=f'recording with a known load, {LOAD}, {frame}; may be given several '
-                      'times')
+                      help=f'recording with a known load, {LOAD}, {frame}{less}; may be given '
+                      'several times')

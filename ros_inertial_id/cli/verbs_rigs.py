@@ -171,7 +171,7 @@ def drive_gains(options: Any) -> None:
     changes = {'mounting': options.mounting} if options.mounting is not None else {}
     method, settings = load_options(options.config, options.method, changes)
     result = identify_drive_gains(
-        _loaded(options), settings, method=method, link=options.link,
+        _loaded(options, mass_alone=True), settings, method=method, link=options.link,
         urdf=read_description(options.urdf) if options.urdf else '',
         known=dict(_gain(words) for words in options.gain))
     rows = [_row(joint, gain, result.gain_errors[joint], 'torque per effort')
@@ -184,9 +184,10 @@ def drive_gains(options: Any) -> None:
                        f'effort_kind: current, drive_gain: [{listed}]']))
 
 
-def _loaded(options):
+def _loaded(options, mass_alone=False):
     """Return [(Recording, load (10,)), ...] of --empty and --loaded."""
-    loads = [np.zeros(10)] * len(options.empty) + [known_load(load) for _, load in options.loaded]
+    loads = [np.zeros(10)] * len(options.empty)
+    loads += [known_load(load, mass_alone) for _, load in options.loaded]
     bags = [*options.empty, *(bag for bag, _ in options.loaded)]
     if not bags:
         raise ConfigError('no recordings', do='give --empty BAG and --loaded BAG LOAD')

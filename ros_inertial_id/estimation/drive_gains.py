@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .base_parameters import BaseParameters
 from .r_factors import RFactors
 from ..errors import EstimationError
 
@@ -29,7 +28,7 @@ class DriveGains:
 
     gains, gain_errors : joint -> joint torque per unit of effort, e.g. N m/A on the link side
         (a motor's own gain is this over its gear ratio); error 0 where it was given
-    params, cov_params : (b,), (b, b) base parameters
+    params, cov_params : (b,), (b, b) of the columns: base parameters, then loads' unknown ones
     standard_deviation : joint -> standard deviation of the effort's residual [unit of effort]
     relative_percent : of the effort that is not explained [%]
     """
@@ -42,15 +41,16 @@ class DriveGains:
     relative_percent: float
 
 
-def solve_drive_gains(factors: RFactors, base: BaseParameters,
+def solve_drive_gains(factors: RFactors, nominal: np.ndarray, scale: np.ndarray,
                       known: Mapping[str, float] | None = None,
                       correlation: Mapping[str, float] | None = None) -> DriveGains:
     """
     Return the DriveGains.
 
-    factors : RFactors about the b base columns and last the torque of the known load, 0 without;
-        the target is the effort as recorded
-    base : BaseParameters; known : {joint: gain} of the datasheet
+    factors : RFactors about b columns and last the torque of the known load, 0 without; the
+        target is the effort as recorded
+    nominal, scale : (b,) what the description says of the columns' parameters, and their sizes
+    known : {joint: gain} of the datasheet
     correlation : group -> see Problem; none by default
     EstimationError when neither a load nor a gain is known, or the motion does not show it.
     """
@@ -65,9 +65,8 @@ def solve_drive_gains(factors: RFactors, base: BaseParameters,
             'gains cannot be known without a known load or one known gain',
             found='recordings without a load: they fix the ratios of parameters and gains only',
             do='record the same motion with a known load, or give a gain of the datasheet')
-    inverse = _first_gains(blocks, base, known)
+    inverse = _first_gains(blocks, nominal, scale, known)
     free = [name for name in groups if name not in known]
-    scale = base.prior_sd
     standard_deviation = dict.fromkeys(groups, 1.0)
     for _ in range(3):
         beta, inverse = _gauss_newton(blocks, inverse, free, standard_deviation, scale)
@@ -97,9 +96,9 @@ def _residual(block, inverse, beta):
     return y - inverse * (W @ beta + load)
 
 
-def _first_gains(blocks, base, known):
+def _first_gains(blocks, nominal, scale, known):
     """Return joint -> 1 / gain to start from: every joint by itself, or by the known ones."""
-    scale, out = base.prior_sd, {}
+    out = {}
     for name, (W, load, y) in blocks.items():
         if name in known:
             out[name] = 1.0 / known[name]
@@ -107,8 +106,8 @@ def _first_gains(blocks, base, known):
         A = np.column_stack([W * scale, load])
         solution, *_ = np.linalg.lstsq(A, y, rcond=1e-10)
         # Effort as the nominal robot's torque would need: where the load does not show.
-        nominal = W @ base.nominal() + load
-        rough = abs(nominal @ y) / max(nominal @ nominal, 1e-300)
+        torque = W @ nominal + load
+        rough = abs(torque @ y) / max(torque @ torque, 1e-300)
         out[name] = solution[-1] if solution[-1] > 0.1 * rough else max(rough, 1e-9)
     return out
 

@@ -44,7 +44,7 @@ def identify_drive_gains(loaded: Sequence[tuple[Recording, np.ndarray]], options
     Return the DriveGains of a robot whose efforts are no torques.
 
     loaded : [(Recording, load (10,)), ...], parameters of what ``link`` (the last by default)
-        carries, in its joint frame; zeros: nothing
+        carries, in its joint frame; zeros: nothing, NaN: to be found
     options : of the method, by its name; effort is taken as recorded, whatever they say of it
     urdf : text of the description, '' for the recordings' own
     known : {joint: torque per effort} of gains that are known, e.g. from the datasheet
@@ -65,31 +65,37 @@ def identify_drive_gains(loaded: Sequence[tuple[Recording, np.ndarray]], options
     loads[:, links[link]:links[link] + 10] = [load for _, load in loaded]
     with one_thread():
         base = structural_base(data.method, data.robots, parameters)
-        factors = RFactors(len(base) + 1)
-        identity = np.arange(len(base) + 1)
+        unknown = np.argwhere(np.isnan(loads))  # (recording, parameter): columns of their own
+        nominal = np.append(base.nominal(), np.zeros(len(unknown)))
+        scale = np.append(base.prior_sd, [parameters[k].scale for _, k in unknown])
+        factors = RFactors(len(scale) + 1)
+        identity = np.arange(len(scale) + 1)
         for block in _blocks(data, loads, base):
             factors.accumulate(block, identity)
-        draft = solve_drive_gains(factors, base, known)
+        draft = solve_drive_gains(factors, nominal, scale, known)
         residuals = Residuals()
         x = np.append(draft.params, 1.0)
         for block in _blocks(data, loads, base):
             residuals.add(block, {g.name: g.W @ x[g.columns] / draft.gains[g.name]
                                   for g in block.groups})
-        return solve_drive_gains(factors, base, known, residuals.correlation())
+        return solve_drive_gains(factors, nominal, scale, known, residuals.correlation())
 
 
 def _blocks(data, loads, base):
-    """Yield blocks of the base columns and the torque of the known load."""
-    place = base.places()
-    for robot, observation, load in zip(data.robots, data.observations, loads):
+    """Yield blocks of the base columns, those of unknown loads, and the torque of known ones."""
+    place, unknown = base.places(), np.argwhere(np.isnan(loads))
+    beside = len(base) + np.arange(len(unknown) + 1)
+    for i, (robot, observation) in enumerate(zip(data.robots, data.observations)):
+        load = np.nan_to_num(loads[i])
         for state in observation.states(training=True):
             for block in data.method.regress(state, robot, base.parameters):
                 groups = []
                 for g in block.groups:
                     seen = place[g.columns] >= 0
-                    torque = g.W @ load[g.columns]
-                    W = np.vstack([g.W.T[seen], torque])
-                    groups.append(RowGroup(g.name, g.unit,
-                                           np.append(place[g.columns][seen], len(base)), W.T,
-                                           g.y, g.y_raw))
+                    of = dict(zip(g.columns, g.W.T))
+                    none = np.zeros(len(g.y))
+                    own = [of.get(k, none) if j == i else none for j, k in unknown]
+                    W = np.vstack([g.W.T[seen], *own, g.W @ load[g.columns]])
+                    groups.append(RowGroup(g.name, g.unit, np.append(place[g.columns][seen],
+                                                                     beside), W.T, g.y, g.y_raw))
                 yield RegressorBlock(block.t, block.segment, tuple(groups))

@@ -41,6 +41,18 @@ def test_a_known_load_gives_gains_within_their_errors(arm):
     assert 0.4 < np.sqrt(np.mean(np.square(z))) < 1.8  # 18 values, three of a run not independent
 
 
+def test_the_mass_of_a_load_will_do(arm):
+    urdf, true = arm
+    mass = np.append(MASS, np.full(9, np.nan))
+    found = identify_drive_gains([(record(true, 7), EMPTY), (record(loaded(true), 8), mass)],
+                                 options(), urdf=urdf)
+    value, error = (np.array(list(x.values())) for x in (found.gains, found.gain_errors))
+    np.testing.assert_allclose(value, gains(), rtol=0.02)
+    assert (np.abs(value - gains()) < 3.5 * error).all()
+    first, error = found.params[-9:-6], np.sqrt(np.diag(found.cov_params))[-9:-6]
+    assert (np.abs(first - MASS * np.array(CENTER)) < 3.5 * error + 1e-9).all()
+
+
 def test_one_gain_of_the_datasheet_gives_the_others(arm):
     urdf, true = arm
     found = identify_drive_gains([(record(true, 1), EMPTY)], options(), urdf=urdf,
