@@ -1,11 +1,13 @@
 """
 Live nodes at 1 kHz of seven joints: latency, CPU of each node, price of no lag.
 
-    python benchmark/live.py [--seconds 20] [--rate 1000] [LAG:PERIOD ...]
+    python benchmark/live.py [--seconds 20] [--rate 1000] [--alone] [bare | LAG:PERIOD ...]
 
 A Franka-like arm in random motion publishes joint states, stamped with the time at which they are
-sent.  Beside recorder and online identification runs one prediction after the other, by default
-of lag and period [s] 0.1:0.02, 0.1:0.001 and 0:0.001.  Latency is from the stamp of a sample to
+sent.  Beside recorder and online identification (not with --alone) runs one prediction after the
+other, by default of lag and period [s] 0.1:0.02, 0.1:0.005, 0.1:0.001 and 0:0.001, and before
+them a bare node of rclpy that publishes every message as it came: what nobody can fall below who
+publishes sample by sample.  Latency is from the stamp of a sample to
 the moment at which its publication reaches another process, less the lag that the node declares:
 its parameter ``lag``, for 0 the four samples that doc/live.md tells of.  CPU is that of the
 process over the time of the streams.  The error is that of the predicted against the true torque
@@ -13,8 +15,10 @@ process over the time of the streams.  The error is that of the predicted agains
 """
 
 import argparse
+import gc
 import json
 from pathlib import Path
+import struct
 import sys
 import tempfile
 import time
@@ -22,8 +26,9 @@ import time
 import numpy as np
 from soak import PERIOD, ROOT, save_motion, simulated, usage, write_model
 
-CASES = ('0.1:0.02', '0.1:0.001', '0:0.001')
+CASES = ('bare', '0.1:0.02', '0.1:0.005', '0.1:0.001', '0:0.001')
 SETTLED = 6.0  # [s] after which a prediction is measured
+BEGINNING = 1.0  # [s] in which the listener catches up with what came before it was ready
 FORWARD = 4    # samples that a causal prediction is behind
 
 
@@ -42,6 +47,7 @@ def hear(seconds):
                              raw=True)
     executor = Executor(context=node.context)
     executor.add_node(node)
+    gc.disable()  # what is late shall be the node's
     print('ready', flush=True)
     executor.spin_until_future_complete(Future(), seconds)
     channel = decode(JOINT_STATE, [data for _, data in heard], 'predicted', [0] * len(heard),
@@ -60,54 +66,80 @@ def drive(folder, rate):
     from ros_inertial_id.measurement.bags.messages import encode, JOINT_STATE
     from ros_inertial_id.measurement.recording import Channel
     motion = dict(np.load(folder / 'motion.npz'))
-    names = tuple(motion.pop('names').tolist())
+    rows = {key: motion[key] for key in ('position', 'velocity', 'effort')}
+    stamps = np.zeros(len(motion['position']), np.int64)
+    messages = list(encode(Channel('', JOINT_STATE, stamps, stamps, rows,
+                                   tuple(motion['names'].tolist()))))
     rclpy.init()
     node = rclpy.create_node('driver')
     publisher = node.create_publisher(JointState, 'joint_states', QoSProfile(depth=5000))
+    gc.disable()
     began, zero, k = time.monotonic(), time.time_ns(), 0
+    (folder / 'zero.json').write_text(str(zero))
     while True:
         if (wait := k / rate - (time.monotonic() - began)) > 0.0:
             time.sleep(wait)
-        row = {key: motion[key][[k % len(motion[key])]] for key in (
-            'position', 'velocity', 'effort')}
-        stamp = np.array([zero + round(k * 1e9 / rate)])
-        publisher.publish(next(iter(encode(Channel('', JOINT_STATE, stamp, stamp, row, names)))))
-        if k == 0:
-            (folder / 'zero.json').write_text(str(zero))
+        data = messages[k % len(messages)]
+        stamp = struct.pack('<iI', *divmod(zero + round(k * 1e9 / rate), 10 ** 9))
+        publisher.publish(data[:4] + stamp + data[12:])  # behind the header of CDR
         k += 1
+
+
+def relay():
+    """Publish every joint state as it came until the process is ended."""
+    from rclpy.node import Node
+    from sensor_msgs.msg import JointState
+
+    from ros_inertial_id.nodes.running import run
+
+    class Relay(Node):
+        def __init__(self):
+            super().__init__('torque_prediction')
+            publisher = self.create_publisher(JointState, '~/predicted', 5000)
+            self.create_subscription(JointState, 'joint_states',
+                                     lambda data: publisher.publish(bytes(data)), 5000, raw=True)
+
+    return run(Relay)
 
 
 def measured(graph, folder, case, seconds, rate):
     """Return the figures of one prediction beside the running nodes."""
-    lag, period = map(float, case.split(':'))
-    node = graph.start('torque_prediction', model_file=folder / f'model_{rate:.0f}.yaml', lag=lag,
-                       period=period)
+    bare = case == 'bare'
+    lag, period = (0.0, 0.0) if bare else map(float, case.split(':'))
+    node = (graph._begin([sys.executable, __file__, 'relay'], 'relay') if bare else
+            graph.start('torque_prediction', model_file=folder / f'model_{rate:.0f}.yaml', lag=lag,
+                        period=period))
+    graph.until(lambda: graph.node.count_publishers('/torque_prediction/predicted'), case)
     graph.spin(SETTLED)
     listener = graph._begin([sys.executable, __file__, 'hear', str(seconds)], 'hear')
     graph.until(lambda: 'ready' in listener.output, 'the listener')
     before, began = usage(node.pid)[0], time.monotonic()
-    graph.until(lambda: '"effort"' in listener.output, 'what it heard')
+    time.sleep(seconds)  # an observer that spins would disturb
     cpu = (usage(node.pid)[0] - before) / (time.monotonic() - began)
-    price = graph.health('torque_prediction')[2].get(
+    graph.until(lambda: '"effort"' in listener.output, 'what it heard')
+    price = '-' if bare else graph.health('torque_prediction')[2].get(
         'noise of the acceleration, times that of 0.1 s lag', '1')
     node.end()
     listener.ends = True
     listener.kill()
     heard = json.loads(next(line for line in listener.output.split('\n') if '"effort"' in line))
-    stamp, came = np.array(heard['stamp']), np.array(heard['came'])
-    declared = lag or FORWARD / rate
+    stamp, came, effort = (np.array(heard[key]) for key in ('stamp', 'came', 'effort'))
+    began_well = came > came[0] + BEGINNING * 1e9
+    stamp, came, effort = stamp[began_well], came[began_well], effort[began_well]
+    declared = lag or (0.0 if bare else FORWARD / rate)
     late = np.sort((came - stamp) * 1e-6 - 1e3 * declared)
     motion = np.load(folder / 'motion.npz')
     place = np.round((stamp - int((folder / 'zero.json').read_text())) * 1e-9 * rate).astype(int)
     true = motion['true'][place % len(motion['true'])]
-    error = np.sqrt(np.mean((np.array(heard['effort']) - true) ** 2) / np.mean(true ** 2))
+    error = np.sqrt(np.mean((effort - true) ** 2) / np.mean(true ** 2))
     p50, p99 = np.percentile(late, (50, 99))
-    return (f'lag {lag} s, period {1e3 * period:.0f} ms: {len(late) / seconds:.0f} per second; '
+    each_second = 1e9 * (len(came) - 1) / (came[-1] - came[0])
+    return (f'{case}: {each_second:.0f} per second; '
             f'{p50:.2f} {p99:.2f} {late[-1]:.2f} ms (p50 p99 max beyond the lag); '
             f'{cpu:.3f} core; error {100.0 * error:.2f} %, noise of the acceleration x {price}')
 
 
-def run(cases, seconds, rate):
+def run(cases, seconds, rate, alone):
     """Print the figures of every case, of recorder and online identification at the end."""
     from live_graph import Graph
     with tempfile.TemporaryDirectory() as name:
@@ -116,22 +148,21 @@ def run(cases, seconds, rate):
         write_model(folder, rate, state, names)
         save_motion(folder, state, names)
         with Graph(folder) as graph:
-            nodes = {
+            nodes = {} if alone else {
                 'recorder': graph.start('recorder', out=folder / 'bags'),
                 'identification': graph.start('identification', online=True,
                                               urdf_file=ROOT / 'urdf' / 'franka.urdf')}
             graph._begin([sys.executable, __file__, 'drive', name, str(rate)], 'driver')
             graph.until(lambda: graph.node.count_publishers('/joint_states'), 'the driver')
-            graph.call('recorder/start')
-            graph.spin(15.0)
+            if nodes:
+                graph.call('recorder/start')
+                graph.spin(15.0)
             before, began = {k: usage(p.pid)[0] for k, p in nodes.items()}, time.monotonic()
             for case in cases:
                 print(measured(graph, folder, case, seconds, rate), flush=True)
             span = time.monotonic() - began
             for kind, process in nodes.items():
                 print(f'{kind}: {(usage(process.pid)[0] - before[kind]) / span:.3f} core')
-            print(graph.call('recorder/stop').message)
-            print(graph.health('identification')[2])
 
 
 def main():
@@ -140,12 +171,15 @@ def main():
         return hear(float(sys.argv[2]))
     if sys.argv[1:2] == ['drive']:
         return drive(Path(sys.argv[2]), float(sys.argv[3]))
+    if sys.argv[1:2] == ['relay']:
+        return relay()
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--seconds', type=float, default=20.0)
     parser.add_argument('--rate', type=float, default=1000.0)
+    parser.add_argument('--alone', action='store_true')
     parser.add_argument('cases', nargs='*', default=list(CASES))
     options = parser.parse_args()
-    return run(options.cases, options.seconds, options.rate)
+    return run(options.cases, options.seconds, options.rate, options.alone)
 
 
 if __name__ == '__main__':
