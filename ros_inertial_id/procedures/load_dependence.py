@@ -21,6 +21,7 @@ STRETCHES = 6   # of every recording
 FEWEST = 4      # of a load
 SURE = 5.0      # standard errors of its slope beyond which it is no chance ...
 MATTERS = 1.0   # [% of the stiffness] ... and so much that it matters
+NONSENSE = 100.0  # [% of the stiffness] as an axis shows that hardly moved under a load
 PLATFORM, SPRINGS = 10, 33  # columns
 
 
@@ -67,6 +68,7 @@ def check_stiffness(loads: Sequence[LoadedStiffness]) -> None:
     span = np.ptp(mass)
     change, error = 100.0 * span * slope, 100.0 * span * error  # [%]
     sure = (np.abs(change) > SURE * error) & (np.abs(change) > MATTERS)
+    sure &= np.abs(change) < NONSENSE
     if sure.any():
         # The axis that is known best: one that hardly moved under a load says little.
         k = int(np.argmin(np.where(sure, error, np.inf)))
