@@ -2,6 +2,8 @@
 
 import pytest
 
+from ros_inertial_id.procedures.checkup.check import checkup_of
+from ros_inertial_id.procedures.checkup.checked import checked_statistics
 from ros_inertial_id.procedures.checkup.finding import DO_NOT_USE, DOUBTFUL, Finding, GOOD, USABLE
 from ros_inertial_id.procedures.checkup.verdicts import joint_verdicts, whole_verdict
 
@@ -32,3 +34,18 @@ def test_a_doubtful_finding_of_a_joint_is_said_of_that_joint_alone():
     joints = joint_verdicts({'a': 0.1, 'b': 0.1}, {'a': 4.0, 'b': 4.0}, {}, [finding])
     assert joints['a'].word == USABLE and joints['a'].reasons == (finding.says,)
     assert joints['b'].word == GOOD
+
+
+def test_a_validation_that_misses_a_joint_is_part_of_the_verdict():
+    checkup = checkup_of([], (0.0,), {'a': 10.0, 'b': 10.0}, {}, {'a': 0.2, 'b': 0.2})
+    fit = {'rms': {'a': 0.2, 'b': 0.2}, 'measured_rms': {'a': 10.0, 'b': 10.0},
+           'relative_percent': 2.0}
+    statistics = {'training': {'filtered': fit}}
+    assert checked_statistics(statistics, checkup)['verdict']['word'] == GOOD
+    # The second joint has little torque in the validation, of which a third is missed.
+    seen = {'rms': {'a': 0.2, 'b': 0.3}, 'measured_rms': {'a': 10.0, 'b': 0.9}}
+    statistics['validation'] = {'filtered': seen}
+    verdict = checked_statistics(statistics, checkup)['verdict']
+    assert verdict['word'] == USABLE
+    assert verdict['reasons'] == ['validation: more than 20 % left of b']
+    assert verdict['joints']['a']['word'] == GOOD and verdict['joints']['b']['word'] == USABLE

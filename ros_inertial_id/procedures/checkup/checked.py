@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from .finding import Checkup, verdict_entry
+from .finding import Checkup, Verdict, verdict_entry, WORDS
 from .masking import without_bad
 from .verdicts import joint_verdicts, whole_verdict
 from ...measurement.recording import Recording
@@ -27,13 +27,30 @@ def checked_statistics(statistics: Mapping[str, Any], checkup: Checkup) -> dict[
     Return ``checks``, ``masked_share`` and ``verdict`` of a model, for its statistics.
 
     statistics : of the IdentifiedModel; checkup : of its training data
-    The verdict is on the model's own left-out residual, not on that of the checkup's fit.
+    The verdict is on the model's own left-out residual, not on that of the checkup's fit, and on
+    its validation where there is one.
     """
     training = statistics['training']['filtered']
     left_out = statistics.get('left_out_relative_percent') or 0.0
     worse = max(1.0, left_out / max(training['relative_percent'] or 1.0, 1e-12))
     rms = {joint: worse * x for joint, x in training['rms'].items()}
-    return {**checkup.to_dict(), 'verdict': residual_verdict(rms, checkup)}
+    verdict = residual_verdict(rms, checkup)
+    if checkup.torque and 'validation' in statistics:
+        verdict = _with_validation(verdict, statistics['validation']['filtered'])
+    return {**checkup.to_dict(), 'verdict': verdict}
+
+
+def _with_validation(verdict: Mapping[str, Any], fit: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a ``verdict`` that is no better than the residuals ``fit`` of a validation."""
+    joints = joint_verdicts(fit['rms'], fit['measured_rms'], {}, ())
+    whole = whole_verdict(fit['rms'], fit['measured_rms'], joints, ())
+
+    def worse(old: Mapping[str, Any], new: Verdict) -> dict[str, Any]:
+        return {'word': max(old['word'], new.word, key=WORDS.index),
+                'reasons': [*old['reasons'], *(f'validation: {r}' for r in new.reasons)]}
+
+    return {**worse(verdict, whole), 'joints': {
+        joint: worse(old, joints[joint]) for joint, old in verdict['joints'].items()}}
 
 
 def residual_verdict(rms: Mapping[str, float], checkup: Checkup,

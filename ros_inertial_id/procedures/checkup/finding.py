@@ -6,7 +6,7 @@ from typing import Any
 
 NOTE, MASKED, DOUBTFUL, WRONG = 'note', 'masked', 'doubtful', 'wrong'
 SEVERITIES = (NOTE, MASKED, DOUBTFUL, WRONG)
-GOOD, USABLE, DO_NOT_USE = 'good', 'usable', 'do not use'
+WORDS = GOOD, USABLE, DO_NOT_USE = 'good', 'usable', 'do not use'
 
 Window = tuple[float, float]
 
