@@ -38,6 +38,16 @@ def test_empty_and_short_recordings_have_nothing_to_show():
     assert channel_checks(_joints(*(x[:5] for x in _motion()))) == []
 
 
+def test_an_arm_at_rest_between_steps_of_its_encoder_is_one_robot():
+    rng = np.random.default_rng(1)  # pushed now and then: most samples repeat, others jump
+    t, q, v, tau = _motion(rate=100.0)
+    q = 1e-4 * np.round(q[0] / 1e-4 + rng.choice([-1, 0, 1], q.shape, p=[0.15, 0.7, 0.15]))
+    assert 'two robots on one topic' not in _names(_joints(t, q, 0.0 * v, tau))
+    other = q.copy()
+    other[::2] += 0.3
+    assert 'two robots on one topic' in _names(_joints(t, other, 0.0 * v, tau))
+
+
 @pytest.mark.parametrize('rate', [100.0, 1000.0])
 def test_a_spike_is_found_where_it_is_at_any_rate(rate):
     t, q, v, tau = _motion(rate=rate)

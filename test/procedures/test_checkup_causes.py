@@ -135,6 +135,20 @@ def test_a_contact_is_said_beside_a_cause(arm):
     assert 0.0 < result.masked[0] < 0.1
 
 
+def test_an_arm_that_is_pushed_at_rest_is_not_another_one(arm):
+    fields, rng = arm.channels['/joint_states'].fields, np.random.default_rng(5)
+    t = np.arange(len(fields['position'])) / 200.0
+    gives = 0.01 * np.sin(0.7 * t)[:, None] * [1.0, 0.5, 0.3]
+    noise = 1e-5 * rng.standard_normal(gives.shape)
+    weight = fields['effort'][:1].copy()
+    pushes = np.abs(weight).max() * np.sin(2 * t)[:, None] ** 9 * [0.2, 1.0, 0.6]
+    result = check([rebuilt(arm, position=fields['position'][:1] + gives + noise, velocity=100
+                            * noise + np.gradient(gives, t, axis=0), effort=weight + pushes)],
+                   OPTIONS)
+    assert 'arm at rest' in [f.name for f in result.checks]
+    assert 'description of another robot' not in [f.name for f in result.checks]
+
+
 def test_a_last_link_described_without_any_torque_is_no_trouble(arm):
     robot = ElementTree.fromstring(arm.robot_description)
     inertial = robot.findall('link/inertial')[-1]

@@ -16,7 +16,7 @@ from .hypothesis import Fitted
 from .masking import without_bad
 from .mending import mended
 from .raw_signals import raw_signals
-from .rows import motion_of, prior_of, rows_of
+from .rows import motion_of, prior_of, rows_of, WIDTH
 from .selection import all_scaled, best_of, NOTHING, VISIBLE
 from .signal_findings import signal_findings
 from .verdicts import HALF, joint_verdicts, whole_verdict
@@ -28,10 +28,11 @@ from ...identification.robot import robot_of
 from ...measurement.recording import Recording
 
 FOREIGN = 0.35    # relative residual that no alternative explains
+RESTS = 0.1       # share of the samples in which an arm moves that is no motion
 UNSEEN = ('signs', 'gains')  # what leaves no residual
 CAUSES = 3        # that are mended one after the other
 METHOD = 'serial_arm'
-NO_CAUSE = ('efforts do not follow the motion', 'description of another robot')
+NO_CAUSE = ('efforts do not follow the motion', 'description of another robot', 'arm at rest')
 
 
 def check(recordings: Sequence[Recording], options: Any, *, method: str = METHOD,
@@ -209,6 +210,12 @@ def _large_residual(evidence: Evidence, described: bool) -> list[Finding]:
     base = evidence.base
     nats = float((evidence.effective * np.abs(np.log(base.torque / base.residual))).sum())
     names = evidence.rows.robot.joint_names
+    moving = float((np.abs(evidence.rows.motion.v) > WIDTH).any(axis=1).mean())
+    if base.relative > FOREIGN and moving < RESTS:
+        return [Finding('arm at rest', f'the arm moves in {100 * moving:.1f} % of the samples: '
+                        'friction and contact decide what the efforts are', 'speeds above '
+                        f'{WIDTH:g} rad/s', 1.0 - moving, 'of the samples', names, DOUBTFUL,
+                        'record a motion')]
     if base.relative > NOTHING:
         return [Finding('efforts do not follow the motion', 'the efforts have nothing to do with '
                         f'the motion ({100 * base.relative:.0f} % of them is left)',

@@ -75,7 +75,8 @@ def _beyond(whole: Evidence, fitted: Evidence) -> tuple[np.ndarray, np.ndarray, 
                                               mode='constant'), 0.0)
     level = 0.5 * np.log(np.maximum(z2, (NOISE * fitted.base.torque) ** 2))
     # How residuals scatter from window to window is theirs: heavy tails of friction are no event.
-    middle, high = np.nanquantile(np.where(moving, level, np.nan), (0.5, USUAL), axis=0)
+    counted = np.where(moving | ~moving.any(axis=0), level, np.nan)
+    middle, high = np.nanquantile(counted, (0.5, USUAL), axis=0)
     beyond = (level - middle) / np.maximum((high - middle) / ndtri(USUAL), LEAST)
     windows = max(1.0, np.ptp(motion.t) / WINDOW) * joints
     nats = np.where(beyond > 0.0, 0.5 * beyond ** 2 - np.log(windows), 0.0)

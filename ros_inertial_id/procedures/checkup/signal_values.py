@@ -22,6 +22,7 @@ LONGEST = 0.15  # [s] of a delay that is looked for
 LATE = 0.005    # [s] of a delay that is no delay of a filter
 GAP = 5.0       # periods without a sample
 JITTER = 0.5    # of the period, from which a step is irregular
+STANDING = 10   # steps of an encoder between which the position of an arm at rest may change
 
 
 def degrees(signals: RawSignals) -> Iterator[Finding]:
@@ -71,6 +72,9 @@ def two_publishers(signals: RawSignals) -> Iterator[Finding]:
     if turned.any(axis=1).mean() <= 0.1:
         return
     turned &= away > 20 * (np.quantile(np.abs(q[2:] - q[:-2]), 0.2, axis=0) + 1e-9)
+    apart = np.diff(np.sort(q, axis=0), axis=0)
+    resolution = apart.min(axis=0, initial=np.inf, where=apart > 1e-9)
+    turned &= away > STANDING * resolution
     both = turned.any(axis=1)
     if both.mean() > 0.1:
         yield Finding('two robots on one topic', 'the positions jump to and fro between two '
