@@ -21,18 +21,23 @@ from ros_inertial_id.procedures.checkup.rows import motion_of, prior_of, rows_of
 OPTIONS = load_options('', 'serial_arm')[1]
 
 
-@pytest.fixture(scope='module')
-def arm():
-    """Return 20 s of a 3R arm that is not quite its description, with friction and noise."""
-    urdf = mujoco_arm.description('arm3')
+def _recorded(name, seed):
+    """Return 20 s of an arm that is not quite its description, with friction and noise."""
+    urdf = mujoco_arm.description(name)
     names = mujoco_arm.joints_of(urdf)
-    t, q, v, a = mujoco_arm.motion(3, 20.0, 200.0, seed=2, speed=1.0)
-    tau = mujoco_arm.torque(mujoco_arm.true_urdf(urdf, 2), q, v, a)
-    rng, size = np.random.default_rng(2), tau.std(0)
+    t, q, v, a = mujoco_arm.motion(len(names), 20.0, 200.0, seed=seed, speed=1.0)
+    tau = mujoco_arm.torque(mujoco_arm.true_urdf(urdf, seed), q, v, a)
+    rng, size = np.random.default_rng(seed), tau.std(0)
     tau += size * (0.15 * v + 0.1 * np.tanh(v / 0.01) + 0.003 * rng.standard_normal(tau.shape))
     noisy = (q + 1e-5 * rng.standard_normal(q.shape), v + 1e-3 * rng.standard_normal(v.shape))
     return replace(mujoco_arm.recording(names, t, *noisy, tau, 'upright'),
                    robot_description=urdf)
+
+
+@pytest.fixture(scope='module')
+def arm():
+    """Return a Recording of a 3R arm."""
+    return _recorded('arm3', 2)
 
 
 def _efforts(arm, change):
@@ -108,6 +113,12 @@ def test_contacts_in_many_windows_are_found(arm):
     ('rpy 1.5707963 0 0', 'gravity is 90 degrees from where it was said to be')])
 def test_a_mounting_that_is_wrong_is_said(arm, mounting, sentence):
     assert sentence in _first(arm, replace(OPTIONS, mounting=mounting))
+
+
+def test_the_description_tells_up_from_down():
+    # One joint alone carries weight: masses below zero explain gravity upside down as well.
+    arm, options, _ = FAULTS['wrong mounting'][0](_recorded('arm2', 5), OPTIONS, 1, None)
+    assert 'the mounting is wrong: gravity is 46 degrees' in _first(arm, options)
 
 
 def test_a_wrist_worse_than_zero_is_not_to_be_used(arm):

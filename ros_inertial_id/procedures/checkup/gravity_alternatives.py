@@ -16,6 +16,7 @@ from ...estimation.gravity_search import sphere, tangent
 SMALL = 0.005       # relative residual that leaves no room for a gain of one joint
 BADLY = 0.1         # relative residual from which costly alternatives are asked
 DIRECTIONS = 60     # of gravity: 15 degrees apart, then refined
+UPRIGHT = np.array([0.0, 0.0, -1.0])  # as most robots stand
 DESCRIBED = 0.3     # relative error of the gravity torques of a description
 HALF = 0.5          # of the torque, or of what was left before, that a description may leave
 COMPENSATED = 0.2   # share of gravity that a driver leaves
@@ -49,12 +50,14 @@ def gravity(evidence: Evidence) -> Iterator[Candidate]:
     if evidence.base.relative > BADLY:
         by = sorted(sphere(DIRECTIONS), key=lambda d: evidence.total_residual(
             evidence.hypothesis(gravity=STANDARD_GRAVITY * d))[0])
-        # Up and down differ in the sign of masses alone, which the evidence decides.
-        starts += [by[0], -by[0], by[1]]
-    direction = max((_tilted(evidence, d) for d in starts), key=lambda d: evidence.fit(
+        # Up and down differ in the sign of masses alone, which the description decides.
+        starts += [by[0], -by[0], by[1], UPRIGHT]
+    tilted = [d for d in (_tilted(evidence, d) for d in starts)
+              if _described_there(evidence, STANDARD_GRAVITY * d)]
+    direction = max(tilted, default=declared, key=lambda d: evidence.fit(
         evidence.hypothesis(gravity=STANDARD_GRAVITY * d)).evidence)
     angle = np.degrees(np.arccos(np.clip(direction @ declared, -1, 1)))
-    if angle < TURNED or not _described_there(evidence, STANDARD_GRAVITY * direction):
+    if angle < TURNED:
         return
     h = evidence.hypothesis(gravity=STANDARD_GRAVITY * direction)
     words = ' '.join(f'{x:.2f}' for x in STANDARD_GRAVITY * direction)
