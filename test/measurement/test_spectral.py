@@ -5,8 +5,8 @@ import pytest
 from scipy import signal
 
 from ros_inertial_id.measurement.signals import FILTER_ORDER, zero_phase_kernel
-from ros_inertial_id.measurement.spectral import (butterworth_kernel, convolve_at,
-                                                  convolve_inside, power_spectrum)
+from ros_inertial_id.measurement.spectral import (butterworth_kernel, convolve_at, convolve_inside,
+                                                  power_spectrum)
 
 RANDOM = np.random.default_rng(0)
 
