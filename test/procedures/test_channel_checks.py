@@ -43,6 +43,8 @@ def test_an_arm_at_rest_between_steps_of_its_encoder_is_one_robot():
     t, q, v, tau = _motion(rate=100.0)
     q = 1e-4 * np.round(q[0] / 1e-4 + rng.choice([-1, 0, 1], q.shape, p=[0.15, 0.7, 0.15]))
     assert 'two robots on one topic' not in _names(_joints(t, q, 0.0 * v, tau))
+    q[:, 0] = _motion(rate=100.0)[1][:, 0]
+    assert not any('quantised' in name for name in _names(_joints(t, q, 0.0 * v, tau)))
     other = q.copy()
     other[::2] += 0.3
     assert 'two robots on one topic' in _names(_joints(t, other, 0.0 * v, tau))

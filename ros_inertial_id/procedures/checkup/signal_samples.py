@@ -25,7 +25,7 @@ BLOCK = 100       # samples of which the noise is taken: ten spikes among them a
 VISIBLE = 0.05    # of the range of its signal that a spike must have
 SOME_OF = 1000    # samples
 COARSE, ROUGH = 0.02, 0.2  # quantisation step over standard deviation: worth a note, doubtful
-
+AT_REST = 0.01  # [rad or m] that a joint goes in all where it stands still
 
 def still_rows(signals: RawSignals) -> np.ndarray:
     """Return (N - 1,) whether all that a message of ``signals`` holds is as in the one before."""
@@ -195,8 +195,11 @@ def clipped_at(column: np.ndarray) -> np.ndarray | None:
 
 def quantised(signals: RawSignals) -> Iterator[Finding]:
     """Yield channels of ``signals`` with steps that are coarse against the signal."""
+    rests = np.ptp(signals.position.values, axis=0) < AT_REST
     for name, x in signals.quantities().items():
         ratios = np.array([_step(c) / max(c.std(), 1e-300) for c in x.values.T])
+        if name != 'effort':  # of a joint at rest there is nothing but steps
+            ratios[rests] = 0.0
         bad = ratios > COARSE
         if bad.any():
             names = tuple(np.array(signals.joints)[bad].tolist())
