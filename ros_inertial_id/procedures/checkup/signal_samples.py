@@ -27,6 +27,7 @@ SOME_OF = 1000    # samples
 COARSE, ROUGH = 0.02, 0.2  # quantisation step over standard deviation: worth a note, doubtful
 AT_REST = 0.01  # [rad or m] that a joint goes in all where it stands still
 
+
 def still_rows(signals: RawSignals) -> np.ndarray:
     """Return (N - 1,) whether all that a message of ``signals`` holds is as in the one before."""
     out = np.ones(len(signals.position.t) - 1, dtype=bool)
