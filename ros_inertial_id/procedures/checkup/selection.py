@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
+from . import alternatives
 from .axes import in_degrees, turned_axes
 from .candidate import Candidate
 from .effort_order import swapped_efforts
 from .evidence import Evidence
 from .finding import Finding, NOTE
 from .gravity_alternatives import BADLY
-from . import alternatives
 from .verdicts import HALF
 
 CERTAIN = 7.0     # nats: odds of a thousand to one
