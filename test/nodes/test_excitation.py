@@ -26,6 +26,7 @@ RATE = 200.0  # [Hz] and a soft controller: little to compute
 LAG = 0.02  # [s] of the drives: what they lag behind must not become a jump with every piece
 PERIOD = 1.0  # [s] of the motion at full speed
 REST = 0.01  # [rad/s], a slow motion's hundredth
+LATE = 0.1  # [s] by which a simulator may be late: less than the past of a piece
 PATIENT = {'stale': 3.0, 'tracking': 0.5}  # [s], [rad]: a loaded machine is no fault
 
 
@@ -94,6 +95,11 @@ class Stage:
         assert not self.said('stopped')
         return bounds
 
+    def lag(self, begun=-1):
+        """Return how late the simulator was at most since a number of diagnostics [s]."""
+        healths = self.graph.healths('simulated_robot')[begun:]
+        return max((float(values['lag_s']) for *_, values in healths), default=np.inf)
+
     def now(self):
         """Return the stamp of the newest true joint state [ns]."""
         return stamp_ns(self.truth[-1]) if self.truth else 0
@@ -134,13 +140,18 @@ def stage(whole_stage):
 
 @pytest.mark.parametrize('speed', [0.1, 0.5, 1.0])
 def test_motion_is_played_at_a_share_of_its_speed_and_recorded(stage, speed):
-    answers = []  # late joint states of a loaded machine are refused: that is no fault
-    stage.graph.until(lambda: answers.append(stage.graph.call('excitation/check'))
-                      or answers[-1].success, 'a check')
+    for _ in range(3):  # a simulator that a busy machine kept from its clock says nothing
+        stage.graph.until(lambda: stage.lag() < LATE, 'the simulator to keep time')
+        answers = []  # late joint states of a loaded machine are refused: that is no fault
+        stage.graph.until(lambda: answers.append(stage.graph.call('excitation/check'))
+                          or answers[-1].success, 'a check')
+        begun = len(stage.graph.healths('simulated_robot'))
+        bag = stage.play(speed=speed, periods=1)
+        stage.graph.until(lambda: stage.said('finished; ') or stage.said('stopped'), 'the end')
+        if stage.lag(begun) < LATE:
+            break
     words = answers[-1].message
     assert 'velocity' in words and '% of its limits' in words
-    bag = stage.play(speed=speed, periods=1)
-    stage.graph.until(lambda: stage.said('finished; ') or stage.said('stopped'), 'the end')
     assert stage.said('finished; ').startswith(f'finished; {bag}: ')
     assert '1 /excitation/periods' in stage.said('finished; ')
     channels = stage.channels(bag)
