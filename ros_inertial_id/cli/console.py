@@ -70,7 +70,8 @@ def known_load(argument: str, mass_alone: bool = False) -> np.ndarray:
     if len(numbers) == 1 and mass_alone:
         return load_parameters(numbers[0], [0.0] * 3) + np.append(0.0, np.full(9, np.nan))
     if len(numbers) not in (4, 7):
-        raise ConfigError('the known load', found=repr(argument), expected=LOAD)
+        raise ConfigError('the known load', found=repr(argument),
+                          expected=LOAD + (', or "MASS" alone' if mass_alone else ''))
     mass, square = numbers[0], np.square(numbers[4:] or [0.0] * 3)
     return load_parameters(mass, numbers[1:4], mass / 12.0 * np.diag(square.sum() - square))
 
