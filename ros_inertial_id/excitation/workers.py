@@ -12,6 +12,7 @@ import os
 import pickle
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
@@ -50,7 +51,7 @@ def search(problem: MotionProblem, samples: int, restarts: int, seed: int, secon
     finally:
         for process, pipe in workers:
             process.terminate()
-            process.wait()
+            process.communicate()
             pipe.close()
 
 
@@ -75,8 +76,8 @@ def _start(task):
         env={**os.environ, 'PYTHONPATH': os.pathsep.join(path or '.' for path in sys.path)})
     theirs.close()
     try:
-        with process.stdin as stdin:
-            pickle.dump(task, stdin)
+        pickle.dump(task, process.stdin)
+        process.stdin.flush()
     except BrokenPipeError:
         pass  # it died at once: its exit code tells
     return process, ours
@@ -95,17 +96,27 @@ def _collect(pipes):
 
 
 def work(descriptor: int) -> None:
-    """Run the restarts that standard input holds; send Candidates to the pipe ``descriptor``."""
+    """
+    Run the restarts that standard input holds; send Candidates to the pipe ``descriptor``.
+
+    The parent keeps our standard input open: when that ends, it was killed, and this ends too.
+    """
     pipe = Connection(descriptor, readable=False)
     try:
         task = pickle.load(sys.stdin.buffer)
     except (EOFError, pickle.UnpicklingError):
         return  # the parent was ended while it wrote
+    threading.Thread(target=_end_with, args=(sys.stdin.fileno(),), daemon=True).start()
     try:
         for candidate in _restarts(*task):
             pipe.send(candidate)
     except BrokenPipeError:
         pass  # the parent is gone
+
+
+def _end_with(descriptor):
+    os.read(descriptor, 1)  # not by its buffer, whose lock the interpreter wants at its end
+    os._exit(1)
 
 
 if __name__ == '__main__':

@@ -1,5 +1,6 @@
 """How every node of this package starts, spins and ends."""
 
+import _thread
 from collections.abc import Callable, Sequence
 import gc
 import signal
@@ -80,15 +81,17 @@ class End:
     What a signal sets and ``spin`` looks at.
 
     A node that is always late has no quiet moment in which its executor would look at a time
-    limit; a future that is done reaches it still.
+    limit; a future that is done reaches it still.  A thread sets it: the signal may have come
+    while this one holds the future's lock.
     """
 
     def __init__(self) -> None:
         self.come, self._future = False, Future()
 
     def __call__(self, *_: Any) -> None:
-        self.come = True
-        self._future.set_result(None)
+        if not self.come:
+            self.come = True
+            _thread.start_new_thread(self._future.set_result, (None,))
 
     def future(self) -> Future:
         """Return a new Future; only the newest is served, so that none heap up."""

@@ -132,6 +132,10 @@ class Graph:
         return self._begin([sys.executable, str(SCRIPTS / script), *map(str, arguments)],
                            script.removesuffix('.py'))
 
+    def python(self, program):
+        """Run a program, given as its text, as a Process."""
+        return self._begin([sys.executable, '-c', program], 'program')
+
     def _begin(self, command, name, **arguments):
         log = self.folder / f'{len(self.processes)}_{name}.log'
         process = Process(command, log, self._environment, **arguments)
