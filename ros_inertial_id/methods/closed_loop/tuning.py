@@ -85,7 +85,7 @@ class Trial:
         """
         Return (offset [s] that the torque is stamped late, error ratio without and with it, sd).
 
-        sd : standard deviation of the offset [s], by stretches of the residual (sandwich)
+        sd : standard deviation of the offset [s], without one stretch after the other
         limit : the largest offset believed [s]; topic : of the torque, for the message
         cutoff : of the motion [Hz]
         """
@@ -116,10 +116,8 @@ class Trial:
                                options={'xatol': 1e-6})
         step = 0.1 / cutoff
         slope = _outside(Q, (force(best.x + step) - force(best.x - step)) / (2.0 * step))
-        scores = (slope * _outside(Q, force(best.x))).reshape(len(self._robot), -1).sum(0)
-        parts = [part.sum() for part in np.array_split(scores, STRETCHES)]
         return (self.shift + float(best.x), float(np.sqrt(error(0.0) / max(best.fun, 1e-300))),
-                float(np.linalg.norm(parts) / max(slope @ slope, 1e-300)))
+                jackknife_error(Q, slope, _outside(Q, force(best.x)), len(self._robot)))
 
     def check_torque_sign(self, observation: Observation) -> None:
         """Raise RecordingError when the torques in an ``observation`` need negative inertia."""
@@ -204,6 +202,27 @@ def _left(Q, y):
 def _outside(Q, y):
     """Return the part of y (N,) outside the range of Q."""
     return y - Q @ (Q.T @ y)
+
+
+def jackknife_error(Q: np.ndarray, slope: np.ndarray, residual: np.ndarray,
+                    groups: int) -> float:
+    """
+    Return the standard error of a number that moves a residual by ``slope`` per unit.
+
+    By STRETCHES of time, each with the residual that the others leave it (jackknife, Bell and
+    McCaffrey 2002): columns and number have followed the stretch's own, and left too little of it.
+
+    Q : (k N, r) orthonormal columns that slope and residual (k N,) are outside of
+    groups : k coordinates of N samples each, one after the other
+    """
+    columns = np.column_stack([Q, slope / max(np.linalg.norm(slope), 1e-300)])
+    size, scores = len(slope) // groups, []
+    for part in np.array_split(np.arange(size), STRETCHES):
+        rows = (size * np.arange(groups)[:, None] + part).ravel()
+        own, left = columns[rows], residual[rows]
+        others = np.linalg.pinv(np.eye(own.shape[1]) - own.T @ own, 1e-6, hermitian=True)
+        scores.append(slope[rows] @ (left + own @ (others @ (own.T @ left))))
+    return float(np.linalg.norm(scores) / max(slope @ slope, 1e-300))
 
 
 def _before_growth(curve, rows):

@@ -11,6 +11,7 @@ import slider_crank_lagrangian as oracle
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.methods import METHODS
 from ros_inertial_id.methods.closed_loop.motion import MOTION, reconstruct
+from ros_inertial_id.methods.closed_loop.tuning import jackknife_error
 
 closed_loop = METHODS['closed_loop']
 MECHANISM = closed_loop.build(URDF, OPTIONS, (0.0, 0.0, -9.81))
@@ -54,6 +55,19 @@ def test_error_of_the_torques_clock_is_in_the_stated_errors():
     assert abs(note['torque_clock_offset']) < 3.5 * note['torque_clock_offset_error'] < 5e-4
     one, other = ({e['name']: e['standard_error'] for e in m.base} for m in (found, known))
     assert one['mcy2'] > 1.1 * other['mcy2'] and one['mcxR1'] < 1.1 * other['mcxR1']
+
+
+def test_error_of_a_clock_is_not_shrunk_by_parameters_that_follow_the_residual():
+    """White noise of size one, columns that act for a short while each: 1 / |slope| is exact."""
+    rng, t = np.random.default_rng(0), np.linspace(0.0, 1.0, 400)
+    Q, _ = np.linalg.qr(np.exp(-((t[:, None] - np.linspace(0.0, 1.0, 12)) / 0.06) ** 2))
+    slope = np.sin(40.0 * t) * np.cos(7.0 * t)
+    slope -= Q @ (Q.T @ slope)
+    basis = np.column_stack([Q, slope / np.linalg.norm(slope)])
+    noise = rng.standard_normal((200, 400))
+    stated = [jackknife_error(Q, slope, x - basis @ (basis.T @ x), 1) for x in noise]
+    # A jackknife errs towards caution; sums over stretches as they are give 0.78.
+    assert 0.95 < np.sqrt(np.mean(np.square(stated))) * np.linalg.norm(slope) < 1.5
 
 
 def test_nothing_is_said_where_nobody_can_know_the_assembly():
