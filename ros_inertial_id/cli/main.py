@@ -7,6 +7,7 @@ verb that is asked for is imported: help and versions come at once.
 """
 
 from collections.abc import Callable, Sequence
+import gc
 import importlib
 import logging
 import os
@@ -53,7 +54,10 @@ def _imported(module: str, name: str) -> Callable[..., Any]:
     """Return a function of a module; Ctrl-C while it is imported ends the process silently."""
     # Some libraries turn the exception of an interrupted import into another, or print it.
     before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    gc.disable()  # what is imported stays: looking through it for garbage is in vain
     try:
         return getattr(importlib.import_module(module, __package__), name)
     finally:
         signal.signal(signal.SIGINT, before)
+        gc.freeze()
+        gc.enable()

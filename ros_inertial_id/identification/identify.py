@@ -86,8 +86,9 @@ def validation(model: IdentifiedModel, recordings: Sequence[Recording], *,
     Return ({filtered, raw, ...} of a model on Recordings, blocks for the report's curves).
 
     The signals are prepared as they were for the identification (same cutoff, same velocity).
-    ``outside`` says what left the training data's range, and the residual there; ``fixed_cutoff``
-    is the residual behind a filter of FIXED, as figures of other tools are.
+    ``range`` says what they hold, ``outside`` what of it left the training data's range, and the
+    residual there; ``fixed_cutoff`` is the residual behind a filter of FIXED, as figures of other
+    tools are.
 
     model : IdentifiedModel; recordings : of its robot; progress : see ``identify``
     """
@@ -97,8 +98,8 @@ def validation(model: IdentifiedModel, recordings: Sequence[Recording], *,
         for robot in data.robots:
             check_robot(model, robot)
         outside = Outside(model.validity_range)
-        residuals, curves, _ = evaluate(data, model.parameters, model.values, False, outside)
-        found = {**residuals.summary(), 'outside': outside.summary()}
+        residuals, curves, seen = evaluate(data, model.parameters, model.values, False, outside)
+        found = {**residuals.summary(), 'outside': outside.summary(), 'range': seen}
         fixed = _at_fixed_cutoff(data)
         if fixed:
             residuals, _, _ = evaluate(fixed, model.parameters, model.values, False)

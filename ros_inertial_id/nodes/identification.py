@@ -57,6 +57,8 @@ class NodeOptions:
                                      'options name, else joint_states')
     forget: float = option(0.0, 'time constant with which the online estimate forgets; 0: never',
                            unit='s', at_least=0.0)
+    drift_model: str = option('', 'model.yaml from which online changes of friction and load are '
+                              'told on /diagnostics; empty: they are not')
 
 
 class Identification(Node):
@@ -67,7 +69,7 @@ class Identification(Node):
     def __init__(self, **node_options):
         super().__init__('identification', **node_options)
         own = declare_options(self, NodeOptions, fixed=(
-            'method', 'config', 'online', 'topics', 'forget'))
+            'method', 'config', 'online', 'topics', 'forget', 'drift_model'))
         _, defaults = load_options(own.config, own.method)
         self._kind = options_class(own.method)
         options = declare_options(self, self._kind, defaults)
@@ -87,7 +89,9 @@ class Identification(Node):
             self.create_service(Trigger, f'~/{name}', self._answering(work),
                                 callback_group=group)
         urdf = read_description(own.urdf_file) if own.online and own.urdf_file else ''
-        self._online = (Online(self, own.method, own.topics, urdf, options, own.forget)
+        reference = (IdentifiedModel.from_yaml(read_text(own.drift_model), own.drift_model)
+                     if own.drift_model else None)
+        self._online = (Online(self, own.method, own.topics, urdf, options, own.forget, reference)
                         if own.online else None)
         every(self, 1.0, self._diagnose)
         self.get_logger().info(f'method {own.method}; call ~/identify')
@@ -95,10 +99,10 @@ class Identification(Node):
     def _diagnose(self):
         level, words, values = self._state
         if self._online:
-            complaint, more = self._online.health()
+            worse, news, more = self._online.health()
             values = {**values, **more}
-            if complaint:
-                level, words = 'error', complaint
+            if worse == 'error' or worse == 'warn' and level == 'ok':
+                level, words = worse, news
         self._diagnostics.publish(diagnostics(self, level, words, values))
 
     def _remember(self, message):

@@ -14,6 +14,7 @@ from .conversions import every, latched, table
 from .quality import subscribe
 from .streams import Streams
 from ..errors import InertialIdError
+from ..identification.model import IdentifiedModel
 from ..measurement.recording import Channel
 from ..procedures.online import OnlineEstimate, OnlineIdentification
 from ..procedures.stream_watch import as_values, StreamWatch
@@ -32,11 +33,13 @@ class Online:
     topics : to learn from; urdf : text, '' to wait for robot_description
     options : of the method with EstimationOptions
     time_constant : with which the estimate forgets [s]; 0: never
+    reference : IdentifiedModel from which changes are told, None: they are not
     """
 
     def __init__(self, node: Node, method: str, topics: Sequence[str], urdf: str, options: Any,
-                 time_constant: float = 0.0) -> None:
-        self._node, self._method, self._time_constant = node, method, time_constant
+                 time_constant: float = 0.0, reference: IdentifiedModel | None = None) -> None:
+        self._node, self._method = node, method
+        self._time_constant, self._reference = time_constant, reference
         self._topics = tuple(topics) or topics_of(options)
         self._urdf, self._options = urdf, options
         self._complaint = ''
@@ -56,7 +59,7 @@ class Online:
         self._estimate: OnlineEstimate | None = None
         # Made also without a description: options that cannot be learned with end the node now.
         learning = OnlineIdentification(self._urdf, self._options, self._method,
-                                        self._time_constant)
+                                        self._time_constant, self._reference)
         self._watch = StreamWatch(self._urdf)
         self._learning = learning if self._urdf else None
 
@@ -111,27 +114,31 @@ class Online:
         self._complaint = words
         self._node.get_logger().error(words, throttle_duration_sec=10.0)
 
-    def health(self) -> tuple[str, dict[str, Any]]:
-        """Return (words of a complaint or '', {key: value}) for diagnostics."""
+    def health(self) -> tuple[str, str, dict[str, Any]]:
+        """Return (level, words where it is not ok, {key: value}) for diagnostics."""
         words, self._complaint = self._complaint, ''
         silent = [topic for topic in self._topics if topic not in self._received]
         if silent and not words:
             words = f"nothing received on {', '.join(silent)}"
         found = self._watch.findings()
         words = words or '; '.join(f.says for f in found)
+        level = 'error' if words else 'ok'
         if self._learning is None:
-            return words, {'online': 'waiting: robot_description'}
+            return level, words, {'online': 'waiting: robot_description'}
         if self._estimate is None:
-            return words, {'online': f'waiting: {self._learning.waiting}'}
+            return level, words, {'online': f'waiting: {self._learning.waiting}'}
         estimate = self._estimate
+        changed = {f'drift {f.name}': f.sentence() for f in estimate.drift}
+        if changed and not words:
+            level, words = 'warn', '; '.join(changed.values())
         unseen = ('-' if estimate.unseen_percent is None else f'{estimate.unseen_percent:.3g}')
-        return words, {
+        return level, words, {
             'online seconds': f'{estimate.seconds:.1f}',
             'online determined': f"{sum(b['determined'] for b in estimate.base)} of "
                                  f'{len(estimate.base)}',
             'online condition number': f'{estimate.condition_number:.4g}',
             'online residual of unseen data [%]': unseen, 'online gaps': self._learning.gaps,
-            **as_values(found)}
+            **changed, **as_values(found)}
 
 
 def topics_of(options: Any) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ gravity are estimated anew, all other base parameters held at what all days of t
 say.  Bags in one folder are of one robot.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -141,9 +141,9 @@ def _robot_drift(name: str, bags: Sequence[Mapped], plan: Plan, model: Identifie
 def _decided(name: str, bags: Sequence[Mapped], days: np.ndarray, base: BaseParameters,
              factors: Sequence[RFactors]) -> RobotDrift:
     """Return the RobotDrift by factors about [base parameters, two tilts] of every day."""
-    sigma = _sigma(read_factors(b.file).residuals for b in bags)
+    sigma = row_deviation(merged_residuals(read_factors(b.file).residuals for b in bags))
     systems = [f.system(sigma)[:2] for f in factors]
-    entries, S, spread = _columns(base)
+    entries, S, spread = change_columns(base)
     found = changes_of(systems, S, spread, prior_rows(base))
     series = _series(entries, found, base)
     warm = [b.notes['temperature'] for b in bags]
@@ -152,17 +152,19 @@ def _decided(name: str, bags: Sequence[Mapped], days: np.ndarray, base: BasePara
                       findings_of(series, days, temperature))
 
 
-def _sigma(parts: Iterable[Residuals]) -> dict[str, float]:
-    """Return group -> standard deviation of an independent row, by residuals of every day."""
-    residuals = merged_residuals(parts)
+def row_deviation(residuals: Residuals) -> dict[str, float]:
+    """Return group -> standard deviation of an independent row, by ``residuals``."""
     fit, correlation = residuals.filtered, residuals.correlation()
     return {name: float(np.sqrt(max(square, 1e-300) / fit.samples * correlation[name]))
             for name, square in fit.residual.items()}
 
 
-def _columns(base: BaseParameters) -> tuple[list[Entry],
-                                            np.ndarray, np.ndarray]:
-    """Return (name, joint, law, unit, place) of the changes, their columns and prior."""
+def change_columns(base: BaseParameters) -> tuple[list[Entry], np.ndarray, np.ndarray]:
+    """
+    Return (name, joint, law, unit, place) of the changes, their columns and prior.
+
+    base : BaseParameters; columns : (b + 2, m), the last rows and columns those of two tilts
+    """
     size, columns, spread = len(base), [], []
     entries: list[Entry] = []
     for place, k in enumerate(base.independent):

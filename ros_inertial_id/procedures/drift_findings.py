@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..estimation.trends import Trend, trend_of
+from ..estimation.trends import CERTAIN, Trend, trend_of
 
 RELEVANT = {'friction': 0.03, 'payload': 0.03, 'gravity': 0.002}  # share, kg (kg m), rad
 SHOWN = {'viscous': 'viscous friction', 'coulomb': 'Coulomb friction',
@@ -90,13 +90,34 @@ def findings_of(series: Sequence[Series], days: np.ndarray,
 
     series : its quantities; days : (n,); temperature : (n,) [deg C] or None
     """
+    return _surest(series, [trend_of(days, s.values, s.errors, temperature, len(series))
+                            for s in series], float(days[-1] - days[0]), temperature)
+
+
+def findings_since(series: Sequence[Series], days: float) -> tuple[Finding, ...]:
+    """
+    Return the Findings of one change each, the surest first.
+
+    series : with one value; days : that passed
+    """
+    trends = []
+    for one in series:
+        size, error = float(one.values[0]), float(one.errors[0])
+        evidence = 0.5 * (size / error) ** 2
+        kind = 'drift' if evidence > CERTAIN + np.log(len(series)) else 'constant'
+        trends.append(Trend(kind, size, error, None, evidence, 1.0))
+    return _surest(series, trends, days, None)
+
+
+def _surest(series: Sequence[Series], trends: Sequence[Trend], days: float,
+            temperature: np.ndarray | None) -> tuple[Finding, ...]:
+    """Return the Findings of the trends of series that are certain and matter."""
     found: dict[str, list[Finding]] = {}
     dry = {s.joint: abs(s.usual) for s in series if s.law in DRY}
-    for one in series:
-        trend = trend_of(days, one.values, one.errors, temperature, len(series))
+    for one, trend in zip(series, trends):
         usual = dry.get(one.joint, 0.0) if one.law == 'offset' else abs(one.usual)
         if trend.kind != 'constant' and _relevant(one, trend, temperature, usual):
-            finding = _finding(one, trend, float(days[-1] - days[0]))
+            finding = _finding(one, trend, days)
             key = finding.what if finding.what != 'friction' else one.name
             found.setdefault(key, []).append(finding)
     # Of what is carried the mass is the clearest number where it changed, else the surest one.

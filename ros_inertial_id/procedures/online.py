@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from .drift_findings import Finding
+from .live_drift import changes_since, check_reference
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.regressor import RegressorBlock
 from ..errors import ConfigError, EstimationError, RecordingError
@@ -25,6 +27,7 @@ from ..estimation.r_factors import one_thread, RFactors
 from ..estimation.residuals import Residuals
 from ..identification.accumulation import choose_alternatives, refine, standard, structure_of
 from ..identification.entries import base_entries
+from ..identification.model import IdentifiedModel
 from ..identification.robot import robot_of
 from ..measurement.bags.messages import JOINT_STATE
 from ..measurement.joints.channels import whole
@@ -52,6 +55,7 @@ class OnlineEstimate:
     base : entries as in IdentifiedModel.base; seconds [s], samples : accumulated
     rank, condition_number : of the accumulated rows about the base parameters
     unseen_percent : residual of new samples under the estimate before, relative; None at first
+    drift : what changed since the reference, the surest first
     """
 
     base: list[dict[str, Any]]
@@ -60,6 +64,7 @@ class OnlineEstimate:
     rank: int
     condition_number: float
     unseen_percent: float | None
+    drift: tuple[Finding, ...] = ()
 
 
 class OnlineIdentification:
@@ -68,13 +73,14 @@ class OnlineIdentification:
 
     urdf : text; options : of the method, by its name, with EstimationOptions
     forget : time constant with which old samples count less [s]; 0: they never do
+    reference : IdentifiedModel from which changes are told, None: they are not
     summary : of the observation whose filter is used; waiting : why there is no estimate yet, ''
         once there is
     ConfigError for a method or estimator that cannot learn sample by sample.
     """
 
     def __init__(self, urdf: str, options: Any, method: str = 'serial_arm',
-                 forget: float = 0.0) -> None:
+                 forget: float = 0.0, reference: IdentifiedModel | None = None) -> None:
         if not METHODS[method].predicts_live:
             raise ConfigError('nothing to learn online', found=f'method {method}',
                               exists=[n for n, m in METHODS.items() if m.predicts_live])
@@ -85,7 +91,7 @@ class OnlineIdentification:
                               do='identify from a recording for these')
         self._urdf, self._options, self._method = urdf, options, METHODS[method]
         self._kept: dict[str, list[Channel]] = {}
-        self._examined, self._forget = -np.inf, forget
+        self._examined, self._forget, self._reference = -np.inf, forget, reference
         self._live: Any = None
         self.summary: dict[str, Any] = {}
         self.waiting = f'the first {WARM_UP:.0f} s of motion'
@@ -157,6 +163,8 @@ class OnlineIdentification:
         fixed = replace(self._options, cutoff=summary['cutoff'], velocity=summary['velocity'])
         columns = with_known(self._method.parameters(robot, fixed), fixed.given)
         structure = structure_of(self._method, [robot], columns)
+        if self._reference:
+            check_reference(self._reference, structure, robot.gravity_base)
         live = self._method.live(robot, fixed, LAG, summary)
         for channel in [_channel(recording.channels, topic) for topic in live.topics]:
             live.add(channel)
@@ -223,7 +231,9 @@ class OnlineIdentification:
         return OnlineEstimate(
             base_entries(base, estimate), self._seconds,
             int(max(g.rows for g in self._factors.groups.values())), estimate.rank,
-            estimate.condition_number, fit.summary()['relative_percent'] if fit.samples else None)
+            estimate.condition_number, fit.summary()['relative_percent'] if fit.samples else None,
+            changes_since(self._reference, self._structure, self._factors, residuals)
+            if self._reference else ())
 
     def _problem(self):
         """

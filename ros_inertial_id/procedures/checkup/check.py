@@ -67,7 +67,7 @@ def check_and_read(recordings: Sequence[Recording], options: Any, *, method: str
         fits: dict[str, Any] = {}
         data = None
         if not any(f.severity == WRONG and f not in mounting for f in findings):
-            more, fits, data = _models(masked, _trusted(options, findings), urdf, model)
+            more, fits, data = _models(masked, _trusted(options, findings), urdf, model, findings)
             findings += more
         shares = tuple(without_bad(r, [f for f in findings if f.recording == k])[1]
                        for k, r in enumerate(recordings))
@@ -139,24 +139,43 @@ def _mounting_in_degrees(mounting: str) -> list[Finding]:
 
 
 def _models(recordings: Sequence[Recording], options: Any, urdf: str,
-            model: IdentifiedModel | None
+            model: IdentifiedModel | None, known: Sequence[Finding]
             ) -> tuple[list[Finding], dict[str, Any], Dataset | None]:
-    """Return the Findings of the model checks, what checkup_of takes of them, and the Dataset."""
+    """
+    Return the Findings of the model checks, what checkup_of takes of them, and the Dataset.
+
+    known : Findings of the signal checks
+    """
     try:
         data = read_dataset(recordings, options, METHOD, urdf)
-        evidence = _evidence(data, model)
+        evidence = _evidence(data, model, known)
     except (RecordingError, EstimationError) as error:
         return [Finding('cannot be prepared', str(error), 'the preparation of the signals', 1.0,
                         'samples', (), WRONG, 'see the reason')], {}, None
     findings, base = _causes(evidence)
-    names = data.robot.joint_names
+    findings += _resting(evidence, DOUBTFUL if model is None else NOTE)
     rms = evidence.nominal
     nominal = rms if evidence.rows.prior.nominal else base.torque
     t = evidence.rows.motion.t
     lasting = len(t) * float(np.median(np.diff(t))) / evidence.effective
-    return findings, {name: dict(zip(names, values.tolist())) for name, values in (
-        ('torque', base.torque), ('nominal', nominal), ('residual', base.residual),
-        ('lasting', lasting))}, data
+    told = np.sqrt(np.maximum(evidence.rows.motion.told.mean(axis=0), 1e-3))  # rest counts as zero
+    # What friction takes of a joint at rest says nothing of a model.
+    moved = [(j, data.robot.joint_names[j]) for j in np.flatnonzero(~evidence.rows.still)]
+    return findings, {name: {joint: float(values[j]) for j, joint in moved}
+                      for name, values in (
+                          ('torque', base.torque / told), ('nominal', nominal / told),
+                          ('residual', base.residual / told), ('lasting', lasting))}, data
+
+
+def _resting(evidence: Evidence, severity: str) -> list[Finding]:
+    """Return a Finding of ``severity`` where some joints of ``evidence`` stand still."""
+    still = evidence.rows.still
+    names = tuple(n for n, rests in zip(evidence.rows.robot.joint_names, still) if rests)
+    if not names or still.all():
+        return []
+    return [Finding('joints at rest', f'{", ".join(names)} stand still: of them there is nothing '
+                    'to learn or to judge', 'the range of the positions',
+                    float(len(names)), 'joints', names, severity, 'move every joint')]
 
 
 def _causes(evidence: Evidence) -> tuple[list[Finding], Fitted]:
@@ -194,43 +213,55 @@ def _causes(evidence: Evidence) -> tuple[list[Finding], Fitted]:
     return causes + left + contacts, first
 
 
-def _evidence(data: Dataset, model: IdentifiedModel | None) -> Evidence:
-    """Return the Evidence of the recordings that share the first one's mounting."""
+def _evidence(data: Dataset, model: IdentifiedModel | None,
+              known: Sequence[Finding]) -> Evidence:
+    """
+    Return the Evidence of the recordings that share the first one's mounting.
+
+    known : Findings of the signal checks; where an effort is clipped it is nobody's torque
+    """
     same = [k for k, robot in enumerate(data.robots)
             if np.allclose(robot.gravity_base, data.robot.gravity_base)]
     data = replace(data, robots=tuple(data.robots[k] for k in same),
                    observations=tuple(data.observations[k] for k in same))
     values = None if model is None else model.values[:10 * len(data.robot)]
-    return Evidence(rows_of(data.robot, motion_of(data),
-                            prior_of(data.robot, data.options, values)))
+    motion = motion_of(data)
+    for finding in known:
+        if finding.name == 'effort clipped' and finding.recording in same:
+            j = data.robot.joint_names.index(finding.joints[0])
+            motion = motion.without_effort(same.index(finding.recording), j, finding.windows)
+    return Evidence(rows_of(data.robot, motion, prior_of(data.robot, data.options, values)))
 
 
 def _large_residual(evidence: Evidence, described: bool) -> list[Finding]:
     """Return a Finding where motion, or what is ``described``, does not explain the efforts."""
-    base = evidence.base
+    base, moves = evidence.base, ~evidence.rows.still
+    relative = float(np.linalg.norm(base.residual[moves])
+                     / max(np.linalg.norm(base.torque[moves]), 1e-300))
     nats = float((evidence.effective * np.abs(np.log(base.torque / base.residual))).sum())
     names = evidence.rows.robot.joint_names
     moving = float((np.abs(evidence.rows.motion.v) > WIDTH).any(axis=1).mean())
-    if base.relative > FOREIGN and moving < RESTS:
+    if (relative > FOREIGN and moving < RESTS) or not moves.any():
         return [Finding('arm at rest', f'the arm moves in {100 * moving:.1f} % of the samples: '
                         'friction and contact decide what the efforts are', 'speeds above '
                         f'{WIDTH:g} rad/s', 1.0 - moving, 'of the samples', names, DOUBTFUL,
                         'record a motion')]
-    if base.relative > NOTHING:
+    if relative > NOTHING:
         return [Finding('efforts do not follow the motion', 'the efforts have nothing to do with '
-                        f'the motion ({100 * base.relative:.0f} % of them is left)',
+                        f'the motion ({100 * relative:.0f} % of them is left)',
                         'left-out residual against predicting zero', nats, 'nats', names, WRONG,
                         'look whether these efforts are of this robot and this motion')]
-    if base.relative > FOREIGN:
-        return [_foreign(nats, names, f'{100 * base.relative:.0f} % of them is left')]
+    if relative > FOREIGN:
+        return [_foreign(nats, names, f'{100 * relative:.0f} % of them is left')]
     rms = evidence.nominal
-    alone = float(np.linalg.norm(rms) / np.linalg.norm(base.torque))
-    if (described and evidence.rows.prior.nominal and base.relative > 2 * VISIBLE
+    alone = float(np.linalg.norm(rms[moves]) / np.linalg.norm(base.torque[moves]))
+    if (described and evidence.rows.prior.nominal and relative > 2 * VISIBLE
             and alone > HALF):
         nats = float((evidence.effective * np.log(rms / base.residual)).sum())
         return [_foreign(nats, names, f'it alone leaves {100 * alone:.0f} % of them and its '
-                         f'joints, with any bodies, {100 * base.relative:.0f} %')]
-    bad = tuple(n for n, r, t in zip(names, base.residual, base.torque) if r > NOTHING * t)
+                         f'joints, with any bodies, {100 * relative:.0f} %')]
+    bad = tuple(n for n, r, t, m in zip(names, base.residual, base.torque, moves)
+                if m and r > NOTHING * t)
     if bad:
         return [Finding('efforts of a joint do not follow the motion', f'the efforts of '
                         f'{", ".join(bad)} are predicted no better than by zero',

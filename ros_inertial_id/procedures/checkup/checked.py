@@ -10,8 +10,11 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from .finding import Checkup, Verdict, verdict_entry, WORDS
 from .masking import without_bad
+from .raw_signals import AT_REST
 from .verdicts import joint_verdicts, whole_verdict
 from ...measurement.recording import Recording
 
@@ -36,21 +39,26 @@ def checked_statistics(statistics: Mapping[str, Any], checkup: Checkup) -> dict[
     rms = {joint: worse * x for joint, x in training['rms'].items()}
     verdict = residual_verdict(rms, checkup)
     if checkup.torque and 'validation' in statistics:
-        verdict = _with_validation(verdict, statistics['validation']['filtered'])
+        verdict = _with_validation(verdict, statistics['validation'])
     return {**checkup.to_dict(), 'verdict': verdict}
 
 
-def _with_validation(verdict: Mapping[str, Any], fit: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a ``verdict`` that is no better than the residuals ``fit`` of a validation."""
-    joints = joint_verdicts(fit['rms'], fit['measured_rms'], {}, ())
-    whole = whole_verdict(fit['rms'], fit['measured_rms'], joints, ())
+def _with_validation(verdict: Mapping[str, Any], validation: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a ``verdict`` that is no better than the residuals of joints in a ``validation``."""
+    fit, seen = validation['filtered'], validation.get('range', {})
+    torque = {joint: rms for joint, rms in fit['measured_rms'].items()
+              if np.ptp(seen.get(joint, {}).get('q', (0.0, np.inf))) > AT_REST}
+    residual = {joint: fit['rms'][joint] for joint in torque}
+    joints = joint_verdicts(residual, torque, {}, ())
+    whole = whole_verdict(residual, torque, joints, ())
 
     def worse(old: Mapping[str, Any], new: Verdict) -> dict[str, Any]:
         return {'word': max(old['word'], new.word, key=WORDS.index),
                 'reasons': [*old['reasons'], *(f'validation: {r}' for r in new.reasons)]}
 
     return {**worse(verdict, whole), 'joints': {
-        joint: worse(old, joints[joint]) for joint, old in verdict['joints'].items()}}
+        joint: worse(old, joints[joint]) if joint in joints else old
+        for joint, old in verdict['joints'].items()}}
 
 
 def residual_verdict(rms: Mapping[str, float], checkup: Checkup,

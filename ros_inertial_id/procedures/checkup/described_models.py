@@ -60,7 +60,7 @@ def described_models(rows: Rows) -> DescribedModels:
         b += len(r) * w * X.T @ r
     x = np.linalg.solve(H, b)
     left['load'] = [r - X @ x for r, X in zip(left['alone'], loads)]
-    effective = np.array([_effective(r) for r in left['alone']])
+    effective = np.where(rows.still, 1.0, [_effective(r) for r in left['alone']])
     free = {'alone': 0, 'percent': 0, 'no gravity': 0, 'factor': 1, 'factors': count, 'load': 10}
     torque = np.array([np.sqrt(np.mean(rows.targets[j][:, j] ** 2)) for j in range(count)])
     rms = {name: np.array([np.sqrt(np.mean(r ** 2)) for r in parts])

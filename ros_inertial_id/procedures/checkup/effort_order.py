@@ -14,6 +14,7 @@ BADLY = 0.1         # relative residual from which costly alternatives are asked
 LATE = 0.004        # [s] of a delay that is
 CERTAIN = 7.0       # nats: odds of a thousand to one
 SWAPS = 3           # rounds of exchanging two columns
+OF_LOAD = 0.1       # of the load: what a gear's friction may grow by
 
 
 def signs(evidence: Evidence) -> Iterator[Candidate]:
@@ -151,7 +152,8 @@ def delays(evidence: Evidence) -> Iterator[Candidate]:
         tried.append((k, h, evidence.fit(h)))
     k, h, fit = max(tried, key=lambda one: one[2].evidence)
     seconds = _peak(np.append(DELAYS, 0.0), values, k)
-    if abs(seconds) < LATE or _contradicted(evidence, fit):
+    if (abs(seconds) < LATE or _contradicted(evidence, fit)
+            or _load_friction(evidence).evidence > fit.evidence):
         return
     yield Candidate('effort delayed', f'the efforts are {1e3 * abs(seconds):.0f} ms '
                     f'{"behind" if seconds > 0 else "ahead of"} the motion',
@@ -165,6 +167,24 @@ def _contradicted(evidence: Evidence, fit: Fitted) -> bool:
     before = np.maximum(evidence.base.residual / evidence.base.torque, 1e-300)
     nats = evidence.effective * np.log(np.maximum(fit.residual / fit.torque, 1e-300) / before)
     return bool(np.any(nats > CERTAIN + np.log(len(nats))))
+
+
+def _load_friction(evidence: Evidence) -> Fitted:
+    """
+    Return the fit of friction that grows with the load of its joint.
+
+    In a slow motion it lags like a delay: both change the efforts by what is odd in the speed
+    (Bittencourt and Gunnarsson 2012).
+    """
+    rows, count = evidence.rows, len(evidence.rows.robot)
+    columns = []
+    for j, at in enumerate(rows.places):
+        A = rows.columns(j, rows.gravity)
+        load = A[:, :-4] @ evidence.base.values[at[:-4]]
+        X = np.zeros((len(A), count))
+        X[:, j] = OF_LOAD * np.abs(load) * A[:, -3]
+        columns.append(X)
+    return evidence.fit(evidence.hypothesis(extra=tuple(columns)))
 
 
 def _peak(x: np.ndarray, y: np.ndarray, place: int) -> float:

@@ -17,7 +17,7 @@ class Finding:
     One thing that is wrong with a recording.
 
     name : of the cause, stable for programs; says : the sentence for people
-    tests : what the check compares; evidence : in ``unit``, nats (log likelihood ratio) or samples
+    tests : what the check compares; evidence : in ``unit``, nats (log likelihood ratio) or a count
     joints : concerned, in the order of the robot; windows : (start, end) since the first stamp [s]
     severity : note, masked (left out), doubtful (numbers suffer) or wrong (mend it first)
     do : advice; recording : its number, from 0

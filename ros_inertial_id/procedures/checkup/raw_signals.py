@@ -11,6 +11,8 @@ from ...measurement.joints.channels import carries, find_channel
 from ...measurement.joints.drives import joint_side
 from ...measurement.recording import Channel, Recording
 
+AT_REST = 0.01  # [rad or m] that a joint goes in all where it stands still
+
 
 @dataclass(frozen=True)
 class Quantity:
@@ -45,6 +47,11 @@ class RawSignals:
     lower: np.ndarray
     upper: np.ndarray
     prismatic: np.ndarray
+
+    @cached_property
+    def rests(self) -> np.ndarray:
+        """Return (n,) bool which joints stand still: of their motion there is noise alone."""
+        return np.asarray(np.ptp(self.position.values, axis=0) < AT_REST)
 
     def quantities(self) -> dict[str, Quantity]:
         """Return {name: Quantity} of what was recorded."""

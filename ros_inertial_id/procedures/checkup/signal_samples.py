@@ -25,7 +25,6 @@ BLOCK = 100       # samples of which the noise is taken: ten spikes among them a
 VISIBLE = 0.05    # of the range of its signal that a spike must have
 SOME_OF = 1000    # samples
 COARSE, ROUGH = 0.02, 0.2  # quantisation step over standard deviation: worth a note, doubtful
-AT_REST = 0.01  # [rad or m] that a joint goes in all where it stands still
 
 
 def still_rows(signals: RawSignals) -> np.ndarray:
@@ -80,10 +79,11 @@ def held(signals: RawSignals) -> Iterator[Finding]:
         yield _held('messages', float(rows.sum()), 'samples', signals, float(rows.mean()))
         return
     for name, x in signals.quantities().items():
-        same = np.diff(x.values, axis=0) == 0
+        chosen = ~signals.rests | (name == 'effort')  # what moves must change
+        same = np.diff(x.values[:, chosen], axis=0) == 0
         alone, together = same.mean(axis=0), same.all(axis=1).mean()
         by_chance = float(np.prod(alone))
-        if together > 0.2 and len(signals.joints) > 1 and together < 0.999:
+        if together > 0.2 and chosen.sum() > 1 and together < 0.999:
             chance, here = np.clip((by_chance, together), 1e-12, 1 - 1e-12)
             nats = len(same) * (here * np.log(here / chance)
                                 + (1 - here) * np.log((1 - here) / (1 - chance)))
@@ -196,11 +196,10 @@ def clipped_at(column: np.ndarray) -> np.ndarray | None:
 
 def quantised(signals: RawSignals) -> Iterator[Finding]:
     """Yield channels of ``signals`` with steps that are coarse against the signal."""
-    rests = np.ptp(signals.position.values, axis=0) < AT_REST
     for name, x in signals.quantities().items():
         ratios = np.array([_step(c) / max(c.std(), 1e-300) for c in x.values.T])
         if name != 'effort':  # of a joint at rest there is nothing but steps
-            ratios[rests] = 0.0
+            ratios[signals.rests] = 0.0
         bad = ratios > COARSE
         if bad.any():
             names = tuple(np.array(signals.joints)[bad].tolist())
@@ -232,6 +231,9 @@ def spikes(signals: RawSignals) -> Iterator[Finding]:
             bad = isolated(x, j)
             if not bad.any() or bad.mean() > 0.02:
                 continue
+            if (name != 'effort' and signals.rests[j]
+                    and np.ptp(x.values[:, j]) < VISIBLE * np.ptp(x.values, axis=0).max()):
+                continue  # steps of an encoder at rest
             found = runs(bad)
             yield Finding(f'{name} spikes', f'{len(found)} spikes in the {name} of {joint}',
                           'samples that leave both neighbours', float(bad.sum()), 'samples',

@@ -124,7 +124,7 @@ def velocities(signals: RawSignals,
         return
     v, d, step = _comparable(signals.position, signals.velocity, [*bad, *_gaps(signals.position)])
     power = (d * d).sum(axis=0)
-    moving = (power > 1e-4 * power.max()) & ((v * v).sum(axis=0) > 0)
+    moving = ~signals.rests & (power > 1e-4 * power.max()) & ((v * v).sum(axis=0) > 0)
     if not moving.any():
         return
     lags = [_lag(v[:, j], d[:, j], step) if moving[j] else (0.0, 0.0, 0.0)
