@@ -1,9 +1,11 @@
 """
-Spectral: convolution, power spectrum and low-pass response by FFT.
+Spectral: convolution, power spectrum and low-pass response by FFT, mean of neighbours.
 
-What scipy.signal does as well; importing that takes longer than identifying from ten minutes of
-data.  The tests hold both together.
+What scipy.signal and scipy.ndimage do as well; importing them takes longer than identifying from
+ten minutes of data.  The tests hold both together.
 """
+
+from typing import Literal
 
 import numpy as np
 from scipy import fft
@@ -46,6 +48,18 @@ def convolve_at(x: np.ndarray, kernel: np.ndarray, rows: slice) -> np.ndarray:
     pieces = np.lib.stride_tricks.sliding_window_view(x, len(shifted), axis=0)
     out = pieces[::TOGETHER * step] @ shifted
     return out.transpose(0, 2, 1).reshape(-1, x.shape[1])[:count]
+
+
+def moving_mean(x: np.ndarray, size: int, mode: Literal['symmetric', 'constant'] = 'symmetric'
+                ) -> np.ndarray:
+    """
+    Return the mean of ``size`` neighbours of each sample (N, ...), by running sums.
+
+    x : (N, ...); mode : what follows beyond the ends, their mirror image or zeros
+    """
+    ends = [(size // 2 + 1, (size - 1) // 2)] + [(0, 0)] * (x.ndim - 1)
+    total = np.cumsum(np.pad(x, ends, mode=mode), axis=0)
+    return (total[size:] - total[:-size]) / size
 
 
 def power_spectrum(x: np.ndarray, period: float, window: int) -> tuple[np.ndarray, np.ndarray]:

@@ -1,12 +1,12 @@
-"""FFT convolution, spectrum and low-pass are those of scipy.signal."""
+"""FFT convolution, spectrum, low-pass and mean of neighbours are those of scipy."""
 
 import numpy as np
 import pytest
-from scipy import signal
+from scipy import ndimage, signal
 
 from ros_inertial_id.measurement.signals import FILTER_ORDER, zero_phase_kernel
 from ros_inertial_id.measurement.spectral import (butterworth_kernel, convolve_at, convolve_inside,
-                                                  power_spectrum)
+                                                  moving_mean, power_spectrum)
 
 RANDOM = np.random.default_rng(0)
 
@@ -54,3 +54,12 @@ def test_kernel_is_that_of_a_filter_run_both_ways(period, cutoff):
     np.testing.assert_allclose(whole, whole[::-1])
     np.testing.assert_allclose(whole[middle] / whole[middle + 1],
                                expected[half] / expected[half + 1], rtol=1e-4)
+
+
+@pytest.mark.parametrize('size', [1, 2, 5, 40, 90])
+@pytest.mark.parametrize('mode, scipys', [('symmetric', 'reflect'), ('constant', 'constant')])
+def test_mean_of_neighbours_is_that_of_ndimage(size, mode, scipys):
+    x = RANDOM.normal(size=(40, 3))
+    expected = ndimage.uniform_filter1d(x, size, axis=0, mode=scipys)
+    # Rounding of running sums.
+    np.testing.assert_allclose(moving_mean(x, size, mode), expected, atol=1e-14)

@@ -1,13 +1,13 @@
 """Contacts: windows in which the residual is far beyond what it is elsewhere."""
 
 import numpy as np
-from scipy.ndimage import uniform_filter1d
 from scipy.special import ndtri
 
 from .evidence import Evidence
 from .finding import Finding, MASKED, NOTE
 from .raw_signals import runs
 from .rows import chosen_rows, WIDTH
+from ...measurement.spectral import moving_mean
 
 SAYS = {'contact': 'the efforts of {} are far from what the motion explains: contact, a push or a '
         'collision', 'transient': 'the efforts of {} do not follow the motion where it begins or '
@@ -51,7 +51,7 @@ def _trimmed(whole: Evidence) -> Evidence:
     fitted = whole
     for _ in range(STEPS):
         left = whole.residuals(whole.as_recorded, fitted.base) / fitted.base.residual
-        size = uniform_filter1d((left ** 2).sum(axis=1), NEIGHBOURS)
+        size = moving_mean((left ** 2).sum(axis=1), NEIGHBOURS)
         fitted = _fit_of(whole, size < np.quantile(size, USUAL))
     return fitted
 
@@ -70,8 +70,7 @@ def _beyond(whole: Evidence, fitted: Evidence) -> tuple[np.ndarray, np.ndarray, 
         step = max(float(np.median(np.diff(motion.t[own]))), 1e-4)
         size = max(1, int(round(WINDOW / step)))
         # At rest friction takes any value below its limit: that is no contact.
-        z2[own] = np.maximum(uniform_filter1d((r[own] * moving[own]) ** 2, size, axis=0,
-                                              mode='constant'), 0.0)
+        z2[own] = np.maximum(moving_mean((r[own] * moving[own]) ** 2, size, 'constant'), 0.0)
     level = 0.5 * np.log(np.maximum(z2, (NOISE * fitted.base.torque) ** 2))
     # How residuals scatter from window to window is theirs: heavy tails of friction are no event.
     counted = np.where(moving | ~moving.any(axis=0), level, np.nan)

@@ -7,10 +7,10 @@ Every check takes RawSignals and yields Findings; ``CHECKS`` lists those that ne
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
-from scipy.ndimage import uniform_filter1d
 
 from .finding import DOUBTFUL, Finding, NOTE, WRONG
 from .raw_signals import Quantity, RawSignals
+from ...measurement.spectral import moving_mean
 
 DEGREES = 180.0 / np.pi
 UNITS = {DEGREES: 'degrees per second', 60.0 / (2 * np.pi): 'revolutions per minute',
@@ -159,7 +159,7 @@ def _comparable(position: Quantity, velocity: Quantity, bad: Sequence[tuple[floa
         on = np.stack([np.interp(grid, t, c) for c in x.T], axis=1) if order else x
         columns.append(on)
     d = np.gradient(columns[0], step, axis=0)
-    v, d = (uniform_filter1d(x, size, axis=0) for x in (columns[1], d))
+    v, d = (moving_mean(x, size) for x in (columns[1], d))
     for start, end in bad if order else ():  # nothing there, in both
         inside = (grid > start - SMOOTH - 2 * step) & (grid < end + SMOOTH + 2 * step)
         v[inside], d[inside] = 0.0, 0.0
