@@ -22,6 +22,7 @@ from ...errors import ConfigError, RecordingError
 from ...measurement.bodies.imu_mounting import better_mounting, TURNED
 from ...measurement.bodies.markers import clock_offset
 from ...measurement.bodies.sources import channel_of
+from ...measurement.interpolation import interpolate
 from ...measurement.kalman import (estimate, likeliest_intensity, Readings, squared_jerk,
                                    vague_start, white_jerk)
 from ...measurement.recording import Recording
@@ -177,8 +178,12 @@ def on_clock(t: np.ndarray, stamps: np.ndarray, readings: np.ndarray, variance: 
 
 
 def at_times(times: np.ndarray, t: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Return rows (N, k) at t (N,) interpolated to times (M,)."""
-    return np.stack([np.interp(times, t, x) for x in rows.T], axis=1)
+    """
+    Return rows (N, k) at t (N,) interpolated to increasing times (M,).
+
+    By cubics: what straight lines flatten, the smoother would make too lively.
+    """
+    return interpolate(t, rows, times)
 
 
 def _aligned(channel, predicted, t, origin, limit, before):

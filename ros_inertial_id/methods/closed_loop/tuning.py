@@ -26,6 +26,7 @@ RANK = 1e-8        # of the scaled columns below it are no direction at all
 UNFILTERED = 1e9  # [Hz] a cutoff that filters nothing
 SIGNIFICANT = 4.0  # of a chi-squared: two standard deviations
 WIDER = 1.6        # of that cutoff is used, see ``choose_cutoff``
+HIGHEST = 0.25     # cutoff, share of the rate: nearer to Nyquist the kernel bends the passband
 SMOOTH = 0.1       # cutoff of the torque, share of its rate, while its clock is sought
 TRIM = 2.0         # times what joints leave out: a crank may start with a jerk
 BROADER = 1.25     # a motion that is cut a little shifts the offset; noise in it does not
@@ -78,7 +79,7 @@ class Trial:
         if not curve:
             raise RecordingError('the recording is too short to choose a cutoff',
                                  found=f'{longest:.3f} s', do='record longer, or give cutoff:')
-        return WIDER * _before_growth(curve, len(y)), curve
+        return min(WIDER * _before_growth(curve, len(y)), HIGHEST / clock.period), curve
 
     def torque_offset(self, cutoff: float, limit: float, topic: str
                       ) -> tuple[float, float, float]:
