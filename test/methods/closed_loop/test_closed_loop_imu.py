@@ -6,7 +6,8 @@ import pinocchio as pin
 import pytest
 
 from ros_inertial_id.methods import METHODS
-from ros_inertial_id.methods.closed_loop.imu import at_times, imu_links, ImuMeasurementModel, on_clock
+from ros_inertial_id.methods.closed_loop.imu import (at_times, imu_links, ImuMeasurementModel,
+                                                        on_clock)
 
 closed_loop = METHODS['closed_loop']
 
