@@ -94,10 +94,15 @@ class Design:
     def words(self) -> tuple[str, ...]:
         """Return the design in words, line by line."""
         return (
-            'predicted standard error of torque '
-            + ' '.join(f'{error:.2g}' for error in self.torque_errors) + ' N m',
+            'predicted standard error of torque: ' + ', '.join(
+                f'{name} {error}' for name, error in zip(self.motion.joint_names, self.errors())),
             f'{self.criterion} {self.value:.4g}, condition number {self.condition_number:.4g} '
             f'of {len(self.base_names)} base parameters, in {self.seconds:.0f} s')
+
+    def errors(self) -> list[str]:
+        """Return the standard errors of predicted torques, joint by joint, with their units."""
+        return [f'{error:.2g} {"N" if slides else "N m"}'
+                for error, slides in zip(self.torque_errors, self.robot.prismatic)]
 
     def summary(self) -> dict[str, Any]:
         """Return the design in numbers, as plain Python values."""

@@ -67,15 +67,12 @@ def _table(design):
     use, names = design.use, design.motion.joint_names
     left = {kind: 1.0 - share for kind, share in design.limits.margins.items()}
     head = ''.join(f'<th scope="col">{html.escape(kind.replace("_", " "))}</th>'
-                   for kind in use.joints)
+                   for kind in use.joints) + '<th scope="col">standard error of torque</th>'
     rows = [f'<tr><th scope="row">{html.escape(name)}</th>' + ''.join(
         f'<td>{100.0 * left.get(kind, 1.0) * values[j]:.1f} %</td>'
-        for kind, values in use.joints.items()) + '</tr>'
-        for j, name in enumerate(names)]
-    errors = ' '.join(f'{error:.3g}' for error in design.torque_errors)
-    facts = [f'Predicted standard error of torque <b>{errors}</b> N m, root mean square over the '
-             'workspace',
-             f'condition number of the weighted base regressor {design.condition_number:.4g}',
+        for kind, values in use.joints.items())
+        + f'<td>{error}</td></tr>' for j, (name, error) in enumerate(zip(names, design.errors()))]
+    facts = [f'condition number of the weighted base regressor {design.condition_number:.4g}',
              *([] if design.criterion == 'condition_number' else
                [f'{html.escape(design.criterion.replace("_", "-"))} {design.value:.4g}']),
              f'{len(design.base_names)} base parameters',
@@ -85,7 +82,8 @@ def _table(design):
     if np.isfinite(use.gap):
         apart = 1000.0 * (use.gap + design.options.distance)  # [mm]
         facts.append(f'links at least {apart:.1f} mm apart, but for those built nearer')
-    return (f"<p>{' · '.join(facts)}</p><table><caption>Share of each limit used</caption>"
+    return (f"<p>{' · '.join(facts)}</p><table><caption>Share of each limit used; predicted "
+            'standard error of torque, root mean square over the workspace</caption>'
             f'<thead><tr><td></td>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>')
 
 
