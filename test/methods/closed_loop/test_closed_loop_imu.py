@@ -7,7 +7,7 @@ import pytest
 
 from ros_inertial_id.methods import METHODS
 from ros_inertial_id.methods.closed_loop.imu import (at_times, imu_links, ImuMeasurementModel,
-                                                        on_clock)
+                                                     on_clock)
 
 closed_loop = METHODS['closed_loop']
 
