@@ -57,8 +57,8 @@ class NodeOptions:
                                      'options name, else joint_states')
     forget: float = option(0.0, 'time constant with which the online estimate forgets; 0: never',
                            unit='s', at_least=0.0)
-    drift_model: str = option('', 'model.yaml from which online changes of friction and load are '
-                              'told on /diagnostics; empty: they are not')
+    drift_model: str = option('', 'model.yaml from which changes of friction and load, seen '
+                              'online, go to /diagnostics; empty: none')
 
 
 class Identification(Node):
@@ -91,7 +91,8 @@ class Identification(Node):
         urdf = read_description(own.urdf_file) if own.online and own.urdf_file else ''
         reference = (IdentifiedModel.from_yaml(read_text(own.drift_model), own.drift_model)
                      if own.drift_model else None)
-        self._online = (Online(self, own.method, own.topics, urdf, options, own.forget, reference)
+        self._online = (Online(self, own.method, own.topics, urdf, options,
+                               {'forget': own.forget, 'reference': reference})
                         if own.online else None)
         every(self, 1.0, self._diagnose)
         self.get_logger().info(f'method {own.method}; call ~/identify')
@@ -99,10 +100,10 @@ class Identification(Node):
     def _diagnose(self):
         level, words, values = self._state
         if self._online:
-            worse, news, more = self._online.health()
+            worse, about, more = self._online.health()
             values = {**values, **more}
             if worse == 'error' or worse == 'warn' and level == 'ok':
-                level, words = worse, news
+                level, words = worse, about
         self._diagnostics.publish(diagnostics(self, level, words, values))
 
     def _remember(self, message):

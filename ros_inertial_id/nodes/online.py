@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 import math
+from types import MappingProxyType
 from typing import Any
 
 from rclpy.node import Node
@@ -14,7 +15,6 @@ from .conversions import every, latched, table
 from .quality import subscribe
 from .streams import Streams
 from ..errors import InertialIdError
-from ..identification.model import IdentifiedModel
 from ..measurement.recording import Channel
 from ..procedures.online import OnlineEstimate, OnlineIdentification
 from ..procedures.stream_watch import as_values, StreamWatch
@@ -32,14 +32,12 @@ class Online:
     method : of identification
     topics : to learn from; urdf : text, '' to wait for robot_description
     options : of the method with EstimationOptions
-    time_constant : with which the estimate forgets [s]; 0: never
-    reference : IdentifiedModel from which changes are told, None: they are not
+    about : further arguments of OnlineIdentification
     """
 
     def __init__(self, node: Node, method: str, topics: Sequence[str], urdf: str, options: Any,
-                 time_constant: float = 0.0, reference: IdentifiedModel | None = None) -> None:
-        self._node, self._method = node, method
-        self._time_constant, self._reference = time_constant, reference
+                 about: Mapping[str, Any] = MappingProxyType({})) -> None:
+        self._node, self._method, self._about = node, method, about
         self._topics = tuple(topics) or topics_of(options)
         self._urdf, self._options = urdf, options
         self._complaint = ''
@@ -58,8 +56,7 @@ class Online:
     def _begin(self) -> None:
         self._estimate: OnlineEstimate | None = None
         # Made also without a description: options that cannot be learned with end the node now.
-        learning = OnlineIdentification(self._urdf, self._options, self._method,
-                                        self._time_constant, self._reference)
+        learning = OnlineIdentification(self._urdf, self._options, self._method, **self._about)
         self._watch = StreamWatch(self._urdf)
         self._learning = learning if self._urdf else None
 

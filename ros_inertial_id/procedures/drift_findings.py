@@ -18,6 +18,7 @@ SHOWN = {'viscous': 'viscous friction', 'coulomb': 'Coulomb friction',
          'presliding': 'Coulomb friction', 'coulomb_atan': 'Coulomb friction',
          'offset': 'friction offset'}
 DRY = ('coulomb', 'presliding', 'coulomb_atan')  # friction against which an offset counts
+SINCE = 3.0  # times that since a model, whose own error is not averaged over days
 LEVER = 0.3  # [m]: kg m of a first moment that count as a kg carried
 
 
@@ -106,17 +107,17 @@ def findings_since(series: Sequence[Series], days: float) -> tuple[Finding, ...]
         evidence = 0.5 * (size / error) ** 2
         kind = 'drift' if evidence > CERTAIN + np.log(len(series)) else 'constant'
         trends.append(Trend(kind, size, error, None, evidence, 1.0))
-    return _surest(series, trends, days, None)
+    return _surest(series, trends, days, None, SINCE)
 
 
 def _surest(series: Sequence[Series], trends: Sequence[Trend], days: float,
-            temperature: np.ndarray | None) -> tuple[Finding, ...]:
-    """Return the Findings of the trends of series that are certain and matter."""
+            temperature: np.ndarray | None, least: float = 1.0) -> tuple[Finding, ...]:
+    """Return the Findings of certain trends that are ``least`` times as large as matters."""
     found: dict[str, list[Finding]] = {}
     dry = {s.joint: abs(s.usual) for s in series if s.law in DRY}
     for one, trend in zip(series, trends):
         usual = dry.get(one.joint, 0.0) if one.law == 'offset' else abs(one.usual)
-        if trend.kind != 'constant' and _relevant(one, trend, temperature, usual):
+        if trend.kind != 'constant' and _relevance(one, trend, temperature, usual) > least:
             finding = _finding(one, trend, days)
             key = finding.what if finding.what != 'friction' else one.name
             found.setdefault(key, []).append(finding)
@@ -130,17 +131,15 @@ def _what(one: Series) -> str:
     return one.law if one.law in ('payload', 'gravity') else 'friction'
 
 
-def _relevant(one: Series, trend: Trend, temperature: np.ndarray | None, usual: float) -> bool:
-    """Return whether a change is large enough to matter, of friction against a usual value."""
+def _relevance(one: Series, trend: Trend, temperature: np.ndarray | None, usual: float) -> float:
+    """Return how many times as large as what matters a change is, friction by a usual value."""
     size, what = abs(trend.size), _what(one)
     if trend.kind == 'temperature' and temperature is not None:
         size *= float(np.ptp(temperature))
-    if what == 'friction':
-        return size > RELEVANT[what] * usual
-    if what == 'payload':
-        return one.unit != 'kg m^2' and size > RELEVANT[what] * (
-            1.0 if one.unit == 'kg' else LEVER)
-    return size > RELEVANT[what]
+    if one.unit == 'kg m^2' and what == 'payload':
+        return 0.0
+    unit = usual if what == 'friction' else LEVER if one.unit == 'kg m' else 1.0
+    return size / max(RELEVANT[what] * unit, 1e-300)
 
 
 def _finding(one: Series, trend: Trend, days: float) -> Finding:

@@ -73,7 +73,7 @@ class OnlineIdentification:
 
     urdf : text; options : of the method, by its name, with EstimationOptions
     forget : time constant with which old samples count less [s]; 0: they never do
-    reference : IdentifiedModel from which changes are told, None: they are not
+    reference : IdentifiedModel from which changes are looked for, None: none
     summary : of the observation whose filter is used; waiting : why there is no estimate yet, ''
         once there is
     ConfigError for a method or estimator that cannot learn sample by sample.

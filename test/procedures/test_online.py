@@ -33,6 +33,12 @@ def arm():
         names, t, q + 1e-5 * rng.normal(size=q.shape), v + 1e-3 * rng.normal(size=v.shape), tau)
 
 
+@pytest.fixture(scope='module')
+def offline(arm):
+    """Return the model of the same recording."""
+    return identify([arm[2]], OPTIONS, urdf=arm[0]).model
+
+
 def pieces(recording, seconds=1.0):
     """Yield the Channels of a Recording as they come, so many seconds of them at a time."""
     end = max(c.stamp_ns.max() for c in recording.channels.values())
@@ -44,9 +50,9 @@ def pieces(recording, seconds=1.0):
                 yield replace(part, stamp_ns=part.stamp_ns + BEGIN)
 
 
-def followed(urdf, recording, options=OPTIONS, method='serial_arm'):
+def followed(urdf, recording, options=OPTIONS, method='serial_arm', **about):
     """Return the OnlineIdentification at the end of a Recording, and its estimates."""
-    online, out = OnlineIdentification(urdf, options, method), []
+    online, out = OnlineIdentification(urdf, options, method, **about), []
     for channel in pieces(recording):
         online.add(channel)
         out.append(online.estimate())
@@ -57,10 +63,9 @@ def values(base, field='value'):
     return {b['name']: b[field] for b in base if b['determined']}
 
 
-def test_estimate_at_the_end_is_that_of_the_recording(arm):
+def test_estimate_at_the_end_is_that_of_the_recording(arm, offline):
     urdf, _, recording = arm
     online, estimates = followed(urdf, recording)
-    offline = identify([recording], OPTIONS, urdf=urdf).model
     found, expected = values(estimates[-1].base), values(offline.base)
     error = values(offline.base, 'standard_error')
     assert found.keys() == expected.keys()
@@ -110,11 +115,40 @@ def _noise_free(truth, recording):
     return names, t, q, v, tau
 
 
-def test_unseen_data_are_predicted_as_well_as_the_noise_allows(arm):
+def another_day(truth, names, viscous):
+    """Return a Recording of 20 s of another motion of the arm."""
+    t, q, v, a = mujoco_arm.motion(3, 20.0, RATE, seed=3)
+    tau = mujoco_arm.torque(truth, q, v, a) + viscous * v + 0.5 * np.tanh(v / 0.02)
+    tau += 0.05 * np.random.default_rng(1).normal(size=tau.shape)
+    return mujoco_arm.recording(names, t, q, v, tau)
+
+
+def test_what_changed_since_a_model_is_told_and_nothing_else(arm, offline):
+    urdf, truth, recording = arm
+    names = recording.channels['/joint_states'].names
+    _, same = followed(urdf, another_day(truth, names, 0.8), reference=offline)
+    assert not any(estimate.drift for estimate in same)
+    worn = np.array([0.8, 0.8 * 1.18, 0.8])
+    _, estimates = followed(urdf, another_day(truth, names, worn), reference=offline)
+    (found,) = estimates[-1].drift
+    assert (found.name, found.law) == ('fv2', 'viscous')
+    # Beside noise the model's own error, 0.5 % of this coefficient, and that of its bodies.
+    assert found.percent == pytest.approx(18.0, abs=3.0)
+    assert found.sentence().startswith('joint2 viscous friction +')
+
+
+def test_a_model_of_another_mounting_is_no_reference(arm, offline):
+    urdf, truth, recording = arm
+    names = recording.channels['/joint_states'].names
+    with pytest.raises(ConfigError, match="mounting: 'gravity"):
+        followed(urdf, another_day(truth, names, 0.8), replace(OPTIONS, mounting='rpy 0 1 0'),
+                 reference=offline)
+
+
+def test_unseen_data_are_predicted_as_well_as_the_noise_allows(arm, offline):
     urdf, _, recording = arm
     _, estimates = followed(urdf, recording)
     assert estimates[0].unseen_percent is None  # nothing was predicted yet
-    offline = identify([recording], OPTIONS, urdf=urdf).model
     promised = offline.statistics['training']['filtered']['relative_percent']
     assert estimates[-1].unseen_percent == pytest.approx(promised, rel=0.25)
 
