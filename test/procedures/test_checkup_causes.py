@@ -160,6 +160,25 @@ def test_an_arm_that_is_pushed_at_rest_is_not_another_one(arm):
     assert 'description of another robot' not in [f.name for f in result.checks]
 
 
+def test_one_joint_that_moves_alone_is_judged_alone_and_its_friction_is_no_delay(arm):
+    t, rng = np.arange(0.0, 40.0, 0.005), np.random.default_rng(7)
+    angle = 0.2 * np.pi * t
+    q, v, a = (np.outer(x, [0.0, 1.0, 0.0]) for x in (
+        np.sin(angle), 0.2 * np.pi * np.cos(angle), -(0.2 * np.pi) ** 2 * np.sin(angle)))
+    tau = mujoco_arm.torque(mujoco_arm.true_urdf(arm.robot_description, 2), q + 0.5, v, a)
+    stuck = 0.2 * np.abs(tau).max() * np.sin(0.3 * angle + 1.0)  # whatever friction takes
+    # A harmonic drive's: friction that grows by an eighth of the load (Bittencourt 2012).
+    grows = (0.3 + 0.12 * np.abs(tau[:, 1])) * np.tanh(v[:, 1] / 0.01)
+    tau += np.column_stack([stuck, grows, -0.5 * stuck])
+    tau += 0.003 * tau.std(0) * rng.standard_normal(tau.shape)
+    noise = 1e-5 * rng.standard_normal(q.shape)
+    alone = mujoco_arm.recording(mujoco_arm.joints_of(arm.robot_description), t, q + 0.5 + noise,
+                                 v + 1e-3 * rng.standard_normal(v.shape), tau, 'upright')
+    result = check([replace(alone, robot_description=arm.robot_description)], OPTIONS)
+    assert [f.name for f in result.checks if f.severity != NOTE] == ['joints at rest']
+    assert list(result.joints) == ['joint2'] and result.joints['joint2'].word != DO_NOT_USE
+
+
 def test_a_last_link_described_without_any_torque_is_no_trouble(arm):
     robot = ElementTree.fromstring(arm.robot_description)
     inertial = robot.findall('link/inertial')[-1]
@@ -182,6 +201,17 @@ def test_clipped_stretches_are_left_out_and_said(arm):
     clipped, options, _ = FAULTS['effort clipped'][0](arm, OPTIONS, 0, np.random.default_rng(0))
     result = check([clipped], options)
     assert result.checks[0].name == 'effort clipped' and 0.0 < result.masked[0] < 0.5
+
+
+def test_an_effort_that_is_mostly_clipped_is_no_other_fault(arm):
+    def limited(tau):
+        j = np.argmax(tau.std(0))
+        tau = tau.copy()
+        tau[:, j] = np.clip(tau[:, j], -0.12 * np.ptp(tau[:, j]), 0.12 * np.ptp(tau[:, j]))
+        return tau
+    result = check([_efforts(arm, limited)], OPTIONS)
+    assert result.verdict.word == DO_NOT_USE
+    assert [f.name for f in result.checks if f.severity != NOTE] == ['effort clipped']
 
 
 def test_other_methods_have_their_channels_checked():

@@ -49,3 +49,5 @@ def test_a_validation_that_misses_a_joint_is_part_of_the_verdict():
     assert verdict['word'] == USABLE
     assert verdict['reasons'] == ['validation: more than 20 % left of b']
     assert verdict['joints']['a']['word'] == GOOD and verdict['joints']['b']['word'] == USABLE
+    statistics['validation']['range'] = {'b': {'q': [0.5, 0.5001]}}  # it stood still there
+    assert checked_statistics(statistics, checkup)['verdict']['word'] == GOOD

@@ -67,7 +67,7 @@ def check_and_read(recordings: Sequence[Recording], options: Any, *, method: str
         fits: dict[str, Any] = {}
         data = None
         if not any(f.severity == WRONG and f not in mounting for f in findings):
-            more, fits, data = _models(masked, _trusted(options, findings), urdf, model, findings)
+            more, fits, data = _models(masked, _trusted(options, findings), urdf, model)
             findings += more
         shares = tuple(without_bad(r, [f for f in findings if f.recording == k])[1]
                        for k, r in enumerate(recordings))
@@ -139,16 +139,12 @@ def _mounting_in_degrees(mounting: str) -> list[Finding]:
 
 
 def _models(recordings: Sequence[Recording], options: Any, urdf: str,
-            model: IdentifiedModel | None, known: Sequence[Finding]
+            model: IdentifiedModel | None
             ) -> tuple[list[Finding], dict[str, Any], Dataset | None]:
-    """
-    Return the Findings of the model checks, what checkup_of takes of them, and the Dataset.
-
-    known : Findings of the signal checks
-    """
+    """Return the Findings of the model checks, what checkup_of takes of them, and the Dataset."""
     try:
         data = read_dataset(recordings, options, METHOD, urdf)
-        evidence = _evidence(data, model, known)
+        evidence = _evidence(data, model)
     except (RecordingError, EstimationError) as error:
         return [Finding('cannot be prepared', str(error), 'the preparation of the signals', 1.0,
                         'samples', (), WRONG, 'see the reason')], {}, None
@@ -158,13 +154,12 @@ def _models(recordings: Sequence[Recording], options: Any, urdf: str,
     nominal = rms if evidence.rows.prior.nominal else base.torque
     t = evidence.rows.motion.t
     lasting = len(t) * float(np.median(np.diff(t))) / evidence.effective
-    told = np.sqrt(np.maximum(evidence.rows.motion.told.mean(axis=0), 1e-3))  # rest counts as zero
     # What friction takes of a joint at rest says nothing of a model.
     moved = [(j, data.robot.joint_names[j]) for j in np.flatnonzero(~evidence.rows.still)]
     return findings, {name: {joint: float(values[j]) for j, joint in moved}
-                      for name, values in (
-                          ('torque', base.torque / told), ('nominal', nominal / told),
-                          ('residual', base.residual / told), ('lasting', lasting))}, data
+                      for name, values in (('torque', base.torque), ('nominal', nominal),
+                                           ('residual', base.residual), ('lasting', lasting))
+                      }, data
 
 
 def _resting(evidence: Evidence, severity: str) -> list[Finding]:
@@ -213,24 +208,15 @@ def _causes(evidence: Evidence) -> tuple[list[Finding], Fitted]:
     return causes + left + contacts, first
 
 
-def _evidence(data: Dataset, model: IdentifiedModel | None,
-              known: Sequence[Finding]) -> Evidence:
-    """
-    Return the Evidence of the recordings that share the first one's mounting.
-
-    known : Findings of the signal checks; where an effort is clipped it is nobody's torque
-    """
+def _evidence(data: Dataset, model: IdentifiedModel | None) -> Evidence:
+    """Return the Evidence of the recordings that share the first one's mounting."""
     same = [k for k, robot in enumerate(data.robots)
             if np.allclose(robot.gravity_base, data.robot.gravity_base)]
     data = replace(data, robots=tuple(data.robots[k] for k in same),
                    observations=tuple(data.observations[k] for k in same))
     values = None if model is None else model.values[:10 * len(data.robot)]
-    motion = motion_of(data)
-    for finding in known:
-        if finding.name == 'effort clipped' and finding.recording in same:
-            j = data.robot.joint_names.index(finding.joints[0])
-            motion = motion.without_effort(same.index(finding.recording), j, finding.windows)
-    return Evidence(rows_of(data.robot, motion, prior_of(data.robot, data.options, values)))
+    return Evidence(rows_of(data.robot, motion_of(data),
+                            prior_of(data.robot, data.options, values)))
 
 
 def _large_residual(evidence: Evidence, described: bool) -> list[Finding]:

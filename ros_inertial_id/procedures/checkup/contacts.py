@@ -24,6 +24,7 @@ VISIBLE = 0.2    # of the joint's torque: a stretch that by itself would not be 
 FAR = 3.0        # times the residual of the whole joint
 SEEN = 0.02      # of the torque of all joints
 BEGIN = 1.5      # [s] in which a motion begins or ends
+MARGIN = 0.1     # [s] on either side
 SUSPICIOUS = 2.0  # standard deviations of a window, from which a closer look is worth it
 STEPS = 3        # of the fit without the worst samples, which shows these better
 NEIGHBOURS = 5   # samples: what comes alone is noise
@@ -64,7 +65,7 @@ def _beyond(whole: Evidence, fitted: Evidence) -> tuple[np.ndarray, np.ndarray, 
     """Return (N, n) whether a residual is beyond the others, (N, n) nats, (N,) the largest."""
     r = whole.residuals(whole.as_recorded, fitted.base)
     motion, joints = whole.rows.motion, r.shape[1]
-    z2, moving = np.empty_like(r), (np.abs(motion.v) > WIDTH) & motion.told
+    z2, moving = np.empty_like(r), np.abs(motion.v) > WIDTH
     for number in np.unique(motion.number):
         own = np.flatnonzero(motion.number == number)
         step = max(float(np.median(np.diff(motion.t[own]))), 1e-4)

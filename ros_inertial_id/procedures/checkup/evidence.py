@@ -244,5 +244,4 @@ class Evidence:
             rho = lags / pairs
             times.append(correlation_time(rho / rho[0]) if rho[0] > 0 else 1.0)
         # While a joint stands still, its friction holds one value: that is one sample.
-        count = self.rows.motion.told.sum(axis=0) / np.array(times)
-        return np.where(self.rows.still, 1.0, np.maximum(count, 10.0))
+        return np.where(self.rows.still, 1.0, np.maximum(len(residual) / np.array(times), 10.0))

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from .contacts import MARGIN
 from .finding import Finding, MASKED
-from .rows import MARGIN
 from ...measurement.joints.channels import JOINT_STATE
 from ...measurement.recording import Channel, Recording
 

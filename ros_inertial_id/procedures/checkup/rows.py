@@ -7,7 +7,6 @@ all that the alternatives ask of the data: another sign, order, gain, delay or g
 of columns, so each costs a few small solutions and no look at the samples.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -26,19 +25,13 @@ MOST = 4000
 BLOCKS = 25         # stretches, of which every fifth is left out at once
 LAWS = ('viscous', 'coulomb', 'offset', 'armature')
 WIDTH = 0.03        # [rad/s] of Coulomb's step
-MARGIN = 0.1        # [s] on either side of what is left out, for the filter
 LATER = np.array([0.008, 0.015, 0.025, 0.04, 0.06, 0.1])
 DELAYS = np.concatenate([-LATER[::-1], LATER])  # [s]
 
 
 @dataclass(frozen=True)
 class Motion:
-    """
-    Samples of a motion.
-
-    t, number : (N,) stamps [s] and recording; q, v, a, tau : (N, n); late : (N, n, delays)
-    told : (N, n) bool where the efforts are those of the joint, else they count as zero
-    """
+    """t, number : (N,) stamps [s] and recording; q, v, a, tau : (N, n); late : (N, n, delays)."""
 
     t: np.ndarray
     number: np.ndarray
@@ -47,21 +40,11 @@ class Motion:
     a: np.ndarray
     tau: np.ndarray
     late: np.ndarray
-    told: np.ndarray
 
     def rows(self, chosen: np.ndarray) -> 'Motion':
         """Return the Motion of the ``chosen`` samples (mask or indices)."""
         return Motion(*(getattr(self, name)[chosen] for name in (
-            't', 'number', 'q', 'v', 'a', 'tau', 'late', 'told')))
-
-    def without_effort(self, number: int, j: int,
-                       windows: Sequence[tuple[float, float]]) -> 'Motion':
-        """Return the Motion without efforts of joint ``j`` in ``windows`` of a recording."""
-        told = self.told.copy()
-        for start, end in windows:
-            inside = (self.t > start - MARGIN) & (self.t < end + MARGIN)
-            told[inside & (self.number == number), j] = False
-        return replace(self, told=told, tau=self.tau * told, late=self.late * told[:, :, None])
+            't', 'number', 'q', 'v', 'a', 'tau', 'late')))
 
 
 @dataclass(frozen=True)
@@ -163,8 +146,7 @@ def motion_of(data: Dataset) -> Motion:
             late = np.stack([np.stack([np.interp(t + d, state.t, column) for d in DELAYS], axis=1)
                              for column in state.tau.T], axis=1)
             parts.append((t, np.full(len(t), number), state.q[chosen], state.v[chosen],
-                          state.a[chosen], state.tau[chosen], late,
-                          np.ones(state.tau[chosen].shape, dtype=bool)))
+                          state.a[chosen], state.tau[chosen], late))
     return Motion(*(np.concatenate(x) for x in zip(*parts)))
 
 
@@ -196,9 +178,7 @@ def rows_of(robot: Any, motion: Motion, prior: Prior) -> Rows:
         heavy = np.flatnonzero(own % 10 < 4)
         v = motion.v[:, j]
         friction = np.stack([v, np.tanh(v / WIDTH), np.ones_like(v), motion.a[:, j]], axis=1)
-        columns = np.hstack([bare[j].T, friction] + [g[j][heavy].T for g in pulled])
-        columns[~motion.told[:, j]] = 0.0
-        matrices.append(columns)
+        matrices.append(np.hstack([bare[j].T, friction] + [g[j][heavy].T for g in pulled]))
         places.append(np.concatenate([own, 10 * count + 4 * j + np.arange(4)]))
         heavies.append(heavy)
     targets = tuple(np.hstack([motion.tau, motion.late[:, j]]) for j in range(count))

@@ -91,11 +91,8 @@ def _worth_a_word(c: Candidate, evidence: Evidence) -> bool:
     overwhelming = after.evidence - before.evidence - c.cost > OVERWHELMING
     share = (before.residual / before.torque, after.residual / after.torque)
     target, count = c.hypothesis.target, len(before.torque)
-    exchanged = (target != evidence.as_recorded.target) & (target < count)
-    moved = (exchanged | (c.hypothesis.scale == -1.0)) & (c.axes is None)
-    # Efforts that are in their places again explain those joints themselves.
-    if (evidence.effective * np.log(share[1] / share[0]))[exchanged].sum() > 0.0:
-        return False
+    moved = ((target != evidence.as_recorded.target) & (target < count)
+             | (c.hypothesis.scale == -1.0)) & (c.axes is None)
     # What is put right explains no joint worse, nor all of them.
     if np.any(moved) and (after.relative > ALIKE * before.relative
                           or np.any((share[1] > share[0] / HALF)[moved])):

@@ -18,7 +18,8 @@ MANY = 20         # stretches: so many are the rhythm of a slow source
 STUCK = 0.3       # [s] of one value while the joint moves
 CLIPPED = 0.8     # of the samples near an extreme value that are exactly there
 NEAR = 0.03       # of the range: near it
-STRETCH = 0.5      # [s] without clipping that a filter can use
+MOST = 0.2        # of the samples: a fit with more of them clipped is not the robot's
+STRETCH = 0.5     # [s] without clipping that a filter can use
 NEARLY_ALL = 0.98  # of the samples at an extreme: a constant with exceptions
 ISOLATED = 12.0   # standard deviations by which a spike leaves both neighbours
 BLOCK = 100       # samples of which the noise is taken: ten spikes among them are none
@@ -166,7 +167,8 @@ def clipped(signals: RawSignals) -> Iterator[Finding]:
             yield Finding(f'{name} clipped', f'the {name} of {joint} is clipped at '
                           f'{np.abs(column[at]).max():.4g} in {100 * share:.2g} % of the samples',
                           'samples exactly at an extreme value', float(at.sum()), 'samples',
-                          (joint,), MASKED if _enough_without(x.t, at) else DOUBTFUL,
+                          (joint,), MASKED if _enough_without(x.t, at) else
+                          WRONG if share > MOST and name == 'effort' else DOUBTFUL,
                           'move with smaller efforts or widen the range of the sensor',
                           windows_of(x.t, found))
 
