@@ -162,17 +162,17 @@ def test_an_arm_that_is_pushed_at_rest_is_not_another_one(arm):
 
 def test_one_joint_that_moves_alone_is_judged_alone_and_its_friction_is_no_delay(arm):
     t, rng = np.arange(0.0, 40.0, 0.005), np.random.default_rng(7)
-    angle = 0.2 * np.pi * t
+    angle, pose = 0.2 * np.pi * t, np.array([0.5, 2.5, 0.5])
     q, v, a = (np.outer(x, [0.0, 1.0, 0.0]) for x in (
         np.sin(angle), 0.2 * np.pi * np.cos(angle), -(0.2 * np.pi) ** 2 * np.sin(angle)))
-    tau = mujoco_arm.torque(mujoco_arm.true_urdf(arm.robot_description, 2), q + 0.5, v, a)
+    tau = mujoco_arm.torque(mujoco_arm.true_urdf(arm.robot_description, 2), q + pose, v, a)
     stuck = 0.2 * np.abs(tau).max() * np.sin(0.3 * angle + 1.0)  # whatever friction takes
     # A harmonic drive's: friction that grows by an eighth of the load (Bittencourt 2012).
     grows = (0.3 + 0.12 * np.abs(tau[:, 1])) * np.tanh(v[:, 1] / 0.01)
     tau += np.column_stack([stuck, grows, -0.5 * stuck])
     tau += 0.003 * tau.std(0) * rng.standard_normal(tau.shape)
     noise = 1e-5 * rng.standard_normal(q.shape)
-    alone = mujoco_arm.recording(mujoco_arm.joints_of(arm.robot_description), t, q + 0.5 + noise,
+    alone = mujoco_arm.recording(mujoco_arm.joints_of(arm.robot_description), t, q + pose + noise,
                                  v + 1e-3 * rng.standard_normal(v.shape), tau, 'upright')
     result = check([replace(alone, robot_description=arm.robot_description)], OPTIONS)
     assert [f.name for f in result.checks if f.severity != NOTE] == ['joints at rest']
