@@ -43,6 +43,10 @@ def signal_oddities(preprocessing: Sequence[Mapping[str, Any]]) -> Iterator[str]
                 if error is not None:
                     yield (f'The IMU on {body} is {100 * error:+.1f} % off in the scale of its '
                            f'{axis} (axes of the body): correct it, or leave the IMU out{where}.')
+            for axis, error in zip(IMU_AXES, note.get('scale_corrected') or ()):
+                if error is not None:
+                    yield (f'The IMU on {body} reads {100 * error:+.1f} % too much by its {axis}; '
+                           f'the markers show it and it was taken into account{where}.')
         for topic, drift in (seen.get('sensor_drift') or {}).items():
             force, torque = max(drift[:3]), max(drift[3:])
             yield (f'The offset of the force-torque sensor of {topic} drifted by up to '

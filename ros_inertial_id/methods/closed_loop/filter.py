@@ -9,6 +9,7 @@ offsets, biases and noises are those that the identification found.
 import numpy as np
 
 from .imu import imu_links, ImuMeasurementModel, on_clock, PASSES
+from .imu_errors import noted
 from ...errors import ConfigError, RecordingError
 from ...measurement.interpolation import LONGEST_GAP
 from ...measurement.kalman import estimate, Readings, white_jerk
@@ -57,7 +58,8 @@ class CausalFilter:
         bias = np.concatenate([known['gyro_bias'], known['accelerometer_bias']])
         if good.any():
             t = t[good] - known['clock_offset']
-            self._readings[number].add(t, readings[good] - bias, np.inf)
+            readings = noted(known).corrected(readings[good]) - bias
+            self._readings[number].add(t, readings, np.inf)
             if self.topics[number] in self._silent:
                 self.resumed = t[0]
             self._newest[number] = t[-1]

@@ -3,8 +3,9 @@ IMUs on the bodies of a mechanism, fused with the motion that markers saw.
 
 What an IMU should measure follows from z, zdot, zddot through the mechanism; deviations from a
 nominal motion (the filtered markers) are estimated by the error-state smoother of kalman.py.
-The clock offset comes from correlating angular velocities, biases from the mean misfit, and a
-mounting that contradicts the motion is refused with the rotation that would fit.  Every reading
+The clock offset comes from correlating angular velocities, biases from the mean misfit, a small
+turn and errors of the scales from imu_errors.py, and a mounting that contradicts the motion is
+refused with the rotation that would fit.  Every reading
 counts once, at the tick of the clock next to it, whatever the rate of its sensor.
 """
 
@@ -13,6 +14,7 @@ from typing import Any, Sequence
 import numpy as np
 
 from .continuity import nominal_motion
+from .imu_errors import imu_errors, noted
 from .markers import MarkerMotion
 from ...dynamics.body_motion import apply, body_motions, Frame, frame_of, twists
 from ...dynamics.continuation import newton
@@ -206,6 +208,9 @@ def _aligned(channel, predicted, t, origin, limit, before):
     stamps, readings = stamps[inside] - offset, readings[inside]
     expected = at_times(stamps, t, predicted)
     _check_mounting(channel.topic, expected, readings)
+    # A nominal that has followed readings says nothing of their scale.
+    errors = noted(before) if before else imu_errors(readings, expected)
+    readings = errors.corrected(readings)
     bias = np.median(readings - expected, axis=0)
     residual = readings - expected - bias
     # White noise shows in third differences (1 3 3 1), what the nominal lacks does not.  A
@@ -213,7 +218,7 @@ def _aligned(channel, predicted, t, origin, limit, before):
     variance = (before['variance'] if before else
                 ((np.diff(residual, 3, axis=0) ** 2).mean(0) / 20.0).tolist())
     return (stamps, readings - bias), {
-        'clock_offset': offset, 'gyro_bias': bias[:3].tolist(),
+        **errors.note(), 'clock_offset': offset, 'gyro_bias': bias[:3].tolist(),
         'accelerometer_bias': bias[3:].tolist(), 'variance': variance,
         'misfit': [float(np.sqrt((residual[:, :3] ** 2).mean())),
                    float(np.sqrt((residual[:, 3:] ** 2).mean()))]}
