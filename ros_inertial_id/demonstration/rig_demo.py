@@ -97,6 +97,7 @@ class _RigChain(Chain):
     def __init__(self, out, rig):
         super().__init__(out)
         self._rig, self._counts, self._status, self._written = rig, {}, '', {}
+        self._time = 0.0
         self.node.create_subscription(String, 'simulated_rig/status', self._note, latched())
 
         self.node.create_subscription(DiagnosticArray, '/diagnostics', self._count, 100)
@@ -105,8 +106,10 @@ class _RigChain(Chain):
         self._status = message.data
 
     def _count(self, message):
-        """Note how much the recorder says that it has written."""
+        """Note how much the recorder says that it has written, and the time of the rig."""
         for status in message.status:
+            if status.name == f'simulated_rig{STATE}':
+                self._time = next(float(v.value) for v in status.values if v.key == 'time_s')
             if status.name == f'recorder{STATE}':
                 self._written = {v.key.removesuffix(' count'): int(v.value)
                                  for v in status.values if v.key.endswith(' count')}
@@ -133,7 +136,8 @@ class _RigChain(Chain):
         self.pass_time(1.0)  # the readers are known; now the writers know them, too
         self.set('simulated_rig', 'running', True)
         if seconds:
-            self.pass_time(seconds)
+            end = self._time + seconds  # by its own clock: a loaded computer slows it down
+            self.wait(lambda: self._time >= end, 60.0 + seconds, f'{seconds:g} s of the rig')
             self.set('simulated_rig', 'running', False)
         else:
             self.wait(lambda: self._status == 'finished', 300.0, 'the end of the motions')

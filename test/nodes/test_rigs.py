@@ -56,7 +56,7 @@ def test_slider_crank_loses_nothing_and_its_torque_is_predicted(graph, tmp_path)
     for published, recorded in ((told['published'], told['recorded']),
                                 (told['published_second'], told['recorded_second'])):
         assert published == recorded
-        assert min(published.values()) > 400  # 800 Hz and more; all while the recorder is on
+        assert min(published.values()) > 1000  # 800 Hz and more, some seconds
     # Six numbers within three standard errors: missed by one of them in a run of fifty.
     assert told['within_3_standard_errors'] >= 5 / 6
     assert told['worst_error_percent'] < 2.0
