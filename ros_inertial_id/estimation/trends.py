@@ -5,7 +5,8 @@ Each hypothesis is fitted by weighted least squares, and its evidence is what it
 likelihood less what its freedom costs (Schwarz 1978): half the logarithm of the number of days
 per coefficient, and the logarithm of the places where a jump could be (maximum of the likelihood
 over the change point: Hinkley 1970).  Standard errors are no smaller than the scatter from day
-to day shows, by the median of successive differences, which neither drift nor a jump moves much.
+to day shows, by the median of successive differences, which a jump does not move much, or of second
+differences, which a steady drift does not move at all.
 """
 
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ import numpy as np
 
 FEWEST = 5  # days that a trend needs
 CERTAIN = 7.0  # nats: odds of a thousand to one, beside those of how many series are looked at
-NORMAL = 1.4826 / np.sqrt(2.0)  # median of |difference| to standard deviation
+NORMAL = 1.4826  # standard deviation over the median of the amount, of normal numbers
 
 
 @dataclass(frozen=True)
@@ -80,8 +81,12 @@ def trend_of(days: np.ndarray, values: np.ndarray, errors: np.ndarray,
 
 def _inflation(values: np.ndarray, errors: np.ndarray) -> float:
     """Return by how much the scatter from day to day exceeds the errors, 1 where it does not."""
-    apart = np.abs(np.diff(values)) / np.sqrt((errors[1:] ** 2 + errors[:-1] ** 2) / 2.0)
-    return float(max(1.0, NORMAL * np.median(apart)))
+    first, second = (
+        NORMAL * np.median(np.abs(np.convolve(values, weights, 'valid'))
+                           / np.sqrt(np.convolve(errors ** 2, np.square(weights), 'valid')))
+        for weights in ([1.0, -1.0], [1.0, -2.0, 1.0]))
+    count = len(values)  # of few days second differences are too few to be trusted as they are
+    return float(max(1.0, min(first, second * np.sqrt(count / (count - 3.0)))))
 
 
 def _tested(kind: str, at: float | None, column: np.ndarray,

@@ -29,6 +29,13 @@ def test_a_drift_is_found_with_its_size():
     assert 0.6 < np.std(errors) < 1.4
 
 
+def test_a_steady_drift_of_few_days_is_no_scatter():
+    # Every step is of twenty standard errors, and each like the one before.
+    found = trend_of(DAYS[:6], 20.0 * DAYS[:6] + series(0)[:6], np.ones(6))
+    assert found.kind == 'drift' and found.inflation < 3.0
+    assert found.size == pytest.approx(100.0, abs=4.0 * found.error)
+
+
 def test_a_jump_is_found_at_its_day():
     for seed in range(20):
         found = trend_of(DAYS, series(seed, DAYS >= 12.0, 6.0), np.ones(20))
