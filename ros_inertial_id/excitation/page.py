@@ -76,14 +76,14 @@ def _table(design):
              *([] if design.criterion == 'condition_number' else
                [f'{html.escape(design.criterion.replace("_", "-"))} {design.value:.4g}']),
              f'{len(design.base_names)} base parameters',
-             f'period {design.motion.period:g} s, {design.motion.harmonics} harmonics']
+             f'period {design.motion.period:g} s, {design.motion.harmonics} harmonics',
+             'standard errors of torque: predicted, root mean square over the workspace']
     if np.isfinite(use.tool_outside):
         facts.append(f'end effector inside its bounds by {-1000.0 * use.tool_outside:.1f} mm')
     if np.isfinite(use.gap):
         apart = 1000.0 * (use.gap + design.options.distance)  # [mm]
         facts.append(f'links at least {apart:.1f} mm apart, but for those built nearer')
-    return (f"<p>{' · '.join(facts)}</p><table><caption>Share of each limit used; predicted "
-            'standard error of torque, root mean square over the workspace</caption>'
+    return (f"<p>{' · '.join(facts)}</p><table><caption>Share of each limit used</caption>"
             f'<thead><tr><td></td>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>')
 
 

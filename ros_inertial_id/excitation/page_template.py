@@ -78,12 +78,15 @@ function line(c, points, color, width, dash) {
   c.strokeStyle = color; c.lineWidth = width; c.setLineDash(dash || []); c.beginPath();
   points.forEach((p, i) => i ? c.lineTo(p[0], p[1]) : c.moveTo(p[0], p[1])); c.stroke();
 }
+const heights = D.points.flat().map(p => p[2]);  // the first point of each frame is the base
+const middle = (Math.max(...heights) + Math.min(...heights)) / 2;
 let far = 0.1;
-for (const frame of D.points) for (const p of frame) far = Math.max(far, Math.hypot(...p));
+for (const frame of D.points) for (const [x, y, z] of frame)
+  far = Math.max(far, Math.hypot(x, y, z - middle));
 function project(p, w, h) {
   const s = 0.46 * Math.min(w, h) / far, cy = Math.cos(yaw), sy = Math.sin(yaw);
   const x = cy * p[0] - sy * p[1], y = sy * p[0] + cy * p[1];
-  return [w / 2 + s * x, h / 2 - s * (Math.cos(pitch) * p[2] - Math.sin(pitch) * y)];
+  return [w / 2 + s * x, h / 2 - s * (Math.cos(pitch) * (p[2] - middle) - Math.sin(pitch) * y)];
 }
 function drawArm() {
   const [c, w, h] = surface($('arm')), at = p => project(p, w, h);
@@ -119,7 +122,7 @@ function drawBox(c, at) {
 }
 const canvases = [];
 function ticks(low, high) {
-  const raw = (high - low || 1) / 4, ten = 10 ** Math.floor(Math.log10(raw));
+  const raw = (high - low || 1) / 6, ten = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 5, 10].find(k => k * ten >= raw) * ten, found = [];
   for (let k = Math.ceil(low / step); k * step <= high + 1e-9 * step; k++) found.push(k * step);
   return found;
