@@ -5,8 +5,8 @@ Each hypothesis is fitted by weighted least squares, and its evidence is what it
 likelihood less what its freedom costs (Schwarz 1978): half the logarithm of the number of days
 per coefficient, and the logarithm of the places where a jump could be (maximum of the likelihood
 over the change point: Hinkley 1970).  Standard errors are no smaller than the scatter from day
-to day shows, by the median of successive differences, which a jump does not move much, or of second
-differences, which a steady drift does not move at all.
+to day shows, by the median of first differences, which a jump does not move much, or of second
+ones, which a steady drift does not move at all.
 """
 
 from collections.abc import Sequence
