@@ -59,10 +59,10 @@ def live(model, recording):
         health[f'{name} rms promised'] = f'{promised[name]:.4g}'
     for role, words, values in (('prediction', 'as promised', health),
                                 ('identification', 'model published, verdict: good', {}),
-                                ('recorder', 'recording', {}), ('excitation', 'playing', {})):
+                                ('recorder', 'recording', {}),
+                                ('excitation', 'playing, period 2 of 2', {})):
         state.set(role, {'level': 'ok', 'message': words, 'values': values})
     state.set('services', ['stop recording', 'identify', 'estimate anew'])
-    state.set('motion', 'period 2 of 2')
     state.set('online', [[b['name'], b['value'], b['standard_error']]
                          for b in model.identified.base])
     data = json.dumps(state.since(0, 0.0)[1])

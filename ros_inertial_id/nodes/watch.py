@@ -70,9 +70,7 @@ class Watch(Node):
                                      ('identified', 'base_parameters', latched())):
             self.create_subscription(Float64MultiArray, f'{own.identification}/{topic}',
                                      partial(self._table, fact), quality)
-        for fact, topic in (('bag', f'{own.recorder}/recording'),
-                            ('motion', f'{own.excitation}/status')):
-            self.create_subscription(String, topic, partial(self._words, fact), latched())
+        self.create_subscription(String, f'{own.recorder}/recording', self._bag, latched())
         self.create_subscription(DiagnosticArray, '/diagnostics', self._diagnose, 100)
         self.server = WatchServer(
             (own.address, own.port), watch_page(tuple(self._triggers)), self.state,
@@ -94,8 +92,8 @@ class Watch(Node):
             rows.append([name, *(x if math.isfinite(x) else None for x in numbers)])
         self.state.set(fact, rows)
 
-    def _words(self, fact, message):
-        self.state.set(fact, message.data)
+    def _bag(self, message):
+        self.state.set('bag', message.data)
 
     def _diagnose(self, message):
         for status in message.status:

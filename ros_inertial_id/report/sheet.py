@@ -145,7 +145,7 @@ def calibration_sheet(found: 'Calibration', rig: str) -> Sheet:
             Card(f'{significant(share, 2)} %', f'largest relative standard error of a spring, '
                  f'{FREEDOMS[worst]}', share > 10.0),
             Card(f'{mass} ± {error} kg', 'mass of the platform', found.platform[0] <= 0.0)),
-        [*sentences,
+        [*sentences, f'{found.verdict}.',
          f'The worst known spring is {FREEDOMS[worst]}, to {significant(share, 2)} %.'],
         (Table('Stiffness', heads, rows, (3,), soft),
          Table('IMU', heads, imu, (3,)),

@@ -133,7 +133,7 @@ function show(event) {
   if (facts.prediction) bars(facts.prediction.values);
   if (facts.identified) parameters(facts.identified, 'Identified from the last bag');
   if (facts.online) parameters(facts.online, 'Online, while the robot moves');
-  for (const fact of ['answer', 'bag', 'motion']) if (facts[fact] !== undefined) $(fact).textContent = facts[fact];
+  for (const fact of ['answer', 'bag']) if (facts[fact] !== undefined) $(fact).textContent = facts[fact];
   if (facts.services) for (const button of document.querySelectorAll('[data-call]'))
     button.disabled = !facts.services.includes(button.dataset.call);
 }

@@ -21,7 +21,8 @@ LOAD = Payload(
 SPRINGS = SimpleNamespace(
     stiffness=np.diag([800.0, 810.0, 2000.0, 50.0, 60.0, -5.0]),
     stiffness_error=np.diag([1.0, 1.0, 5.0, 0.5, 0.5, 0.5]), platform=np.full(10, 6.5),
-    platform_error=np.full(10, 0.01), imu={}, residual={'fx': 0.0123})
+    platform_error=np.full(10, 0.01), imu={}, residual={'fx': 0.0123},
+    verdict='the residual is 2.1 times what the noise of the markers makes')
 FOUND = Checkup(
     (Finding('spikes', 'spikes in the efforts of a', '', 12.0, 'samples', ('a',), 'masked',
              'look at the cable', ((1.0, 1.5),)),
@@ -54,7 +55,7 @@ def test_a_payload_shows_every_number_and_what_cannot_be(tmp_path):
 def test_a_calibration_flags_a_spring_that_cannot_be(tmp_path):
     text, page = shown(calibration_sheet(SPRINGS, 'rig.yaml'), tmp_path)
     assert ['z', '2000.0', '5.0', 'N/m'] in page.rows and ['fx', '0.0123'] in page.rows
-    assert 'The spring of rz is not positive' in text
+    assert 'The spring of rz is not positive' in text and 'The residual is 2.1 times' in text
     assert '10 %' in text and '<th scope="row" class=flag>rz</th>' in text
     assert 'IMU' not in text  # no table without rows
 
