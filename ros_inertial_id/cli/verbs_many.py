@@ -1,5 +1,6 @@
 """The verb ``identify`` on many bags."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from .console import Progress, read_recording, show
@@ -36,9 +37,18 @@ def identify_many_(options: Any, changes: dict[str, Any]) -> int:
     lines = [f'Verdict: {word}', result.summary(),
              f'{len(bags)} bags, {sum(b.cached for b in bags)} of them from the cache; '
              f'{len(left_out)} left out']
+    if options.count_once or options.budget:
+        lines.append(_counted(result.many.seconds, sum(b.notes['span_s'] for b in bags)))
     lines += [f'left out: {path}: {why}' for path, why in list(left_out.items())[:LISTED]]
     show(options, {**outline(result.model.identified), 'bags': [b.path for b in bags],
-                   'left_out': left_out, **files},
+                   'seconds': result.many.seconds, 'left_out': left_out, **files},
          '\n'.join([*lines, *(p for path in files.values()
                               for p in ([path] if isinstance(path, str) else path))]))
     return status(options, word)
+
+
+def _counted(seconds: Mapping[str, float], whole: float) -> str:
+    """Return in words how much of which bag counts."""
+    most = sorted(seconds.items(), key=lambda item: -item[1])
+    words = [f'{path} {span:.0f} s' for path, span in most[:LISTED] if span >= 0.5]
+    return f"{sum(seconds.values()):.0f} of {whole:.0f} s count: {', '.join(words)}"

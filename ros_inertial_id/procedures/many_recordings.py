@@ -68,12 +68,14 @@ class Many:
 
     model : identified; bags : Mapped of those that take part, in the order of time
     left_out : {path: why}; plan : what was held
+    seconds : {path: how much of its motion counts [s]}, see ``selected``
     """
 
     model: IdentifiedModel
     bags: tuple[Mapped, ...]
     left_out: Mapping[str, str]
     plan: Plan
+    seconds: Mapping[str, float]
 
 
 def identify_many(paths: Sequence[str], options: Any, *, method: str = 'serial_arm',
@@ -96,7 +98,16 @@ def identify_many(paths: Sequence[str], options: Any, *, method: str = 'serial_a
     groups, residuals, ranges = merged(bags, leaves, engine)
     model = solve_merged(plan, groups, [b.notes for b in bags], residuals, ranges)
     model.provenance['left_out'] = dict(left_out)
-    return Many(model, tuple(bags), left_out, plan)
+    return Many(model, tuple(bags), left_out, plan, _seconds(bags, leaves))
+
+
+def _seconds(bags: Sequence[Mapped], leaves: Sequence[Leaf]) -> dict[str, float]:
+    """Return {path: how much of its motion counts [s]} of bags of which leaves count."""
+    weights: dict[str, float] = {}
+    for file, _, weight in leaves:
+        weights[file] = weights.get(file, 0.0) + weight
+    return {bag.path: weights.get(bag.file, 0.0) / bag.stretches * bag.notes['span_s']
+            for bag in bags}
 
 
 def _plan(paths: Sequence[str], options: Any, urdf: str, engine: Engine) -> Plan:

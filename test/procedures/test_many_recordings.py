@@ -3,6 +3,7 @@
 from dataclasses import replace
 import os
 from pathlib import Path
+import re
 import resource
 import shutil
 import signal
@@ -223,6 +224,8 @@ def test_the_verb_takes_a_folder_of_bags(fleet, tmp_path, capsys):
     assert main(words) == 0
     printed = capsys.readouterr().out
     assert '4 bags, 0 of them from the cache; 3 left out' in printed
+    counted = re.search(r'(\d+) of (\d+) s count: ', printed)
+    assert 0 < int(counted[1]) <= 30 < int(counted[2])  # by the budget
     assert rid.load_model(tmp_path / 'out' / 'model.yaml').statistics['verdict']['word'] == 'good'
 
 
