@@ -42,6 +42,7 @@ from ..procedures.checkup.finding import DO_NOT_USE
 from ..procedures.stream_watch import as_values, StreamWatch
 
 JOINT_STATES = 'joint_states'
+PARTS = 4  # of the lag, of which a batch may take one: the others are the filter's
 
 
 @dataclass(frozen=True)
@@ -55,12 +56,12 @@ class PredictionOptions(ExternalTorqueOptions):
     mounting: str = option('', 'how the robot is mounted now, may be changed while it runs; imu: '
                            'as base_imu_topic says; empty: as identified')
     base_imu_topic: str = option('', 'topic of an IMU on the base, for mounting: imu')
-    lag: float = option(0.1, 'how far behind the newest sample predictions are; less lag, more '
-                        'noise in the acceleration; 0: none, by a fit to the past alone, whose '
-                        'noise is said; none where IMUs are fused', unit='s', at_least=0.0,
-                        at_most=2.0)
-    period: float = option(0.02, 'how often predictions are computed', unit='s', at_least=0.001,
-                           at_most=1.0)
+    lag: float = option(0.1, 'after how long a sample is predicted, the wait for the others of '
+                        'its period included; less lag, more noise in the acceleration; 0: none, '
+                        'by a fit to the past alone, whose noise is said; none where IMUs are '
+                        'fused', unit='s', at_least=0.0, at_most=2.0)
+    period: float = option(0.02, 'how often predictions are computed; within a lag at least four '
+                           'times', unit='s', at_least=0.001, at_most=1.0)
 
 
 class TorquePrediction(Node):
@@ -98,7 +99,7 @@ class TorquePrediction(Node):
                                 self._turned, self._complain)
         self.add_on_set_parameters_callback(self._may_set)
         self.add_post_set_parameters_callback(self._have_set)
-        every(self, self._options.period, self._predict)
+        every(self, _period(self._options), self._predict)
         every(self, 0.2, self._look_for_publishers)
         every(self, 1.0, self._diagnose)
 
@@ -165,7 +166,7 @@ class TorquePrediction(Node):
         self._look_for_publishers()
         self.get_logger().info(
             f"predicting {', '.join(self._health.promised)} with the model of "
-            f"{model.provenance['created']}, lag {self._live.lag} s")
+            f"{model.provenance['created']}, lag {self._options.lag} s")
         verdict = model.statistics.get('verdict')
         if verdict and verdict['word'] == DO_NOT_USE:
             self.get_logger().warning(
@@ -192,7 +193,9 @@ class TorquePrediction(Node):
         self._torques = live_prediction(model, self._robot)
         if self._external is not None:
             self._external.start(model, self._robot, options)
-        self._live = method.live(self._robot, options, own.lag, model.preprocessing[0])
+        # What the oldest sample of a batch waits for the newest is not the filter's.
+        ahead = own.lag - _period(own) if own.lag else 0.0
+        self._live = method.live(self._robot, options, ahead, model.preprocessing[0])
 
     def _topics(self):
         """Return the topics that are needed; before there is a model, the likeliest."""
@@ -268,6 +271,11 @@ class TorquePrediction(Node):
             self._received = self._live.received
         self._complaint = ''
         self._diagnostics.publish(diagnostics(self, level, words, values))
+
+
+def _period(options):
+    """Return how often predictions are computed [s]: a batch takes a part of the lag only."""
+    return min(options.period, options.lag / PARTS) if options.lag else options.period
 
 
 def _publish(publisher, stamp_ns, names, effort):
