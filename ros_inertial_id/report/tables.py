@@ -36,6 +36,7 @@ SIGNALS = (  # key of an observation's summary, words, unit, digits
     ('torque', 'torque from', '', 0),
     ('torque_clock_offset', 'torque stamped late, corrected by', 's', 3),
     ('torque_clock_offset_error', '... its standard error', 's', 2),
+    ('torque_clock_drift', '... that is in the middle, and grows by', 's per s', 2),
     ('marker_rms', 'markers, RMS', 'm', 3), ('marker_frames', 'frames of markers', '', 0),
     ('marker_frames_lost', 'frames of markers lost', '', 0),
     ('marker_deviation', 'position by markers, standard error', 'rad or m', 3),
@@ -228,7 +229,7 @@ def validity_range(model: IdentifiedModel, robot: Any) -> tuple[dict[str, str], 
 def recordings(model: IdentifiedModel) -> list[tuple[str, dict[str, str]]]:
     """Return (part, {key: text}) of every recording that a ``model`` comes from."""
     return [(part, {key.replace('_', ' '): text(value) for key, value in entry.items()
-                    if value not in (None, '', [], {})})
+                    if value not in (None, '', [], (), {})})
             for part, place in (('training', 'recordings'), ('validation', 'validation'))
             for entry in model.provenance.get(place, ())]
 

@@ -119,7 +119,8 @@ def _explain(robot, markers, options, shared):
                                  do='exchange them in markers:')
     raise RecordingError(
         'the markers fit the mechanism from no place of the camera', do='check their links, the '
-        'lengths in the URDF and start: (another branch?)')
+        'lengths in the URDF and start: (another branch?); topics of two cameras must be in one '
+        'frame')
 
 
 def _check_clocks(shared, limit):

@@ -20,6 +20,7 @@ from ...measurement.interpolation import LONGEST_GAP
 
 WRONG = 10.0       # times its noise: a marker that does not sit where it is said to
 TOO_FEW = 0.5      # share of frames that must be usable
+MOST = 0.5         # share of a marker's readings that may be outliers
 WEAK = 2.0         # times the usual standard deviation: a frame leans on those around it
 
 
@@ -70,6 +71,7 @@ def _in_continuity(fit, q):
     _check_enough(good)
     motion = smoothed(fit, q, good)
     _check_enough(motion.kept.any(1))
+    _check_agreement(fit, motion.kept)
     rows = np.flatnonzero(motion.kept.any(1))
     reading, near, covariance = fit.refine(rows, motion.q[rows], motion.kept[rows])
     known = ~_lost_way(fit.frames.t[rows], open_[rows], _worse(covariance, WEAK))
@@ -115,6 +117,20 @@ def _check_enough(good):
                              expected='most camera frames usable',
                              found=f'{int(good.sum())} of {len(good)} frames',
                              do='check markers:, the camera pose and the lengths in the URDF')
+
+
+def _check_agreement(fit, kept):
+    """Raise RecordingError where a marker contradicts the others in most frames (M, m)."""
+    seen = np.isfinite(fit.frames.position).all(-1)
+    out = (seen & ~kept).sum(0) / np.maximum(seen.sum(0), 1)
+    if out.max() > MOST:
+        raise RecordingError(
+            'the markers do not fit one another', expected=f'most readings within {OUTLIER:g} '
+            f'times marker_noise ({fit.noise[0]:g} m) and tag_noise of one motion',
+            found='beyond it ' + ', '.join(
+                f'{name} {100 * x:.0f} %' for name, x in zip(fit.frames.names, out)),
+            do='check links and lengths in the URDF, the noise, and whether all topics are of one '
+               'camera or in one frame: the poses of two cameras are not estimated together')
 
 
 def _explain_misfit(fit, q):

@@ -4,7 +4,8 @@ What a closed loop's signals need from its equations: cutoff and torque clock.
 The cutoff is raised until the error between measured and predicted torque grows (closed-loop
 paper, Sec. 3.2): too low and the motion is cut, too high and noise enters the acceleration.  The
 torque's clock offset is where the torque lies closest to what any parameters could predict
-(variable projection, Golub and Pereyra 1973): no torque model is needed to align it.
+(variable projection, Golub and Pereyra 1973): no torque model is needed to align it.  Where it
+differs between both ends of the recording the clock drifts.
 """
 
 from dataclasses import replace
@@ -30,18 +31,26 @@ HIGHEST = 0.25     # cutoff, share of the rate: nearer to Nyquist the kernel ben
 SMOOTH = 0.1       # cutoff of the torque, share of its rate, while its clock is sought
 TRIM = 2.0         # times what joints leave out: a crank may start with a jerk
 BROADER = 1.25     # a motion that is cut a little shifts the offset; noise in it does not
+SURE = 5.0         # standard errors beyond which a clock drifts
 STRETCHES = 20     # of the residual, longer than it is correlated
 CERTAIN = 6.0      # standard errors below zero of an inertia before the sign is called wrong
 
 
 class Trial:
-    """A recording under different cutoffs and torque offsets; ``at`` gives its Observation."""
+    """
+    A recording under different cutoffs and torque clocks; ``at`` gives its Observation.
+
+    Torques are stamped late by ``shift`` [s] in the ``middle`` [s], by ``drift`` per second more.
+    """
 
     def __init__(self, recording, robot, options):
         self._recording, self._robot, self._options = recording, robot, options
         self._continuation = Continuation(robot)
         self._scales = np.array([p.scale for p in all_parameters(robot)])
-        self.shift = 0.0  # [s] that torques are stamped late
+        self.shift = self.drift = self.middle = 0.0
+        clock = self.at(UNFILTERED).joints.clock
+        start, count = clock.segments[-1]
+        self.middle = 0.5 * (clock.segments[0][0] + start + count * clock.period)
 
     def at(self, cutoff: float) -> Observation:
         """Return the Observation filtered with ``cutoff`` [Hz], torques shifted."""
@@ -50,8 +59,9 @@ class Trial:
             replace(self._options, cutoff=cutoff, decimate=self._options.decimate or 1),
             tuple(self._robot.joint_names[j] for j in self._robot.actuated))
         joints = replace(joints, trim=TRIM * joints.trim)
-        if self.shift:
-            effort = {name: (t - self.shift, x) for name, (t, x) in joints.effort.items()}
+        if self.shift or self.drift:
+            effort = {name: (t - self.shift - self.drift * (t - self.middle), x)
+                      for name, (t, x) in joints.effort.items()}
             joints = replace(joints, effort=effort)
         return Observation(self._robot, joints, self._continuation, joints.summary)
 
@@ -90,8 +100,43 @@ class Trial:
         limit : the largest offset believed [s]; topic : of the torque, for the message
         cutoff : of the motion [Hz]
         """
+        found = self._offset(cutoff, limit)
+        if found is None:
+            raise RecordingError(f'{topic} and the motion are not on one clock',
+                                 expected=f'an offset within +-{limit} s', found='none that fits',
+                                 do='raise largest_clock_offset:, or stamp both alike')
+        return (self.shift + found[0], *found[1:])
+
+    def find_drift(self, cutoff: float, limit: float) -> bool:
+        """
+        Return whether ``drift`` and ``shift`` were changed: the ends of the recording differ.
+
+        cutoff, limit : see ``torque_offset``; beyond SURE standard errors it is no chance
+        """
+        clock = self.at(BROADER * cutoff).joints.clock
+        (first, size), (last, other) = clock.segments[0], clock.segments[-1]
+        share = 2 if len(clock.segments) == 1 else 1
+        size, left = min(SAMPLES // 2, size // share), min(SAMPLES // 2, other // share)
+        ends = (first, size), (last + (other - left) * clock.period, left)
+        try:
+            found = [self._offset(cutoff, limit, end) for end in ends]
+        except RecordingError:  # the filter is longer than an end
+            return False
+        if None in found:
+            return False
+        (one, _, error), (two, _, error_two) = found
+        times = [start + 0.5 * count * clock.period for start, count in ends]
+        drift = (two - one) / (times[1] - times[0])
+        if abs(two - one) <= SURE * np.hypot(error, error_two):
+            return False
+        self.drift += drift
+        self.shift += one + drift * (self.middle - times[0])
+        return True
+
+    def _offset(self, cutoff, limit, stretch=None):
+        """Return offset, ratio and sd of ``torque_offset`` in a stretch, None where none fits."""
         observation = self.at(BROADER * cutoff)
-        state = self._state(observation)
+        state = self._state(observation, stretch)
         Q = _range(self._equations(state)[0])
         # Interpolation halves white noise midway between samples: smooth it before, or the
         # offset is drawn there.
@@ -110,14 +155,12 @@ class Trial:
         grid = np.linspace(-limit, limit, 41)
         k = int(np.argmin([error(x) for x in grid]))
         if k in (0, len(grid) - 1):
-            raise RecordingError(f'{topic} and the motion are not on one clock',
-                                 expected=f'an offset within +-{limit} s', found='none that fits',
-                                 do='raise largest_clock_offset:, or stamp both alike')
+            return None
         best = minimize_scalar(error, bounds=(grid[k - 1], grid[k + 1]), method='bounded',
                                options={'xatol': 1e-6})
         step = 0.1 / cutoff
         slope = _outside(Q, (force(best.x + step) - force(best.x - step)) / (2.0 * step))
-        return (self.shift + float(best.x), float(np.sqrt(error(0.0) / max(best.fun, 1e-300))),
+        return (float(best.x), float(np.sqrt(error(0.0) / max(best.fun, 1e-300))),
                 jackknife_error(Q, slope, _outside(Q, force(best.x)), len(self._robot)))
 
     def check_torque_sign(self, observation: Observation) -> None:
@@ -142,11 +185,15 @@ class Trial:
                     do='reverse the torque sensor (drive_gain: -1 with effort_kind: current) or '
                        'the axis of the joint')
 
-    def _state(self, observation):
-        """Return one MechanismState: the stretch with most motion of SAMPLES, without its ends."""
+    def _state(self, observation, stretch=None):
+        """
+        Return one MechanismState of a stretch (start [s], samples), without its ends.
+
+        None: the one with most motion of SAMPLES
+        """
         joints = observation.joints
         clock = joints.clock
-        start, count = _longest_way(joints)
+        start, count = stretch or _longest_way(joints)
         if count <= len(joints.kernel) + 3:  # the filter is longer than the stretch
             raise RecordingError('the recording is too short to filter',
                                  found=f'{count * clock.period:.3f} s',
