@@ -79,7 +79,8 @@ class Finding:
         size = (f'{self.percent:+.0f} %' if self.percent is not None else
                 f'{np.degrees(self.size):+.2f} deg' if self.what == 'gravity' else
                 f'{self.size:+.3g} {self.unit}')
-        when = {'drift': f'in {self.days:.0f} days', 'temperature': 'per degree C'}.get(
+        span = f'{self.days:.0f} days' if self.days >= 1.0 else f'{24.0 * self.days:.0f} hours'
+        when = {'drift': f'in {span}', 'temperature': 'per degree C'}.get(
             self.kind, f'at day {self.at_day:.0f}' if self.at_day is not None else '')
         return f'{what} {size} {when} ({self.sigmas:.1f} sigma)'
 

@@ -3,7 +3,7 @@ Live drift: what differs now from what a model says, everything else as the mode
 
 The online estimate's R factors, less what the model explains, show the changes that ``drift``
 looks for from day to day, but for the direction of gravity.  Their errors are those of the newest
-data, by the residual of all that, and those of the model.
+data, by the residual that the changes leave, and those of the model.
 """
 
 import datetime
