@@ -99,7 +99,8 @@ def validate(options: Any) -> int:
                      f"{numbers['rms_all']:.4g} over {numbers['samples']} samples ({joints})")
     if options.out:
         make_folder(options.out)
-        model.statistics['validation'] = fit
+        # The page is about these data, checks and verdict included.
+        model.statistics.update({'validation': fit, **checkup.to_dict(), 'verdict': found})
         model.statistics.pop('validation_seen', None)
         if seen:
             model.statistics['validation_seen'] = seen
