@@ -120,8 +120,7 @@ def _signals(recordings: Sequence[Recording], options: Any, urdf: str,
 
 def _trusted(options: Any, findings: Sequence[Finding]) -> Any:
     """Return ``options`` that do without velocities where these contradict the positions."""
-    bad = any(f.name.startswith('velocity') and not f.windows and f.severity != NOTE
-              for f in findings)
+    bad = any(f.name.startswith('velocity') and not f.windows for f in findings)
     return replace(options, velocity='differentiated') if bad else options
 
 
