@@ -23,6 +23,7 @@ MENDED = 0.7               # share of the misfit that another mounting must leav
 STRANGE = 0.5              # share of the turning that an IMU on this body cannot miss
 SCALE = 0.01               # more of it is an error of the scale ...
 SURE = 5.0                 # ... if so many standard errors
+LIKELY = 0.1               # standard deviation of a scale error
 PARTS = 16                 # stretches of time that tell them
 BAND = 0.25                # of the pose's rate: noise of the IMU beyond would alias
 # How far off: mounting [rad], biases [rad/s, m/s^2], position [m], each on three axes.
@@ -72,7 +73,7 @@ def calibrated_imu(imu: Series, source: BodySource, track: PoseTrack, limit: flo
     source : BodySource with the described rotation and position; track : motion of the body
     limit : largest time offset of the IMU's stamps [s], 0: the same clock
     Mounting: rotation [rad], biases of gyro and accelerometer, shift [m], time offset [s].
-    Scale: see ``scale_errors``.
+    Scale: by how much of the reading each axis reads too much, None where it is no matter.
 
     Raises RecordingError for an IMU that is mounted another way, or on another body.
     """
@@ -98,27 +99,39 @@ def calibrated_imu(imu: Series, source: BodySource, track: PoseTrack, limit: flo
     _check_body(imu.topic, known, residual)
     back = Rotation.from_rotvec(found[:3])
     return [np.hstack([back.apply(x) for x in np.split(values - found[3:9], 2, axis=1)])
-            for values in read], found, residual, scale_errors(shown, residual)
+            for values in read], found, residual, _scale_errors(columns[inside], shown,
+                                                                shown - known, limit)
 
 
-def scale_errors(read: np.ndarray, residual: np.ndarray) -> list[float | None]:
+def _scale_errors(columns, read, misfit, limit):
     """
-    Return by how much (6,) of the motion too much an IMU reads [-], None where it is no matter.
+    Return by how much (6,) of the reading an IMU reads too much [-], None where it is no matter.
 
-    read : (n, 6) readings, filtered as the poses; residual : (n, 6) of them with their mounting
-    The readings have less noise than the poses, so that they are what the residual is fitted on.
+    columns (n, 6, 13), misfit (n, 6) of ``_calibrate``; read : (n, 6) readings, of which the
+    scales are columns beside those of the mounting: bias and place look like them
     """
-    out: list[float | None] = []
-    for x, y in zip((read - read.mean(0)).T, residual.T):
-        parts = [(float(a @ b), float(a @ a)) for a, b in
-                 zip(np.array_split(x, PARTS), np.array_split(y, PARTS))]
-        along, size = np.sum(parts, axis=0)
-        # As it differs between stretches of time (jackknife): samples are correlated.
-        without = [(along - a) / max(size - s, 1e-30) for a, s in parts]
-        error = np.sqrt((PARTS - 1) * np.var(without))
-        scale = along / max(size, 1e-30)
-        out.append(float(scale) if abs(scale) > max(SCALE, SURE * error) else None)
-    return out
+    size = np.repeat([x.std() + 1e-9 for x in np.split(misfit, 2, axis=1)], 3)
+    A = np.concatenate([columns, read[:, :, None] * np.eye(6)], axis=2) / size[:, None]
+    found, error = fit_by_parts(A, misfit / size, np.concatenate(
+        [PRIOR, [max(limit, 1e-9)], np.full(6, LIKELY)]))
+    return [float(x) if abs(x) > max(SCALE, SURE * e) else None
+            for x, e in zip(found[13:], error[13:])]
+
+
+def fit_by_parts(A: np.ndarray, y: np.ndarray,
+                 prior: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Return least squares (p,) of y (n, m) on A (n, m, p), and standard errors (p,).
+
+    As it differs between stretches of time (jackknife): samples are correlated.
+    prior : (p,) standard deviations before
+    """
+    known = np.diag(prior ** -2.0)
+    parts = [(np.einsum('nij,nik->jk', a, a), np.einsum('nij,ni->j', a, b))
+             for a, b in zip(np.array_split(A, PARTS), np.array_split(y, PARTS))]
+    whole, right = (sum(x) for x in zip(*parts))
+    without = np.array([np.linalg.solve(whole - a + known, right - b) for a, b in parts])
+    return np.linalg.solve(whole + known, right), np.sqrt((PARTS - 1) * without.var(0))
 
 
 def predicted_imu(state: BodyState, arm: np.ndarray) -> np.ndarray:

@@ -12,13 +12,11 @@ from typing import Any, Mapping
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from ...measurement.bodies.imu_mounting import mounting_columns, PRIOR
+from ...measurement.bodies.imu_mounting import fit_by_parts, LIKELY, mounting_columns, PRIOR, SURE
 
-PARTS = 16     # stretches of time that tell how well it is known (jackknife)
+EDGE = 20      # part of the readings that is left out at both ends
 ROUNDS = 3     # a turn of ten degrees is not small
-SURE = 5.0     # standard errors beyond which it is no chance
 MOVES = 0.7    # share of an axis' readings that the motion explains, or its scale does not show
-LIKELY = 0.1   # standard deviation of a scale error
 TURN, SCALE = slice(0, 3), slice(9, 15)  # between them the biases
 
 
@@ -75,16 +73,12 @@ def _beyond_doubt(read, expected):
     size = np.repeat([x.std() + 1e-12 for x in np.split(read - expected, 2, axis=1)], 3)
     A = np.concatenate([mounting_columns(read, 1.0)[:, :, :9],
                         read[:, :, None] * np.eye(6)], axis=2) / size[:, None]
-    y = (read - expected) / size
     moves = expected.std(0) > MOVES * read.std(0)
-    known = np.diag(np.concatenate([PRIOR[:9], np.where(moves, LIKELY, 1e-9)]) ** -2.0)
-    # Of the first and the last stretch the smoother knows least.
-    parts = [(np.einsum('nij,nik->jk', a, a), np.einsum('nij,ni->j', a, b)) for a, b in zip(
-        np.array_split(A, PARTS + 2)[1:-1], np.array_split(y, PARTS + 2)[1:-1])]
-    whole, right = (sum(x) for x in zip(*parts))
-    found = np.linalg.solve(whole + known, right)
-    without = np.array([np.linalg.solve(whole - a + known, right - b) for a, b in parts])
-    sure = np.abs(found) > SURE * np.sqrt((PARTS - 1) * without.var(0))
+    prior = np.concatenate([PRIOR[:9], np.where(moves, LIKELY, 1e-9)])
+    # In the beginning and in the end the smoother knows least.
+    inner = slice(len(A) // EDGE, len(A) - len(A) // EDGE)
+    found, error = fit_by_parts(A[inner], ((read - expected) / size)[inner], prior)
+    sure = np.abs(found) > SURE * error
     sure[TURN] = sure[TURN].any()
     sure[SCALE] &= moves
     return found * sure
