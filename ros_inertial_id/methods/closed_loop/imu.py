@@ -24,7 +24,6 @@ from ...errors import ConfigError, RecordingError
 from ...measurement.bodies.imu_mounting import better_mounting, TURNED
 from ...measurement.bodies.markers import clock_offset
 from ...measurement.bodies.sources import channel_of
-from ...measurement.interpolation import interpolate
 from ...measurement.kalman import (estimate, likeliest_intensity, Readings, squared_jerk,
                                    vague_start, white_jerk)
 from ...measurement.recording import Recording
@@ -181,11 +180,12 @@ def on_clock(t: np.ndarray, stamps: np.ndarray, readings: np.ndarray, variance: 
 
 def at_times(times: np.ndarray, t: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """
-    Return rows (N, k) at t (N,) interpolated to increasing times (M,).
+    Return rows (N, k) at t (N,) interpolated to times (M,), hardly outside of t.
 
     By cubics: what straight lines flatten, the smoother would make too lively.
     """
-    return interpolate(t, rows, times)
+    from scipy.interpolate import make_interp_spline  # takes long to import: when needed
+    return make_interp_spline(t, rows, k=min(3, len(t) - 1), check_finite=False)(times)
 
 
 def _aligned(channel, predicted, t, origin, limit, before):
