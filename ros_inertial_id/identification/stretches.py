@@ -6,7 +6,7 @@ out one by one (jackknife: Quenouille 1956, Tukey 1958) puts it into the standar
 stretches of distinct motion: a period that is repeated repeats its model error.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -42,10 +42,11 @@ def accumulate_stretches(data: Dataset, base: BaseParameters, values: np.ndarray
     bodies = [p for p in base.parameters if not p.law]
     thin = max(1, min(THIN, data.samples(training=True) // FEW))
     chosen = slice(None, None, thin)
-    wholes: list[tuple[Any, Any]] = list(data.states(training=True))
-    q, v, t = (np.concatenate([getattr(s, x)[chosen] for _, s in wholes]) for x in 'qvt')
+    # Once through for the motion, once for the rows: states of hours do not fit side by side.
+    motion = [[getattr(s, x)[chosen].copy() for x in 'qvt'] for _, s in _states(data)]
+    q, v, t = map(np.concatenate, zip(*motion))
     stretch, seen = distinct_stretches(q, v, t, STRETCHES), 0
-    for robot, whole in wholes:
+    for robot, whole in _states(data):
         g = robot.gravity_base
         tilted: list[Any] = [replace(robot, gravity_base=np.linalg.norm(g) * d)
                              for d in across.T]
@@ -61,6 +62,11 @@ def accumulate_stretches(data: Dataset, base: BaseParameters, values: np.ndarray
                 folds[number].accumulate(wide.rows(np.flatnonzero(fold == number)), identity)
             seen, low = seen + len(block.t), part.stop
     return [f for f in folds if f.groups]
+
+
+def _states(data: Dataset) -> Iterator[tuple[Any, Any]]:
+    """Yield (robot, state of joints) in training."""
+    yield from data.states(training=True)
 
 
 def _torques(blocks, values):
