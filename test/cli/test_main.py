@@ -52,6 +52,15 @@ def test_version_is_that_of_the_package(capsys):
     assert capsys.readouterr().out == f'inertial-id {__version__}\n'
 
 
+@pytest.mark.parametrize('given, used', [(None, '1'), ('4', '4')])
+def test_blas_starts_one_thread_unless_more_are_asked_for(monkeypatch, capsys, given, used):
+    monkeypatch.setenv('OPENBLAS_NUM_THREADS', given or '')
+    if given is None:
+        monkeypatch.delenv('OPENBLAS_NUM_THREADS')
+    main([])
+    assert os.environ['OPENBLAS_NUM_THREADS'] == used
+
+
 @pytest.mark.parametrize('name', [n for n in VERBS if n not in ('schema', 'demo')])
 def test_examples_are_understood(name):
     import shlex
