@@ -230,8 +230,8 @@ def _large_residual(evidence: Evidence, described: bool) -> list[Finding]:
     if (relative > FOREIGN and moving < RESTS) or not moves.any():
         return [Finding('arm at rest', f'the arm moves in {100 * moving:.1f} % of the samples: '
                         'friction and contact decide what the efforts are', 'speeds above '
-                        f'{WIDTH:g} rad/s', 1.0 - moving, 'of the samples', names, DOUBTFUL,
-                        'record a motion')]
+                        f'{WIDTH:g} rad/s', 1.0 - moving, 'of the samples', names,
+                        DOUBTFUL if moves.any() else WRONG, 'record a motion')]
     if relative > NOTHING:
         return [Finding('efforts do not follow the motion', 'the efforts have nothing to do with '
                         f'the motion ({100 * relative:.0f} % of them is left)',
