@@ -35,13 +35,13 @@ function panes(joint) {
     return k < 0 ? [] : [{name, t: c.t, y: c.y.map(row => row[k])}];
   }));
 }
+function frame(joint) {
+  const figure = make('figure', $('charts'));
+  make('figcaption', figure, joint);
+  charts[joint] = draw('svg', {role: 'img', 'aria-label': `${joint}: measured, predicted and residual torque`,
+    height: TALL + LOW + 3 * GAP + 14, class: 'live'}, figure);
+}
 function chart(joint) {
-  if (!charts[joint]) {
-    const figure = make('figure', $('charts'));
-    make('figcaption', figure, joint);
-    charts[joint] = draw('svg', {role: 'img', 'aria-label': `${joint}: measured, predicted and residual torque`,
-      height: TALL + LOW + 3 * GAP + 14, class: 'live'}, figure);
-  }
   const svg = charts[joint], width = svg.clientWidth || svg.parentNode.clientWidth;
   const last = Math.max(...Object.values(curves).map(c => c.t[c.t.length - 1]));
   const X = t => LEFT + (width - LEFT - 4) * (1 + (t - last) / WINDOW);
@@ -126,7 +126,9 @@ function show(event) {
   for (const [name, curve] of Object.entries(more)) take(name, curve);
   if (Object.keys(more).length) {
     $('none')?.remove();
-    for (const joint of (curves.predicted || curves.residual || curves.measured).joints) chart(joint);
+    const joints = (curves.predicted || curves.residual || curves.measured).joints;
+    joints.filter(joint => !charts[joint]).forEach(frame);  // all, before one is drawn: they share the width
+    joints.forEach(chart);
   }
   for (const role of ['identification', 'prediction', 'recorder', 'excitation'])
     if (facts[role]) state(role, facts[role]);
