@@ -117,13 +117,13 @@ def main():
 
 
 def seconds(run):
-    """Return the least CPU of three runs [s]."""
+    """Return the median CPU of five runs [s]."""
     times = []
-    for _ in range(3):
+    for _ in range(5):
         start = time.process_time()
         run()
         times.append(time.process_time() - start)
-    return min(times)
+    return np.median(times)
 
 
 def silent(count, options):
