@@ -15,7 +15,7 @@ from scipy.optimize import minimize_scalar
 
 from .state import all_parameters, close, inertia_rows, Observation, projected_rows, split
 from ...dynamics.continuation import Continuation
-from ...errors import RecordingError
+from ...errors import InertialIdError, RecordingError
 from ...measurement import signals
 from ...measurement.joints.observation import observe_joints
 
@@ -120,7 +120,7 @@ class Trial:
         ends = (first, size), (last + (other - left) * clock.period, left)
         try:
             found = [self._offset(cutoff, limit, end) for end in ends]
-        except RecordingError:  # the filter is longer than an end
+        except InertialIdError:  # the filter is longer than an end, or no way leads there
             return False
         if None in found:
             return False
