@@ -14,7 +14,7 @@ import time
 
 from diagnostic_msgs.msg import DiagnosticArray
 from rcl_interfaces.msg import Parameter as ParameterMessage
-from rcl_interfaces.srv import GetParameters, SetParameters
+from rcl_interfaces.srv import GetParameters, ListParameters, SetParameters
 import rclpy
 from rclpy.action import ActionClient, ActionServer
 from rclpy.executors import SingleThreadedExecutor
@@ -25,7 +25,7 @@ from std_srvs.srv import Trigger
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = Path(__file__).resolve().parent
 PATIENCE = 90.0  # [s] for one thing to happen on a loaded machine; nothing waits this long
-SETTLE = 0.3  # [s] a server may know a client's request topic before its reply topic
+SETTLE, TRIES = 0.5, 10  # [s] for an answer, and how often a node is asked for one
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 SEGMENT = r'/dev/shm/fast(dds|rtps)_[0-9a-f]{16}'
 DOMAINS = range(60, 100)  # above 101 the ports of DDS may be taken by other programs
@@ -151,10 +151,10 @@ class Graph:
             assert time.monotonic() < end, f'waited {PATIENCE} s for {what}; ' + self.outputs()
             self.executor.spin_once(timeout_sec=0.05)
 
-    def spin(self, seconds):
-        """Spin for a while: to give something that must not happen the time to happen."""
+    def spin(self, seconds, enough=lambda: False):
+        """Spin for a while, to give something that must not happen time; or until ``enough()``."""
         end = time.monotonic() + seconds
-        while time.monotonic() < end:
+        while time.monotonic() < end and not enough():
             self.executor.spin_once(timeout_sec=0.02)
 
     def outputs(self):
@@ -174,8 +174,23 @@ class Graph:
         if service not in self._clients:
             self._clients[service] = self.node.create_client(kind, service)
             self.until(self._clients[service].service_is_ready, service)
-            self.spin(SETTLE)
+            self._become_known(service.rpartition('/')[0])
         return self._clients[service].call_async(request)
+
+    def _become_known(self, node):
+        """
+        Wait until a node knows the reply topics of our clients: else it would drop replies.
+
+        It learns of them in their order: when it answers a younger client, it knows the others.
+        """
+        client = self.node.create_client(ListParameters, f'{node}/list_parameters')
+        self.spin(SETTLE, client.service_is_ready)
+        for _ in range(TRIES if client.service_is_ready() else 0):  # some scripts have none
+            future = client.call_async(ListParameters.Request())
+            self.spin(SETTLE, future.done)
+            if future.done():
+                break
+        self.node.destroy_client(client)
 
     def call(self, service, kind=Trigger, request=None):
         """Return the response of a service."""
