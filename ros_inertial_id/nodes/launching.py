@@ -55,7 +55,7 @@ ARGUMENTS = {
     'online_topics': Argument('topics to learn from online, as a YAML list; empty: those that the '
                               'options name, else joint_states'),
     'model': Argument('model.yaml; empty: wait for the identification node'),
-    'lag': Argument('how far behind the newest sample predictions are [s]', '0.1'),
+    'lag': Argument('after how long a sample is predicted [s]', '0.1'),
     'base_imu_topic': Argument('topic of an IMU on the base, for mounting: imu'),
     'address': Argument('to serve the live page at; any but 127.0.0.1 lets other machines look '
                         'and press the buttons', '127.0.0.1'),
