@@ -1,8 +1,9 @@
 """
 Publishes the messages of a bag again, raw, with their stamps: bag_player.py BAG RATE [clock].
 
-Waits for a line on standard input first.  With ``clock`` every message is preceded by its time
-on /clock.  Stays until its standard input is closed.
+Waits for a line on standard input first: how many readers /joint_states has.  Outruns none of
+them, however late they are.  With ``clock`` every message is preceded by its time on /clock.
+Stays until its standard input is closed.
 """
 
 import importlib
@@ -11,9 +12,13 @@ import sys
 import time
 
 import rclpy
+from rclpy.duration import Duration
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from rosbags.highlevel import AnyReader
 from rosgraph_msgs.msg import Clock
+
+UNREAD = 500  # messages, of the 2000 that a publisher keeps for its readers
+PATIENCE = Duration(seconds=60.0)
 
 
 def main(path, rate, clock=''):
@@ -23,7 +28,9 @@ def main(path, rate, clock=''):
     clocks = node.create_publisher(Clock, '/clock', 10) if clock else None
     with AnyReader([Path(path)]) as reader:
         publishers = {c.topic: _publisher(node, c) for c in reader.connections}
-        sys.stdin.readline()
+        readers = int(sys.stdin.readline())
+        while publishers['/joint_states'].get_subscription_count() < readers:
+            time.sleep(0.01)
         began = time.monotonic()
         for k, (connection, received_ns, data) in enumerate(reader.messages()):
             while k > (time.monotonic() - began) * rate:
@@ -33,6 +40,8 @@ def main(path, rate, clock=''):
                 message.clock.sec, message.clock.nanosec = divmod(received_ns, 10 ** 9)
                 clocks.publish(message)
             publishers[connection.topic].publish(bytes(data))
+            if k % UNREAD == 0:
+                assert publishers[connection.topic].wait_for_all_acked(PATIENCE)
     print('played', flush=True)
     sys.stdin.read()
     node.destroy_node()

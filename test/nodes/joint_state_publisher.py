@@ -1,8 +1,8 @@
 """
 A plain rclpy publisher: joint_state_publisher.py COUNT RATE RELIABILITY [TOPIC].
 
-Waits for a line on standard input, publishes COUNT joint states of seven joints with
-``position[0]`` = 0, 1, 2, ..., then stays until its standard input is closed.
+Waits for a line on standard input and for a reader, publishes COUNT joint states of seven joints
+with ``position[0]`` = 0, 1, 2, ..., then stays until its standard input is closed.
 """
 
 from array import array
@@ -20,9 +20,11 @@ def main(count, rate, reliability, topic='joint_states'):
     """Publish at ``rate`` [Hz]; late messages are made up for."""
     rclpy.init()
     node = rclpy.create_node('driver')
-    qos = QoSProfile(depth=2000, reliability=ReliabilityPolicy[reliability.upper()])
+    qos = QoSProfile(depth=5000, reliability=ReliabilityPolicy[reliability.upper()])
     publisher = node.create_publisher(JointState, topic, qos)
     sys.stdin.readline()
+    while not publisher.get_subscription_count():
+        time.sleep(0.01)
     message = JointState(name=[f'joint{i + 1}' for i in range(7)])
     message.velocity = message.effort = array('d', [0.25] * 7)
     sent, began = 0, time.monotonic()

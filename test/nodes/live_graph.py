@@ -54,7 +54,7 @@ class Process:
 
     def say(self, line):
         """Give a line to its standard input."""
-        self._process.stdin.write(line.encode() + b'\n')
+        self._process.stdin.write(f'{line}\n'.encode())
         self._process.stdin.flush()
 
     def send(self, number):

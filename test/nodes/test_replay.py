@@ -51,10 +51,10 @@ def test_bag_replayed_over_dds_gives_the_same_model(graph, tmp_path, original, c
         'predicted', 'residual')]
     if not clock:
         graph.start('torque_prediction', model_file=original.file)
-    graph.until(lambda: graph.node.count_subscribers('joint_states') == (1 if clock else 3),
-                'the readers')
+    expected = 1 if clock else 3
+    graph.until(lambda: graph.node.count_subscribers('joint_states') == expected, 'the readers')
     assert graph.call('recorder/start').success
-    player.say('go')
+    player.say(expected)
     first = read_bag(path).channels['/joint_states']
     graph.until(lambda: graph.health('recorder')[2].get('/joint_states count') == str(len(first)),
                 'all joint states')
