@@ -25,7 +25,7 @@ from ..identification.files import write_text
 from ..identification.model import IdentifiedModel
 
 FRICTION = ('fv', 'fc', 'off')  # symbols of what is drawn over time
-APART_S = 600.0  # [s] between models whose friction is drawn over time
+DAY_S = 86400.0  # between the first and the last model: friction is drawn over time then
 
 
 @dataclass(frozen=True)
@@ -173,12 +173,12 @@ def write_comparison(comparison: Comparison, path: str | Path, words: Sequence[s
 
 
 def _times(created: Sequence[str]) -> np.ndarray | None:
-    """Return when models were made [days since the first], None where they are not far apart."""
+    """Return when models were made [days since the first], None where all are of one day."""
     try:
         stamps = np.array([datetime.fromisoformat(words).timestamp() for words in created])
     except ValueError:
         return None
-    return (stamps - stamps.min()) / 86400.0 if np.ptp(stamps) > APART_S else None
+    return (stamps - stamps.min()) / DAY_S if np.ptp(stamps) > DAY_S else None
 
 
 def _texts(row: Mapping[str, Any]) -> dict[str, Any]:

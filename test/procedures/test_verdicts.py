@@ -25,7 +25,7 @@ def test_the_whole_is_judged_by_all_torques_and_by_its_worst_joint():
     joints = joint_verdicts(residual, torque, {}, [])
     whole = whole_verdict(residual, torque, joints, [])
     assert joints['b'].word == DO_NOT_USE and joints['c'].word == whole.word == USABLE
-    assert whole.reasons == ('not for b', 'more than 20 % left of c')
+    assert whole.reasons == ('not for b', 'more than 20 % relative residual in c')
 
 
 def test_a_doubtful_finding_of_a_joint_is_said_of_that_joint_alone():
@@ -47,7 +47,7 @@ def test_a_validation_that_misses_a_joint_is_part_of_the_verdict():
     statistics['validation'] = {'filtered': seen}
     verdict = checked_statistics(statistics, checkup)['verdict']
     assert verdict['word'] == USABLE
-    assert verdict['reasons'] == ['validation: more than 20 % left of b']
+    assert verdict['reasons'] == ['validation: more than 20 % relative residual in b']
     assert verdict['joints']['a']['word'] == GOOD and verdict['joints']['b']['word'] == USABLE
     statistics['validation']['range'] = {'b': {'q': [0.5, 0.5001]}}  # it stood still there
     assert checked_statistics(statistics, checkup)['verdict']['word'] == GOOD

@@ -226,6 +226,15 @@ def test_compare_on_the_command_line(good, tmp_path, capsys):
     assert main(words[:2]) == 2
 
 
+def test_models_of_one_day_are_not_drawn_over_days(good, tmp_path):
+    hours = [replace(good.model, provenance=dict(good.model.provenance, created=created))
+             for created in ('2026-01-01T08:00:00+00:00', '2026-01-01T18:00:00+00:00')]
+    path = write_comparison(compare_models(['a', 'b'], hours, {}), tmp_path / 'out.html', [])
+    shown = Page(open(path, encoding='utf-8').read())
+    assert len(shown.data['charts']) == 2  # friction over speed, of two joints
+    assert all(chart['unit'] != 'days' for chart in shown.data['charts'].values())
+
+
 @pytest.mark.parametrize('kind', ['svg', 'pdf'])
 def test_figures_for_print(good, tmp_path, kind):
     pytest.importorskip('matplotlib')

@@ -234,18 +234,18 @@ def _large_residual(evidence: Evidence, described: bool) -> list[Finding]:
                         DOUBTFUL if moves.any() else WRONG, 'record a motion')]
     if relative > NOTHING:
         return [Finding('efforts do not follow the motion', 'the efforts have nothing to do with '
-                        f'the motion ({100 * relative:.0f} % of them is left)',
+                        f'the motion ({100 * relative:.0f} % relative residual)',
                         'left-out residual against predicting zero', nats, 'nats', names, WRONG,
                         'look whether these efforts are of this robot and this motion')]
     if relative > FOREIGN:
-        return [_foreign(nats, names, f'{100 * relative:.0f} % of them is left')]
+        return [_foreign(nats, names, f'{100 * relative:.0f} % relative residual')]
     rms = evidence.nominal
     alone = float(np.linalg.norm(rms[moves]) / np.linalg.norm(base.torque[moves]))
     if (described and evidence.rows.prior.nominal and relative > 2 * VISIBLE
             and alone > HALF):
         nats = float((evidence.effective * np.log(rms / base.residual)).sum())
-        return [_foreign(nats, names, f'it alone leaves {100 * alone:.0f} % of them and its '
-                         f'joints, with any bodies, {100 * relative:.0f} %')]
+        return [_foreign(nats, names, f'{100 * alone:.0f} % relative residual by it alone, '
+                         f'{100 * relative:.0f} % with any bodies')]
     bad = tuple(n for n, r, t, m in zip(names, base.residual, base.torque, moves)
                 if m and r > NOTHING * t)
     if bad:

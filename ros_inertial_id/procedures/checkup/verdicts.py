@@ -69,7 +69,7 @@ def whole_verdict(residual: Mapping[str, float], torque: Mapping[str, float],
     poor = [joint for joint, v in joints.items() if joint not in bad
             and residual.get(joint, 0.0) > FIFTH * torque.get(joint, 0.0)]
     named = [f'{word} {", ".join(some)}' for word, some in (
-        ('not for', bad), (f'more than {100 * FIFTH:.0f} % left of', poor)) if some]
+        ('not for', bad), (f'more than {100 * FIFTH:.0f} % relative residual in', poor)) if some]
     if named and out.word != DO_NOT_USE and torque:
         return Verdict(USABLE, (*out.reasons, *named))
     return out
