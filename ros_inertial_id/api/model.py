@@ -25,6 +25,7 @@ from ..identification.model import IdentifiedModel
 from ..identification.prediction import predict, Prediction
 from ..identification.robot import check_robot
 from ..identification.settings import prediction_options
+from ..identification.symbolic_groupings import symbolic_groupings, SymbolicGroupings
 from ..measurement.recording import Recording
 from ..methods import METHODS
 from ..procedures.payload import identify_payload
@@ -61,6 +62,11 @@ class Model:
     def base_parameters(self) -> ParameterTable:
         """Return the base parameters with standard errors and units."""
         return parameter_table(self.identified.base)
+
+    @cached_property
+    def symbolic_groupings(self) -> SymbolicGroupings:
+        """Return what base parameters are in lengths of the description; print it to read it."""
+        return symbolic_groupings(self.identified)
 
     def torque(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> np.ndarray:
         """Return the joint torques (..., n) [N m] of a motion q, v, a (..., n)."""

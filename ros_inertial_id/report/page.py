@@ -17,6 +17,7 @@ from .reach import force_unit, robot_of_model
 from .words import chapters, worst_joint
 from .. import __version__
 from ..identification.identify import Identification
+from ..identification.symbolic_groupings import symbolic_groupings
 
 
 def render(identification: Identification) -> str:
@@ -40,6 +41,7 @@ def render(identification: Identification) -> str:
         'friction_charts': [drawings.friction(curve) for curve in drawn],
         'forest': forest(known), 'consistent': tables.consistent_values(model),
         'parameters': [tables.parameter_row(item) for item in known],
+        'symbolic': symbolic_groupings(model),
         'options': tables.changed_options(model), 'recordings': tables.recordings(model),
         'command': tables.command(model), 'thinned': _thinned(identification)}, drawings)
 

@@ -116,6 +116,11 @@ def test_table_gives_every_base_parameter_to_the_digits_of_its_error(good, good_
         assert row[4] == entry['unit'].replace('^2', '²')
 
 
+def test_expressions_are_shown_in_lengths_with_what_these_are(good_page):
+    assert good_page.row('mcxR2', 'mcx2 + l2 m3')
+    assert good_page.row('l2', '0.35') == ['l2', '0.35', 'x of joint3']
+
+
 def test_table_of_residuals_is_that_of_the_model(good, good_page):
     found, s = good_page, good.model.statistics
     fits = [s[part][kind] for part in ('training', 'validation') for kind in ('filtered', 'raw')]
