@@ -16,12 +16,16 @@ from numpy.polynomial.chebyshev import chebvander
 
 from .accumulation import Structure
 from .dataset import Dataset
+from ..errors import RecordingError
 from ..measurement.joints.kinematic_state import JointSpaceObservation
-from ..measurement.joints.observation import with_time_offset
+from ..measurement.joints.observation import with_cutoff, with_time_offset
 
 LIMIT = 0.05   # [s] searched on both sides
 # Where torques are read, shares of LIMIT (Chebyshev); in between they are a polynomial.
 NODES = np.cos(np.pi * np.arange(12, -1, -1) / 12)
+# [Hz] It follows torques behind this filter.  The noise of faster ones it would smooth between the
+# nodes, and any offset there would leave less than none.
+HIGHEST = 20.0
 BEYOND = 2     # periods: of a slow clock torques are read so far outside of LIMIT
 FINE = 1001    # offsets among which the least residual is looked for
 STRETCHES = 10
@@ -81,6 +85,12 @@ def find_time_offset(data: Dataset, structure: Structure) -> TimeOffset | None:
 
     data : the Dataset, of observations of joints; structure : of the columns
     """
+    if data.observations[0].summary['cutoff'] > HIGHEST:  # one for all
+        try:
+            data = replace(data, kept={}, observations=tuple(
+                with_cutoff(o, HIGHEST) for o in data.observations))
+        except RecordingError:  # too short for this filter
+            return None
     grams = _grams(data, *_fewer(structure))
     if not np.any(grams):
         return None

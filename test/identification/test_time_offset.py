@@ -53,6 +53,18 @@ def test_no_offset_is_applied_that_is_not_significant(seed):
     assert abs(found['time_offset_found']) < 4.0 * found['time_offset_error'] < 1e-3
 
 
+def test_noise_of_the_efforts_behind_a_wide_filter_is_no_offset():
+    """Without noise in the motion all of the efforts' noise is kept, and an offset smooths it."""
+    urdf = mujoco_arm.description('arm2')
+    t, q, v, a = mujoco_arm.motion(2, 15.0, 250.0)
+    tau = mujoco_arm.torque(urdf, q, v, a)
+    tau += 0.1 * np.random.default_rng(0).normal(size=tau.shape)
+    recording = mujoco_arm.recording(mujoco_arm.joints_of(urdf), t, q, v, tau)
+    found = identify([recording], OPTIONS, urdf=urdf).model.preprocessing[0]
+    assert found['cutoff'] > 50.0 and 'time_offset' not in found
+    assert abs(found['time_offset_found']) < 4.0 * found['time_offset_error'] < 1e-2
+
+
 def test_what_the_user_says_is_applied_and_the_rest_is_found():
     recordings = _recordings(0.02)
     given = identify(recordings[:1], replace(OPTIONS, time_offset=0.02)).model.preprocessing[0]
