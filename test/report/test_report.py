@@ -116,11 +116,6 @@ def test_table_gives_every_base_parameter_to_the_digits_of_its_error(good, good_
         assert row[4] == entry['unit'].replace('^2', '²')
 
 
-def test_expressions_are_shown_in_lengths_with_what_these_are(good_page):
-    assert good_page.row('mcxR2', 'mcx2 + l2 m3')
-    assert good_page.row('l2', '0.35') == ['l2', '0.35', 'x of joint3']
-
-
 def test_table_of_residuals_is_that_of_the_model(good, good_page):
     found, s = good_page, good.model.statistics
     fits = [s[part][kind] for part in ('training', 'validation') for kind in ('filtered', 'raw')]
@@ -326,7 +321,7 @@ def test_report_of_a_real_robot(tmp_path):
     assert len(verdict(result.model)) > 5
 
 
-def test_choice_of_the_cutoff_is_shown_and_a_whole_turn_is_wide_enough(tmp_path):
+def test_a_closed_loop_shows_its_cutoff_its_whole_turn_and_its_lengths(tmp_path):
     t = np.arange(0.0, 2.0, 1e-3)
     z, rate, second = crank.lively(t)
     noise = np.random.default_rng(0).standard_normal((2, t.size))
@@ -344,3 +339,5 @@ def test_choice_of_the_cutoff_is_shown_and_a_whole_turn_is_wide_enough(tmp_path)
     assert {'x': chosen, 'text': f'{chosen:.3g} Hz'} in marks  # beside the line
     assert not any('cutoff_curve' in word for word in text)  # numbers nobody reads
     assert 'Wider motion' not in str(verdict(found.model))
+    assert shown.row('mcxR2', 'mcx2 + l2 m3')  # base parameters once more, in lengths
+    assert shown.row('l2', '0.25', 'x of rod_end_joint')
