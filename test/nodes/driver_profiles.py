@@ -4,7 +4,8 @@ What robot drivers publish and follow, read from their sources (jazzy; of lbr_fr
 franka: franka_bringup/launch/franka.launch.py, franka_fr3_moveit_config (moveit.launch.py,
 fr3_ros_controllers.yaml), franka_gripper.  ur: ur_robot_driver (ur_control.launch.py,
 ur_controllers.yaml, ur5e_update_rate.yaml).  lbr: lbr_ros2_control (lbr_controllers.yaml,
-system_interface.cpp), lbr_fri_ros2 (filters.cpp), lbr_system_config.yaml.
+system_interface.cpp), lbr_fri_ros2 (filters.cpp, interfaces/state.cpp), lbr_system_config.yaml;
+the sign of its efforts: issue 249.
 """
 
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ class Profile:
     copy_rate : of joint_state_publisher's copy on joint_states [Hz], 0 where there is none
     current : [A/(N m)] of a driver that publishes motor currents, empty: effort is a torque
     cutoff : of the driver's own filter of efforts [Hz], 0: none; it then differentiates positions
+    negated : whether efforts have the opposite sign, as those of KUKA's FRI
     """
 
     joints: tuple[str, ...]
@@ -37,6 +39,7 @@ class Profile:
     scaling: bool = False
     current: tuple[float, ...] = ()
     cutoff: float = 0.0
+    negated: bool = False
     fingers: bool = False
 
 
@@ -68,6 +71,7 @@ PROFILES = {
         current=(0.076, 0.076, 0.076, 0.1, 0.1, 0.1)),
     'lbr': Profile(
         LBR, LBR, 100.0, namespace='lbr', controller='joint_trajectory_controller', cutoff=10.0,
+        negated=True,
         controllers=dict.fromkeys((
             'joint_state_broadcaster', 'force_torque_broadcaster', 'lbr_state_broadcaster',
             'joint_trajectory_controller'), 'active')),

@@ -92,13 +92,15 @@ class SimulatedDriver(SimulatedRobot):
             super()._follow(trajectory)
 
     def _send(self, publisher, stamp_ns, q, v, tau):
-        """Publish as the driver does: its order, its unit of effort, its filter."""
+        """Publish as the driver does: its order, its unit and sign of effort, its filter."""
         profile = self._profile
         if publisher is self._joint_states:
             if profile.current:
                 tau = tau * profile.current
             if profile.cutoff:
                 v, tau = self._by_fri(q, tau)
+            if profile.negated:
+                tau = -tau
             q, v, tau = q[self._order], v[self._order], tau[self._order]
             self._newest = q, v, tau
         super()._send(publisher, stamp_ns, q, v, tau)

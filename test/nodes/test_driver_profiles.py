@@ -24,7 +24,8 @@ def test_topics_and_controller_of_a_profile_are_those_of_the_driver(name):
     assert driver.controller == f'{profile.controller}/joint_trajectory'
     assert profile.controllers[profile.controller] == 'active'
     options = load_options(str(path), 'serial_arm')[1]
-    assert options.effort_kind == ('current' if profile.current else 'link')
+    link = 'link_negated' if profile.negated else 'link'
+    assert options.effort_kind == ('current' if profile.current else link)
     assert options.locked_joints == (FINGERS if profile.fingers else ())
 
 

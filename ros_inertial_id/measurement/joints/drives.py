@@ -14,14 +14,16 @@ from ..recording import Channel
 from ...errors import ConfigError
 from ...options import option
 
+LINK_SIGN = {'link': 1.0, 'link_negated': -1.0}  # of a torque sensor on the link side
+
 
 @dataclass(frozen=True)
 class DriveOptions:
     """On which side of the gears signals are measured."""
 
     effort_kind: str = option(
-        'link', 'what effort is: torque on the link side, on the motor side, or current',
-        choices=('link', 'motor', 'current'))
+        'link', 'what effort is: torque on the link side, the same with opposite sign, on the '
+        'motor side, or current', choices=('link', 'link_negated', 'motor', 'current'))
     position_kind: str = option(
         'link', 'what position and velocity are: of the joint, or of the motor',
         choices=('link', 'motor'))
@@ -80,13 +82,13 @@ def effort_map(options: DriveOptions, count: int) -> np.ndarray:
     Raises ConfigError for a current without gains, or gears that are given and not used.
     """
     turns = motor_turns(options, count)
-    if options.effort_kind == 'link':
+    if options.effort_kind in LINK_SIGN:
         if options.drive_gain or (options.position_kind == 'link'
                                   and (options.gear_ratio or options.coupling)):
             raise ConfigError('gear_ratio, drive_gain or coupling are given',
                               expected='effort_kind: motor or current, or position_kind: motor',
-                              found='link')
-        return np.eye(count)
+                              found=options.effort_kind)
+        return LINK_SIGN[options.effort_kind] * np.eye(count)
     gains = np.ones(count)
     if options.effort_kind == 'current':
         if not len(options.drive_gain):

@@ -182,8 +182,8 @@ class Trial:
                 raise RecordingError(
                     f'the torque of {name} has the wrong sign', expected='positive inertia',
                     found=f'{inertia:.4g} +- {error:.2g} on average',
-                    do='reverse the torque sensor (drive_gain: -1 with effort_kind: current) or '
-                       'the axis of the joint')
+                    do='reverse the torque sensor (effort_kind: link_negated) or the axis of the '
+                       'joint')
 
     def _state(self, observation, stretch=None):
         """

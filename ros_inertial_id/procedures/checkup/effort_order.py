@@ -45,7 +45,8 @@ def signs(evidence: Evidence) -> Iterator[Candidate]:
             yield Candidate(
                 'effort negated' if every else 'effort of a joint negated',
                 f'the efforts of {"all joints" if every else ", ".join(negated)} are negated',
-                'negate them in the driver', evidence.hypothesis(scale=np.array(chosen)),
+                'negate them in the driver, or change the sign by effort_kind: (link, '
+                'link_negated) or drive_gain:', evidence.hypothesis(scale=np.array(chosen)),
                 best[chosen], negated, cost=_surprise(np.array(chosen)))
 
 

@@ -185,6 +185,14 @@ def test_currents_become_torques_by_gain_and_gear():
     np.testing.assert_allclose(effort_map(options, 2) @ [2.0, 3.0], [20.0, 30.0])
 
 
+def test_a_sensor_of_opposite_sign_is_turned_in_the_states(arm3_motion):
+    """As KUKA's FRI and Kinova's actuators report the torque of a link."""
+    names, t, q, v, _, tau = arm3_motion
+    options = replace(SLOW, effort_kind='link_negated')
+    found = whole(observe_joints(mujoco_arm.recording(names, t, q, v, -tau), names, options))
+    np.testing.assert_allclose(found['tau_raw'], tau, atol=1e-12)
+
+
 def test_efforts_of_motors_are_mapped_in_the_states(arm3_motion):
     names, t, q, v, _, tau = arm3_motion
     gear = np.array([100.0, 120.0, 50.0])
