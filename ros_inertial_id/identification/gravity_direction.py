@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .stretches import FEWEST
+from .stretches import as_wide, FEWEST, joined
 from ..estimation.consistency import prior_curvature
 from ..estimation.estimators import Estimate
 from ..estimation.gravity_search import tangent
@@ -92,26 +92,34 @@ def check_gravity(problem: Problem, estimate: Estimate, values: np.ndarray,
     if len(folds) < FEWEST:
         return None
     step = _Step(problem, estimate, values)
-    systems = [step.normal(f) for f in folds]
-    whole, count = sum(systems), len(folds)
+    systems = np.array([step.normal(f) for f in folds])
+    whole, count = systems.sum(0), len(folds)
     angles, curvature = step.solve(whole)
-    left_out = np.array([step.solve(whole - own)[0] for own in systems])
-    away = left_out - left_out.mean(0)
-    jackknife = (count - 1) / count * away.T @ away + 1e-14 * np.eye(2)
+    jackknife = _jackknife(step, whole, systems)
     square = angles @ np.linalg.solve(jackknife, angles)
     # Of a covariance with count - 1 degrees of freedom: Student's t instead of the normal.
     nats = min(0.5 * angles @ np.linalg.solve(curvature, angles),
                0.5 * (count - 1) * np.log1p(square / (count - 1)))
     covariance = max(jackknife, curvature, key=np.trace)
+    longer = joined(problem, systems)
+    stated = as_wide(len(longer) - 1) ** 2 * _jackknife(step, whole, longer)
     # Every other stretch: half of a trajectory alone may show no gravity direction.
-    one, two = (step.solve(sum(part))[0] for part in (systems[::2], systems[1::2]))
+    one, two = (step.solve(part.sum(0))[0] for part in (systems[::2], systems[1::2]))
     apart = (one - two) @ np.linalg.solve(4.0 * covariance, one - two)
     agree = apart < 9.0 and all(np.linalg.norm(x - angles) < np.linalg.norm(x)
                                 for x in (one, two))
     given = np.cross(across[:, 0], across[:, 1])
     direction = given + across @ angles
-    return GravityCheck(given, direction / np.linalg.norm(direction), covariance, float(nats),
-                        bool(agree), step.sensitivity(whole))
+    return GravityCheck(given, direction / np.linalg.norm(direction),
+                        max(covariance, stated, key=np.trace), float(nats), bool(agree),
+                        step.sensitivity(whole))
+
+
+def _jackknife(step: '_Step', whole: np.ndarray, systems: np.ndarray) -> np.ndarray:
+    """Return the covariance (2, 2) of the angles by leaving each of the ``systems`` out."""
+    left_out = np.array([step.solve(whole - own)[0] for own in systems])
+    away, count = left_out - left_out.mean(0), len(systems)
+    return (count - 1) / count * away.T @ away + 1e-14 * np.eye(2)
 
 
 class _Step:

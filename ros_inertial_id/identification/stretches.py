@@ -3,7 +3,9 @@ Stretches of time: R factors of each about base parameters and a tilt of gravity
 
 What differs between stretches more than white noise lets one expect is model error; leaving them
 out one by one (jackknife: Quenouille 1956, Tukey 1958) puts it into the standard errors.  They are
-stretches of distinct motion: a period that is repeated repeats its model error.
+stretches of distinct motion: a period that is repeated repeats its model error.  What the model
+lacks for seconds (friction of a slow motion) outlasts a stretch, and its neighbours share it:
+stretches are joined until they are several times longer (Kuensch 1989).
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,6 +25,7 @@ from ..estimation.r_factors import RFactors
 
 STRETCHES = 16  # enough that a standard error of them is known to a fifth
 FEWEST = 8
+LASTING = 5.0  # times what correlates a residual: a stretch so long knows its error to 5 %
 LEVEL = 0.975  # of the one-sided interval at which Student's t and the normal agree
 THIN = 4  # every that many sample at most: two per period of the cutoff are left
 FEW = 500  # samples that are always used
@@ -101,8 +104,8 @@ def robust_errors(problem: Problem, estimate: Estimate, folds: Sequence[RFactors
     if count < FEWEST:
         return estimate
     sigma = effective_standard_deviation(problem, estimate.standard_deviation)
-    systems = [_normal(f, sigma, size) for f in folds]
-    whole = sum(systems)
+    systems = joined(problem, np.array([_normal(f, sigma, size) for f in folds]))
+    whole, count = systems.sum(0), len(systems)
     # As much prior as the estimate has, so that what the data leave open does not run away.
     scale = problem.base.prior_sd
     prior = np.linalg.inv(problem.base.prior_covariance() / np.outer(scale, scale))
@@ -130,7 +133,26 @@ def moderated(ratios: np.ndarray, freedom: int) -> np.ndarray:
     prior = 1.0 / np.interp(excess, polygamma(1, PRIORS / 2), 1.0 / PRIORS)
     common = np.exp(logs.mean() + psi(prior / 2) - np.log(prior / 2))
     variance = (prior * common + freedom * ratios ** 2) / (prior + freedom)
-    return np.sqrt(variance) * stdtrit(prior + freedom, LEVEL) / ndtri(LEVEL)
+    return np.sqrt(variance) * as_wide(prior + freedom)
+
+
+def as_wide(freedom: float) -> float:
+    """Return by how much errors of ``freedom`` degrees widen to hold 95 % (Student's t)."""
+    return float(stdtrit(freedom, LEVEL) / ndtri(LEVEL))
+
+
+def joined(problem: Problem, systems: np.ndarray) -> np.ndarray:
+    """
+    Return sums (count, m, m) of successive ``systems`` that what the model lacks does not outlast.
+
+    problem : whose correlation of rows says how long that is; systems : (k, m, m) of stretches
+    They are no fewer than FEWEST, of which the errors are known.
+    """
+    count = len(systems)
+    lasting = max(problem.correlation.get(name, 1.0) / g.rows
+                  for name, g in problem.factors.groups.items())  # of all the time
+    together = max(1, min(int(np.ceil(LASTING * lasting * count)), count // FEWEST))
+    return np.add.reduceat(systems, np.arange(0, count, together))
 
 
 def _normal(factors, sigma, size):

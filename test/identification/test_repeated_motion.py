@@ -1,10 +1,13 @@
 """Model error repeats with the motion: stretches are of distinct motion, errors are moderated."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+from scipy.signal import lfilter
 
 from ros_inertial_id.identification.repeated_motion import distinct_stretches
-from ros_inertial_id.identification.stretches import moderated
+from ros_inertial_id.identification.stretches import joined, moderated
 
 
 def _motion(t):
@@ -54,3 +57,27 @@ def test_errors_that_differ_more_stay_and_are_as_wide_as_few_stretches_ask_for()
     out = moderated(ratios, 15)
     np.testing.assert_allclose(out[ratios > 0.5], ratios[ratios > 0.5], rtol=0.2)
     assert np.median(out / ratios) > 1.03
+
+
+def _jackknife_of_a_mean(samples, correlation):
+    """Return (draws,) variance of the mean of samples (draws, N) and of how many stretches."""
+    rows = samples.shape[1]
+    problem = SimpleNamespace(correlation={'a': correlation},
+                              factors=SimpleNamespace(groups={'a': SimpleNamespace(rows=rows)}))
+    sums = joined(problem, np.moveaxis(samples.reshape(len(samples), 16, -1).sum(2), 1, 0))
+    count = len(sums)
+    left_out = (sums.sum(0) - sums) / (rows * (1 - 1 / count))
+    return (count - 1) / count * ((left_out - left_out.mean(0)) ** 2).sum(0), count
+
+
+def test_stretches_are_longer_than_what_the_model_lacks():
+    rng, pole = np.random.default_rng(3), np.exp(-1 / 60)
+    white = rng.normal(size=(300, 4800))
+    variance, count = _jackknife_of_a_mean(white, 1.0)
+    assert count == 16 and variance.mean() == pytest.approx(1 / 4800, rel=0.1)
+    # An autoregressive process: sums of N samples count as N (1 - pole) / (1 + pole).
+    lasting = lfilter([np.sqrt(1 - pole ** 2)], [1.0, -pole], white, axis=1)
+    time = (1 + pole) / (1 - pole)
+    variance, count = _jackknife_of_a_mean(lasting, time)
+    # Stretches of 5 such times miss a tenth of the variance, the 16 of 2.5 times a fifth.
+    assert count == 8 and variance.mean() == pytest.approx(0.9 * time / 4800, rel=0.06)
