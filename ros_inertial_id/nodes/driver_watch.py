@@ -48,16 +48,28 @@ class DriverWatch:
         Refuse to play through this driver as it is.
 
         joint_states_topic : that its stamps come from
-        Raises MotionError when it stamps by another clock, or slows trajectories down.
+        Raises MotionError when it stamps by another clock, is slower than its rate, or slows
+        trajectories down.
         """
         if self._scaling < UNSCALED:
             raise MotionError('the driver slows trajectories down', expected='100 %',
                               found=f'{self._scaling:.0f} % in {self._topic}',
                               do='set its speed to 100 %, and give speed: here instead')
         ahead = max(self._ahead)
+        if ahead < -CLOCKS and self._falls_behind():
+            raise MotionError(f'the driver of {joint_states_topic} is too slow for its rate',
+                              expected=f'joint states at most {CLOCKS:g} s old',
+                              found=f'{-self._ahead[-1]:.3f} s old, and later and later',
+                              do='lower its rate, or give its computer less to do')
         if abs(ahead) > CLOCKS:
             raise MotionError(
                 f'{joint_states_topic} is stamped by another clock',
                 expected=f'stamps within {CLOCKS:g} s of this clock',
                 found=f"{abs(ahead):.3f} s {'ahead' if ahead > 0 else 'behind'}",
                 do='synchronise the computers, or give use_sim_time: if the robot is simulated')
+
+    def _falls_behind(self) -> bool:
+        """Return whether every later look found the joint states older than every earlier one."""
+        looks, half = list(self._ahead), len(self._ahead) // 2
+        return half > 0 and (min(looks[:half]) > max(looks[half:])
+                             and looks[0] - looks[-1] > CLOCKS)

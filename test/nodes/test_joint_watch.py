@@ -1,5 +1,6 @@
 """What the player believes of joint states: stamps, of its own clock."""
 
+import numpy as np
 import pytest
 
 rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
@@ -10,6 +11,8 @@ from rclpy.parameter import Parameter  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
 
 from ros_inertial_id.dynamics.robot_model import load_robot_model  # noqa: E402
+from ros_inertial_id.errors import MotionError  # noqa: E402
+from ros_inertial_id.nodes.driver_watch import DriverWatch  # noqa: E402
 from ros_inertial_id.nodes.joint_watch import JointWatch  # noqa: E402
 
 STANDS_AT_0 = Parameter('use_sim_time', value=True)  # nobody publishes /clock
@@ -56,3 +59,16 @@ def test_a_stamp_of_0_is_believed_once_and_where_the_clock_begins(graph):
     assert 'carry no stamps' in simulated.doubts[0]
     simulated.close()
     real.close()
+
+
+@pytest.mark.parametrize('ahead, words', [
+    (-3.0 - 0.02 * np.arange(50), 'too slow for its rate; .*found 3.980 s old, and later'),
+    (-3.0 - 0.7 * (np.arange(50) % 2), 'another clock; .*found 3.000 s behind'),
+    (2.0 - 0.02 * np.arange(50), 'another clock; .*found 2.000 s ahead')])
+def test_a_driver_that_falls_behind_is_no_other_clock(ahead, words):
+    """Alternately .7 s late: a loaded computer reads a steady stream in bursts."""
+    driver = DriverWatch(None, '', print)
+    for one in ahead:
+        driver.stamped(one)
+    with pytest.raises(MotionError, match=words):
+        driver.refuse('joint_states')
