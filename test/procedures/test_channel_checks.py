@@ -50,6 +50,15 @@ def test_an_arm_at_rest_between_steps_of_its_encoder_is_one_robot():
     assert 'two robots on one topic' in _names(_joints(t, other, 0.0 * v, tau))
 
 
+def test_an_arm_that_rests_is_not_sampled_slower_than_it_publishes():
+    t, q, v, tau = _motion()
+    q[:1200], v[:1200] = q[1200], 0.0
+    assert not any(f.name == 'samples held' for f in channel_checks(_joints(t, q, v, tau)))
+    for x in (q, v):
+        x[1::2] = x[::2]
+    assert 'samples held' in [f.name for f in channel_checks(_joints(t, q, v, tau))]
+
+
 @pytest.mark.parametrize('rate', [100.0, 1000.0])
 def test_a_spike_is_found_where_it_is_at_any_rate(rate):
     t, q, v, tau = _motion(rate=rate)

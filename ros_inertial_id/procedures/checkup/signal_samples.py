@@ -44,6 +44,14 @@ def _least_frozen(signals: RawSignals, rows: np.ndarray) -> int:
     return max(SOME, int(FROZEN / signals.position.period), usual)
 
 
+def _long(signals: RawSignals, rows: np.ndarray) -> np.ndarray:
+    """Return (N - 1,) the equal steps in ``rows`` (N - 1,) of a source that is frozen or rests."""
+    out, least = np.zeros_like(rows), _least_frozen(signals, rows)
+    for a, b in runs(rows):
+        out[a:b + 1] = b - a + 1 >= least
+    return out
+
+
 def frozen(signals: RawSignals) -> Iterator[Finding]:
     """Yield stretches in which messages of ``signals`` repeat while the robot moves."""
     t, q = signals.position.t, signals.position.values
@@ -72,16 +80,16 @@ def _moves(signals: RawSignals, first: int, last: int) -> bool:
 def held(signals: RawSignals) -> Iterator[Finding]:
     """Yield channels of ``signals`` whose joints all keep their values together."""
     rows = still_rows(signals)
-    least = _least_frozen(signals, rows)
-    for a, b in runs(rows):
-        if b - a + 1 >= least:
-            rows[a:b + 1] = False  # frozen, or at rest
+    rows &= ~_long(signals, rows)
     if rows.mean() > 0.01:
         yield _held('messages', float(rows.sum()), 'samples', signals, float(rows.mean()))
         return
     for name, x in signals.quantities().items():
         chosen = ~signals.rests | (name == 'effort')  # what moves must change
         same = np.diff(x.values[:, chosen], axis=0) == 0
+        same = same[~_long(signals, same.all(axis=1))]
+        if not len(same):
+            continue
         alone, together = same.mean(axis=0), same.all(axis=1).mean()
         by_chance = float(np.prod(alone))
         if together > 0.2 and chosen.sum() > 1 and together < 0.999:
