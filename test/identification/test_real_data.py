@@ -1,5 +1,5 @@
 """
-The bars of issue 2 on recordings of real robots, with default options.
+The bars of issue 2 on recordings of real robots, with default options, and their verdicts.
 
 They are what the best peer or plain code reached on the same samples (PEERS.md).
 """
@@ -7,9 +7,13 @@ They are what the best peer or plain code reached on the same samples (PEERS.md)
 import mujoco_arm
 import numpy as np
 import pytest
+from recording_faults import FAULTS
 
+from ros_inertial_id.cli.verbs_checkup import validation_verdict
 from ros_inertial_id.identification.identify import identify, validation
 from ros_inertial_id.identification.settings import options_class
+from ros_inertial_id.procedures.checkup.check import check
+from ros_inertial_id.procedures.checkup.finding import NOTE, USABLE
 
 DEFAULTS = options_class('serial_arm')()
 KUKA = tuple(f'lwr_{i}_joint' for i in range(7))
@@ -47,6 +51,24 @@ def test_kuka_beats_the_best_peer_with_the_start_up_transient(kuka):
     full = kuka[0].model.statistics['validation']
     assert full['filtered']['relative_percent'] <= 2.40
     assert full['filtered']['samples'] == pytest.approx(5027, abs=5)  # nothing trimmed
+
+
+@pytest.mark.parametrize('number', [2, 3])
+def test_another_clean_recording_of_the_kuka_is_usable(kuka, number):
+    other = mujoco_arm.real(f'kuka_lwr4/measurement_{number}.npz', KUKA)
+    verdict, checkup = validation_verdict(kuka[0].model, [other],
+                                          validation(kuka[0].model, [other])[0])
+    # Of the wrist friction is left that no law explains; nothing is wrong with the recording.
+    assert verdict['word'] == USABLE
+    assert {f.severity for f in checkup.checks} == {NOTE}
+
+
+def test_a_push_of_half_a_standard_deviation_is_found_on_the_kuka(kuka, shared_data):
+    urdf = (shared_data / 'kuka_lwr4' / 'kuka_lwr4.urdf').read_text()
+    first = mujoco_arm.real('kuka_lwr4/measurement_1.npz', KUKA)
+    pushed, _, (start, end) = FAULTS['contact'][0](first, DEFAULTS, 0, np.random.default_rng(0))
+    found, = (f for f in check([pushed], DEFAULTS, urdf=urdf).checks if f.name == 'contact')
+    assert found.windows == (pytest.approx((start, end), abs=0.2),)
 
 
 def test_kuka_finds_the_structure_of_the_robot(kuka):

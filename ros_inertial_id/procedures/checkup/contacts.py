@@ -1,12 +1,16 @@
 """Contacts: windows in which the residual is far beyond what it is elsewhere."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.special import ndtri
 
 from .evidence import Evidence
 from .finding import Finding, MASKED, NOTE
+from .link_forces import force_nats
 from .raw_signals import runs
-from .rows import chosen_rows, WIDTH
+from .rows import chosen_rows, Motion, WIDTH
 from ...measurement.spectral import moving_mean
 
 SAYS = {'contact': 'the efforts of {} are far from what the motion explains: contact, a push or a '
@@ -30,17 +34,61 @@ STEPS = 3        # of the fit without the worst samples, which shows these bette
 NEIGHBOURS = 5   # samples: what comes alone is noise
 
 
+@dataclass(frozen=True)
+class _Windows:
+    """
+    What a fit leaves in windows around every sample.
+
+    mean, square : (N, n) of the residuals while their joint moves; floor : (n,) least square
+    middle, scatter : (n,) of the logarithm of their size from window to window
+    """
+
+    mean: np.ndarray
+    square: np.ndarray
+    floor: np.ndarray
+    middle: np.ndarray
+    scatter: np.ndarray
+
+    def beyond(self, square: np.ndarray) -> np.ndarray:
+        """Return by how many standard deviations windows of mean ``square`` are too loud."""
+        level = 0.5 * np.log(np.maximum(square, self.floor))
+        return np.asarray((level - self.middle) / self.scatter)
+
+    def nats(self, square: np.ndarray) -> np.ndarray:
+        """Return how improbable it is that a window has a mean ``square`` as large."""
+        return 0.5 * np.maximum(self.beyond(square), 0.0) ** 2
+
+
+@dataclass(frozen=True)
+class _Hits:
+    """any : (N, n) what is hit; alone : (N, n) for itself; nats : (N,) of the surest cause."""
+
+    any: np.ndarray
+    alone: np.ndarray
+    nats: np.ndarray
+
+
 def without_contacts(evidence: Evidence) -> tuple[Evidence, list[Finding]]:
     """Return the ``evidence`` of the samples without contact, and one Finding per recording."""
-    if _beyond(evidence, evidence)[2].max() < SUSPICIOUS:
+    windows = _windows(evidence, evidence)
+    if windows.beyond(windows.square).max() < SUSPICIOUS:
         return evidence, []
-    hit, nats, _ = _beyond(evidence, _trimmed(evidence))
-    if not hit.any() or hit.any(axis=1).mean() > RARE:
+    hits = _hits(evidence, _trimmed(evidence))
+    if not hits.any.any() or hits.any.any(axis=1).mean() > RARE:
         return evidence, []
-    found = _findings(evidence, hit, nats)
-    if all(f.severity != MASKED for f in found):
-        return evidence, found
-    return Evidence(chosen_rows(evidence.rows, np.asarray(~hit.any(axis=1)))), found
+    found = _findings(evidence, hits)
+    keep = ~_masked(evidence.rows.motion, found)
+    return (evidence if keep.all() else Evidence(chosen_rows(evidence.rows, keep))), found
+
+
+def _masked(motion: Motion, found: Sequence[Finding]) -> np.ndarray:
+    """Return (N,) which samples of a ``motion`` are in windows that are ``found`` and left out."""
+    out = np.zeros(len(motion.t), dtype=bool)
+    for finding in found:
+        for start, end in finding.windows if finding.severity == MASKED else ():
+            out |= ((motion.number == finding.recording)
+                    & (motion.t >= start) & (motion.t <= end))
+    return out
 
 
 def _trimmed(whole: Evidence) -> Evidence:
@@ -61,30 +109,48 @@ def _fit_of(whole: Evidence, keep: np.ndarray) -> Evidence:
     return Evidence(chosen_rows(whole.rows, keep), whole.effective)
 
 
-def _beyond(whole: Evidence, fitted: Evidence) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return (N, n) whether a residual is beyond the others, (N, n) nats, (N,) the largest."""
-    r = whole.residuals(whole.as_recorded, fitted.base)
-    motion, joints = whole.rows.motion, r.shape[1]
-    z2, moving = np.empty_like(r), np.abs(motion.v) > WIDTH
+def _windows(whole: Evidence, fitted: Evidence) -> _Windows:
+    """Return the _Windows of the ``whole`` by the parameters of the ``fitted`` samples."""
+    motion = whole.rows.motion
+    moving = np.abs(motion.v) > WIDTH
+    # At rest friction takes any value below its limit: that is no contact.
+    r = whole.residuals(whole.as_recorded, fitted.base) * moving
+    mean, square = np.empty_like(r), np.empty_like(r)
     for number in np.unique(motion.number):
         own = np.flatnonzero(motion.number == number)
         step = max(float(np.median(np.diff(motion.t[own]))), 1e-4)
         size = max(1, int(round(WINDOW / step)))
-        # At rest friction takes any value below its limit: that is no contact.
-        z2[own] = np.maximum(moving_mean((r[own] * moving[own]) ** 2, size, 'constant'), 0.0)
-    level = 0.5 * np.log(np.maximum(z2, (NOISE * fitted.base.torque) ** 2))
+        mean[own] = moving_mean(r[own], size, 'constant')
+        square[own] = np.maximum(moving_mean(r[own] ** 2, size, 'constant'), 0.0)
+    floor = (NOISE * fitted.base.torque) ** 2
+    level = 0.5 * np.log(np.maximum(square, floor))
     # How residuals scatter from window to window is theirs: heavy tails of friction are no event.
     counted = np.where(moving | ~moving.any(axis=0), level, np.nan)
     middle, high = np.nanquantile(counted, (0.5, USUAL), axis=0)
-    beyond = (level - middle) / np.maximum((high - middle) / ndtri(USUAL), LEAST)
-    windows = max(1.0, np.ptp(motion.t) / WINDOW) * joints
-    nats = np.where(beyond > 0.0, 0.5 * beyond ** 2 - np.log(windows), 0.0)
-    large = np.maximum(VISIBLE * fitted.base.torque, FAR * fitted.base.residual)
+    return _Windows(mean, square, floor, middle,
+                    np.maximum((high - middle) / ndtri(USUAL), LEAST))
+
+
+def _hits(whole: Evidence, fitted: Evidence) -> _Hits:
+    """Return the _Hits of the ``whole`` that the ``fitted`` samples do not explain."""
+    w = _windows(whole, fitted)
+    beyond, nats = w.beyond(w.square), w.nats(w.square)
+    # What lasts longer than a window makes fewer of them independent.
+    count = max(1.0, np.ptp(whole.rows.motion.t) / WINDOW)
+    cost = float(np.log(np.minimum(count, whole.effective).sum()))
+    pushed = np.full(len(beyond), -np.inf)
+    chosen = np.flatnonzero(nats.sum(axis=1) > CERTAIN + cost)  # a force explains no more
+    if len(chosen):
+        pushed[chosen] = force_nats(whole.rows, chosen, w.mean[chosen], w.square[chosen],
+                                    np.exp(w.middle), w.nats) - cost
+    large = np.sqrt(w.square) > np.maximum(VISIBLE * fitted.base.torque,
+                                           FAR * fitted.base.residual)
+    alone = (nats - cost > CERTAIN) & large
+    hit = alone | ((pushed > CERTAIN)[:, None] & (beyond > SUSPICIOUS) & large)
     # What touches the arm loads it as a whole: a small joint alone has friction of its own.
-    hit = (nats > CERTAIN) & (np.sqrt(z2) > large)
-    loaded = np.sqrt((z2 * hit).sum(axis=1)) > SEEN * np.linalg.norm(fitted.base.torque)
-    hit = _grown(hit & loaded[:, None], beyond > SUSPICIOUS)
-    return hit, np.maximum(nats, 0.0), beyond.max(axis=1)
+    loaded = np.sqrt((w.square * hit).sum(axis=1)) > SEEN * np.linalg.norm(fitted.base.torque)
+    return _Hits(_grown(hit & loaded[:, None], beyond > SUSPICIOUS), alone,
+                 np.maximum((nats * alone).max(axis=1) - cost, pushed))
 
 
 def _grown(hit: np.ndarray, beyond: np.ndarray) -> np.ndarray:
@@ -96,27 +162,27 @@ def _grown(hit: np.ndarray, beyond: np.ndarray) -> np.ndarray:
     return out
 
 
-def _findings(whole: Evidence, hit: np.ndarray, nats: np.ndarray) -> list[Finding]:
+def _findings(whole: Evidence, hits: _Hits) -> list[Finding]:
     motion, names, out = whole.rows.motion, whole.rows.robot.joint_names, []
     for number in np.unique(motion.number):
         own = np.flatnonzero(motion.number == number)
         t = motion.t[own]
-        windows = _joined([(t[a], t[b]) for a, b in runs(np.asarray(hit[own].any(axis=1)))])
+        windows = _joined([(t[a], t[b]) for a, b in runs(np.asarray(hits.any[own].any(axis=1)))])
         inside = {w: own[(t >= w[0]) & (t <= w[1])] for w in windows}
         # As the motion begins or ends friction does what no law describes: to all joints at the
         # very end, to one alone near it.
         begins = tuple(w for w, k in inside.items() if min(w[0] - t[0], t[-1] - w[1]) < (
-            BEGIN if hit[k].any(axis=0).sum() == 1 else WINDOW))
+            BEGIN if hits.alone[k].any(axis=0).sum() <= 1 else WINDOW))
         touched = tuple(w for w in windows if w not in begins)
         for some, name, severity in ((touched, 'contact', MASKED), (begins, 'transient', NOTE)):
             if not some:
                 continue
             k = np.concatenate([inside[w] for w in some])
-            joints = tuple(n for j, n in enumerate(names) if hit[k, j].any())
+            joints = tuple(n for j, n in enumerate(names) if hits.any[k, j].any())
             out.append(Finding(name, SAYS[name].format(', '.join(joints)),
-                               'residuals in a window against all others',
-                               float((nats * hit)[k].max()), 'nats', joints, severity, DO[name],
-                               some, int(number)))
+                               'residuals in a window against all others, of a joint alone or as '
+                               'a force on a link makes them', float(hits.nats[k].max()), 'nats',
+                               joints, severity, DO[name], some, int(number)))
     return out
 
 

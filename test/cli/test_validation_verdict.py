@@ -1,0 +1,45 @@
+"""The verdict of a model on other recordings of its robot, which are clean, is a good one."""
+
+from dataclasses import replace
+
+import mujoco_arm
+import numpy as np
+import pytest
+
+from ros_inertial_id.cli.verbs_checkup import validation_verdict
+from ros_inertial_id.identification.identify import identify, validation
+from ros_inertial_id.identification.settings import load_options
+from ros_inertial_id.procedures.checkup.finding import DO_NOT_USE, GOOD
+
+OPTIONS = load_options('', 'serial_arm')[1]
+
+
+def _recorded(seed, rate, speed, turn=1.0):
+    """Return 12 s of one 3R arm that is not its description, moved by MuJoCo, with friction."""
+    urdf = mujoco_arm.description('arm3')
+    t, q, v, a = mujoco_arm.motion(3, 12.0, rate, seed=seed, speed=speed)
+    rng, size = np.random.default_rng(seed), np.array([0.3, 6.0, 1.5])  # [N m]
+    tau = mujoco_arm.torque(mujoco_arm.true_urdf(urdf, 4), q, v, a)
+    tau = turn * (tau + size * (0.1 * v + 0.05 * np.tanh(v / 0.01)))
+    tau = tau + 0.005 * size * rng.standard_normal(tau.shape)
+    return replace(mujoco_arm.recording(mujoco_arm.joints_of(urdf), t, q, v, tau, 'upright'),
+                   robot_description=urdf)
+
+
+@pytest.fixture(scope='module')
+def model():
+    """Return the IdentifiedModel of the arm from one motion."""
+    return identify([_recorded(0, 200.0, 1.0)], OPTIONS).model
+
+
+@pytest.mark.parametrize('rate, speed', [(100.0, 0.7), (250.0, 2.0)])
+def test_clean_recordings_of_the_same_robot_are_good(model, rate, speed):
+    other = _recorded(1, rate, speed)
+    verdict, checkup = validation_verdict(model, [other], validation(model, [other])[0])
+    assert verdict['word'] == GOOD and checkup.checks == ()
+
+
+def test_a_recording_with_negated_efforts_is_not_used(model):
+    other = _recorded(1, 200.0, 1.0, turn=-1.0)
+    verdict, checkup = validation_verdict(model, [other], validation(model, [other])[0])
+    assert verdict['word'] == DO_NOT_USE and checkup.checks[0].name == 'effort negated'
