@@ -28,6 +28,7 @@ import slider_crank_runs  # noqa: E402
 from ros_inertial_id.identification.identify import identify  # noqa: E402
 
 CAMERA = (0.8, -1.2, 0.5, 2.2, -0.4, 1.9)
+OTHER_CAMERA = (-0.9, -0.7, 0.8, 1.1, 0.6, -2.4)
 POINTS = (seen.CRANK, seen.SLIDER)
 ALL = (*POINTS, seen.TAG)
 
@@ -49,10 +50,18 @@ def mixed_up(seed):
     return made, replace(seen.OPTIONS, markers=seen.LINES, find_camera=True, marker_noise=5e-4)
 
 
+def two_cameras(seed):
+    """Return markers of two cameras at unknown places, the second 12.3 ms late, and options."""
+    made = seen.of_two_cameras(seed, CAMERA, OTHER_CAMERA, {seen.CRANK: seen.always}, 0.0123,
+                               seen=dict.fromkeys((seen.SLIDER, seen.TAG), seen.always))
+    return made, replace(seen.OPTIONS, markers=seen.LINES, find_camera=True, cameras=(seen.CRANK,))
+
+
 ROWS = {
     'points 0.3 mm, 20 % unseen': occluded,
     'points and tag 0.3 mm, 20 % unseen': lambda seed: occluded(seed, ALL),
     '0.5 mm, exchanges, outliers, drift, unknown camera': mixed_up,
+    'two cameras, both unknown, one 12.3 ms late': two_cameras,
     'constant speed': lambda seed: (
         slider_crank_runs.recording(steady, duration=4.0, seed=seed), slider_crank_runs.OPTIONS),
 }

@@ -48,6 +48,11 @@ class Marker:
         """Return the topic it is on."""
         return self.name.split('[')[0]
 
+    def placed(self, rotation: np.ndarray, translation: np.ndarray) -> 'Marker':
+        """Return it in the base frame: rotation (3, 3), translation (3,) [m] of its camera."""
+        turned = None if self.rotation is None else rotation @ self.rotation
+        return replace(self, position=self.position @ rotation.T + translation, rotation=turned)
+
 
 @dataclass(frozen=True)
 class Frames:
@@ -128,14 +133,8 @@ def _index(channel, label, count):
                          do='write TOPIC[LABEL] LINK in markers:')
 
 
-def common_frames(markers: Sequence[Marker], rotation: np.ndarray, translation: np.ndarray
-                  ) -> Frames:
-    """
-    Return the Frames of Markers, in the base frame.
-
-    markers : of one camera, on one clock
-    rotation (3, 3), translation (3,) : of the camera in the base frame [m]
-    """
+def common_frames(markers: Sequence[Marker]) -> Frames:
+    """Return the Frames of ``markers`` that are on one clock and in one frame."""
     longest = max(markers, key=lambda m: len(m.t))
     if len(longest.t) < 3:
         raise RecordingError(f'marker {longest.name} was seen {len(longest.t)} times')
@@ -146,9 +145,9 @@ def common_frames(markers: Sequence[Marker], rotation: np.ndarray, translation: 
     turned = np.full((len(t), len(markers), 3, 3), np.nan)
     for k, marker in enumerate(markers):
         frame = np.clip(np.searchsorted(t, marker.t + 1e-12, side='right') - 1, 0, len(t) - 1)
-        position[frame, k] = marker.position @ rotation.T + translation
+        position[frame, k] = marker.position
         if marker.rotation is not None:
-            turned[frame, k] = rotation @ marker.rotation
+            turned[frame, k] = marker.rotation
     return Frames(t, position, turned, tuple(m.name for m in markers),
                   tuple(m.link for m in markers),
                   tuple(m.rotation is not None for m in markers), markers[0].topic)

@@ -1,7 +1,7 @@
 """
-What all camera frames share, pose and clocks, estimated together with the motion.
+What all camera frames share, poses and clocks, estimated together with the motion.
 
-Every frame has its own z, all frames the same camera pose and clock offsets, so the normal
+Every frame has its own z, all frames the same camera poses and clock offsets, so the normal
 equations are block-arrow and z is eliminated frame by frame (Schur complement; bundle adjustment,
 Triggs et al. 2000).  Robust weights as in markers.py.  Directions that the markers
 leave open (a lone marker on a crank says nothing of a turn about its axis) are not moved.
@@ -13,6 +13,7 @@ from typing import Any, Sequence
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from .cameras import Camera, camera_of, placed
 from .marker_fit import LARGEST_STEP, MarkerFit, OUTLIER
 from ...dynamics.continuation import newton
 from ...measurement.bodies.markers import common_frames, on_one_clock, reference_stamps
@@ -28,29 +29,23 @@ SURE = 0.05        # standard error of a direction, share of the reach: above it
 @dataclass(frozen=True)
 class Shared:
     """
-    What all frames of a camera share.
+    What all frames share.
 
-    rotation (3, 3), translation (3,) : of the camera in the base link [m]
+    cameras : Cameras, the first one sees what no other does
     offsets : topic -> [s] that it is stamped later than the first marker's
     notes : for logs and the model file
     """
 
-    rotation: np.ndarray
-    translation: np.ndarray
+    cameras: tuple[Camera, ...]
     offsets: dict
     notes: dict
 
-    def pose(self) -> np.ndarray:
-        """Return X Y Z ROLL PITCH YAW (6,)."""
-        return np.concatenate([self.translation,
-                               Rotation.from_matrix(self.rotation).as_euler('xyz')])
-
     def frames(self, markers: Sequence[Any], t: np.ndarray | None = None) -> Any:
         """Return the Frames of Markers ``markers`` in the base frame, at t (M,) [s] or all."""
-        placed = on_one_clock(markers, self.offsets, t)
+        together = on_one_clock(markers, self.offsets, t)
         if t is not None:
-            placed = [_rows(m, np.isin(m.t, t)) for m in placed]
-        return common_frames(placed, self.rotation, self.translation)
+            together = [_rows(m, np.isin(m.t, t)) for m in together]
+        return common_frames(placed(together, self.cameras))
 
 
 @dataclass(frozen=True)
@@ -58,7 +53,7 @@ class Adjusted:
     """
     A Shared that fits, and how well it is known.
 
-    covariance (g, g) : of [rotation, position of ``centre``, offsets] [rad, m, s] in the base link
+    covariance (g, g) : of [rotation, position of ``centre`` of every camera, offsets] [rad, m, s]
     loose : (g, d) directions that the markers do not determine
     cost : mean loss (Cauchy), about the mean squared residual in standard deviations
     typical : largest median loss of a marker: what outliers and exchanges do not change
@@ -74,43 +69,46 @@ class Adjusted:
 
 class Bundle:
     """
-    At most ``count`` frames of Markers on a mechanism, whose pose and clocks are free.
+    At most ``count`` frames of Markers on a mechanism.
 
-    shared : whose offsets are free; the pose is with ``find_camera``
+    shared : whose offsets are free, and poses of free cameras
+    t : (M,) of the frames [s]; limit : of clock offsets [s]
     """
 
     def __init__(self, robot, markers, options, shared, count):
-        self._robot, self._markers, self._limit = robot, markers, options.largest_clock_offset
+        self._robot, self._markers, self.limit = robot, markers, options.largest_clock_offset
         t = reference_stamps(markers, shared.offsets)
-        self._t = t[np.unique(np.linspace(0, len(t) - 1, min(count, len(t))).astype(int))]
-        self._camera = replace(shared, rotation=np.eye(3), translation=np.zeros(3))
+        self.t = t[np.unique(np.linspace(0, len(t) - 1, min(count, len(t))).astype(int))]
+        self._unplaced = replace(shared, cameras=tuple(
+            replace(c, rotation=np.eye(3), translation=np.zeros(3)) for c in shared.cameras))
         frames = self.camera_frames()
         self.fit = MarkerFit(robot, frames, options.marker_noise, options.tag_noise)
         # Rotations and times in metres: what they move.
+        poses = [np.full(3, 1.0 / robot.reach()), np.ones(3)] * len(shared.cameras)
         self._scale = np.concatenate([
-            np.full(3, 1.0 / robot.reach()), np.ones(3),
-            np.full(len(shared.offsets), 1.0 / max(_speed(frames), 1e-9))])
-        self._first = 0 if options.find_camera else 6
+            *poses, np.full(len(shared.offsets), 1.0 / max(_speed(frames), 1e-9))])
+        self._free = np.flatnonzero(np.r_[np.repeat([c.free for c in shared.cameras], 6),
+                                          np.ones(len(shared.offsets), dtype=bool)])
         slide = np.asarray(robot.prismatic)[list(robot.independent)]
         self._step = LARGEST_STEP * np.where(slide, robot.reach(), 1.0)
 
     def camera_frames(self) -> Any:
         """Return the Frames as the camera sees them."""
-        return self._camera.frames(self._markers, self._t)
+        return self._unplaced.frames(self._markers, self.t)
 
     def starts(self) -> list[float]:
         """Return clock offsets [s] to start from, a little beyond the limit, smallest first."""
-        count = int(np.ceil(2.0 * self._limit / APART))
+        count = int(np.ceil(2.0 * self.limit / APART))
         return sorted(APART * np.arange(-count, count + 1), key=abs)
 
     def search(self, shared: Shared) -> np.ndarray:
         """Return the configurations q (M, n) nearest to the frames as ``shared`` places them."""
-        self.fit.frames = shared.frames(self._markers, self._t)
+        self.fit.frames = shared.frames(self._markers, self.t)
         return self.fit.search(np.arange(len(self.fit.frames.t)))[1]
 
     def loss(self, shared: Shared, q: np.ndarray) -> float:
         """Return the mean loss of a Shared ``shared`` at configurations q (M, n)."""
-        self.fit.frames = shared.frames(self._markers, self._t)
+        self.fit.frames = shared.frames(self._markers, self.t)
         return _weights(self.fit.residuals(np.arange(len(q)), q))[1]
 
     def adjust(self, shared: Shared, q: np.ndarray) -> Adjusted:
@@ -131,7 +129,7 @@ class Bundle:
                      - np.einsum('bmig,bmi,bmi->g', P, weight, residual))
             noise = _variance(residual, weight, own.size + len(S))
             change, covariance, loose = self._solve(S, right, noise)
-            dz = np.einsum('bkl,bl->bk', inverse, own + B @ change[self._first:])
+            dz = np.einsum('bkl,bl->bk', inverse, own + B @ change[self._free])
             shared = moved(shared, change, centre)
             goal = q[:, index] + np.clip(dz, -self._step, self._step)
             nearby, closed = newton(robot, q, robot.transformation(q)[0], goal, goal)
@@ -146,21 +144,26 @@ class Bundle:
         """Return residuals (M, m, 6), slopes by z and by what is shared, and the centre (3,)."""
         rows = np.arange(len(q))
         R = self._robot.transformation(q)[0]
-        frames = self.fit.frames = shared.frames(self._markers, self._t)
+        frames = self.fit.frames = shared.frames(self._markers, self.t)
         centre = np.nanmean(frames.position.reshape(-1, 3), axis=0)
         residual, slope = self.fit.residuals(rows, q, R)
         columns = [np.zeros(residual.shape + (0,))]
-        for k in range(self._first, len(self._scale)):
+        seen_by = np.array([camera_of(shared.cameras, name.split('[')[0])
+                            for name in frames.names])
+        for k in self._free:
             step = np.zeros(len(self._scale))
             step[k] = STEP
-            self.fit.frames = (_turned(frames, step, centre) if k < 6 else moved(
-                shared, step, centre).frames(self._markers, self._t))
+            camera = k // 6
+            self.fit.frames = (
+                _turned(frames, step[6 * camera:], centre, seen_by == camera)
+                if camera < len(shared.cameras)
+                else moved(shared, step, centre).frames(self._markers, self.t))
             columns.append(((self.fit.residuals(rows, q) - residual) / STEP)[..., None])
         return residual, slope, np.concatenate(columns, axis=-1), centre
 
     def _solve(self, S, right, noise):
         """Return the change (g,), its covariance (g, g), and directions (g, d) left open."""
-        size, part = len(self._scale), slice(self._first, None)
+        size, part = len(self._scale), self._free
         scale = self._scale[part]
         values, vectors = np.linalg.eigh(S * np.outer(scale, scale))
         sure = noise < values * (SURE * self._robot.reach()) ** 2
@@ -168,7 +171,7 @@ class Bundle:
         half = scale[:, None] * vectors
         change, covariance = np.zeros(size), np.zeros((size, size))
         change[part] = half @ (inverse * (half.T @ right))
-        covariance[part, part] = noise * (half * inverse) @ half.T
+        covariance[np.ix_(part, part)] = noise * (half * inverse) @ half.T
         loose = np.zeros((size, int((~sure).sum())))
         loose[part] = half[:, ~sure]
         return change, covariance, loose
@@ -176,23 +179,25 @@ class Bundle:
 
 def moved(shared: Shared, change: np.ndarray, centre: np.ndarray) -> Shared:
     """
-    Return ``shared`` turned about the centre, moved, and its offsets changed.
+    Return ``shared``, its cameras turned about the centre and shifted, its offsets changed.
 
-    change : (6 + offsets,) rotation vector [rad], displacement [m], clocks [s]
-    centre : (3,) in the base link [m] about which it is turned
+    change : (6 cameras + offsets,) rotation vectors [rad], displacements [m], clocks [s]
+    centre : (3,) in the base link [m] about which they are turned
     """
-    turn = Rotation.from_rotvec(change[:3]).as_matrix()
+    poses = 6 * len(shared.cameras)
     return replace(
-        shared, rotation=turn @ shared.rotation,
-        translation=turn @ (shared.translation - centre) + centre + change[3:6],
-        offsets={t: float(x + d) for (t, x), d in zip(shared.offsets.items(), change[6:])})
+        shared, cameras=tuple(c.moved(change[6 * k:6 * k + 6], centre)
+                              for k, c in enumerate(shared.cameras)),
+        offsets={t: float(x + d) for (t, x), d in zip(shared.offsets.items(), change[poses:])})
 
 
-def _turned(frames, change, centre):
-    """Return Frames turned about a centre (3,) and moved by change (6,)."""
+def _turned(frames, change, centre, chosen):
+    """Return Frames with ``chosen`` markers turned about a centre (3,), moved by change (6,)."""
     turn = Rotation.from_rotvec(change[:3]).as_matrix()
-    return replace(frames, position=(frames.position - centre) @ turn.T + centre + change[3:6],
-                   rotation=turn @ frames.rotation)
+    position, rotation = frames.position.copy(), frames.rotation.copy()
+    position[:, chosen] = (position[:, chosen] - centre) @ turn.T + centre + change[3:6]
+    rotation[:, chosen] = turn @ rotation[:, chosen]
+    return replace(frames, position=position, rotation=rotation)
 
 
 def _weights(residual):

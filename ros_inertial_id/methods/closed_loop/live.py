@@ -11,9 +11,10 @@ from typing import Any, Mapping
 
 import numpy as np
 
+from .cameras import cameras_of, placed
 from .filter import CausalFilter, PATIENCE
 from .marker_fit import MarkerFit
-from .motion import camera_pose, torque_of
+from .motion import torque_of
 from .state import close, MechanismState
 from ...dynamics.continuation import Continuation
 from ...dynamics.mechanism import Mechanism
@@ -158,8 +159,9 @@ class _Camera:
     """Markers as they are seen, to frames, to independent coordinates."""
 
     def __init__(self, robot, options, metadata):
-        options = replace(options, camera=tuple(metadata.get('camera', options.camera)))
-        self._robot, self._options, self._pose = robot, options, camera_pose(options)
+        options = replace(options, camera=tuple(metadata.get('camera', options.camera)),
+                          cameras=tuple(metadata.get('cameras', options.cameras)))
+        self._robot, self._options, self._cameras = robot, options, cameras_of(options)
         self._offsets = metadata.get('marker_clock_offset', {})
         self._lines = {}
         for line in options.markers:
@@ -197,7 +199,7 @@ class _Camera:
             return None
         for line, marker, r in zip(self._seen, whole, ripe):
             self._seen[line] = [_rows(marker, ~r)] if not r.all() else []
-        return common_frames([_rows(m, r) for m, r in zip(whole, ripe)], *self._pose)
+        return common_frames(placed([_rows(m, r) for m, r in zip(whole, ripe)], self._cameras))
 
     def follow(self, frames):
         """Return t (M,), z, variance (M, k) and q (M, n) of the Frames that fit the mechanism."""

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from .camera import find_shared
 from .imu import fuse_imus
@@ -46,6 +45,9 @@ class MotionOptions:
     find_camera: bool = option(
         False, 'estimate the pose of the camera from the markers, starting from camera:; empty: '
         'from anywhere')
+    cameras: tuple[str, ...] = option(
+        (), 'topics that further cameras see, one line each: "TOPIC ... X Y Z ROLL PITCH YAW" of '
+        'the camera in the base link, or "TOPIC ..." to estimate its pose', unit='m, rad')
     imus: tuple[str, ...] = option((), 'IMUs: "TOPIC LINK"; they are fused with the markers')
     torques: tuple[str, ...] = option(
         (), 'torque sensors: "JOINT TOPIC [AXIS]"; axis x y z of a wrench\'s torque, fx fy fz of '
@@ -89,7 +91,7 @@ def _see(recording, robot, options):
     for line in options.markers:
         frame_of(robot.robot, line.split()[1] if len(line.split()) > 1 else '')
     markers = read_markers(recording, options.markers)
-    shared = find_shared(robot, markers, options, *camera_pose(options))
+    shared = find_shared(robot, markers, options)
     seen = reconstruct_markers(robot, shared.frames(markers), options.marker_noise,
                                options.tag_noise)
     notes = dict(seen.notes, **shared.notes, marker_deviation={
@@ -150,12 +152,3 @@ def torque_of(channel: Channel, joint: str, axis: str) -> np.ndarray:
         raise RecordingError(f'the torque in {channel.topic} is not finite',
                              found=f'{int((~np.isfinite(values)).sum())} of {len(values)}')
     return values
-
-
-def camera_pose(options: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return rotation (3, 3), position (3,) [m] of the camera in the base link by ``options``."""
-    if len(options.camera) not in (0, 6):
-        raise ConfigError('option camera', expected='six numbers X Y Z ROLL PITCH YAW',
-                          found=options.camera)
-    pose = np.array(options.camera or np.zeros(6), dtype=float)
-    return Rotation.from_euler('xyz', pose[3:]).as_matrix(), pose[:3]

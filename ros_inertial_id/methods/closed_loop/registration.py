@@ -59,14 +59,19 @@ def _closest(R, seen, weight, targets):
         # |x - y|^2 of all frames and configurations, less |x|^2 which is the same for all.
         distance = weight @ squares - 2.0 * (placed * weight[:, :, None]).reshape(
             len(seen), -1) @ flat.T
-        R, p = _aligned(seen, weight, targets[distance.argmin(1)])
+        R, p = aligned(seen, weight, targets[distance.argmin(1)])
     placed = seen @ R.T + p
     nearest = targets[distance.argmin(1)]
     return float((weight * ((placed - nearest) ** 2).sum(-1)).sum() / weight.sum()), R, p
 
 
-def _aligned(seen, weight, target):
-    """Return R, p that bring points (M, m, 3) on targets (M, m, 3) with weights (M, m)."""
+def aligned(seen: np.ndarray, weight: np.ndarray,
+            target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Return R (3, 3), p (3,) that bring points best on others (Kabsch 1976).
+
+    seen, target : (M, m, 3) points [m]; weight : (M, m) of each
+    """
     a, b = (np.einsum('fm,fmi->i', weight, x) / weight.sum() for x in (seen, target))
     with warnings.catch_warnings():  # of what is open: the bundle adjustment says which
         warnings.simplefilter('ignore', UserWarning)
