@@ -14,7 +14,7 @@ from ros_inertial_id.identification.settings import load_options
 from ros_inertial_id.procedures.checkup.check import check
 from ros_inertial_id.procedures.checkup.effort_gains import gains
 from ros_inertial_id.procedures.checkup.evidence import Evidence
-from ros_inertial_id.procedures.checkup.finding import DO_NOT_USE, NOTE, USABLE
+from ros_inertial_id.procedures.checkup.finding import DO_NOT_USE, GOOD, NOTE, USABLE, WRONG
 from ros_inertial_id.procedures.checkup.gravity_alternatives import gravity
 from ros_inertial_id.procedures.checkup.rows import motion_of, prior_of, rows_of
 
@@ -77,6 +77,13 @@ def test_positions_in_degrees_are_said_where_no_joint_has_limits(arm):
     turned = rebuilt(free, position=np.degrees(fields['position']),
                      velocity=np.degrees(fields['velocity']))
     assert 'of all joints are in degrees' in _first(turned)
+    q = fields['position'].copy()
+    q[:, -1] = np.mod(q[:, -1] - np.median(q[:, -1]), 2 * np.pi)  # wraps where it is half the time
+    wrapped = check([rebuilt(free, position=q)], OPTIONS)
+    assert [(f.name, f.severity) for f in wrapped.checks] == [('position not unwrapped', NOTE)]
+    assert wrapped.verdict.word == GOOD
+    limited = {f.name: f.severity for f in check([rebuilt(arm, position=q)], OPTIONS).checks}
+    assert limited['position not unwrapped'] == WRONG
 
 
 def _evidence(recording):

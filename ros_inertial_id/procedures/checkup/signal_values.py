@@ -55,10 +55,13 @@ def unwrapped(signals: RawSignals) -> Iterator[Finding]:
         usual = 8.0 * np.median(np.abs(steps[:, j]))
         jumps = np.flatnonzero(np.abs(np.abs(steps[:, j]) - 2 * np.pi) < min(0.5, usual + 1e-3))
         if len(jumps) and usual < 1.0 and not signals.prismatic[j]:
+            # Identification puts turns together again; a joint with limits has none to make.
+            severity, do = ((WRONG, 'unwrap the position of this joint, which has limits')
+                            if np.isfinite(signals.upper[j])
+                            else (NOTE, 'nothing to do: turns are put together again'))
             yield Finding('position not unwrapped',
                           f'the position of {joint} jumps by whole turns', 'jumps of 2 pi',
-                          float(len(jumps)), 'samples', (joint,), WRONG,
-                          'unwrap the position of this continuous joint',
+                          float(len(jumps)), 'samples', (joint,), severity, do,
                           tuple((float(t[k]), float(t[k + 1])) for k in jumps))
 
 
