@@ -20,7 +20,8 @@ A ``.csv`` has one header line, or its columns are named by whoever imports it; 
 or tabs between; an empty cell is NaN.  Its columns, and those of a ``.parquet``, are time and, for
 each joint, ``q_<joint>``, ``q.<joint>``, ``q/<joint>``, ``q[<joint>]`` or as PlotJuggler writes it
 ``/topic/<joint>/position``, with any of the names above.  <joint> is a name, or a number (then
-also ``q1``); numbered joints are taken in ascending order.
+also ``q1``); numbered joints are taken in ascending order.  In a ``.csv`` whose own name ends in
+one of the names above, such as ``run_efforts.csv``, a column that is not time is a joint's.
 """
 
 from collections.abc import Mapping
@@ -220,7 +221,15 @@ def _header(path, stream, columns):
     if columns and len(columns) != len(header):
         raise RecordingError(f'{path} has other columns', expected=f'{len(columns)} as named',
                              found=len(header))
-    return delimiter, columns or header
+    return delimiter, columns or _named_by_file(path, header)
+
+
+def _named_by_file(path, header):
+    """Return the header; with the quantity where only the name of the file tells it."""
+    word = re.split(r'[\W_]', path.stem)[-1].lower()
+    if _ALIASES.get(word) not in _FIELDS or any(map(_joint, header)):
+        return header
+    return [name if name.lower() in _ALIASES else f'{word}_{name}' for name in header]
 
 
 def _expanded(columns):
@@ -266,7 +275,8 @@ def _joint_columns(path, header):
         raise RecordingError(
             f'{path}: the columns do not belong together',
             expected='a header with time, and q_<joint>, v_<joint>, tau_<joint> of every joint',
-            found=[f'{kind} of {list(columns)}' for kind, columns in found.items()] or header)
+            found=[f'{kind} of {list(columns)}' for kind, columns in found.items()] or header,
+            do='name its columns: --columns "time q1..q6 v1..v6 tau1..tau6"')
     if all(label.isdigit() for label in labels):
         labels.sort(key=int)
     return labels, {kind: [columns[label] for label in labels] for kind, columns in found.items()}

@@ -117,6 +117,24 @@ def test_files_that_do_not_belong_together_are_refused(tmp_path):
         read_log(save(tmp_path / 'tau.npz', tau=TAU), URDF, rate=100.0)
 
 
+def test_files_named_by_their_quantity_are_joined_by_the_joints_of_their_headers(tmp_path):
+    # As the recorder of lbr-stack/dynamic_parameter_identification writes them.
+    order = [1, 0, 2]
+    for word, values in (('positions', Q), ('velocities', V), ('efforts', TAU[:, order])):
+        names = JOINTS if word != 'efforts' else [JOINTS[k] for k in order]
+        write_csv(tmp_path / f'joint_states_{word}.csv', ['time', *names],
+                  np.column_stack([UNIX, values]))
+    recording = read_log(sorted(tmp_path.glob('*.csv')), URDF)
+    channel = recording.channels['/joint_states']
+    places = [channel.names.index(name) for name in JOINTS]
+    for name, values in (('position', Q), ('velocity', V), ('effort', TAU)):
+        np.testing.assert_array_equal(channel.fields[name][:, places], values)
+    other = tmp_path / 'other.csv'
+    (tmp_path / 'joint_states_efforts.csv').rename(other)
+    with pytest.raises(RecordingError, match='name its columns: --columns'):
+        read_log([other], URDF)
+
+
 def test_columns_of_several_files_are_named_file_by_file(tmp_path):
     for name, table in (('q', np.column_stack([UNIX, Q])), ('tau', TAU)):
         write_csv(tmp_path / f'{name}.csv', [f'Joint_{k}' for k in range(table.shape[1])], table)
