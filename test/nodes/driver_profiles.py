@@ -5,8 +5,7 @@ franka: franka_bringup/launch/franka.launch.py, franka_fr3_moveit_config (moveit
 fr3_ros_controllers.yaml), franka_gripper.  ur: ur_robot_driver (ur_control.launch.py,
 ur_controllers.yaml, ur5e_update_rate.yaml).  lbr: lbr_ros2_control (lbr_controllers.yaml,
 system_interface.cpp), lbr_fri_ros2 (filters.cpp, interfaces/state.cpp), lbr_system_config.yaml;
-the sign of its efforts: issue 249.  gen3: ros2_kortex (gen3.launch.py, ros2_controllers.yaml,
-hardware_interface.cpp); the sign of its efforts: kortex, example of torque control.
+the sign of its efforts: issue 249.
 """
 
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ class Profile:
     copy_rate : of joint_state_publisher's copy on joint_states [Hz], 0 where there is none
     current : [A/(N m)] of a driver that publishes motor currents, empty: effort is a torque
     cutoff : of the driver's own filter of efforts [Hz], 0: none; it then differentiates positions
-    negated : whether efforts have the opposite sign, as those of KUKA's FRI and of Kinova
+    negated : whether efforts have the opposite sign, as those of KUKA's FRI
     """
 
     joints: tuple[str, ...]
@@ -46,7 +45,6 @@ class Profile:
 
 FR3 = tuple(f'fr3_joint{k}' for k in range(1, 8))
 LBR = tuple(f'lbr_A{k}' for k in range(1, 8))
-GEN3 = tuple(f'joint_{k}' for k in range(1, 8))
 UR = ('shoulder_pan_joint', 'shoulder_lift_joint', 'elbow_joint', 'wrist_1_joint',
       'wrist_2_joint', 'wrist_3_joint')
 FRANKA = {
@@ -77,11 +75,6 @@ PROFILES = {
         controllers=dict.fromkeys((
             'joint_state_broadcaster', 'force_torque_broadcaster', 'lbr_state_broadcaster',
             'joint_trajectory_controller'), 'active')),
-    'gen3': Profile(
-        GEN3, GEN3, 1000.0, controller='joint_trajectory_controller', negated=True,
-        controllers={**dict.fromkeys((
-            'joint_state_broadcaster', 'joint_trajectory_controller', 'fault_controller'),
-            'active'), 'twist_controller': 'inactive'}),
 }
 
 
