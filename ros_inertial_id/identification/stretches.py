@@ -97,8 +97,8 @@ def robust_errors(problem: Problem, estimate: Estimate, folds: Sequence[RFactors
     Return the Estimate with standard errors no smaller than those by leaving stretches out.
 
     problem, estimate : of all data; folds : of ``accumulate_stretches``
-    The correlations between parameters stay; nothing changes with fewer than FEWEST stretches.
-    The few stretches know each error to a quarter: they are moderated by those of all parameters.
+    Nothing changes with fewer than FEWEST stretches.  The few know each error to a quarter: see
+    ``moderated_covariance``.
     """
     count, size = len(folds), len(problem.base)
     if count < FEWEST:
@@ -113,10 +113,27 @@ def robust_errors(problem: Problem, estimate: Estimate, folds: Sequence[RFactors
     left_out = np.array([scale * np.linalg.solve(
         (whole - own)[:-1, :-1] * np.outer(scale, scale) + prior,
         (whole - own)[:-1, -1] * scale + target) for own in systems])
-    own = np.sqrt((count - 1) / count * ((left_out - left_out.mean(0)) ** 2).sum(0))
-    factor = np.maximum(1.0, moderated(own / np.maximum(estimate.bse, 1e-300), count - 1))
-    return replace(estimate, bse=factor * estimate.bse, data_bse=factor * estimate.data_bse,
-                   cov_params=estimate.cov_params * np.outer(factor, factor))
+    covariance = moderated_covariance(estimate.cov_params, left_out)
+    bse = np.sqrt(np.diag(covariance))
+    return replace(estimate, bse=bse, cov_params=covariance,
+                   data_bse=bse / np.maximum(estimate.bse, 1e-300) * estimate.data_bse)
+
+
+def moderated_covariance(covariance: np.ndarray, left_out: np.ndarray) -> np.ndarray:
+    """
+    Return the covariance (b, b) of parameters with what differs between stretches in it.
+
+    covariance : (b, b) by independent rows; left_out : (count, b) without each of the stretches
+    That of the stretches is drawn towards a multiple of the former, as a matrix (Ledoit and Wolf
+    2004), by the weights of ``moderated``; no standard error gets smaller.
+    """
+    count, errors = len(left_out), np.sqrt(np.diag(covariance))
+    away = np.sqrt((count - 1) / count) * (left_out - left_out.mean(0))
+    ratios = np.sqrt((away ** 2).sum(0)) / np.maximum(errors, 1e-300)
+    common, own = _weights(ratios, count - 1)
+    out = common * covariance + own * away.T @ away
+    lift = np.maximum(1.0, errors / np.maximum(np.sqrt(np.diag(out)), 1e-300))
+    return out * np.outer(lift, lift)
 
 
 def moderated(ratios: np.ndarray, freedom: int) -> np.ndarray:
@@ -127,13 +144,19 @@ def moderated(ratios: np.ndarray, freedom: int) -> np.ndarray:
     Empirical Bayes with an inverse chi-square prior, whose degrees of freedom come from the spread
     of the logarithms beyond chance (Smyth 2004).  As wide as Student's t asks for, at 95 %.
     """
+    common, own = _weights(ratios, freedom)
+    return np.sqrt(common + own * ratios ** 2)
+
+
+def _weights(ratios, freedom):
+    """Return the common variance and the share of each one's own, see ``moderated``."""
     logs = 2.0 * np.log(np.maximum(ratios, 1e-6)) - psi(freedom / 2) + np.log(freedom / 2)
     spread = float(np.var(logs, ddof=1)) if len(logs) > 1 else np.inf
     excess = spread - float(polygamma(1, freedom / 2))
     prior = 1.0 / np.interp(excess, polygamma(1, PRIORS / 2), 1.0 / PRIORS)
     common = np.exp(logs.mean() + psi(prior / 2) - np.log(prior / 2))
-    variance = (prior * common + freedom * ratios ** 2) / (prior + freedom)
-    return np.sqrt(variance) * as_wide(prior + freedom)
+    wide = as_wide(prior + freedom) ** 2 / (prior + freedom)
+    return wide * prior * common, wide * freedom
 
 
 def as_wide(freedom: float) -> float:

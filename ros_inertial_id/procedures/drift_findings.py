@@ -18,7 +18,6 @@ SHOWN = {'viscous': 'viscous friction', 'coulomb': 'Coulomb friction',
          'presliding': 'Coulomb friction', 'coulomb_atan': 'Coulomb friction',
          'offset': 'friction offset'}
 DRY = ('coulomb', 'presliding', 'coulomb_atan')  # friction against which an offset counts
-SINCE = 3.0  # times that since a model, whose own error is not averaged over days
 LEVER = 0.3  # [m]: kg m of a first moment that count as a kg carried
 
 
@@ -108,17 +107,17 @@ def findings_since(series: Sequence[Series], days: float) -> tuple[Finding, ...]
         evidence = 0.5 * (size / error) ** 2
         kind = 'drift' if evidence > CERTAIN + np.log(len(series)) else 'constant'
         trends.append(Trend(kind, size, error, None, evidence, 1.0))
-    return _surest(series, trends, days, None, SINCE)
+    return _surest(series, trends, days, None)
 
 
 def _surest(series: Sequence[Series], trends: Sequence[Trend], days: float,
-            temperature: np.ndarray | None, least: float = 1.0) -> tuple[Finding, ...]:
-    """Return the Findings of certain trends that are ``least`` times as large as matters."""
+            temperature: np.ndarray | None) -> tuple[Finding, ...]:
+    """Return the Findings of certain trends that are large enough to matter."""
     found: dict[str, list[Finding]] = {}
     dry = {s.joint: abs(s.usual) for s in series if s.law in DRY}
     for one, trend in zip(series, trends):
         usual = dry.get(one.joint, 0.0) if one.law == 'offset' else abs(one.usual)
-        if trend.kind != 'constant' and _relevance(one, trend, temperature, usual) > least:
+        if trend.kind != 'constant' and _relevance(one, trend, temperature, usual) > 1.0:
             finding = _finding(one, trend, days)
             key = finding.what if finding.what != 'friction' else one.name
             found.setdefault(key, []).append(finding)

@@ -3,7 +3,8 @@ Live drift: what differs now from what a model says, everything else as the mode
 
 The online estimate's R factors, less what the model explains, show the changes that ``drift``
 looks for from day to day, but for the direction of gravity.  Their errors are those of the newest
-data, by the residual that the changes leave, and those of the model.
+data, by the residual that the changes leave, and those of the model, by its whole covariance:
+friction laws that are hard to tell apart are known together far better than each of them.
 """
 
 import datetime
@@ -19,6 +20,9 @@ from ..identification.accumulation import Structure
 from ..identification.from_factors import at_constants
 from ..identification.model import IdentifiedModel
 from ..identification.plan import METHOD
+
+
+REPEATS = 30.0  # [s] of motion; what comes later may repeat it, and with it what the model lacks
 
 
 def check_reference(model: IdentifiedModel, structure: Structure, gravity: np.ndarray) -> None:
@@ -40,12 +44,13 @@ def check_reference(model: IdentifiedModel, structure: Structure, gravity: np.nd
 
 
 def changes_since(model: IdentifiedModel, structure: Structure, factors: RFactors,
-                  residuals: Residuals) -> tuple[Finding, ...]:
+                  residuals: Residuals, seconds: float) -> tuple[Finding, ...]:
     """
     Return the Findings of what changed since a ``model`` was identified, the surest first.
 
     structure : of the columns of ``factors``; factors : RFactors of the newest motion
     residuals : under recent estimates, for their correlation; none: nothing is found
+    seconds : of motion in ``factors``
     """
     if not residuals.filtered.samples:
         return ()
@@ -58,10 +63,10 @@ def changes_since(model: IdentifiedModel, structure: Structure, factors: RFactor
     entries, S, spread = entries[:-2], S[:-2, :-2], spread[:-2]
     sigma = row_deviation(residuals)
     delta, _ = _changes(own, sigma, (S, spread), model.covariance, beta)
-    correlation = residuals.correlation()
+    correlation, repeated = residuals.correlation(), max(1.0, seconds / REPEATS)
     sigma = {name: max(s, own.groups[name].residual(beta + S @ delta)
                        / np.sqrt(own.groups[name].rows) * correlation[name] ** 0.5)
-             for name, s in sigma.items()}
+             * repeated ** 0.5 for name, s in sigma.items()}
     delta, errors = _changes(own, sigma, (S, spread), model.covariance, beta)
     series = [Series(name, joint, law, unit, delta[k:k + 1], errors[k:k + 1],
                      float(beta[place]) if place is not None else 0.0)

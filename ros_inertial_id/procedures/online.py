@@ -232,8 +232,8 @@ class OnlineIdentification:
             base_entries(base, estimate), self._seconds,
             int(max(g.rows for g in self._factors.groups.values())), estimate.rank,
             estimate.condition_number, fit.summary()['relative_percent'] if fit.samples else None,
-            changes_since(self._reference, self._structure, self._factors, residuals)
-            if self._reference else ())
+            changes_since(self._reference, self._structure, self._factors, residuals,
+                          self._seconds) if self._reference else ())
 
     def _problem(self):
         """

@@ -7,7 +7,7 @@ import pytest
 from scipy.signal import lfilter
 
 from ros_inertial_id.identification.repeated_motion import distinct_stretches
-from ros_inertial_id.identification.stretches import joined, moderated
+from ros_inertial_id.identification.stretches import joined, moderated, moderated_covariance
 
 
 def _motion(t):
@@ -81,3 +81,18 @@ def test_stretches_are_longer_than_what_the_model_lacks():
     variance, count = _jackknife_of_a_mean(lasting, time)
     # Stretches of 5 such times miss a tenth of the variance, the 16 of 2.5 times a fifth.
     assert count == 8 and variance.mean() == pytest.approx(0.9 * time / 4800, rel=0.06)
+
+
+def test_what_is_known_together_stays_known_where_each_one_is_not():
+    """Ten threes of which the sum is known, as of friction laws that are hard to tell apart."""
+    rng = np.random.default_rng(4)
+    V = np.linalg.qr(np.column_stack([np.ones(3), rng.normal(size=(3, 2))]))[0]
+    by_rows, true = (np.kron(np.eye(10), V * variance @ V.T)
+                     for variance in ([1e-4, 1.0, 1.0], [4e-4, 9.0, 1.0]))
+    left_out = rng.multivariate_normal(np.zeros(30), true, 16) / 15 ** 0.5
+    out = moderated_covariance(by_rows, left_out)
+    stated = np.sqrt([np.ones(3) @ out[k:k + 3, k:k + 3] @ np.ones(3) / 3
+                      for k in range(0, 30, 3)])
+    # Sixteen stretches know an error to a fifth, and Student's t widens it by a tenth.
+    assert np.sqrt(np.mean(stated ** 2)) == pytest.approx(0.02, rel=0.3)
+    assert np.all(np.diag(out) >= (1.0 - 1e-9) * np.diag(by_rows))
