@@ -161,7 +161,7 @@ def checkup_sheet(found: Checkup, bags: Sequence[str]) -> Sheet:
     """
     findings = [(f.severity, f.says, ', '.join(f.joints),
                  ', '.join(f'{a:.2f} to {b:.2f}' for a, b in f.windows),
-                 f'{f.evidence:.3g} {f.unit}', f.do) for f in found.checks]
+                 f.amount, f.do) for f in found.checks]
     numbers: Sequence[tuple[str, Mapping[str, float]]] = (
         ('torque', found.torque), ('nominal', found.nominal), ('residual', found.residual))
     joints = [(name, own.word, '; '.join(

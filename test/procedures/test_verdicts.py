@@ -51,3 +51,11 @@ def test_a_validation_that_misses_a_joint_is_part_of_the_verdict():
     assert verdict['joints']['a']['word'] == GOOD and verdict['joints']['b']['word'] == USABLE
     statistics['validation']['range'] = {'b': {'q': [0.5, 0.5001]}}  # it stood still there
     assert checked_statistics(statistics, checkup)['verdict']['word'] == GOOD
+
+
+@pytest.mark.parametrize('evidence, unit, words', [
+    (1.0, 'samples', '[1 sample]'), (3.0, 'samples', '[3 samples]'),
+    (1.0, '% of the samples', '[1 % of the samples]'), (41.23, 'nats', '[41.2 nats]')])
+def test_a_finding_says_how_much_there_is_of_it(evidence, unit, words):
+    finding = Finding('a', 'something', '', evidence, unit, (), DOUBTFUL, 'mend it')
+    assert finding.sentence() == f'something {words}; mend it'

@@ -135,7 +135,7 @@ def _mounting_in_degrees(mounting: str) -> list[Finding]:
     radians = ' '.join(f'{np.radians(float(x)):.4f}' for x in words[1:])
     return [Finding('mounting in degrees', f'the mounting "{mounting}" is in degrees',
                     'angles against one turn', float(sum(a > 2 * np.pi for a in angles)),
-                    'samples', (), WRONG, f'give mounting: {words[0]} {radians}')]
+                    'angles', (), WRONG, f'give mounting: {words[0]} {radians}')]
 
 
 def _models(recordings: Sequence[Recording], options: Any, urdf: str,
@@ -147,7 +147,7 @@ def _models(recordings: Sequence[Recording], options: Any, urdf: str,
         evidence = _evidence(data, model)
     except (RecordingError, EstimationError) as error:
         return [Finding('cannot be prepared', str(error), 'the preparation of the signals', 1.0,
-                        'samples', (), WRONG, 'see the reason')], {}, None
+                        'recordings', (), WRONG, 'see the reason')], {}, None
     findings, base = _causes(evidence)
     findings += _resting(evidence, DOUBTFUL if model is None else NOTE)
     rms = evidence.nominal
@@ -230,7 +230,7 @@ def _large_residual(evidence: Evidence, described: bool) -> list[Finding]:
     if (relative > FOREIGN and moving < RESTS) or not moves.any():
         return [Finding('arm at rest', f'the arm moves in {100 * moving:.1f} % of the samples: '
                         'friction and contact decide what the efforts are', 'speeds above '
-                        f'{WIDTH:g} rad/s', 1.0 - moving, 'of the samples', names,
+                        f'{WIDTH:g} rad/s', 100.0 * (1.0 - moving), '% of the samples', names,
                         DOUBTFUL if moves.any() else WRONG, 'record a motion')]
     if relative > NOTHING:
         return [Finding('efforts do not follow the motion', 'the efforts have nothing to do with '

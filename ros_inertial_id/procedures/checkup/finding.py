@@ -17,7 +17,8 @@ class Finding:
     One thing that is wrong with a recording.
 
     name : of the cause, stable for programs; says : the sentence for people
-    tests : what the check compares; evidence : in ``unit``, nats (log likelihood ratio) or a count
+    tests : what the check compares; evidence : in ``unit``, nats (log likelihood ratio), a count
+        or a share; a unit of one word is a plural
     joints : concerned, in the order of the robot; windows : (start, end) since the first stamp [s]
     severity : note, masked (left out), doubtful (numbers suffer) or wrong (mend it first)
     do : advice; recording : its number, from 0
@@ -41,7 +42,13 @@ class Finding:
             shown = ', '.join(f'{a:.2f} to {b:.2f}' for a, b in self.windows[:3])
             more = f' and {len(self.windows) - 3} more' if len(self.windows) > 3 else ''
             where = f' (at {shown}{more} s)'
-        return f'{self.says}{where} [{self.evidence:.3g} {self.unit}]; {self.do}'
+        return f'{self.says}{where} [{self.amount}]; {self.do}'
+
+    @property
+    def amount(self) -> str:
+        """Return the evidence with its unit."""
+        one = self.evidence == 1.0 and ' ' not in self.unit
+        return f"{self.evidence:.3g} {self.unit.removesuffix('s') if one else self.unit}"
 
 
 @dataclass(frozen=True)
