@@ -54,6 +54,9 @@ ARGUMENTS = {
     'online': Argument('estimate while the robot moves', 'false', ('true', 'false')),
     'online_topics': Argument('topics to learn from online, as a YAML list; empty: those that the '
                               'options name, else joint_states'),
+    'forget': Argument('time constant with which the online estimate forgets [s]; 0: never', '0'),
+    'drift_model': Argument('model.yaml from which changes of friction and load, seen online, go '
+                            'to /diagnostics; empty: none'),
     'model': Argument('model.yaml; empty: wait for the identification node'),
     'lag': Argument('after how long a sample is predicted [s]', '0.1'),
     'base_imu_topic': Argument('topic of an IMU on the base, for mounting: imu'),
@@ -80,7 +83,8 @@ PARAMETERS: dict[str, dict[str, tuple[str, type]]] = {
         'config': ('robot', TEXT), 'method': ('method', TEXT), 'recording': ('bag', TEXT),
         'validation': ('validation', TEXT), 'urdf_file': ('urdf_file', TEXT),
         'mounting': ('mounting', TEXT), 'locked_joints': ('locked_joints', LIST),
-        'out': ('out', TEXT), 'online': ('online', YES_NO), 'topics': ('online_topics', LIST)},
+        'out': ('out', TEXT), 'online': ('online', YES_NO), 'topics': ('online_topics', LIST),
+        'forget': ('forget', NUMBER), 'drift_model': ('drift_model', TEXT)},
     'torque_prediction': {
         'model_file': ('model', TEXT), 'mounting': ('mounting', TEXT), 'lag': ('lag', NUMBER),
         'base_imu_topic': ('base_imu_topic', TEXT)},
