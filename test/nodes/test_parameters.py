@@ -6,7 +6,7 @@ rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install 
 
 from live_graph import ROOT  # noqa: E402
 from rcl_interfaces.msg import Parameter as ParameterMessage  # noqa: E402
-from rcl_interfaces.msg import ParameterType
+from rcl_interfaces.msg import ParameterType  # noqa: E402
 from rcl_interfaces.srv import (DescribeParameters, GetParameters, ListParameters,  # noqa: E402
                                 SetParameters)
 from rclpy.parameter import get_parameter_value  # noqa: E402
