@@ -11,6 +11,7 @@ from scipy.spatial import cKDTree
 
 NEAR = 0.15    # rms of the differences of all positions and velocities, in standard deviations
 APART = 0.5    # [s] between samples that repeat each other
+RETURN = 0.5   # of the way between them that their distance is at most
 LOOKED_AT = 3000  # samples
 
 
@@ -28,7 +29,11 @@ def distinct_stretches(q: np.ndarray, v: np.ndarray, t: np.ndarray, count: int) 
     pairs = cKDTree(x).query_pairs(NEAR * np.sqrt(x.shape[1]), output_type='ndarray')
     one, other = pairs.min(1), pairs.max(1)
     clock = np.concatenate([[0.0], np.cumsum(np.abs(np.diff(t[::stride])))])
-    far = clock[other] - clock[one] > APART
+    steps = np.linalg.norm(np.diff(x, axis=0), axis=1)
+    way = np.concatenate([[0.0], np.cumsum(steps)])
+    # A slow motion is near itself for long, without having come back.
+    back = np.linalg.norm(x[other] - x[one], axis=1) <= RETURN * (way[other] - way[one])
+    far = (clock[other] - clock[one] > APART) & back
     first = np.arange(len(x))
     np.minimum.at(first, other[far], one[far])
     new = first == np.arange(len(x))

@@ -25,6 +25,18 @@ def test_a_motion_that_does_not_repeat_is_cut_by_time():
     assert np.mean(_stretches(t, _motion(t)) == np.arange(len(t)) * 8 // len(t)) > 0.9
 
 
+def test_a_slow_motion_is_cut_by_time_though_it_stays_near_itself_for_long():
+    t = np.arange(0.0, 200.0, 0.1)
+    assert np.mean(_stretches(t, _motion(0.05 * t)) == np.arange(len(t)) * 8 // len(t)) > 0.9
+
+
+def test_an_arm_that_rests_shows_nothing_new():
+    t = np.arange(0.0, 10.0, 0.01)
+    q = _motion(np.maximum(t - 5.0, 0.0))
+    numbers = distinct_stretches(q, np.gradient(q, t, axis=0), t, 8)
+    assert numbers[:480].max() == 0 and set(numbers) == set(range(8))
+
+
 def test_periods_share_their_stretches():
     t = np.arange(0.0, 20.0, 0.01)
     rng = np.random.default_rng(0)
