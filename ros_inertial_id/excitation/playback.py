@@ -30,6 +30,7 @@ PAST = 10  # points of a piece before its time: 0.2 s, in which a controller's c
 LEAD = 0.2  # [s] from the first piece to the start: late, it still meets a course at rest
 FASTEST = 1.2  # of the speed limit: more is no noise of a measured velocity
 LIMIT_SLACK = 0.01  # [rad or m] beyond the position limits
+TURN = 2.0 * np.pi  # [rad]
 _PEAK = 1.875  # peak speed of a quintic over its mean speed
 
 
@@ -162,6 +163,18 @@ def _check_start(start, robot):
                               expected=f'{low:g} to {high:g}', do='move it back by hand first')
 
 
+def deviation(robot: RobotModel, q: np.ndarray, expected: np.ndarray) -> np.ndarray:
+    """
+    Return how far joints are from where they should be (..., n) [rad or m].
+
+    robot : RobotModel; q, expected : (..., n)
+    Joints without limits that turn are reported within one turn: whole turns are none of it.
+    """
+    away = np.asarray(q - expected)
+    free = np.isnan(robot.lower) & np.isnan(robot.upper) & ~np.asarray(robot.prismatic)
+    return np.abs(away - np.where(free, TURN * np.round(away / TURN), 0.0))
+
+
 @dataclass(frozen=True)
 class Guard:
     """
@@ -182,25 +195,26 @@ class Guard:
         robot : RobotModel with the limits
         expected : (N, n) of the course at the samples' own times; q, v, tau : (N, n) measured
         """
+        away = deviation(robot, q, expected)
         with np.errstate(invalid='ignore'):
-            wrong = (~(np.abs(q - expected) <= self.tracking) | self._beyond(robot, q)
+            wrong = (~(away <= self.tracking) | self._beyond(robot, q)
                      | (np.abs(v) > FASTEST * robot.velocity)
                      | (np.abs(tau) > self.effort * robot.effort))
         if not wrong.any():
             return ''
         first = int(np.argmax(wrong.any(axis=1)))
         j = int(np.argmax(wrong[first]))
-        return self._reason(robot, j, *(x[first, j] for x in (expected, q, v, tau)))
+        return self._reason(robot, j, *(x[first, j] for x in (away, q, v, tau)))
 
     def _beyond(self, robot, q):
         return (q < robot.lower - LIMIT_SLACK) | (q > robot.upper + LIMIT_SLACK)
 
-    def _reason(self, robot, j, expected, q, v, tau):
+    def _reason(self, robot, j, away, q, v, tau):
         name = robot.joint_names[j]
         if not np.isfinite(q):
             return f'{name}: position is not finite'
-        if abs(q - expected) > self.tracking:
-            return (f'{name} is {abs(q - expected):.3f} from where it should be '
+        if away > self.tracking:
+            return (f'{name} is {away:.3f} from where it should be '
                     f'(allowed {self.tracking:g})')
         if q < robot.lower[j] - LIMIT_SLACK or q > robot.upper[j] + LIMIT_SLACK:
             return f'{name} at {q:.4g} is beyond its position limits'

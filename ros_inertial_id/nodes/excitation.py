@@ -149,8 +149,7 @@ class Excitation(Node):
         self._joints.refuse(options.stale)
         self._controller.refuse()
         self._controllers.refuse()
-        start = self._held.position(self._robot.joint_names, self._joints.position,
-                                    options.tracking)
+        start = self._held.position(self._robot, self._joints.position, options.tracking)
         held = start is not None
         course = plan_course(motion, start if held else self._joints.position, self._robot,
                              periods=options.periods, speed=options.speed,

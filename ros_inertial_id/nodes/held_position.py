@@ -10,7 +10,6 @@ these messages the end of what was played last is known, as long as the arm stay
 rest there.
 """
 
-from collections.abc import Sequence
 import time
 from typing import Any
 
@@ -21,7 +20,9 @@ from rclpy.serialization import deserialize_message
 
 from .conversions import message_class
 from .quality import subscribe
+from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
+from ..excitation.playback import deviation
 
 STATE = 'control_msgs/msg/JointTrajectoryControllerState'
 SETTLED = 0.3  # [s] after the end of a trajectory in which the arm comes to rest
@@ -75,31 +76,33 @@ class HeldPosition:
         if self._rests is None and self._joints_at > self._settled_at:
             self._rests = position
 
-    def position(self, joint_names: Sequence[str], measured: np.ndarray, tracking: float
+    def position(self, robot: RobotModel, measured: np.ndarray, tracking: float
                  ) -> np.ndarray | None:
         """
         Return the command (n,) at which the arm is held, None where that is not known.
 
-        joint_names : (n,) in the order that is wanted
+        robot : RobotModel, its joints in the order that is wanted
         measured : (n,) where the arm is; tracking : how far from its command it may be
         Raises MotionError when the controller holds it farther away: it does not follow.
         """
-        held = self._said(joint_names)
+        held = self._said(robot.joint_names)
         if held is None:
-            return self._remembered(measured, tracking)
-        away = np.abs(held - measured)
+            return self._remembered(robot, measured, tracking)
+        away = deviation(robot, measured, held)
         if (away > tracking).any():
             j = int(away.argmax())
-            raise MotionError(f'{joint_names[j]} does not follow its controller',
+            raise MotionError(f'{robot.joint_names[j]} does not follow its controller',
                               expected=f'{held[j]:.4g}, as {self._topic} says',
                               found=f'{measured[j]:.4g}',
                               do='deactivate and activate the controller')
         return held
 
-    def _remembered(self, measured, tracking):
+    def _remembered(self, robot, measured, tracking):
         """Return the end (n,) of the last trajectory, None when the arm is not held there."""
-        moved = self._rests is not None and np.abs(measured - self._rests).max() > STILL
-        if self._end is None or moved or np.abs(measured - self._end).max() > tracking:
+        moved = (self._rests is not None
+                 and deviation(robot, measured, self._rests).max() > STILL)
+        if (self._end is None or moved
+                or deviation(robot, measured, self._end).max() > tracking):
             return None
         return self._end
 

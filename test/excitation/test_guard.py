@@ -43,6 +43,17 @@ def test_one_sample_of_one_joint_is_enough(robot, which, value, words):
     assert re.match(words, objection), objection
 
 
+def test_a_joint_without_limits_may_be_reported_a_turn_away(robot):
+    """Kinova's Home holds joint 3 at half a turn, where noise alone turns the sign."""
+    urdf = mujoco_arm.description('arm3').replace('type="revolute"', 'type="continuous"', 1)
+    free, (expected, q, v, tau) = load_robot_model(urdf), samples(robot)
+    q[2:, 0] -= 2.0 * np.pi
+    assert GUARD.objection(free, expected, q, v, tau) == ''
+    assert 'joint1 is 6.233 from' in GUARD.objection(robot, expected, q, v, tau)
+    q[2:, 0] -= 0.2
+    assert 'joint1 is 0.150 from where it should be' in GUARD.objection(free, expected, q, v, tau)
+
+
 def test_a_joint_beyond_its_limits_is_named(robot):
     given = samples(robot)
     for x in given[:2]:

@@ -16,11 +16,13 @@ import pytest
 
 rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
 
+from arm_recordings import ARM  # noqa: E402
 from live_graph import ROOT, SCRIPTS  # noqa: E402
 from rclpy.action import ActionServer, CancelResponse, GoalResponse  # noqa: E402
 from rclpy.task import Future  # noqa: E402
 from trajectory_msgs.msg import JointTrajectory  # noqa: E402
 
+from ros_inertial_id.dynamics.robot_model import load_robot_model  # noqa: E402
 from ros_inertial_id.errors import MotionError  # noqa: E402
 from ros_inertial_id.nodes import controller_link as module  # noqa: E402
 from ros_inertial_id.nodes.controller_link import controller_link  # noqa: E402
@@ -211,9 +213,9 @@ def test_an_inactive_controller_is_refused_as_its_manager_says(graph):
 def test_the_command_at_which_a_controller_holds_the_arm_is_its_own_word(graph):
     from control_msgs.msg import JointTrajectoryControllerState
     held, measured = HeldPosition(graph.node, NAME), np.array([0.51, -0.2])
-    names = 'joint1', 'joint2'
-    assert held.position(names, measured, tracking=0.1) is None
-    state = JointTrajectoryControllerState(joint_names=names[::-1])
+    robot = load_robot_model(ARM.read_text())
+    assert held.position(robot, measured, tracking=0.1) is None
+    state = JointTrajectoryControllerState(joint_names=robot.joint_names[::-1])
     state.reference.positions = [-0.201, 0.5]
     publisher = graph.node.create_publisher(
         JointTrajectoryControllerState, f'{CONTROLLER}/controller_state', 1)
@@ -222,12 +224,12 @@ def test_the_command_at_which_a_controller_holds_the_arm_is_its_own_word(graph):
         publisher.publish(state)
         graph.spin(0.02)
         held.seen(measured)
-        return held.position(names, measured, tracking=0.1) is not None
+        return held.position(robot, measured, tracking=0.1) is not None
 
     graph.until(told, 'the state')
-    np.testing.assert_array_equal(held.position(names, measured, tracking=0.1), [0.5, -0.201])
+    np.testing.assert_array_equal(held.position(robot, measured, tracking=0.1), [0.5, -0.201])
     with pytest.raises(MotionError, match='joint1 does not follow its controller'):
-        held.position(names, measured, tracking=0.005)
+        held.position(robot, measured, tracking=0.005)
     held.turn_away()
     held.seen(measured)
-    assert held.position(names, measured, tracking=0.1) is None
+    assert held.position(robot, measured, tracking=0.1) is None
