@@ -68,7 +68,7 @@ class GravityCheck:
                  f'{np.degrees(self.tilt):.2f} +- {error:.2f} deg'
                  + ('' if self.halves_agree else ' (the halves of the data disagree)'))
         entry = {'what': 'gravity direction', 'left_out_error': None,
-                 'tilt_deg': float(np.degrees(self.tilt))}
+                 'tilt_deg': float(np.degrees(self.tilt)), 'halves_agree': self.halves_agree}
         return [{**entry, 'candidate': 'as given', 'evidence': -self.evidence_nats,
                  'chosen': not used},
                 {**entry, 'candidate': found, 'evidence': self.evidence_nats, 'chosen': used}]

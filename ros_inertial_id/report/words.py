@@ -90,8 +90,10 @@ def _gravity(model: IdentifiedModel) -> Iterator[str]:
     elif found['evidence'] > CONTRADICTED and found.get('tilt_deg', 0.0) > SAME_MOUNTING:
         yield ('Alarm: the torques contradict the direction of gravity as it is given. '
                f"{found['candidate']} explains them better by {found['evidence']:.0f} nats "
-               f"(odds {_odds(found['evidence'])}); check mounting:, or leave it out and the "
-               'direction is found.')
+               f"(odds {_odds(found['evidence'])}); "
+               + ('check mounting:, or leave it out and the direction is found.'
+                  if found.get('halves_agree', True) else
+                  'parts of the data disagree on it: check mounting: of each recording.'))
 
 
 def _odds(nats: float) -> str:
