@@ -43,7 +43,7 @@ def _values(what: str, topic: str, x: Quantity, jumps: bool) -> Iterator[Finding
     found = [(a, b + 1) for a, b in runs(still) if b - a + 1 >= least]
     if found and not still.all():  # what never changes is a constant, not a sensor that froze
         lost = sum(b - a for a, b in found)
-        yield Finding('frozen', f'{what} repeats the same values in {len(found)} stretches '
+        yield Finding('frozen', f'{what} repeats the same values '
                       f'({100 * lost / len(x.t):.2g} % of the messages)',
                       'equal messages in a row',
                       float(lost), 'samples', (topic,),
@@ -59,7 +59,7 @@ def _values(what: str, topic: str, x: Quantity, jumps: bool) -> Iterator[Finding
                       windows_of(x.t, [(a, b) for a, b in runs(at) if b > a]))
     bad = np.any([isolated(x, k) for k in columns], axis=0)
     if jumps and bad.any() and bad.mean() < 0.02:
-        yield Finding('spikes', f'{what} has {len(runs(bad))} spikes',
+        yield Finding('spikes', f'{what} has spikes',
                       'samples that leave both neighbours', float(bad.sum()), 'samples', (topic,),
                       NOTE, 'look for broken messages or exchanged markers',
                       windows_of(x.t, runs(bad)))

@@ -61,7 +61,7 @@ def frozen(signals: RawSignals) -> Iterator[Finding]:
     found = [(a, b) for a, b in found if _moves(signals, a, b)]
     if found:
         lost = sum(b - a for a, b in found)
-        yield Finding('frozen', f'{len(found)} stretches in which every value is frozen '
+        yield Finding('frozen', 'stretches in which every value is frozen '
                       f'({100 * lost / len(q):.2g} % of the samples)', 'equal messages in a row',
                       float(lost), 'samples', signals.joints,
                       MASKED if lost < 0.5 * len(q) else WRONG,
@@ -244,11 +244,10 @@ def spikes(signals: RawSignals) -> Iterator[Finding]:
             if (name != 'effort' and signals.rests[j]
                     and np.ptp(x.values[:, j]) < VISIBLE * np.ptp(x.values, axis=0).max()):
                 continue  # steps of an encoder at rest
-            found = runs(bad)
-            yield Finding(f'{name} spikes', f'{len(found)} spikes in the {name} of {joint}',
+            yield Finding(f'{name} spikes', f'spikes in the {name} of {joint}',
                           'samples that leave both neighbours', float(bad.sum()), 'samples',
                           (joint,), MASKED, 'look for broken messages or cables',
-                          windows_of(x.t, found))
+                          windows_of(x.t, runs(bad)))
 
 
 def isolated(x: Quantity, j: int) -> np.ndarray:
