@@ -132,7 +132,7 @@ def common_clock(motion: Channel, force: Channel, joints: Sequence[str], origin:
     """
     columns = [motion.names.index(j) for j in joints]
     rows = np.isfinite(motion.fields['position'])[:, columns].any(axis=1)
-    stamps = motion.stamp_ns[rows]
+    stamps = motion.stamp_ns if rows.all() else motion.stamp_ns[rows]
     clock = signals.uniform_clock(stamps, origin, motion.topic)
     if force is not motion:
         signals.uniform_clock(force.stamp_ns, origin, force.topic)

@@ -13,6 +13,7 @@ import numpy as np
 from ..interpolation import LONGEST_GAP
 from ..recording import Channel
 
+PIECE = 65_536  # messages that are looked at together
 TURN = 2.0 * np.pi
 MOST = 1.0  # [rad] that a joint really moves between two messages
 
@@ -35,28 +36,34 @@ class Unwrapper:
         position = channel.fields.get('position')
         if position is None:
             return channel
-        if self._steady(channel, position):
-            return channel
-        out = position.copy()
-        for joint in self._joints:
-            if joint in channel.names:
-                self._follow(joint, channel.stamp_ns * 1e-9, out[:, channel.names.index(joint)])
+        columns = {joint: channel.names.index(joint) for joint in self._joints
+                   if joint in channel.names}
+        out = position  # copied where the first joint wraps: hours of positions are large
+        for low in range(0, len(position), PIECE):
+            part = slice(low, low + PIECE)
+            t, q = channel.stamp_ns[part] * 1e-9, position[part]
+            if self._steady(columns, t, q):
+                continue
+            q = q.copy()
+            for joint, column in columns.items():
+                self._follow(joint, t, q[:, column])
+            if self.counts:
+                out = position.copy() if out is position else out
+                out[part] = q
         return replace(channel, fields={**channel.fields, 'position': out}) \
             if self.counts else channel
 
-    def _steady(self, channel, position):
+    def _steady(self, columns, t, position):
         """Return whether no joint wraps here or did before; remember the last message then."""
-        if self.counts or not set(self._joints) <= set(channel.names) or (
-                len(self._last) < len(self._joints) or not len(position)):
+        if self.counts or not len(columns) == len(self._joints) == len(self._last):
             return False
-        q = position[:, [channel.names.index(joint) for joint in self._joints]]
-        before = np.array([[self._last[joint][1] for joint in self._joints]])
+        q = position[:, list(columns.values())]
+        before = np.array([[self._last[joint][1] for joint in columns]])
         steps = np.diff(np.concatenate([before, q]), axis=0)
         if not (np.abs(steps) < TURN - MOST).all():  # nor is one not a number
             return False
-        stamp = float(channel.stamp_ns[-1] * 1e-9)
-        for joint, place, step in zip(self._joints, q[-1].tolist(), steps[-1].tolist()):
-            self._last[joint] = stamp, place, 0.0, step
+        for joint, place, step in zip(columns, q[-1].tolist(), steps[-1].tolist()):
+            self._last[joint] = float(t[-1]), place, 0.0, step
         return True
 
     def _follow(self, joint, t, q):
