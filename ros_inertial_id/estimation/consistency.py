@@ -15,7 +15,7 @@ Nemirovskii 1994).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, null_space, solve_triangular
@@ -27,7 +27,10 @@ from ..errors import EstimationError
 
 PRIOR = 0.1       # of D: one standard deviation is 2.6 times the nominal mass
 DISSIPATION = 0.1  # weight of -log(friction): shifts by 0.1 standard errors at one from zero
-NEWTON_STEPS = 200
+DIRECT_STEPS = 60  # three times what data take that agree with bodies
+BARRIERS = tuple(10.0 ** k for k in range(6, -1, -1))
+CLOSE = 0.1        # decrement, of the barrier, at which the next one begins
+NEWTON_STEPS = 400  # for each of them
 DECREMENT = 1e-10  # squared Newton decrement left: twice the distance of the objective from best
 THINNEST = 1e-3    # m of a nominal body without extent: its prior must have an inverse
 ARMIJO = 0.1
@@ -107,6 +110,7 @@ class _Cost:
     M, target : rows of the estimate times K, with a row for each known parameter
     body : (n, 10) columns of the bodies; nominal (n, 4, 4) their P0, inverse (n, 4, 4)
     other : columns of no body; center, weight : their prior; C x >= 0 : passive friction
+    barrier : factor of D and of the friction prior
     """
 
     A: np.ndarray
@@ -121,6 +125,7 @@ class _Cost:
     center: np.ndarray
     weight: np.ndarray
     C: np.ndarray
+    barrier: float = 1.0
 
     def pseudo(self, x):
         """Return the pseudo-inertias (n, 4, 4) of the bodies."""
@@ -144,8 +149,8 @@ class _Cost:
         residual = self.M @ x - self.target
         away = (x[self.other] - self.center) * self.weight
         return (0.5 * residual @ residual + 0.5 * away @ away
-                + PRIOR * (np.einsum('nij,nji->', self.inverse, P) - logdet)
-                - DISSIPATION * np.log(slack).sum())
+                + self.barrier * PRIOR * (np.einsum('nij,nji->', self.inverse, P) - logdet)
+                - self.barrier * DISSIPATION * np.log(slack).sum())
 
     def derivatives(self, x):
         """Return gradient (p,) and Hessian (p, p)."""
@@ -159,13 +164,13 @@ class _Cost:
         slope = np.einsum('nij,kji->nk', self.inverse, _UNIT) - np.einsum('nkii->nk', G)
         bend = np.einsum('nkij,nlji->nkl', G, G)
         for columns, first, second in zip(self.body, slope, bend):
-            gradient[columns] += PRIOR * first
-            hessian[np.ix_(columns, columns)] += PRIOR * second
+            gradient[columns] += self.barrier * PRIOR * first
+            hessian[np.ix_(columns, columns)] += self.barrier * PRIOR * second
         gradient[self.other] += (x[self.other] - self.center) * self.weight ** 2
         hessian[self.other, self.other] += self.weight ** 2
         slack = self.C @ x
-        gradient -= self.C.T @ (DISSIPATION / slack)
-        hessian += (self.C.T * (DISSIPATION / slack ** 2)) @ self.C
+        gradient -= self.C.T @ (self.barrier * DISSIPATION / slack)
+        hessian += (self.C.T * (self.barrier * DISSIPATION / slack ** 2)) @ self.C
         return gradient, hessian
 
 
@@ -269,9 +274,30 @@ def _mass_scales(cost, links, masses, total_mass):
 
 
 def _minimise(cost, x, free):
-    """Return (minimum, Hessian there, Newton steps) over x + free z."""
+    """
+    Return (minimum, Hessian there, Newton steps) over x + free z.
+
+    Where the data pull bodies out of their domain, steps along its border are short: there the
+    barriers are lowered by and by (central path: Nesterov and Nemirovskii 1994).
+    """
+    best, hessian, decrement, steps = _newton(cost, x, free, DIRECT_STEPS)
+    if decrement > 0.0:
+        best = x
+        for barrier in BARRIERS:
+            lifted = replace(cost, barrier=barrier)
+            best, hessian, decrement, more = _newton(lifted, best, free, NEWTON_STEPS)
+            steps += more
+    if decrement > 0.0:
+        raise EstimationError('the physically consistent estimate did not settle',
+                              found=f'a decrement of {decrement:.1e} after {steps} steps')
+    return best, hessian, steps
+
+
+def _newton(cost, x, free, most):
+    """Return (x, Hessian there, decrement left or 0 at the minimum, steps), steps <= most."""
+    enough = DECREMENT if cost.barrier == 1.0 else CLOSE * cost.barrier
     value = cost.value(x)
-    for step in range(NEWTON_STEPS):
+    for step in range(most):
         gradient, hessian = cost.derivatives(x)
         reduced, slope = free.T @ hessian @ free, free.T @ gradient
         size = 1.0 / np.sqrt(np.diag(reduced))  # unit diagonal: kg and kg m^2 meet as equals
@@ -281,14 +307,13 @@ def _minimise(cost, x, free):
         move = -size * cho_solve(factor, size * slope)
         decrement = -float(slope @ move)
         # Below rounding of the objective itself there is nothing left to gain.
-        if decrement <= max(DECREMENT, 1e-13 * abs(value)):
-            return x, hessian, step
+        if decrement <= max(enough, 1e-13 * abs(value)):
+            return x, hessian, 0.0, step
         direction, length = free @ move, 1.0
         while not (new := cost.value(x + length * direction)) <= (
                 value - ARMIJO * length * decrement):
             length *= 0.5
             if length < 1e-10:
-                return x, hessian, step
+                return x, hessian, 0.0, step
         x, value = x + length * direction, new
-    raise EstimationError('the physically consistent estimate did not settle',
-                          found=f'a decrement of {decrement:.1e} after {NEWTON_STEPS} steps')
+    return x, hessian, decrement, most

@@ -22,12 +22,12 @@ NOISE = 0.05  # N m
 
 
 def problem_of(urdf, true, friction=('viscous', 'coulomb'), samples=600, noise=NOISE, fv=0.4,
-               fc=0.3):
+               fc=0.3, gain=1.0):
     """Return the Problem of a noisy random motion of ``true``, described by ``urdf``."""
     joints = mujoco_arm.joints_of(urdf)
     t, q, v, a = mujoco_arm.motion(len(joints), samples / 60, 60)
     tau = mujoco_arm.torque(true, q, v, a) + fv * v + fc * np.sign(v)
-    tau += noise * np.random.default_rng(1).normal(size=v.shape)
+    tau = gain * tau + noise * np.random.default_rng(1).normal(size=v.shape)
     options = serial_arm.Options(friction=friction, coulomb_width=0.0)
     return mujoco_arm.problem(urdf, options, t, q, v, a, tau)[0]
 
@@ -92,6 +92,19 @@ def test_objective_is_at_its_minimum(franka):
         bend = up + down - 2 * best
         # The minimum of the parabola through the three lies within 1 % of the step.
         assert abs(up - down) < 0.04 * bend + 1e-9 * abs(best)
+
+
+def test_efforts_that_no_bodies_have_are_fitted_all_the_same():
+    urdf = mujoco_arm.description('franka')
+    problem = problem_of(urdf, urdf, gain=np.array([1.0, 3.0, 1.0, 1.0, 1.0, 1.0, 1.0]))
+    free = weighted(problem)
+    estimate = consistent(problem, free)
+    assert min(estimate.smallest_eigenvalue.values()) > 0.0
+    # Convex: nothing on the way to bodies that are not thin is better.
+    x, nominal = estimate.values, np.array([p.nominal or p.scale for p in problem.base.parameters])
+    best = _objective(problem, free, x)
+    for share in (1e-6, 1e-3, 0.1):
+        assert _objective(problem, free, x + share * (nominal - x)) > best - 1e-9 * abs(best)
 
 
 def test_known_masses_are_kept_exactly(franka):
