@@ -28,6 +28,7 @@ from ..estimation.residuals import Residuals
 from ..identification.accumulation import choose_alternatives, refine, standard, structure_of
 from ..identification.entries import base_entries
 from ..identification.model import IdentifiedModel
+from ..identification.plan import METHOD
 from ..identification.robot import robot_of
 from ..measurement.bags.messages import JOINT_STATE
 from ..measurement.joints.channels import whole
@@ -89,6 +90,9 @@ class OnlineIdentification:
                               found=f'{options.estimator}, consistent: {options.consistent}, '
                               f'choose_friction: {options.choose_friction}',
                               do='identify from a recording for these')
+        if reference and method == METHOD:  # efforts are read where the model read them
+            late = reference.preprocessing[0].get('time_offset', 0.0)
+            options = replace(options, time_offset=late)
         self._urdf, self._options, self._method = urdf, options, METHODS[method]
         self._kept: dict[str, list[Channel]] = {}
         self._examined, self._forget, self._reference = -np.inf, forget, reference

@@ -134,7 +134,22 @@ def test_what_changed_since_a_model_is_told_and_nothing_else(arm, offline):
     assert (found.name, found.law) == ('fv2', 'viscous')
     # Beside noise the model's own error, 0.5 % of this coefficient, and that of its bodies.
     assert found.percent == pytest.approx(18.0, abs=3.0)
+    assert found.size == pytest.approx(0.8 * 0.18, abs=3.0 * found.error)
     assert found.sentence().startswith('joint2 viscous friction +')
+
+
+def test_efforts_are_read_as_late_as_the_model_found_them(arm):
+    urdf, truth, recording = arm
+    channel = recording.channels['/joint_states']
+    t = (channel.stamp_ns - channel.stamp_ns[0]) * 1e-9
+    effort = np.stack([np.interp(t - 0.015, t, x) for x in channel.fields['effort'].T], axis=1)
+    late = replace(recording, channels={channel.topic: replace(
+        channel, fields={**channel.fields, 'effort': effort})})
+    model = identify([late], OPTIONS, urdf=urdf).model
+    online, estimates = followed(urdf, late.window(0.0, 20.0), reference=model)
+    assert online.summary['time_offset'] == model.preprocessing[0]['time_offset']
+    promised = model.statistics['training']['filtered']['relative_percent']
+    assert estimates[-1].unseen_percent == pytest.approx(promised, rel=0.25)
 
 
 def test_a_model_of_another_mounting_is_no_reference(arm, offline):
