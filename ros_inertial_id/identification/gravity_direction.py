@@ -5,16 +5,18 @@ A tilt of the base pulls at all links alike: two angles, linear where they are s
 parameters of the physically consistent estimate in one Gauss-Newton step, with the curvature of
 its prior (Laplace approximation).  Free inertias would explain much of a tilt; consistent ones
 cannot.  Stretches of the motion left out one by one give a covariance that model errors do not
-shrink.
+shrink.  A spring in every joint can explain a tilt, too: where the data show none beside springs,
+a second check leaves those out.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from .stretches import as_wide, FEWEST, joined
+from ..dynamics.friction import LAWS
 from ..estimation.consistency import prior_curvature
 from ..estimation.estimators import Estimate
 from ..estimation.gravity_search import tangent
@@ -36,6 +38,8 @@ class GravityCheck:
     evidence_nats : log odds against ``given``; halves_agree : both halves of the data prefer
         ``direction``, within 3 standard errors of each other
     sensitivity : (b, 2) change of the base parameters by the angles [1/rad]
+    without_springs : the check without the torques that depend on the position alone, None where
+        there are none or ``direction`` is overwhelming beside them
     """
 
     given: np.ndarray
@@ -44,6 +48,7 @@ class GravityCheck:
     evidence_nats: float
     halves_agree: bool
     sensitivity: np.ndarray
+    without_springs: 'GravityCheck | None' = None
 
     @property
     def tilt(self) -> float:
@@ -93,7 +98,17 @@ def check_gravity(problem: Problem, estimate: Estimate, values: np.ndarray,
         return None
     step = _Step(problem, estimate, values)
     systems = np.array([step.normal(f) for f in folds])
-    whole, count = systems.sum(0), len(folds)
+    check = _check(step, systems, joined(problem, systems), across)
+    if check.overwhelming or not step.springs.any():
+        return check
+    step.used = ~step.springs
+    return replace(check, without_springs=_check(step, systems, joined(problem, systems), across))
+
+
+def _check(step: '_Step', systems: np.ndarray, longer: np.ndarray, across: np.ndarray
+           ) -> GravityCheck:
+    """Return the GravityCheck by normal equations of stretches, and of ``longer`` ones."""
+    whole, count = systems.sum(0), len(systems)
     angles, curvature = step.solve(whole)
     jackknife = _jackknife(step, whole, systems)
     square = angles @ np.linalg.solve(jackknife, angles)
@@ -101,7 +116,6 @@ def check_gravity(problem: Problem, estimate: Estimate, values: np.ndarray,
     nats = min(0.5 * angles @ np.linalg.solve(curvature, angles),
                0.5 * (count - 1) * np.log1p(square / (count - 1)))
     covariance = max(jackknife, curvature, key=np.trace)
-    longer = joined(problem, systems)
     stated = as_wide(len(longer) - 1) ** 2 * _jackknife(step, whole, longer)
     # Every other stretch: half of a trajectory alone may show no gravity direction.
     one, two = (step.solve(part.sum(0))[0] for part in (systems[::2], systems[1::2]))
@@ -140,6 +154,11 @@ class _Step:
         self.prior[:b, :b], self.prior[b:, b:] = inverse, np.eye(2) / TILT ** 2
         self.gradient = np.append(inverse @ spread[:, b], [0.0, 0.0])
         self.start = np.append(K @ values, [0.0, 0.0])
+        laws = [LAWS.get(problem.base.parameters[i].law) for i in problem.base.independent]
+        self.springs = np.array([bool(law and law.position) for law in laws] + [False, False])
+        # The fit is linear in them, so that it may begin at zero with them and without.
+        self.start[self.springs] = self.gradient[self.springs] = 0.0
+        self.used = np.ones(b + 2, dtype=bool)
 
     def normal(self, factors):
         """Return the normal equations (b + 3, b + 3) of [W, tilts, y], weighted."""
@@ -152,12 +171,13 @@ class _Step:
     def solve(self, normal):
         """Return the angles (2,) and their covariance by the curvature (2, 2)."""
         A, b = normal[:-1, :-1], normal[:-1, -1]
-        hessian = A + self.prior
+        b = (b - A @ self.start - self.gradient)[self.used]
+        hessian = (A + self.prior)[np.ix_(self.used, self.used)]
         size = 1.0 / np.sqrt(np.diag(hessian))
         angles = np.eye(len(b))[:, -2:] * size[:, None]
         # The last rows of the inverse, which is symmetric.
         inverse = size[:, None] * np.linalg.solve(hessian * size * size[:, None], angles)
-        return inverse.T @ (b - A @ self.start - self.gradient), inverse[-2:]
+        return inverse.T @ b, inverse[-2:]
 
     def sensitivity(self, normal):
         """Return (b, 2): change of the unconstrained base parameters by the angles."""

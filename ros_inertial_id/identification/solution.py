@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .accumulation import Structure
+from .accumulation import Structure, structure_of
 from .consistent_links import consistent_links
 from .dataset import Dataset
 from .fitting import completed, fit, Fitted
@@ -13,6 +13,7 @@ from .gravity_direction import across_gravity, check_gravity, GravityCheck
 from .inherited_errors import inflated
 from .reduction import reduce_again, reduce_data, Reduced
 from .stretches import accumulate_stretches, robust_errors
+from ..dynamics.friction import LAWS
 from ..estimation.dependent_parameters import choose_dependent
 from ..estimation.r_factors import RFactors
 
@@ -70,12 +71,35 @@ def solve(data: Dataset, structure: Structure) -> Solution:
         data = _tilted(data, gravity.direction)
         reduced = reduce_again(data, first)
         checked = _checked(data, fit(data, reduced))
+    elif gravity and gravity.without_springs and not data.options.mounting:
+        other = _without_springs(data, first, fitted, gravity.without_springs)
+        if other:
+            (data, reduced), gravity = other, gravity.without_springs
+            first, checked = reduced, _checked(data, fit(data, reduced))
     fitted = completed(data, reduced, checked.fitted)
     estimate = robust_errors(fitted.problem, fitted.estimate, checked.folds)
     if data.options.mounting and checked.gravity and checked.gravity is not gravity:
         estimate = inflated(estimate, checked.gravity.errors())
     return Solution(data, first, reduced, replace(fitted, estimate=estimate), checked.values,
                     checked.entry, gravity)
+
+
+def _without_springs(data: Dataset, first: Reduced, fitted: Fitted, gravity: GravityCheck
+                     ) -> tuple[Dataset, Reduced] | None:
+    """
+    Return the data under another gravity, other laws chosen, where they predict left-out data.
+
+    A spring in every joint explains the torques of a tilted base where the arm has been, and
+    nowhere else: what is left of stretches left out decides.
+    """
+    if not gravity.overwhelming:
+        return None
+    other = _tilted(data, gravity.direction)
+    columns = [p for p in first.tried[0].columns if not (p.law in LAWS and LAWS[p.law].position)]
+    again = reduce_data(other, structure_of(data.method, other.robots, columns))
+    one, two = (completed(d, r, f).left_out for d, r, f in (
+        (data, first, fitted), (other, again, fit(other, again))))
+    return (other, again) if two is not None and one is not None and two < one else None
 
 
 def consistent_by_default(data: Dataset) -> bool:

@@ -7,6 +7,7 @@ import mujoco_arm
 import numpy as np
 import pytest
 
+from ros_inertial_id.identification import gravity_direction, solution
 from ros_inertial_id.identification.identify import identify, validation
 from ros_inertial_id.identification.settings import options_class
 from ros_inertial_id.report.words import verdict
@@ -14,12 +15,17 @@ from ros_inertial_id.report.words import verdict
 OPTIONS = options_class('serial_arm')()
 
 
-def recording(urdf, truth, tilt, seed=0):
-    """Return the Recording of 30 s whose base is rolled by ``tilt`` [rad] and called upright."""
+def recording(urdf, truth, tilt, seed=0, spring=0.0):
+    """
+    Return the Recording of 30 s whose base is rolled by ``tilt`` [rad] and called upright.
+
+    spring : [N m/rad] between the first two links
+    """
     names, rng = mujoco_arm.joints_of(urdf), np.random.default_rng(seed)
     t, q, v, a = mujoco_arm.motion(len(names), 30.0, 200.0, seed=seed, speed=1.5)
     gravity = (0.0, 9.81 * np.sin(tilt), -9.81 * np.cos(tilt))
     tau = mujoco_arm.torque(truth, q, v, a, gravity) + 0.8 * v + 0.5 * np.sign(v)
+    tau[:, 1] += spring * q[:, 1]
     return mujoco_arm.recording(names, t, q, v + 1e-3 * rng.normal(size=q.shape),
                                 tau + 0.05 * rng.normal(size=q.shape))
 
@@ -67,3 +73,29 @@ def test_an_upright_base_stays_upright(arm3):
     given, found = candidates(model)
     assert given['chosen'] and not found['chosen'] and found['evidence'] < 5.0
     np.testing.assert_array_equal(model.mounting['gravity_base'], [[0.0, 0.0, -9.81]])
+
+
+def test_a_tilt_is_looked_for_without_springs_where_it_is_not_sure_beside_them(arm3, monkeypatch):
+    checks = []
+
+    def listening(*arguments):
+        checks.append(gravity_direction.check_gravity(*arguments))
+        return checks[-1]
+
+    monkeypatch.setattr(gravity_direction, 'OVERWHELMING', 1e9)
+    monkeypatch.setattr(solution, 'check_gravity', listening)
+    model = identify([recording(*arm3, np.radians(2.0))], OPTIONS, urdf=arm3[0]).model
+    assert any(p['name'].startswith('ks') for p in model.base)  # springs explain a part of it
+    (beside,) = checks
+    alone = beside.without_springs
+    true = [0.0, np.sin(np.radians(2.0)), -np.cos(np.radians(2.0))]
+    away = [np.arccos(c.direction @ true) for c in (beside, alone)]
+    assert away[1] < away[0] and np.trace(alone.covariance) <= np.trace(beside.covariance)
+    assert alone.without_springs is None
+
+
+def test_a_real_spring_is_no_tilt(arm3):
+    model = identify([recording(*arm3, 0.0, spring=20.0)], OPTIONS, urdf=arm3[0]).model
+    np.testing.assert_array_equal(model.mounting['gravity_base'], [[0.0, 0.0, -9.81]])
+    (spring,) = [b for b in model.base if b['name'] == 'ks2']
+    assert spring['value'] == pytest.approx(20.0, abs=3.0 * spring['standard_error'])
