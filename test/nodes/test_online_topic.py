@@ -45,7 +45,7 @@ def test_estimate_on_the_topic_becomes_that_of_the_recording(graph, moving):
     graph.until(lambda: 'waiting: the first' in graph.health('identification')[2].get(
         'online', ''), 'the description')
     graph.until(lambda: graph.node.count_subscribers('joint_states'), 'the subscription')
-    player.say('go')
+    player.say('1')
     graph.until(lambda: float(graph.health('identification')[2].get('online seconds', 0))
                 > SECONDS - 6.0, 'all of the motion')  # the filter's ends and LAG less
     graph.spin(2.5)  # the table of that estimate, and one more
