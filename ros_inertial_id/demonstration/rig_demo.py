@@ -125,7 +125,7 @@ class _RigChain(Chain):
         self.start('identification', out=self.out, method=plan.method,
                    config=shared_file('config', f'{self._rig}.yaml'))
         if live:
-            self.start('torque_prediction', period=PERIOD)
+            self.start('torque_prediction', period=PERIOD, lag=4.0 * PERIOD)
         self.wait(lambda: all(self.node.count_subscribers(t) for t in self._topics)
                   and (not live or self.node.count_publishers(PREDICTED)), 30.0, 'the recorder')
 
