@@ -1,8 +1,8 @@
 """
 Publishes the messages of a bag again, raw, with their stamps: bag_player.py BAG RATE [clock].
 
-Waits for a line on standard input first: how many readers /joint_states has.  Outruns none of
-them, however late they are.  With ``clock`` every message is preceded by its time on /clock.
+Waits for a line on standard input first: how many readers /joint_states has.  Keeps all messages
+for them, however late they are.  With ``clock`` every message is preceded by its time on /clock.
 Stays until its standard input is closed.
 """
 
@@ -12,13 +12,9 @@ import sys
 import time
 
 import rclpy
-from rclpy.duration import Duration
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from rosbags.highlevel import AnyReader
 from rosgraph_msgs.msg import Clock
-
-UNREAD = 500  # messages, of the 2000 that a publisher keeps for its readers
-PATIENCE = Duration(seconds=60.0)
 
 
 def main(path, rate, clock=''):
@@ -40,8 +36,6 @@ def main(path, rate, clock=''):
                 message.clock.sec, message.clock.nanosec = divmod(received_ns, 10 ** 9)
                 clocks.publish(message)
             publishers[connection.topic].publish(bytes(data))
-            if k % UNREAD == 0:
-                assert publishers[connection.topic].wait_for_all_acked(PATIENCE)
     print('played', flush=True)
     sys.stdin.read()
     node.destroy_node()
@@ -53,7 +47,7 @@ def _publisher(node, connection):
     kind = getattr(importlib.import_module(f'{package}.msg'), name)
     latched = connection.ext.offered_qos_profiles[0].durability.value == 1
     return node.create_publisher(kind, connection.topic, QoSProfile(
-        depth=2000, durability=DurabilityPolicy.TRANSIENT_LOCAL if latched
+        depth=connection.msgcount, durability=DurabilityPolicy.TRANSIENT_LOCAL if latched
         else DurabilityPolicy.VOLATILE))
 
 
