@@ -61,9 +61,9 @@ class _Windows:
 
 @dataclass(frozen=True)
 class _Hits:
-    """any : (N, n) what is hit; alone : (N, n) for itself; nats : (N,) of the surest cause."""
+    """hit : (N, n) what is hit; alone : (N, n) for itself; nats : (N,) of the surest cause."""
 
-    any: np.ndarray
+    hit: np.ndarray
     alone: np.ndarray
     nats: np.ndarray
 
@@ -74,7 +74,7 @@ def without_contacts(evidence: Evidence) -> tuple[Evidence, list[Finding]]:
     if windows.beyond(windows.square).max() < SUSPICIOUS:
         return evidence, []
     hits = _hits(evidence, _trimmed(evidence))
-    if not hits.any.any() or hits.any.any(axis=1).mean() > RARE:
+    if not hits.hit.any() or hits.hit.any(axis=1).mean() > RARE:
         return evidence, []
     found = _findings(evidence, hits)
     keep = ~_masked(evidence.rows.motion, found)
@@ -167,7 +167,7 @@ def _findings(whole: Evidence, hits: _Hits) -> list[Finding]:
     for number in np.unique(motion.number):
         own = np.flatnonzero(motion.number == number)
         t = motion.t[own]
-        windows = _joined([(t[a], t[b]) for a, b in runs(np.asarray(hits.any[own].any(axis=1)))])
+        windows = _joined([(t[a], t[b]) for a, b in runs(np.asarray(hits.hit[own].any(axis=1)))])
         inside = {w: own[(t >= w[0]) & (t <= w[1])] for w in windows}
         # As the motion begins or ends friction does what no law describes: to all joints at the
         # very end, to one alone near it.
@@ -178,7 +178,7 @@ def _findings(whole: Evidence, hits: _Hits) -> list[Finding]:
             if not some:
                 continue
             k = np.concatenate([inside[w] for w in some])
-            joints = tuple(n for j, n in enumerate(names) if hits.any[k, j].any())
+            joints = tuple(n for j, n in enumerate(names) if hits.hit[k, j].any())
             out.append(Finding(name, SAYS[name].format(', '.join(joints)),
                                'residuals in a window against all others, of a joint alone or as '
                                'a force on a link makes them', float(hits.nats[k].max()), 'nats',
