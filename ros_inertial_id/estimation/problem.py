@@ -50,6 +50,7 @@ class Estimate:
     rank : number of directions in which the data alone say more than the prior before them
     system : (A (b, b), target (b,)) of whitened rows that say what the data do, None where those
         of the R factors are the ones that were solved
+    by_rows : (b, b) covariance by independent rows, None where cov_params is that
     """
 
     params: np.ndarray
@@ -62,6 +63,7 @@ class Estimate:
     condition_number: float
     rank: int
     system: tuple[np.ndarray, np.ndarray] | None = None
+    by_rows: np.ndarray | None = None
 
 
 def two_step(problem: Problem) -> tuple[np.ndarray, dict[str, float]]:

@@ -13,7 +13,8 @@ from .reduction import Reduced
 from .solution import Solution
 from .validation import fits
 from ..estimation.law_evidence import law_evidence
-from ..estimation.statistics import condition_causes, essential_parameters, whiteness
+from ..estimation.statistics import (condition_causes, dependence, essential_parameters,
+                                     whiteness)
 from ..measurement.recording import Recording
 
 
@@ -71,6 +72,7 @@ def _statistics(solution: Solution) -> dict[str, Any]:
     base, estimate, problem = reduced.base, fitted.estimate, fitted.problem
     names = base.names()
     essential = essential_parameters(problem, estimate)['essential']
+    by_rows = estimate.cov_params if estimate.by_rows is None else estimate.by_rows
     return {
         'samples': max(g.rows for g in problem.factors.groups.values()), 'rank': len(base),
         'rank_in_data': estimate.rank, 'rank_gap': base.gap,
@@ -82,4 +84,5 @@ def _statistics(solution: Solution) -> dict[str, Any]:
         **reduced.notes,
         'essential': [names[k] for k in essential],
         'condition_causes': condition_causes(problem, estimate),
+        'dependence': dependence(names, by_rows, estimate.determined),
         'whiteness': whiteness(fitted.residuals)}

@@ -115,7 +115,7 @@ def robust_errors(problem: Problem, estimate: Estimate, folds: Sequence[RFactors
         (whole - own)[:-1, -1] * scale + target) for own in systems])
     covariance = moderated_covariance(estimate.cov_params, left_out)
     bse = np.sqrt(np.diag(covariance))
-    return replace(estimate, bse=bse, cov_params=covariance,
+    return replace(estimate, bse=bse, cov_params=covariance, by_rows=estimate.cov_params,
                    data_bse=bse / np.maximum(estimate.bse, 1e-300) * estimate.data_bse)
 
 

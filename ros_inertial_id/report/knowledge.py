@@ -14,6 +14,7 @@ import numpy as np
 
 from ..dynamics.friction import LAWS
 from ..dynamics.inertial_parameters import Parameter
+from ..estimation.statistics import dependence
 from ..identification.model import IdentifiedModel
 
 WELL, ROUGH, ZERO, NOT = 'known well', 'known roughly', 'not significant', 'not determined'
@@ -87,12 +88,13 @@ class Knowledge:
 def evaluate(model: IdentifiedModel) -> list[Knowledge]:
     """Return the Knowledge of every base parameter of a ``model``, in its order."""
     parameters = {p.name: p for p in model.parameters}
-    dependence, silent = _dependence(model), _not_described(model)
+    known, silent = _dependence(model), _not_described(model)
     out = []
     for entry in model.base:
         lead = parameters[next(iter(entry['grouping']))]
-        inflation, partner, correlation = dependence.get(entry['name'], (1.0, '', 0.0))
-        out.append(Knowledge(entry, lead, _grade(entry), inflation, partner, correlation,
+        shared = known.get(entry['name'], {'inflation': 1.0, 'partner': '', 'correlation': 0.0})
+        out.append(Knowledge(entry, lead, _grade(entry), shared['inflation'], shared['partner'],
+                             shared['correlation'],
                              _never_negative(entry['grouping'], parameters),
                              not lead.law and lead.owner not in silent))
     return out
@@ -139,19 +141,9 @@ def _grade(entry: dict[str, Any]) -> str:
     return WELL if relative <= WELL_PERCENT else ROUGH
 
 
-def _dependence(model: IdentifiedModel) -> dict[str, tuple[float, str, float]]:
-    """Return {name: (inflation, closest other, correlation to it)} of what is determined."""
-    where = [k for k, entry in enumerate(model.base) if entry['determined']]
-    names = [model.base[k]['name'] for k in where]
-    covariance = np.asarray(model.covariance)[np.ix_(where, where)]
-    size = np.sqrt(np.diag(covariance))
-    size = np.where(size > 0.0, size, 1.0)
-    R = covariance / np.outer(size, size)
-    if len(where) < 2:
-        return {}
-    # Nearly undetermined directions may leave R singular to working precision.
-    inflation = np.maximum(1.0, np.diag(np.linalg.pinv(R, hermitian=True)))
-    others = R - np.diag(np.diag(R))
-    closest = np.argmax(np.abs(others), axis=1)
-    return {name: (float(inflation[k]), names[closest[k]], float(others[k, closest[k]]))
-            for k, name in enumerate(names)}
+def _dependence(model: IdentifiedModel) -> dict[str, dict[str, Any]]:
+    """Return what the model says of what is known together, else what its covariance says."""
+    if 'dependence' in model.statistics:
+        return dict(model.statistics['dependence'])
+    return dependence([entry['name'] for entry in model.base], np.asarray(model.covariance),
+                      np.array([entry['determined'] for entry in model.base]))

@@ -14,7 +14,8 @@ from ros_inertial_id.estimation.base_parameters import find_base_parameters
 from ros_inertial_id.estimation.estimators import ordinary, Problem
 from ros_inertial_id.estimation.r_factors import GroupFactor, RFactors, triangle
 from ros_inertial_id.estimation.residuals import Residuals
-from ros_inertial_id.estimation.statistics import condition_causes, essential_parameters, whiteness
+from ros_inertial_id.estimation.statistics import (condition_causes, dependence,
+                                                   essential_parameters, whiteness)
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.identification.mounting import structural_base
 from ros_inertial_id.identification.settings import options_class
@@ -156,3 +157,16 @@ def test_whiteness_is_the_portmanteau_test():
     q = sum(60 * 62 * r * r / (60 - k) for k, r in enumerate(rho, 1))
     found = whiteness(residuals, 5)['rows']
     assert found['p_value'] == pytest.approx(chi2.sf(q, 5), rel=1e-9)
+
+
+def test_what_is_known_together_is_named_with_its_inflation():
+    # Of two with correlation r the variance is inflated by 1 / (1 - r^2); a third stands alone.
+    sd, r = np.array([2.0, 0.1, 5.0, 1.0]), 0.96
+    R = np.eye(4)
+    R[0, 1] = R[1, 0] = r
+    R[2, 3] = R[3, 2] = 0.999  # with one that is not determined
+    shared = dependence('abcd', R * np.outer(sd, sd), np.array([True, True, True, False]))
+    assert set(shared) == set('abc')
+    assert shared['a']['partner'] == 'b' and shared['b']['correlation'] == pytest.approx(r)
+    assert shared['a']['inflation'] == pytest.approx(1.0 / (1.0 - r ** 2))
+    assert shared['c']['inflation'] == pytest.approx(1.0)

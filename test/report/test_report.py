@@ -13,6 +13,7 @@ import pytest
 import slider_crank_lagrangian as crank
 
 from ros_inertial_id.dynamics.regressor import RegressorBlock, RowGroup
+from ros_inertial_id.estimation.statistics import dependence
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.identification.model import IdentifiedModel
 from ros_inertial_id.identification.settings import options_class
@@ -201,10 +202,12 @@ def test_verdict_tells_mixed_parameters_from_small_ones(good):
         model = changed(model, name, relative_percent=200.0)
     covariance = np.diag([0.01] * len(names))
     covariance[j, k] = covariance[k, j] = 0.0099  # variances inflated 50 times
-    known = {item.name: item for item in evaluate(replace(model, covariance=covariance))}
+    model = replace(model, statistics={**model.statistics, 'dependence': dependence(
+        names, covariance, np.ones(len(names), dtype=bool))})
+    known = {item.name: item for item in evaluate(model)}
     assert known['fv1'].inflation == pytest.approx(1 / (1 - 0.99 ** 2))
     assert known['fv1'].partner == 'off1'
-    told = verdict(replace(model, covariance=covariance), listed=99)
+    told = verdict(model, listed=99)
     mixed, = (text for text in told if 'only together with others' in text)
     small, = (text for text in told if 'too small in this motion' in text)
     assert {'fv1', 'off1'} <= set(re.findall(r'\w+', mixed))
