@@ -287,10 +287,10 @@ class Recorder(Node):
     def destroy_node(self) -> None:
         """Close an open bag before the node goes: Ctrl-C loses nothing."""
         if self._bag is not None:
+            self._flush()  # before the middleware is asked for more, which may not answer
             with suppress(RecordingError):  # published by then
                 self._stop()
                 self._finished.wait_for_all_acked(Duration(seconds=1.0))
-        faulthandler.cancel_dump_traceback_later()
         super().destroy_node()
 
 

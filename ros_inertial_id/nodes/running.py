@@ -2,6 +2,7 @@
 
 import _thread
 from collections.abc import Callable, Sequence
+import faulthandler
 import gc
 import signal
 import sys
@@ -25,6 +26,7 @@ except ImportError:  # pragma: no cover (depends on the distribution)
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # Ctrl-C, kill, a closed terminal
 WAKE = 0.05  # [s] the EventsExecutor burns a core when it spins without a time limit
+START, LEAVE = 60.0, 30.0  # [s] for a node to be made or refused, and to end
 
 
 def run(node_class: type, args: Sequence[str] | None = None, coroutines: bool = False
@@ -39,15 +41,22 @@ def run(node_class: type, args: Sequence[str] | None = None, coroutines: bool = 
     tidies up while the middleware still lives, so that a node can stop a robot or close a bag.
     Bad arguments, parameters or files (InertialIdError, a parameter outside its range) end it
     with status 2 and one line on standard error.
+
+    Fast DDS can lock itself for ever while other nodes come and go (eProsima/Fast-DDS#6502).  A
+    call of it keeps Python's own lock meanwhile, so that neither signals nor threads get a turn: a
+    node that is not made after START, or not gone after LEAVE, is ended by faulthandler's thread,
+    which needs no such lock, with status 1 and all stacks on standard error.
     """
     end = End()
     for number in SIGNALS:
         signal.signal(number, end)
     node = None
     try:
+        faulthandler.dump_traceback_later(START, exit=True)
         _join(args)
         with one_thread():  # small matrices by many threads: they would burn the other cores
             node = node_class()
+            faulthandler.cancel_dump_traceback_later()
             gc.freeze()  # what lives for ever: a full collection of it takes 20 to 40 ms
             spin(node, SingleThreadedExecutor if coroutines else Executor, end)
     except ExternalShutdownException:
@@ -114,5 +123,6 @@ def spin(node: Any, executor_class: Callable[..., Any] = Executor, end: End | No
         while node.context.ok() and not end.come:
             executor.spin_until_future_complete(end.future(), WAKE)
     finally:
+        faulthandler.dump_traceback_later(LEAVE, exit=True)
         executor.remove_node(node)
         executor.shutdown()

@@ -93,13 +93,13 @@ class Graph:
     """
     Starts nodes and scripts, calls, sets, listens; ends everything and cleans up at the end.
 
-    folder : for logs; node : of the observer, in this process
+    folder : for logs; node : of the observer, in this process; environment : of the processes
     """
 
     def __init__(self, folder):
         self.folder, self.processes = folder, []
         self.domain, self._lock = _own_domain()
-        self._environment = dict(
+        self.environment = dict(
             os.environ, ROS_DOMAIN_ID=str(self.domain), ROS_LOG_DIR=str(folder),
             ROS_AUTOMATIC_DISCOVERY_RANGE='LOCALHOST', OPENBLAS_NUM_THREADS='1',
             PYTHONPATH=os.pathsep.join((str(ROOT), os.environ.get('PYTHONPATH', ''))))
@@ -138,7 +138,7 @@ class Graph:
 
     def _begin(self, command, name, **arguments):
         log = self.folder / f'{len(self.processes)}_{name}.log'
-        process = Process(command, log, self._environment, **arguments)
+        process = Process(command, log, self.environment, **arguments)
         self.processes.append(process)
         return process
 

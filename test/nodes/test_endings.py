@@ -55,6 +55,38 @@ def test_signal_that_comes_while_the_future_is_locked_does_not_hang(graph):
     assert graph.python(STORM).wait() == 0
 
 
+LOCKED = """
+import ctypes
+import os
+import signal
+import sys
+from rclpy.node import Node
+from ros_inertial_id.nodes import running
+
+running.{limit} = 0.5
+LOCK = ctypes.PyDLL(None).sleep  # keeps Python's lock, as a call of the middleware does
+
+class Locked(Node):
+    def __init__(self):
+        super().__init__('locked')
+        if '{limit}' == 'START':
+            LOCK(1000)
+        self.create_timer(0.01, lambda: os.kill(os.getpid(), signal.SIGTERM))
+
+    def destroy_node(self):
+        LOCK(1000)
+
+sys.exit(running.run(Locked))
+"""
+
+
+def test_node_that_the_middleware_locks_up_is_ended_with_its_stacks(graph):
+    processes = {limit: graph.python(LOCKED.format(limit=limit)) for limit in ('START', 'LEAVE')}
+    for limit, where in (('START', '__init__'), ('LEAVE', 'destroy_node')):
+        assert processes[limit].wait() == 1
+        assert 'Timeout' in processes[limit].output and where in processes[limit].output
+
+
 BAD = (
     ('recorder', {'topics': 3}, 'option topics; expected a list, of a text each; found 3'),
     ('recorder', {'storage': 'zip'}, "option storage; found 'zip'; there is: mcap, sqlite3"),
@@ -76,6 +108,8 @@ BAD = (
 
 
 def test_bad_parameters_end_a_node_with_status_2_and_one_line(graph):
+    # So many that come and go at once lock up or crash Fast DDS (eProsima/Fast-DDS#6502).
+    graph.environment['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'OFF'
     processes = [graph.start(name, **parameters) for name, parameters, _ in BAD]
     for process, (name, parameters, words) in zip(processes, BAD):
         assert process.wait() == 2, process.output

@@ -1,5 +1,6 @@
 """The recorder in its own process: what was published is in the bag, whatever happens."""
 
+import faulthandler
 import os
 from pathlib import Path
 import resource
@@ -89,6 +90,7 @@ def test_what_waits_in_the_queue_at_the_stop_is_in_the_bag(graph, tmp_path):
     graph.executor.add_node(recorder)
     graph.until(request.done, 'the stop')
     recorder.destroy_node()
+    faulthandler.cancel_dump_traceback_later()
     assert sequence(read_bag(path)) == list(range(300))
 
 
@@ -311,3 +313,4 @@ def test_a_recorder_that_hangs_writes_all_stacks(graph, tmp_path, monkeypatch):
         pytest.fail(f'no stacks: {written}')
     graph.executor.remove_node(recorder)
     recorder.destroy_node()
+    faulthandler.cancel_dump_traceback_later()
