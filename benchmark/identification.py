@@ -27,8 +27,9 @@ from threadpoolctl import threadpool_limits
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from ros_inertial_id.dynamics.regressor import BLOCK, tree_rows  # noqa: E402
+from ros_inertial_id.dynamics.regressor import BLOCK  # noqa: E402
 from ros_inertial_id.dynamics.robot_model import load_robot_model  # noqa: E402
+from ros_inertial_id.dynamics.tree_rows import tree_rows  # noqa: E402
 from ros_inertial_id.estimation.base_parameters import find_base_parameters  # noqa: E402
 from ros_inertial_id.estimation.estimators import ESTIMATORS, Problem  # noqa: E402
 from ros_inertial_id.estimation.r_factors import RFactors  # noqa: E402
@@ -109,7 +110,7 @@ def from_samples(robot, q, v, a, tau):
     """Return our weighted Estimate from the samples that ``plain`` gets."""
     columns, base, keep = base_of(robot)
     factors = RFactors(len(base))
-    for block in serial_arm.regress(state_of(q, v, a, tau), robot, columns):
+    for block in serial_arm.regress_wanted(state_of(q, v, a, tau), robot, columns, keep >= 0):
         factors.accumulate(block, keep)
     return ESTIMATORS['weighted'](Problem(factors, base, {}))
 

@@ -7,11 +7,12 @@ body to base.  Accelerations are those with zero joint accelerations (the bias),
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from .regressor import rotation_about
+from .tree_rows import crossed_with
 from ..errors import RobotModelError
 
 NEXT, LAST = np.array([1, 2, 0]), np.array([2, 0, 1])
@@ -141,3 +142,25 @@ def twists(robot: Any, motions: Sequence[BodyMotion], body: int,
             yield j, axis, None
         else:
             yield j, cross(axis, point - motions[j + 1].p), axis
+
+
+def rotation_about(axis: np.ndarray, q: np.ndarray, before: np.ndarray = np.eye(3)) -> np.ndarray:
+    """
+    Return the rotations (3, 3, B) by angles q (B,) about a unit axis (Rodrigues), before @.
+
+    axis : (3,); before : (3, 3) rotation that comes first
+    """
+    turn = np.ones((3, len(q)))
+    np.cos(q, out=turn[1])
+    np.sin(q, out=turn[2])
+    return (_rodrigues(axis.tobytes(), before.tobytes()) @ turn).reshape(3, 3, -1)
+
+
+@lru_cache(maxsize=512)  # small batches: making it costs more than using it
+def _rodrigues(axis: bytes, before: bytes) -> np.ndarray:
+    """Return what 1, cosine and sine contribute (9, 3) to the rotations about an axis."""
+    along = np.frombuffer(axis)
+    outer = np.outer(along, along)
+    parts = np.frombuffer(before).reshape(3, 3) @ [outer, np.eye(3) - outer,
+                                                   -crossed_with(along)]
+    return parts.reshape(3, 9).T

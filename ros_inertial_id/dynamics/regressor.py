@@ -1,9 +1,8 @@
 """
-The inverse dynamics of a tree as linear equations in the standard parameters, fast.
+Newton and Euler of a body as linear equations in its standard parameters, fast.
 
-For body i and joint j that moves it, the power of the wrench of body i on the unit twist (u, w)
-of joint j, both at the origin of frame i, is one row of the regressor (Khalil and Dombre 2002,
-ch. 9; Newton-Euler of the body, projected):
+The power of the wrench of a body on a unit twist (u, w), both at the origin of its frame, is one
+row of a regressor (Khalil and Dombre 2002, ch. 9; Newton-Euler of the body, projected):
 
     u.f + w.n,   f = m a + alpha x mc + omega x (omega x mc)
                  n = mc x a + I alpha + omega x I omega
@@ -14,9 +13,8 @@ on long contiguous runs (einsum multiplies and adds in one pass over them, witho
 Nothing of the size of the recording is ever formed.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -78,13 +76,92 @@ def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return out
 
 
-def rotate(R: np.ndarray, x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-    """
-    Return R' x for rotations R (3, 3, B) and vectors (..., 3, B): into the child's frame.
+def _symmetric(row, column):
+    """Return (3, 3, 6): the symmetric tensor of each of its six elements alone."""
+    out = np.zeros((3, 3, 6))
+    out[row, column, range(6)] = out[column, row, range(6)] = 1.0
+    return out
 
-    out : written where given
+
+ROW, COLUMN = (0, 0, 1, 0, 1, 2), (0, 1, 1, 2, 2, 2)  # of an inertia tensor, by parameter
+INERTIA = _symmetric(ROW, COLUMN)
+PRODUCTS = _symmetric((0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2))  # omega omega', in that order
+
+
+def motion_features(a: np.ndarray, alpha: np.ndarray, omega: np.ndarray) -> np.ndarray:
     """
-    return np.einsum('kib,...kb->...ib', R, x, out=out)
+    Return (12, B) what a body's wrench is linear in: a, alpha and the products of omega.
+
+    a, alpha, omega : (3, B) acceleration of the origin minus gravity [m/s^2], angular
+        acceleration [rad/s^2] and velocity [rad/s]; all in the body's frame
+    """
+    out = np.empty((12, a.shape[-1]))
+    out[:3], out[3:6] = a, alpha
+    np.multiply(omega, omega, out=out[6:9])
+    np.multiply(omega[0], omega[1:], out=out[9:11])
+    np.multiply(omega[1], omega[2], out=out[11])
+    return out
+
+
+def _cross_tensor() -> np.ndarray:
+    """Return (3, 3, 3): (a x b)_i = sum over j, k of E[i, j, k] a_j b_k."""
+    return np.cross(np.eye(3)[:, None], np.eye(3)).transpose(2, 0, 1)
+
+
+def _wrench_tensor() -> np.ndarray:
+    """Return (2, 3, 10, 12): f and n by parameter, linear in ``motion_features``."""
+    E, out = _cross_tensor(), np.zeros((2, 3, 10, 12))
+    out[0, :, 0, :3] = np.eye(3)  # m a
+    out[0, :, 1:4, 3:6] = E.transpose(0, 2, 1)  # alpha x mc
+    out[0, :, 1:4, 6:] = PRODUCTS - np.eye(3)[:, :, None] * np.trace(PRODUCTS)  # omega x omega x
+    out[1, :, 1:4, :3] = E  # mc x a
+    out[1, :, 4:, 3:6] = INERTIA.transpose(0, 2, 1)  # I alpha
+    out[1, :, 4:, 6:] = np.einsum('isj,jkc,skp->icp', E, INERTIA, PRODUCTS)  # omega x I omega
+    return out
+
+
+WRENCH = _wrench_tensor()
+
+
+class WrenchRows:
+    """
+    Rows of some standard parameters of a body: u.f + w.n by ``columns`` (indices 0 to 9).
+
+    tensor : (2, 3, 10, 12), f and n by parameter from features; WRENCH where the parameters are
+        about the frame of the motion
+    """
+
+    def __init__(self, columns: Sequence[int] = range(10), tensor: np.ndarray = WRENCH) -> None:
+        # Only first moments have both force and moment; a mass no moment, an inertia no force.
+        self._mass = [c for c in columns if c == 0]
+        first = tensor[:, :, [c for c in columns if 0 < c < 4]]
+        second = tensor[1][:, [c for c in columns if c > 3], 3:]
+        self._first, self._second = first.reshape(-1, 12), second.reshape(-1, 9)
+        self._counts = len(self._mass), first.shape[2], second.shape[1]
+
+    def __call__(self, u: np.ndarray, w: np.ndarray, features: np.ndarray) -> np.ndarray:
+        """
+        Return the rows (..., k, B) by the columns.
+
+        u, w : (..., 3, B) linear and angular part of the twists; features : (12, B) of the motion
+        """
+        mass, first, second = self._counts
+        size = features.shape[-1]
+        out = np.empty(u.shape[:-2] + (mass + first + second, size))
+        if mass:
+            np.einsum('...rb,rb->...b', u, features[:3], out=out[..., 0, :])
+        if first:
+            force, moment = (self._first @ features).reshape(2, 3, first, size)
+            part = out[..., mass:mass + first, :]
+            np.einsum('...rb,rcb->...cb', u, force, out=part)
+            part += np.einsum('...rb,rcb->...cb', w, moment)
+        if second:
+            moment = (self._second @ features[3:]).reshape(3, second, size)
+            np.einsum('...rb,rcb->...cb', w, moment, out=out[..., mass + first:, :])
+        return out
+
+
+ALL_ROWS = WrenchRows()
 
 
 def body_rows(u: np.ndarray, w: np.ndarray, a: np.ndarray, alpha: np.ndarray,
@@ -93,145 +170,6 @@ def body_rows(u: np.ndarray, w: np.ndarray, a: np.ndarray, alpha: np.ndarray,
     Return the rows (..., 10, B) of a body's standard parameters for unit twists (u, w).
 
     u, w : (..., 3, B) linear and angular part of the twists at the body's frame origin
-    a, alpha, omega : (3, B) acceleration of the origin minus gravity [m/s^2], angular
-        acceleration [rad/s^2] and velocity [rad/s]; all in the body's frame.
+    a, alpha, omega : (3, B), see ``motion_features``
     """
-    return _project(u, w, a, *_wrench(a, alpha, omega))
-
-
-def _project(u, w, a, force, moment):
-    """Return u.f + w.n by parameter (..., 10, B); force (3, 3, B), moment (3, 9, B): _wrench."""
-    out = np.empty(np.broadcast_shapes(u.shape, w.shape)[:-2] + (10, a.shape[-1]))
-    np.einsum('...rb,rb->...b', u, a, out=out[..., 0, :])
-    np.einsum('...rb,rcb->...cb', w, moment, out=out[..., 1:, :])
-    out[..., 1:4, :] += np.einsum('...rb,rcb->...cb', u, force)
-    return out
-
-
-def _wrench(a, alpha, omega):
-    """
-    Return what each parameter adds to the wrench of a body, or of n: (3, n, B) for (3, B).
-
-    force : (3, 3, B), f by mc; moment : (3, 9, B), n by mc and the six elements of I.
-    (The others are plain: f by m is a, n by m and f by I are zero.)
-    """
-    ax, ay, az = alpha
-    x, y, z = omega
-    xx, yy, zz, xy, xz, yz = x * x, y * y, z * z, x * y, x * z, y * z
-    force = np.empty((3, 3) + x.shape)
-    for k, (p, r) in enumerate(((yy, zz), (xx, zz), (xx, yy))):
-        np.add(p, r, out=force[k, k])
-        np.negative(force[k, k], out=force[k, k])
-    for k, m, product, swing in ((1, 0, xy, az), (0, 2, xz, ay), (2, 1, yz, ax)):
-        np.add(product, swing, out=force[k, m])
-        np.subtract(product, swing, out=force[m, k])
-    moment = np.zeros((3, 9) + x.shape)
-    for k, m, n in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):  # mc x a
-        moment[k, m] = a[n]
-        np.negative(a[n], out=moment[m, k])
-    # I alpha + omega x I omega by Ixx, Ixy, Iyy, Ixz, Iyz, Izz; force holds some of the sums.
-    table = ((ax, -force[2, 0], -yz, force[1, 0], yy - zz, yz),
-             (xz, force[2, 1], ay, zz - xx, -force[0, 1], -xz),
-             (-xy, xx - yy, xy, -force[1, 2], force[0, 2], az))
-    for row, terms in zip(moment, table):
-        for k, term in enumerate(terms):
-            row[3 + k] = term
-    return force, moment
-
-
-def tree_rows(robot: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray,
-              gravity_base: np.ndarray | None = None) -> list[np.ndarray]:
-    """
-    Return the joint torque regressor of a block, joint by joint.
-
-    q, v, a : (B, n) joint positions, velocities, accelerations [rad, m, s]
-    gravity_base : (3,), the robot's own by default
-    Result : list over joints j of arrays (10 k, B), the columns of the bodies in
-        ``robot.subtree(j)`` in that order; tau_j = rows.T @ parameters.
-    robot : RobotModel of n joints
-    """
-    gravity = robot.gravity_base if gravity_base is None else np.asarray(gravity_base)
-    count, size = len(robot), len(q)
-    q, v, a = (np.ascontiguousarray(x.T) for x in (q, v, a))
-    base = np.zeros((3, 3, size))
-    base[2] = -gravity[:, None]
-    # omega, alpha and acceleration minus gravity of every body, and unit twists of its joints
-    motion = np.empty((3, 3, count, size))
-    twists: list[np.ndarray] = []
-    for i, parent in enumerate(robot.parents):
-        before = motion[:, :, parent] if parent >= 0 else base
-        twist = twists[parent] if parent >= 0 else np.empty((2, 0, 3, size))
-        twists.append(_step(robot, i, before, twist, (q[i], v[i], a[i]), motion[:, :, i]))
-    omega, alpha, acc = motion
-    force, moment = _wrench(acc, alpha, omega)
-    bodies = [robot.subtree(j) for j in range(count)]
-    out = [np.empty((len(moved), 10, size)) for moved in bodies]
-    for i, (u, w) in enumerate(twists):
-        rows = _project(u, w, acc[:, i], force[:, :, i], moment[:, :, i])
-        for row, j in zip(rows, robot.ancestors(i)):
-            out[j][bodies[j].index(i)] = row
-    return [rows.reshape(-1, size) for rows in out]
-
-
-def _step(robot, i, before, twist, joint, motion):
-    """
-    Write the motion (3, 3, B) of body i, return the unit twists (2, k + 1, 3, B) of its joints.
-
-    before, twist : the same of the body before it, k joints; joint : its q, v, a (B,)
-    """
-    q, v, a = joint
-    arm, turn = _crossed_with(robot.translations[i]), _crossed_with(robot.axes[i])
-    linear, angular = twist
-    acc = before[2]
-    if np.any(arm):
-        acc = acc + arm @ before[1] + cross(before[0], arm @ before[0])
-        linear = linear + arm @ angular
-    if robot.prismatic[i]:
-        R = np.broadcast_to(robot.rotations[i][:, :, None], (3, 3, len(q)))
-    else:
-        R = rotation_about(robot.axes[i], q, robot.rotations[i])
-    moved = np.empty((2, twist.shape[1] + 1, 3, len(q)))
-    moved[:, -1] = 0.0
-    rotate(R, before[:2], out=motion[:2])
-    rotate(R, acc, out=motion[2])
-    rotate(R, linear, out=moved[0, :-1])
-    rotate(R, angular, out=moved[1, :-1])
-    omega, alpha, acc = motion
-    axis, spin = robot.axes[i][:, None], turn @ omega
-    if robot.prismatic[i]:
-        acc += q * (turn @ alpha) + cross(omega, q * spin) + 2.0 * v * spin + axis * a
-        moved[0] += q * (turn @ moved[1])
-        moved[0, -1] = axis
-    else:
-        alpha += v * spin + axis * a
-        omega += axis * v
-        moved[1, -1] = axis
-    return moved
-
-
-def _crossed_with(p):
-    """Return the matrix (3, 3) that turns x into x cross p."""
-    x, y, z = p
-    return np.array([[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]])
-
-
-def rotation_about(axis: np.ndarray, q: np.ndarray, before: np.ndarray = np.eye(3)) -> np.ndarray:
-    """
-    Return the rotations (3, 3, B) by angles q (B,) about a unit axis (Rodrigues), before @.
-
-    axis : (3,); before : (3, 3) rotation that comes first
-    """
-    turn = np.ones((3, len(q)))
-    np.cos(q, out=turn[1])
-    np.sin(q, out=turn[2])
-    return (_rodrigues(axis.tobytes(), before.tobytes()) @ turn).reshape(3, 3, -1)
-
-
-@lru_cache(maxsize=512)  # small batches: making it costs more than using it
-def _rodrigues(axis: bytes, before: bytes) -> np.ndarray:
-    """Return what 1, cosine and sine contribute (9, 3) to the rotations about an axis."""
-    along = np.frombuffer(axis)
-    outer = np.outer(along, along)
-    parts = np.frombuffer(before).reshape(3, 3) @ [outer, np.eye(3) - outer,
-                                                   -_crossed_with(along)]
-    return parts.reshape(3, 9).T
+    return ALL_ROWS(u, w, motion_features(a, alpha, omega))

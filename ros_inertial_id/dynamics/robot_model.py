@@ -8,12 +8,14 @@ comes before its children); links fixed to one another are one body.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 import fnmatch
+from functools import cached_property
 import hashlib
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
 
+from .tree_rows import joint_steps, JointStep
 from ..errors import ConfigError, RobotModelError
 from ..options import option
 
@@ -82,6 +84,11 @@ class RobotModel:
     def coordinates(self) -> tuple[str, ...]:
         """Return the names of the joints whose motion describes the robot: all of a tree."""
         return self.joint_names
+
+    @cached_property
+    def steps(self) -> tuple[JointStep, ...]:
+        """Return what is constant in the motion from body to body."""
+        return joint_steps(self)
 
     def subtree(self, joint: int) -> tuple[int, ...]:
         """Return the bodies that move with ``joint``, itself first."""

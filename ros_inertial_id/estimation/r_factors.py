@@ -110,7 +110,7 @@ class RFactors:
                 self.groups[group.name] = old
             # The transpose of a C-ordered (k, rows) is what LAPACK wants, without a copy.
             rows = np.empty((len(old.R), len(group.y)))
-            rows[:-2] = group.W.T[chosen]
+            np.take(group.W.T, chosen, axis=0, out=rows[:-2], mode='clip')
             rows[-2], rows[-1] = group.y, group.y_raw
             old.R = triangle(rows.T, old.R)
             old.rows += len(group.y)

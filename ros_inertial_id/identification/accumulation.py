@@ -83,7 +83,7 @@ def accumulate(data: Dataset, columns: Sequence[Parameter], keep: np.ndarray) ->
     for robot, observation in data.pairs():
         own, seen = observation.samples(training=True), 0
         for state in data.states_of(observation):
-            for block in data.method.regress(state, robot, columns):
+            for block in data.method.regress_wanted(state, robot, columns, keep >= 0):
                 for fold, part in _cut(block, seen, own):
                     folds[fold].accumulate(part, keep)
                 seen, done = seen + len(block.t), done + len(block.t)

@@ -10,7 +10,7 @@ from .robot import robot_of
 from .training_data import check_one_robot
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.regressor import BLOCK, RegressorBlock
-from ..measurement.joints.kinematic_state import JointSpaceObservation, JointSpaceState
+from ..measurement.joints.kinematic_state import JointSpaceObservation, JointSpaceState, PIECE
 from ..measurement.joints.observation import at_one_cutoff
 from ..measurement.recording import Recording
 from ..methods import METHODS
@@ -18,6 +18,7 @@ from ..methods.contract import Method, Observation, Robot, State
 
 Progress = Callable[[str, int, int], None]
 KEPT = 80_000  # samples of a recording whose training states are kept: some 50 MB of seven joints
+ENOUGH = 20  # pieces that show what is asked of a part of the data
 REMEMBERED = 15_000  # samples of all recordings whose rows are kept: some 45 MB of seven joints
 
 
@@ -31,6 +32,7 @@ class Dataset:
     progress : called with (stage, samples done, samples in all) on long work
     recordings : of which they are
     kept : {id of an observation: (it, its training states)}, filled while they are read
+    every : one piece in so many of each recording alone, see ``part``
     """
 
     method: Method
@@ -41,6 +43,7 @@ class Dataset:
     recordings: tuple[Recording, ...] = field(default=(), compare=False, repr=False)
     kept: dict[int, tuple[Any, list[Any]]] = field(default_factory=dict, compare=False,
                                                    repr=False)
+    every: int = 1
 
     @property
     def robot(self) -> Any:
@@ -58,7 +61,13 @@ class Dataset:
 
     def samples(self, training: bool) -> int:
         """Return about how many samples there are, thinned out for ``training``."""
-        return sum(o.samples(training) for o in self.observations)
+        return -(-sum(o.samples(training) for o in self.observations) // self.every)
+
+    def part(self) -> 'Dataset':
+        """Return about ENOUGH pieces, evenly spread, of long recordings of joints alone."""
+        every = self.samples(training=False) // (ENOUGH * PIECE)
+        joints_alone = all(isinstance(o, JointSpaceObservation) for o in self.observations)
+        return replace(self, every=every, kept={}) if every > 1 and joints_alone else self
 
     def states(self, training: bool) -> Iterator[tuple[Robot, State]]:
         """Yield (robot, state), recording by recording; ``training`` : see Observation."""
@@ -73,6 +82,9 @@ class Dataset:
         training : see Observation
         """
         known = self.kept.get(id(observation))
+        if self.every > 1:
+            yield from observation.states(training, self.every)
+            return
         if not training or (known is None and observation.samples() > KEPT):
             yield from observation.states(training)
             return

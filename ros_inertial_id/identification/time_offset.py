@@ -91,7 +91,7 @@ def find_time_offset(data: Dataset, structure: Structure) -> TimeOffset | None:
                 with_cutoff(o, HIGHEST) for o in data.observations))
         except RecordingError:  # too short for this filter
             return None
-    grams = _grams(data, *_fewer(structure))
+    grams = _grams(data.part(), *_fewer(structure))
     if not np.any(grams):
         return None
     grid = np.linspace(-LIMIT, LIMIT, FINE)

@@ -67,6 +67,7 @@ def correlation_of(data: Dataset, parameters: Sequence[Parameter], values: np.nd
 
     data : the Dataset; parameters, values : (p,) standard parameters that predict
     """
+    data = data.part()
     residuals, whole, done, used = Residuals(), data.samples(training=True), 0, 0
     for robot, state in data.states(training=True):
         lows = []

@@ -181,6 +181,15 @@ class Method(ABC):
                 parameters: Sequence[Parameter]) -> Iterator[RegressorBlock]:
         """Yield the rows of a ``state`` of ``robot``; their columns are the ``parameters``."""
 
+    def regress_wanted(self, state: Any, robot: Any, parameters: Sequence[Parameter],
+                       wanted: np.ndarray) -> Iterator[RegressorBlock]:
+        """
+        Yield the rows of ``regress``, of which columns that are not wanted may be missing.
+
+        state, robot, parameters : see ``regress``; wanted : (p,) bool
+        """
+        return self.regress(state, robot, parameters)
+
     @abstractmethod
     def random_state(self, robot: Any, samples: int, rng: np.random.Generator) -> Any:
         """

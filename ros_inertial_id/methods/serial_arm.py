@@ -14,8 +14,9 @@ from .arm_prediction import ArmPrediction
 from .contract import Method
 from ..dynamics.friction import check_laws, friction_column, friction_parameters
 from ..dynamics.inertial_parameters import body_parameters, Parameter
-from ..dynamics.regressor import BLOCK, RegressorBlock, RowGroup, tree_rows
+from ..dynamics.regressor import BLOCK, RegressorBlock, RowGroup
 from ..dynamics.robot_model import robot_from_options, RobotModel, RobotOptions
+from ..dynamics.tree_rows import bodies_rows, moved_bodies
 from ..errors import ConfigError
 from ..measurement.joints.drives import effort_map, motor_speeds
 from ..measurement.joints.kinematic_state import (JointSpaceObservation, JointSpaceState,
@@ -102,18 +103,28 @@ class SerialArm(Method):
     def regress(self, state: JointSpaceState, robot: RobotModel,
                 parameters: Sequence[Parameter]) -> Iterator[RegressorBlock]:
         """Yield the RegressorBlocks of a JointSpaceState; columns as ``parameters``."""
+        return self.regress_wanted(state, robot, parameters, np.ones(len(parameters), dtype=bool))
+
+    def regress_wanted(self, state: JointSpaceState, robot: RobotModel,
+                       parameters: Sequence[Parameter],
+                       wanted: np.ndarray) -> Iterator[RegressorBlock]:
+        """Yield the RegressorBlocks of a JointSpaceState; see methods/contract.py."""
         turns = _transmissions(robot, parameters)
-        friction = [[k for k, row in turns.items() if row[j]] for j in range(len(robot))]
-        columns = [np.concatenate([_body_columns(robot.subtree(j)), friction[j]]).astype(int)
-                   for j in range(len(robot))]
+        friction = [[k for k, row in turns.items() if row[j] and wanted[k]]
+                    for j in range(len(robot))]
+        bodies = [np.arange(10) if state.memory is not None else
+                  np.flatnonzero(wanted[10 * b:10 * b + 10]) for b in range(len(robot))]
+        moved = moved_bodies(robot)
+        columns = [np.concatenate([*(10 * b + bodies[b] for b, _ in moved[j]), friction[j]]
+                                  ).astype(int) for j in range(len(robot))]
         dissipation = [_friction(state, j, [(parameters[k], turns[k]) for k in friction[j]])
                        for j in range(len(robot))]
         for low in range(0, len(state.t), BLOCK):
             part = slice(low, low + BLOCK)
-            rows = _body_rows(state, robot, low)
+            rows = _body_rows(state, robot, low, bodies)
             groups = []
             for j, joint in enumerate(robot.joint_names):
-                W = np.concatenate([rows[j], dissipation[j][:, part]])
+                W = np.concatenate([*(rows[b][k] for b, k in moved[j]), dissipation[j][:, part]])
                 groups.append(RowGroup(joint, 'N' if robot.prismatic[j] else UNIT, columns[j], W.T,
                                        state.tau[part, j], state.tau_raw[part, j]))
             yield RegressorBlock(state.t[part], state.segment, tuple(groups))
@@ -177,15 +188,15 @@ def _transmission(robot, parameter):
 
 def _friction(state, joint, pairs):
     """Return the friction columns (k, N) of a joint, those with corners filtered as tau was."""
-    def columns(chosen):
-        return lambda q, v, a: np.stack([row[joint] * friction_column(
-            p, *(_turned(x, joint, row) for x in (q, v, a))) for p, row in chosen], axis=1)
+    def column(q, v, a, parameter, row):
+        return row[joint] * friction_column(
+            parameter, *(_turned(x, joint, row) for x in (q, v, a)))
 
     out = np.empty((len(pairs), len(state.t)))
     sharp = [k for k, (p, _) in enumerate(pairs) if p.nonlinear is not None]
-    plain = [k for k in range(len(pairs)) if k not in sharp]
-    if plain:
-        out[plain] = columns([pairs[k] for k in plain])(state.q, state.v, state.a).T
+    for k, pair in enumerate(pairs):
+        if k not in sharp:
+            out[k] = column(state.q, state.v, state.a, *pair)
     if sharp:
         known = {} if state.memory is None else state.memory.setdefault('friction', {})
         new = [k for k in sharp if (joint, pairs[k][0]) not in known]
@@ -193,27 +204,26 @@ def _friction(state, joint, pairs):
             if state.around is None:  # samples that need not follow one another: developed
                 state = replace(state, q=np.zeros_like(state.q))
             known.update(zip([(joint, pairs[k][0]) for k in new],
-                             state.filtered(columns([pairs[k] for k in new])).T))
+                             state.filtered(lambda q, v, a: np.stack(
+                                 [column(q, v, a, *pairs[k]) for k in new], axis=1)).T))
         for k in sharp:
             out[k] = known[joint, pairs[k][0]]
     return out
 
 
-def _body_rows(state, robot, low):
-    """Return the body columns of a block from sample ``low`` on, out of a state's memory."""
+def _body_rows(state, robot, low, columns):
+    """Return ``bodies_rows`` of a block from sample ``low`` on, out of a state's memory."""
     part = slice(low, low + BLOCK)
-    known = {} if state.memory is None else state.memory.setdefault('rows', {})
+    if state.memory is None:
+        return bodies_rows(robot, state.q[part], state.v[part], state.a[part], columns=columns)
+    known = state.memory.setdefault('rows', {})
     if known.get('robot') is not robot:  # of one gravity at a time: they are large
         known.clear()
         known['robot'] = robot
     if low not in known:
-        known[low] = tree_rows(robot, state.q[part], state.v[part], state.a[part])
+        known[low] = bodies_rows(robot, state.q[part], state.v[part], state.a[part])
     return known[low]
 
 
 def _turned(x, joint, row):
     return x[:, joint] if np.count_nonzero(row) == 1 else x @ row
-
-
-def _body_columns(bodies):
-    return np.concatenate([np.arange(10 * b, 10 * b + 10) for b in bodies])

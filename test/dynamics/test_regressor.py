@@ -1,5 +1,7 @@
 """The rows of a tree against pinocchio's rnea, MuJoCo, and Newton and Euler by hand."""
 
+import re
+
 import mujoco_arm
 import numpy as np
 import pinocchio as pin
@@ -7,9 +9,11 @@ import pytest
 from random_tree import BRANCHES, KINDS, tree_urdf
 from scipy.spatial.transform import Rotation
 
+from ros_inertial_id.dynamics.body_motion import rotation_about
 from ros_inertial_id.dynamics.friction import friction_column
-from ros_inertial_id.dynamics.regressor import BLOCK, body_rows, rotation_about, tree_rows
+from ros_inertial_id.dynamics.regressor import BLOCK, body_rows
 from ros_inertial_id.dynamics.robot_model import load_robot_model
+from ros_inertial_id.dynamics.tree_rows import tree_rows
 from ros_inertial_id.measurement.joints.kinematic_state import JointSpaceState
 from ros_inertial_id.methods import METHODS
 
@@ -46,6 +50,14 @@ def random_motion(robot, count=50, seed=0):
 @pytest.mark.parametrize('kinds', KINDS.values(), ids=KINDS)
 def test_rows_of_a_chain_are_rnea(kinds, gravity):
     robot = load_robot_model(tree_urdf(kinds), gravity_base=gravity)
+    motion = random_motion(robot)
+    assert_same(torques(robot, *motion), rnea(robot, *motion))
+
+
+@pytest.mark.parametrize('axis', ['1 0 0', '0 -1 0', '0 0 1', '0 0 -1', '0.6 0 -0.8'])
+def test_rows_are_rnea_whatever_the_axes(axis):
+    urdf = re.sub('axis xyz="[^"]*"', f'axis xyz="{axis}"', tree_urdf(KINDS['mixed']))
+    robot = load_robot_model(urdf, gravity_base=TILTED)
     motion = random_motion(robot)
     assert_same(torques(robot, *motion), rnea(robot, *motion))
 
@@ -156,6 +168,20 @@ def test_regress_adds_each_joints_friction_to_its_own_rows():
     chosen = blocks[0].rows(np.array([4, 2]))
     np.testing.assert_array_equal(chosen.t, [4.0, 2.0])
     np.testing.assert_array_equal(chosen.groups[1].W, blocks[0].groups[1].W[[4, 2]])
+
+
+def test_wanted_columns_are_those_of_all_rows():
+    robot = load_robot_model(tree_urdf(('revolute',) * len(BRANCHES), BRANCHES))
+    parameters = serial_arm.parameters(robot, serial_arm.Options())
+    state = serial_arm.random_state(robot, 9, np.random.default_rng(0))
+    wanted = np.random.default_rng(1).random(len(parameters)) < 0.4
+    whole, = serial_arm.regress(state, robot, parameters)
+    block, = serial_arm.regress_wanted(state, robot, parameters, wanted)
+    for every, some in zip(whole.groups, block.groups):
+        chosen = wanted[every.columns]
+        np.testing.assert_array_equal(some.columns, every.columns[chosen])
+        # The kernel of BLAS may differ with the size of a product.
+        np.testing.assert_allclose(some.W, every.W[:, chosen], rtol=1e-12, atol=1e-12)
 
 
 def test_a_slider_measures_force_and_a_hinge_torque():

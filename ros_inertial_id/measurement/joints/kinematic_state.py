@@ -152,7 +152,7 @@ class JointSpaceObservation:
         count = sum(count for _, count in self.clock.segments)
         return -(-count // self.decimate) if training else count
 
-    def states(self, training: bool = False) -> Iterator[JointSpaceState]:
+    def states(self, training: bool = False, every: int = 1) -> Iterator[JointSpaceState]:
         """
         Yield JointSpaceStates in order of time, all samples of the clock.
 
@@ -161,6 +161,7 @@ class JointSpaceObservation:
         counts that a robot was recorded in; but where a user cut a window out of a longer
         recording the filter guesses what is known and left out by choice: that end is trimmed as
         in training.
+        every : one piece in so many alone, the first of each segment at least
         """
         decimate = self.decimate if training else 1
         # Half a kernel and its stencils to filter the signals, half a kernel to filter columns.
@@ -171,7 +172,7 @@ class JointSpaceObservation:
             if end - begin <= 2:
                 continue
             around = None
-            for low in range(begin, end, PIECE):
+            for low in range(begin, end, every * PIECE):
                 high = min(low + PIECE, end)
                 first = max(0, low - reach) if low - reach > reach else 0
                 last = min(count, high + reach) if count - high > 2 * reach else count
@@ -181,7 +182,8 @@ class JointSpaceObservation:
                 keep = slice(low - first + (begin - low) % decimate, high - first, decimate)
                 lead = exact if first or self.period else 0
                 motion = self._motion(times)
-                before = around.until(times[lead]) if around else History.none(len(self.joints))
+                before = (around.until(times[lead]) if around and every == 1
+                          else History.none(len(self.joints)))
                 t, q, v, a = (x[lead:] for x in (times, *motion))
                 around = Surroundings(t, q, v, a, self.kernel,
                                       slice(keep.start - lead, keep.stop - lead, decimate), before)

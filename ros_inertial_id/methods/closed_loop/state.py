@@ -9,7 +9,7 @@ from .known import without_tied
 from ...dynamics.continuation import Continuation
 from ...dynamics.inertial_parameters import body_parameters, Parameter
 from ...dynamics.mechanism import Mechanism
-from ...dynamics.regressor import tree_rows
+from ...dynamics.tree_rows import tree_rows
 from ...errors import ConfigError
 from ...measurement.joints.kinematic_state import JointSpaceObservation, JointSpaceState
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from .grams import FOLDS, grams_of, stacked
 from .raw_signals import AT_REST
-from ...dynamics.regressor import tree_rows
+from ...dynamics.tree_rows import tree_rows
 from ...identification.dataset import Dataset
 from ...methods.serial_arm import SerialArm
 

@@ -68,6 +68,17 @@ def test_pieces_of_any_size_give_the_same_states(arm3_recording, monkeypatch, ve
                                    atol=1e-9 * np.abs(values).max())
 
 
+def test_some_pieces_are_those_of_all(arm3_recording, monkeypatch):
+    names = arm3_recording.channels['/joint_states'].names
+    observation = observe_joints(arm3_recording, names, SLOW)
+    monkeypatch.setattr(kinematic_state, 'PIECE', 700)
+    every, some = (list(observation.states(True, k)) for k in (1, 3))
+    assert len(some) == -(-len(every) // 3) > 2
+    for one, same in zip(some, every[::3]):
+        for name in FIELDS:
+            np.testing.assert_array_equal(getattr(one, name), getattr(same, name))
+
+
 def test_a_column_is_filtered_as_the_torque_was(arm3_recording, arm3_motion, monkeypatch):
     names = arm3_motion[0]
     monkeypatch.setattr(kinematic_state, 'PIECE', 900)
