@@ -28,7 +28,8 @@ FILES_AT_THE_TOP = {'__init__', '__main__', 'errors', 'options', 'share'}
 PEERS = ('closed_loop', 'rigid_body', 'suspended_platform', 'serial_arm')
 SUBROOMS = {
     'methods': [('contract',), ('bodies', 'arm_prediction'), PEERS, ('__init__',)],
-    'measurement': [('recording', 'interpolation', 'spectral', 'signals', 'kalman', '__init__'),
+    'measurement': [('recording', 'interpolation', 'large_arrays', 'spectral', 'signals', 'kalman',
+                     '__init__'),
                     ('bags', 'bodies'),
                     ('joints',), ('live',)],
 }

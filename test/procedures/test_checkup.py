@@ -5,14 +5,15 @@ from dataclasses import replace
 import mujoco_arm
 import numpy as np
 import pytest
-from recording_faults import FAULTS, rebuilt
+from recording_faults import columns, FAULTS, rebuilt
 
 from ros_inertial_id.cli.main import main
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.identification.settings import load_options
+from ros_inertial_id.procedures.checkup import raw_signals
 from ros_inertial_id.procedures.checkup.check import check
 from ros_inertial_id.procedures.checkup.checked import checked_statistics, cleaned
-from ros_inertial_id.procedures.checkup.finding import DO_NOT_USE, GOOD, NOTE
+from ros_inertial_id.procedures.checkup.finding import DO_NOT_USE, GOOD, MASKED, NOTE
 from ros_inertial_id.report.words import verdict
 
 OPTIONS = load_options('', 'serial_arm')[1]
@@ -72,6 +73,20 @@ def test_every_fault_is_named(franka, fault):
     if window:
         starts = [start for f in found for start, _ in f.windows]
         assert min(abs(start - window[0]) for start in starts) < 0.2  # [s], as promised
+
+
+def test_what_a_stretch_loses_is_judged_by_the_whole_recording(arm, monkeypatch):
+    q = columns(arm)[3].copy()
+    q[2400:2800, 1] = q[2400, 1]  # 2 of 20 s, which are two fifths of a stretch of 5 s
+    stuck = rebuilt(arm, position=q)
+    whole = check([stuck], OPTIONS)
+    monkeypatch.setattr(raw_signals, 'PIECE', 1000)
+    parts = check([stuck], OPTIONS)
+    assert check([arm], OPTIONS).verdict.word == GOOD
+    for found in (whole, parts):
+        finding = next(f for f in found.checks if f.name == 'position stuck')
+        assert finding.severity == MASKED
+        np.testing.assert_allclose(finding.windows, [(12.0, 14.0)], atol=0.02)
 
 
 def test_a_torque_of_noise_is_not_to_be_used_and_carries_nothing_over(arm):

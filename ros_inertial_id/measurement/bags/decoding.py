@@ -11,11 +11,13 @@ import numpy as np
 
 from .cdr import CdrError, Layout, walk
 from .raw_messages import RawMessages
+from ..large_arrays import empty, LARGE, page_out
 from ..recording import Channel, TF
 
 _BATCH = 4096          # messages decoded at once, at least
 _MERGE = 64            # parts merged at once, so that small arrays do not litter the memory
 _SUBROWS = 1 << 20     # more than the transforms of one message
+_ROOM = 1 << 27        # bytes of a Channel that are kept in memory; what follows lies in files
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class ChannelBuilder:
         self.refused, self.reason = 0, ''
         self._decoder = decoder
         self._waiting: list[RawMessages] = []
-        self._waits = self._count = 0
+        self._waits = self._count = self._held = 0
         self._parts: list[_Part] = []
         self._merged: list[_Part] = []
 
@@ -71,8 +73,8 @@ class ChannelBuilder:
     def channel(self) -> Channel:
         """Return the Channel; the builder is empty afterwards."""
         self._decode()
-        part = _merge(self._merged + self._parts)
-        self._parts, self._merged, self._count = [], [], 0
+        part = self._merge(self._merged + self._parts)
+        self._parts, self._merged, self._count, self._held = [], [], 0, 0
         stamp = part.stamp if part.stamp.any() else part.received.copy()
         return Channel(self.topic, self.type, stamp, part.received, part.fields, part.names,
                        part.frame)
@@ -89,8 +91,12 @@ class ChannelBuilder:
                 left = self._decode_alike(raw, left)
             self._count += len(raw)
             if len(self._parts) >= _MERGE:
-                self._merged.append(_merge(self._parts))
+                self._held += sum(map(_size, self._parts))
+                self._merged.append(self._merge(self._parts))
                 self._parts = []
+
+    def _merge(self, parts):
+        return _merge(parts, 1 if self._held > _ROOM else LARGE)
 
     def _decode_alike(self, raw, left):
         """Decode those of ``left`` with the layout of its first; return which are left then."""
@@ -235,16 +241,27 @@ def _new_shape(type_name, decoder, message):
                   keep, single)
 
 
-def _merge(parts):
-    """Return all parts as one; empties them as it goes, to hold every number once."""
+def _size(part):
+    """Return the bytes of a _Part."""
+    arrays = part.order, part.stamp, part.received, *part.fields.values()
+    return sum(array.nbytes for array in arrays)
+
+
+def _merge(parts, least):
+    """
+    Return all parts as one; empties them as it goes, to hold every number once.
+
+    least : bytes of an array that lies in a file, see large_arrays.py
+    """
     if len(parts) == 1:
         return parts[0]
     if not parts:
         return _Part(*np.empty((3, 0), np.int64), (), '', {})
     sizes = [len(part.order) for part in parts]
-    order = np.concatenate([part.order for part in parts])
-    stamp = np.concatenate([part.stamp for part in parts])
-    received = np.concatenate([part.received for part in parts])
+    order, stamp, received = (
+        np.concatenate([getattr(part, name) for part in parts],
+                       out=empty((sum(sizes),), np.int64, least))
+        for name in ('order', 'stamp', 'received'))
     for part in parts:
         part.order = part.stamp = part.received = None
     ends = np.cumsum([0] + sizes)
@@ -257,23 +274,25 @@ def _merge(parts):
         rows = [_span(rank[row]) for row in rows]
     names = tuple(dict.fromkeys(name for part in parts for name in part.names))
     frame = next((part.frame for part in parts if part.frame), '')
-    fields = {name: _merge_field(name, parts, rows, names, len(order))
+    fields = {name: _merge_field(name, parts, rows, names, (len(order), least))
               for name in dict.fromkeys(name for part in parts for name in part.fields)}
     return _Part(order, stamp, received, names, frame, fields)
 
 
-def _merge_field(name, parts, rows, names, n):
+def _merge_field(name, parts, rows, names, size):
+    n, least = size
     blocks = [part.fields.pop(name, None) for part in parts]
     present = [block for block in blocks if block is not None]
     shape = present[0].shape[1:]
     if shape:
         shape = (len(names) or max(block.shape[1] for block in present), *shape[1:])
-    values = np.empty((n, *shape), present[0].dtype)
+    values = empty((n, *shape), present[0].dtype, least)
     if len(present) < len(parts) or any(block.shape[1:] != shape for block in present):
         values[...] = np.nan
     del present
     for i, (part, row) in enumerate(zip(parts, rows)):
         block, blocks[i] = blocks[i], None
+        page_out()
         if block is not None and shape:
             columns = _span(np.array([names.index(label) for label in part.names]
                                      or range(block.shape[1]), int))

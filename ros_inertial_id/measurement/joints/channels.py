@@ -5,10 +5,12 @@ from typing import Mapping, Sequence
 import numpy as np
 
 from .. import signals
+from ..large_arrays import empty, page_out
 from ..recording import Channel, Recording
 from ...errors import RecordingError
 
 JOINT_STATE = 'sensor_msgs/msg/JointState'
+PIECE = 50_000  # samples that are looked at together
 
 
 def find_channel(recording: Recording, joints: Sequence[str], topic: str, what: str) -> Channel:
@@ -61,7 +63,21 @@ def carries(channel: Channel, what: str, joints: Sequence[str]) -> bool:
     if what not in channel.fields:
         return False
     columns = [channel.names.index(j) for j in joints if j in channel.names]
-    return bool(columns) and bool(np.isfinite(channel.fields[what])[:, columns].any(0).all())
+    return bool(columns) and all(_some_finite(channel.fields[what][:, c]) for c in columns)
+
+
+def _some_finite(x: np.ndarray) -> bool:
+    """Return whether any of x (N,) is finite; the first samples mostly are."""
+    return any(np.isfinite(x[k:k + PIECE]).any() for k in range(0, len(x), PIECE))
+
+
+def all_finite(values: np.ndarray, columns: Sequence[int]) -> bool:
+    """Return whether all ``values`` (N, k) of ``columns`` are finite, looked at in pieces."""
+    for low in range(0, len(values), PIECE):
+        page_out()
+        if not np.isfinite(values[low:low + PIECE][:, columns]).all():
+            return False
+    return True
 
 
 def series_of(channel: Channel, what: str, joints: Sequence[str], origin: int,
@@ -75,26 +91,28 @@ def series_of(channel: Channel, what: str, joints: Sequence[str], origin: int,
     Raises RecordingError for a joint that is carried without a finite value.
     """
     t = (channel.stamp_ns - origin) * 1e-9 if t is None else t
-    out = {}
-    for joint in joints:
-        column = channel.names.index(joint)
+    columns = [channel.names.index(joint) for joint in joints]
+    if all_finite(channel.fields[what], columns):
+        return {joint: (t, channel.fields[what][:, c]) for joint, c in zip(joints, columns)}
+    out, known = {}, (np.ones(len(t), dtype=bool), t)
+    for joint, column in zip(joints, columns):
         values = channel.fields[what][:, column]
         good = np.isfinite(values)
-        if not good.all():
-            lacking = np.ones(len(t), dtype=bool)
-            for other in channel.fields.values():
-                lacking &= np.isnan(other[:, column])
-            broken = ~good & ~lacking
-            if broken.any():
-                k = int(np.flatnonzero(broken)[0])
-                raise RecordingError(
-                    f'{what} of {joint} in {channel.topic} is not finite in '
-                    f'{int(broken.sum())} of {len(t)} messages',
-                    found=f'{values[k]} at {t[k]:.3f} s (sample {k})',
-                    do='cut the recording with @START:END or mend its source')
-            out[joint] = (t[good], values[good])
-        else:
-            out[joint] = (t, values)
+        lacking = np.ones(len(t), dtype=bool)
+        for other in channel.fields.values():
+            lacking &= np.isnan(other[:, column])
+        broken = ~good & ~lacking
+        if broken.any():
+            k = int(np.flatnonzero(broken)[0])
+            raise RecordingError(
+                f'{what} of {joint} in {channel.topic} is not finite in '
+                f'{int(broken.sum())} of {len(t)} messages',
+                found=f'{values[k]} at {t[k]:.3f} s (sample {k})',
+                do='cut the recording with @START:END or mend its source')
+        if not np.array_equal(good, known[0]):  # most joints lack the same: they share stamps
+            known = good, t if good.all() else t[good]
+        out[joint] = known[1], values if good.all() else np.compress(
+            good, values, out=empty((int(good.sum()),), values.dtype))
     return out
 
 
@@ -131,8 +149,9 @@ def common_clock(motion: Channel, force: Channel, joints: Sequence[str], origin:
     Raises RecordingError when they have less than half of the motion in common.
     """
     columns = [motion.names.index(j) for j in joints]
-    rows = np.isfinite(motion.fields['position'])[:, columns].any(axis=1)
-    stamps = motion.stamp_ns if rows.all() else motion.stamp_ns[rows]
+    stamps, position = motion.stamp_ns, motion.fields['position']
+    if not all_finite(position, columns):
+        stamps = stamps[np.isfinite(position)[:, columns].any(axis=1)]
     clock = signals.uniform_clock(stamps, origin, motion.topic)
     if force is not motion:
         signals.uniform_clock(force.stamp_ns, origin, force.topic)

@@ -14,6 +14,7 @@ from .drives import DriveOptions
 from .history import History
 from .. import signals
 from ..interpolation import interpolate, REACH
+from ..large_arrays import page_out
 from ...options import option
 
 PIECE = 8192  # samples of one state
@@ -173,6 +174,7 @@ class JointSpaceObservation:
                 continue
             around = None
             for low in range(begin, end, every * PIECE):
+                page_out()
                 high = min(low + PIECE, end)
                 first = max(0, low - reach) if low - reach > reach else 0
                 last = min(count, high + reach) if count - high > 2 * reach else count

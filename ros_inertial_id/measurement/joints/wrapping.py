@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..interpolation import LONGEST_GAP
+from ..large_arrays import page_out
 from ..recording import Channel
 
 PIECE = 65_536  # messages that are looked at together
@@ -40,6 +41,7 @@ class Unwrapper:
                    if joint in channel.names}
         out = position  # copied where the first joint wraps: hours of positions are large
         for low in range(0, len(position), PIECE):
+            page_out()
             part = slice(low, low + PIECE)
             t, q = channel.stamp_ns[part] * 1e-9, position[part]
             if self._steady(columns, t, q):

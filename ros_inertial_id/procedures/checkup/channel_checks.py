@@ -37,7 +37,7 @@ def channel_checks(recording: Recording) -> list[Finding]:
     for channel in streams.values():
         pieces = [channel.rows(slice(k, k + PIECE)) for k in range(0, len(channel), PIECE)]
         per_piece = [_findings(piece, limits, origin) for piece in pieces if len(piece) >= FEWEST]
-        found += _merged([f for own in per_piece for f in own])
+        found += merged([f for own in per_piece for f in own])
     return found
 
 
@@ -106,8 +106,8 @@ def _limits(urdf: str) -> dict[str, tuple[float, float]]:
         if not slides}
 
 
-def _merged(findings: list[Finding]) -> list[Finding]:
-    """Return the Findings of several pieces of a channel, one per name and joints."""
+def merged(findings: list[Finding]) -> list[Finding]:
+    """Return the ``findings`` of several pieces of a channel, one per name and joints."""
     out: dict[tuple, Finding] = {}
     for finding in findings:
         key = (finding.name, finding.joints)

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from .channel_checks import channel_checks
+from .channel_checks import channel_checks, merged
 from .contacts import without_contacts
 from .evidence import Evidence
-from .finding import (Checkup, DO_NOT_USE, DOUBTFUL, Finding, NOTE, SEVERITIES, USABLE, Verdict,
-                      WRONG)
+from .finding import (Checkup, DO_NOT_USE, DOUBTFUL, Finding, MASKED, NOTE, SEVERITIES, USABLE,
+                      Verdict, WRONG)
 from .gravity_alternatives import BADLY
 from .hypothesis import Fitted
 from .masking import without_bad
@@ -19,6 +19,7 @@ from .raw_signals import raw_signals
 from .rows import motion_of, prior_of, rows_of, WIDTH
 from .selection import all_scaled, best_of, NOTHING, VISIBLE
 from .signal_findings import signal_findings
+from .signal_samples import BY_SHARE, MOST
 from .verdicts import HALF, joint_verdicts, whole_verdict
 from ...errors import EstimationError, RecordingError
 from ...estimation.r_factors import one_thread
@@ -109,13 +110,24 @@ def _signals(recordings: Sequence[Recording], options: Any, urdf: str,
     for number, recording in enumerate(recordings):
         plain = replace(options, mounting='upright')  # which signals do not depend on
         robot = robot_of(recording, plain, urdf)
-        signals = raw_signals(recording, robot, options)
-        own = signal_findings(signals)
+        own, spans = list[Finding](), list[float]()
+        for signals in raw_signals(recording, robot, options):
+            own += signal_findings(signals)
+            spans.append(float(np.ptp(signals.position.t)) if len(signals.position.t) else 0.0)
+        if len(spans) > 1:
+            own = [_of_whole(f, sum(spans)) for f in merged(own)]
         findings += [replace(f, recording=number) for f in own]
         masked.append(without_bad(recording, own)[0])
         if progress:
             progress('check', number + 1, len(recordings))
     return findings, masked
+
+
+def _of_whole(finding: Finding, seconds: float) -> Finding:
+    """Return a ``finding`` of some stretches, masked where little of all ``seconds`` is lost."""
+    lost = sum(end - start for start, end in finding.windows)
+    little = finding.name.split()[-1] in BY_SHARE and lost < MOST * seconds
+    return replace(finding, severity=MASKED) if little and finding.severity == WRONG else finding
 
 
 def _trusted(options: Any, findings: Sequence[Finding]) -> Any:

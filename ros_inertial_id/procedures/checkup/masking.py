@@ -14,8 +14,10 @@ import numpy as np
 from .contacts import MARGIN
 from .finding import Finding, MASKED
 from ...measurement.joints.channels import JOINT_STATE
+from ...measurement.large_arrays import empty, page_out
 from ...measurement.recording import Channel, Recording
 
+PIECE = 100_000  # samples that are copied together
 BRIDGED = 0.04  # [s] that a straight line follows the motion; longer is a gap
 
 
@@ -51,7 +53,16 @@ def _without(channel: Channel, masked: Sequence[Finding], origin: int) -> tuple[
                 bad |= inside[:, None]
             else:
                 bad[np.flatnonzero(inside)[:, None], columns] = True
-    fields = {}
-    for name, values in channel.fields.items():
-        fields[name] = np.where(bad, np.nan, values) if values.ndim == 2 else values
+    fields = {name: _masked(values, bad) if values.ndim == 2 else values
+              for name, values in channel.fields.items()}
     return replace(channel, fields=fields), float(bad.mean())
+
+
+def _masked(values: np.ndarray, bad: np.ndarray) -> np.ndarray:
+    """Return values (N, k) with NaN where they are ``bad``, piece by piece."""
+    out = empty(values.shape, values.dtype)
+    for low in range(0, len(values), PIECE):
+        page_out()
+        part = slice(low, low + PIECE)
+        out[part] = np.where(bad[part], np.nan, values[part])
+    return out

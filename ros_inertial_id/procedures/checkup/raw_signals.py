@@ -1,5 +1,10 @@
-"""Raw signals: joint channels as messages brought them, for the signal checks."""
+"""
+Raw signals: joint channels as messages brought them, for the signal checks.
 
+Of a long recording one stretch after the other, so that memory stays that of one.
+"""
+
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -9,8 +14,10 @@ import numpy as np
 from ...errors import InertialIdError
 from ...measurement.joints.channels import carries, find_channel
 from ...measurement.joints.drives import joint_side
+from ...measurement.large_arrays import page_out
 from ...measurement.recording import Channel, Recording
 
+PIECE = 500_000  # messages of one stretch
 AT_REST = 0.01  # [rad or m] that a joint goes in all where it stands still
 
 
@@ -59,9 +66,9 @@ class RawSignals:
         return {name: x for name, x in every.items() if x is not None and len(x.t) > 8}
 
 
-def raw_signals(recording: Recording, robot: Any, options: Any) -> RawSignals:
+def raw_signals(recording: Recording, robot: Any, options: Any) -> Iterator[RawSignals]:
     """
-    Return the RawSignals of a ``recording`` of a ``robot`` of serial_arm.
+    Yield the RawSignals of the stretches of a ``recording`` of a ``robot`` of serial_arm.
 
     options : of the method; RecordingError where no topic carries the positions.
     """
@@ -71,13 +78,26 @@ def raw_signals(recording: Recording, robot: Any, options: Any) -> RawSignals:
         force = find_channel(recording, joints, options.effort_topic or motion.topic, 'effort')
     except InertialIdError:
         force = None
-    moved = joint_side(motion, joints, options)
-    velocity = (_quantity(moved, 'velocity', joints, origin)
-                if carries(moved, 'velocity', joints) else None)
-    return RawSignals(
-        joints, _quantity(moved, 'position', joints, origin), velocity,
-        _quantity(force, 'effort', joints, origin) if force is not None else None,
-        force is motion, robot.lower, robot.upper, np.asarray(robot.prismatic))
+    has_velocity = carries(motion, 'velocity', joints)
+    for low in range(0, len(motion), PIECE):
+        page_out()
+        moved = joint_side(motion.rows(slice(low, low + PIECE)), joints, options)
+        effort = _beside(motion, force, low) if force is not None else None
+        yield RawSignals(
+            joints, _quantity(moved, 'position', joints, origin),
+            _quantity(moved, 'velocity', joints, origin) if has_velocity else None,
+            _quantity(effort, 'effort', joints, origin) if effort is not None else None,
+            force is motion, robot.lower, robot.upper, np.asarray(robot.prismatic))
+
+
+def _beside(motion: Channel, force: Channel, low: int) -> Channel:
+    """Return the part of ``force`` that belongs to the stretch of ``motion`` from ``low`` on."""
+    high = low + PIECE
+    if force is motion:
+        return force.rows(slice(low, high))
+    start, end = motion.stamp_ns[low], motion.stamp_ns[min(high, len(motion) - 1)]
+    return force.rows(((force.stamp_ns >= start) | (low == 0))
+                      & ((force.stamp_ns < end) | (high >= len(motion))))
 
 
 def _quantity(channel: Channel, name: str, joints: tuple[str, ...], origin: int) -> Quantity:

@@ -145,8 +145,9 @@ def motion_of(data: Dataset) -> Motion:
             t = state.t[chosen]
             late = np.stack([np.stack([np.interp(t + d, state.t, column) for d in DELAYS], axis=1)
                              for column in state.tau.T], axis=1)
-            parts.append((t, np.full(len(t), number), state.q[chosen], state.v[chosen],
-                          state.a[chosen], state.tau[chosen], late))
+            # Copies: a view of few samples would keep the whole piece alive.
+            q, v, a, tau = (x[chosen].copy() for x in (state.q, state.v, state.a, state.tau))
+            parts.append((t.copy(), np.full(len(t), number), q, v, a, tau, late))
     return Motion(*(np.concatenate(x) for x in zip(*parts)))
 
 

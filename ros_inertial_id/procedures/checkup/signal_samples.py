@@ -20,6 +20,7 @@ CLIPPED = 0.8     # of the samples near an extreme value that are exactly there
 NEAR = 0.03       # of the range: near it
 MOST = 0.2        # of the samples: a fit with more of them clipped is not the robot's
 STRETCH = 0.5     # [s] without clipping that a filter can use
+BY_SHARE = 'frozen', 'stuck', 'clipped'  # end the names of findings that few samples only mask
 NEARLY_ALL = 0.98  # of the samples at an extreme: a constant with exceptions
 ISOLATED = 12.0   # standard deviations by which a spike leaves both neighbours
 BLOCK = 100       # samples of which the noise is taken: ten spikes among them are none
