@@ -46,8 +46,9 @@ URDF = (ROOT / 'urdf' / 'franka.urdf').read_text()
 RATE = 1000.0  # [Hz]
 DEFAULTS = options_class('serial_arm')()
 OPTIONS = replace(DEFAULTS, decimate=1)
-# The plain pipeline does not search for the width of Coulomb's step.
-PLAIN_OPTIONS = replace(OPTIONS, coulomb_width=0.0, estimator='weighted')
+# The laws of the plain pipeline, which does not search for the width of Coulomb's step.
+PLAIN_OPTIONS = replace(OPTIONS, friction=('viscous', 'coulomb', 'offset', 'armature'),
+                        coulomb_width=0.0, estimator='weighted')
 
 
 def write_motion(folder, count):
