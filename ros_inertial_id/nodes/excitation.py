@@ -80,7 +80,10 @@ class Excitation(Node):
             self._design.progress() if self._design.busy else self._status, {})))
         self._complete = True
         self._say('idle')
-        self.get_logger().info('off until asked: call ~/check, then ~/play')
+        self.get_logger().info(
+            f'would move {self.resolve_topic_name(own.controller)} at speed {own.speed:g} and '
+            f'watch {self.resolve_topic_name(own.joint_states_topic)}; off until asked: call '
+            '~/check, then ~/play')
 
     def _options(self):
         return read_options(self, PlaybackOptions)

@@ -95,7 +95,8 @@ class Identification(Node):
                                {'forget': own.forget, 'reference': reference})
                         if own.online else None)
         every(self, 1.0, self._diagnose)
-        self.get_logger().info(f'method {own.method}; call ~/identify')
+        self.get_logger().info(f"method {own.method}, configuration {own.config or 'none'}; "
+                               'call ~/identify')
 
     def _diagnose(self):
         level, words, values = self._state

@@ -28,6 +28,7 @@ PERIOD = 1.0  # [s] of the motion at full speed
 REST = 0.01  # [rad/s], a slow motion's hundredth
 STOPPED = 0.6  # [s] after a kill: a piece goes on for 0.2 s, brakes for 0.25, and the drives lag
 LATE = 0.1  # [s] by which a simulator may be late: less than the past of a piece
+BUSY = 'stopped: this computer was busy'  # as it has to be; of a loaded machine, then
 PATIENT = {'stale': 3.0, 'tracking': 0.5}  # [s], [rad]: a loaded machine is no fault
 
 
@@ -89,13 +90,18 @@ class Stage:
         """Return the last status that begins with the words, '' when none does."""
         return next((m.data for m in reversed(self.statuses) if m.data.startswith(words)), '')
 
-    def in_motion(self):
-        """Spin until the arm is well within the first period; return the bounds [ns]."""
-        self.graph.until(lambda: self.periods or self.said('stopped'), 'the motion')
-        bounds = yaml.safe_load(self.periods[0].data)['bounds_ns']
-        self.graph.until(lambda: self.now() > bounds[0] + 400_000_000, 'the arm to move')
+    def move(self, **parameters):
+        """Play until the arm is well within the first period; return the path of the bag."""
+        for _ in range(3):
+            bag = self.play(**parameters)
+            self.graph.until(lambda: self.periods or self.said('stopped'), 'the motion')
+            begin = yaml.safe_load(self.periods[0].data)['bounds_ns'][0]
+            self.graph.until(lambda: self.now() > begin + 400_000_000, 'the arm to move')
+            if not self.said(BUSY):
+                break
+            self.graph.until(lambda: f'; {bag}' in self.said(BUSY), 'the end')
         assert not self.said('stopped')
-        return bounds
+        return bag
 
     def lag(self, begun=-1):
         """Return how late the simulator was at most since a number of diagnostics [s]."""
@@ -106,9 +112,9 @@ class Stage:
         """Return the stamp of the newest true joint state [ns]."""
         return stamp_ns(self.truth[-1]) if self.truth else 0
 
-    def rests(self):
-        """Check that the arm does not move any more once it has to have stopped."""
-        ended = time.time_ns() + round(STOPPED * 1e9)
+    def rests(self, late=0.0):
+        """Check that the arm does not move any more ``late`` [s] after it has to have stopped."""
+        ended = time.time_ns() + round((STOPPED + late) * 1e9)
         self.graph.until(lambda: self.now() > ended + 300_000_000, 'time to pass')
         stamps = np.array([stamp_ns(m) for m in self.truth])
         speed = np.abs([m.velocity for m in self.truth]).max(1)
@@ -150,7 +156,7 @@ def test_motion_is_played_at_a_share_of_its_speed_and_recorded(stage, speed):
         begun = len(stage.graph.healths('simulated_robot'))
         bag = stage.play(speed=speed, periods=1)
         stage.graph.until(lambda: stage.said('finished; ') or stage.said('stopped'), 'the end')
-        if stage.lag(begun) < LATE:
+        if stage.lag(begun) < LATE and not stage.said(BUSY):
             break
     words = answers[-1].message
     assert 'velocity' in words and '% of its limits' in words
@@ -177,8 +183,7 @@ def test_motion_is_played_at_a_share_of_its_speed_and_recorded(stage, speed):
 
 
 def test_stop_brakes_and_only_one_motion_is_played_at_a_time(stage):
-    bag = stage.play(speed=0.25, periods=20)
-    stage.in_motion()
+    bag = stage.move(speed=0.25, periods=20)
     again = stage.graph.call('excitation/play')
     assert not again.success
     assert again.message == 'a motion is being played; call ~/stop first'
@@ -197,8 +202,7 @@ def test_stop_brakes_and_only_one_motion_is_played_at_a_time(stage):
     ('effort_offset', {}, 'joint1: effort'),
     ('drop_trajectory', {'tracking': 0.15}, 'from where it should be (allowed 0.15)')])
 def test_fault_stops_the_arm_closes_the_bag_and_is_named(stage, fault, parameters, words):
-    bag = stage.play(speed=0.25, periods=20, **parameters)
-    stage.in_motion()
+    bag = stage.move(speed=0.25, periods=20, **parameters)
     assert stage.graph.set('simulated_robot', fault=fault) == ''
     stage.graph.until(lambda: f'; {bag}' in stage.said('stopped: '), 'the end')
     assert words in stage.said('stopped: ')
@@ -219,8 +223,8 @@ def test_fault_stops_the_arm_closes_the_bag_and_is_named(stage, fault, parameter
                          ids=['speed slider', 'protective stop'])
 def test_driver_that_slows_trajectories_down_ends_the_motion_without_a_jump(stage, share, seconds):
     """As UR's: a new piece would make the arm skip what it was slowed down by, or stopped for."""
-    bag = stage.play(speed=0.25, periods=20)
-    stage.in_motion()
+    begun = len(stage.graph.healths('simulated_robot'))
+    bag = stage.move(speed=0.25, periods=20)
     assert stage.graph.set('simulated_robot', speed_scaling=share) == ''
     stage.graph.until(lambda: f'; {bag}' in stage.said('stopped: '), 'the end')
     words = f'the driver slows trajectories to {100.0 * share:.0f} %'
@@ -230,7 +234,7 @@ def test_driver_that_slows_trajectories_down_ends_the_motion_without_a_jump(stag
     assert stage.graph.set('simulated_robot', speed_scaling=1.0) == ''
     assert not refused.success
     assert f'found {100.0 * share:.0f} % in speed_scaling' in refused.message
-    stage.rests()
+    stage.rests(stage.lag(begun - 1))  # its clock stood still in a piece that it began so late
     stage.graph.until(lambda: stage.graph.call('excitation/check').success, 'full speed')
     limit = 0.25 * np.abs(stage.motion.at(np.linspace(0.0, PERIOD, 2000))[1]).max()
     assert np.abs([m.velocity for m in stage.truth[-1000:]]).max() < 1.5 * limit
@@ -238,8 +242,7 @@ def test_driver_that_slows_trajectories_down_ends_the_motion_without_a_jump(stag
 
 def test_controller_that_was_restarted_gets_no_more_pieces(stage):
     """It holds the arm, and the next piece would begin ahead of it; this test listens, too."""
-    bag = stage.play(speed=0.25, periods=20)
-    stage.in_motion()
+    bag = stage.move(speed=0.25, periods=20)
     assert stage.graph.set('simulated_robot', fault='controller_gone') == ''
     stage.graph.until(lambda: f'; {bag}' in stage.said('stopped: '), 'the end')
     assert 'joint_trajectory has gone, perhaps the controller' in stage.said('stopped: ')
@@ -252,8 +255,7 @@ def test_controller_that_was_restarted_gets_no_more_pieces(stage):
 
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
 def test_signal_in_mid_motion_stops_the_arm_and_closes_the_bag(stage, number):
-    bag = stage.play(speed=0.25, periods=20)
-    stage.in_motion()
+    bag = stage.move(speed=0.25, periods=20)
     assert stage.player.end(number) == 0
     assert 'Traceback' not in stage.player.output
     stage.rests()
@@ -263,8 +265,7 @@ def test_signal_in_mid_motion_stops_the_arm_and_closes_the_bag(stage, number):
 
 
 def test_killed_player_leaves_the_arm_at_rest_by_its_last_piece(stage):
-    bag = stage.play(speed=0.5, periods=20)
-    stage.in_motion()
+    bag = stage.move(speed=0.5, periods=20)
     stage.player.send(signal.SIGKILL)
     stage.player.wait()
     assert np.abs([m.velocity for m in stage.truth[-100:]]).max() > REST  # it moved
@@ -287,8 +288,7 @@ def test_play_answers_what_the_recorder_said(stage):
 
 def test_player_that_was_held_up_does_not_catch_up(stage):
     """What it would send now lies ahead of an arm that has braked: no jump, no more motion."""
-    bag = stage.play(speed=0.5, periods=20)
-    stage.in_motion()
+    bag = stage.move(speed=0.5, periods=20)
     stage.player.send(signal.SIGSTOP)
     stage.graph.spin(0.6)
     stage.player.send(signal.SIGCONT)
