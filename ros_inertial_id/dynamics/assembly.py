@@ -7,7 +7,7 @@ import numpy as np
 from scipy.linalg import qr
 from scipy.optimize import least_squares
 
-from .closure import constraint, parse_closure
+from .closure import constraint, Coupling, parse_closure, turned_welds
 from .continuation import random_walk
 from .loops import FULL_RANK, moment_arms, separate_loops
 from .mechanism import describe, Mechanism, MechanismOptions, SINGULAR
@@ -16,6 +16,9 @@ from ..errors import ConfigError, RobotModelError
 
 WALKERS, STEPS = 48, 6  # of the walk that looks for the best postures
 HOPELESS = 1e-6         # smallest singular value of a loop in its own units: no start at all
+CLOSED = 1e-8           # largest gap [m, -] of an assembled mechanism
+SMALL_STEP = 1e-6       # [rad, m] of difference quotients
+ROUNDING = 1e-8         # of these quotients
 
 
 def mechanism_from_options(urdf: str, options: MechanismOptions,
@@ -42,9 +45,11 @@ def _assembled(urdf: str, options: MechanismOptions) -> Mechanism:
     rank = _rank(constraint(robot, closures, q[None])[1][0] / lengths)
     independent = wanted or _choose(robot, closures, q, lengths, rank)
     if len(independent) != len(robot) - rank:
-        raise ConfigError('option independent', found=[robot.joint_names[i] for i in independent],
-                          expected=f'{len(robot) - rank} joints: {len(robot)} joints less {rank} '
-                          'independent closure equations', exists=robot.joint_names)
+        raise ConfigError(
+            'option independent', found=[robot.joint_names[i] for i in independent],
+            expected=f'{len(robot) - rank} joints: {len(robot)} joints less {rank} '
+            'independent closure equations', exists=robot.joint_names,
+            do=_loose(robot, constraint(robot, closures, q[None])[1][0] / lengths, independent))
     dependent = tuple(i for i in range(len(robot)) if i not in independent)
     q.setflags(write=False)
     mechanism = Mechanism(robot, closures, tuple(independent), dependent, q, lengths,
@@ -103,23 +108,38 @@ def _assemble(robot, closures, guess, held):
         free = [i for i in range(len(robot)) if i not in kept]
         if not free:
             continue
-
-        def error(x):
-            q = guess.copy()
-            q[free] = x
-            return constraint(robot, closures, q[None])[0][0]
-
-        result = least_squares(error, guess[free], method='trf', xtol=1e-15, ftol=1e-15,
-                               gtol=1e-15, max_nfev=200)
-        q = guess.copy()
-        q[free] = result.x
-        worst = np.abs(error(result.x))
-        if worst.max() < 1e-8:
+        q, gaps = _closest(robot, closures, guess, free)
+        worst = np.abs(gaps)
+        if worst.max() < CLOSED:
             return q
     names = [c.text for c in closures for _ in range(c.rows())]
+    names += [c.text for c in closures if c.text.startswith('weld') for _ in range(9)]
     raise RobotModelError('the mechanism cannot be assembled', expected='all closures met',
                           found=f'{worst.max():.3g} m left in "{names[int(worst.argmax())]}" at '
                           + describe(robot, q), do='give start: with positions near assembled')
+
+
+def _closest(robot, closures, guess, free):
+    """Return q (n,) next to a guess, joints ``free`` moved, and what closures leave open there."""
+    def gaps(x):
+        q = np.tile(guess, (len(x), 1))
+        q[:, free] = x
+        return np.hstack([constraint(robot, closures, q)[0], turned_welds(robot, closures, q)])
+
+    def slopes(x):
+        ways = SMALL_STEP * np.eye(len(x))
+        out = (gaps(x + ways) - gaps(x - ways)).T / (2 * SMALL_STEP)
+        return np.where(np.abs(out) > ROUNDING, out, 0.0)  # joints in no loop stay
+
+    result = least_squares(lambda x: gaps(x[None])[0], guess[free], slopes, xtol=1e-15,
+                           ftol=1e-15, gtol=1e-15, max_nfev=200)
+    turning = ~np.asarray(robot.prismatic)[free]
+    if not any(isinstance(c, Coupling) for c in closures):  # which counts the turns
+        turns = np.round((result.x - guess[free]) / (2 * np.pi))
+        result.x[turning] -= 2 * np.pi * turns[turning]
+    q = guess.copy()
+    q[free] = result.x
+    return q, result.fun
 
 
 def _rank(J):
@@ -134,3 +154,24 @@ def _choose(robot, closures, q, lengths, rank):
     J = constraint(robot, closures, q[None])[1][0] / lengths
     _, _, pivots = qr(J, pivoting=True, mode='economic')
     return tuple(sorted(int(i) for i in pivots[rank:]))
+
+
+def _loose(robot, J, independent):
+    """
+    Return words on what still moves while the independent joints stand, for a Jacobian J (m, n).
+
+    A rod between two ball joints spins by itself, and no encoder shows it.
+    """
+    others = np.array([i for i in range(len(robot)) if i not in independent], dtype=int)
+    A = J[:, others]
+    pivots, rank = qr(A, pivoting=True, mode='r')[1], _rank(A)
+    taken, free = pivots[:rank], pivots[rank:]
+    if not free.size:
+        return 'leave out those that follow from the others'
+    ways = np.linalg.lstsq(A[:, taken], -A[:, free], rcond=None)[0]
+    groups = [', '.join(robot.joint_names[others[k]] for k in (
+        one, *taken[np.abs(way) > FULL_RANK * np.abs(way).max(initial=1.0)]))
+        for one, way in zip(free, ways.T)]
+    return (f'with these at rest there still move: {"; ".join(groups)}: add one joint of each '
+            'that has an encoder; a rod that spins between two ball joints needs one of them '
+            'made "fixed" in the URDF')

@@ -115,6 +115,21 @@ def constraint(robot: RobotModel, closures: Sequence[FrameClosure | Coupling], q
     return C.T, np.moveaxis(J, -1, 0), bias.T
 
 
+def turned_welds(robot: RobotModel, closures: Sequence[FrameClosure | Coupling],
+                 q: np.ndarray) -> np.ndarray:
+    """
+    Return how far the frames of every weld are turned from one another (B, 9 w), 0: not at all.
+
+    Three pairs of perpendicular axes, as in ``constraint``, also fit frames turned by half.
+    robot, closures, q : as for ``constraint``
+    """
+    motions = body_motions(robot, q)
+    pairs = [(motions[c.first.body + 1].at(c.first).R, motions[c.second.body + 1].at(c.second).R)
+             for c in closures if isinstance(c, FrameClosure) and c.kind == 'weld']
+    out = [np.einsum('ijb,ikb->bjk', *pair) - np.eye(3) for pair in pairs]
+    return np.array(out).reshape(len(out), len(q), 9).swapaxes(0, 1).reshape(len(q), -1)
+
+
 def _frame_rows(robot, motions, closure, C, J, bias):
     """Fill in C (r, B), J (r, n, B) and bias (r, B) of one FrameClosure."""
     A = motions[closure.first.body + 1].at(closure.first)

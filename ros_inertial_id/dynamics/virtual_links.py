@@ -2,7 +2,7 @@
 Virtual links: what stands between the axes of a universal joint or the slides of a free body.
 
 A URDF makes joints of several degrees of freedom from joints of one, so loops need links that are
-no bodies: without <inertial>, without a shape, from whose own origin the next joint goes on.
+no bodies: without mass, without a shape, from whose own origin the next joint goes on.
 """
 
 from xml.etree import ElementTree as xml
@@ -12,7 +12,7 @@ import numpy as np
 from .robot_model import link_placements, RobotModel
 
 CLOSE = 1e-6  # [m] between the axes of one joint of several degrees of freedom
-BODILY = ('inertial', 'visual', 'collision')
+SHAPES = ('visual', 'collision')
 
 
 def virtual_links(robot: RobotModel) -> tuple[str, ...]:
@@ -24,12 +24,13 @@ def virtual_links(robot: RobotModel) -> tuple[str, ...]:
     if not (robot.inertias[:, 0] > 0.0).any():
         return ()
     shown = {link.get('name') for link in xml.fromstring(robot.urdf).iter('link')
-             if any(link.find(kind) is not None for kind in BODILY)}
+             if any(link.find(kind) is not None for kind in SHAPES)}
     members: dict[int, list[tuple[str, np.ndarray]]] = {}
     for name, (body, placement) in link_placements(robot).items():
         members.setdefault(body, []).append((name, placement[:3, 3]))
     return tuple(name for body, name in enumerate(robot.link_names)
-                 if not any(link in shown for link, _ in members.get(body, ()))
+                 if robot.inertias[body, 0] == 0.0
+                 and not any(link in shown for link, _ in members.get(body, ()))
                  and _only_joins(robot, body, [place for _, place in members.get(body, ())]))
 
 

@@ -263,6 +263,31 @@ def test_wrong_description_is_refused_with_a_reason(changes):
     assert 'found' in str(caught.value) or 'there is' in str(caught.value)
 
 
+@pytest.mark.parametrize('start', [('crank 1.0',), ('coupler 2.5',)])
+def test_halves_far_from_one_another_are_welded_and_not_turned_by_half(start):
+    """Perpendicular axes alone, e.f = 0, also fit halves of which one is turned around."""
+    mechanism = machine('welded_four_bar', start=start)
+    model = pin.buildModelFromXML(text('welded_four_bar'))
+    data = model.createData()
+    q = np.empty(model.nq)
+    for x, joint in zip(mechanism.start, model.joints[1:]):
+        q[joint.idx_q:joint.idx_q + joint.nq] = [x] if joint.nq == 1 else [np.cos(x), np.sin(x)]
+    pin.framesForwardKinematics(model, data, q)
+    places = [data.oMf[model.getFrameId(name)] for name in ('rocker_half', 'other_half')]
+    np.testing.assert_allclose(places[0].homogeneous, places[1].homogeneous, atol=1e-8)
+    given = dict(line.split() for line in start)  # turns are those of the start
+    guess = np.array([float(given.get(name, 0.0)) for name in mechanism.joint_names])
+    assert np.abs(mechanism.start - guess).max() <= np.pi + 1e-9
+
+
+def test_what_moves_by_itself_is_named():
+    """A pin instead of the weld leaves two halves of a rocker, which no encoder follows."""
+    with pytest.raises(ConfigError, match='there still move: ') as caught:
+        machine('welded_four_bar', closures=('point rocker_half other_half',))
+    assert {'pin', 'rocker', 'coupler'} <= set(
+        str(caught.value).split('still move: ')[1].split(': add')[0].split(', '))
+
+
 def test_mechanism_that_cannot_be_assembled_says_what_is_left():
     urdf = text('slider_crank').replace('xyz="0.25 0 0"', 'xyz="0.25 0 0.02"')
     with pytest.raises(RobotModelError, match='cannot be assembled'):

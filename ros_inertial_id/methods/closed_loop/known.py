@@ -11,7 +11,7 @@ import re
 
 import numpy as np
 
-from ...dynamics.inertial_parameters import Parameter
+from ...dynamics.inertial_parameters import Parameter, SYMBOLS
 from ...errors import ConfigError
 
 TERM = re.compile(r'\s*([+-]?)\s*(\d[\d.]*(?:e[+-]?\d+)?)?\s*\*?\s*([A-Za-z]\w*)')
@@ -47,6 +47,21 @@ def read_known(lines: Sequence[str], parameters: Sequence[Parameter]
         if others:
             tied[lead] = {name: total[name] / total[lead] for name in others}
     return values, tied
+
+
+def links_as_described(lines: Sequence[str], links: Sequence[str],
+                       inertias: np.ndarray) -> tuple[str, ...]:
+    """
+    Return ``lines`` of option known, those that name a link replaced by its ten parameters.
+
+    links, inertias (n, 10) : of the bodies, as the robot description has them
+    """
+    out: list[str] = []
+    for line in lines:
+        body = links.index(line.strip()) if line.strip() in links else None
+        out += [line] if body is None else [f'{symbol}{body + 1} {float(value)!r}'
+                                            for symbol, value in zip(SYMBOLS, inertias[body])]
+    return tuple(out)
 
 
 def _read(line):

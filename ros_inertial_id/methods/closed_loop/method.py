@@ -11,9 +11,9 @@ from typing import Any, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from .known import read_known, without_tied
+from .known import links_as_described, read_known, without_tied
 from .live import LiveMechanism
-from .motion import MotionOptions, reconstruct, topics
+from .motion import common_errors, MotionOptions, reconstruct, topics
 from .noise import noise_errors, noisy_states
 from .state import all_parameters, close, MechanismState, Observation, projected_rows
 from .tuning import Trial
@@ -43,7 +43,8 @@ class PriorOptions:
         'gravity alone moves it')
     known: tuple[str, ...] = option(
         (), 'what is known or zero by symmetry: "NAME VALUE", "NAME" for zero, "SUM = VALUE" such '
-        'as "mcx2 + 0.25 m3 = 0.09", a base parameter by its name')
+        'as "mcx2 + 0.25 m3 = 0.09", a base parameter by its name, "LINK" for a whole link as it '
+        'is in the URDF')
 
 
 @dataclass(frozen=True)
@@ -68,9 +69,10 @@ class ClosedLoop(Method):
             if name not in names:
                 raise ConfigError('option actuated', found=repr(name), exists=names)
         actuated = tuple(names.index(name) for name in driven)
-        mechanism = replace(mechanism, forces=force_elements(mechanism.robot, options),
-                            actuated=actuated)
-        known, tied = read_known(options.known, all_parameters(mechanism))
+        robot = mechanism.robot
+        mechanism = replace(mechanism, forces=force_elements(robot, options), actuated=actuated)
+        lines = links_as_described(options.known, robot.link_names, robot.inertias)
+        known, tied = read_known(lines, all_parameters(mechanism))
         return replace(mechanism, known=known, tied=tied)
 
     def parameters(self, robot: Mechanism, options: ClosedLoopOptions) -> tuple[Parameter, ...]:
@@ -111,7 +113,7 @@ class ClosedLoop(Method):
         summary = dict(observation.summary, cutoff_chosen=not options.cutoff,
                        independent=list(robot.coordinates),
                        closures=[c.text for c in robot.closures], **notes)
-        return replace(observation, summary=summary)
+        return replace(observation, summary=summary, common=common_errors(recording))
 
     def regress(self, state: MechanismState, robot: Mechanism,
                 parameters: Sequence[Parameter]) -> Iterator[RegressorBlock]:

@@ -5,6 +5,7 @@ import numpy as np
 import pinocchio_loops
 import pytest
 
+from ros_inertial_id.dynamics.inertial_parameters import SYMBOLS
 from ros_inertial_id.errors import RobotModelError
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.identification.mounting import structural_base
@@ -97,6 +98,15 @@ def test_links_without_inertia_are_named_only_where_one_is_needed():
     virtual = {'virtual_x', 'virtual_y', 'virtual_z', 'virtual_yaw', 'virtual_pitch',
                *(f'cross{k}' for k in range(6))}
     assert set(closed_loop.virtual_links(mechanism)) == virtual
+    nothing = ('<inertial><mass value="0"/><inertia ixx="0" ixy="0" ixz="0" iyy="0" iyz="0" '
+               'izz="0"/></inertial>')
+    exported = sample.urdf.replace('<link name="cross3">', f'<link name="cross3">{nothing}')
+    weightless = closed_loop.build(exported, options_of(sample, known=tuple(virtual)), GRAVITY)
+    assert set(closed_loop.virtual_links(weightless)) == virtual
+    left = {p.name for p in closed_loop.parameters(mechanism, None)} - {
+        p.name for p in closed_loop.parameters(weightless, None)}
+    assert left == {f'{symbol}{1 + mechanism.link_names.index(name)}'
+                    for name in virtual for symbol in SYMBOLS}
     bare = SAMPLES['palletiser']
     start = bare.urdf.index('<inertial>', bare.urdf.index('<link name="fore_link">'))
     end = bare.urdf.index('</inertial>', start) + len('</inertial>')
