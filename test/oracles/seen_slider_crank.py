@@ -42,15 +42,16 @@ def places(z):
     return {topic: UPRIGHT.apply(p) for topic, p in out.items()}, angle
 
 
-def recording(seed, seen, wrong=0.0, camera=None, noise=NOISE, drift=0.0):
+def recording(seed, seen, wrong=0.0, camera=None, noise=NOISE, drift=0.0, begin=0.0):
     """
     Return the Recording of six seconds.
 
     seen : topic -> (M,) of t (M,) in which it is seen; wrong : share of frames with the two pins
     exchanged, and of readings anywhere; camera : X Y Z ROLL PITCH YAW
     noise : of positions [m]; drift : how far the camera has turned in the end [rad]
+    begin : the first frame [s]
     """
-    rng, t = np.random.default_rng(seed), np.arange(0.0, DURATION, 1 / RATE)
+    rng, t = np.random.default_rng(seed), np.arange(begin, DURATION, 1 / RATE)
     points, angle = places(truth(t)[0])
     turn = UPRIGHT * Rotation.from_euler('z', angle[:, None])
     swapped = rng.random(len(t)) < wrong
@@ -79,15 +80,17 @@ def recording(seed, seen, wrong=0.0, camera=None, noise=NOISE, drift=0.0):
     return Recording(channels, URDF, 'upright', {'path': 'by hand'})
 
 
-def of_two_cameras(seed, first, second, others, late=0.0, **errors):
+def of_two_cameras(seed, first, second, others, late=0.0, between=0.0, **errors):
     """
     Return the Recording of markers that two cameras see.
 
     first, second : poses; others : {topic: chosen} of the second, ``late`` by so many seconds
+    between : share of the frame period by which the second begins after the first
     errors : of ``recording``; its ``seen`` are the topics of the first
     """
     made = recording(seed, camera=first, **errors)
-    there = recording(seed + 1000, camera=second, **{**errors, 'seen': others}).channels
+    there = recording(seed + 1000, camera=second, begin=between / RATE,
+                      **{**errors, 'seen': others}).channels
     moved = {topic: replace(there[topic], stamp_ns=there[topic].stamp_ns + round(late * 1e9))
              for topic in others}
     return replace(made, channels={**made.channels, **moved})

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from .body_state import acceleration_at, BodyState, on_clock, state_of_pose
-from .markers import clock_offset
+from .marker_clocks import clock_offset
 from .sources import BodySource, Series
 from .. import signals
 from ...errors import RecordingError

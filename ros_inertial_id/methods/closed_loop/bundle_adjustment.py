@@ -7,7 +7,7 @@ Triggs et al. 2000).  Robust weights as in markers.py.  Directions that the mark
 leave open (a lone marker on a crank says nothing of a turn about its axis) are not moved.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Sequence
 
 import numpy as np
@@ -16,7 +16,8 @@ from scipy.spatial.transform import Rotation
 from .cameras import Camera, camera_of, placed
 from .marker_fit import LARGEST_STEP, MarkerFit, OUTLIER
 from ...dynamics.continuation import newton
-from ...measurement.bodies.markers import common_frames, on_one_clock, reference_stamps
+from ...measurement.bodies.marker_clocks import on_one_clock, reference_stamps, velocity_of
+from ...measurement.bodies.markers import common_frames
 
 ROUNDS = 25        # Gauss-Newton steps
 SETTLED = 1e-3     # standard errors: a smaller step does not matter
@@ -34,11 +35,14 @@ class Shared:
     cameras : Cameras, the first one sees what no other does
     offsets : topic -> [s] that it is stamped later than the first marker's
     notes : for logs and the model file
+    errors : (g, d) of [rotation, position of a centre of every camera, offsets] [rad, m, s] by d
+        independent ones of unit size; empty: none
     """
 
     cameras: tuple[Camera, ...]
     offsets: dict
     notes: dict
+    errors: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
 
     def frames(self, markers: Sequence[Any], t: np.ndarray | None = None) -> Any:
         """Return the Frames of Markers ``markers`` in the base frame, at t (M,) [s] or all."""
@@ -53,32 +57,34 @@ class Adjusted:
     """
     A Shared that fits, and how well it is known.
 
-    covariance (g, g) : of [rotation, position of ``centre`` of every camera, offsets] [rad, m, s]
     loose : (g, d) directions that the markers do not determine
+    centre : (3,) that the errors of ``shared`` are about
     cost : mean loss (Cauchy), about the mean squared residual in standard deviations
     typical : largest median loss of a marker: what outliers and exchanges do not change
     """
 
     shared: Shared
-    covariance: np.ndarray
     loose: np.ndarray
     centre: np.ndarray
     cost: float
     typical: float
 
+    @property
+    def covariance(self) -> np.ndarray:
+        """Return that (g, g) of what is shared."""
+        return self.shared.errors @ self.shared.errors.T
+
 
 class Bundle:
     """
-    At most ``count`` frames of Markers on a mechanism.
+    Frames of Markers on a mechanism at times t (M,) [s].
 
-    shared : whose offsets are free, and poses of free cameras
-    t : (M,) of the frames [s]; limit : of clock offsets [s]
+    shared : whose offsets are free, and poses of free cameras; limit : of clock offsets [s]
     """
 
-    def __init__(self, robot, markers, options, shared, count):
+    def __init__(self, robot, markers, options, shared, t):
         self._robot, self._markers, self.limit = robot, markers, options.largest_clock_offset
-        t = reference_stamps(markers, shared.offsets)
-        self.t = t[np.unique(np.linspace(0, len(t) - 1, min(count, len(t))).astype(int))]
+        self.t = t
         self._unplaced = replace(shared, cameras=tuple(
             replace(c, rotation=np.eye(3), translation=np.zeros(3)) for c in shared.cameras))
         frames = self.camera_frames()
@@ -89,6 +95,8 @@ class Bundle:
             *poses, np.full(len(shared.offsets), 1.0 / max(_speed(frames), 1e-9))])
         self._free = np.flatnonzero(np.r_[np.repeat([c.free for c in shared.cameras], 6),
                                           np.ones(len(shared.offsets), dtype=bool)])
+        self._velocities = {k: velocity_of(m) for k, m in enumerate(markers)
+                            if m.topic in shared.offsets}
         slide = np.asarray(robot.prismatic)[list(robot.independent)]
         self._step = LARGEST_STEP * np.where(slide, robot.reach(), 1.0)
 
@@ -119,26 +127,30 @@ class Bundle:
             residual, slope, P, centre = self._equations(shared, q)
             weight, cost, typical = _weights(residual)
             residual, P = np.nan_to_num(residual), np.nan_to_num(P)
-            A = np.einsum('bmik,bmi,bmil->bkl', slope, weight, slope)
-            B = np.einsum('bmik,bmi,bmig->bkg', slope, weight, P)
-            inverse = np.linalg.pinv(A, hermitian=True)
+            inverse, B = _eliminated(slope, weight, P)
             own = np.einsum('bmik,bmi,bmi->bk', slope, weight, residual)
             S = (np.einsum('bmig,bmi,bmih->gh', P, weight, P)
                  - np.einsum('bkg,bkl,blh->gh', B, inverse, B))
             right = (np.einsum('bkg,bkl,bl->g', B, inverse, own)
                      - np.einsum('bmig,bmi,bmi->g', P, weight, residual))
             noise = _variance(residual, weight, own.size + len(S))
-            change, covariance, loose = self._solve(S, right, noise)
+            change, errors, loose = self._solve(S, right, noise)
             dz = np.einsum('bkl,bl->bk', inverse, own + B @ change[self._free])
             shared = moved(shared, change, centre)
             goal = q[:, index] + np.clip(dz, -self._step, self._step)
             nearby, closed = newton(robot, q, robot.transformation(q)[0], goal, goal)
             q = np.where(closed[:, None], nearby, q)
-            error = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
+            error = np.maximum(np.linalg.norm(errors, axis=1), 1e-150)
             if (np.abs(change) <= SETTLED * error).all() or before < cost < (1 + STALLED) * before:
                 break
             before = cost
-        return Adjusted(shared, covariance, loose, centre, cost, typical)
+        return Adjusted(replace(shared, errors=errors), loose, centre, cost, typical)
+
+    def errors_of_motion(self, shared: Shared, q: np.ndarray) -> np.ndarray:
+        """Return those of z (M, k, d) at configurations q (M, n) by the errors of ``shared``."""
+        residual, slope, P, _ = self._equations(shared, q)
+        inverse, B = _eliminated(slope, _weights(residual)[0], np.nan_to_num(P))
+        return inverse @ B @ shared.errors[self._free]
 
     def _equations(self, shared, q):
         """Return residuals (M, m, 6), slopes by z and by what is shared, and the centre (3,)."""
@@ -150,31 +162,39 @@ class Bundle:
         columns = [np.zeros(residual.shape + (0,))]
         seen_by = np.array([camera_of(shared.cameras, name.split('[')[0])
                             for name in frames.names])
-        for k in self._free:
-            step = np.zeros(len(self._scale))
-            step[k] = STEP
+        poses = 6 * len(shared.cameras)
+        for k in self._free[self._free < poses]:
+            step = STEP * np.eye(poses)[k]
             camera = k // 6
-            self.fit.frames = (
-                _turned(frames, step[6 * camera:], centre, seen_by == camera)
-                if camera < len(shared.cameras)
-                else moved(shared, step, centre).frames(self._markers, self.t))
+            self.fit.frames = _turned(frames, step[6 * camera:], centre, seen_by == camera)
             columns.append(((self.fit.residuals(rows, q) - residual) / STEP)[..., None])
+        columns += [self._by_clock(shared, topic, frames)[..., None] for topic in shared.offsets]
         return residual, slope, np.concatenate(columns, axis=-1), centre
 
+    def _by_clock(self, shared, topic, frames):
+        """Return the slope (M, m, 6) of residuals by the clock offset of a topic [1/s]."""
+        out = np.zeros(frames.position.shape[:2] + (6,))
+        turn = shared.cameras[camera_of(shared.cameras, topic)].rotation
+        for k, velocity in self._velocities.items():
+            if self._markers[k].topic == topic:
+                v = velocity(frames.t + shared.offsets[topic]).reshape(-1, 2, 3) @ turn.T
+                out[:, k] = (v / np.array(self.fit.noise)[:, None]).reshape(-1, 6)
+        return out
+
     def _solve(self, S, right, noise):
-        """Return the change (g,), its covariance (g, g), and directions (g, d) left open."""
+        """Return the change (g,), its errors (g, e), and directions (g, d) left open."""
         size, part = len(self._scale), self._free
         scale = self._scale[part]
         values, vectors = np.linalg.eigh(S * np.outer(scale, scale))
         sure = noise < values * (SURE * self._robot.reach()) ** 2
         inverse = np.where(sure, 1.0 / np.where(sure, values, 1.0), 0.0)
         half = scale[:, None] * vectors
-        change, covariance = np.zeros(size), np.zeros((size, size))
+        change = np.zeros(size)
         change[part] = half @ (inverse * (half.T @ right))
-        covariance[np.ix_(part, part)] = noise * (half * inverse) @ half.T
-        loose = np.zeros((size, int((~sure).sum())))
+        errors, loose = (np.zeros((size, int(x.sum()))) for x in (sure, ~sure))
+        errors[part] = (half * np.sqrt(noise * inverse))[:, sure]
         loose[part] = half[:, ~sure]
-        return change, covariance, loose
+        return change, errors, loose
 
 
 def moved(shared: Shared, change: np.ndarray, centre: np.ndarray) -> Shared:
@@ -189,6 +209,23 @@ def moved(shared: Shared, change: np.ndarray, centre: np.ndarray) -> Shared:
         shared, cameras=tuple(c.moved(change[6 * k:6 * k + 6], centre)
                               for k, c in enumerate(shared.cameras)),
         offsets={t: float(x + d) for (t, x), d in zip(shared.offsets.items(), change[poses:])})
+
+
+def spread_stamps(markers: Sequence[Any], shared: Shared, count: int) -> np.ndarray:
+    """
+    Return at most ``count`` stamps [s] of frames, over all of the recording.
+
+    markers : Markers; shared : of which those with offsets have no stamps of their own
+    """
+    t = reference_stamps(markers, shared.offsets)
+    return t[np.unique(np.linspace(0, len(t) - 1, min(count, len(t))).astype(int))]
+
+
+def _eliminated(slope, weight, P):
+    """Return the inverse of what frames say of z (M, k, k), and what of z and shared (M, k, g)."""
+    A = np.einsum('bmik,bmi,bmil->bkl', slope, weight, slope)
+    B = np.einsum('bmik,bmi,bmig->bkg', slope, weight, P)
+    return np.linalg.pinv(A, hermitian=True), B
 
 
 def _turned(frames, change, centre, chosen):

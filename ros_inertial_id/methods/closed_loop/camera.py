@@ -14,7 +14,7 @@ from typing import Any, Sequence
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from .bundle_adjustment import Bundle, Shared, STEP
+from .bundle_adjustment import Bundle, Shared, spread_stamps, STEP
 from .cameras import cameras_of, line_of
 from .further_cameras import begin
 from .marker_fit import OUTLIER
@@ -22,7 +22,7 @@ from .markers import WRONG
 from .registration import registered
 from ...dynamics.mechanism import Mechanism
 from ...errors import RecordingError
-from ...measurement.bodies.markers import other_topics, own_clocks
+from ...measurement.bodies.marker_clocks import other_topics, own_clocks
 
 FRAMES = 5000      # at most, spread over the recording; more add no precision
 FEW = 120          # enough to find the way by
@@ -49,11 +49,11 @@ def find_shared(robot: Mechanism, markers: Sequence[Any], options: Any) -> Share
     own = [m for m in markers if m.topic not in topics]
     best = _first_alone(robot, own, options, first)
     if others:
-        bundle = Bundle(robot, own, options, best, FRAMES)
+        bundle = Bundle(robot, own, options, best, spread_stamps(own, best, FRAMES))
         best = begin(robot, bundle, best, markers, others)
     if not best.offsets and not any(camera.free for camera in best.cameras):
         return best
-    many = Bundle(robot, markers, options, best, FRAMES)
+    many = Bundle(robot, markers, options, best, spread_stamps(markers, best, FRAMES))
     result = many.adjust(best, many.search(best))
     if others:
         _check_clocks(result.shared, options.largest_clock_offset)
@@ -82,7 +82,7 @@ def _first_alone(robot, markers, options, camera):
 
 def _candidates(robot, markers, options, shared):
     """Return Adjusted near ``shared`` or, if need be, anywhere, the best first."""
-    few = Bundle(robot, markers, options, shared, FEW)
+    few = Bundle(robot, markers, options, shared, spread_stamps(markers, shared, FEW))
     found = []
     if options.camera or not options.find_camera:
         found = [_on_clock(few, few.adjust(shared, few.search(shared)))]
@@ -185,7 +185,7 @@ def _check_others(result):
 
 def _notes(result, find_camera):
     """Return what was found, with standard errors; None where it is not determined."""
-    shared, error = result.shared, np.sqrt(np.diag(result.covariance))
+    shared, error = result.shared, np.linalg.norm(result.shared.errors, axis=1)
     first, *others = shared.cameras
     out = {}
     if find_camera:

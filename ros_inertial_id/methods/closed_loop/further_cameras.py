@@ -19,7 +19,8 @@ from .registration import aligned
 from ...dynamics.body_motion import body_motions, frame_of
 from ...dynamics.mechanism import Mechanism
 from ...errors import RecordingError
-from ...measurement.bodies.markers import Marker, on_one_clock, ONE_CLOCK, reference_stamps
+from ...measurement.bodies.marker_clocks import on_one_clock, ONE_CLOCK, reference_stamps
+from ...measurement.bodies.markers import Marker
 
 ROUNDS = 10  # of registration with weights
 FEWEST = 10  # readings at times at which the first camera saw something

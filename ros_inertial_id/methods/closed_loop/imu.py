@@ -22,7 +22,7 @@ from ...dynamics.mechanism import Mechanism
 from ...dynamics.regressor import BLOCK
 from ...errors import ConfigError, RecordingError
 from ...measurement.bodies.imu_mounting import better_mounting, TURNED
-from ...measurement.bodies.markers import clock_offset
+from ...measurement.bodies.marker_clocks import clock_offset
 from ...measurement.bodies.sources import channel_of
 from ...measurement.kalman import (estimate, likeliest_intensity, Readings, squared_jerk,
                                    vague_start, white_jerk)

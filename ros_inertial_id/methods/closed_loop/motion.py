@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .bundle_adjustment import Bundle
 from .camera import find_shared
 from .imu import fuse_imus
 from .markers import reconstruct_markers
@@ -25,6 +26,7 @@ from ...options import option
 
 JOINT_STATE = 'sensor_msgs/msg/JointState'
 MOTION = '/closed_loop/motion'
+COMMON = '/closed_loop/common_errors'  # of the motion, see Observation
 TORQUES = '/closed_loop/torques'
 FIELDS = {'x': 0, 'y': 1, 'z': 2}
 
@@ -62,6 +64,9 @@ def reconstruct(recording: Recording, robot: Mechanism,
     """
     Return (Recording, notes) with joint channels for motion and torque of the mechanism.
 
+    Where poses or clocks of cameras were estimated, what errors of these do to the motion is in
+    a channel COMMON, see Observation.
+
     notes : topics ``motion`` and ``torque`` (equal when one message carries both), and what was
         understood of markers and IMUs
     recording : as read; robot : Mechanism; options : closed_loop's Options
@@ -73,11 +78,20 @@ def reconstruct(recording: Recording, robot: Mechanism,
         channels[TORQUES] = _torques(recording, robot, options.torques)
         notes['torque'] = ', '.join(line.split()[1] for line in options.torques)
     if options.markers:
-        channels[MOTION], found = _see(recording, robot, options)
+        seen, found = _see(recording, robot, options)
+        channels.update(seen)
         notes.update(found, motion=', '.join(line.split()[0] for line in options.markers))
     elif options.imus:
         raise ConfigError('imus: are given', expected='markers: too', found='encoders only')
     return replace(recording, channels=channels), notes
+
+
+def common_errors(recording: Recording) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return the ``common`` errors of an Observation of a ``recording`` from ``reconstruct``."""
+    channel = recording.channels.get(COMMON)
+    if channel is None:
+        return None
+    return (channel.stamp_ns - recording.origin_ns()) * 1e-9, channel.fields['position']
 
 
 def topics(options: Any) -> tuple[str, str]:
@@ -87,7 +101,7 @@ def topics(options: Any) -> tuple[str, str]:
 
 
 def _see(recording, robot, options):
-    """Return the motion channel from markers and IMUs, and notes."""
+    """Return channels of the motion from markers and IMUs and of its common errors, and notes."""
     for line in options.markers:
         frame_of(robot.robot, line.split()[1] if len(line.split()) > 1 else '')
     markers = read_markers(recording, options.markers)
@@ -97,14 +111,24 @@ def _see(recording, robot, options):
     notes = dict(seen.notes, **shared.notes, marker_deviation={
         name: float(np.sqrt(np.median(seen.covariance[:, i, i])))
         for i, name in enumerate(robot.coordinates)})
-    t, motion = seen.t, {'position': seen.z}
+    t, motion, channels = seen.t, {'position': seen.z}, {}
+    if shared.errors.any():
+        bundle = Bundle(robot, markers, options, shared, seen.t)
+        channels[COMMON] = _channel(recording, COMMON, seen.t, {
+            'position': bundle.errors_of_motion(shared, seen.q)}, ())
     if options.imus:
         t, z, velocity, found = fuse_imus(recording, robot, seen, options.imus,
                                           options.largest_clock_offset)
         motion = {'position': z, 'velocity': velocity}
         notes.update(found)
+    channels[MOTION] = _channel(recording, MOTION, t, motion, robot.coordinates)
+    return channels, notes
+
+
+def _channel(recording, topic, t, fields, names):
+    """Return the Channel of a topic at times t [s] of a Recording."""
     stamps = recording.origin_ns() + np.round(t * 1e9).astype(np.int64)
-    return Channel(MOTION, JOINT_STATE, stamps, stamps.copy(), motion, robot.coordinates), notes
+    return Channel(topic, JOINT_STATE, stamps, stamps.copy(), fields, names)
 
 
 def _torques(recording, robot, lines):

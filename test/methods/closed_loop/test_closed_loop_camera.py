@@ -14,7 +14,7 @@ from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.identification.settings import options_class, prediction_options
 from ros_inertial_id.measurement.recording import Channel
 from ros_inertial_id.methods import METHODS
-from ros_inertial_id.methods.closed_loop.motion import MOTION, reconstruct
+from ros_inertial_id.methods.closed_loop.motion import common_errors, MOTION, reconstruct
 from ros_inertial_id.simulation.slider_crank import record, RigOptions, SliderCrankRig
 
 closed_loop = METHODS['closed_loop']
@@ -219,6 +219,33 @@ def test_two_cameras_are_found_together(of_two, find):
     motion = made.channels[MOTION]
     error = motion.fields['position'][:, 0] - seen.truth(motion.stamp_ns * 1e-9)[0]
     assert np.sqrt((error ** 2).mean()) < 1.2 * notes['marker_deviation']['crank']
+
+
+def test_a_clock_is_not_drawn_to_between_two_frames():
+    """Noise is smaller there: a curve's own slope moved the offset by 7 errors."""
+    made = seen.of_two_cameras(
+        2, ONE, TWO, {seen.CRANK: seen.always}, 12.3e-3, between=0.3, noise=1e-3,
+        seen=dict.fromkeys((seen.SLIDER, seen.TAG), seen.always)).window(0.0, 1.2)
+    options = replace(BOTH, marker_noise=1e-3, cameras=(' '.join([seen.CRANK, *map(str, TWO)]),))
+    _, notes = reconstruct(made, closed_loop.build(URDF, options, (0, 0, -9.81)), options)
+    assert notes['marker_clock_offset'][seen.CRANK] == pytest.approx(
+        12.3e-3, abs=3 * notes['marker_clock_offset_error'][seen.CRANK])
+
+
+def test_errors_of_poses_and_clocks_are_known_to_move_the_motion(of_two):
+    """The same readings with the true poses: the difference is one that the errors make."""
+    found = replace(BOTH, find_camera=True)
+    known = replace(BOTH, cameras=(' '.join([seen.CRANK, *map(str, TWO)]),))
+    robot = closed_loop.build(URDF, BOTH, (0, 0, -9.81))
+    (one, _), (two, _) = (reconstruct(of_two, robot, options) for options in (found, known))
+    z, there = (r.channels[MOTION].fields['position'][:, 0] for r in (one, two))
+    t, errors = common_errors(one)
+    assert len(t) == len(z) and errors.shape[1:] == (1, 13)
+    expected = np.sqrt((errors ** 2).sum(2).mean())
+    # Of the thirteen, few dominate: chi-squared of a few degrees of freedom.
+    assert 0.3 * expected < np.sqrt(((z - there) ** 2).mean()) < 2.5 * expected
+    left = z - there - errors[:, 0] @ np.linalg.lstsq(errors[:, 0], z - there, rcond=1e-3)[0]
+    assert np.sqrt((left ** 2).mean()) < 0.2 * expected
 
 
 def test_a_camera_that_is_known_may_see_a_line_alone():
