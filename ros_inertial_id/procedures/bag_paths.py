@@ -8,6 +8,7 @@ import re
 
 from ..errors import RecordingError
 
+_PART = re.compile(r'_\d+$')
 SUFFIXES = ('.mcap', '.db3', '.mcap.zstd', '.db3.zstd', '.mcap.zst', '.db3.zst')
 
 
@@ -16,7 +17,7 @@ def find_bags(arguments: Sequence[str]) -> list[str]:
     Return the paths of all bags that ``arguments`` stand for, each once, numbers in their order.
 
     An argument is a bag, BAG@START:END, a pattern (``day*``), or a folder in which, at any
-    depth, bags lie.
+    depth, bags lie: folders, or single files.
     RecordingError where a folder or pattern holds none.
     """
     found: list[str] = []
@@ -37,8 +38,16 @@ def find_bags(arguments: Sequence[str]) -> list[str]:
 
 
 def is_bag(path: Path) -> bool:
-    """Return whether a folder ``path`` is a rosbag2 itself."""
-    return (path / 'metadata.yaml').is_file() or any(_is_storage(p) for p in path.iterdir())
+    """
+    Return whether a folder ``path`` is a rosbag2 itself.
+
+    Files without metadata are the parts of one (``day_0.mcap``, ``day_1.mcap``) or bags of their
+    own (``monday.mcap``, ``tuesday.mcap``).
+    """
+    if (path / 'metadata.yaml').is_file():
+        return True
+    stems = {_PART.sub('', p.name.split('.')[0]) for p in path.iterdir() if _is_storage(p)}
+    return len(stems) == 1
 
 
 def several(arguments: Sequence[str]) -> bool:
@@ -48,13 +57,16 @@ def several(arguments: Sequence[str]) -> bool:
                for a in arguments)
 
 
-def _inside(folder: Path) -> list[str]:
-    out = []
+def _inside(folder: Path, above: frozenset[Path] = frozenset()) -> list[str]:
+    """Return the bags in a ``folder``; ``above`` : folders on the way, to which links may lead."""
+    out, above = [], above | {folder.resolve()}
     for path in sorted(folder.iterdir(), key=lambda p: _natural(p.name)):
-        if path.name.startswith('.'):
+        if path.name.startswith('.') or path.resolve() in above:
             continue
         if path.is_dir():
-            out += [str(path)] if is_bag(path) else _inside(path)
+            out += [str(path)] if is_bag(path) else _inside(path, above)
+        elif _is_storage(path):
+            out.append(str(path))
     return out
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .execution import Lost, run_tasks
-from .mapped_bags import accumulate_bag, decided_plan, Mapped, Shared
+from .mapped_bags import accumulate_bag, decided_plan, Mapped, NOT_KEPT, Shared
 from ..errors import RecordingError
 from ..estimation.r_factors import GroupFactor, RFactors
 from ..estimation.residuals import Residuals
@@ -132,7 +132,7 @@ def map_bags(paths: Sequence[str], plan: Plan, engine: Engine
     Return (Mapped of the bags that take part in the order of time, {path: why it is left out}).
 
     paths : of bags, each counted once by its content; plan : of all; engine : see Engine
-    RecordingError where no bag can be used.
+    RecordingError where no bag can be used, or factors cannot be kept.
     """
     shared = Shared(plan, engine.cache, engine.keep_all)
     results = engine.run(accumulate_bag, shared, list(paths), 'bags')
@@ -141,6 +141,9 @@ def map_bags(paths: Sequence[str], plan: Plan, engine: Engine
     for path, result in zip(paths, results):
         if isinstance(result, Lost):
             left_out[path] = result.reason
+        elif result.reason.startswith(NOT_KEPT):
+            raise RecordingError(f'{path}: {result.reason}', do='make room, or give another '
+                                 '--cache; what was kept before is used again')
         elif result.reason:
             left_out[path] = result.reason
         else:

@@ -31,6 +31,7 @@ from ..measurement.bags.storage import sha256, storage_files
 from ..measurement.recording import Recording
 
 FIRST = 3  # bags that can be used, which decide the plan
+NOT_KEPT = 'its factors cannot be kept'  # begins a reason that is none of the bag
 LOOK = 32  # bags among which a plan that was kept is looked for
 
 
@@ -93,7 +94,10 @@ def accumulate_bag(shared: Shared, path: str) -> Mapped:
             factors = factors_of(recording, shared.plan)
     except InertialIdError as error:
         header['reason'] = str(error)
-    file = write_factors(key, places, factors, header)
+    try:
+        file = write_factors(key, places, factors, header)
+    except OSError as error:
+        return Mapped(path, '', f'{NOT_KEPT} in {places[-1]}: {error.strerror or error}')
     read = find_factors(key, [Path(file).parent])
     assert read is not None
     return _mapped(path, *read, cached=False)

@@ -14,12 +14,15 @@ import pytest
 
 import ros_inertial_id as rid
 from ros_inertial_id.cli.main import main
+from ros_inertial_id.errors import RecordingError
 from ros_inertial_id.estimation.r_factors import RFactors
 from ros_inertial_id.identification.settings import load_options
 from ros_inertial_id.measurement.bags.bag import read_bag, write_recording
+from ros_inertial_id.procedures.bag_paths import find_bags
 from ros_inertial_id.procedures.everyday import once_each, within_budget
 from ros_inertial_id.procedures.execution import Lost, memory_share, run_tasks
-from ros_inertial_id.procedures.many_recordings import Engine, identify_many, merge_leaves
+from ros_inertial_id.procedures.many_recordings import (Engine, identify_many, map_bags,
+                                                        merge_leaves)
 
 DAYS = 4
 VISCOUS = 0.8
@@ -147,6 +150,23 @@ def test_factors_lie_where_the_user_may_write(arm3, options, tmp_path, monkeypat
     shutil.rmtree(tmp_path / 'home')
     many = identify_many([str(tmp_path / 'bags' / 'day0')], options)
     assert Path(many.bags[0].file).parent == tmp_path / 'bags' / '.inertial_id'
+
+
+def test_a_full_disk_ends_the_run_and_is_no_fault_of_a_bag(serial, paths, tmp_path):
+    nowhere = tmp_path / 'file'
+    nowhere.write_text('no folder')
+    with pytest.raises(RecordingError, match='day0.*cannot be kept.*--cache'):
+        map_bags(paths[:1], serial.plan, Engine(cache=str(nowhere / 'cache')))
+
+
+def test_bags_are_found_as_folders_and_as_single_files_each_once(tmp_path):
+    for name in ('week/monday.mcap', 'week/tuesday.db3', 'split/split_0.mcap',
+                 'split/split_1.mcap', 'week/notes.txt'):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    (tmp_path / 'week' / 'up').symlink_to(tmp_path)
+    assert find_bags([str(tmp_path)]) == [str(tmp_path / name) for name in (
+        'split', 'week/monday.mcap', 'week/tuesday.db3')]
 
 
 def test_the_same_content_under_two_names_counts_once(serial, fleet, paths, options, kept,
