@@ -60,9 +60,17 @@ def _assembled(urdf: str, options: MechanismOptions) -> Mechanism:
     best = min((loop.best for loop in mechanism.loops), default=1.0)
     if best < HOPELESS or mechanism.transformation(q[None])[1][0] < SINGULAR:
         raise RobotModelError(
-            'the mechanism is singular where it is assembled', expected='another start: or other '
-            'independent: coordinates', found=describe(robot, q))
+            f'the mechanism is singular where it is assembled, in {_worst(mechanism)}',
+            expected='another start: or other independent: coordinates', found=describe(robot, q))
     return mechanism
+
+
+def _worst(mechanism):
+    """Return words on the closures of the loop that is nearest to singular at the start."""
+    A = mechanism.scaled(mechanism.constraint(mechanism.start[None])[1])
+    worst = min(mechanism.loops, key=lambda loop: loop.smallest(A)[0] / max(loop.best, HOPELESS))
+    texts = [c.text for c in mechanism.closures for _ in range(c.rows())]
+    return ', '.join(dict.fromkeys(f'"{texts[row]}"' for row in worst.rows))
 
 
 def _with_best(mechanism):

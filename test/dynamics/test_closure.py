@@ -208,6 +208,11 @@ def test_dead_centre_is_said_with_its_time():
         Continuation(mechanism).follow(x[:, None], t)
 
 
+def test_start_at_a_dead_centre_names_the_loop():
+    with pytest.raises(RobotModelError, match='singular where .*, in "point slider_pin rod_end"'):
+        machine('slider_crank', independent=('slider',), start=('slider 0.33',))
+
+
 def test_position_out_of_reach_is_said_with_its_time():
     mechanism = machine('slider_crank', independent=('slider',))
     with pytest.raises(RobotModelError, match='at 0.5'):
