@@ -9,7 +9,9 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.client import Client
 from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
+from rclpy.duration import Duration
 from rclpy.node import Node
+from rclpy.publisher import Publisher
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.task import Future
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
@@ -18,6 +20,7 @@ from std_srvs.srv import Trigger
 LEVELS = {'ok': DiagnosticStatus.OK, 'warn': DiagnosticStatus.WARN,
           'error': DiagnosticStatus.ERROR}
 STATE = ': state'  # what follows a node's name in diagnostics, as diagnostic_updater names tasks
+DELIVERY = Duration(seconds=2.0)  # a killed listener is one for 20 s
 DEPTH = 5000  # rate x longest stall: loss is an overflow of the reader's queue
 
 
@@ -25,6 +28,11 @@ def latched() -> QoSProfile:
     """Return the QoS of a topic that late joiners get too."""
     return QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL,
                       reliability=ReliabilityPolicy.RELIABLE)
+
+
+def deliver(publisher: Publisher) -> None:
+    """Wait until the last words of a node, of this ``publisher``, are where they go: not long."""
+    publisher.wait_for_all_acked(DELIVERY)
 
 
 def message_class(type_name: str) -> Any:

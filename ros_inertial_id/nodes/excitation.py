@@ -21,7 +21,7 @@ import yaml
 
 from .controller_link import controller_link
 from .controllers import Controllers
-from .conversions import diagnostics, every, latched
+from .conversions import deliver, diagnostics, every, latched
 from .course_sender import CourseSender, PIECE
 from .held_position import HeldPosition
 from .joint_watch import JointWatch
@@ -297,6 +297,7 @@ class Excitation(Node):
             while self._recorder.closing:
                 rclpy.spin_once(self, timeout_sec=0.05)
             self._recorder.close()
+            deliver(self._status_topic)
         super().destroy_node()
 
 

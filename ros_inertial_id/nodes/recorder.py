@@ -16,12 +16,11 @@ import sys
 import time
 
 from diagnostic_msgs.msg import DiagnosticArray
-from rclpy.duration import Duration
 from rclpy.node import Node
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
-from .conversions import diagnostics, every, latched
+from .conversions import deliver, diagnostics, every, latched
 from .parameters import check_file_name, check_mounting, declare_options, refuse_unless
 from .quality import subscribe
 from .running import run
@@ -290,7 +289,7 @@ class Recorder(Node):
             self._flush()  # before the middleware is asked for more, which may not answer
             with suppress(RecordingError):  # published by then
                 self._stop()
-                self._finished.wait_for_all_acked(Duration(seconds=1.0))
+                deliver(self._finished)
         super().destroy_node()
 
 

@@ -264,9 +264,8 @@ def test_a_full_disk_is_told_and_what_was_written_can_be_read(graph, tmp_path, s
     assert 0 < len(sequence(bag)) <= counted(graph)
     assert sequence(bag) == list(range(len(sequence(bag))))
     again = Path(begin(graph))  # there is space for another one, for a while
-    graph.until(lambda: again.is_dir() and any(f.stat().st_size for f in again.iterdir()),
-                'a new bag')
-    graph.spin(1.0)
+    graph.until(lambda: again.name in graph.health('recorder')[1] and counted(graph),
+                'a joint state in the new bag')
     graph.call('recorder/stop')  # it may be full again by now
     assert 0 < len(sequence(read_bag(again)))
 
