@@ -4,9 +4,10 @@ Rows of hard recordings of the slider-crank: rank, errors in stated standard err
     python benchmark/slider_crank_rows.py [ROW ...] [--seeds 10]
 
 Markers by hand (test/oracles/seen_slider_crank.py), 6 s at 240 Hz: 0.3 mm with a fifth unseen;
-0.5 mm from a camera of unknown pose that drifts, pins exchanged and readings astray.  A crank at
-constant speed, encoder and torque with the paper's noise, whose own inertia no torque shows.  Some
-five seconds a recording.
+0.5 mm from a camera of unknown pose that drifts, pins exchanged and readings astray.  A minute
+with an IMU and clocks that drift (test/oracles/clocks_slider_crank.py).  A crank at constant
+speed, encoder and torque with the paper's noise, whose own inertia no torque shows.  Some five
+seconds a recording.
 """
 
 import argparse
@@ -20,6 +21,7 @@ os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
 ROOT = pathlib.Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / 'test' / 'oracles')]
 
+import clocks_slider_crank as clocks  # noqa: E402
 import numpy as np  # noqa: E402
 import seen_slider_crank as seen  # noqa: E402
 import slider_crank_lagrangian as oracle  # noqa: E402
@@ -52,9 +54,18 @@ def mixed_up(seed):
 
 def two_cameras(seed):
     """Return markers of two cameras at unknown places, the second 12.3 ms late, and options."""
-    made = seen.of_two_cameras(seed, CAMERA, OTHER_CAMERA, {seen.CRANK: seen.always}, 0.0123,
+    made = seen.of_two_cameras(seed, CAMERA, OTHER_CAMERA, {seen.CRANK: seen.always}, 0.0123, 0.3,
                                seen=dict.fromkeys((seen.SLIDER, seen.TAG), seen.always))
     return made, replace(seen.OPTIONS, markers=seen.LINES, find_camera=True, cameras=(seen.CRANK,))
+
+
+def drifting(seed, torque=0.0, imu=None, rate=240.0, duration=60.0):
+    """Return a minute of markers, torque and IMU with drifting clocks [s per s], and options."""
+    made = clocks.recording(
+        seed, duration, clocks.Clock(rate), None if imu is None else clocks.Clock(200, 2e-3, imu),
+        clocks.Clock(1000, 5e-3, torque))
+    return made, replace(seen.OPTIONS, markers=seen.LINES,
+                         imus=() if imu is None else (f'{clocks.IMU} rod_imu',))
 
 
 ROWS = {
@@ -62,6 +73,11 @@ ROWS = {
     'points and tag 0.3 mm, 20 % unseen': lambda seed: occluded(seed, ALL),
     '0.5 mm, exchanges, outliers, drift, unknown camera': mixed_up,
     'two cameras, both unknown, one 12.3 ms late': two_cameras,
+    '60 s, torque 5 ms late': drifting,
+    '60 s, torque 100 ppm fast': lambda seed: drifting(seed, 1e-4),
+    '60 s, 120 Hz and IMU': lambda seed: drifting(seed, imu=0.0, rate=120.0),
+    '60 s, 120 Hz and IMU 100 ppm fast': lambda seed: drifting(seed, imu=1e-4, rate=120.0),
+    '5 s, 120 Hz and IMU': lambda seed: drifting(seed, imu=0.0, rate=120.0, duration=5.0),
     'constant speed': lambda seed: (
         slider_crank_runs.recording(steady, duration=4.0, seed=seed), slider_crank_runs.OPTIONS),
 }

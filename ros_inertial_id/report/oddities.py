@@ -39,6 +39,9 @@ def signal_oddities(preprocessing: Sequence[Mapping[str, Any]]) -> Iterator[str]
             if (turned := math.hypot(*note.get('turned_degrees', ()))) > TURNED:
                 yield (f'The IMU on {body} is turned {turned:.1f} degrees from its description; '
                        f'the motion shows it and it was taken into account{where}.')
+            if drift := note.get('clock_drift'):
+                yield (f'The clock of the IMU on {body} drifts by {1e6 * drift:+.0f} ppm against '
+                       f'that of the markers; this was taken into account{where}.')
             for axis, error in zip(IMU_AXES, note.get('scale') or ()):
                 if error is not None:
                     yield (f'The IMU on {body} is {100 * error:+.1f} % off in the scale of its '
@@ -47,6 +50,9 @@ def signal_oddities(preprocessing: Sequence[Mapping[str, Any]]) -> Iterator[str]
                 if error is not None:
                     yield (f'The IMU on {body} reads {100 * error:+.1f} % too much by its {axis}; '
                            f'the markers show it and it was taken into account{where}.')
+        if drift := seen.get('torque_clock_drift'):
+            yield (f"The clock of {seen['torque']} drifts by {1e6 * drift:+.0f} ppm against that "
+                   f'of the motion; this was taken into account{where}.')
         for topic, drift in (seen.get('sensor_drift') or {}).items():
             force, torque = max(drift[:3]), max(drift[3:])
             yield (f'The offset of the force-torque sensor of {topic} drifted by up to '

@@ -43,9 +43,10 @@ SIGNALS = (  # key of an observation's summary, words, unit, digits
     ('smoothed_deviation', 'position, velocity, acceleration after smoothing, standard errors '
      '[rad or m, s]', '', 3))
 UNITS = {  # of keys within what an IMU or a source says of itself
-    'rate': 'Hz', 'clock_offset': 's', 'gyro_bias': 'rad/s', 'accelerometer_bias': 'm/s²',
-    'turned_degrees': '°', 'shifted': 'm', 'misfit': 'rad/s and m/s²', 'silent': 's at most',
-    'silent_from': 's', 'variance': 'rad²/s² and m²/s⁴'}
+    'rate': 'Hz', 'clock_offset': 's', 'clock_drift': 's per s', 'gyro_bias': 'rad/s',
+    'accelerometer_bias': 'm/s²', 'turned_degrees': '°', 'shifted': 'm',
+    'misfit': 'rad/s and m/s²', 'silent': 's at most', 'silent_from': 's',
+    'variance': 'rad²/s² and m²/s⁴'}
 NAMES = {'turned_degrees': 'turned by', 'shifted': 'shifted by'}
 HIDDEN = {'cutoff_curve', 'jerk_noise', 'jerk_noise_alone', 'torque_clock_gain'}
 

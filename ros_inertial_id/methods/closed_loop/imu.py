@@ -3,10 +3,10 @@ IMUs on the bodies of a mechanism, fused with the motion that markers saw.
 
 What an IMU should measure follows from z, zdot, zddot through the mechanism; deviations from a
 nominal motion (the filtered markers) are estimated by the error-state smoother of kalman.py.
-The clock offset comes from correlating angular velocities, biases from the mean misfit, a small
-turn and errors of the scales from imu_errors.py, and a mounting that contradicts the motion is
-refused with the rotation that would fit.  Every reading
-counts once, at the tick of the clock next to it, whatever the rate of its sensor.
+Offset (in the middle) and drift of the clock come from correlating angular velocities, biases from
+the mean misfit, a small turn and errors of the scales from imu_errors.py, and a mounting that
+contradicts the motion is refused with the rotation that would fit.  Every reading counts once, at
+the tick of the clock next to it, whatever the rate of its sensor.
 """
 
 from typing import Any, Sequence
@@ -22,7 +22,7 @@ from ...dynamics.mechanism import Mechanism
 from ...dynamics.regressor import BLOCK
 from ...errors import ConfigError, RecordingError
 from ...measurement.bodies.imu_mounting import better_mounting, TURNED
-from ...measurement.bodies.marker_clocks import clock_offset
+from ...measurement.bodies.marker_clocks import clock_drift, clock_offset
 from ...measurement.bodies.sources import channel_of
 from ...measurement.kalman import (estimate, likeliest_intensity, Readings, squared_jerk,
                                    vague_start, white_jerk)
@@ -203,6 +203,11 @@ def _aligned(channel, predicted, t, origin, limit, before):
     turning = [predicted[:, :3], readings[:, :3]]
     if before is None:  # the mounting is not checked yet: the speed of turning has no direction
         turning = [np.linalg.norm(x, axis=1)[:, None] for x in turning]
+    drift = 0.0
+    if limit:  # a nominal that has followed readings says nothing of their drift
+        drift = before['clock_drift'] if before else clock_drift(t, turning[0], stamps,
+                                                                 turning[1], limit)
+    stamps = stamps - drift * (stamps - 0.5 * (t[0] + t[-1]))
     offset = clock_offset(t, turning[0], stamps, turning[1], limit) if limit else 0.0
     inside = (stamps - offset >= t[0]) & (stamps - offset <= t[-1])
     stamps, readings = stamps[inside] - offset, readings[inside]
@@ -218,8 +223,8 @@ def _aligned(channel, predicted, t, origin, limit, before):
     variance = (before['variance'] if before else
                 ((np.diff(residual, 3, axis=0) ** 2).mean(0) / 20.0).tolist())
     return (stamps, readings - bias), {
-        **errors.note(), 'clock_offset': offset, 'gyro_bias': bias[:3].tolist(),
-        'accelerometer_bias': bias[3:].tolist(), 'variance': variance,
+        **errors.note(), 'clock_offset': offset, 'clock_drift': drift, 'variance': variance,
+        'gyro_bias': bias[:3].tolist(), 'accelerometer_bias': bias[3:].tolist(),
         'misfit': [float(np.sqrt((residual[:, :3] ** 2).mean())),
                    float(np.sqrt((residual[:, 3:] ** 2).mean()))]}
 

@@ -1,15 +1,22 @@
 """What an IMU on a closed mechanism measures, against pinocchio's rigid body kinematics."""
 
+from dataclasses import replace
+
+import clocks_slider_crank as clocks
 from machines import machine
 import numpy as np
 import pinocchio as pin
 import pytest
 from scipy.spatial.transform import Rotation
+import seen_slider_crank as seen
 
+from ros_inertial_id.measurement.bodies.marker_clocks import clock_drift
 from ros_inertial_id.methods import METHODS
 from ros_inertial_id.methods.closed_loop.imu import (at_times, imu_links, ImuMeasurementModel,
                                                      on_clock)
 from ros_inertial_id.methods.closed_loop.imu_errors import imu_errors, ImuErrors, noted
+from ros_inertial_id.methods.closed_loop.motion import reconstruct
+from ros_inertial_id.report.oddities import signal_oddities
 
 closed_loop = METHODS['closed_loop']
 
@@ -97,3 +104,28 @@ def test_turn_and_scale_of_an_imu_are_found_and_what_may_be_chance_is_left(turn,
     np.testing.assert_allclose(noted(found.note()).corrected(read), found.corrected(read))
     if not any(scale):
         assert not found.turn.any() and not found.scale.any()
+
+
+@pytest.mark.parametrize('drift', [0.0, 1e-4])
+def test_a_clock_that_drifts_is_found_and_one_that_does_not_is_left(drift):
+    """By the angular velocity of the crank, half a minute with 2 % of noise."""
+    rng = np.random.default_rng(4)
+    t, stamps = np.arange(0.0, 30.0, 1 / 120), np.arange(0.0, 30.0, 1 / 200)
+    there, seen_then = (seen.truth(x)[1][:, None] for x in (t, stamps))
+    measured = seen_then + 0.2 * rng.standard_normal(seen_then.shape)
+    found = clock_drift(t, there, 3e-3 + (1 + drift) * stamps, measured, 0.05)
+    # A part of 2.5 s shows its offset to some 0.1 ms, twelve over 30 s the drift to 3 ppm.
+    assert found == (0.0 if not drift else pytest.approx(drift, abs=2e-5))
+
+
+def test_drift_of_an_imu_is_corrected_against_the_markers():
+    """Over 14 s 300 ppm are 4 ms, by which two sensors would contradict each other."""
+    made = clocks.recording(3, 14.0, clocks.Clock(60.0), clocks.Clock(100.0, 2e-3, 3e-4),
+                            clocks.Clock(100.0))
+    options = replace(seen.OPTIONS, markers=seen.LINES, imus=(f'{clocks.IMU} rod_imu',))
+    robot = closed_loop.build(seen.URDF, options, (0, 0, -9.81))
+    notes = reconstruct(made, robot, options)[1]
+    note = notes['imus'][clocks.IMU]
+    assert note['clock_drift'] == pytest.approx(3e-4, abs=3e-5)
+    assert note['clock_offset'] == pytest.approx(2e-3 + 7.0 * 3e-4, abs=1e-4)
+    assert any('drifts by +' in sentence for sentence in signal_oddities([notes]))
