@@ -52,7 +52,8 @@ def test_a_stopped_recorder_says_how_many_messages_it_lost(graph, tmp_path):
         graph.spin(0.3)
         recorder.pause(0.3)
     graph.until(lambda: f'sent {sent}' in driver.output, 'the last message')
-    graph.spin(1.5)  # an executor that hangs would be silent from here on
+    turns = len(graph.healths('recorder'))  # an executor that hangs would be silent from here on
+    graph.until(lambda: len(graph.healths('recorder')) > turns, 'its next turn')
     response = graph.call('recorder/stop')
     assert response.success
     received = read_bag(path).channels['/joint_states'].fields['position'][:, 0]
