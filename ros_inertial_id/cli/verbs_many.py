@@ -9,7 +9,9 @@ from .verbs_checkup import status
 from ..api.many import identify_many
 from ..errors import ConfigError
 from ..identification.files import make_folder, read_description
+from ..procedures.many_recordings import Many
 
+CONTRADICTING = 2.0  # times the residual of each alone; short bags of one robot leave 1.5 times
 LISTED = 20  # bags left out that are named on a terminal
 
 
@@ -37,14 +39,26 @@ def identify_many_(options: Any, changes: dict[str, Any]) -> int:
     lines = [f'Verdict: {word}', result.summary(),
              f'{len(bags)} bags, {sum(b.cached for b in bags)} of them from the cache; '
              f'{len(left_out)} left out']
+    lines += contradiction(result.many)
     if options.count_once or options.budget:
         lines.append(_counted(result.many.seconds, sum(b.notes['span_s'] for b in bags)))
     lines += [f'left out: {path}: {why}' for path, why in list(left_out.items())[:LISTED]]
     show(options, {**outline(result.model.identified), 'bags': [b.path for b in bags],
-                   'seconds': result.many.seconds, 'left_out': left_out, **files},
+                   'seconds': result.many.seconds, 'left_out': left_out,
+                   'alone_percent': result.many.alone_percent, **files},
          '\n'.join([*lines, *(p for path in files.values()
                               for p in ([path] if isinstance(path, str) else path))]))
     return status(options, word)
+
+
+def contradiction(many: Many) -> list[str]:
+    """Return in words that the bags of ``many`` contradict each other, if they do."""
+    together = many.model.statistics['training']['filtered']['relative_percent']
+    if together < CONTRADICTING * many.alone_percent:
+        return []
+    return [f'The bags contradict each other: relative residual {many.alone_percent:.3g} % with '
+            f'an estimate for each, {together:.3g} % with one for all. Was a load, a mounting or '
+            'the robot changed? inertial-id drift MODEL BAG... compares them']
 
 
 def _counted(seconds: Mapping[str, float], whole: float) -> str:

@@ -69,6 +69,7 @@ class Many:
     model : identified; bags : Mapped of those that take part, in the order of time
     left_out : {path: why}; plan : what was held
     seconds : {path: how much of its motion counts [s]}, see ``selected``
+    alone_percent : relative residual of the bags, each under an estimate of its own
     """
 
     model: IdentifiedModel
@@ -76,6 +77,7 @@ class Many:
     left_out: Mapping[str, str]
     plan: Plan
     seconds: Mapping[str, float]
+    alone_percent: float
 
 
 def identify_many(paths: Sequence[str], options: Any, *, method: str = 'serial_arm',
@@ -98,7 +100,8 @@ def identify_many(paths: Sequence[str], options: Any, *, method: str = 'serial_a
     groups, residuals, ranges = merged(bags, leaves, engine)
     model = solve_merged(plan, groups, [b.notes for b in bags], residuals, ranges)
     model.provenance['left_out'] = dict(left_out)
-    return Many(model, tuple(bags), left_out, plan, _seconds(bags, leaves))
+    return Many(model, tuple(bags), left_out, plan, _seconds(bags, leaves),
+                residuals.summary()['filtered']['relative_percent'])
 
 
 def _seconds(bags: Sequence[Mapped], leaves: Sequence[Leaf]) -> dict[str, float]:

@@ -7,6 +7,7 @@ import re
 import resource
 import shutil
 import signal
+import sys
 
 import mujoco_arm
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 
 import ros_inertial_id as rid
 from ros_inertial_id.cli.main import main
+from ros_inertial_id.cli.verbs_many import contradiction
 from ros_inertial_id.errors import RecordingError
 from ros_inertial_id.estimation.r_factors import RFactors
 from ros_inertial_id.identification.settings import load_options
@@ -175,6 +177,18 @@ def test_the_same_content_under_two_names_counts_once(serial, fleet, paths, opti
     many = identify_many([*paths[:DAYS], str(tmp_path / 'copy')], options, engine=kept)
     assert 'count once' in many.left_out[str(tmp_path / 'copy')]
     assert_same(serial, many)
+
+
+def test_bags_that_contradict_each_other_leave_more_together(arm3, serial, options, tmp_path,
+                                                             monkeypatch):
+    together = serial.model.statistics['training']['filtered']['relative_percent']
+    assert serial.alone_percent == pytest.approx(together, rel=0.1)
+    assert not contradiction(serial)
+    for number, viscous in enumerate((VISCOUS, 2.0 * VISCOUS)):
+        monkeypatch.setattr(sys.modules[__name__], 'VISCOUS', viscous)
+        write_recording(tmp_path / f'day{number}', day(arm3, number))
+    both = identify_many([str(tmp_path / 'day0'), str(tmp_path / 'day1')], options)
+    assert 'inertial-id drift' in contradiction(both)[0]
 
 
 def test_estimators_that_read_again_are_refused(paths):
