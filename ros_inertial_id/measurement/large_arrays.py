@@ -31,7 +31,7 @@ def empty(shape: tuple[int, ...], dtype: np.dtype | type, least: int = LARGE) ->
         with TemporaryFile(prefix='ros_inertial_id_') as file:
             os.posix_fallocate(file.fileno(), 0, size)  # a full disk says so here, not later
             mapped = mmap.mmap(file.fileno(), size)
-    except OSError:
+    except (OSError, AttributeError):  # no room, or no Linux
         return np.empty(shape, dtype)
     _mapped.add(mapped)
     return np.frombuffer(mapped, dtype).reshape(shape)
