@@ -90,6 +90,12 @@ class RobotModel:
         """Return what is constant in the motion from body to body."""
         return joint_steps(self)
 
+    @cached_property
+    def moved(self) -> tuple[tuple[tuple[int, int], ...], ...]:
+        """Return of every joint the bodies that it moves, each with its place in their chain."""
+        return tuple(tuple((i, self.ancestors(i).index(j)) for i in self.subtree(j))
+                     for j in range(len(self)))
+
     def subtree(self, joint: int) -> tuple[int, ...]:
         """Return the bodies that move with ``joint``, itself first."""
         moved = [joint]

@@ -160,10 +160,4 @@ def tree_rows(robot: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray,
         ``robot.subtree(j)`` in that order; tau_j = rows.T @ parameters.
     """
     bodies = bodies_rows(robot, q, v, a, gravity_base)
-    return [np.concatenate([bodies[i][k] for i, k in moved]) for moved in moved_bodies(robot)]
-
-
-def moved_bodies(robot: Any) -> list[list[tuple[int, int]]]:
-    """Return of every joint of a ``robot`` the bodies that it moves, each with its row there."""
-    return [[(i, robot.ancestors(i).index(j)) for i in robot.subtree(j)]
-            for j in range(len(robot))]
+    return [np.concatenate([bodies[i][k] for i, k in moved]) for moved in robot.moved]

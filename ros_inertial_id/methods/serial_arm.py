@@ -16,7 +16,7 @@ from ..dynamics.friction import check_laws, friction_column, friction_parameters
 from ..dynamics.inertial_parameters import body_parameters, Parameter
 from ..dynamics.regressor import BLOCK, RegressorBlock, RowGroup
 from ..dynamics.robot_model import robot_from_options, RobotModel, RobotOptions
-from ..dynamics.tree_rows import bodies_rows, moved_bodies
+from ..dynamics.tree_rows import bodies_rows
 from ..errors import ConfigError
 from ..measurement.joints.drives import effort_map, motor_speeds
 from ..measurement.joints.kinematic_state import (JointSpaceObservation, JointSpaceState,
@@ -114,8 +114,7 @@ class SerialArm(Method):
                     for j in range(len(robot))]
         bodies = [np.arange(10) if state.memory is not None else
                   np.flatnonzero(wanted[10 * b:10 * b + 10]) for b in range(len(robot))]
-        moved = moved_bodies(robot)
-        columns = [np.concatenate([*(10 * b + bodies[b] for b, _ in moved[j]), friction[j]]
+        columns = [np.concatenate([*(10 * b + bodies[b] for b, _ in robot.moved[j]), friction[j]]
                                   ).astype(int) for j in range(len(robot))]
         dissipation = [_friction(state, j, [(parameters[k], turns[k]) for k in friction[j]])
                        for j in range(len(robot))]
@@ -124,7 +123,8 @@ class SerialArm(Method):
             rows = _body_rows(state, robot, low, bodies)
             groups = []
             for j, joint in enumerate(robot.joint_names):
-                W = np.concatenate([*(rows[b][k] for b, k in moved[j]), dissipation[j][:, part]])
+                W = np.concatenate([*(rows[b][k] for b, k in robot.moved[j]),
+                                    dissipation[j][:, part]])
                 groups.append(RowGroup(joint, 'N' if robot.prismatic[j] else UNIT, columns[j], W.T,
                                        state.tau[part, j], state.tau_raw[part, j]))
             yield RegressorBlock(state.t[part], state.segment, tuple(groups))

@@ -23,7 +23,7 @@ from std_srvs.srv import Trigger
 from .conversions import deliver, diagnostics, every, latched
 from .parameters import check_file_name, check_mounting, declare_options, refuse_unless
 from .quality import subscribe
-from .running import run
+from .running import LEAVE, run
 from .subscriptions import no_decoder, Subscriptions
 from ..errors import InertialIdError, RecordingError
 from ..measurement.bags.bag import BagWriter, read_bag
@@ -286,7 +286,9 @@ class Recorder(Node):
     def destroy_node(self) -> None:
         """Close an open bag before the node goes: Ctrl-C loses nothing."""
         if self._bag is not None:
+            faulthandler.cancel_dump_traceback_later()  # a slow disk is waited for
             self._flush()  # before the middleware is asked for more, which may not answer
+            faulthandler.dump_traceback_later(LEAVE, exit=True)
             with suppress(RecordingError):  # published by then
                 self._stop()
                 deliver(self._finished)
