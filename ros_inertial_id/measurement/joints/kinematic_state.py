@@ -162,7 +162,7 @@ class JointSpaceObservation:
         counts that a robot was recorded in; but where a user cut a window out of a longer
         recording the filter guesses what is known and left out by choice: that end is trimmed as
         in training.
-        every : one piece in so many alone, the first of each segment at least
+        every : one piece in so many alone, of each segment one at least: the middle one
         """
         decimate = self.decimate if training else 1
         # Half a kernel and its stencils to filter the signals, half a kernel to filter columns.
@@ -172,8 +172,8 @@ class JointSpaceObservation:
             begin, end = self._trimmed(number, count, training)
             if end - begin <= 2:
                 continue
-            around = None
-            for low in range(begin, end, every * PIECE):
+            around, pieces = None, -(-(end - begin) // PIECE)
+            for low in range(begin + (pieces - 1) % every // 2 * PIECE, end, every * PIECE):
                 page_out()
                 high = min(low + PIECE, end)
                 first = max(0, low - reach) if low - reach > reach else 0
