@@ -11,8 +11,8 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import pinocchio as pin
 
-from .tree_rows import crossed_with
 from ..errors import RobotModelError
 
 NEXT, LAST = np.array([1, 2, 0]), np.array([2, 0, 1])
@@ -161,6 +161,5 @@ def _rodrigues(axis: bytes, before: bytes) -> np.ndarray:
     """Return what 1, cosine and sine contribute (9, 3) to the rotations about an axis."""
     along = np.frombuffer(axis)
     outer = np.outer(along, along)
-    parts = np.frombuffer(before).reshape(3, 3) @ [outer, np.eye(3) - outer,
-                                                   -crossed_with(along)]
+    parts = np.frombuffer(before).reshape(3, 3) @ [outer, np.eye(3) - outer, pin.skew(along)]
     return parts.reshape(3, 9).T

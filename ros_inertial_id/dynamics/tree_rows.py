@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pinocchio as pin
 
 from .regressor import COLUMN, INERTIA, motion_features, ROW, WRENCH, WrenchRows
 
@@ -37,7 +38,7 @@ class JointStep:
 
 def joint_steps(robot: Any) -> tuple[JointStep, ...]:
     """Return the JointSteps of a RobotModel ``robot``."""
-    turned = [_onto(axis) for axis in robot.axes]
+    turned = [pin.Quaternion.FromTwoVectors(np.eye(3)[2], axis).matrix() for axis in robot.axes]
     out = []
     for i, parent in enumerate(robot.parents):
         before = turned[parent] if parent >= 0 else np.eye(3)
@@ -45,21 +46,12 @@ def joint_steps(robot: Any) -> tuple[JointStep, ...]:
         arm = before.T @ robot.translations[i]
         place = np.zeros((6, 6))
         place[:3, :3] = place[3:, 3:] = R
-        place[:3, 3:] = R @ crossed_with(arm)
+        place[:3, 3:] = -R @ pin.skew(arm)
         force = WRENCH[0, :, 1:4, 6:]  # omega x (omega x arm) is what a first moment adds
         tensor = _about_turned(turned[i])
         out.append(JointStep(place, R @ np.einsum('rcp,c->rp', force, arm), tensor,
                              WrenchRows(tensor=tensor)))
     return tuple(out)
-
-
-def _onto(axis):
-    """Return a rotation (3, 3) that takes z to a unit ``axis``."""
-    x, y, z = axis
-    if z < -0.5:  # by half a turn about x first: the formula is singular at -z
-        return _onto(-axis) @ np.diag([1.0, -1.0, -1.0])
-    return np.array([[1.0 - x * x / (1.0 + z), -x * y / (1.0 + z), x],
-                     [-x * y / (1.0 + z), 1.0 - y * y / (1.0 + z), y], [-x, -y, z]])
 
 
 def _about_turned(Q):
@@ -69,12 +61,6 @@ def _about_turned(Q):
     out[:, :, 1:4] = np.einsum('hrcf,kc->hrkf', WRENCH[:, :, 1:4], Q)
     out[:, :, 4:] = np.einsum('hrcf,kc->hrkf', WRENCH[:, :, 4:], inertia)
     return out
-
-
-def crossed_with(p: np.ndarray) -> np.ndarray:
-    """Return the matrix (3, 3) that turns x into x cross p (3,)."""
-    x, y, z = p
-    return np.array([[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]])
 
 
 def bodies_rows(robot: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray,

@@ -17,7 +17,7 @@ from .rig import PlatformRig
 from ..bodies.link_tree import random_bodies
 from ...dynamics.inertial_parameters import (Parameter, parameters_of, pseudo_inertia, SYMBOLS,
                                              UNITS)
-from ...dynamics.regressor import RegressorBlock, RowGroup
+from ...dynamics.regressor import COLUMN, RegressorBlock, ROW, RowGroup
 from ...measurement.bodies.body_state import BodyState
 
 _UNIT = np.array([pseudo_inertia(row) for row in np.eye(10)])
@@ -49,9 +49,8 @@ def overall_moments(mass: float, center: np.ndarray,
     steiner = (np.einsum('ni,ni->n', c, c)[:, None, None] * np.eye(3)
                - np.einsum('ni,nj->nij', c, c))
     inertia = np.asarray(inertia_about_center) + mass * steiner
-    index = ((0, 0, 1, 0, 1, 2), (0, 1, 1, 2, 2, 2))
     masses = np.full(len(c), float(mass))
-    return np.column_stack([masses, mass * c, inertia[:, index[0], index[1]]])
+    return np.column_stack([masses, mass * c, inertia[:, ROW, COLUMN]])
 
 
 def posture_rows(rotations: np.ndarray, positions: np.ndarray) -> np.ndarray:
