@@ -44,7 +44,7 @@ setup(
         'cluster': ['distributed'],
         'completion': ['shtab'],
         'parquet': ['pyarrow'],
-        'test': ['pytest>=7', 'pytest-rerunfailures', 'pytest-timeout', 'pytest-xdist',
+        'test': ['pytest>=7', 'pytest-timeout', 'pytest-xdist',
                  'hypothesis', 'jsonschema', 'mcap', 'matplotlib', 'mujoco>=3.2', 'flake8',
                  'mypy', 'shtab', 'axe-core-python'],
         'doc': ['sphinx', 'myst-parser', 'furo'],

@@ -4,7 +4,7 @@ What an arm does with the pieces of a motion: commands, torques, path, and what 
     python benchmark/player.py [ROBOT [SECONDS]]     ROBOT of urdf/, default arm2; about 8 minutes
 
 MuJoCo moves an arm that is heavier than its description, behind the simulated
-joint_trajectory_controller, at 1 kHz.  Pieces are made every 50 ms as the player does and arrive 2
+joint_trajectory_controller, at 1 kHz.  Pieces are made every 40 ms as the player does and arrive 2
 to 30 ms later; the measure is the same course sent whole.  Per setting of the controller, servo
 lag and speed are printed: the largest step of the command beside the course, the largest change of
 the motor torque in a millisecond (beside that of the whole trajectory), and how far the arm is at
@@ -22,11 +22,12 @@ from threadpoolctl import threadpool_limits
 
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.excitation.fourier import random_motion
-from ros_inertial_id.excitation.playback import LEAD, plan_course
+from ros_inertial_id.excitation.path_clock import PathClock
+from ros_inertial_id.excitation.playback import HORIZON, LEAD, MARGIN, plan_course
 from ros_inertial_id.simulation.arm import ArmOptions, SimulatedArm
 
 URDF = pathlib.Path(__file__).parents[1] / 'urdf'
-RATE, PIECE = 1000.0, 0.05  # [Hz], [s]
+RATE, PIECE = 1000.0, 0.04  # [Hz], [s]
 ON_ITS_WAY = 0.002, 0.03    # [s] of a message
 SETTLED = 0.15              # [s] until the arm rests below its command
 FAULT = 1.8                 # [s] after the first piece
@@ -62,12 +63,13 @@ def course_of(robot, start, speed):
 
 def pieces(course, end, lost=()):
     """Return (arrival, times, points) of the pieces until ``end`` [s] after the first."""
-    rng, out = np.random.default_rng(0), []
+    rng, out, clock = np.random.default_rng(0), [], PathClock(0.0, course.ease)
     for number in range(int(end / PIECE)):
         made = number * PIECE + rng.uniform(0.0, 0.01)
         arrival = made + rng.uniform(*ON_ITS_WAY)
         if number not in lost:
-            times, *points = course.piece(made - LEAD)
+            clock.go_on(made - LEAD, HORIZON, MARGIN)
+            times, *points = course.piece(clock, made - LEAD)
             out.append((arrival, LEAD + times, points))
     return out
 

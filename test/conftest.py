@@ -9,20 +9,6 @@ import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 
 
-def pytest_collection_modifyitems(items):
-    """Run a test of live nodes once more when it fails, as the build farm of ROS does."""
-    for item in items:
-        if item.path.parent.name == 'nodes':
-            item.add_marker(pytest.mark.flaky(reruns=1))
-
-
-def pytest_terminal_summary(terminalreporter):
-    """Show why a test failed at first that was run once more."""
-    for report in terminalreporter.stats.get('rerun', ()):
-        terminalreporter.section(f'failed at first: {report.nodeid}')
-        terminalreporter.line(report.longreprtext)
-
-
 @pytest.fixture(scope='session')
 def shared_data():
     """Return the folder of the recordings of real robots; skip where it is absent."""

@@ -29,7 +29,7 @@ PEERS = ('closed_loop', 'rigid_body', 'suspended_platform', 'serial_arm')
 SUBROOMS = {
     'methods': [('contract',), ('bodies', 'arm_prediction'), PEERS, ('__init__',)],
     'measurement': [('recording', 'interpolation', 'large_arrays', 'spectral', 'signals', 'kalman',
-                     '__init__'),
+                     'stream_clock', '__init__'),
                     ('bags', 'bodies'),
                     ('joints',), ('live',)],
 }

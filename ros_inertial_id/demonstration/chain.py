@@ -1,6 +1,7 @@
 """Chain: the processes of a demonstration and a node that asks them, until all have ended."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 import ctypes
 import os
 from pathlib import Path
@@ -14,10 +15,15 @@ from rcl_interfaces.srv import SetParameters
 import rclpy
 from rclpy.node import Node
 from rclpy.parameter import Parameter
+from rclpy.qos import qos_profile_sensor_data
+from rosgraph_msgs.msg import Clock
 from std_srvs.srv import Trigger
 
 from ..errors import RecordingError
 from ..identification.model import IdentifiedModel
+
+
+PATIENCE = 600.0  # [s] of wall time for an answer; a busy computer may need a hundred
 
 
 class Chain:
@@ -34,6 +40,25 @@ class Chain:
         self.out = out
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self.node = Node('demo')
+        self._began = time.monotonic()
+        self._clock = 0  # [ns] of the simulator
+        self._spans: list[tuple[float, float]] = []  # of simulated and of wall time [s]
+        self.node.create_subscription(Clock, '/clock', self._take_clock, qos_profile_sensor_data)
+
+    def _take_clock(self, message):
+        self._clock = message.clock.sec * 10 ** 9 + message.clock.nanosec
+
+    @contextmanager
+    def timed(self) -> Iterator[None]:
+        """Count what passes of simulated and of wall time."""
+        clock, wall = self._clock, time.monotonic()
+        yield
+        self._spans.append(((self._clock - clock) * 1e-9, time.monotonic() - wall))
+
+    def numbers(self) -> dict[str, float]:
+        """Return how long it took and at which real-time factor the simulation ran."""
+        simulated, wall = map(sum, zip(*self._spans))
+        return {'seconds': time.monotonic() - self._began, 'real_time_factor': simulated / wall}
 
     def start(self, name: str, **parameters: Any) -> None:
         """Start the node ``name`` with ROS ``parameters`` in a process of its own."""
@@ -45,42 +70,47 @@ class Chain:
                 [sys.executable, '-m', f'ros_inertial_id.nodes.{name}', '--ros-args', *arguments],
                 stdout=log, stderr=subprocess.STDOUT, preexec_fn=_die_with_parent)
 
-    def call(self, service: str, patience: float = 30.0) -> str:
+    def call(self, service: str, enough: Callable[[], object] = lambda: False) -> str:
         """
         Return the message of a Trigger service; a lost reply is asked for once more.
 
-        service : its name; patience : [s] for a reply
+        service : its name; enough : () -> whether its effect was seen, which is an answer, too
         RecordingError where there is none, or it is a refusal.
         """
-        return self._ask(Trigger, service, Trigger.Request(), patience).message
+        return str(getattr(self._ask(Trigger, service, Trigger.Request(), enough), 'message', ''))
 
-    def call_when_ready(self, service: str, patience: float = 15.0) -> str:
-        """Return the message of a Trigger ``service`` that may refuse for ``patience`` [s]."""
-        deadline = time.monotonic() + patience
+    def call_when_ready(self, service: str) -> str:
+        """Return the message of a Trigger ``service`` that may refuse for a while."""
+        deadline = time.monotonic() + PATIENCE
         while True:
             try:
                 return self.call(service)
             except RecordingError:
                 if time.monotonic() > deadline:
                     raise
-                self.pass_time(0.5)
+                self.pass_time(1.0)
 
     def set(self, node: str, name: str, value: Any) -> None:  # noqa: A003
         """Set the parameter ``name`` of a ``node`` to a ``value``: a text, or a number."""
         value = value if isinstance(value, (bool, int, float)) else str(value)
         request = SetParameters.Request(parameters=[Parameter(name, value=value
                                                               ).to_parameter_msg()])
-        self._ask(SetParameters, f'{node}/set_parameters', request, 30.0)
+        answer = self._ask(SetParameters, f'{node}/set_parameters', request)
+        for result in answer.results:
+            if not result.successful:
+                raise RecordingError(f'{node} refused {name}: {result.reason}')
 
-    def _ask(self, kind, service, request, patience):
+    def _ask(self, kind, service, request, enough=lambda: False):
         client = self.node.create_client(kind, service)
         try:
             for _ in range(2):
-                self.wait(client.service_is_ready, 30.0, f'service {service}')
+                self.wait(client.service_is_ready, f'service {service}')
                 future = client.call_async(request)
-                deadline = time.monotonic() + patience
+                deadline = time.monotonic() + PATIENCE
                 while not future.done() and time.monotonic() < deadline:
                     self.spin()
+                    if enough() and not future.done():
+                        return None
                 if future.done():
                     break
             else:
@@ -92,7 +122,7 @@ class Chain:
             raise RecordingError(f'{service} refused: {answer.message}')
         return answer
 
-    def wait(self, condition: Callable[[], object], patience: float, what: str) -> None:
+    def wait(self, condition: Callable[[], object], what: str, patience: float = PATIENCE) -> None:
         """Spin until ``condition()``; RecordingError of ``what`` after ``patience`` [s]."""
         deadline = time.monotonic() + patience
         while not condition():

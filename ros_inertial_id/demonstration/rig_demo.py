@@ -28,7 +28,8 @@ from ..share import shared_file
 from ..simulation.live_rigs import RIGS
 
 PREDICTED = 'torque_prediction/predicted'
-DRAIN = 15.0  # [s] a late recorder is waited for
+DRAIN = 120.0  # [s] of wall time that a late recorder is waited for
+LONGEST = 3600.0  # [s] of wall time for a motion of some seconds
 PERIOD = 0.05  # [s] of prediction: markers are solved in batches, larger ones cost less
 
 
@@ -71,7 +72,7 @@ def demonstrate_rig(out: Path, rig: str, seconds: float | None = None, **setting
         say(f'recording the {rig}')
         first = chain.record('recording', seconds or plan.seconds)
         say('identifying')
-        chain.call('identification/identify', 100.0)
+        chain.call('identification/identify')
         model = IdentifiedModel.from_yaml((out / 'model.yaml').read_text())
         print(summary(model), file=sys.stderr)
         second = None
@@ -81,7 +82,7 @@ def demonstrate_rig(out: Path, rig: str, seconds: float | None = None, **setting
     finally:
         chain.stop()
     within, worst = evaluate(model, yaml.safe_load((out / 'truth.yaml').read_text())['parameters'])
-    result = {'published': first[0], 'recorded': first[1],
+    result = {**chain.numbers(), 'published': first[0], 'recorded': first[1],
               'base_parameters': sum(b['determined'] for b in model.base),
               'within_3_standard_errors': within, 'worst_error_percent': worst}
     if second:
@@ -121,13 +122,14 @@ class _RigChain(Chain):
         self._topics = [f'/{t}' for t in topics]
         self.start('simulated_rig', rig=self._rig, running=False,
                    truth_file=self.out / 'truth.yaml', **settings)
-        self.start('recorder', out=self.out, topics=f"[{', '.join(topics + [PREDICTED] * live)}]")
-        self.start('identification', out=self.out, method=plan.method,
+        self.start('recorder', use_sim_time=True, out=self.out,
+                   topics=f"[{', '.join(topics + [PREDICTED] * live)}]")
+        self.start('identification', use_sim_time=True, out=self.out, method=plan.method,
                    config=shared_file('config', f'{self._rig}.yaml'))
         if live:
-            self.start('torque_prediction', period=PERIOD, lag=4.0 * PERIOD)
+            self.start('torque_prediction', use_sim_time=True, period=PERIOD, lag=4.0 * PERIOD)
         self.wait(lambda: all(self.node.count_subscribers(t) for t in self._topics)
-                  and (not live or self.node.count_publishers(PREDICTED)), 30.0, 'the recorder')
+                  and (not live or self.node.count_publishers(PREDICTED)), 'the recorder')
 
     def record(self, name, seconds):
         """Let the rig run with the recorder on; return ({topic: published}, {topic: recorded})."""
@@ -135,12 +137,14 @@ class _RigChain(Chain):
         self.call_when_ready('recorder/start')
         self.pass_time(1.0)  # the readers are known; now the writers know them, too
         self.set('simulated_rig', 'running', True)
+        with self.timed():
+            if seconds:
+                end = self._time + seconds  # by its own clock: a loaded computer slows it down
+                self.wait(lambda: self._time >= end, f'{seconds:g} s of the rig', LONGEST)
+            else:
+                self.wait(lambda: self._status == 'finished', 'the end of the motions', LONGEST)
         if seconds:
-            end = self._time + seconds  # by its own clock: a loaded computer slows it down
-            self.wait(lambda: self._time >= end, 60.0 + seconds, f'{seconds:g} s of the rig')
             self.set('simulated_rig', 'running', False)
-        else:
-            self.wait(lambda: self._status == 'finished', 300.0, 'the end of the motions')
         before, self._counts = self._counts, json.loads(self.call('simulated_rig/published'))
         published = {t: self._counts[t] - before.get(t, 0) for t in self._topics}
         self._drain(published)

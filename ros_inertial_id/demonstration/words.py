@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 SCHEMA = 'ros_inertial_id/demo/1'  # of --json
+LEAP = 1.2  # times the plan's largest acceleration, above which late commands were caught up
 
 
 def sentences(result: Mapping[str, Any]) -> list[str]:
@@ -16,6 +17,10 @@ def sentences(result: Mapping[str, Any]) -> list[str]:
     out = [_recorded(result['published'], result['recorded']),
            f'{round(parts * count)} of {count} identified base parameters lie within three '
            'standard errors of the truth.']
+    if 'largest_acceleration_over_plan' in result:
+        ratio = result['largest_acceleration_over_plan']
+        out.append(f"The arm's largest acceleration was {ratio:.2f} times that of its plan"
+                   + ('.' if ratio <= LEAP else ': it leapt, please report this.'))
     if 'worst_error_percent' in result:
         out.append('The worst of those that matter is off by '
                    f"{result['worst_error_percent']:.2g} %.")
@@ -29,6 +34,9 @@ def sentences(result: Mapping[str, Any]) -> list[str]:
     if 'condition_number' in result:
         out.append('The condition number of the first motion is '
                    f"{result['condition_number']:.3g}.")
+    if 'real_time_factor' in result:
+        out.append(f"It took {result['seconds']:.0f} s; while something moved, simulated time "
+                   f"passed at {result['real_time_factor']:.2f} of real time.")
     return [*out, f"Look at {result['report']}; the model is {result['model']}."]
 
 

@@ -7,7 +7,8 @@ the path that was checked for collisions.  With the rate r and its slope r' of t
     v -> r v,   a -> r^2 a + r' v,   |r'| <= 1.875 / T
 
 T is the shortest of BRAKES for which acceleration, torque and what the robot limits of their
-changes stay within the limits.
+changes stay within the limits.  A piece whose successor is late ends more gently: by at most EASY
+times the accelerations that the course has itself.
 """
 
 from dataclasses import dataclass, replace
@@ -23,6 +24,7 @@ from ..errors import MotionError
 BRAKES = (0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.75, 0.9, 1.1, 1.35, 1.6, 2.0)  # [s]
 STARTS = 0.02  # [s] between the moments at which braking is tried
 PHASES = np.linspace(0.05, 0.95, 13)  # of the braking time that are looked at
+EASY = 1.1  # times the course's own largest acceleration, joint by joint
 ROUNDING = 1e-6  # relative: a motion that uses a limit in full may still be braked at its ends
 
 
@@ -55,11 +57,11 @@ def with_brake(course: Course, robot: RobotModel, limits: Limits,
     allowed = np.maximum(_known(limits.acceleration) / (
         1.0 - limits.margins['acceleration']), own) * (1.0 + ROUNDING)
     torque = effort * np.where(robot.effort > 0, robot.effort, np.inf)
-    worst = ''
+    worst, found = '', None
     for brake in BRAKES:
-        slower = replace(course, brake=brake)
-        q, v, a = (x.reshape(-1, len(robot)) for x in slower.braking(starts, PHASES))
-        worst = _exceeded(robot, np.abs(a).max(0) / allowed, 'acceleration')
+        q, v, a = (x.reshape(-1, len(robot)) for x in course.braking(starts, PHASES, brake))
+        hardest = np.abs(a).max(0)
+        worst = _exceeded(robot, hardest / allowed, 'acceleration')
         if not worst:
             tau = nominal_torques(robot, q, v, a)
             worst = _exceeded(robot, np.abs(tau).max(0) / torque, 'effort')
@@ -69,7 +71,10 @@ def with_brake(course: Course, robot: RobotModel, limits: Limits,
             for kind, use in rates.items():
                 worst = worst or _exceeded(robot, use, kind)
         if not worst:
-            return slower, _stopping(slower, starts)
+            found = found or brake
+            if (hardest <= EASY * own).all() or brake == BRAKES[-1]:
+                slower = replace(course, brake=found, ease=brake)
+                return slower, _stopping(slower, starts)
     raise MotionError('the course cannot be braked within the limits', found=worst,
                       expected=f'to rest in at most {BRAKES[-1]:g} s', do='play slower')
 
@@ -91,11 +96,11 @@ def nominal_torques(robot: RobotModel, q: np.ndarray, v: np.ndarray, a: np.ndarr
 
 
 def _stopping(course, starts):
-    begin = course.at(starts)[0][:, None]
-    way = np.abs(course.braking(starts, np.linspace(0.0, 1.0, 11))[0] - begin)
+    begin, shares = course.at(starts)[0][:, None], np.linspace(0.0, 1.0, 11)
+    way = np.abs(course.braking(starts, shares, course.brake)[0] - begin)
     ahead = np.linspace(0.0, HORIZON, 6)
-    alone = np.abs(course.braking(starts + HORIZON, np.linspace(0.0, 1.0, 11))[0] - begin)
+    alone = np.abs(course.braking(starts + HORIZON, shares, course.ease)[0] - begin)
     run = np.abs(course.at((starts[:, None] + ahead).ravel())[0].reshape(
         len(starts), len(ahead), -1) - begin)
-    return Stopping(course.brake, way.max((0, 1)), HORIZON + course.brake,
+    return Stopping(course.brake, way.max((0, 1)), HORIZON + course.ease,
                     np.maximum(alone.max((0, 1)), run.max((0, 1))))

@@ -69,7 +69,7 @@ class Design:
     use : Use of the limits; limits : Limits; gravities : (m, 3) [m/s^2]
     tool : (body, offset (3,) [m]) of the end effector
     seconds, cpu_seconds : it took; found : times a better motion was met; rejected : how many
-        of them the last check refused; notices : what was not checked
+        of them the last check refused; notices : what was not checked, or cut short
     """
 
     robot: RobotModel
@@ -158,9 +158,11 @@ def design(robot: RobotModel, options: DesignOptions,
         candidates.close()
     if best is None:
         raise _nothing_found(robot, problem, last, refusal)
-    cpu = sum(os.times()[:4]) - cpu_began
+    cpu, seconds = sum(os.times()[:4]) - cpu_began, time.monotonic() - began
+    cut = (f'the search was cut after {seconds:.0f} s, before all restarts had ended: give more '
+           'seconds: for the motion that any computer finds',) if seconds > options.seconds else ()
     return _finished(robot, options, (problem, base, shapes), best.x,
-                     (time.monotonic() - began, cpu, found, rejected))
+                     (seconds, cpu, found, rejected), cut)
 
 
 def _nothing_found(robot, problem, last, refusal):
@@ -171,8 +173,12 @@ def _nothing_found(robot, problem, last, refusal):
                        do='widen the limits named, or give more seconds: or restarts:')
 
 
-def _finished(robot, options, stated, x, spent):
-    """Return the Design at x; stated : what motion_problem returned; spent : see Design."""
+def _finished(robot, options, stated, x, spent, cut):
+    """
+    Return the Design at x.
+
+    stated : what motion_problem returned; spent : see Design; cut : notices of a search cut short
+    """
     problem, base, shapes = stated
     motion = motion_at(robot, problem, x)
     result = assess(problem, x)
@@ -182,7 +188,7 @@ def _finished(robot, options, stated, x, spent):
                   float(singular[0] / singular[-1]), singular, tuple(base.names()),
                   torque_errors(problem, result.factors), result.use,
                   problem.limits, problem.gravities, problem.tool, *spent,
-                  (*problem.limits.notices, *shapes.notices))
+                  (*problem.limits.notices, *shapes.notices, *cut))
 
 
 def motion_at(robot: RobotModel, problem: MotionProblem, x: np.ndarray) -> FourierMotion:

@@ -2,9 +2,10 @@
 Playback: a motion cut into short pieces, each of which ends at rest.
 
 A Course leads slowly from where the robot is to the start of the motion and then through its
-periods.  The controller never gets more than a moment of it: every Piece goes on for HORIZON and
-then brakes along the course, so a player that is killed leaves the robot at rest, on the path
-that was checked.  Stopping is the same piece without the horizon.
+periods.  The controller never gets more than a moment of it: every piece goes on for HORIZON and
+then eases to rest along the course, so a player that is killed leaves the robot at rest, on the
+path that was checked.  Pieces are cut in path time, see path_clock.py: late ones stretch the
+motion.
 
 Every piece begins with a few points of the PAST.  A joint_trajectory_controller starts a new
 trajectory at the measured state and interpolates from there to the first point ahead; whatever the
@@ -20,12 +21,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from .motion_files import Motion
+from .path_clock import PathClock, RateChange
 from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
 
 HORIZON = 0.2  # [s] of motion in a piece
 BRAKE = 0.25  # [s] from full speed to rest at least; longer where limits ask for it: braking.py
-STEP = 0.02  # [s] between the points of a piece
+STEP = 0.02  # [s] between the points of a piece, ...
+COARSE = 0.05  # [s] ... and of its end, which is seldom followed
+MARGIN = 0.06  # [s] from when a piece is cut until the controller surely follows it
 PAST = 10  # points of a piece before its time: 0.2 s, in which a controller's clock may be behind
 LEAD = 0.2  # [s] from the first piece to the start: late, it still meets a course at rest
 FASTEST = 1.2  # of the speed limit: more is no noise of a measured velocity
@@ -41,7 +45,7 @@ class Course:
 
     motion : FourierMotion or SweepMotion; start : (n,) where it begins; periods : how often
     speed : share of the designed speed; approach : [s] to the start of the motion
-    brake : [s] from full speed to rest
+    brake : [s] from full speed to rest when asked to; ease : the same when a piece ends
     """
 
     motion: Motion
@@ -50,6 +54,7 @@ class Course:
     speed: float
     approach: float
     brake: float = BRAKE
+    ease: float = BRAKE
 
     @property
     def duration(self) -> float:
@@ -70,36 +75,44 @@ class Course:
             q[playing], v[playing], a[playing] = mq, self.speed * mv, self.speed ** 2 * ma
         return q, v, a
 
-    def piece(self, now: float, horizon: float = HORIZON, past: int = PAST
-              ) -> tuple[np.ndarray, ...]:
-        """
-        Return (times (N,), q, v, a (N, n)) about ``now`` [s]: a past, ``horizon``, then to rest.
+    def along(self, clock: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return (q, v, a), each (N, n), where a path ``clock`` (3, N) shows (s, s', s'')."""
+        s, rate, slope = clock
+        q, v, a = self.at(s)
+        return q, rate[:, None] * v, rate[:, None] ** 2 * a + slope[:, None] * v
 
+    def piece(self, clock: PathClock, now: float, past: int = PAST) -> tuple[np.ndarray, ...]:
+        """
+        Return (times (N,), q, v, a (N, n)) about ``now`` [s]: a past, HORIZON, then to rest.
+
+        clock : PathClock that says how far along the path
         past : points before ``now``; without them a controller goes to the first point from where
             it is, or where it measures the arm
-        times are seconds of the course clock, the first of them may be negative: before its
+        times are seconds of the robot's clock, the first of them may be negative: before its
         start the course rests there.  The last point is at rest.
         """
-        ahead = STEP * np.arange(-past, round(horizon / STEP) + 1)
-        x = np.arange(STEP, self.brake + STEP / 2, STEP) / self.brake
-        x = np.minimum(np.append(x, 1.0) if x[-1] < 1.0 else x, 1.0)
-        parts = zip(self.at(now + ahead), self.braking(np.array([now + horizon]), x))
-        q, v, a = (np.concatenate([before, after[0]]) for before, after in parts)
-        return now + np.concatenate([ahead, horizon + self.brake * x]), q, v, a
+        rest = max(clock.rests_at(), now + STEP)
+        near = now + STEP * np.arange(-past, round(HORIZON / STEP) + 1)
+        near = near[near < rest - 0.5 * STEP]
+        count = max(int(np.ceil((rest - near[-1]) / COARSE - 1e-9)), 1)
+        times = np.append(near, np.linspace(near[-1], rest, count + 1)[1:])
+        shown = clock.state(times)
+        shown[1:, -1] = 0.0  # exactly at rest
+        return times, *self.along(shown)
 
-    def braking(self, starts: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, ...]:
+    def braking(self, starts: np.ndarray, x: np.ndarray, duration: float
+                ) -> tuple[np.ndarray, ...]:
         """
         Return (q, v, a), each (S, X, n), while braking along the course.
 
-        starts : (S,) times at which braking begins [s]; x : (X,) shares of the braking time
-        The clock of the course slows from 1 to 0 by a quintic: no jump in acceleration.
+        starts : (S,) times at which braking begins [s]; x : (X,) shares of its ``duration`` [s]
         """
-        rate = (1 - x ** 3 * (10 - 15 * x + 6 * x ** 2))[:, None]
-        slowing = (-30 * x ** 2 * (1 - x) ** 2 / self.brake)[:, None]
-        held = self.brake * (x - 2.5 * x ** 4 + 3 * x ** 5 - x ** 6)
-        q, v, a = (part.reshape(len(starts), len(x), -1) for part in
-                   self.at((starts[:, None] + held).ravel()))
-        return q, rate * v, rate ** 2 * a + slowing * v
+        clock = RateChange(0.0, 0.0, (1.0, 0.0, 0.0), 0.0, duration).state(x * duration)[:3]
+        clock = np.repeat(clock[:, None], len(starts), axis=1)
+        clock[0] += starts[:, None]
+        q, v, a = (part.reshape(len(starts), len(x), -1)
+                   for part in self.along(clock.reshape(3, -1)))
+        return q, v, a
 
     def period_starts(self) -> np.ndarray:
         """Return the times [s] of the course at which a period of the motion begins or ends."""

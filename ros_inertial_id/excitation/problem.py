@@ -56,8 +56,8 @@ class DesignOptions(RobotOptions):
     rate: float = option(100.0, 'samples per second of the files written', unit='Hz',
                          at_least=1.0, at_most=10000.0)
     periods: int = option(1, 'how often the motion is repeated', at_least=1, at_most=1000)
-    seconds: float = option(40.0, 'time the search may take, up to five times as long while no '
-                            'motion is found; it ends earlier when all restarts have ended',
+    seconds: float = option(600.0, 'time the search may take at most, up to five times as long '
+                            'while no motion is found; it ends when all restarts have ended',
                             unit='s', at_least=0.1, at_most=86400.0)
     restarts: int = option(8, 'random motions the search starts from', at_least=1, at_most=10000)
     processes: int = option(0, 'processes that search; 0: one per core, at most 4; 1: none '

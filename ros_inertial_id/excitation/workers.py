@@ -32,15 +32,14 @@ def search(problem: MotionProblem, samples: int, restarts: int, seed: int, secon
     Yield Candidates as they are found, and None about every ``POLL`` s; ends by itself.
 
     problem, samples, seed : see search.restart; restarts : how many
-    seconds : for all of them, ``LONGER`` times as many while there is no motion at all
+    seconds : for all of them at most, ``LONGER`` times as many while there is no motion at all,
+        counted from when a process is there; what is found does not depend on them otherwise
     processes : 1 searches in this process, more in new ones.  Closing the generator stops them.
     """
-    now = time.monotonic()
-    deadlines = (now + LONGER * seconds, now + seconds)
     if processes == 1:
-        yield from _restarts(problem, samples, range(restarts), seed, deadlines)
+        yield from _restarts(problem, samples, range(restarts), seed, seconds)
         return
-    workers = [_start((problem, samples, range(k, restarts, processes), seed, deadlines))
+    workers = [_start((problem, samples, range(k, restarts, processes), seed, seconds))
                for k in range(processes)]
     try:
         yield from _collect([pipe for _, pipe in workers])
@@ -55,8 +54,9 @@ def search(problem: MotionProblem, samples: int, restarts: int, seed: int, secon
             pipe.close()
 
 
-def _restarts(problem, samples, numbers, seed, deadlines):
+def _restarts(problem, samples, numbers, seed, seconds):
     keep_pages()
+    deadlines = time.monotonic() + LONGER * seconds, time.monotonic() + seconds
     met = False
     with one_thread():
         for number in numbers:

@@ -7,7 +7,6 @@ controllers take goals only.
 """
 
 from collections.abc import Callable, Sequence
-import time
 from typing import Any
 
 from builtin_interfaces.msg import Duration, Time
@@ -16,11 +15,12 @@ from rclpy.node import Node
 from rclpy.task import Future
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from .conversions import seconds
 from .quality import advertise
 from ..errors import ConfigError, MotionError
 
 ACTION = 'follow_joint_trajectory'  # how the names of actions end, by ros2_controllers' convention
-ABORTED, SUCCEEDED = 6, 4  # action_msgs/GoalStatus
+ABORTED = 6  # action_msgs/GoalStatus
 CODES = {0: 'goal reached', -1: 'invalid goal', -2: 'invalid joints', -3: 'old header stamp',
          -4: 'path tolerance violated', -5: 'goal tolerance violated'}
 VIOLATIONS = (-4, -5)  # of any goal; other ends of a goal that was replaced say nothing
@@ -51,8 +51,8 @@ class TopicLink:
         self._listeners = self._listeners or self._count()
         self._publisher.publish(trajectory)
 
-    def await_result(self, seconds: float) -> None:
-        """Nothing more is sent, the last trajectory ends in ``seconds``: await nothing."""
+    def await_result(self, after: float) -> None:
+        """Nothing more is sent, the last trajectory ends ``after`` [s]: await nothing."""
         self._listeners = 0
 
     def outcome(self) -> str | None:
@@ -81,7 +81,7 @@ class ActionLink:
                                  'joint_trajectory of the controller') from None
         self._goal_type: Any = FollowJointTrajectory.Goal
         self._client = ActionClient(node, FollowJointTrajectory, name)
-        self._name, self._gave_up = name, gave_up
+        self._node, self._name, self._gave_up = node, name, gave_up
         self._newest = 0
         self._handle: Any = None
         self._deadline, self._result = 0.0, ''
@@ -100,9 +100,9 @@ class ActionLink:
         self._client.send_goal_async(self._goal_type(trajectory=trajectory)).add_done_callback(
             lambda answer: self._answered(number, answer))
 
-    def await_result(self, seconds: float) -> None:
-        """Nothing more is sent, the last trajectory ends in ``seconds``: await its result."""
-        self._deadline = time.monotonic() + seconds + PATIENCE
+    def await_result(self, after: float) -> None:
+        """Nothing more is sent, the last trajectory ends ``after`` [s]: await its result."""
+        self._deadline = seconds(self._node) + after + PATIENCE
 
     def outcome(self) -> str | None:
         """
@@ -115,7 +115,7 @@ class ActionLink:
         if self._result:
             self._deadline = 0.0
             return f'controller: {self._result}'
-        if time.monotonic() < self._deadline:
+        if seconds(self._node) < self._deadline:
             return None
         self._deadline = 0.0
         if self._handle is not None:

@@ -44,6 +44,16 @@ def message_class(type_name: str) -> Any:
         return None
 
 
+def seconds(node: Node) -> float:
+    """Return the time of a ``node`` [s], which may be simulated."""
+    return float(node.get_clock().now().nanoseconds) * 1e-9
+
+
+def simulated_time(node: Node) -> bool:
+    """Return whether the clock of ``node`` is /clock."""
+    return bool(node.get_parameter('use_sim_time').value)
+
+
 def every(node: Node, period: float, callback: Callable[[], object]) -> None:
     """
     Call back every ``period`` [s] of real time: a simulated clock may stand still.
@@ -101,11 +111,6 @@ class Question:
         self._client = client
         self._future: Future | None = None
         self._deadline = time.monotonic() + patience
-
-    @property
-    def asked(self) -> bool:
-        """Return whether the service may have received it."""
-        return self._future is not None
 
     def over(self) -> bool:
         """Return whether there is an answer, or time is up."""

@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Callable
 
+import numpy as np
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from std_msgs.msg import Float64
@@ -27,6 +28,7 @@ class DriverWatch:
 
     def __init__(self, node: Node, topic: str, slowed: Callable[[str], None]):
         self._ahead: deque[float] = deque(maxlen=LOOKS)
+        self._clocks: deque[int] = deque(maxlen=LOOKS)  # [ns] of a simulated clock, as received
         self._scaling, self._topic, self._slowed = 100.0, topic, slowed
         if topic:
             subscribe(node, Float64, topic, self._take_scaling, QoSProfile(depth=10))
@@ -37,17 +39,36 @@ class DriverWatch:
             self._ahead.clear()
         self._ahead.append(ahead)
 
+    def simulated(self, ahead: float, clock: int) -> None:
+        """
+        Note that joint states were stamped ``ahead`` [s] of a simulated clock.
+
+        clock : [ns] what it showed: a subscription of its own, which may be behind or ahead by as
+            much as it moves at once
+        """
+        if not self._clocks or self._clocks[-1] != clock:  # else it stands, as in a callback
+            self._clocks.append(clock)
+            self._ahead.append(ahead)
+
+    def _other(self) -> tuple[float, float]:
+        """Return by how much [s] the stamps are of another clock, and how much is none."""
+        if not self._clocks:
+            return max(self._ahead), CLOCKS
+        steps = np.abs(np.diff(self._clocks)) * 1e-9
+        step = float(np.median(steps)) if len(steps) > 2 else SET  # too few to know
+        return min(self._ahead, key=abs), CLOCKS + 2.0 * step
+
     def _take_scaling(self, message):
         self._scaling = message.data
         if self._scaling < UNSCALED:
             self._slowed(f'the driver slows trajectories to {self._scaling:.0f} %; the piece '
                          'under way brakes by itself')
 
-    def refuse(self, joint_states_topic: str) -> None:
+    def refuse(self, joint_states_topic: str, slow: str = '') -> None:
         """
         Refuse to play through this driver as it is.
 
-        joint_states_topic : that its stamps come from
+        joint_states_topic : that its stamps come from; slow : how they fall behind, in words
         Raises MotionError when it stamps by another clock, is slower than its rate, or slows
         trajectories down.
         """
@@ -55,21 +76,12 @@ class DriverWatch:
             raise MotionError('the driver slows trajectories down', expected='100 %',
                               found=f'{self._scaling:.0f} % in {self._topic}',
                               do='set its speed to 100 %, and give speed: here instead')
-        ahead = max(self._ahead)
-        if ahead < -CLOCKS and self._falls_behind():
-            raise MotionError(f'the driver of {joint_states_topic} is too slow for its rate',
-                              expected=f'joint states at most {CLOCKS:g} s old',
-                              found=f'{-self._ahead[-1]:.3f} s old, and later and later',
-                              do='lower its rate, or give its computer less to do')
-        if abs(ahead) > CLOCKS:
+        if slow:
+            raise MotionError(slow)
+        away, allowed = self._other()
+        if abs(away) > allowed:
             raise MotionError(
                 f'{joint_states_topic} is stamped by another clock',
-                expected=f'stamps within {CLOCKS:g} s of this clock',
-                found=f"{abs(ahead):.3f} s {'ahead' if ahead > 0 else 'behind'}",
+                expected=f'stamps within {allowed:.2g} s of this clock',
+                found=f"{abs(away):.3f} s {'ahead' if away > 0 else 'behind'}",
                 do='synchronise the computers, or give use_sim_time: if the robot is simulated')
-
-    def _falls_behind(self) -> bool:
-        """Return whether every later look found the joint states older than every earlier one."""
-        looks, half = list(self._ahead), len(self._ahead) // 2
-        return half > 0 and (min(looks[:half]) > max(looks[half:])
-                             and looks[0] - looks[-1] > CLOCKS)

@@ -7,14 +7,15 @@ start of the motion and plays it, ``~/stop`` brakes.  Joint states are watched a
 doubt brakes the robot along its own path, closes the bag and says why.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 import sys
-import time
 
 from diagnostic_msgs.msg import DiagnosticArray
+import numpy as np
 import rclpy
 from rclpy.node import Node
 from rclpy.parameter import Parameter
+from rclpy.subscription import Subscription
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 import yaml
@@ -22,7 +23,7 @@ import yaml
 from .controller_link import controller_link
 from .controllers import Controllers
 from .conversions import deliver, diagnostics, every, latched
-from .course_sender import CourseSender, PIECE
+from .course_sender import CourseSender, PIECE, TOO_LATE
 from .held_position import HeldPosition
 from .joint_watch import JointWatch
 from .motion_design import MotionDesign
@@ -31,14 +32,16 @@ from .playback_options import PlaybackOptions
 from .quality import subscribe
 from .recorder_dialogue import RecorderDialogue
 from .running import run
+from .subscriptions import served
 from ..errors import InertialIdError, MotionError
 from ..excitation.motion_files import read_motion
-from ..excitation.playback import Guard, HORIZON, plan_course
+from ..excitation.playback import deviation, Guard, plan_course
 from ..excitation.rehearsal import check_kinematics, rehearse
 from ..options import check_ranges
 
 WATCH = 0.02  # [s] between looks at the joint states
 LATE = 1.0  # [s] that joint states of the end of a motion may come late: the bag is to hold it all
+MOVED = 5e-3  # [rad or m] more than an arm creeps while a bag is opened
 
 
 class Excitation(Node):
@@ -54,11 +57,12 @@ class Excitation(Node):
         self._design = MotionDesign(self, own.config)
         self._urdf, self._shapes, self._limits = '', None, None
         self._robot = self._course = None
+        self._built = None  # from which description and options
         self._status = 'idle'
         self._joints = JointWatch(self, (own.joint_states_topic, own.speed_scaling_topic),
                                   self._doubt, self._let_end, self._compare)
         self._controller = controller_link(self, own.controller, self._let_end)
-        self._sender = CourseSender(self, self._controller)
+        self._sender = CourseSender(self._controller, self._joints.now_ns)
         self._controllers = Controllers(self, own.controller)
         self._held = HeldPosition(self, own.controller)
         self._status_topic = self.create_publisher(String, '~/status', latched())
@@ -75,15 +79,28 @@ class Excitation(Node):
         every(self, 0.05, self._await_recorder)
         every(self, 0.2, self._await_design)
         every(self, 0.2, self._joints.look_for_publishers)
-        every(self, 1.0, lambda: self._diagnostics.publish(diagnostics(
-            self, 'error' if self._status.startswith(('stopped', 'design failed')) else 'ok',
-            self._design.progress() if self._design.busy else self._status, {})))
+        every(self, 1.0, self._diagnose)
         self._complete = True
         self._say('idle')
         self.get_logger().info(
             f'would move {self.resolve_topic_name(own.controller)} at speed {own.speed:g} and '
             f'watch {self.resolve_topic_name(own.joint_states_topic)}; off until asked: call '
             '~/check, then ~/play')
+
+    @property
+    def subscriptions(self) -> Iterator[Subscription]:
+        """Yield those that an executor serves: an EventsExecutor does not ask their group."""
+        return served(super().subscriptions)
+
+    def _diagnose(self):
+        """Say in diagnostics what it does, and what keeps it from playing."""
+        words, slow = self._status, self._joints.slow()
+        level = 'error' if words.startswith(('stopped', 'design failed')) else 'ok'
+        if self._design.busy:
+            words = self._design.progress()
+        if slow and level == 'ok':
+            level, words = 'warn', slow
+        self._diagnostics.publish(diagnostics(self, level, words, self._joints.values()))
 
     def _options(self):
         return read_options(self, PlaybackOptions)
@@ -95,17 +112,19 @@ class Excitation(Node):
         try:
             self._build()
         except InertialIdError as error:
-            self._robot = None
+            self._robot = self._built = None
             self._joints.of(None)
             self.get_logger().error(str(error))
 
     def _build(self):
-        """Make robot and shapes from the description, as the parameters design.* say now."""
+        """Make robot and shapes, once for a description and the parameters design.* of now."""
         if not self._urdf:
             raise MotionError('no robot_description was published')
-        robot, shapes, limits = self._design.robot(self._urdf)
-        self._robot, self._shapes, self._limits = robot, shapes, limits
-        self._joints.of(robot)
+        wanted = self._urdf, self._design.options()
+        if wanted != self._built:  # seconds, where there are meshes
+            self._robot, self._shapes, self._limits = self._design.robot(self._urdf)
+            self._built = wanted
+        self._joints.of(self._robot)
 
     def _doubt(self, words):
         """Brake if the robot moves and its joint states cannot be read."""
@@ -143,24 +162,25 @@ class Excitation(Node):
 
     def _plan(self):
         """Return the Rehearsal of the course, and whether it begins where the arm is held."""
-        options, began = self._options(), time.monotonic()
+        options = self._options()
         if not options.motion_file:
             raise MotionError('no motion', do='set motion_file: to the YAML of a design')
         motion = read_motion(options.motion_file)
         self._build()
         check_kinematics(options.motion_file, self._robot)
-        self._joints.refuse(options.stale)
-        self._controller.refuse()
-        self._controllers.refuse()
+        self._refuse()
         start = self._held.position(self._robot, self._joints.position, options.tracking)
         held = start is not None
         course = plan_course(motion, start if held else self._joints.position, self._robot,
                              periods=options.periods, speed=options.speed,
                              approach_speed=options.approach_speed)
-        rehearsal = rehearse(course, self._robot, self._shapes, self._limits, options.effort)
-        # Messages of the time that planning took wait in the queue: that is no silence.
-        self._joints.excuse(time.monotonic() - began)
-        return rehearsal, held
+        return rehearse(course, self._robot, self._shapes, self._limits, options.effort), held
+
+    def _refuse(self):
+        """Raise MotionError where joint states or controller are not as they have to be."""
+        self._joints.refuse(self._options().stale)
+        self._controller.refuse()
+        self._controllers.refuse()
 
     def _check(self):
         self._refuse_when_busy()
@@ -188,12 +208,15 @@ class Excitation(Node):
 
     def _play(self):
         self._refuse_when_busy()
-        self._plan()  # refused before a bag is opened
-        began = time.monotonic()
+        rehearsal, held = self._plan()  # refused before a bag is opened
+        planned = self._joints.position
         try:
             self._recorder.start()
-            self._joints.excuse(time.monotonic() - began)
-            self._begin()
+            self._refuse()
+            if deviation(self._robot, self._joints.position, planned).max() > MOVED:
+                raise MotionError('the arm moved while the motion was planned',
+                                  do='call ~/play when it is at rest')
+            self._begin(rehearsal.course, held)
         except InertialIdError:
             self._recorder.stop()
             raise
@@ -214,30 +237,37 @@ class Excitation(Node):
             if words is not None:
                 self._say(f'{self._status}; {words}')
 
-    def _begin(self):
+    def _begin(self, course, held):
+        """Send the first piece, on the robot's clock as it is now and not before planning."""
         options = self._options()
-        rehearsal, held = self._plan()  # from where the robot is by now
-        course = rehearsal.course
         self._guard = Guard(options.tracking, options.stale, options.effort)
         self._held.turn_away()
         self._sender.begin(course, self._robot.joint_names, held)
         self._course, self._seen = course, 0
-        bounds = self._sender.stamps(course.period_starts()).tolist()
-        self._periods.publish(String(data=yaml.safe_dump(
-            {'period_s': course.motion.period / course.speed, 'bounds_ns': bounds})))
+        self._publish_periods()
         self._say('playing')
+
+    def _publish_periods(self):
+        course = self._course
+        self._periods.publish(String(data=yaml.safe_dump({
+            'period_s': course.motion.period / course.speed,
+            'bounds_ns': self._sender.stamps(course.period_starts()).tolist()})))
 
     def _send(self):
         """Send the next piece; at the end of the course finish."""
         if self._course is None:
             return
-        now, duration = self._sender.now, self._course.duration
-        if now >= duration + PIECE:
-            if self._seen > self._sender.stamps(duration) or now > duration + LATE:
-                self._end('finished', known=True)
+        self._joints.read()
+        if self._course is None:  # they gave reason to brake
             return
-        if self._sender.behind > HORIZON:
-            self._brake(f'this computer was busy for {self._sender.behind:.2f} s')
+        behind = self._sender.behind
+        if self._sender.passed(PIECE):
+            ends = self._sender.stamps(np.array([self._course.duration]))[0]
+            if self._seen > ends or self._joints.now_ns() > ends + LATE * 1e9:
+                self._end('finished' + self._sender.stretched(), known=True)
+            return
+        if behind < -TOO_LATE:
+            self._let_end(f'the clock of this node went back by {-behind:.1f} s')
             return
         try:  # a controller that was restarted holds the arm: no piece may make it leap
             self._controller.refuse()
@@ -245,7 +275,13 @@ class Excitation(Node):
         except MotionError as error:
             self._let_end(str(error))
             return
-        self._sender.send()
+        if self._sender.too_late():
+            self._brake(self._sender.too_late())
+        elif self._sender.send():
+            self.get_logger().warning(
+                f'a piece left {behind - PIECE:.2f} s late: the motion goes on from where the arm '
+                f'is, {self._sender.delay:.2f} s later than planned')
+            self._publish_periods()
 
     def _brake(self, reason, known=False):
         """Command the robot to rest along its path, now; close the bag; say why."""

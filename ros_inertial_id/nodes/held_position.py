@@ -10,7 +10,6 @@ these messages the end of what was played last is known, as long as the arm stay
 rest there.
 """
 
-import time
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
 
-from .conversions import message_class
+from .conversions import message_class, seconds
 from .quality import subscribe
 from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
@@ -63,16 +62,16 @@ class HeldPosition:
             self._subscription = None
 
     def _take(self, state):
-        self._state, self._state_at = state, time.monotonic()
+        self._state, self._state_at = state, seconds(self._node)
 
-    def ended(self, end: np.ndarray, seconds: float) -> None:
-        """Note that the last trajectory leads to ``end`` (n,) and rests there in ``seconds``."""
+    def ended(self, end: np.ndarray, after: float) -> None:
+        """Note that the last trajectory leads to ``end`` (n,) and rests there ``after`` [s]."""
         self._end, self._rests = end, None
-        self._settled_at = time.monotonic() + seconds + SETTLED
+        self._settled_at = seconds(self._node) + after + SETTLED
 
     def seen(self, position: np.ndarray) -> None:
         """Note a measured ``position`` (n,)."""
-        self._joints_at = time.monotonic()
+        self._joints_at = seconds(self._node)
         if self._rests is None and self._joints_at > self._settled_at:
             self._rests = position
 

@@ -114,7 +114,8 @@ PLANS = {
     'predict': Plan(('torque_prediction',), {}, {}),
     'robot': Plan(('excitation', 'recorder', 'identification', 'torque_prediction'), CHAIN, {}),
     'demo': Plan(('simulated_robot', 'excitation', 'recorder', 'identification',
-                  'torque_prediction'), CHAIN, {'speed': '1.0', 'out': 'demo'}),
+                  'torque_prediction'), CHAIN,
+                 {'speed': '1.0', 'out': 'demo', 'use_sim_time': 'true'}),
     'rig': Plan(('simulated_rig',), {}, {}),
     'watch': Plan(('watch',), {}, {}),
 }

@@ -82,7 +82,7 @@ class MotionDesign:
         if now is None:
             return 'designing'
         best = f', best {now.best:.4g}' if now.best else ''
-        return f'designing: {now.seconds:.0f} of {now.budget:.0f} s{best}'
+        return f'designing: {now.seconds:.0f} s of at most {now.budget:.0f}{best}'
 
     def outcome(self) -> tuple[str, str] | None:
         """Return (path of motion.yaml or '', words) once when the design has ended, else None."""

@@ -42,7 +42,8 @@ class Online:
         self._urdf, self._options = urdf, options
         self._complaint = ''
         self._received: set[str] = set()
-        self._streams = Streams(node, self._complain, polled=True)
+        self._streams = Streams(node, self._complain, polled=True,
+                                went_back=lambda words: self._begin())
         self._table = node.create_publisher(Float64MultiArray, '~/online_parameters', 10)
         self._by_name = node.create_publisher(JointState, '~/online_by_name', 10)
         if not urdf:
@@ -115,15 +116,16 @@ class Online:
         """Return (level, words where it is not ok, {key: value}) for diagnostics."""
         words, self._complaint = self._complaint, ''
         silent = [topic for topic in self._topics if topic not in self._received]
-        if silent and not words:
-            words = f"nothing received on {', '.join(silent)}"
-        found = self._watch.findings()
+        found, stamps = self._watch.findings(), self._streams.values()
         words = words or '; '.join(f.says for f in found)
         level = 'error' if words else 'ok'
+        if not words and (silent or self._streams.slow()):
+            level, words = 'warn', (f"nothing received on {', '.join(silent)}" if silent
+                                    else self._streams.slow())
         if self._learning is None:
-            return level, words, {'online': 'waiting: robot_description'}
+            return level, words, {'online': 'waiting: robot_description', **stamps}
         if self._estimate is None:
-            return level, words, {'online': f'waiting: {self._learning.waiting}'}
+            return level, words, {'online': f'waiting: {self._learning.waiting}', **stamps}
         estimate = self._estimate
         changed = {f'drift {f.name}': f.sentence() for f in estimate.drift}
         if changed and not words:
@@ -135,7 +137,7 @@ class Online:
                                  f'{len(estimate.base)}',
             'online condition number': f'{estimate.condition_number:.4g}',
             'online residual of unseen data [%]': unseen, 'online gaps': self._learning.gaps,
-            **changed, **as_values(found)}
+            **changed, **stamps, **as_values(found)}
 
 
 def topics_of(options: Any) -> tuple[str, ...]:

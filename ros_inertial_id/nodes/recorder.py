@@ -13,21 +13,22 @@ import datetime
 import faulthandler
 import pathlib
 import sys
-import time
 
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
-from .conversions import deliver, diagnostics, every, latched
+from .conversions import deliver, diagnostics, every, latched, seconds, simulated_time
 from .parameters import check_file_name, check_mounting, declare_options, refuse_unless
 from .quality import subscribe
 from .running import LEAVE, run
 from .subscriptions import no_decoder, Subscriptions
 from ..errors import InertialIdError, RecordingError
 from ..measurement.bags.bag import BagWriter, read_bag
-from ..measurement.bags.messages import DECODERS, encode_string, JOINT_STATE
+from ..measurement.bags.messages import (DECODERS, encode_string, header_stamp_ns,
+                                         JOINT_STATE)
+from ..measurement.stream_clock import StreamClock
 from ..options import option
 from ..procedures.checkup.channel_checks import channel_checks
 from ..procedures.checkup.finding import NOTE
@@ -77,6 +78,8 @@ class Recorder(Node):
         self._bag = self._problem = None
         self._bag_path = ''  # of the last one
         self._last_counts, self._counted, self._received = {}, {}, {}
+        self._newest, self._clocks = {}, {}  # message and time of reception; StreamClock
+        self._diagnosed = 0.0
         self._waiting = []  # (topic, message) latched, not yet in the bag
         # What was latched before a bag was open: static transforms come from several publishers.
         self._kept = {}
@@ -122,11 +125,12 @@ class Recorder(Node):
             self._kept.setdefault(topic, deque(maxlen=MOST_LATCHED)).append(data)
         if self._bag is None:
             return
-        self._received[topic] = time.monotonic()
+        now = self.get_clock().now().nanoseconds
+        self._received[topic], self._newest[topic] = now * 1e-9, (data, received_ns)
         try:
             if self._waiting:
                 self._write_latched()
-            self._bag.write(topic, data, self.get_clock().now().nanoseconds)
+            self._bag.write(topic, data, now)
         except RecordingError as error:
             self._give_up(error)
 
@@ -175,8 +179,9 @@ class Recorder(Node):
         for topic in self._topics:
             bag.add_topic(topic, self._inputs.types[topic], topic in self._inputs.latched)
         self._waiting = self._latched_so_far()
-        self._began = time.monotonic()
+        self._began = seconds(self)
         self._received = dict.fromkeys(self._topics, self._began)
+        self._newest, self._clocks = {}, {}
         self._problem, self._bag = None, bag
         self._lost_before = self._inputs.lost
         self.get_logger().info(f'recording to {bag.path}')
@@ -254,32 +259,54 @@ class Recorder(Node):
         self._flush()  # what is reported is on the disk
         counts = self._bag.counts if self._bag else self._last_counts
         before, self._counted = self._counted, dict(counts)
-        rates = {topic: max(0, count - before.get(topic, 0)) for topic, count in counts.items()}
-        level, words = self._state(rates)
+        passed, self._diagnosed = seconds(self) - self._diagnosed, seconds(self)
+        fresh = {topic: max(0, count - before.get(topic, 0)) for topic, count in counts.items()}
+        rates = {topic: round(count / max(passed, 0.5)) if simulated_time(self) else count
+                 for topic, count in fresh.items()}  # per second of the robot's time
+        level, words = self._state(rates, self._slow(fresh))
         values = {'lost': self._inputs.lost - self._lost_before}
         for topic, count in counts.items():
             values[f'{topic} count'] = count
             values[f'{topic} rate [Hz]'] = rates[topic]
         self._diagnostics.publish(diagnostics(self, level, words, values))
 
-    def _state(self, rates):
-        """Return (level, words) for diagnostics; ``rates`` [Hz] by topic, of the last second."""
+    def _slow(self, fresh):
+        """Return in words which topics fall behind; ``fresh`` : {topic: messages since}."""
+        out, newest, self._newest = [], self._newest, {}
+        for topic, (data, received_ns) in newest.items():
+            stamped = DECODERS[self._inputs.types[topic]].header == 'header'
+            if stamped and topic not in self._inputs.latched and not simulated_time(self):
+                clock = self._clocks.setdefault(topic, StreamClock())
+                stamp = header_stamp_ns(data)
+                clock.look((stamp, self.get_clock().now().nanoseconds), received_ns,
+                           fresh.get(topic, 0))
+                out += [f'{topic} falls behind: {clock.slow()}'] if clock.slow() else []
+        return '; '.join(out)
+
+    def _state(self, rates, slow):
+        """
+        Return (level, words) for diagnostics.
+
+        rates : [Hz] by topic, of the last second; slow : which topics fall behind, in words
+        """
         if self._problem:
             return 'error', self._problem
         if self._clock_stands():
             return 'warn', 'use_sim_time: nobody publishes /clock'
         if self._bag is None:
             return 'ok', 'not recording'
-        words, now = f'recording to {self._bag.path}', time.monotonic()
+        words, now = f'recording to {self._bag.path}', seconds(self)
         silent = [topic for topic, at in self._received.items() if now - at > SILENCE
                   and DECODERS[self._inputs.types[topic]].header
                   and topic not in self._inputs.latched]
         if silent:  # events and texts may be rare; a sensor is not
             return 'warn', f"{words}; nothing received on {', '.join(silent)}"
-        slow = [f'{topic} comes at {rate} Hz' for topic, rate in rates.items()
+        if slow:
+            return 'warn', f'{words}; {slow}'
+        rare = [f'{topic} comes at {rate} Hz' for topic, rate in rates.items()
                 if 0 < rate < SLOW and self._inputs.types.get(topic) == JOINT_STATE]
-        if slow and now - self._began > SILENCE:  # the first second is no whole one
-            return 'warn', (f"{words}; {', '.join(slow)}: slow for accelerations, is there a "
+        if rare and now - self._began > SILENCE:  # the first second is no whole one
+            return 'warn', (f"{words}; {', '.join(rare)}: slow for accelerations, is there a "
                             'faster topic of the driver?')
         return 'warn' if self._inputs.lost > self._lost_before else 'ok', words
 

@@ -9,7 +9,8 @@ from std_srvs.srv import Trigger
 from .conversions import Question
 from ..errors import MotionError
 
-PATIENCE = 5.0  # [s] for the recorder to answer
+THERE = 5.0  # [s] of wall time for the recorder to be found
+PATIENCE = 60.0  # [s] of wall time for the recorder to answer: it reads the bag before that
 LOOK = 0.02  # [s] between looks at whether it is there
 
 
@@ -52,13 +53,13 @@ class RecorderDialogue:
         """
         if not self._recorder:
             return
-        deadline = time.monotonic() + PATIENCE
-        while not self._start.service_is_ready() and time.monotonic() < deadline:
+        until = time.monotonic() + THERE
+        while not self._start.service_is_ready() and time.monotonic() < until:
             time.sleep(LOOK)
         if self._start.service_is_ready():
             self._open = True
             answer = self._start.call_async(Trigger.Request())
-            self._executor.spin_until_future_complete(answer, deadline - time.monotonic())
+            self._executor.spin_until_future_complete(answer, PATIENCE)
             if answer.done():
                 self._open = answer.result().success
                 if not self._open:

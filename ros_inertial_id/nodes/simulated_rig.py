@@ -3,16 +3,15 @@ Node ``simulated_rig``: a rig to try everything on, moved by MuJoCo, seen by its
 
 ``rig`` is slider_crank (markers, IMU, crank torque, encoder), suspended_platform (markers through
 held postures, then loose links) or wrist_sensor (joint states, wrench and IMU of a payload).
-Publishes every sample that is due, late ones too, and the latched ``robot_description``; what is
-to be predicted, without noise, goes to ``~/true_...``.  While ``running`` is false its time stands
-still.
+Owns the time, which it publishes on ``/clock``: run all other nodes with use_sim_time.  Publishes
+every sample and the latched ``robot_description``; what is to be predicted, without noise, goes to
+``~/true_...``.  While ``running`` is false its time stands still.
 """
 
 from dataclasses import asdict, replace
 import json
 from pathlib import Path
 import sys
-import time
 
 from diagnostic_msgs.msg import DiagnosticArray
 from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
@@ -25,14 +24,14 @@ import yaml
 from .conversions import DEPTH, diagnostics, every, latched, message_class
 from .parameters import declare_options
 from .running import run
+from .simulator_clock import BURST, SimulatorClock
 from ..errors import ConfigError
 from ..identification.model import plain
 from ..measurement.bags.messages import encode
 from ..share import shared_file
 from ..simulation.live_rigs import RIGS, STEP
 
-BURST = 0.05  # [s] of samples published at once when late, so that other callbacks get a turn
-TICK = 0.005  # [s]
+TICK = 0.008  # [s] of wall time between steps, each of all samples that are due
 
 
 class SimulatedRig(Node):
@@ -48,6 +47,8 @@ class SimulatedRig(Node):
                                    'to; empty: none')
         self._running = self._declare('running', True, 'false: time stands still; may be set at '
                                       'any time', fixed=False)
+        real_time = self._declare('real_time', False, 'true: follow the wall clock and publish no '
+                                  '/clock; what is late on a busy computer is made up for')
         kind = RIGS[name]
         options = declare_options(self, kind.Options, fixed=kind.Options.__dataclass_fields__)
         self._rig = kind(options, _text(path) if path else _own_urdf(kind.urdf))
@@ -63,7 +64,8 @@ class SimulatedRig(Node):
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
         self.create_service(Trigger, '~/published', self._answer_published)
         self.add_on_set_parameters_callback(self._on_parameters)
-        self._resume()
+        self._sim_clock = SimulatorClock(self, real_time)
+        self._say('running' if self._running else 'paused')
         every(self, TICK, self._tick)
         every(self, 1.0, self._diagnose)
         self.get_logger().info(f'simulating {name}')
@@ -72,23 +74,18 @@ class SimulatedRig(Node):
         return self.declare_parameter(name, default, ParameterDescriptor(
             description=description, read_only=fixed)).value
 
-    def _resume(self):
-        """Let the rig's time go on from here."""
-        passed = round(self._rig.time * 1e9)
-        self._origin_ns = self.get_clock().now().nanoseconds - passed
-        self._started_ns = time.monotonic_ns() - passed
-        self._say('running' if self._running else 'paused')
-
-    def _lag(self):
-        return (time.monotonic_ns() - self._started_ns) / 1e9 - self._rig.time
-
     def _tick(self):
-        """Publish what is due by now, at most BURST of it."""
-        goal = self._rig.time + min(self._lag(), BURST) - STEP
+        """Publish what is due by now, unless time has to wait."""
+        if not self._running:
+            return
+        rig, clock = self._rig, self._sim_clock
+        goal = clock.due(rig.time) - STEP
         try:
-            while self._running and self._rig.time <= goal:
-                self._publish(self._rig.advance())
-                if self._rig.time >= self._rig.ends:
+            while (self._running and rig.time <= goal
+                   and not clock.waits(rig.time)):
+                clock.say(rig.time + STEP)
+                self._publish(rig.advance())
+                if rig.time >= rig.ends:
                     self._running = False
                     self._say('finished')
         except rclpy_implementation.RCLError:
@@ -100,7 +97,7 @@ class SimulatedRig(Node):
         due = []
         for topic, channel in channels.items():
             send, count = self._senders[topic].publish, len(channel)
-            stamped = _later(channel, self._origin_ns)
+            stamped = _later(channel, self._sim_clock.stamp_ns(0.0))
             due += zip(channel.stamp_ns.tolist(), [send] * count, encode(stamped))
             self._published[topic] += count
         for _, send, message in sorted(due, key=lambda item: item[0]):
@@ -120,15 +117,17 @@ class SimulatedRig(Node):
         for parameter in parameters:
             if parameter.name == 'running' and self._words != 'finished':
                 self._running = parameter.value
-                self._resume()
+                self._sim_clock.pause()
+                self._say('running' if self._running else 'paused')
         return SetParametersResult(successful=True)
 
     def _diagnose(self):
-        lag = self._lag() if self._running else 0.0
+        lag = self._sim_clock.lag() if self._running and self._sim_clock.real_time else 0.0
         level, words = (('warn', 'the computer is too slow for this rig') if lag > 10 * BURST
                         else ('ok', self._words))
         self._diagnostics.publish(diagnostics(self, level, words, {
             'time_s': round(self._rig.time, 3), 'lag_s': round(max(lag, 0.0), 4),
+            'real_time_factor': round(self._sim_clock.factor(), 3),
             **{f'{topic} published': count for topic, count in self._published.items()}}))
 
 

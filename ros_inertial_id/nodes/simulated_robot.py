@@ -1,19 +1,19 @@
 """
 Node ``simulated_robot``: a robot to try everything on, moved by MuJoCo.
 
-Publishes ``joint_states`` (uniform stamps, effort = motor torque on the link side), the same
-without noise and faults as ``~/true_joint_states`` while somebody listens, and the latched
+Owns the time, which it publishes on ``/clock``: run all other nodes with use_sim_time.  Publishes
+``joint_states`` (uniform stamps, effort = motor torque on the link side), the same without noise
+and faults as ``~/true_joint_states`` while somebody listens, and the latched
 ``robot_description`` (the nominal one).  Follows
 ``joint_trajectory_controller/joint_trajectory`` as that controller would, at the share of its
 speed that ``speed_scaling`` says, which it publishes as UR's driver does.
 """
 
-from array import array
 from collections.abc import Sequence
 from dataclasses import asdict, fields
+import json
 from pathlib import Path
 import sys
-import time
 
 from diagnostic_msgs.msg import DiagnosticArray
 import numpy as np
@@ -29,26 +29,31 @@ from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 import yaml
 
-from .conversions import diagnostics, latched
+from .conversions import DEPTH, diagnostics, latched
 from .parameters import declare_options
 from .running import run
+from .simulator_clock import BURST, NEXT_PIECE, SimulatorClock
 from ..errors import ConfigError, InertialIdError
+from ..measurement.bags.messages import encode, JOINT_STATE
+from ..measurement.recording import Channel
 from ..simulation.arm import ArmOptions, SimulatedArm
 
 FAULTS = ('', 'joint_states_stop', 'joint_stuck', 'effort_offset', 'drop_trajectory',
           'controller_gone')  # which holds the arm when it comes back
-BURST = 0.02   # [s] of samples published at once when late, so that other callbacks get a turn
+TICK = 0.008   # [s] of wall time between steps, each of all samples that are due
 SCALING = 'speed_scaling'  # the option that may be changed while the robot moves
 FAULTY = 0     # index of the joint that joint_stuck and effort_offset strike
+STILL = 1e-6   # [rad or m] by which a trajectory that rests moves at most
 
 
 class SimulatedRobot(Node):
-    """Publishes one joint state for every tick of its clock; late ticks are made up for."""
+    """Publishes one joint state for every tick of its clock."""
 
     def __init__(self, **node_options):
         super().__init__('simulated_robot', **node_options)
         options = self._declare_parameters()
         self._fixed = {'robot_description', 'urdf_file', 'gravity_base', 'truth_file',
+                       'truth_every', 'real_time',
                        *(spec.name for spec in fields(ArmOptions))} - {SCALING}
         urdf, gravity_base = self._description(), self.get_parameter('gravity_base').value
         self._arm = SimulatedArm(urdf, options=options, gravity_base=gravity_base)
@@ -58,61 +63,81 @@ class SimulatedRobot(Node):
         self._description_publisher = self.create_publisher(
             String, 'robot_description', latched())
         self._description_publisher.publish(String(data=urdf))
-        self._joint_states = self.create_publisher(JointState, 'joint_states', 1000)
-        self._truth = self.create_publisher(JointState, '~/true_joint_states', 1000)
+        self._joint_states = self.create_publisher(JointState, 'joint_states', DEPTH)
+        self._truth = self.create_publisher(JointState, '~/true_joint_states', DEPTH)
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
         self._scaling = self.create_publisher(
             Float64, 'speed_scaling_state_broadcaster/speed_scaling', 10)
         self.create_service(Trigger, '~/published', self._answer_published)
         self.add_on_set_parameters_callback(self._on_parameters)
-        self._message = JointState(name=list(self._arm.joint_names))
-        self._ticks = self._published = self._late = 0
-        self._origin_ns = self.get_clock().now().nanoseconds
-        self._started_ns = time.monotonic_ns()
+        self.create_service(Trigger, '~/largest_acceleration', self._answer_acceleration)
+        self._published_names = tuple(self._arm.joint_names)
+        self._every = self.get_parameter('truth_every').value
+        real_time = self.get_parameter('real_time').value
+        self._ticks = self._published = 0
+        self._before = None  # true velocities of the last sample
+        self._fastest = np.zeros(len(self._arm.joint_names))  # changes of them [rad/s^2]
+        self._sim_clock = SimulatorClock(self, real_time)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self.create_timer(1 / options.rate, self._tick, clock=steady)
+        self.create_timer(1 / options.rate if real_time else max(TICK, 1 / options.rate),
+                          self._tick, clock=steady)
         self.create_timer(1.0, self._diagnose, clock=steady)
         self.get_logger().info(f'simulating {", ".join(self._arm.joint_names)} '
                                f'at {options.rate:g} Hz, gravity {list(gravity_base)} m/s^2')
 
     def _tick(self):
-        """Publish the samples that are due by now, at most BURST of them."""
-        rate = self._arm.options.rate
-        due = int((time.monotonic_ns() - self._started_ns) * rate / 1e9) + 1 - self._ticks
-        self._late += due > 1
-        for _ in range(min(due, max(1, int(BURST * rate)))):
+        """Publish the samples that are due by now, unless time has to wait."""
+        rate, samples, stamps = self._arm.options.rate, [], []
+        due = self._sim_clock.due(self._ticks / rate)
+        while self._ticks <= due * rate:
+            if self._sim_clock.waits(self._ticks / rate):
+                break
+            try:
+                self._sim_clock.say(self._ticks / rate)
+            except rclpy_implementation.RCLError:
+                break  # shut down between two samples
             sample = self._arm.step()
+            self._note(sample.v)
             if self._arm.aborted:
                 self.get_logger().error(f'trajectory: {self._arm.aborted}')
                 self._arm.aborted = ''
-            stamp_ns = self._stamp_ns(self._ticks)
+            samples.append(sample)
+            stamps.append(self._sim_clock.stamp_ns(self._ticks / rate))
             self._ticks += 1
-            if self._fault == 'joint_states_stop':
-                continue
+        if samples and self._fault != 'joint_states_stop':
             try:
-                self._publish(sample, stamp_ns)
+                self._publish(samples, np.array(stamps))
             except rclpy_implementation.RCLError:
                 if self.context.ok():
                     raise
-                return  # shut down between two samples
 
-    def _publish(self, sample, stamp_ns):
+    def _note(self, v):
+        """Note how fast true velocities change from one sample to the next."""
+        if self._before is not None:
+            np.maximum(self._fastest, np.abs(v - self._before) * self._arm.options.rate,
+                       out=self._fastest)
+        self._before = v
+
+    def _publish(self, samples, stamps):
+        def column(kind, rows=slice(None)):
+            return np.array([getattr(sample, kind) for sample in samples[rows]])
+
+        self._send(self._joint_states, stamps, column('measured_q'), column('measured_v'),
+                   column('measured_tau') + self._offset)
+        self._published += len(samples)
         if self._truth.get_subscription_count():
-            self._send(self._truth, stamp_ns, sample.q, sample.v, sample.tau)
-        self._send(self._joint_states, stamp_ns, sample.measured_q, sample.measured_v,
-                   sample.measured_tau + self._offset)
-        self._published += 1
+            first = (len(samples) - self._ticks) % self._every
+            rows = slice(first, None, self._every)
+            if len(samples[rows]):
+                self._send(self._truth, stamps[rows], column('q', rows), column('v', rows),
+                           column('tau', rows))
 
     def _send(self, publisher, stamp_ns, q, v, tau):
-        message = self._message
-        message.header.stamp.sec, message.header.stamp.nanosec = divmod(stamp_ns, 10**9)
-        message.position = array('d', q.tobytes())
-        message.velocity = array('d', v.tobytes())
-        message.effort = array('d', tau.tobytes())
-        publisher.publish(message)
-
-    def _stamp_ns(self, tick):
-        return self._origin_ns + round(tick * 1e9 / self._arm.options.rate)
+        """Publish joint states, stamped stamp_ns (k,) [ns]; q, v, tau : (k, n)."""
+        fields = {'position': q, 'velocity': v, 'effort': tau}
+        for message in encode(Channel('', JOINT_STATE, stamp_ns, stamp_ns, fields,
+                                      self._published_names)):
+            publisher.publish(message)
 
     def _listen(self):
         return self.create_subscription(
@@ -122,7 +147,12 @@ class SimulatedRobot(Node):
         if self._fault == 'drop_trajectory':
             return
         try:
-            self._arm.follow(*self._points(trajectory))
+            times, positions, *rest = self._points(trajectory)
+            self._arm.follow(times, positions, *rest)
+            # A trajectory with a past is one of many: they are sent piece by piece.
+            ahead = positions[times > NEXT_PIECE]
+            moves = len(ahead) > 0 and bool(np.ptp(ahead, 0).max() > STILL)
+            self._sim_clock.piece(self._arm.time, bool(times[0] < 0.0) and moves)
         except InertialIdError as error:
             self.get_logger().error(f'trajectory refused: {error}')
 
@@ -136,13 +166,20 @@ class SimulatedRobot(Node):
                           for p in points])
         start_ns = Time.from_msg(trajectory.header.stamp).nanoseconds
         if start_ns:  # 0 means now
-            times += (start_ns - self._stamp_ns(self._ticks)) * 1e-9
+            times += (start_ns - self._sim_clock.stamp_ns(self._arm.time)) * 1e-9
         there = self._arm.controller.command([self._arm.time])[0][0]
         return times, *(_column(kind, points, names, joints, rest) for kind, rest in (
             ('positions', there), ('velocities', 0.0 * there), ('accelerations', 0.0 * there)))
 
     def _answer_published(self, _, response):
         response.success, response.message = True, str(self._published)
+        return response
+
+    def _answer_acceleration(self, _, response):
+        """Answer how fast velocities changed from sample to sample since the last time."""
+        response.success, response.message = True, json.dumps(dict(zip(
+            self._arm.joint_names, self._fastest.round(6).tolist())))
+        self._fastest[:] = 0.0
         return response
 
     def _on_parameters(self, parameters):
@@ -184,12 +221,14 @@ class SimulatedRobot(Node):
 
     def _diagnose(self):
         self._say_scaling()
-        lag = (time.monotonic_ns() - self._started_ns) / 1e9 - self._arm.time
-        level, words = (('warn', 'the computer is too slow for this rate') if lag > 10 * BURST
-                        else ('ok', 'publishing'))
-        self._diagnostics.publish(diagnostics(self, level, words, {
-            'published': self._published, 'late_ticks': self._late, 'lag_s': round(lag, 4),
-            'fault': self._fault}))
+        values = {'published': self._published, 'fault': self._fault,
+                  'real_time_factor': round(self._sim_clock.factor(), 3)}
+        level, words = 'ok', 'publishing'
+        if self._sim_clock.real_time:
+            values['lag_s'] = round(self._sim_clock.lag(), 4)
+            if values['lag_s'] > 10 * BURST:
+                level, words = 'warn', 'the computer is too slow for this rate'
+        self._diagnostics.publish(diagnostics(self, level, words, values))
 
     def _declare_parameters(self):
         """Declare all parameters; return the ArmOptions among them."""
@@ -199,6 +238,9 @@ class SimulatedRobot(Node):
                 ('gravity_base', [0.0, 0.0, -9.81],
                  'gravitational acceleration in the base frame [m/s^2]: the mounting'),
                 ('truth_file', '', 'YAML file to write the true parameters to; empty: none'),
+                ('truth_every', 1, 'of how many samples one goes to ~/true_joint_states'),
+                ('real_time', False, 'true: follow the wall clock and publish no /clock; what is '
+                 'late on a busy computer is made up for'),
                 ('fault', '', f'fault to play, one of {FAULTS}; may be set at any time')):
             self.declare_parameter(name, default, ParameterDescriptor(description=description))
         return declare_options(self, ArmOptions)

@@ -8,12 +8,15 @@ read bags.
 from collections.abc import Callable, Sequence
 import time
 
+import numpy as np
 from rclpy.node import Node
 
+from .conversions import simulated_time
 from .subscriptions import Subscriptions
 from ..errors import InertialIdError
 from ..measurement.bags.messages import decode, DECODERS
 from ..measurement.recording import Channel
+from ..measurement.stream_clock import StreamClock
 
 
 class Streams:
@@ -24,12 +27,16 @@ class Streams:
     complain : called with words when a topic, or what it says, cannot be used
     polled : messages are taken when ``look`` or ``hand_to`` is called, not each by a callback: a
         third of the CPU time where these are called a few times a second
+    went_back : called with words when the clock of a topic was set back: to begin anew
     waited : how long the newest message of the batch at hand waited for its reader [s]
     """
 
-    def __init__(self, node: Node, complain: Callable[[str], None], polled: bool = False
-                 ) -> None:
+    def __init__(self, node: Node, complain: Callable[[str], None], polled: bool = False,
+                 went_back: Callable[[str], None] = lambda words: None) -> None:
         self._node, self._complain, self._polled = node, complain, polled
+        self._went_back = went_back
+        self._clocks: dict[str, StreamClock] = {}  # by resolved name
+        self._real = not simulated_time(node)
         self._subscriptions = Subscriptions(node, self._keep, polled)
         self._messages: dict[str, list[bytes]] = {}  # by resolved name
         self._names: dict[str, str] = {}  # resolved name -> name as asked for
@@ -57,6 +64,38 @@ class Streams:
         if self._polled:
             self._subscriptions.drain()
 
+    def _sound(self, name: str, channel: Channel, now: int) -> Channel:
+        """Return what of a ``channel`` is stamped soundly; say where its clock was set back."""
+        clock, topic = self._clocks.setdefault(name, StreamClock()), self._names[name]
+        if not len(channel):
+            return channel
+        used, back = clock.sound(channel.stamp_ns)
+        if back:
+            words = f'{topic}: {clock.jumped}'
+            self._node.get_logger().warning(f'{words}; beginning anew')
+            self._went_back(words)
+        if not used.all():
+            channel = channel.rows(np.flatnonzero(used))
+        if self._real and len(channel):
+            clock.look((int(channel.stamp_ns[-1]), now), self._received[name], len(channel))
+        return channel
+
+    def slow(self) -> str:
+        """Return in words which topics fall behind, '' when none does."""
+        late = [(self._names.get(name, name), clock.slow())
+                for name, clock in self._clocks.items()]
+        return '; '.join(f'{topic} falls behind: {words}' for topic, words in late if words)
+
+    def values(self) -> dict[str, str]:
+        """Return what the stamps have shown for diagnostics, {key: value}."""
+        out = {}
+        for name, clock in self._clocks.items():
+            if clock.left_out:
+                out[f'{name} stamps left out'] = str(clock.left_out)
+            if clock.jumped:
+                out[f'{name} clock'] = f'{clock.jumped}, {clock.jumps} times back in all'
+        return out
+
     def hand_to(self, take: Callable[[Channel], object]) -> None:
         """
         Call ``take`` with a Channel of what each topic said since; complain of what it says.
@@ -71,10 +110,14 @@ class Streams:
                 continue
             kind, topic = self._subscriptions.types[name], self._names[name]
             self.waited = max(0.0, (time.time_ns() - self._received[name]) * 1e-9)
+            now = self._node.get_clock().now().nanoseconds
             # Where a driver does not stamp, the time of reception would be mistaken for it.
-            received = 0 if DECODERS[kind].header else self._node.get_clock().now().nanoseconds
+            received = 0 if DECODERS[kind].header else now
             try:
-                take(decode(kind, batch, topic, [received] * len(batch), self._complain))
+                channel = decode(kind, batch, topic, [received] * len(batch), self._complain)
+                channel = self._sound(name, channel, now)
+                if len(channel):
+                    take(channel)
             except InertialIdError as error:
                 self._complain(str(error))
             except Exception as error:  # a fault of ours: say so and go on with the next batch

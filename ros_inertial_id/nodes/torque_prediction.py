@@ -254,7 +254,7 @@ class TorquePrediction(Node):
             level, words, values = 'error', self._refusal, {}
         else:
             level, words, values = self._health.report()
-            values['gaps'] = self._gaps
+            values.update(self._streams.values(), gaps=self._gaps)
             if self._options.lag == 0.0:
                 values['noise of the acceleration, times that of 0.1 s lag'] = (
                     f"{getattr(self._live, 'price', 1.0):.3g}")
@@ -264,6 +264,9 @@ class TorquePrediction(Node):
                 level, words = 'warn', '; '.join(f.says for f in found)
             for name, sd in getattr(self._live, 'standard_deviation', {}).items():
                 values[f'{name} standard deviation of q, v, a'] = ' '.join(f'{x:.2g}' for x in sd)
+            slow = self._streams.slow()
+            if slow:
+                level, words = 'warn', slow
             if self._live.received == self._received:
                 level, words = 'warn', f"nothing received on {', '.join(self._topics())}"
             if self._complaint:

@@ -28,6 +28,7 @@ STEP_LIMIT = 0.3    # step times fastest decay; accelerations are right to 1e-6 
 MOTOR_SHARE = 0.95  # of the effort limit; the rest is left for friction
 COMPUTED, EFFORT_PID = 'computed_torque', 'effort_pid'
 STIFFNESS, DAMPING = 7.0, 0.35  # [1/rad, s/rad] of the effort limit: 600 and 30 of 87 N m
+REST = 1e-13        # [rad, rad/s] change in a step below which an arm at rest stays as it is
 HOLD_TIME = 0.2     # [s] from full speed to rest: 10 rad/s^2 at 2 rad/s
 
 
@@ -129,6 +130,7 @@ class SimulatedArm:
         self._reference = self._served
         self.aborted = ''
         self._count = 0
+        self._resting = None  # command and sample of an arm that does not move any more
 
     def _control(self, home, weakest):
         """Return the gains (2, n) of the control, and how fast it decays at most [1/s]."""
@@ -183,6 +185,7 @@ class SimulatedArm:
     def jam(self, joint: int | None = None) -> None:
         """Block the joint of this index where it is; None frees it."""
         self.bodies.lock(joint)
+        self._resting = None
         if joint is not None:
             self._state[1, joint] = 0
 
@@ -193,12 +196,12 @@ class SimulatedArm:
         self.aborted = self.controller.update(
             self.time, *(self._state + noise[:2])) or self.aborted
         command = self._command(self.time + h / 2 * np.arange(2 * self._steps + 1))
-        state = self._state
+        state, resting = self._state, self._resting
+        self._count += 1
+        if resting is not None and (command == resting[0]).all():
+            return self._sample(resting[1], noise)
         tau, rates = self._dynamics(state, command[0])
-        truth = np.array([*state, tau + self.true_friction.torque(state[1])])
-        measured = truth + noise
-        sample = ArmState(np.array(self.time), state[0], state[1], rates[1], truth[2],
-                          measured[0], measured[1], measured[2])
+        begun = state, rates[1], tau + self.true_friction.torque(state[1])
         for i in range(0, 2 * self._steps, 2):
             if i:
                 rates = self._dynamics(state, command[i])[1]
@@ -206,9 +209,18 @@ class SimulatedArm:
             third = self._dynamics(state + h / 2 * second, command[i + 1])[1]
             fourth = self._dynamics(state + h * third, command[i + 2])[1]
             state = state + h / 6 * (rates + 2 * (second + third) + fourth)
+        still = np.abs(state - self._state).max() < REST
+        self._resting = (command[:1], begun) if still else None
         self._state = state
-        self._count += 1
-        return sample
+        return self._sample(begun, noise)
+
+    def _sample(self, begun, noise):
+        """Return the ArmState of the step that was just made; ``begun`` : its state, a, tau."""
+        state, a, tau = begun
+        truth = np.array([*state, tau])
+        measured = truth + noise
+        return ArmState(np.array((self._count - 1) / self.options.rate), truth[0], truth[1],
+                        np.array(a), truth[2], measured[0], measured[1], measured[2])
 
     def simulate(self, reference: Callable[[np.ndarray], Any], duration: float) -> ArmState:
         """
@@ -217,7 +229,7 @@ class SimulatedArm:
         reference : times (k,) [s] -> (q, v, a), each (k, n); the arm starts on it
         duration : [s]
         """
-        self._reference = reference
+        self._reference, self._resting = reference, None
         self._state = np.array([x[0] for x in reference(np.array([self.time]))[:2]])
         samples = [self.step() for _ in range(round(duration * self.options.rate))]
         return ArmState(*(np.array([getattr(sample, field.name) for sample in samples])

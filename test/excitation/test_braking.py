@@ -12,7 +12,8 @@ from ros_inertial_id.errors import MotionError
 from ros_inertial_id.excitation.braking import with_brake
 from ros_inertial_id.excitation.fourier import random_motion
 from ros_inertial_id.excitation.limits import kinematic_limits
-from ros_inertial_id.excitation.playback import HORIZON, plan_course
+from ros_inertial_id.excitation.path_clock import PathClock
+from ros_inertial_id.excitation.playback import HORIZON, MARGIN, plan_course
 from ros_inertial_id.excitation.problem import DesignOptions
 
 TEXT = (Path(__file__).parents[2] / 'urdf' / 'arm3.urdf').read_text()
@@ -29,7 +30,9 @@ def course(seed=0, speed=1.0):
 def pieces(planned, count=40):
     """Yield (when, times, q, v, a) of braking pieces from moments all over the course."""
     for now in np.linspace(0.1, planned.duration - 0.1, count):
-        times, *motion = planned.piece(now, horizon=0.0)
+        clock = PathClock(0.0, planned.ease)
+        clock.brake(now, planned.brake)
+        times, *motion = planned.piece(clock, now)
         braking = times >= now
         yield now, times[braking], *(x[braking] for x in motion)
 
@@ -61,7 +64,7 @@ def test_stopping_distance_is_what_the_pieces_travel():
     told = np.max([np.abs(q - q[0]).max(0) for _, _, q, _, _ in pieces(braked, 200)], axis=0)
     assert told == pytest.approx(stopping.distance, rel=0.05)
     assert (told <= 1.01 * stopping.distance).all()
-    assert stopping.alone == HORIZON + braked.brake
+    assert stopping.alone == HORIZON + braked.ease and braked.ease >= braked.brake
     assert (stopping.distance_alone > stopping.distance).all()
 
 
@@ -72,8 +75,14 @@ def test_slower_course_brakes_sooner_and_hopeless_one_is_refused():
         with_brake(course(), ARM, LIMITS, effort=0.01)
 
 
-def test_piece_ends_at_rest_after_the_braking_time():
+def test_piece_ends_at_rest_with_hardly_more_than_the_course_s_own_acceleration():
     braked, _ = with_brake(course(), ARM, LIMITS)
-    times, _, v, a = braked.piece(1.0)
-    assert times[-1] == pytest.approx(1.0 + HORIZON + braked.brake)
+    own, hardest = np.abs(braked.at(np.linspace(0.0, braked.duration, 5000))[2]).max(0), 0.0
+    for now in np.linspace(0.1, braked.duration - 0.5, 40):
+        clock = PathClock(0.0, braked.ease)
+        clock.go_on(now, HORIZON, MARGIN)
+        times, _, v, a = braked.piece(clock, now)
+        hardest = np.maximum(hardest, np.abs(a).max(0))
+    assert (hardest < 1.15 * own).all()
+    assert times[-1] == pytest.approx(now + HORIZON + braked.ease)
     assert np.abs(v[-1]).max() < 1e-12 and np.abs(a[-1]).max() < 1e-9

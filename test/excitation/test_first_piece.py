@@ -12,7 +12,8 @@ import pytest
 
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.excitation.fourier import random_motion
-from ros_inertial_id.excitation.playback import HORIZON, LEAD, PAST, plan_course
+from ros_inertial_id.excitation.path_clock import PathClock
+from ros_inertial_id.excitation.playback import HORIZON, LEAD, MARGIN, PAST, plan_course
 from ros_inertial_id.simulation.arm import ArmOptions, SimulatedArm
 from ros_inertial_id.simulation.trajectory_controller import DESIRED, MEASURED
 
@@ -47,8 +48,14 @@ def enter(arm, course, delay, held, seconds=0.45):
     delay : [s] of the first piece alone; held : as of CourseSender.begin
     """
     began, first = arm.time + LEAD, -LEAD if held else 0.0
-    sent = [(delay, course.piece(first, HORIZON, PAST if held else 0))]
-    sent += [(now + LEAD + TRANSPORT, course.piece(now))
+    clock = PathClock(0.0, course.ease)
+
+    def piece(now, past=PAST):
+        clock.go_on(now, HORIZON, MARGIN)
+        return course.piece(clock, now, past)
+
+    sent = [(delay, piece(first, PAST if held else 0))]
+    sent += [(now + LEAD + TRANSPORT, piece(now))
              for now in np.arange(first + PIECE if held else 0.0, seconds - LEAD, PIECE)]
     sent.sort(key=lambda message: message[0])
     commands, torques, start = [], [], arm.time + 1.0 / RATE  # one sample before the first piece

@@ -13,7 +13,8 @@ import pytest
 
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.excitation.fourier import random_motion
-from ros_inertial_id.excitation.playback import plan_course
+from ros_inertial_id.excitation.path_clock import PathClock
+from ros_inertial_id.excitation.playback import HORIZON, MARGIN, plan_course
 from ros_inertial_id.simulation.trajectory_controller import (ControllerOptions, DESIRED, MEASURED,
                                                               TrajectoryController)
 
@@ -54,10 +55,11 @@ def play(course, options, lag, messages, seconds=2.0):
 
 def pieces(course, seconds=2.0, past=True, period=PIECE):
     """Yield the pieces of a course, every ``period`` [s]; each arrives after 2 to 30 ms."""
-    rng = np.random.default_rng(0)
+    rng, clock = np.random.default_rng(0), PathClock(0.0, course.ease)
     for number in range(int(seconds / period)):
         now = number * period + rng.uniform(0.0, 0.02)
-        times, *points = course.piece(now)
+        assert not clock.go_on(now, HORIZON, MARGIN)
+        times, *points = course.piece(clock, now)
         first = 0 if past else int((times <= now).sum())
         yield now + rng.uniform(0.002, 0.03), times[first:], [x[first:] for x in points]
 

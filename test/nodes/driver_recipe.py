@@ -14,8 +14,6 @@ import yaml
 
 from ros_inertial_id.nodes.launching import arguments, node_settings, PLANS
 
-LOADED = {'stale': 3.0, 'tracking': 0.5}  # [s], [rad]: a loaded machine is no fault
-
 
 class Recipe:
     """
@@ -49,15 +47,14 @@ class Recipe:
         self.driver = self.graph.run('simulated_driver.py', self.name, self._arm, inactive)
 
     def launch(self, **given):
-        """Start the nodes of robot.launch.py with arguments, patient as for a loaded machine."""
+        """Start the nodes of robot.launch.py with arguments."""
         plan = PLANS['robot']
         values = {name: a.default for name, a in arguments(plan).items()}
         values |= {'robot': str(self.config), 'speed': '1.0', 'out': str(self.folder / 'bags'),
-                   'motion': str(self.folder / 'motion' / 'motion.yaml'), **given}
+                   'motion': str(self.folder / 'motion' / 'motion.yaml'),
+                   'use_sim_time': 'true', **given}
         for node in node_settings(plan, values):
             parameters = dict(node['parameters'][0])
-            if node['name'] == 'excitation':
-                parameters |= LOADED
             path = self.folder / f"{node['name']}.yaml"
             path.write_text(yaml.safe_dump({'/**': {'ros__parameters': parameters}}))
             remaps = [f'{a}:={b}' for a, b in node['remappings']]

@@ -69,11 +69,17 @@ class Process:
         self.ends = True
         return self._process.wait(PATIENCE)
 
-    def pause(self, seconds):
-        """Stop the process for a while, as a machine does that has no time for it."""
+    @contextlib.contextmanager
+    def held_up(self):
+        """Stop the process meanwhile, as a machine does that has no time for it."""
         self._process.send_signal(signal.SIGSTOP)
-        time.sleep(seconds)
+        yield
         self._process.send_signal(signal.SIGCONT)
+
+    def pause(self, seconds):
+        """Stop the process for a while."""
+        with self.held_up():
+            time.sleep(seconds)
 
     def end(self, number=signal.SIGINT):
         """Return the status with which it ends after a signal."""

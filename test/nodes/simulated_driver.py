@@ -15,6 +15,7 @@ import sys
 from driver_profiles import descriptions, FINGERS, PROFILES
 import numpy as np
 from rclpy.parameter import Parameter
+from rclpy.time import Time
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64, String
 from trajectory_msgs.msg import JointTrajectory
@@ -49,7 +50,7 @@ class SimulatedDriver(SimulatedRobot):
         super().__init__(parameter_overrides=[
             Parameter('robot_description', value=simulated),
             Parameter('rate', value=profile.rate)])
-        self._message.name = list(profile.published)
+        self._published_names = tuple(profile.published)
         self._described = self.create_publisher(String, 'robot_description', latched())
         self._described.publish(String(data=published))
         for name in self._states:  # a controller listens from its configuration on
@@ -98,11 +99,11 @@ class SimulatedDriver(SimulatedRobot):
             if profile.current:
                 tau = tau * profile.current
             if profile.cutoff:
-                v, tau = self._by_fri(q, tau)
+                v, tau = (np.array(x) for x in zip(*map(self._by_fri, q, tau)))
             if profile.negated:
                 tau = -tau
-            q, v, tau = q[self._order], v[self._order], tau[self._order]
-            self._newest = q, v, tau
+            q, v, tau = (x[:, self._order] for x in (q, v, tau))
+            self._newest = q[-1], v[-1], tau[-1]
         super()._send(publisher, stamp_ns, q, v, tau)
 
     def _by_fri(self, q, tau):
@@ -125,7 +126,7 @@ class SimulatedDriver(SimulatedRobot):
         names = [*self._profile.published, *FINGERS[:len(still)]]
         copy = JointState(name=names, position=array('d', q), velocity=array('d', v),
                           effort=array('d', tau))
-        copy.header.stamp = self.get_clock().now().to_msg()
+        copy.header.stamp = Time(nanoseconds=self._sim_clock.stamp_ns(self._arm.time)).to_msg()
         self._copies.publish(copy)
 
 

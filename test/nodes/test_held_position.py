@@ -24,7 +24,7 @@ def held(monkeypatch):
     monkeypatch.setitem(sys.modules, 'control_msgs.msg', None)
     out = HeldPosition(None, 'arm/joint_trajectory')
     out.now = 0.0
-    monkeypatch.setattr(module.time, 'monotonic', lambda: out.now)
+    monkeypatch.setattr(module, 'seconds', lambda node: out.now)
     return out
 
 

@@ -83,7 +83,8 @@ def test_platform_goes_from_recorder_to_latched_model_which_says_what_was_wrong(
     config = ROOT / 'config' / 'suspended_platform.yaml'
     graph.start('identification', method='suspended_platform', config=config)
     status = graph.listen(String, 'simulated_rig/status', LATCHED)
-    graph.until(lambda: status and graph.node.count_subscribers('markers'), 'rig and recorder')
+    graph.until(lambda: status and all(map(graph.node.count_subscribers, (
+        'markers', 'platform/imu'))), 'rig and recorder')
     start = graph.call('recorder/start')
     assert start.success, start.message
     assert graph.set('simulated_rig', running=True) == ''

@@ -31,6 +31,7 @@ not stamp) the time of reception stands in.
 """
 
 from functools import lru_cache
+import struct
 from typing import Callable, Iterator, Sequence
 
 import numpy as np
@@ -141,6 +142,13 @@ def encode_string(text: str) -> bytes:
     """
     store = typestore()
     return bytes(store.serialize_cdr(store.types[STRING](data=text), STRING, little_endian=True))
+
+
+def header_stamp_ns(message: bytes) -> int:
+    """Return the stamp [ns] of a ``message`` (CDR) that begins with a header."""
+    order = '<' if message[1] & 1 else '>'
+    sec, nanosec = struct.unpack(f'{order}iI', message[4:12])
+    return int(sec) * 10 ** 9 + int(nanosec)
 
 
 def encodable(type_name: str) -> bool:

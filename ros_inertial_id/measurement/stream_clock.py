@@ -1,0 +1,116 @@
+"""
+Stream clock: what the stamps of one topic say of its clock, while they come.
+
+A single stamp far from its neighbours is left out.  Several in a row are a clock that was set
+anew, a bag that is played again, a simulator that was reset: whoever reads the topic begins anew.
+Stamps that grow older and older are of a driver that is too slow for its rate, or of a reader.
+"""
+
+from collections import deque
+import time
+
+import numpy as np
+
+FAR = 0.5      # [s] between stamps of neighbours, at least, ...
+STEPS = 3.0    # ... and in steps of a topic that is slower than that
+CONFIRMED = 3  # stamps in a row that are a clock set anew
+UNSTAMPED = 50  # messages in a row without a stamp that are a driver which does not stamp
+SECONDS = 2.0  # [s] of wall time by which a rate is known
+SLOW = 0.95    # share of a second that stamps advance in one, below which a stream falls behind
+OLD = 0.1      # [s] by which the newest stamp has to be late for that
+OTHER = 300.0  # [s] between the clocks beyond which it is a recording that is played
+
+
+class StreamClock:
+    """
+    The stamps of one topic.
+
+    left_out : how many single stamps were far from their neighbours
+    jumps : how often the clock was set anew; jumped : how it was the last time, in words, or ''
+    """
+
+    def __init__(self) -> None:
+        self._last: int | None = None
+        self._new: list[int] = []
+        self._far, self._unstamped = FAR, 0
+        self._looks: deque[tuple[float, float, float, float, int]] = deque()
+        self.left_out, self.jumps, self.jumped = 0, 0, ''
+
+    def sound(self, stamp_ns: np.ndarray) -> tuple[np.ndarray, bool]:
+        """
+        Return (N,) which of the stamps (N,) [ns] are to be used, and whether time went back.
+
+        stamp_ns : in the order of their messages; 0 says that there is none
+        Of those before time went back none is to be used.
+        """
+        if self._last is None and len(stamp_ns):
+            self._last = int(stamp_ns[0])
+        steps = np.diff(stamp_ns, prepend=self._last or 0)
+        if self._last and not self._new and (np.abs(steps) <= 1e9 * self._far).all():
+            self._last = int(stamp_ns[-1]) if len(stamp_ns) else self._last
+            return np.ones(len(stamp_ns), dtype=bool), False
+        begun, used = self.jumps, np.zeros(len(stamp_ns), dtype=bool)
+        for k, stamp in enumerate(stamp_ns.tolist()):
+            before = self.jumps
+            used[k] = self._take(stamp)
+            if self.jumps > before:
+                used[:k] = False
+        return used, self.jumps > begun
+
+    def _take(self, stamp):
+        last = self._last
+        self._unstamped = 0 if stamp else self._unstamped + 1
+        if self._unstamped > UNSTAMPED:
+            return True  # whoever reads it says so
+        if not last or (stamp and abs(stamp - last) <= 1e9 * self._far):
+            self._last = stamp
+            self._new.clear()
+            return True
+        if stamp and self._new and stamp < self._new[-1]:
+            self._new.clear()
+        self._new += [stamp] * (stamp != 0)
+        self.left_out += 1
+        if len(self._new) < CONFIRMED:
+            return False
+        away, steps = (self._new[0] - last) * 1e-9, np.diff(self._new) * 1e-9
+        self._far = max(FAR, STEPS * float(steps.max()))
+        self._last = stamp
+        self._new.clear()
+        self._looks.clear()
+        self.left_out -= CONFIRMED
+        if away < 0.0:
+            self.jumps, self.jumped = self.jumps + 1, f'its clock went back by {-away:.3g} s'
+        elif away > self._far:
+            self.jumped = f'its stamps leapt ahead by {away:.3g} s'
+        return True
+
+    def look(self, newest: tuple[int, int], received_ns: int, count: int) -> None:
+        """
+        Note that messages were read just now.
+
+        newest : stamp of the newest of them and time of the node [ns]
+        received_ns : when that one came, by the computer's clock; count : of messages
+        """
+        stamp, now = newest
+        waited = max(0.0, (time.time_ns() - received_ns) * 1e-9)
+        wall = time.monotonic()
+        self._looks.append((wall, stamp * 1e-9, (stamp - now) * 1e-9, waited, count))
+        while len(self._looks) > 2 and self._looks[1][0] <= wall - SECONDS:
+            self._looks.popleft()
+
+    def slow(self) -> str:
+        """Return in words how the stream falls behind, '' when it does not."""
+        if len(self._looks) < 2:
+            return ''
+        walls, stamps, ahead, waited, counts = map(np.array, zip(*self._looks))
+        wall, passed = walls[-1] - walls[0], stamps[-1] - stamps[0]
+        if (wall < SECONDS or not 0.0 < passed < SLOW * wall or not -OTHER < ahead[-1] < -OLD
+                or ahead[-1] > ahead[0]):
+            return ''
+        achieved = counts[1:].sum() / wall
+        asked = counts[1:].sum() / passed
+        who = ('this node reads too slowly: give its computer less to do'
+               if waited[-1] > 0.5 * -ahead[-1] else
+               'its driver is too slow for its rate: lower it, or give its computer less to do')
+        return (f'{asked:.0f} Hz by the stamps, {achieved:.0f} Hz arrive, {-ahead[-1]:.2f} s old '
+                f'and later and later; {who}')

@@ -1,0 +1,114 @@
+"""
+The time of a simulator: it owns it and publishes it on /clock.
+
+Time follows the wall clock as long as the computer keeps up.  Where it does not, time waits, as in
+MuJoCo's ``simulate`` and mujoco_ros2_control: the real-time factor is below 1 and nothing is ever
+made up for.  It also waits, not for ever, for the next piece of a trajectory that is sent piece by
+piece.  With ``real_time`` it never waits and there is no /clock.
+"""
+
+import time
+
+from rclpy.node import Node
+from rclpy.publisher import Publisher
+from rosgraph_msgs.msg import Clock
+
+from .conversions import every
+
+STEP = 0.02      # [s] between two messages of /clock, ...
+STREAMED = 0.01  # ... while a trajectory is being sent piece by piece
+BURST = 0.02     # [s] of simulated time at once, so that other callbacks get a turn
+NEXT_PIECE = 0.08  # [s] after a piece of a trajectory until its successor has to be there
+PATIENCE = 2.0   # [s] of wall time that it waits for one piece
+STANDING = 0.1   # [s] of wall time between messages of a /clock that stands still
+
+
+class SimulatorClock:
+    """
+    Time of a simulator that is stepped by a ``node``.
+
+    real_time : it never waits
+    """
+
+    def __init__(self, node: Node, real_time: bool) -> None:
+        self._node, self.real_time = node, real_time
+        self._origin_ns = time.time_ns()
+        self._wall0 = self._said_at = time.monotonic()
+        self._time = 0.0  # of the next sample [s]
+        self._clock: Publisher | None = None
+        self._published = -STEP
+        self._piece = -1.0  # [s] when the newest piece of a trajectory came; -1: none is awaited
+        self._waits_since: float | None = None
+        self._reached: tuple[float, float] = (self._said_at, 0.0)
+        if not real_time:
+            self._clock = node.create_publisher(Clock, '/clock', 10)
+            every(node, STANDING, self._stand)
+
+    def stamp_ns(self, at: float) -> int:
+        """Return the stamp [ns] of the simulated time ``at`` [s]."""
+        return self._origin_ns + round(at * 1e9)
+
+    def due(self, at: float) -> float:
+        """
+        Return up to which simulated time to go now [s], at most BURST.
+
+        at : [s] where the simulation is
+        """
+        self._time = at
+        wall = time.monotonic()
+        due = wall - self._wall0
+        if not self.real_time and due > at + BURST:
+            self._wall0 += due - at - BURST
+        return min(due, at + BURST)
+
+    def waits(self, at: float) -> bool:
+        """Return whether the simulated time ``at`` [s] has to wait for the piece that is due."""
+        self._time = at
+        if self.real_time or self._piece < 0.0 or at <= self._piece + NEXT_PIECE:
+            self._waits_since = None
+            return False
+        wall = time.monotonic()
+        if self._waits_since is None:
+            self._waits_since = wall
+        if wall - self._waits_since < PATIENCE:
+            return True
+        self._piece, self._waits_since = -1.0, None
+        return False
+
+    def say(self, at: float) -> None:
+        """Publish the simulated time ``at`` [s], before what is stamped with it."""
+        step = STREAMED if self._piece >= 0.0 else STEP
+        self._time = at
+        if self._clock is not None and at > self._published + step - 1e-9:
+            self._publish(at)
+
+    def _stand(self) -> None:
+        """Publish a time that stands still, for those who come late."""
+        if self._clock is not None and time.monotonic() - self._said_at > STANDING:
+            self._publish(self._time)
+
+    def _publish(self, at: float) -> None:
+        message = Clock()
+        message.clock.sec, message.clock.nanosec = divmod(self.stamp_ns(at), 10 ** 9)
+        assert self._clock is not None
+        self._clock.publish(message)
+        self._published, self._said_at = at, time.monotonic()
+
+    def piece(self, at: float, moves: bool) -> None:
+        """Note that a piece of a trajectory came ``at`` [s]; ``moves`` : others have to follow."""
+        self._piece, self._waits_since = (at if moves else -1.0), None
+
+    def pause(self) -> None:
+        """Let time go on from here after a pause."""
+        self._wall0 = time.monotonic() - self._time
+        self._reached = time.monotonic(), self._time
+
+    def lag(self) -> float:
+        """Return by how much the simulation is behind the wall clock [s]: where it never waits."""
+        return time.monotonic() - self._wall0 - self._time
+
+    def factor(self) -> float:
+        """Return the real-time factor since it was asked for the last time."""
+        (wall, at), now = self._reached, time.monotonic()
+        self._reached = now, self._time
+        return (self._time - at) / max(now - wall, 1e-9)
