@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .body_motion import apply, body_motions, cross, Frame, frame_of, twists
+from .body_motion import body_motions, cross, Frame, frame_of, twists
 from .robot_model import RobotModel
 from ..errors import ConfigError, RobotModelError
 
@@ -168,35 +168,3 @@ def _dots(axes, x):
 
 def _dot(x, y):
     return np.einsum('ib,ib->b', x, y)
-
-
-def frame_position(robot: RobotModel, frame: Frame, q: np.ndarray) -> np.ndarray:
-    """
-    Return the position (B, 3) of a Frame in the base frame [m] at q (B, n).
-
-    robot : RobotModel that has the frame; q : (B, n) joint positions [rad, m]
-    """
-    return body_motions(robot, q)[frame.body + 1].at(frame).p.T
-
-
-def frame_jacobians(robot: RobotModel, frame: Frame,
-                    q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """
-    Return the Jacobians (B, 3, n) of velocity and angular velocity of a Frame, base frame.
-
-    robot : RobotModel that has the frame; q : (B, n) joint positions [rad, m]
-    """
-    motions = body_motions(robot, q)
-    at = motions[frame.body + 1].at(frame)
-    linear = np.zeros((len(q), 3, len(robot)))
-    angular = np.zeros_like(linear)
-    for j, u, w in twists(robot, motions, frame.body, at.p):
-        linear[:, :, j] = u.T
-        if w is not None:
-            angular[:, :, j] = w.T
-    return linear, angular
-
-
-def to_frame(R: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """Return R' x (3, B): a base vector in the frame with rotations R (3, 3, B)."""
-    return apply(np.swapaxes(R, 0, 1), x)

@@ -71,12 +71,6 @@ class FourierMotion:
         t = np.linspace(0.0, periods * self.period, periods * steps + 1)
         return Sampled(t, *self.at(t))
 
-    def scaled_about(self, center: np.ndarray, factor: float) -> 'FourierMotion':
-        """Return the motion with all distances from ``center`` (n,) times ``factor``."""
-        return FourierMotion(self.joint_names, self.period,
-                             center + factor * (self.offset - center),
-                             factor * self.sine, factor * self.cosine)
-
     def to_dict(self) -> dict[str, Any]:
         """Return the motion as plain lists, coefficients by joint name."""
         return {'period': float(self.period), 'joints': {
