@@ -11,6 +11,7 @@ from ..measurement.recording import Recording
 from ..procedures.checkup.check import check
 from ..procedures.checkup.checked import residual_verdict
 from ..procedures.checkup.finding import Checkup, DO_NOT_USE
+from ..procedures.checkup.verdicts import VALIDATION
 from ..report.sheet import checkup_sheet
 
 STRICT_STATUS = 3
@@ -70,4 +71,4 @@ def validation_verdict(model: IdentifiedModel, recordings: Sequence[Recording],
     checkup = check(recordings, prediction_options(model), method=model.method,
                     urdf=model.robot['urdf'], model=model)
     outside = {joint: rms['outside'] for joint, rms in fit['outside'].get('rms', {}).items()}
-    return residual_verdict(fit['filtered']['rms'], checkup, outside), checkup
+    return residual_verdict(fit['filtered'], checkup, VALIDATION, outside), checkup

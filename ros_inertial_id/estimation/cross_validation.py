@@ -8,24 +8,40 @@ from .base_parameters import BaseParameters
 from .estimators import params_of
 from .problem import Estimate, Problem
 from .r_factors import merge, RFactors
+from .residuals import Fit
+
+FOLDS = 5  # of cross-validation
 
 
-def left_out_percent(folds: Sequence[RFactors], base: BaseParameters,
-                     estimator: Callable[[Problem], Estimate],
-                     correlation: Mapping[str, float]) -> float | None:
+def cross_validate(folds: Sequence[RFactors], estimated: Callable[[RFactors], np.ndarray]
+                   ) -> Fit | None:
     """
-    Return the relative residual [%] of every fold under the estimate of the others.
+    Return the Fit of every fold to the parameters of the others, per row group.
 
-    folds : RFactors about the base columns of ``base``, of successive stretches of the data
-    estimator : see estimators.py; correlation : group -> see Problem
+    folds : RFactors about b columns, of successive stretches of the data; those of many
+        recordings are put together to FOLDS
+    estimated : R factors -> base parameters (b,) that predict
     None where there is one fold only.
     """
     if len(folds) < 2:
         return None
-    square, target = 0.0, 0.0
+    bounds = np.linspace(0, len(folds), min(FOLDS, len(folds)) + 1).astype(int)
+    folds = [merge(folds[a:b]) for a, b in zip(bounds[:-1], bounds[1:])]
+    fit = Fit()
     for k, fold in enumerate(folds):
-        others = merge([*folds[:k], *folds[k + 1:]])
-        beta = params_of(estimator)(Problem(others, base, dict(correlation)))
-        square += sum(g.residual(beta) ** 2 for g in fold.groups.values())
-        target += sum(g.target() ** 2 for g in fold.groups.values())
-    return float(100.0 * np.sqrt(square / target))
+        beta = estimated(merge([*folds[:k], *folds[k + 1:]]))
+        fit.samples += max(g.rows for g in fold.groups.values())
+        for name, group in fold.groups.items():
+            fit.residual[name] = fit.residual.get(name, 0.0) + group.residual(beta) ** 2
+            fit.target[name] = fit.target.get(name, 0.0) + group.target() ** 2
+    return fit
+
+
+def parameters_by(estimator: Callable[[Problem], Estimate], base: BaseParameters,
+                  correlation: Mapping[str, float]) -> Callable[[RFactors], np.ndarray]:
+    """
+    Return how an ``estimator`` gives the parameters of R factors about ``base``.
+
+    correlation : group -> see Problem
+    """
+    return lambda factors: params_of(estimator)(Problem(factors, base, dict(correlation)))

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .base_parameters import BaseParameters
-from .cross_validation import left_out_percent
+from .cross_validation import cross_validate, parameters_by
 from .problem import Estimate, Problem
 from .r_factors import merge, RFactors
 
@@ -69,9 +69,10 @@ def choose_laws(folds: Sequence[RFactors], base: BaseParameters,
         gone = small.parameters[small.independent[weakest]]
         reasons[gone.owner, gone.law] = (False, *reasons[gone.owner, gone.law][1:])
         selection, small = np.delete(selection, weakest), without(small, weakest)
-    whole = left_out_percent(folds, base, estimator, correlation) or 0.0
-    part = left_out_percent([f.select(selection) for f in folds], small, estimator,
-                            correlation) or 0.0
+    whole, part = (fit.relative_percent or 0.0 if fit else 0.0 for fit in (
+        cross_validate(folds, parameters_by(estimator, base, correlation)),
+        cross_validate([f.select(selection) for f in folds],
+                       parameters_by(estimator, small, correlation))))
     if part > WORSE * whole:
         small, selection = base, np.arange(len(base))
         reasons = {key: (True, *value[1:]) for key, value in reasons.items()}

@@ -33,16 +33,21 @@ class Fit:
         self.residual[name] = self.residual.get(name, 0.0) + float(error @ error)
         self.target[name] = self.target.get(name, 0.0) + float(y @ y)
 
+    @property
+    def relative_percent(self) -> float | None:
+        """Return the residual of all groups relative to their targets [%], None without any."""
+        target = sum(self.target.values())
+        return float(100.0 * np.sqrt(sum(self.residual.values()) / target)) if target else None
+
     def summary(self) -> dict[str, Any]:
         """Return samples, RMS of residual and of target per joint, over all, and relative [%]."""
         names = list(self.residual)
-        count = max(1, self.samples)
-        error, target = sum(self.residual.values()), sum(self.target.values())
+        count, error = max(1, self.samples), sum(self.residual.values())
         return {'samples': self.samples,
                 'rms': {n: float(np.sqrt(self.residual[n] / count)) for n in names},
                 'measured_rms': {n: float(np.sqrt(self.target[n] / count)) for n in names},
                 'rms_all': float(np.sqrt(error / (count * max(1, len(names))))),
-                'relative_percent': float(100.0 * np.sqrt(error / target)) if target else None}
+                'relative_percent': self.relative_percent}
 
 
 @dataclass

@@ -11,14 +11,13 @@ from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.regressor import RegressorBlock
 from ..estimation.base_parameters import BaseParameters
 from ..estimation.constants_grid import Grid
+from ..estimation.cross_validation import FOLDS
 from ..estimation.estimators import Problem
 from ..estimation.nonlinear_parameters import (alternatives, choose_nonlinear, refine_nonlinear,
                                                RefinedNonlinear)
 from ..estimation.problem import two_step
 from ..estimation.r_factors import merge, RFactors
 from ..methods.contract import Method
-
-FOLDS = 5  # stretches of time for cross-validation, each left out once to validate the others
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .accumulation import choose_alternatives, FOLDS, standard
+from .accumulation import choose_alternatives, standard
 from .dataset import Dataset
 from .gravity_direction import across_gravity
 from .plan import METHOD, Plan, tilt_values
@@ -20,6 +20,7 @@ from .training_data import check_one_robot
 from .validation import evaluate
 from ..dynamics.regressor import RegressorBlock, RowGroup
 from ..errors import RecordingError
+from ..estimation.cross_validation import FOLDS
 from ..estimation.estimators import Problem, ridge
 from ..estimation.r_factors import merge, one_thread, RFactors
 from ..estimation.residuals import Residuals

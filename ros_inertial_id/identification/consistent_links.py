@@ -6,6 +6,7 @@ the rest.  Here it comes back, as a column that no row shows, with the sum as a 
 that this link too is physically consistent.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,10 +18,12 @@ from .validation import fits
 from ..dynamics.inertial_parameters import bodies
 from ..errors import ConfigError
 from ..estimation.base_parameters import BaseParameters
-from ..estimation.consistency import consistent
+from ..estimation.consistency import consistent, ConsistentEstimate
+from ..estimation.cross_validation import cross_validate
 from ..estimation.estimators import Estimate, Problem
 from ..estimation.known_parameters import is_known, with_known
-from ..estimation.r_factors import one_thread
+from ..estimation.r_factors import one_thread, RFactors
+from ..estimation.residuals import Fit
 
 
 def consistent_links(data: Dataset, problem: Problem, estimate: Estimate,
@@ -31,16 +34,8 @@ def consistent_links(data: Dataset, problem: Problem, estimate: Estimate,
     data : the Dataset; problem, estimate : of its unconstrained identification
     inherited : see identification/inherited_errors.py
     """
-    options = data.options
     whole = _with_all_links(data, problem.base)
-    given = [p for p in with_known(whole.parameters, options.given)
-             if any(line.split()[0] in (p.name, p.owner) for line in options.given)]
-    with one_thread():
-        found = consistent(
-            replace(problem, base=whole), estimate, inherited=inherited,
-            masses={p.owner: p.nominal for p in given if p.unit == 'kg' and is_known(p)},
-            total_mass=_total_mass(data),
-            known=[p.name for p in given if p.unit != 'kg' or not is_known(p)])
+    found = _consistent(data, replace(problem, base=whole), estimate, inherited)
     names, variance = whole.names(), np.diag(found.cov_params)
     links = {link: found.values[k:k + 10].tolist()
              for link, k in bodies(whole.parameters).items()}
@@ -52,12 +47,40 @@ def consistent_links(data: Dataset, problem: Problem, estimate: Estimate,
         'unconstrained_values': standard(problem.base, estimate.params).tolist()}
 
 
+def cross_validate_consistent(data: Dataset, folds: Sequence[RFactors], problem: Problem,
+                              estimate: Estimate, inherited: np.ndarray | None
+                              ) -> Fit | None:
+    """
+    Return the Fit of every fold to the consistent parameters of the others.
+
+    data, problem, estimate, inherited : see ``consistent_links``; folds : of the problem's factors
+    Weights are those of all data, as are laws, constants and gravity.
+    """
+    plain, whole = replace(estimate, system=None), _with_all_links(data, problem.base)
+    return cross_validate(folds, lambda factors: _consistent(
+        data, replace(problem, base=whole, factors=factors), plain, inherited).params)
+
+
+def _consistent(data: Dataset, problem: Problem, estimate: Estimate,
+                inherited: np.ndarray | None) -> ConsistentEstimate:
+    """Return the ConsistentEstimate of a problem about all links, with what is known."""
+    options = data.options
+    given = [p for p in with_known(problem.base.parameters, options.given)
+             if any(line.split()[0] in (p.name, p.owner) for line in options.given)]
+    with one_thread():
+        return consistent(
+            problem, estimate, inherited=inherited,
+            masses={p.owner: p.nominal for p in given if p.unit == 'kg' and is_known(p)},
+            total_mass=_total_mass(data),
+            known=[p.name for p in given if p.unit != 'kg' or not is_known(p)])
+
+
 def _with_all_links(data: Dataset, base: BaseParameters) -> BaseParameters:
     """Return BaseParameters with the mass in front that the method leaves out, if it does."""
     names = {p.name for p in base.parameters}
-    left_out = [p for p in data.method.links(data.robot, data.options) if p.name not in names]
-    count = len(left_out)
-    return replace(base, parameters=(*left_out, *base.parameters),
+    missing = [p for p in data.method.links(data.robot, data.options) if p.name not in names]
+    count = len(missing)
+    return replace(base, parameters=(*missing, *base.parameters),
                    independent=base.independent + count,
                    dependent=np.append(np.arange(count), base.dependent + count),
                    X=np.hstack([np.zeros((len(base), count)), base.X]))

@@ -14,11 +14,11 @@ from .reduction import Reduced
 from .validation import evaluate
 from ..dynamics.regressor import RegressorBlock
 from ..estimation.base_parameters import BaseParameters
-from ..estimation.cross_validation import left_out_percent
+from ..estimation.cross_validation import cross_validate, parameters_by
 from ..estimation.estimators import Estimate, ESTIMATORS, params_of, Problem
 from ..estimation.motion_noise import motion_noise, MotionNoise
 from ..estimation.r_factors import merge, RFactors
-from ..estimation.residuals import Residuals
+from ..estimation.residuals import Fit, Residuals
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Fitted:
     problem : that it solves, with the correlation of its rows
     residuals : of a first estimate, for their correlation; curves, ranges : see ``evaluate``
     inherited : (b, k) errors of unit size that come with the robot or the motion, or None
-    left_out : relative residual [%] of cross-validation, None before ``completed``
+    cross_validation : Fit of stretches to the estimate of the others, None before ``completed``
     """
 
     problem: Problem
@@ -38,7 +38,7 @@ class Fitted:
     curves: tuple[RegressorBlock, ...]
     ranges: dict[str, Any]
     inherited: np.ndarray | None
-    left_out: float | None = None
+    cross_validation: Fit | None = None
 
     @property
     def factors(self) -> RFactors:
@@ -80,9 +80,9 @@ def completed(data: Dataset, reduced: Reduced, fitted: Fitted) -> Fitted:
         estimate = refined.inflate(estimate)
         reduced.notes['nonlinear_parameters'] = refined.values
     estimate = without_noise(data, problem, inflated(estimate, fitted.inherited))
-    left_out = left_out_percent(reduced.folds, base, ESTIMATORS[data.options.estimator],
-                                estimate.correlation)
-    return replace(fitted, estimate=estimate, left_out=left_out)
+    estimator = ESTIMATORS[data.options.estimator]
+    return replace(fitted, estimate=estimate, cross_validation=cross_validate(
+        reduced.folds, parameters_by(estimator, base, estimate.correlation)))
 
 
 def _noise(data: Dataset, base: BaseParameters, values: np.ndarray) -> MotionNoise | None:

@@ -28,7 +28,7 @@ from ..dynamics.inertial_parameters import Parameter
 from ..errors import EstimationError
 from ..estimation.base_parameters import BaseParameters
 from ..estimation.constants_grid import Grid
-from ..estimation.cross_validation import left_out_percent
+from ..estimation.cross_validation import cross_validate, parameters_by
 from ..estimation.dependent_parameters import choose_dependent
 from ..estimation.estimators import Estimate, ESTIMATORS, Problem
 from ..estimation.friction_choice import choose_laws
@@ -159,14 +159,8 @@ def _fitted(data: Dataset, reduced: Reduced, residuals: Residuals,
         assert refined is not None
         estimate = refined.inflate(estimate)
         reduced.notes['nonlinear_parameters'] = refined.values
-    left_out = left_out_percent(_fifths(reduced.folds), base, estimator, estimate.correlation)
-    return Fitted(problem, estimate, residuals, (), dict(ranges), None, left_out)
-
-
-def _fifths(folds: Sequence[RFactors]) -> list[RFactors]:
-    """Return successive ``folds`` as five together, or as many as there are."""
-    bounds = np.linspace(0, len(folds), min(5, len(folds)) + 1).astype(int)
-    return [merge(folds[a:b]) for a, b in zip(bounds[:-1], bounds[1:])]
+    return Fitted(problem, estimate, residuals, (), dict(ranges), None, cross_validate(
+        reduced.folds, parameters_by(estimator, base, estimate.correlation)))
 
 
 def _tilted(group: RFactors, reduced: Reduced) -> RFactors:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .consistent_links import cross_validate_consistent
 from .entries import base_entries, mounting_entry, provenance, robot_entry
 from .model import IdentifiedModel
 from .mounting import rank_of_bodies
@@ -13,6 +14,7 @@ from .reduction import Reduced
 from .solution import Solution
 from .validation import fits
 from ..estimation.law_evidence import law_evidence
+from ..estimation.residuals import Fit
 from ..estimation.statistics import (condition_causes, dependence, essential_parameters,
                                      whiteness)
 from ..measurement.recording import Recording
@@ -26,11 +28,14 @@ def model_of(solution: Solution, recordings: Sequence[Recording]) -> IdentifiedM
     """
     data, fitted = solution.data, solution.fitted
     base, estimate = solution.reduced.base, fitted.estimate
-    statistics = _statistics(solution)
+    statistics, crossed = _statistics(solution), fitted.cross_validation
     if solution.consistent:
         statistics['consistent'] = solution.consistent
+        crossed = cross_validate_consistent(data, solution.reduced.folds, fitted.problem,
+                                            estimate, fitted.inherited)
+    statistics['cross_validation'] = crossed and crossed.summary()
     statistics.update(rank_of_bodies(data.method, data.robots, base))
-    statistics['choices'] = _choices(solution)
+    statistics['choices'] = _choices(solution, crossed)
     return IdentifiedModel(
         data.method.name, asdict(data.options), robot_entry(data.robot),
         mounting_entry(data, [r.mounting for r in recordings], base), base.parameters,
@@ -38,16 +43,18 @@ def model_of(solution: Solution, recordings: Sequence[Recording]) -> IdentifiedM
         fitted.ranges, [o.summary for o in data.observations], provenance(recordings))
 
 
-def _choices(solution: Solution) -> list[dict[str, Any]]:
+def _choices(solution: Solution, crossed: Fit | None) -> list[dict[str, Any]]:
     """Return what was chosen and why: {what, candidate, left_out_error, evidence, chosen}."""
     data, fitted = solution.data, solution.fitted
-    consistent = solution.consistent is not None
+    consistent, free = solution.consistent is not None, fitted.cross_validation
     entries: list[dict[str, Any]] = [
         {'what': 'predictor', 'candidate': f'{data.options.estimator}, base parameters',
-         'left_out_error': fitted.left_out, 'evidence': None, 'chosen': not consistent}]
+         'left_out_error': free and free.relative_percent, 'evidence': None,
+         'chosen': not consistent}]
     if consistent:
         entries.append({'what': 'predictor', 'candidate': 'physically consistent bodies',
-                        'left_out_error': None, 'evidence': None, 'chosen': True})
+                        'left_out_error': crossed and crossed.relative_percent,
+                        'evidence': None, 'chosen': True})
     if solution.gravity:
         given = np.allclose(solution.gravity.given, data.robot.gravity_base
                             / np.linalg.norm(data.robot.gravity_base), atol=1e-9)
@@ -80,7 +87,6 @@ def _statistics(solution: Solution) -> dict[str, Any]:
         'standard_deviation': estimate.standard_deviation,
         'correlation_samples': estimate.correlation,
         'training': fits(problem.factors, estimate.params),
-        'left_out_relative_percent': fitted.left_out,
         **reduced.notes,
         'essential': [names[k] for k in essential],
         'condition_causes': condition_causes(problem, estimate),

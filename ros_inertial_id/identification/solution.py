@@ -97,9 +97,10 @@ def _without_springs(data: Dataset, first: Reduced, fitted: Fitted, gravity: Gra
     other = _tilted(data, gravity.direction)
     columns = [p for p in first.tried[0].columns if not (p.law in LAWS and LAWS[p.law].position)]
     again = reduce_data(other, structure_of(data.method, other.robots, columns))
-    one, two = (completed(d, r, f).left_out for d, r, f in (
+    one, two = (completed(d, r, f).cross_validation for d, r, f in (
         (data, first, fitted), (other, again, fit(other, again))))
-    return (other, again) if two is not None and one is not None and two < one else None
+    better = one and two and (two.relative_percent or 0.0) < (one.relative_percent or 0.0)
+    return (other, again) if better else None
 
 
 def consistent_by_default(data: Dataset) -> bool:

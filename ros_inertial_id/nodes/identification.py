@@ -38,6 +38,7 @@ from ..options import option
 from ..procedures.checkup.finding import DO_NOT_USE
 from ..procedures.payload import identify_payload
 from ..report import summary
+from ..report.knowledge import fits
 
 
 @dataclass(frozen=True)
@@ -193,7 +194,7 @@ class Identification(Node):
         if urdf:
             self._urdf.publish(String(data=urdf))
         statistics = model.statistics
-        fit, verdict = statistics['training']['filtered'], statistics['verdict']
+        fit, verdict = fits(model)['training']['filtered'], statistics['verdict']
         useless = verdict['word'] == DO_NOT_USE
         words = '; '.join([f"model published, verdict: {verdict['word']}", *verdict['reasons']])
         self._state = ('warn' if useless else 'ok', words, {

@@ -101,9 +101,11 @@ def evaluate(model: IdentifiedModel) -> list[Knowledge]:
 
 
 def fits(model: IdentifiedModel) -> dict[str, Any]:
-    """Return {training, validation: {filtered, raw}} of what a ``model`` predicts with."""
+    """Return {training, cross-validation, validation: {filtered, raw}} of a ``model`` in use."""
     s = model.statistics
     out = {'training': s.get('consistent', s)['training']}
+    if s.get('cross_validation'):
+        out['cross-validation'] = {'filtered': s['cross_validation']}
     if 'validation' in s:
         out['validation'] = s['validation']
     return out

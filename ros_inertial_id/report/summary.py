@@ -37,7 +37,7 @@ def _head(model: IdentifiedModel) -> list[str]:
 def _table(model: IdentifiedModel) -> list[str]:
     """Return rows of a table per joint: residual RMS, friction; then over all and relative."""
     columns = {(part, kind): fit[kind] for part, fit in fits(model).items()
-               for kind in ('filtered', 'raw')}
+               for kind in ('filtered', 'raw') if kind in fit}
     joints = list(columns['training', 'filtered']['rms'])
     laws, coefficients = _friction(model, joints)
     unit = force_unit(robot_of_model(model))

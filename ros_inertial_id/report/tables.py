@@ -86,7 +86,8 @@ def fit_columns(model: IdentifiedModel) -> list[tuple[str, str, dict[str, Any]]]
     if 'consistent' in s:
         parts = {'training, free': s['training'], 'training, consistent': parts.pop('training'),
                  **parts}
-    return [(part, kind, fit[kind]) for part, fit in parts.items() for kind in ('filtered', 'raw')]
+    return [(part, kind, fit[kind]) for part, fit in parts.items()
+            for kind in ('filtered', 'raw') if kind in fit]
 
 
 def parameter_row(item: Knowledge) -> dict[str, Any]:

@@ -51,7 +51,7 @@ def chapters(model: IdentifiedModel, listed: int = 10) -> dict[str, list[str]]:
         return ', '.join(names[:listed]) + (f' and {more} more' if more > 0 else '')
 
     return {'How well it predicts': [*_verdict(model), *_gravity(model), *_fit(model),
-                                     *_worst(model), *_left_out(model), *_consistent(model),
+                                     *_worst(model), *_parts_differ(model), *_consistent(model),
                                      *_residual(model, few)],
             'What was odd in the recordings': [*_structure(model), *oddities(model)],
             'What is known': [*_known(known, few), *_nominal(known, few)],
@@ -111,8 +111,8 @@ def _fit(model: IdentifiedModel) -> Iterator[str]:
                f"{_percent(raw['relative_percent'])}), in training "
                f'{_percent(training)}: {_compared(other, training, model)}.')
         yield from _reach(found['validation'])
-    elif model.statistics.get('left_out_relative_percent') is not None:
-        left = model.statistics['left_out_relative_percent']
+    elif 'cross-validation' in found:
+        left = found['cross-validation']['filtered']['relative_percent']
         yield (f'No validation recording. Each fifth of the training data, predicted from the '
                f'others, has a relative residual of {_percent(left)}, all together '
                f'{_percent(training)}: {_compared(left, training, model)}.')
@@ -190,15 +190,14 @@ def _compared(other, training, model):
             'the other data move where it did not')
 
 
-def _left_out(model: IdentifiedModel) -> Iterator[str]:
-    s = model.statistics
-    left, training = s.get('left_out_relative_percent'), s['training']['filtered'][
-        'relative_percent']
-    if ('validation' in s and left and training and left > MUCH_WORSE * training
+def _parts_differ(model: IdentifiedModel) -> Iterator[str]:
+    found = fits(model)
+    left, training = (found.get(part, {'filtered': {'relative_percent': None}})['filtered'][
+        'relative_percent'] for part in ('cross-validation', 'training'))
+    if ('validation' in found and left and training and left > MUCH_WORSE * training
             and left > EXACT_PERCENT):
-        yield (f'Leaving out each fifth of the training in turn gives {_percent(left)}, '
-               f'{left / training:.1f} times the training residual: the fifths do not show the '
-               'same things, and all of them are needed.')
+        yield (f'Cross-validation in fifths: {_percent(left)} (training {_percent(training)}). '
+               'Parts of the motion excite different parameters, so each is needed.')
 
 
 def _consistent(model: IdentifiedModel) -> Iterator[str]:

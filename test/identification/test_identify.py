@@ -166,8 +166,28 @@ def test_residuals_are_the_noise_that_was_put_in(arm3):
     np.testing.assert_allclose(list(statistics['training']['raw']['rms'].values()), 0.3, rtol=0.05)
     filtered = statistics['training']['filtered']['rms'].values()
     assert max(filtered) < 0.15
-    assert statistics['left_out_relative_percent'] < 2 * statistics['training']['filtered'][
-        'relative_percent']
+    percent = statistics['training']['filtered']['relative_percent']
+    assert statistics['cross_validation']['relative_percent'] < 2 * percent
+
+
+def test_each_joint_has_its_own_residual_in_cross_validation(arm3):
+    """As models that were identified anew have it, from the other stretches alone."""
+    urdf, truth = arm3
+    recording, _ = simulated(urdf, truth)
+    channel = recording.channels['/joint_states']
+    fifths = np.array_split(np.arange(len(channel)), 5)
+    effort = channel.fields['effort'].copy()
+    for k in (1, 4):  # a spring in the last joint that is there at times
+        effort[fifths[k], 2] += 0.5 * channel.fields['position'][fifths[k], 2]
+    channel = replace(channel, fields={**channel.fields, 'effort': effort})
+    found = identify([Recording({'/joint_states': channel})], OPTIONS, urdf=urdf
+                     ).model.statistics['cross_validation']
+    parts = [Recording({'/joint_states': channel.rows(rows)}) for rows in fifths]
+    alone = [identify([p for p in parts if p is not part], OPTIONS, urdf=urdf, validate=[part]
+                      ).model.statistics['validation']['filtered'] for part in parts]
+    for joint, rms in found['rms'].items():
+        expected = np.sqrt(np.mean([fit['rms'][joint] ** 2 for fit in alone]))
+        assert rms == pytest.approx(expected, rel=0.1)  # their laws and filters are their own
 
 
 def test_the_width_of_coulombs_step_is_found(arm3):

@@ -5,7 +5,7 @@ import pytest
 from ros_inertial_id.procedures.checkup.check import checkup_of
 from ros_inertial_id.procedures.checkup.checked import checked_statistics
 from ros_inertial_id.procedures.checkup.finding import DO_NOT_USE, DOUBTFUL, Finding, GOOD, USABLE
-from ros_inertial_id.procedures.checkup.verdicts import joint_verdicts, whole_verdict
+from ros_inertial_id.procedures.checkup.verdicts import joint_verdicts, Judged, whole_verdict
 
 
 @pytest.mark.parametrize('share, lasting, outside, nominal, word', [
@@ -14,7 +14,7 @@ from ros_inertial_id.procedures.checkup.verdicts import joint_verdicts, whole_ve
     (0.05, 0.1, 0.0, 0.03, USABLE), (0.6, 0.1, 0.0, 1.0, DO_NOT_USE),
     (1.1, 0.1, 0.0, 1.0, DO_NOT_USE)])
 def test_a_joint_is_judged_by_what_is_left_of_its_torque(share, lasting, outside, nominal, word):
-    joints = joint_verdicts({'a': 4.0 * share}, {'a': 4.0}, {'a': 4.0 * nominal}, [],
+    joints = joint_verdicts(Judged({'a': 4.0 * share}, {'a': 4.0}), {'a': 4.0 * nominal}, [],
                             {'a': lasting}, {'a': 4.0 * outside})
     assert joints['a'].word == word and bool(joints['a'].reasons) == (word != GOOD)
 
@@ -22,16 +22,17 @@ def test_a_joint_is_judged_by_what_is_left_of_its_torque(share, lasting, outside
 def test_the_whole_is_judged_by_all_torques_and_by_its_worst_joint():
     torque = {'a': 10.0, 'b': 0.5, 'c': 0.5}
     residual = {'a': 0.2, 'b': 0.4, 'c': 0.15}
-    joints = joint_verdicts(residual, torque, {}, [])
-    whole = whole_verdict(residual, torque, joints, [])
+    joints = joint_verdicts(Judged(residual, torque), {}, [])
+    whole = whole_verdict(Judged(residual, torque), joints, [])
     assert joints['b'].word == DO_NOT_USE and joints['c'].word == whole.word == USABLE
-    assert whole.reasons == ('not for b', 'more than 20 % relative residual in c')
+    assert whole.reasons == ('not for b',
+                             'more than 20 % relative residual of c in cross-validation')
 
 
 def test_a_doubtful_finding_of_a_joint_is_said_of_that_joint_alone():
     finding = Finding('effort quantised', 'the effort of a comes in steps', '', 9.0, 'samples',
                       ('a',), DOUBTFUL, '')
-    joints = joint_verdicts({'a': 0.1, 'b': 0.1}, {'a': 4.0, 'b': 4.0}, {}, [finding])
+    joints = joint_verdicts(Judged({'a': 0.1, 'b': 0.1}, {'a': 4.0, 'b': 4.0}), {}, [finding])
     assert joints['a'].word == USABLE and joints['a'].reasons == (finding.says,)
     assert joints['b'].word == GOOD
 
@@ -47,10 +48,22 @@ def test_a_validation_that_misses_a_joint_is_part_of_the_verdict():
     statistics['validation'] = {'filtered': seen}
     verdict = checked_statistics(statistics, checkup)['verdict']
     assert verdict['word'] == USABLE
-    assert verdict['reasons'] == ['validation: more than 20 % relative residual in b']
+    assert verdict['reasons'] == [
+        'more than 20 % relative residual of b on the validation recording']
     assert verdict['joints']['a']['word'] == GOOD and verdict['joints']['b']['word'] == USABLE
     statistics['validation']['range'] = {'b': {'q': [0.5, 0.5001]}}  # it stood still there
     assert checked_statistics(statistics, checkup)['verdict']['word'] == GOOD
+
+
+def test_each_joint_is_judged_by_its_own_cross_validation():
+    checkup = checkup_of([], (0.0,), {'a': 9.0, 'b': 1.1}, {}, {'a': 0.2, 'b': 0.02})
+    size = {'a': 10.0, 'b': 1.0}  # as its own rows have them
+    statistics = {'training': {'filtered': {'rms': {'a': 0.2, 'b': 0.02}, 'measured_rms': size}},
+                  'cross_validation': {'rms': {'a': 4.0, 'b': 0.03}, 'measured_rms': size}}
+    verdict = checked_statistics(statistics, checkup)['verdict']
+    assert verdict['joints']['a'] == {'word': USABLE, 'reasons': [
+        '40 % relative residual in cross-validation']}
+    assert verdict['joints']['b']['word'] == GOOD  # whatever the other joint has
 
 
 @pytest.mark.parametrize('evidence, unit, words', [

@@ -119,15 +119,16 @@ def test_table_gives_every_base_parameter_to_the_digits_of_its_error(good, good_
 
 def test_table_of_residuals_is_that_of_the_model(good, good_page):
     found, s = good_page, good.model.statistics
-    fits = [s[part][kind] for part in ('training', 'validation') for kind in ('filtered', 'raw')]
+    fits = [*(s['training'][kind] for kind in ('filtered', 'raw')), s['cross_validation'],
+            *(s['validation'][kind] for kind in ('filtered', 'raw'))]
     for joint in good.model.robot['joints']:
         expected = [f"{fit['rms'][joint]:#.3g}" for fit in fits]
         assert [joint, *expected] in found.rows
         first = next(row for row in found.rows if row[0] == joint)
-        assert first[2] == expected[2] and 'samples' in first[-1]  # validation, filtered
-    assert [cell.rstrip(' %') for cell in found.row('relative')[1:5]] == [
+        assert first[2] == expected[3] and 'samples' in first[-1]  # validation, filtered
+    assert [cell.rstrip(' %') for cell in found.row('relative')[1:6]] == [
         significant(fit['relative_percent']) for fit in fits]
-    assert found.row('samples', str(fits[0]['samples']))[3] == str(fits[2]['samples'])
+    assert found.row('samples', str(fits[0]['samples']))[4] == str(fits[3]['samples'])
 
 
 def test_report_tells_where_the_data_came_from(good_page):

@@ -20,7 +20,7 @@ from .rows import motion_of, prior_of, rows_of, WIDTH
 from .selection import all_scaled, best_of, NOTHING, VISIBLE
 from .signal_findings import signal_findings
 from .signal_samples import BY_SHARE, MOST
-from .verdicts import HALF, joint_verdicts, whole_verdict
+from .verdicts import HALF, joint_verdicts, Judged, whole_verdict
 from ...errors import EstimationError, RecordingError
 from ...estimation.r_factors import one_thread
 from ...identification.dataset import Dataset, Progress, read_dataset
@@ -98,8 +98,9 @@ def checkup_of(findings: Sequence[Finding], masked: tuple[float, ...],
     # What the samples show by themselves comes before what a fit of all of them says.
     order = sorted(findings, key=lambda f: (-SEVERITIES.index(f.severity), f.unit == 'nats',
                                             -f.evidence))
-    joints = joint_verdicts(residual, torque, nominal, order, lasting)
-    return Checkup(tuple(order), whole_verdict(residual, torque, joints, order), joints, masked,
+    fit = Judged(residual, torque)
+    joints = joint_verdicts(fit, nominal, order, lasting)
+    return Checkup(tuple(order), whole_verdict(fit, joints, order), joints, masked,
                    torque, nominal, residual, lasting)
 
 

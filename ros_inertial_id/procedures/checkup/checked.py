@@ -15,7 +15,7 @@ import numpy as np
 from .finding import Checkup, Verdict, verdict_entry, WORDS
 from .masking import without_bad
 from .raw_signals import AT_REST
-from .verdicts import joint_verdicts, whole_verdict
+from .verdicts import CROSS, joint_verdicts, Judged, VALIDATION, whole_verdict
 from ...measurement.recording import Recording
 
 
@@ -30,14 +30,12 @@ def checked_statistics(statistics: Mapping[str, Any], checkup: Checkup) -> dict[
     Return ``checks``, ``masked_share`` and ``verdict`` of a model, for its statistics.
 
     statistics : of the IdentifiedModel; checkup : of its training data
-    The verdict is on the model's own left-out residual, not on that of the checkup's fit, and on
-    its validation where there is one.
+    The verdict is on the residual of each joint where the model that predicts is fitted to the
+    other stretches, not on that of the checkup's fit, and on its validation where there is one.
     """
-    training = statistics['training']['filtered']
-    left_out = statistics.get('left_out_relative_percent') or 0.0
-    worse = max(1.0, left_out / max(training['relative_percent'] or 1.0, 1e-12))
-    rms = {joint: worse * x for joint, x in training['rms'].items()}
-    verdict = residual_verdict(rms, checkup)
+    crossed = statistics.get('cross_validation')
+    verdict = residual_verdict(crossed or statistics['training']['filtered'], checkup,
+                               CROSS if crossed else 'in training')
     if checkup.torque and 'validation' in statistics:
         verdict = _with_validation(verdict, statistics['validation'])
     return {**checkup.to_dict(), 'verdict': verdict}
@@ -49,30 +47,33 @@ def _with_validation(verdict: Mapping[str, Any], validation: Mapping[str, Any]) 
     torque = {joint: rms for joint, rms in fit['measured_rms'].items()
               if np.ptp(seen.get(joint, {}).get('q', (0.0, np.inf))) > AT_REST}
     residual = {joint: fit['rms'][joint] for joint in torque}
-    joints = joint_verdicts(residual, torque, {}, ())
-    whole = whole_verdict(residual, torque, joints, ())
+    judged = Judged(residual, torque, VALIDATION)
+    joints = joint_verdicts(judged, {}, ())
+    whole = whole_verdict(judged, joints, ())
 
     def worse(old: Mapping[str, Any], new: Verdict) -> dict[str, Any]:
         return {'word': max(old['word'], new.word, key=WORDS.index),
-                'reasons': [*old['reasons'], *(f'validation: {r}' for r in new.reasons)]}
+                'reasons': list(dict.fromkeys([*old['reasons'], *new.reasons]))}
 
     return {**worse(verdict, whole), 'joints': {
         joint: worse(old, joints[joint]) if joint in joints else old
         for joint, old in verdict['joints'].items()}}
 
 
-def residual_verdict(rms: Mapping[str, float], checkup: Checkup,
+def residual_verdict(fit: Mapping[str, Any], checkup: Checkup, where: str,
                      outside: Mapping[str, float] = MappingProxyType({})) -> dict[str, Any]:
     """
     Return the verdict on residuals.
 
-    rms : {joint: of data that the model has not seen}; checkup : of these data
+    fit : {rms, measured_rms: {joint: of data that the model has not seen}}; where : in words
+    checkup : of these data, whose own rows may be filtered otherwise: shares are compared
     outside : {joint: the same, of what left the trained range}
     """
     if not checkup.torque:
         return verdict_entry(checkup.verdict, checkup.joints)
-    residual = {joint: rms[joint] for joint in checkup.torque}
-    joints = joint_verdicts(residual, checkup.torque, checkup.nominal, checkup.checks,
-                            checkup.lasting, outside)
-    whole = whole_verdict(residual, checkup.torque, joints, checkup.checks)
+    residual = {joint: fit['rms'][joint] / max(fit['measured_rms'][joint], 1e-300) * torque
+                for joint, torque in checkup.torque.items()}
+    judged = Judged(residual, checkup.torque, where)
+    joints = joint_verdicts(judged, checkup.nominal, checkup.checks, checkup.lasting, outside)
+    whole = whole_verdict(judged, joints, checkup.checks)
     return verdict_entry(whole, joints)

@@ -15,10 +15,11 @@ import numpy as np
 
 from .described import nominal_residual, ratio_of, ratios_of, surprise, undescribed
 from .described_models import described_models, DescribedModels
-from .grams import FOLDS, under_gravity
+from .grams import under_gravity
 from .hypothesis import Fitted, Hypothesis
 from .normal_equations import Part, solve, spans_of
 from .rows import Rows
+from ...estimation.cross_validation import FOLDS
 from ...estimation.residuals import autocovariance, correlation_time
 
 ROUNDS = 2        # of weights from residuals

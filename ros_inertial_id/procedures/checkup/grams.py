@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-FOLDS = 5
+from ...estimation.cross_validation import FOLDS
 
 
 def grams_of(matrices: Sequence[np.ndarray], targets: Sequence[np.ndarray],

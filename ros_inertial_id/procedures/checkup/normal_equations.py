@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .grams import FOLDS
+from ...estimation.cross_validation import FOLDS
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from .grams import FOLDS, grams_of, stacked
+from .grams import grams_of, stacked
 from .raw_signals import AT_REST
 from ...dynamics.tree_rows import tree_rows
+from ...estimation.cross_validation import FOLDS
 from ...identification.dataset import Dataset
 from ...methods.serial_arm import SerialArm
 
