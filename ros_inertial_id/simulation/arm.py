@@ -111,7 +111,7 @@ class SimulatedArm:
         robot, rng = true_robot.parse(urdf), np.random.default_rng(options.seed)
         self.joint_names = tuple(joint_names or true_robot.movable_joints(robot))
         self.limits = true_robot.joint_limits(robot, self.joint_names)
-        self.true_urdf, weakest = true_robot.perturbed_urdf(
+        self.true_urdf = true_robot.perturbed_urdf(
             robot, rng, options.mass_change, options.center_shift, options.shape_change)
         self.true_friction = true_robot.random_friction(self.limits, rng, options.friction)
         self.bodies, self._expected = (
@@ -122,7 +122,7 @@ class SimulatedArm:
                                 [options.torque_noise]])
         self._strongest = MOTOR_SHARE * self.limits.effort
         home = sum(self.limits.reach()) / 2
-        self._gains, decay = self._control(home, weakest)
+        self._gains, decay = self._control(home)
         self._steps = int(np.ceil(decay / options.rate / STEP_LIMIT))
         self._state = np.array([home, np.zeros(len(home))])  # q, v
         self.controller = TrajectoryController(home, options, 1 / options.rate,
@@ -132,17 +132,17 @@ class SimulatedArm:
         self._count = 0
         self._resting = None  # command and sample of an arm that does not move any more
 
-    def _control(self, home, weakest):
+    def _control(self, home):
         """Return the gains (2, n) of the control, and how fast it decays at most [1/s]."""
         n, options = len(home), self.options
-        if options.control == COMPUTED:  # [1/s^2, 1/s]; M_true >= weakest M_nominal
+        if options.control == COMPUTED:  # [1/s^2, 1/s]
             gains = np.outer([options.bandwidth**2, 2 * options.bandwidth], np.ones(n))
-            return gains, 2 * options.bandwidth / weakest
-        gains = np.outer([STIFFNESS, DAMPING], self.limits.effort)  # [N m/rad, N m s/rad]
-        still = self.bodies.inverse(home, 0 * home, 0 * home).copy()
-        mass = np.array([self.bodies.inverse(home, 0 * home, row) - still for row in np.eye(n)])
-        decays = np.abs(np.linalg.eigvals(np.linalg.solve(mass, np.diag(gains[1]))))
-        return gains, 2.0 * decays.max()  # twice: the inertia depends on the posture
+            damping = 2 * options.bandwidth * self._expected.mass_matrix(home)
+        else:
+            gains = np.outer([STIFFNESS, DAMPING], self.limits.effort)  # [N m/rad, N m s/rad]
+            damping = np.diag(gains[1])
+        decays = np.linalg.eigvals(np.linalg.solve(self.bodies.mass_matrix(home), damping))
+        return gains, 2.0 * np.abs(decays).max()  # twice: the inertia depends on the posture
 
     @property
     def time(self) -> float:

@@ -52,6 +52,11 @@ class RigidBodies:
         self._mujoco.mj_inverse(self.model, self._data)
         return self._inverse[dof]
 
+    def mass_matrix(self, q: np.ndarray) -> np.ndarray:
+        """Return the joint-space inertia matrix (n, n) at q (n,)."""
+        still = self.inverse(q, 0 * q, 0 * q)
+        return np.array([self.inverse(q, 0 * q, row) - still for row in np.eye(len(q))])
+
     def accelerate(self, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> np.ndarray:
         """Return the accelerations (n,) [rad/s^2 or m/s^2] at q, v (n,) under torques tau (n,)."""
         dof = self._dof

@@ -70,7 +70,7 @@ class SliderCrankRig:
         self.urdf, self._motion = urdf, motion or fast_motion
         self._rng = np.random.default_rng(options.seed)
         robot = true_robot.parse(urdf)
-        self.true_urdf, _ = true_robot.perturbed_urdf(
+        self.true_urdf = true_robot.perturbed_urdf(
             robot, self._rng, options.mass_change, 0.0, 0.0)
         self.mechanism = ClosedMechanism(
             self.true_urdf, CLOSURES, step=STEP, dry={'slider': options.slider_friction},

@@ -33,7 +33,7 @@ def joints_of(urdf):
 
 def true_urdf(urdf, seed, change=0.2):
     """Return the URDF text of a robot that is near ``urdf`` but not the same."""
-    return perturbed_urdf(parse(urdf), np.random.default_rng(seed), change, change, change / 2)[0]
+    return perturbed_urdf(parse(urdf), np.random.default_rng(seed), change, change, change / 2)
 
 
 def motion(joints, duration, rate, seed=0, period=10.0, harmonics=5, speed=1.5):

@@ -12,6 +12,7 @@ from ros_inertial_id.errors import ConfigError, MotionError, RobotModelError
 mujoco = pytest.importorskip('mujoco', reason='the simulated robot needs mujoco')
 from ros_inertial_id.simulation.arm import ArmOptions, SimulatedArm  # noqa: E402
 from ros_inertial_id.simulation.joint_path import path_of_points, rest_at  # noqa: E402
+from ros_inertial_id.simulation.rigid_bodies import RigidBodies  # noqa: E402
 
 URDF = Path(__file__).parents[2] / 'urdf'
 ARMS = ('arm2', 'arm3', 'franka')
@@ -126,6 +127,22 @@ def test_velocity_and_acceleration_are_the_derivatives_of_position(name):
         middle, slope = derivative(x)
         # a held torque or a lag of half a sample would leave 1e-3
         assert np.abs(slope - rate[middle]).max() < 1e-5 * np.abs(rate).max()
+
+
+def test_a_thin_link_does_not_cost_more_steps(monkeypatch):
+    counts, accelerate = [], RigidBodies.accelerate
+
+    def counted(*arguments):
+        counts[-1] += 1
+        return accelerate(*arguments)
+
+    monkeypatch.setattr(RigidBodies, 'accelerate', counted)
+    rod = TWO_LINKS.replace('ixx="0.004"', 'ixx="2e-7"').replace('izz="0.013"', 'izz="0.0120001"')
+    for urdf in (TWO_LINKS, rod):
+        counts.append(0)
+        arm = SimulatedArm(urdf, options=ArmOptions(rate=1000.0))
+        arm.simulate(sines(arm), 0.1)
+    assert counts[1] <= 1.5 * counts[0] <= 1.5 * 100 * 4 * 3  # four stages of three steps
 
 
 @pytest.mark.parametrize('name', ARMS)
