@@ -35,6 +35,7 @@ from ..errors import ConfigError, InertialIdError, RecordingError
 from ..excitation.design import design, DesignOptions
 from ..excitation.design_files import write_design
 from ..excitation.motion_files import read_motion
+from ..identification.files import make_folder
 from ..identification.model import IdentifiedModel, plain
 from ..measurement.bags.bag import read_bag
 from ..nodes.conversions import latched
@@ -223,7 +224,7 @@ def _leave(*_):
 
 def _fresh(out):
     """Make the folder; refuse one that holds recordings already: nothing is overwritten."""
-    out.mkdir(parents=True, exist_ok=True)
+    make_folder(out)
     if (out / 'recording').exists():
         raise ConfigError(f'{out} holds a demonstration already', do='give another --out')
 

@@ -126,6 +126,14 @@ def test_arguments_that_ros_does_not_know_end_a_node_with_status_2(graph):
         assert 'Traceback' not in process.output
 
 
+def test_demonstration_refuses_a_folder_that_cannot_be_made(graph, tmp_path):
+    (tmp_path / 'file').touch()
+    demo = graph.start('demo', '--out', str(tmp_path / 'file' / 'demo'))
+    assert demo.wait() == 2
+    assert demo.output == f'demo: folder {tmp_path}/file/demo cannot be made; ' \
+        'found Not a directory\n'
+
+
 @pytest.mark.parametrize('number, status', [
     (signal.SIGINT, 130), (signal.SIGTERM, 130), (signal.SIGKILL, -signal.SIGKILL)])
 def test_demonstration_leaves_no_process_behind(graph, tmp_path, number, status):
