@@ -38,13 +38,15 @@ class RateChange:
         x = np.minimum(since, T) / T
         r, v, a = self.rate[0], self.rate[1] * T, self.rate[2] * T * T
         rise = self.goal - r
-        c = (r, v, 0.5 * a, 10.0 * rise - 6.0 * v - 1.5 * a, -15.0 * rise + 8.0 * v + 1.5 * a,
-             6.0 * rise - 3.0 * v - 0.5 * a)
-        rate = np.polynomial.Polynomial(c)
-        s = self.at + T * rate.integ()(x) + self.goal * np.maximum(since - T, 0.0)
-        slope, bend = rate.deriv()(x) / T, rate.deriv(2)(x) / T ** 2
+        c = np.array([r, v, 0.5 * a, 10.0 * rise - 6.0 * v - 1.5 * a,
+                      -15.0 * rise + 8.0 * v + 1.5 * a, 6.0 * rise - 3.0 * v - 0.5 * a])
+        powers, k = x ** np.arange(7.0)[:, None], np.arange(6.0)
+        s = self.at + T * (c / (k + 1.0)) @ powers[1:] + self.goal * np.maximum(since - T, 0.0)
+        rate = c @ powers[:6]
+        slope = (k * c)[1:] @ powers[:5] / T
+        bend = (k * (k - 1.0) * c)[2:] @ powers[:4] / T ** 2
         over = since >= T  # exactly, where rounding would leave a drift
-        return np.array([s, np.where(over, self.goal, rate(x)), np.where(over, 0.0, slope),
+        return np.array([s, np.where(over, self.goal, rate), np.where(over, 0.0, slope),
                          np.where(over, 0.0, bend)])
 
     @property

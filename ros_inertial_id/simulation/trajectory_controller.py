@@ -122,13 +122,12 @@ class TrajectoryController:
         """Return commands (q, v, a), each (k, n), at ``times`` (k,) [s], at most memory ago."""
         times = np.asarray(times, dtype=float)
         out = np.zeros((3, len(times), self._joints))
-        for stretch in self._stretches:
-            now = times >= stretch.begin
-            path_times = stretch.path_times(times) if stretch.rate else np.full_like(
-                times, stretch.path_time)
-            q, v, a = stretch.path(path_times)
-            part = np.array([q, stretch.rate * v, stretch.rate ** 2 * a])
-            out = np.where(now[:, None], part, out)
+        followed = np.searchsorted([s.begin for s in self._stretches], times, side='right') - 1
+        for k in set(followed.tolist()):
+            stretch, now = self._stretches[k], followed == k
+            q, v, a = stretch.path(stretch.path_times(times[now]) if stretch.rate
+                                   else np.full(now.sum(), stretch.path_time))
+            out[:, now] = q, stretch.rate * v, stretch.rate ** 2 * a
         return out[0], out[1], out[2]
 
     def _begin(self, now, q, v):
@@ -155,8 +154,10 @@ class TrajectoryController:
         limit = options.path_tolerance
         if late >= 0.0:
             limit = options.goal_tolerance if late > options.goal_time else 0.0
+        if not limit:
+            return ''
         away = np.abs(q - self.command([now])[0][0])
-        if not limit or (away <= limit).all():
+        if (away <= limit).all():
             return ''
         joint = int(away.argmax())
         return (f'joint {joint + 1} is {away[joint]:.4g} from the trajectory '
