@@ -93,7 +93,8 @@ class Streams:
             if clock.left_out:
                 out[f'{name} stamps left out'] = str(clock.left_out)
             if clock.jumped:
-                out[f'{name} clock'] = f'{clock.jumped}, {clock.jumps} times back in all'
+                out[f'{name} clock'] = clock.jumped + (
+                    f', set back {clock.jumps} times in all' if clock.jumps else '')
         return out
 
     def hand_to(self, take: Callable[[Channel], object]) -> None:

@@ -7,11 +7,11 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pytest
 
-from ros_inertial_id.errors import ConfigError, MotionError, RobotModelError
+from ros_inertial_id.errors import ConfigError, RobotModelError
 
 mujoco = pytest.importorskip('mujoco', reason='the simulated robot needs mujoco')
 from ros_inertial_id.simulation.arm import ArmOptions, SimulatedArm  # noqa: E402
-from ros_inertial_id.simulation.joint_path import path_of_points, rest_at  # noqa: E402
+from ros_inertial_id.simulation.joint_path import rest_at  # noqa: E402
 from ros_inertial_id.simulation.rigid_bodies import RigidBodies  # noqa: E402
 
 URDF = Path(__file__).parents[2] / 'urdf'
@@ -259,85 +259,6 @@ def test_inertial_frames_may_be_turned():
     assert model.body_mass[1:].sum() == pytest.approx(
         sum(mass for mass, *_ in inertials(arm.true_urdf).values()))
     assert np.isfinite(motion.q).all() and np.abs(motion.a).max() < 100
-
-
-@pytest.mark.parametrize('derivatives', [0, 1, 2])
-def test_path_passes_its_points_and_rests_after_the_last(derivatives):
-    rng = np.random.default_rng(derivatives)
-    times, points = np.array([0.5, 1.0, 1.5, 2.5]), rng.normal(size=(3, 4, 2))
-    points[1:, -1] = 0  # at rest in the end
-    path = path_of_points(times, points[:1 + derivatives], 2)
-    q, v, a = path(np.array([0.5, 1.0, 1.5, 2.5, 9.0]))
-    assert q[:4] == pytest.approx(points[0]) and q[4] == pytest.approx(points[0, -1])
-    assert not v[3:].any() and not a[3:].any()
-    if derivatives:
-        assert v[:4] == pytest.approx(points[1])
-    else:  # a straight line
-        assert path(np.array([0.75]))[0][0] == pytest.approx(points[0, :2].mean(0))
-    if derivatives == 2:
-        assert a[:4] == pytest.approx(points[2])
-    inside = np.array([0.6, 0.9, 1.1, 1.4, 1.7, 2.4])
-    ahead, behind = path(inside + 1e-5), path(inside - 1e-5)
-    for k in (0, 1):  # difference quotients; 1e-10 truncation plus 1e-11 rounding
-        assert (ahead[k] - behind[k]) / 2e-5 == pytest.approx(path(inside)[k + 1], abs=1e-6)
-
-
-def test_new_trajectory_replaces_the_rest_of_the_old_one_without_a_jump():
-    arm = SimulatedArm(description('arm2'), options=ArmOptions(**AS_DESCRIBED))
-    rest = [[0.0, 0.0]]
-    arm.follow([1.0], [[0.5, 0.5]], rest, rest)
-    before = [arm.step() for _ in range(250)]  # half way, at full speed
-    arm.follow([1.0], [[-0.2, 0.1]], rest, rest)
-    after = [arm.step() for _ in range(1000)]
-    q = np.array([sample.q for sample in before + after])
-    v = np.array([sample.v for sample in before + after])
-    assert np.abs(before[-1].v).min() > 0.5
-    assert np.abs(np.diff(q, axis=0)).max() < 1.1 * np.abs(v).max() / 500
-    assert np.abs(np.diff(v, axis=0)).max() < 0.05  # a jump of the reference would be 0.9
-    assert after[-1].q == pytest.approx([-0.2, 0.1], abs=1e-6)  # exact model: held exactly
-    assert after[-1].v == pytest.approx([0, 0], abs=1e-6)
-
-
-def test_hold_brings_a_moving_arm_to_rest():
-    arm = SimulatedArm(description('arm2'), options=ArmOptions(**AS_DESCRIBED))
-    arm.follow([1.0], [[0.8, 0.5]])
-    moving = [arm.step() for _ in range(250)][-1]
-    arm.hold()
-    held = [arm.step() for _ in range(200)][-1]
-    assert np.abs(moving.v).min() > 0.3 and held.v == pytest.approx([0, 0], abs=1e-6)
-
-
-def test_jammed_joint_stays_while_the_others_move():
-    arm = SimulatedArm(description('arm3'))
-    arm.jam(0)
-    home = arm.step().q
-    arm.follow([1.0], [home + 0.3])
-    sample = [arm.step() for _ in range(750)][-1]
-    assert sample.q[0] == pytest.approx(home[0], abs=1e-6)
-    assert (np.abs(sample.q[1:] - home[1:]) > 0.2).all()
-    assert abs(sample.tau[0]) == pytest.approx(0.95 * arm.limits.effort[0])  # pushes in vain
-    arm.jam(None)
-    freed = [arm.step() for _ in range(500)][-1]
-    assert freed.q[0] == pytest.approx(home[0] + 0.3, abs=0.01)
-
-
-@pytest.mark.parametrize('times, positions, velocities, message', [
-    ([1.0, 0.5], [[0, 0], [0, 0]], None, 'increasing'),
-    ([0.0], [[0, 0]], None, 'later than now'),
-    ([1.0], [[0, math.nan]], None, 'finite'),
-    ([1.0], [[0, 0, 0]], None, '1 points of 2 joints'),
-    ([1.0], [[0, 0]], [[0, 1]], 'at rest'),
-    ([1.0], [[0, 9]], None, 'position limits of joint2'),
-    ([], np.zeros((0, 2)), None, 'no point'),
-])
-def test_trajectory_that_cannot_be_followed_is_refused_and_changes_nothing(
-        times, positions, velocities, message):
-    arm = SimulatedArm(description('arm2'), options=ArmOptions(**AS_DESCRIBED))
-    arm.follow([0.5], [[0.1, 0.2]])
-    with pytest.raises(MotionError, match=message):
-        arm.follow(times, positions, velocities)
-    sample = [arm.step() for _ in range(400)][-1]
-    assert sample.q == pytest.approx([0.1, 0.2], abs=1e-3)
 
 
 @pytest.mark.parametrize('change, message', [
