@@ -9,13 +9,13 @@ from typing import Any
 from .model import Model, model_of
 from ..errors import EstimationError
 from ..identification import identify as spine
-from ..identification.dataset import Progress
+from ..identification.dataset import Dataset, Progress
 from ..identification.files import read_description
 from ..identification.settings import load_options
 from ..identification.training_data import each_once, name_of, seen_before
 from ..measurement.recording import Recording
 from ..procedures.checkup import check as checkup
-from ..procedures.checkup.checked import checked_statistics, cleaned
+from ..procedures.checkup.checked import checked_statistics, cleaned, unusable
 from ..procedures.checkup.finding import Checkup, WRONG
 from ..report import summary, write_report
 
@@ -55,8 +55,9 @@ def identify(recordings: Recordings, *, validate: Recordings = (), urdf: str | P
     """
     Return the Result of identifying a robot from recordings.
 
-    The recordings are checked first: samples that the checks mask take no part, and the model
-    carries the verdict.  A recording that is given twice (by its content) counts once, and a
+    The recordings are checked first, each by itself: samples that the checks mask take no part,
+    nor does one of several that cannot be used (``provenance['left_out']`` says why), and the
+    model carries the verdict.  A recording that is given twice (by its content) counts once, and a
     validation recording that was in the training is named in ``statistics['validation_seen']``.
 
     recordings, validate : Recordings to identify from and to validate on, one or several
@@ -76,8 +77,10 @@ def identify(recordings: Recordings, *, validate: Recordings = (), urdf: str | P
     others = several(validate)
     seen = [name for r in others for name in seen_before([t.provenance for t in training], [r])
             or [name_of(r)] * any(r is t for t in training)]
-    found, data = checkup.check_and_read(training, settings, method=method, urdf=text,
-                                         progress=progress)
+    training, left_out, found, data = _checked(training, keep_all, settings, method=method,
+                                               urdf=text, progress=progress)
+    for name, why in left_out.items():
+        _logger.warning('%s is left out: %s', name, why)
     used = training if keep_all else cleaned(training, found)
     try:
         if data and data.holds(used, settings):
@@ -92,11 +95,33 @@ def identify(recordings: Recordings, *, validate: Recordings = (), urdf: str | P
         raise EstimationError(causes[0], found=f'no estimate: {error}') from None
     result.model.statistics.update(checked_statistics(result.model.statistics, found),
                                    keep_all=keep_all)
+    if left_out:
+        result.model.provenance['left_out'] = left_out
     if repeated:
         result.model.provenance['repeated'] = repeated
     if seen:
         result.model.statistics['validation_seen'] = seen
     return Result(result, found)
+
+
+def _checked(recordings: list[Recording], keep_all: bool, options: Any, **others: Any
+             ) -> tuple[list[Recording], dict[str, str], Checkup, Dataset | None]:
+    """
+    Return (recordings that take part, {name: why another does not}, Checkup, Dataset or None).
+
+    keep_all : all take part, also those that cannot be used; options, others : see ``check``
+    Where none can be used all take part: the verdict says so.
+    """
+    if len(recordings) == 1 or others['method'] != checkup.METHOD:
+        return recordings, {}, *checkup.check_and_read(recordings, options, **others)
+    each = checkup.check_each(recordings, options, **others)
+    reasons = [unusable(one) for one in each]
+    if keep_all or all(reasons):
+        reasons = [''] * len(each)
+    part = [k for k, why in enumerate(reasons) if not why]
+    return ([recordings[k] for k in part],
+            {name_of(r): why for r, why in zip(recordings, reasons) if why},
+            checkup.together([each[k] for k in part]), None)
 
 
 def check(recordings: Recordings, *, urdf: str | Path = '', config: str | Path = '',

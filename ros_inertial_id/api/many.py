@@ -15,13 +15,13 @@ from ..identification.model import IdentifiedModel
 from ..identification.settings import load_options
 from ..identification.training_data import seen_before
 from ..measurement.bags.bag import read_bag
+from ..procedures.bag_map import Engine
 from ..procedures.bag_paths import find_bags
-from ..procedures.checkup.check import checkup_of
+from ..procedures.checkup.check import together
 from ..procedures.checkup.checked import checked_statistics
 from ..procedures.drift import Drift
 from ..procedures.drift import drift as drift_of
 from ..procedures.everyday import everyday
-from ..procedures.many_recordings import Engine
 from ..procedures.many_recordings import identify_many as identify_bags
 from ..procedures.many_recordings import Many
 from ..report import summary, write_report
@@ -91,8 +91,7 @@ def identify_many(paths: Sequence[str | Path] | str | Path, *, validate: Recordi
     many = identify_bags(find_bags([str(p) for p in single]), settings, method=method,
                          urdf=description_text(urdf), engine=engine, selected=selected)
     model, others = many.model, several(validate)
-    fit = model.statistics['training']['filtered']
-    checkup = checkup_of([], (0.0,) * len(many.bags), fit['measured_rms'], {}, fit['rms'])
+    checkup = together([bag.checkup for bag in many.bags])
     model.statistics.update(checked_statistics(model.statistics, checkup),
                             keep_all=engine.keep_all)
     if not others:

@@ -12,7 +12,7 @@ from ..identification.files import make_folder, read_description
 from ..procedures.many_recordings import Many
 
 CONTRADICTING = 2.0  # times the residual of each alone; short bags of one robot leave 1.5 times
-LISTED = 20  # bags left out that are named on a terminal
+LISTED = 20  # bags that count, named on a terminal
 
 
 def identify_many_(options: Any, changes: dict[str, Any]) -> int:
@@ -42,7 +42,6 @@ def identify_many_(options: Any, changes: dict[str, Any]) -> int:
     lines += contradiction(result.many)
     if options.count_once or options.budget:
         lines.append(_counted(result.many.seconds, sum(b.notes['span_s'] for b in bags)))
-    lines += [f'left out: {path}: {why}' for path, why in list(left_out.items())[:LISTED]]
     show(options, {**outline(result.model.identified), 'bags': [b.path for b in bags],
                    'seconds': result.many.seconds, 'left_out': left_out,
                    'alone_percent': result.many.alone_percent, **files},

@@ -6,7 +6,7 @@ not independent, so they carry less than their number (integrated autocorrelatio
 1992, initial positive sequence).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -66,7 +66,16 @@ class Residuals:
         for group, error, lags in zip(block.groups, errors, autocovariances(errors)):
             self.filtered.add(group.name, error, group.y)
             self.raw.add(group.name, group.y_raw - predicted[group.name], group.y_raw)
-            self._correlate(group.name, lags)
+            self._correlate(group.name, lags, np.arange(len(lags), 0, -1))
+
+    def merge(self, other: 'Residuals') -> None:
+        """Add what the ``other`` Residuals, of further data, have summed."""
+        for ours, theirs in ((self.filtered, other.filtered), (self.raw, other.raw)):
+            ours.samples += theirs.samples
+            for sums, more in ((ours.residual, theirs.residual), (ours.target, theirs.target)):
+                sums.update({name: sums.get(name, 0.0) + x for name, x in more.items()})
+        for name, (total, pairs) in other.covariances.items():
+            self._correlate(name, total, pairs)
 
     def fade(self, share: float) -> None:
         """Let what was added so far count only a share of what will be."""
@@ -77,14 +86,13 @@ class Residuals:
         self.covariances = {name: (share * total, share * pairs)
                             for name, (total, pairs) in self.covariances.items()}
 
-    def _correlate(self, name, lags):
-        size, pairs = len(lags), np.arange(len(lags), 0, -1)
+    def _correlate(self, name: str, lags: np.ndarray, pairs: np.ndarray) -> None:
         total, count = self.covariances.get(name, (np.zeros(0), np.zeros(0)))
-        longer = max(len(total), size)
+        longer = max(len(total), len(lags))
         self.covariances[name] = (np.pad(total, (0, longer - len(total)))
-                                  + np.pad(lags, (0, longer - size)),
+                                  + np.pad(lags, (0, longer - len(lags))),
                                   np.pad(count, (0, longer - len(count)))
-                                  + np.pad(pairs, (0, longer - size)))
+                                  + np.pad(pairs, (0, longer - len(pairs))))
 
     def correlation(self) -> dict[str, float]:
         """Return group -> integrated autocorrelation time of its residual [samples], >= 1."""
@@ -100,6 +108,14 @@ class Residuals:
     def summary(self) -> dict[str, Any]:
         """Return both fits as the command line and the model file give them."""
         return {'filtered': self.filtered.summary(), 'raw': self.raw.summary()}
+
+
+def merged(parts: Iterable[Residuals]) -> Residuals:
+    """Return the Residuals of all ``parts`` together."""
+    total = Residuals()
+    for part in parts:
+        total.merge(part)
+    return total
 
 
 def autocovariance(errors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

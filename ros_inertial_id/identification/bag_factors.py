@@ -5,17 +5,19 @@ Columns are those of the plan's structure (base parameters under any mounting, f
 constants that are tried), then the torque by a tilt of gravity about two axes.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from .accumulation import choose_alternatives, standard
 from .dataset import Dataset
 from .gravity_direction import across_gravity
+from .passes import accumulate, Accumulated, blocks_of
 from .plan import METHOD, Plan, tilt_values
 from .robot import robot_of
+from .stretches import FEW, Motion, motion_of, THIN, thinning
+from .structure import choose_alternatives, standard
 from .training_data import check_one_robot
 from .validation import evaluate
 from ..dynamics.regressor import RegressorBlock, RowGroup
@@ -37,15 +39,17 @@ class BagFactors:
     What one recording says about the columns of a Plan.
 
     stretches : RFactors of FOLDS stretches of time, about the plan's places and two tilts
-    residuals : of the recording's own estimate, for their correlation
+    residuals : of the recording's own estimate
+    motion : Motion of its training samples, every one or one in THIN
     ranges : joint -> {q, v, a: [smallest, largest]}
     notes : summary, provenance, mounting, gravity_base, start_s (since 1970), span_s,
-        temperature (mean [deg C] or None)
+        samples (of training), temperature (mean [deg C] or None)
     """
 
     stretches: tuple[RFactors, ...]
     residuals: Residuals
     ranges: Mapping[str, Any]
+    motion: Motion
     notes: Mapping[str, Any]
 
 
@@ -55,54 +59,59 @@ def factors_of(recording: Recording, plan: Plan) -> BagFactors:
 
     RecordingError where it cannot be used, RobotModelError where it is of another robot.
     """
-    method, options = METHODS[METHOD], plan.options
     with one_thread():
-        robot = robot_of(recording, options, plan.urdf)
-        if recording.robot_description:
-            own = robot_of(recording, options)
-            check_one_robot([robot, own], [Recording({}, provenance={'path': 'the plan'}),
-                                           recording])
-        observation = method.observe(recording, robot, options)
-        if observation.summary['velocity'] != options.velocity:
-            raise RecordingError('the recording has other velocities than the first ones',
-                                 expected=options.velocity, found=observation.summary['velocity'])
-        data = Dataset(method, (robot,), (observation,), options)
-        stretches = _accumulate(data, plan)
-        if not stretches:
+        data = dataset_of(recording, plan)
+        rows = _accumulated(data, plan)
+        if not rows.folds:
             raise RecordingError('the recording is too short',
                                  found='no samples left after filtering')
-        residuals, ranges = _residuals(data, plan, stretches)
-    stamps = recording.origin_ns() * 1e-9
-    return BagFactors(tuple(stretches), residuals, ranges, {
-        'summary': dict(observation.summary), 'provenance': dict(recording.provenance),
-        'mounting': recording.mounting, 'gravity_base': robot.gravity_base.tolist(),
-        'start_s': stamps, 'span_s': float(observation.summary['duration']),
-        'temperature': _temperature(recording)})
+        residuals = _residuals(data, plan, rows.folds)
+        samples = data.samples(training=True)
+        motion = motion_of(data, thinning(samples) if samples >= THIN * FEW else 1)
+    summary = data.observations[0].summary
+    return BagFactors(tuple(rows.folds), residuals, rows.ranges, motion, {
+        'summary': dict(summary), 'provenance': dict(recording.provenance),
+        'mounting': recording.mounting, 'gravity_base': data.robot.gravity_base.tolist(),
+        'start_s': recording.origin_ns() * 1e-9, 'span_s': float(summary['duration']),
+        'samples': samples, 'temperature': _temperature(recording)})
 
 
-def _accumulate(data: Dataset, plan: Plan) -> list[RFactors]:
-    """Return RFactors of FOLDS stretches about the plan's places and two tilts."""
-    structure, robot = plan.structure, data.robot
-    size = int(structure.keep.max()) + 1
+def dataset_of(recording: Recording, plan: Plan) -> Dataset:
+    """
+    Return the Dataset of a ``recording`` as a ``plan`` has it read.
+
+    RecordingError where it cannot be used, RobotModelError where it is of another robot.
+    """
+    method, options = METHODS[METHOD], plan.options
+    robot = robot_of(recording, options, plan.urdf)
+    if recording.robot_description:
+        check_one_robot([robot, robot_of(recording, options)], [
+            Recording({}, provenance={'path': 'the plan'}), recording])
+    observation = method.observe(recording, robot, options)
+    if observation.summary['velocity'] != options.velocity:
+        raise RecordingError('the recording has other velocities than the first ones',
+                             expected=options.velocity, found=observation.summary['velocity'])
+    return Dataset(method, (robot,), (observation,), options, recordings=(recording,))
+
+
+def _accumulated(data: Dataset, plan: Plan) -> Accumulated:
+    """Return the Accumulated rows about the plan's places and two tilts."""
+    structure, robot, values = plan.structure, data.robot, tilt_values(plan)
+    size, bodies = int(structure.keep.max()) + 1, structure.columns[:len(values)]
     pulled = [replace(robot, gravity_base=np.linalg.norm(robot.gravity_base) * d)
               for d in across_gravity(robot.gravity_base).T]
-    folds = [RFactors(size + 2) for _ in range(FOLDS)]
-    identity, values = np.arange(size + 2), tilt_values(plan)
-    bodies, own, seen = structure.columns[:len(values)], data.samples(training=True), 0
-    states: Any = data.states(training=True)
-    for _, state in states:
+
+    def regress(state: Any, robot: Any) -> Iterator[RegressorBlock]:
         still = replace(state, v=np.zeros_like(state.v), a=np.zeros_like(state.a))
-        blocks = zip(data.method.regress(state, robot, structure.columns),
-                     *(data.method.regress(still, r, bodies) for r in pulled))
-        for block, *tilts in blocks:
-            wide = _with_tilts(block, tilts, values, structure.keep)
-            fold = np.minimum((seen + np.arange(len(block.t))) * FOLDS // own, FOLDS - 1)
-            for number in np.unique(fold):
-                where = np.flatnonzero(fold == number)
-                part = wide.rows(slice(int(where[0]), int(where[-1]) + 1))
-                folds[number].accumulate(part, identity)
-            seen += len(block.t)
-    return [f for f in folds if f.groups]
+        for block, *tilts in zip(data.method.regress(state, robot, structure.columns),
+                                 *(data.method.regress(still, r, bodies) for r in pulled)):
+            yield _with_tilts(block, tilts, values, structure.keep)
+
+    folds, ranges = [RFactors(size + 2) for _ in range(FOLDS)], dict[str, Any]()
+    for _ in accumulate(folds, blocks_of(data, regress, ranges), np.arange(size + 2),
+                        data.samples(training=True)):
+        pass
+    return Accumulated([f for f in folds if f.groups], ranges)
 
 
 def _with_tilts(block: RegressorBlock, tilts: Sequence[RegressorBlock], values: np.ndarray,
@@ -119,33 +128,15 @@ def _with_tilts(block: RegressorBlock, tilts: Sequence[RegressorBlock], values: 
     return RegressorBlock(block.t, block.segment, tuple(groups))
 
 
-def _residuals(data: Dataset, plan: Plan, stretches: Sequence[RFactors]
-               ) -> tuple[Residuals, dict[str, Any]]:
-    """Return the Residuals of the recording's own estimate, and its validity range."""
+def _residuals(data: Dataset, plan: Plan, stretches: Sequence[RFactors]) -> Residuals:
+    """Return the Residuals of the recording's own estimate."""
     places = np.arange(stretches[0].size - 2)
     base, folds, _ = choose_alternatives(plan.structure, [f.select(places) for f in stretches])
     draft = ridge(Problem(merge(folds), base, {}))
-    residuals, _, ranges = evaluate(data, base.parameters, standard(base, draft.params), True)
+    residuals, _, _ = evaluate(data, base.parameters, standard(base, draft.params), True)
     residuals.covariances = {name: (total[:LAGS], pairs[:LAGS])
                              for name, (total, pairs) in residuals.covariances.items()}
-    return residuals, ranges
-
-
-def merged_residuals(parts: Iterable[Residuals]) -> Residuals:
-    """Return the sums of Residuals ``parts`` of several recordings."""
-    out = Residuals()
-    for part in parts:
-        for ours, theirs in ((out.filtered, part.filtered), (out.raw, part.raw)):
-            ours.samples += theirs.samples
-            for sums, more in ((ours.residual, theirs.residual), (ours.target, theirs.target)):
-                sums.update({k: sums.get(k, 0.0) + x for k, x in more.items()})
-        for name, (total, pairs) in part.covariances.items():
-            known, count = out.covariances.get(name, (np.zeros(0), np.zeros(0)))
-            longer = max(len(known), len(total))
-            out.covariances[name] = tuple(
-                np.pad(x, (0, longer - len(x))) + np.pad(y, (0, longer - len(y)))
-                for x, y in ((known, total), (count, pairs)))
-    return out
+    return residuals
 
 
 def _temperature(recording: Recording) -> float | None:

@@ -17,11 +17,12 @@ import numpy as np
 
 from .bag_factors import BagFactors
 from .model import plain
+from .stretches import Motion
 from ..estimation.r_factors import GroupFactor, RFactors
 from ..estimation.residuals import Fit, Residuals
 
 FOLDER = '.inertial_id'
-MAGIC = b'inertial-id factors 1\n'
+MAGIC = b'inertial-id factors 2\n'
 
 
 def key_of(content: str, window: tuple[float | None, float | None], plan: str) -> str:
@@ -123,7 +124,10 @@ def read_factors(path: str) -> BagFactors:
     residuals = Residuals(Fit(**kinds['filtered']), Fit(**kinds['raw']))
     for name, count in header['lags']:
         residuals.covariances[name] = take(count), take(count)
-    return BagFactors(tuple(stretches), residuals, header['ranges'], header['notes'])
+    samples, joints, counts = header['motion']
+    motion = Motion(take(samples * joints).reshape(samples, joints),
+                    take(samples * joints).reshape(samples, joints), take(samples), tuple(counts))
+    return BagFactors(tuple(stretches), residuals, header['ranges'], motion, header['notes'])
 
 
 def _taken(values: np.ndarray) -> Any:
@@ -165,7 +169,10 @@ def _packed(factors: BagFactors | None) -> tuple[np.ndarray, dict[str, Any]]:
     for name, (total, pairs) in factors.residuals.covariances.items():
         arrays += [total, np.asarray(pairs, dtype=float)]
         lags.append([name, len(total)])
+    motion = factors.motion
+    arrays += [motion.q.ravel(), motion.v.ravel(), motion.t]
     flat = np.concatenate(arrays)
     kinds = {kind: vars(getattr(factors.residuals, kind)) for kind in ('filtered', 'raw')}
     return flat, {'doubles': len(flat), 'stretches': stretches, 'lags': lags,
-                  'residuals': kinds, 'ranges': factors.ranges, 'notes': factors.notes}
+                  'motion': [*motion.q.shape, motion.counts], 'residuals': kinds,
+                  'ranges': factors.ranges, 'notes': factors.notes}

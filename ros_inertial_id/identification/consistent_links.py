@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .accumulation import standard
+from .structure import standard
 from .dataset import Dataset
 from .validation import fits
 from ..dynamics.inertial_parameters import bodies

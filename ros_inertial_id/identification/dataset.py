@@ -9,7 +9,7 @@ import numpy as np
 from .robot import robot_of
 from .training_data import check_one_robot
 from ..dynamics.inertial_parameters import Parameter
-from ..dynamics.regressor import BLOCK, RegressorBlock
+from ..dynamics.regressor import RegressorBlock
 from ..measurement.joints.kinematic_state import JointSpaceObservation, JointSpaceState, PIECE
 from ..measurement.joints.observation import at_one_cutoff
 from ..measurement.recording import Recording
@@ -17,7 +17,7 @@ from ..methods import METHODS
 from ..methods.contract import Method, Observation, Robot, State
 
 Progress = Callable[[str, int, int], None]
-KEPT = 80_000  # samples of a recording whose training states are kept: some 50 MB of seven joints
+KEPT = 80_000  # samples of all recordings whose training states are kept: 50 MB of seven joints
 ENOUGH = 20  # pieces that show what is asked of a part of the data
 REMEMBERED = 15_000  # samples of all recordings whose rows are kept: some 45 MB of seven joints
 
@@ -55,6 +55,13 @@ class Dataset:
         return (self.options == options and len(recordings) == len(self.recordings)
                 and all(one is other for one, other in zip(recordings, self.recordings)))
 
+    def each(self) -> 'Iterator[Dataset]':
+        """Yield a Dataset of each recording alone, which keeps what the whole one keeps."""
+        for k in range(len(self.observations)):
+            yield replace(self, robots=self.robots[k:k + 1],
+                          observations=self.observations[k:k + 1],
+                          recordings=self.recordings[k:k + 1])
+
     def pairs(self) -> Iterator[tuple[Robot, Observation]]:
         """Yield every robot with what was observed of it."""
         yield from zip(self.robots, self.observations)
@@ -85,30 +92,17 @@ class Dataset:
         if self.every > 1:
             yield from observation.states(training, self.every)
             return
-        if not training or (known is None and observation.samples() > KEPT):
+        before = [o for o, _ in self.kept.values()]
+        if not training or (known is None and sum(
+                o.samples() for o in (*before, observation)) > KEPT):
             yield from observation.states(training)
             return
         if known is None:
-            short = self.samples(training=True) <= REMEMBERED
+            short = sum(o.samples(training=True) for o in (*before, observation)) <= REMEMBERED
             known = self.kept[id(observation)] = observation, [
                 replace(state, memory={}) if short and isinstance(state, JointSpaceState)
                 else state for state in observation.states(True)]
         yield from known[1]
-
-    def blocks_of(self, state: Any, robot: Any, parameters: Sequence[Parameter],
-                  lows: Sequence[int]) -> Iterator[RegressorBlock]:
-        """
-        Yield the rows of some blocks of BLOCK samples of a state.
-
-        state, robot, parameters : see ``Method.regress``; lows : their first samples, increasing
-        """
-        if _remembers(state):
-            for k, block in enumerate(self.method.regress(state, robot, parameters)):
-                if k * BLOCK in lows:
-                    yield block
-            return
-        for low in lows:
-            yield from self.method.regress(state.rows(slice(low, low + BLOCK)), robot, parameters)
 
     def thinned(self, state: Any, robot: Any, parameters: Sequence[Parameter],
                 chosen: slice) -> Iterator[RegressorBlock]:

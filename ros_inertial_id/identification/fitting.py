@@ -1,18 +1,15 @@
 """Fitting: from R factors to an estimate with its uncertainty."""
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
-from .accumulation import refine, standard
 from .dataset import Dataset
 from .inherited_errors import inflated, inherited_errors
 from .noise_excitation import without_noise
-from .reading import readers
+from .passes import Passes
 from .reduction import Reduced
-from .validation import evaluate
-from ..dynamics.regressor import RegressorBlock
+from .structure import refine, standard
 from ..estimation.base_parameters import BaseParameters
 from ..estimation.cross_validation import cross_validate, parameters_by
 from ..estimation.estimators import Estimate, ESTIMATORS, params_of, Problem
@@ -27,7 +24,7 @@ class Fitted:
     An Estimate with what surrounds it.
 
     problem : that it solves, with the correlation of its rows
-    residuals : of a first estimate, for their correlation; curves, ranges : see ``evaluate``
+    residuals : of a first estimate, for their correlation
     inherited : (b, k) errors of unit size that come with the robot or the motion, or None
     cross_validation : Fit of stretches to the estimate of the others, None before ``completed``
     """
@@ -35,8 +32,6 @@ class Fitted:
     problem: Problem
     estimate: Estimate
     residuals: Residuals
-    curves: tuple[RegressorBlock, ...]
-    ranges: dict[str, Any]
     inherited: np.ndarray | None
     cross_validation: Fit | None = None
 
@@ -46,24 +41,24 @@ class Fitted:
         return self.problem.factors
 
 
-def fit(data: Dataset, reduced: Reduced) -> Fitted:
+def fit(data: Dataset, reduced: Reduced, passes: Passes) -> Fitted:
     """
     Return the Fitted estimate by independent rows, with errors of what it rests on.
 
-    data : the Dataset; reduced : of it
+    data : the Dataset; reduced : of it; passes : over it
     """
     estimator, base = ESTIMATORS[data.options.estimator], reduced.base
-    read, instruments = readers(data)
+    read, instruments = passes.readers(data)
     total = merge(reduced.folds)
     draft = standard(base, params_of(estimator)(Problem(total, base, {})))
-    residuals, curves, ranges = evaluate(data, base.parameters, draft, True)
+    residuals = passes.residuals(data, base.parameters, draft)
     noise = _noise(data, base, draft)
     correlation = noise.correlation(residuals) if noise else residuals.correlation()
     problem = Problem(total, base, correlation, read, instruments)
     estimate = estimator(problem)
     inherited = (noise.errors(problem, estimate) if noise else
                  inherited_errors(data, base, estimate))
-    return Fitted(problem, estimate, residuals, curves, ranges, inherited)
+    return Fitted(problem, estimate, residuals, inherited)
 
 
 def completed(data: Dataset, reduced: Reduced, fitted: Fitted) -> Fitted:
@@ -74,8 +69,8 @@ def completed(data: Dataset, reduced: Reduced, fitted: Fitted) -> Fitted:
     """
     problem, estimate, base = fitted.problem, fitted.estimate, reduced.base
     if reduced.refined:
-        refined = refine(Problem(problem.factors, base, estimate.correlation, problem.read,
-                                 grid=reduced.grid), reduced.searched)
+        refined = refine(Problem(problem.factors, base, estimate.correlation, grid=reduced.grid),
+                         reduced.searched)
         assert refined is not None
         estimate = refined.inflate(estimate)
         reduced.notes['nonlinear_parameters'] = refined.values

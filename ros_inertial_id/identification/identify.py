@@ -11,15 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from .accumulation import structure_of
 from .dataset import Dataset, Progress, read_dataset
 from .known_base import with_sums
 from .model import IdentifiedModel
 from .outcome import model_of
 from .outside import Outside
+from .passes import Passes
 from .robot import check_robot
 from .settings import prediction_options
 from .solution import solve
+from .structure import structure_of
 from .time_offset import aligned
 from .validation import evaluate
 from ..dynamics.inertial_parameters import Parameter
@@ -63,20 +64,23 @@ def identify(recordings: Sequence[Recording], options: Any, *, method: str = 'se
     return identify_data(data, validate)
 
 
-def identify_data(data: Dataset, validate: Sequence[Recording] = ()) -> Identification:
+def identify_data(data: Dataset, validate: Sequence[Recording] = (),
+                  passes: Passes | None = None) -> Identification:
     """
     Return the Identification of a robot from a Dataset.
 
     data : with the recordings that it is of; validate : Recordings to validate on
+    passes : over the data, in this process by default
     """
+    passes = passes or Passes()
     with one_thread():
         _check_nominal(data)
         structure = structure_of(data.method, data.robots, _columns(data))
-        solution = solve(aligned(data, structure), structure)
+        solution = solve(aligned(data, structure), structure, passes)
         model = model_of(solution, data.recordings)
-    if not validate:
-        return Identification(model, solution.fitted.curves)
-    return Identification(model, solution.fitted.curves, _validate(model, validate, data.progress))
+        curves = passes.curves(solution.data, model)
+    return Identification(model, curves, _validate(model, validate, data.progress)
+                          if validate else ())
 
 
 def validation(model: IdentifiedModel, recordings: Sequence[Recording], *,

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import block_diag
 
-from .accumulation import standard
+from .structure import standard
 from .dataset import Dataset
 from ..dynamics.regressor import RegressorBlock, RowGroup
 from ..estimation.base_parameters import BaseParameters

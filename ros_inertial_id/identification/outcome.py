@@ -40,7 +40,7 @@ def model_of(solution: Solution, recordings: Sequence[Recording]) -> IdentifiedM
         data.method.name, asdict(data.options), robot_entry(data.robot),
         mounting_entry(data, [r.mounting for r in recordings], base), base.parameters,
         solution.values, base_entries(base, estimate), estimate.cov_params, statistics,
-        fitted.ranges, [o.summary for o in data.observations], provenance(recordings))
+        solution.reduced.ranges, [o.summary for o in data.observations], provenance(recordings))
 
 
 def _choices(solution: Solution, crossed: Fit | None) -> list[dict[str, Any]]:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from .accumulation import Structure, structure_of
+from .structure import Structure, structure_of
 from .model import IdentifiedModel, plain
 from .mounting import any_mounting
 from .settings import prediction_options
@@ -26,7 +26,7 @@ from ..errors import ConfigError
 from ..estimation.known_parameters import with_known
 from ..methods import METHODS
 
-FORMAT = 1  # of what is cached: counts up when rows, preparation or files change their meaning
+FORMAT = 2  # of what is cached: counts up when rows, preparation or files change their meaning
 METHOD = 'serial_arm'  # whose rows need nothing of other recordings
 READ_AGAIN = ('robust', 'total', 'instrumental')  # estimators that need more than R factors
 
@@ -39,18 +39,21 @@ class Plan:
     options : of the method with EstimationOptions; cutoff, velocity and time offset given
     urdf : text of the description
     links : (10 n,) standard parameters of the links by which a tilt of gravity pulls
+    asked : the options as given, with which every recording is checked by itself
     """
 
     options: Any
     urdf: str
     links: tuple[float, ...]
+    asked: Any
 
     @cached_property
     def key(self) -> str:
         """Return a hash of all that factors depend on beside the recording."""
         own = {f.name for f in fields(METHODS[METHOD].Options)}
-        held = {k: v for k, v in asdict(self.options).items() if k in own}
-        text = json.dumps([FORMAT, METHOD, plain(held), self.urdf, list(self.links)])
+        held, asked = ({k: v for k, v in asdict(o).items() if k in own}
+                       for o in (self.options, self.asked))
+        text = json.dumps([FORMAT, METHOD, plain(held), self.urdf, list(self.links), plain(asked)])
         return hashlib.sha256(text.encode()).hexdigest()
 
     @cached_property
@@ -68,7 +71,8 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what a model file remembers, so that its caches serve again."""
-        return {'options': plain(asdict(self.options)), 'links': list(self.links)}
+        return {'options': plain(asdict(self.options)), 'links': list(self.links),
+                'asked': plain(asdict(self.asked))}
 
 
 def check_options(method: str, options: Any) -> None:
@@ -101,14 +105,16 @@ def plan_of(model: IdentifiedModel, options: Any | None = None) -> Plan:
     known = prediction_options(model)
     if remembered:
         own = {f.name for f in fields(known)}
-        values = {k: tuple(v) if isinstance(v, list) else v
-                  for k, v in remembered['options'].items() if k in own}
-        return Plan(replace(known, **values), model.robot['urdf'], tuple(remembered['links']))
+        held, asked = (replace(known, **{
+            k: tuple(v) if isinstance(v, list) else v
+            for k, v in remembered[name].items() if k in own}) for name in ('options', 'asked'))
+        return Plan(held, model.robot['urdf'], tuple(remembered['links']), asked)
     count = 10 * len(model.robot['joints'])
     held = known if options is None else replace(
         options, cutoff=known.cutoff, velocity=known.velocity, time_offset=known.time_offset,
-        find_time_offset=False, mounting=model.options['mounting'])
-    return Plan(held, model.robot['urdf'], tuple(float(x) for x in model.values[:count]))
+        find_time_offset=False)
+    return Plan(held, model.robot['urdf'], tuple(float(x) for x in model.values[:count]),
+                options or held)
 
 
 def tilt_values(plan: Plan) -> np.ndarray:

@@ -1,16 +1,15 @@
 """Reduction: the data as R factors about base parameters, friction laws and constants chosen."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from .accumulation import (accumulate, choose_alternatives, refine, standard, Structure,
-                           structure_of)
 from .dataset import Dataset
-from .reading import readers
-from .validation import correlation_of
+from .passes import Accumulated, Passes
+from .settings import EstimationOptions
+from .structure import choose_alternatives, refine, standard, Structure, structure_of
 from ..dynamics.inertial_parameters import Parameter
 from ..estimation.base_parameters import BaseParameters
 from ..estimation.constants_grid import Grid
@@ -31,6 +30,7 @@ class Reduced:
     grid : of the nonlinear parameters tried, None where there are none; searched : their laws
     refined : what refining them gave; notes : {key of the statistics: what was chosen}
     tried : Structure, and folds about all its columns, alternatives included
+    ranges : joint -> {q, v, a: [smallest, largest]} of the data
     """
 
     base: BaseParameters
@@ -40,37 +40,61 @@ class Reduced:
     refined: RefinedNonlinear | None
     notes: dict[str, Any]
     tried: tuple[Structure, Sequence[RFactors]]
+    ranges: dict[str, Any]
 
 
-def reduce_data(data: Dataset, structure: Structure) -> Reduced:
+def reduce_data(data: Dataset, structure: Structure, passes: Passes) -> Reduced:
     """
     Return the data as R factors, friction laws and nonlinear parameters chosen.
 
-    data : the Dataset; structure : of its columns
+    data : the Dataset; structure : of its columns; passes : over it
     """
-    options, notes = data.options, dict[str, Any]()
-    wide = accumulate(data, structure.columns, structure.keep)
+    rows = passes.accumulated(data, structure)
+
+    def correlation(base: BaseParameters, factors: RFactors) -> dict[str, float]:
+        draft = params_of(ESTIMATORS[data.options.estimator])(Problem(factors, base, {}))
+        return passes.residuals(data, base.parameters, standard(base, draft)).correlation()
+
+    return choose(structure, rows, data.options, correlation)
+
+
+def choose(structure: Structure, rows: Accumulated, options: EstimationOptions,
+           correlation: Callable[[BaseParameters, RFactors], dict[str, float]]) -> Reduced:
+    """
+    Return the rows about base columns, friction laws and nonlinear parameters chosen.
+
+    structure : of the columns of ``rows``; correlation : (base, factors) -> group -> correlation
+    time of the residual of a first estimate [samples], asked for where laws are chosen
+    """
+    notes, wide = dict[str, Any](), rows.folds
     base, folds, grid = choose_alternatives(structure, wide)
     if _second_choice(structure, base):  # once more, counted in independent rows
-        base, folds, grid = choose_alternatives(structure, wide, _correlation(data, base, folds))
+        base, folds, grid = choose_alternatives(structure, wide, correlation(base, merge(folds)))
     if options.choose_friction:
-        base, folds, notes['friction_choice'] = _choose_friction(data, base, folds)
-        grid = None  # of columns that are no longer all there
+        choice = choose_laws(folds, base, ESTIMATORS[options.estimator],
+                             correlation(base, merge(folds)),
+                             {p.law for p in base.parameters if p.law})
+        notes['friction_choice'] = {'joints': choice.reasons,
+                                    'left_out_percent': list(choice.left_out_percent)}
+        left = {p.name for p in choice.base.parameters}
+        structure, places = structure.without(
+            [p.name for p in base.parameters if p.name not in left])
+        wide = [f.select(places) for f in wide]
+        base, folds, grid = choose_alternatives(structure, wide)
     searched = structure.searched_laws & set(options.refine_nonlinear)
-    read, _ = readers(data)
-    refined = refine(Problem(merge(folds), base, {}, read, grid=grid), searched)
-    if refined:
+    refined = refine(Problem(merge(folds), base, {}, grid=grid), searched) if grid else None
+    if refined and grid:
         base = refined.base
-        folds = ([f.combine(grid.columns(base)) for f in wide] if grid else
-                 accumulate(data, base.parameters, base.places()))
-    return Reduced(base, folds, grid, searched, refined, notes, (structure, wide))
+        folds = [f.combine(grid.columns(base)) for f in wide]
+    return Reduced(base, folds, grid, searched, refined, notes, (structure, wide), rows.ranges)
 
 
-def reduce_again(data: Dataset, before: Reduced) -> Reduced:
+def reduce_again(data: Dataset, before: Reduced, passes: Passes) -> Reduced:
     """
     Return the data of other mountings as R factors, with the friction laws chosen before.
 
     data : the Dataset, its robots under another gravity; before : Reduced under the first one
+    passes : over the Dataset
     """
     kept = {p.name: p for p in before.base.parameters if p.nonlinear is not None}
     columns: list[Parameter] = []
@@ -80,7 +104,7 @@ def reduce_again(data: Dataset, before: Reduced) -> Reduced:
     for parameter in tried:
         if parameter.name not in several or parameter in _near(tried, kept[parameter.name]):
             columns.append(parameter)
-    return reduce_data(data, structure_of(data.method, data.robots, columns))
+    return reduce_data(data, structure_of(data.method, data.robots, columns), passes)
 
 
 def _near(tried, chosen):
@@ -95,19 +119,3 @@ def _second_choice(structure: Structure, base: BaseParameters) -> bool:
     """Return whether a law was chosen that stands behind another one of the same coefficient."""
     first = {p.name: p.law for p in reversed(structure.columns)}
     return any(p.law != first[p.name] for p in base.parameters)
-
-
-def _correlation(data, base, folds):
-    """Return group -> correlation time of the residual of a first estimate [samples]."""
-    draft = params_of(ESTIMATORS[data.options.estimator])(Problem(merge(folds), base, {}))
-    return correlation_of(data, base.parameters, standard(base, draft))
-
-
-def _choose_friction(data: Dataset, base: BaseParameters, folds: Sequence[RFactors]
-                     ) -> tuple[BaseParameters, list[RFactors], dict[str, Any]]:
-    """Return base and folds with the laws that the data ask for, and the reasons."""
-    laws = {p.law for p in base.parameters if p.law}
-    choice = choose_laws(folds, base, ESTIMATORS[data.options.estimator],
-                         _correlation(data, base, folds), laws)
-    return (choice.base, [f.select(choice.selection) for f in folds],
-            {'joints': choice.reasons, 'left_out_percent': list(choice.left_out_percent)})

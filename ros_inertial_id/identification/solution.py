@@ -5,14 +5,15 @@ from typing import Any
 
 import numpy as np
 
-from .accumulation import Structure, structure_of
 from .consistent_links import consistent_links
 from .dataset import Dataset
 from .fitting import completed, fit, Fitted
 from .gravity_direction import across_gravity, check_gravity, GravityCheck
 from .inherited_errors import inflated
+from .passes import Passes
 from .reduction import reduce_again, reduce_data, Reduced
-from .stretches import accumulate_stretches, robust_errors
+from .stretches import robust_errors
+from .structure import Structure, structure_of
 from ..dynamics.friction import LAWS
 from ..estimation.dependent_parameters import choose_dependent
 from ..estimation.r_factors import RFactors
@@ -48,15 +49,15 @@ class _Checked:
     gravity: GravityCheck | None
 
 
-def solve(data: Dataset, structure: Structure) -> Solution:
+def solve(data: Dataset, structure: Structure, passes: Passes) -> Solution:
     """
     Return the Solution, gravity checked against the torques where the method asks for it.
 
-    data : the Dataset; structure : of its columns.  Where nobody gave a mounting and the evidence
-    is overwhelming, gravity's direction is the one that the torques show.
+    structure : of the columns of ``data``; passes : over it.  Where nobody gave a mounting and
+    the evidence is overwhelming, gravity's direction is the one that the torques show.
     """
-    first = reduced = reduce_data(data, structure)
-    fitted = fit(data, reduced)
+    first = reduced = reduce_data(data, structure, passes)
+    fitted = fit(data, reduced, passes)
     if not (data.options.consistent or consistent_by_default(data)):
         fitted = completed(data, reduced, fitted)
         values = choose_dependent(reduced.base, fitted.estimate.params, data.options.dependent)
@@ -65,17 +66,17 @@ def solve(data: Dataset, structure: Structure) -> Solution:
         fitted = completed(data, reduced, fitted)
         values, entry = consistent_links(data, fitted.problem, fitted.estimate, fitted.inherited)
         return Solution(data, first, reduced, fitted, values, entry)
-    checked = _checked(data, fitted)
+    checked = _checked(data, fitted, passes)
     gravity = checked.gravity
     if gravity and gravity.overwhelming and not data.options.mounting:
         data = _tilted(data, gravity.direction)
-        reduced = reduce_again(data, first)
-        checked = _checked(data, fit(data, reduced))
+        reduced = reduce_again(data, first, passes)
+        checked = _checked(data, fit(data, reduced, passes), passes)
     elif gravity and gravity.without_springs and not data.options.mounting:
-        other = _without_springs(data, first, fitted, gravity.without_springs)
+        other = _without_springs(data, first, fitted, gravity.without_springs, passes)
         if other:
             (data, reduced), gravity = other, gravity.without_springs
-            first, checked = reduced, _checked(data, fit(data, reduced))
+            first, checked = reduced, _checked(data, fit(data, reduced, passes), passes)
     fitted = completed(data, reduced, checked.fitted)
     estimate = robust_errors(fitted.problem, fitted.estimate, checked.folds)
     if data.options.mounting and checked.gravity and checked.gravity is not gravity:
@@ -84,8 +85,8 @@ def solve(data: Dataset, structure: Structure) -> Solution:
                     checked.entry, gravity)
 
 
-def _without_springs(data: Dataset, first: Reduced, fitted: Fitted, gravity: GravityCheck
-                     ) -> tuple[Dataset, Reduced] | None:
+def _without_springs(data: Dataset, first: Reduced, fitted: Fitted, gravity: GravityCheck,
+                     passes: Passes) -> tuple[Dataset, Reduced] | None:
     """
     Return the data under another gravity, other laws chosen, where they predict left-out data.
 
@@ -96,9 +97,9 @@ def _without_springs(data: Dataset, first: Reduced, fitted: Fitted, gravity: Gra
         return None
     other = _tilted(data, gravity.direction)
     columns = [p for p in first.tried[0].columns if not (p.law in LAWS and LAWS[p.law].position)]
-    again = reduce_data(other, structure_of(data.method, other.robots, columns))
+    again = reduce_data(other, structure_of(data.method, other.robots, columns), passes)
     one, two = (completed(d, r, f).cross_validation for d, r, f in (
-        (data, first, fitted), (other, again, fit(other, again))))
+        (data, first, fitted), (other, again, fit(other, again, passes))))
     better = one and two and (two.relative_percent or 0.0) < (one.relative_percent or 0.0)
     return (other, again) if better else None
 
@@ -110,12 +111,12 @@ def consistent_by_default(data: Dataset) -> bool:
             and options.estimator == 'ridge')
 
 
-def _checked(data: Dataset, fitted: Fitted) -> _Checked:
+def _checked(data: Dataset, fitted: Fitted, passes: Passes) -> _Checked:
     """Return the consistent estimate and gravity's direction, both by stretches of motion."""
     problem, estimate = fitted.problem, fitted.estimate
     values, entry = consistent_links(data, problem, estimate, fitted.inherited)
     across = across_gravity(data.robot.gravity_base)
-    folds = accumulate_stretches(data, problem.base, values, across)
+    folds = passes.stretches(data, problem.base, values, across)
     alike = all(np.allclose(r.gravity_base, data.robot.gravity_base) for r in data.robots)
     check = check_gravity(problem, estimate, values, folds, across) if alike else None
     return _Checked(fitted, values, entry, folds, check)

@@ -9,7 +9,7 @@ stretches are joined until they are several times longer (Kuensch 1989).
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,23 +32,77 @@ FEW = 500  # samples that are always used
 PRIORS = np.geomspace(1e3, 0.1, 2000)  # degrees of freedom: the answer is right to 1e-5
 
 
-def accumulate_stretches(data: Dataset, base: BaseParameters, values: np.ndarray,
-                         across: np.ndarray) -> list[RFactors]:
-    """
-    Return RFactors about [b base columns, torque by a tilt of gravity (2)], one per stretch.
+@dataclass(frozen=True)
+class Motion:
+    """q, v (N, n), t (N,) [s] of thinned training samples; counts : how many of each state."""
 
-    data : the Dataset; base : BaseParameters; values : (p,) standard parameters that gravity pulls
+    q: np.ndarray
+    v: np.ndarray
+    t: np.ndarray
+    counts: tuple[int, ...]
+
+    def thinned(self, stride: int) -> 'Motion':
+        """Return one sample in ``stride`` of every state."""
+        edges = np.cumsum((0, *self.counts))
+        rows = [np.arange(a, b, stride) for a, b in zip(edges[:-1], edges[1:])]
+        chosen = np.concatenate(rows)
+        return Motion(self.q[chosen], self.v[chosen], self.t[chosen], tuple(map(len, rows)))
+
+
+def thinning(samples: int) -> int:
+    """Return the stride at which so many ``samples`` of all recordings are looked at."""
+    return max(1, min(THIN, samples // FEW))
+
+
+def motion_of(data: Dataset, thin: int) -> Motion:
+    """Return the Motion of a Dataset of one recording, one sample in ``thin`` of every state."""
+    chosen, states = slice(None, None, thin), _states(data)
+    motion = [[getattr(s, x)[chosen].copy() for x in 'qvt'] for _, s in states]
+    q, v, t = map(np.concatenate, zip(*motion))
+    return Motion(q, v, t, tuple(len(m[2]) for m in motion))
+
+
+@dataclass(frozen=True)
+class Share:
+    """
+    How samples of one recording take part, one in ``thin`` of every state.
+
+    stretch : (N,) number of the stretch of each, below zero for those that do not
+    weight : (N,) for how many rows each stands
+    """
+
+    thin: int
+    stretch: np.ndarray
+    weight: np.ndarray
+
+
+def shares_of(motions: Sequence[Motion], thin: int, times: float) -> list[Share]:
+    """
+    Return the Share of every recording in STRETCHES stretches of distinct motion.
+
+    motions : theirs, thinned by ``thin``; times : for how many of them each recording stands
+    """
+    q, v, t = (np.concatenate([getattr(m, x) for m in motions]) for x in 'qvt')
+    stretch = distinct_stretches(q, v, t, STRETCHES)
+    bounds = np.cumsum([len(m.t) for m in motions])[:-1]
+    return [Share(thin, own, np.full(len(own), thin * times))
+            for own in np.split(stretch, bounds)]
+
+
+def rows_of_stretches(data: Dataset, base: BaseParameters, values: np.ndarray, across: np.ndarray,
+                      share: Share) -> list[RFactors]:
+    """
+    Return STRETCHES RFactors about [b base columns, torque by a tilt of gravity (2)].
+
+    data : a Dataset of one recording; base : BaseParameters; values : (p,) standard parameters
+    that gravity pulls
     across : (3, 2) unit vectors across gravity in the base frame, directions of the tilt [rad]
+    share : of its samples
     """
     folds = [RFactors(len(base) + 2) for _ in range(STRETCHES)]
-    identity, place = np.arange(len(base) + 2), base.places()
+    identity, place, seen = np.arange(len(base) + 2), base.places(), 0
     bodies = [p for p in base.parameters if not p.law]
-    thin = max(1, min(THIN, data.samples(training=True) // FEW))
-    chosen = slice(None, None, thin)
-    # Once through for the motion, once for the rows: states of hours do not fit side by side.
-    motion = [[getattr(s, x)[chosen].copy() for x in 'qvt'] for _, s in _states(data)]
-    q, v, t = map(np.concatenate, zip(*motion))
-    stretch, seen = distinct_stretches(q, v, t, STRETCHES), 0
+    chosen = slice(None, None, share.thin)
     for robot, whole in _states(data):
         g = robot.gravity_base
         tilted: list[Any] = [replace(robot, gravity_base=np.linalg.norm(g) * d)
@@ -58,13 +112,14 @@ def accumulate_stretches(data: Dataset, base: BaseParameters, values: np.ndarray
         low, pulls = 0, [_torques(data.method.regress(state, r, bodies), values) for r in tilted]
         for block in data.thinned(whole, robot, base.parameters, chosen):
             part = slice(low, low + len(block.t))
+            own = slice(seen, seen + len(block.t))
             wide = _with_tilt(block, [{name: x[part] for name, x in p.items()} for p in pulls],
-                              values, (place, np.sqrt(thin)))
-            fold = stretch[seen:seen + len(block.t)]
-            for number in np.unique(fold):
+                              values, (place, np.sqrt(share.weight[own])))
+            fold = share.stretch[own]
+            for number in np.unique(fold[fold >= 0]):
                 folds[number].accumulate(wide.rows(np.flatnonzero(fold == number)), identity)
-            seen, low = seen + len(block.t), part.stop
-    return [f for f in folds if f.groups]
+            seen, low = own.stop, part.stop
+    return folds
 
 
 def _states(data: Dataset) -> Iterator[tuple[Any, Any]]:
@@ -96,7 +151,7 @@ def robust_errors(problem: Problem, estimate: Estimate, folds: Sequence[RFactors
     """
     Return the Estimate with standard errors no smaller than those by leaving stretches out.
 
-    problem, estimate : of all data; folds : of ``accumulate_stretches``
+    problem, estimate : of all data; folds : of ``Passes.stretches``
     Nothing changes with fewer than FEWEST stretches.  The few know each error to a quarter: see
     ``moderated_covariance``.
     """

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.polynomial.chebyshev import chebvander
 
-from .accumulation import Structure
+from .structure import Structure
 from .dataset import Dataset
 from ..errors import RecordingError
 from ..measurement.joints.kinematic_state import JointSpaceObservation

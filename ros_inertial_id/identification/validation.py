@@ -8,18 +8,17 @@ import numpy as np
 from .dataset import Dataset
 from .outside import Outside
 from ..dynamics.inertial_parameters import Parameter
-from ..dynamics.regressor import BLOCK, RegressorBlock
+from ..dynamics.regressor import RegressorBlock
 from ..errors import RecordingError
 from ..estimation.r_factors import RFactors
 from ..estimation.residuals import Fit, Residuals
 
-SOME = 4096  # samples that tell it roughly
 ENOUGH = 20000  # samples whose residuals tell how they are correlated
 CURVE = 2000  # points per curve kept for the report
 
 
 def evaluate(data: Dataset, parameters: Sequence[Parameter], values: np.ndarray,
-             training: bool, outside: Outside | None = None
+             training: bool, outside: Outside | None = None, whole: int = 0
              ) -> tuple[Residuals, tuple[RegressorBlock, ...], dict[str, Any]]:
     """
     Return Residuals, blocks thinned out to their envelope for curves, and the validity range.
@@ -28,17 +27,18 @@ def evaluate(data: Dataset, parameters: Sequence[Parameter], values: np.ndarray,
     training : see Observation, and of long recordings only as many samples as show the
         correlation of residuals
     outside : that counts what lies outside of a model's range, None: nothing
+    whole : samples of all recordings, of which these are some; 0: these are all
     RecordingError when no sample is left after filtering.
     """
     residuals, curves = Residuals(), list[RegressorBlock]()
     ranges: dict[str, Any] = {}
-    whole = data.samples(training)
+    whole = whole or data.samples(training)
     stride, done = max(1, whole // CURVE), 0
     # In training this is for the correlation of residuals alone (their size is known already).
     every = max(1, whole // ENOUGH) if training else 1
     for number, (robot, state) in enumerate(data.states(training)):
         seen = data.method.validity_range(state, robot)
-        _extend(ranges, seen)
+        extend(ranges, seen)
         beyond, low = outside.mask(seen) if outside else None, 0
         if number % every:
             thin = state.rows(slice((-done) % stride, None, stride))
@@ -58,27 +58,6 @@ def evaluate(data: Dataset, parameters: Sequence[Parameter], values: np.ndarray,
     if not done:
         raise RecordingError('the recording is too short', found='no samples left after filtering')
     return residuals, tuple(curves), ranges
-
-
-def correlation_of(data: Dataset, parameters: Sequence[Parameter], values: np.ndarray
-                   ) -> dict[str, float]:
-    """
-    Return group -> correlation time of the residual [samples], by some of the training data.
-
-    data : the Dataset; parameters, values : (p,) standard parameters that predict
-    """
-    data = data.part()
-    residuals, whole, done, used = Residuals(), data.samples(training=True), 0, 0
-    for robot, state in data.states(training=True):
-        lows = []
-        for low in range(0, len(state.t), BLOCK):
-            if used <= SOME * done / max(whole, 1):
-                lows.append(low)
-                used += len(state.t[low:low + BLOCK])
-            done += len(state.t[low:low + BLOCK])
-        for block in data.blocks_of(state, robot, parameters, lows):
-            residuals.add(block, {g.name: g.W @ values[g.columns] for g in block.groups})
-    return residuals.correlation()
 
 
 def _shown(block: RegressorBlock, predicted: Mapping[str, np.ndarray], stride: int) -> np.ndarray:
@@ -101,13 +80,13 @@ def _shown(block: RegressorBlock, predicted: Mapping[str, np.ndarray], stride: i
                                      np.arange(pieces * span, size, stride)]))
 
 
-def _extend(ranges: dict[str, Any], seen: dict[str, dict[str, np.ndarray]]) -> None:
-    """Extend joint -> {q, v, a: [smallest, largest]} by what a state holds."""
+def extend(ranges: dict[str, Any], seen: Mapping[str, Mapping[str, Any]]) -> None:
+    """Extend ``ranges`` joint -> {q, v, a: [smallest, largest]} by the values ``seen``."""
     for where, quantities in seen.items():
         entry = ranges.setdefault(where, {})
         for name, column in quantities.items():
             low, high = entry.get(name, (np.inf, -np.inf))
-            entry[name] = [min(low, float(column.min())), max(high, float(column.max()))]
+            entry[name] = [min(low, float(np.min(column))), max(high, float(np.max(column)))]
 
 
 def fits(factors: RFactors, beta: np.ndarray) -> dict[str, Any]:

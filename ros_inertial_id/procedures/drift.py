@@ -16,20 +16,18 @@ from typing import Any
 import numpy as np
 
 from .drift_findings import Finding, findings_of, Series
-from .many_recordings import Engine, map_bags, merge_leaves
+from .bag_map import Engine, map_bags, merge_leaves
 from .mapped_bags import Mapped
 from ..estimation.base_parameters import BaseParameters
 from ..estimation.changes import Changes, changes_of
 from ..estimation.problem import prior_rows
 from ..estimation.r_factors import one_thread, RFactors
-from ..estimation.residuals import Residuals
-from ..identification.accumulation import structure_of
-from ..identification.bag_factors import merged_residuals
+from ..estimation.residuals import merged, Residuals
 from ..identification.cached_factors import read_factors
-from ..identification.from_factors import at_constants, places_of
 from ..identification.model import IdentifiedModel
 from ..identification.plan import METHOD, Plan, plan_of
 from ..identification.robot import check_robot
+from ..identification.structure import at_constants, structure_of
 from ..measurement.bags.bag import split_window
 from ..methods import METHODS
 
@@ -126,7 +124,7 @@ def _robot_drift(name: str, bags: Sequence[Mapped], plan: Plan, model: Identifie
     robot = METHODS[METHOD].build(plan.urdf, plan.options, gravity)
     check_robot(model, robot)
     structure = structure_of(METHODS[METHOD], [robot], plan.columns)
-    places = places_of(structure, plan.structure)
+    places = structure.places_in(plan.structure)
     base, T = at_constants(structure, {p.name: p for p in model.parameters})
     size = int(plan.structure.keep.max()) + 1
     columns = np.zeros((size + 2, T.shape[1] + 2))
@@ -141,7 +139,7 @@ def _robot_drift(name: str, bags: Sequence[Mapped], plan: Plan, model: Identifie
 def _decided(name: str, bags: Sequence[Mapped], days: np.ndarray, base: BaseParameters,
              factors: Sequence[RFactors]) -> RobotDrift:
     """Return the RobotDrift by factors about [base parameters, two tilts] of every day."""
-    sigma = row_deviation(merged_residuals(read_factors(b.file).residuals for b in bags))
+    sigma = row_deviation(merged(read_factors(b.file).residuals for b in bags))
     systems = [f.system(sigma)[:2] for f in factors]
     entries, S, spread = change_columns(base)
     found = changes_of(systems, S, spread, prior_rows(base))

@@ -14,7 +14,7 @@ import heapq
 
 import numpy as np
 
-from .many_recordings import all_leaves, Leaf
+from .bag_map import all_leaves, Leaf
 from .mapped_bags import Mapped
 from ..errors import ConfigError
 from ..identification.cached_factors import read_factors

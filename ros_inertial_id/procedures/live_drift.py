@@ -16,10 +16,9 @@ from .drift_findings import Finding, findings_since, Series
 from ..errors import ConfigError
 from ..estimation.r_factors import RFactors
 from ..estimation.residuals import Residuals
-from ..identification.accumulation import Structure
-from ..identification.from_factors import at_constants
 from ..identification.model import IdentifiedModel
 from ..identification.plan import METHOD
+from ..identification.structure import at_constants, Structure
 
 
 REPEATS = 30.0  # [s] of motion; what comes later may repeat it, and with it what the model lacks

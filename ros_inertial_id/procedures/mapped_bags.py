@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 
 from .checkup.check import check
-from .checkup.checked import cleaned
-from .checkup.finding import Checkup, DO_NOT_USE, WRONG
+from .checkup.checked import cleaned, unusable
+from .checkup.finding import Checkup
 from ..errors import InertialIdError
 from ..identification import identify as spine
-from ..identification.bag_factors import factors_of
+from ..identification.bag_factors import dataset_of, factors_of
 from ..identification.cached_factors import find_factors, folders, key_of, write_factors
+from ..identification.dataset import Dataset
 from ..identification.files import write_text
 from ..identification.model import plain
 from ..identification.plan import FORMAT, METHOD, Plan, plan_of
@@ -51,7 +52,7 @@ class Mapped:
 
     path : as given; file : of its factors, '' without; reason : why it is left out, '' if not
     stretches : how many; cached : whether the factors were there already
-    notes : see BagFactors, with ``sha256``
+    notes : see BagFactors, with ``checkup``
     """
 
     path: str
@@ -60,6 +61,11 @@ class Mapped:
     stretches: int = 0
     cached: bool = False
     notes: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def checkup(self) -> Checkup:
+        """Return the Checkup of the bag."""
+        return Checkup.from_fields(self.notes['checkup'])
 
     def overlaps(self, other: 'Mapped') -> bool:
         """Return whether the ``other`` one has samples of this one."""
@@ -87,11 +93,12 @@ def accumulate_bag(shared: Shared, path: str) -> Mapped:
         return _mapped(path, *known, cached=True)
     factors, header = None, {'reason': '', 'verdict': ''}
     try:
-        recording, found = _checked(path, shared.plan.options, shared.plan.urdf, shared.keep_all)
+        recording, found = _checked(path, shared.plan.asked, shared.plan.urdf, shared.keep_all)
         header['verdict'] = found.verdict.word
         header['reason'] = '' if shared.keep_all else unusable(found)
         if not header['reason']:
             factors = factors_of(recording, shared.plan)
+            factors = replace(factors, notes={**factors.notes, 'checkup': asdict(found)})
     except InertialIdError as error:
         header['reason'] = str(error)
     try:
@@ -116,12 +123,12 @@ def _checked(path: str, options: Any, urdf: str, keep_all: bool) -> tuple[Record
     return (recording if keep_all else cleaned([recording], found)[0]), found
 
 
-def unusable(found: Checkup) -> str:
-    """Return why a recording is left out by its checkup ``found``, '' if it is not."""
-    if found.verdict.word != DO_NOT_USE:
-        return ''
-    causes = [f.sentence() for f in found.checks if f.severity == WRONG]
-    return '; '.join(causes[:2]) or '; '.join(found.verdict.reasons) or 'verdict: do not use'
+def bag_dataset(shared: Shared, bag: Mapped) -> Dataset:
+    """Return the Dataset of a ``bag`` that was accumulated, read as its rows were; ``shared``."""
+    recording = read_bag(bag.path)
+    if not shared.keep_all:
+        recording = cleaned([recording], bag.checkup)[0]
+    return dataset_of(recording, shared.plan)
 
 
 def decided_plan(shared: tuple[Any, str, str, bool], paths: Sequence[str]
@@ -190,8 +197,7 @@ def _places(path: str, cache: str) -> list[Path]:
 def _plan_by(recordings: Sequence[Recording], options: Any, urdf: str) -> Plan:
     """Return the Plan that the usual identification of recordings finds."""
     model = spine.identify(recordings, replace(options, consistent=True), urdf=urdf).model
-    held = replace(options, mounting=model.options['mounting'])
-    plan = plan_of(model, held)
+    plan = plan_of(model, options)
     robot = robot_of(recordings[0], plan.options, urdf)
     count = 10 * len(robot)
     return replace(plan, links=tuple(np.round(plan.links[:count], 12).tolist()))
@@ -203,7 +209,7 @@ def _known_plan(key: str, places: Sequence[Path], options: Any) -> Plan | None:
         try:
             data = json.loads((place / f'{key[:40]}.plan').read_text(encoding='utf-8'))
             held = {k: tuple(v) if isinstance(v, list) else v for k, v in data['options'].items()}
-            return Plan(replace(options, **held), data['urdf'], tuple(data['links']))
+            return Plan(replace(options, **held), data['urdf'], tuple(data['links']), options)
         except (OSError, ValueError, KeyError, TypeError):
             continue
     return None

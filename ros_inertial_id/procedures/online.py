@@ -25,11 +25,13 @@ from ..estimation.estimators import ESTIMATORS, Problem
 from ..estimation.known_parameters import with_known
 from ..estimation.r_factors import one_thread, RFactors
 from ..estimation.residuals import Residuals
-from ..identification.accumulation import choose_alternatives, refine, standard, structure_of
 from ..identification.entries import base_entries
 from ..identification.model import IdentifiedModel
+from ..identification.passes import Accumulated
 from ..identification.plan import METHOD
+from ..identification.reduction import choose
 from ..identification.robot import robot_of
+from ..identification.structure import standard, structure_of
 from ..measurement.bags.messages import JOINT_STATE
 from ..measurement.joints.channels import whole
 from ..measurement.recording import Channel, joined, Recording
@@ -246,13 +248,10 @@ class OnlineIdentification:
         With a tenth more data nonlinear parameters are chosen and refined again.
         """
         if self._chosen is None or self._since_choice() > CHOICE:
-            base, chosen, grid = choose_alternatives(self._structure, [self._factors])
-            problem = Problem(chosen[0], base, {}, grid=grid)
-            laws = self._structure.searched_laws & set(self._options.refine_nonlinear)
-            refined = refine(problem, laws) if grid else None
-            base = refined.base if refined else base
-            columns = grid.columns(base) if grid else None
-            self._chosen = base, refined, columns, self._learnt
+            reduced = choose(self._structure, Accumulated([self._factors], {}), self._options,
+                             lambda *_: self._recent_residuals().correlation())
+            columns = reduced.grid.columns(reduced.base) if reduced.grid else None
+            self._chosen = reduced.base, reduced.refined, columns, self._learnt
         base, refined, columns, _ = self._chosen
         factors = self._factors if columns is None else self._factors.combine(columns)
         return Problem(factors, base, {}), refined

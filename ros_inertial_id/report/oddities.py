@@ -10,10 +10,16 @@ LOST = 0.5  # [s] a marker must be gone, or an IMU silent, before it is worth a 
 IMU_AXES = ('gyro x', 'gyro y', 'gyro z', 'accelerometer x', 'accelerometer y',
             'accelerometer z')
 TURNED = 3.0  # [deg] an IMU must be turned from its description
+LISTED = 20  # recordings left out that are named
 
 
 def oddities(model: Any) -> Iterator[str]:
     """Yield a sentence for all that was not right in the recordings of an identified ``model``."""
+    left_out = model.provenance.get('left_out', {})
+    for path, why in list(left_out.items())[:LISTED]:
+        yield f'Left out: {path}: {why}'
+    if len(left_out) > LISTED:
+        yield f'Left out: {len(left_out) - LISTED} more, see provenance of the model file.'
     yield from _checks(model)
     yield from signal_oddities(model.preprocessing)
 

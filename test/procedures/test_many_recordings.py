@@ -20,22 +20,24 @@ from ros_inertial_id.errors import RecordingError
 from ros_inertial_id.estimation.r_factors import RFactors
 from ros_inertial_id.identification.settings import load_options
 from ros_inertial_id.measurement.bags.bag import read_bag, write_recording
+from ros_inertial_id.procedures.bag_map import Engine, map_bags, merge_leaves
 from ros_inertial_id.procedures.bag_paths import find_bags
 from ros_inertial_id.procedures.everyday import once_each, within_budget
 from ros_inertial_id.procedures.execution import Lost, memory_share, run_tasks
-from ros_inertial_id.procedures.many_recordings import (Engine, identify_many, map_bags,
-                                                        merge_leaves)
+from ros_inertial_id.procedures.many_recordings import identify_many
 
 DAYS = 4
 VISCOUS = 0.8
 
 
-def day(arm3, number, seconds=16.0, sign=1.0):
-    """Return the Recording of one day of the 3R arm; 0.02 N m of noise."""
+def day(arm3, number, seconds=16.0, sign=1.0, lean=0.0):
+    """Return the Recording of one day of the 3R arm, leaning by [rad]; 0.02 N m of noise."""
     urdf, truth = arm3
     t, q, v, a = mujoco_arm.motion(3, seconds, 100.0, seed=number, period=8.0)
     noise = 0.02 * np.random.default_rng(number).normal(size=v.shape)
-    tau = mujoco_arm.torque(truth, q, v, a) + VISCOUS * v + 0.5 * np.tanh(v / 0.05) + noise
+    gravity = 9.81 * np.array([np.sin(lean), 0.0, -np.cos(lean)])
+    tau = (mujoco_arm.torque(truth, q, v, a, gravity=gravity)
+           + VISCOUS * v + 0.5 * np.tanh(v / 0.05) + noise)
     recording = mujoco_arm.recording(mujoco_arm.joints_of(urdf), t + 86400.0 * (number + 1), q, v,
                                      sign * tau)
     return replace(recording, robot_description=urdf)
@@ -95,16 +97,53 @@ def test_bad_bags_are_left_out_with_the_reason(serial, paths):
     assert 'short' in reasons['day8']
 
 
-def test_the_model_is_that_of_all_recordings_read_at_once(serial, paths, options):
-    held = serial.plan.options
-    once = rid.identify([read_bag(p) for p in paths[:DAYS]], find_time_offset=False,
-                        coulomb_width=0.05, cutoff=held.cutoff, velocity=held.velocity,
-                        keep_all=True)
-    values = {e['name']: e for e in serial.model.base}
-    for entry in once.model.identified.base:
+def assert_one_model(one, other):
+    """Assert that two models differ by less than 1e-9 standard errors, and judge alike."""
+    values = {e['name']: e for e in one.base}
+    assert list(values) == [e['name'] for e in other.base]
+    for entry in other.base:
         own = values[entry['name']]
-        # The same rows; their weights come from residuals of each bag instead of all together.
-        assert abs(own['value'] - entry['value']) < 0.1 * entry['standard_error'], entry['name']
+        assert own['determined'] == entry['determined']
+        if own['determined']:
+            error = own['standard_error']
+            assert abs(own['value'] - entry['value']) < 1e-9 * error, entry['name']
+            assert entry['standard_error'] == pytest.approx(error, rel=1e-8)
+    np.testing.assert_allclose(one.values, other.values, rtol=1e-8, atol=1e-12)
+    np.testing.assert_allclose(*(m.mounting['gravity_base'] for m in (one, other)), atol=1e-9)
+    for name in ('rank', 'rank_in_data', 'masked_share', 'verdict'):
+        assert one.statistics[name] == other.statistics[name]
+    for name in ('training', 'cross_validation'):
+        own, theirs = (m.statistics[name].get('filtered', m.statistics[name])
+                       for m in (one, other))
+        assert own['rms'] == pytest.approx(theirs['rms'], rel=1e-8)
+
+
+@pytest.mark.parametrize('lean, changes', [
+    (0.0, {}), (0.03, {}), (0.0, {'choose_friction': True}),
+    (0.0, {'unconstrained': True, 'coulomb_width': 0.05})])
+def test_one_model_by_all_ways(arm3, lean, changes, tmp_path):
+    bags = [str(tmp_path / f'day{number}') for number in range(3)]
+    for number, bag in enumerate(bags):  # the last one is wrong and takes no part
+        write_recording(Path(bag), day(arm3, number, sign=-1.0 if number == 2 else 1.0, lean=lean))
+    config = tmp_path / 'config.yaml'
+    words = {k: str(v).lower() for k, v in changes.items()}
+    config.write_text(f'serial_arm: {{{", ".join(f"{k}: {v}" for k, v in words.items())}}}')
+    once = rid.identify([read_bag(bag) for bag in bags], **changes).model
+    assert list(once.identified.provenance['left_out']) == bags[2:]
+    if lean:
+        found = np.array(once.identified.mounting['gravity_base'][0])
+        np.testing.assert_allclose(found, 9.81 * np.array([np.sin(lean), 0.0, -np.cos(lean)]),
+                                   atol=0.2)
+    kept = str(tmp_path / 'kept')
+    ways = [rid.identify_many(bags, cache=kept, **changes).model,
+            rid.identify_many(bags, cache=kept, jobs=2, **changes).model]
+    for k, more in enumerate(([], ['--jobs', '1', '--cache', kept])):
+        out = str(tmp_path / f'out{k}')
+        main(['identify', *bags, '--config', str(config), '--no-report', '--out', out, *more])
+        ways.append(rid.load_model(f'{out}/model.yaml'))
+    for other in ways:
+        assert_one_model(once.identified, other.identified)
+        assert list(other.identified.provenance['left_out']) == bags[2:]
 
 
 def test_friction_is_the_true_one(serial):

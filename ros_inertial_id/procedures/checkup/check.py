@@ -61,6 +61,9 @@ def check_and_read(recordings: Sequence[Recording], options: Any, *, method: str
     """
     if method != METHOD:
         return _channels(recordings, method), None
+    if len(recordings) > 1:
+        return together(check_each(recordings, options, method=method, urdf=urdf,
+                                   progress=progress, model=model)), None
     with one_thread():
         findings, masked = _signals(recordings, options, urdf, progress)
         mounting = _mounting_in_degrees(options.mounting or recordings[0].mounting)
@@ -75,6 +78,15 @@ def check_and_read(recordings: Sequence[Recording], options: Any, *, method: str
     return checkup_of(findings, shares, **fits), data
 
 
+def check_each(recordings: Sequence[Recording], options: Any, **others: Any) -> list[Checkup]:
+    """
+    Return the Checkup of each of ``recordings``, as where they are read one after the other.
+
+    options, others : see ``check``
+    """
+    return [check([recording], options, **others) for recording in recordings]
+
+
 def _channels(recordings: Sequence[Recording], method: str) -> Checkup:
     """Return the Checkup of a method that has no model checks: of stamps and values alone."""
     found = [replace(f, recording=k) for k, r in enumerate(recordings) for f in channel_checks(r)]
@@ -84,6 +96,26 @@ def _channels(recordings: Sequence[Recording], method: str) -> Checkup:
         return whole
     reasons = (*whole.verdict.reasons, f'no model checks for method {method}')
     return replace(whole, verdict=Verdict(USABLE, reasons))
+
+
+def together(checkups: Sequence[Checkup]) -> Checkup:
+    """Return the Checkup of several recordings by the ``checkups`` of each."""
+    findings: list[Finding] = []
+    for number, checkup in enumerate(checkups):
+        findings += [replace(f, recording=number) for f in checkup.checks if not any(
+            f == replace(other, recording=f.recording) for other in findings if not f.windows)]
+
+    def mean(name: str) -> dict[str, float]:  # [N m or N] RMS over the recordings
+        parts = [getattr(c, name) for c in checkups]
+        return {joint: float(np.sqrt(np.mean([p[joint] ** 2 for p in parts if joint in p])))
+                for joint in dict.fromkeys(joint for p in parts for joint in p)}
+
+    lasting: dict[str, float] = {}
+    for checkup in checkups:
+        lasting.update({joint: max(seconds, lasting.get(joint, 0.0))
+                        for joint, seconds in checkup.lasting.items()})
+    return checkup_of(findings, tuple(share for c in checkups for share in c.masked),
+                      mean('torque'), mean('nominal'), mean('residual'), lasting)
 
 
 def checkup_of(findings: Sequence[Finding], masked: tuple[float, ...],

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .finding import Checkup, Verdict, verdict_entry, WORDS
+from .finding import Checkup, DO_NOT_USE, Verdict, verdict_entry, WORDS, WRONG
 from .masking import without_bad
 from .raw_signals import AT_REST
 from .verdicts import CROSS, joint_verdicts, Judged, VALIDATION, whole_verdict
@@ -23,6 +23,14 @@ def cleaned(recordings: Sequence[Recording], checkup: Checkup) -> list[Recording
     """Return the ``recordings`` without the samples that their ``checkup`` masks."""
     return [without_bad(recording, [f for f in checkup.checks if f.recording == number])[0]
             for number, recording in enumerate(recordings)]
+
+
+def unusable(found: Checkup) -> str:
+    """Return why a recording is left out by its checkup ``found``, '' if it is not."""
+    if found.verdict.word != DO_NOT_USE:
+        return ''
+    causes = [f.sentence() for f in found.checks if f.severity == WRONG]
+    return '; '.join(causes[:2]) or '; '.join(found.verdict.reasons) or 'verdict: do not use'
 
 
 def checked_statistics(statistics: Mapping[str, Any], checkup: Checkup) -> dict[str, Any]:

@@ -86,6 +86,16 @@ class Checkup:
                 'checks': [asdict(finding) for finding in self.checks],
                 'masked_share': list(self.masked)}
 
+    @classmethod
+    def from_fields(cls, fields: Mapping[str, Any]) -> 'Checkup':
+        """Return the Checkup whose ``fields`` asdict gave, after JSON or not."""
+        checks = tuple(Finding(**{**f, 'joints': tuple(f['joints']),
+                                  'windows': tuple((a, b) for a, b in f['windows'])})
+                       for f in fields['checks'])
+        joints = {joint: _verdict(v) for joint, v in fields['joints'].items()}
+        return cls(**{**fields, 'checks': checks, 'verdict': _verdict(fields['verdict']),
+                      'joints': joints, 'masked': tuple(fields['masked'])})
+
     def text(self) -> str:
         """Return the verdict first, then one line per finding."""
         lines = [f'verdict: {self.verdict.word}'
@@ -97,6 +107,10 @@ class Checkup:
             shares = ', '.join(f'{100 * share:.2g} %' for share in self.masked)
             lines.append(f'left out: {shares} of the samples (--keep-all uses them)')
         return '\n'.join(lines)
+
+
+def _verdict(fields: Mapping[str, Any]) -> Verdict:
+    return Verdict(fields['word'], tuple(fields['reasons']))
 
 
 def verdict_entry(whole: Verdict, joints: Mapping[str, Verdict]) -> dict[str, Any]:

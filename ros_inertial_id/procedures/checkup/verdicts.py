@@ -94,12 +94,12 @@ def whole_verdict(fit: Judged, joints: Mapping[str, Verdict], findings: Sequence
 
 def _verdict(fit: Judged, share: float, wrong: Sequence[str], doubtful: Sequence[str]) -> Verdict:
     """Return the Verdict of a relative residual and of reasons against it."""
-    reasons = list(wrong)
+    reasons = list(dict.fromkeys(wrong))
     if share >= 1.0:
         reasons.append(f'{fit.words(share)}: predicting zero is better')
     elif share > HALF:
         reasons.append(fit.words(share))
     if reasons:
         return Verdict(DO_NOT_USE, tuple(reasons))
-    reasons = [*doubtful, *[fit.words(share)] * (share > FIFTH)]
+    reasons = [*dict.fromkeys(doubtful), *[fit.words(share)] * (share > FIFTH)]
     return Verdict(USABLE if reasons else GOOD, tuple(reasons))

@@ -1,18 +1,17 @@
-"""Accumulation: training data into R factors about base columns and open alternatives."""
+"""Structure: what the columns can show, and which alternatives among them the data choose."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .dataset import Dataset
 from .mounting import structural_base
 from ..dynamics.inertial_parameters import Parameter
-from ..dynamics.regressor import RegressorBlock
+from ..errors import EstimationError
 from ..estimation.base_parameters import BaseParameters
 from ..estimation.constants_grid import Grid
-from ..estimation.cross_validation import FOLDS
 from ..estimation.estimators import Problem
+from ..estimation.friction_choice import without
 from ..estimation.nonlinear_parameters import (alternatives, choose_nonlinear, refine_nonlinear,
                                                RefinedNonlinear)
 from ..estimation.problem import two_step
@@ -41,6 +40,36 @@ class Structure:
         """Return the names of the friction laws whose nonlinear parameter is searched."""
         return {p.law for p in self.columns if p.name in self.choices}
 
+    def without(self, names: Collection[str]) -> 'tuple[Structure, list[int]]':
+        """
+        Return the Structure without parameters that stand alone, and which places it keeps.
+
+        names : theirs
+        """
+        base = self.base
+        for name in names:
+            base = without(base, [base.parameters[k].name for k in base.independent].index(name))
+        left = [k for k, p in enumerate(self.columns) if p.name not in names]
+        places = sorted(int(self.keep[k]) for k in left if self.keep[k] >= 0)
+        moved = np.append(np.searchsorted(places, np.arange(self.keep.max() + 1)), -1)
+        return Structure(base, tuple(self.columns[k] for k in left), moved[self.keep[left]], {
+            name: moved[ks].tolist() for name, ks in self.choices.items() if name not in names
+        }), places
+
+    def places_in(self, general: 'Structure') -> np.ndarray:
+        """
+        Return (places,) where the columns of these places stand in the R factors of another.
+
+        general : Structure of the same columns and more
+        EstimationError where it does not hold a column.
+        """
+        known = {p: int(place) for p, place in zip(general.columns, general.keep) if place >= 0}
+        wanted = self.parameters_of_places()
+        if not all(p in known for p in wanted):
+            raise EstimationError('a base parameter of this mounting has no column in the factors',
+                                  do='round the placements of the robot description')
+        return np.array([known[p] for p in wanted])
+
     def parameters_of_places(self) -> list[Parameter]:
         """Return the Parameter of every place in the R factors."""
         owner = {int(place): self.columns[k] for k, place in enumerate(self.keep) if place >= 0}
@@ -67,35 +96,6 @@ def structure_of(method: Method, robots: Sequence, columns: Sequence[Parameter])
             size += len(ks) - 1
             choices[name] = [int(keep[k]) for k in ks]
     return Structure(base, tuple(columns), keep, choices)
-
-
-def accumulate(data: Dataset, columns: Sequence[Parameter], keep: np.ndarray) -> list[RFactors]:
-    """
-    Return FOLDS RFactors, each of one stretch of time of every recording.
-
-    data : the Dataset; columns : (p,) Parameters of the rows
-    keep : (p,) their places in the R factors, -1: none
-    """
-    size = int(keep.max()) + 1
-    folds = [RFactors(size) for _ in range(FOLDS)]
-    done, whole = 0, data.samples(training=True)
-    for robot, observation in data.pairs():
-        own, seen = observation.samples(training=True), 0
-        for state in data.states_of(observation):
-            for block in data.method.regress_wanted(state, robot, columns, keep >= 0):
-                for fold, part in _cut(block, seen, own):
-                    folds[fold].accumulate(part, keep)
-                seen, done = seen + len(block.t), done + len(block.t)
-                data.report('identify', done, whole)
-    return [f for f in folds if f.groups]
-
-
-def _cut(block: RegressorBlock, seen: int, own: int) -> Iterator[tuple[int, RegressorBlock]]:
-    """Yield (fold, part of the block) so that every recording falls into FOLDS equal stretches."""
-    fold = np.minimum((seen + np.arange(len(block.t))) * FOLDS // own, FOLDS - 1)
-    for number in np.unique(fold):
-        where = np.flatnonzero(fold == number)
-        yield int(number), block.rows(slice(where[0], where[-1] + 1))
 
 
 def choose_alternatives(
@@ -141,3 +141,29 @@ def refine(problem: Problem, laws: set[str]) -> RefinedNonlinear | None:
 def standard(base: BaseParameters, params: np.ndarray) -> np.ndarray:
     """Return standard parameters (p,) with base parameters ``params`` (b,), others nominal."""
     return base.expand(params, [p.nominal for p in base.parameters])
+
+
+def at_constants(structure: Structure, chosen: Mapping[str, Parameter]
+                 ) -> tuple[BaseParameters, np.ndarray]:
+    """
+    Return base parameters with given constants in their columns, and the map (places, b) to them.
+
+    structure : of all columns that are tried; chosen : name -> Parameter with law and constant
+    EstimationError where a law of ``chosen`` was not among those tried.
+    """
+    base, parameters = structure.base, structure.parameters_of_places()
+    final, choices = list(base.parameters), {}
+    for name, places in structure.choices.items():
+        own = [k for k in places if parameters[k].law == chosen[name].law]
+        if not own or chosen[name].nonlinear is None:
+            raise EstimationError(f'{name} of the model: {chosen[name].law or "no law"}',
+                                  exists=sorted({parameters[k].law for k in places}),
+                                  do='identify the model again with the friction laws of the plan')
+        choices[name] = own
+        k = base.independent[places[0]]
+        final[k] = replace(parameters[own[0]], nonlinear=chosen[name].nonlinear)
+    base = replace(base, parameters=tuple(final))
+    size = int(structure.keep.max()) + 1
+    grid = Grid(RFactors(size), {name: ks[0] for name, ks in structure.choices.items()}, choices,
+                tuple(parameters))
+    return base, grid.columns(base)

@@ -1,0 +1,151 @@
+"""
+Passes over the data: all that the spine asks of recordings, each time of one after the other.
+
+Rows as R factors, the residuals of an estimate, stretches of distinct motion.  Here recordings are
+read in this process; procedures/bag_passes.py does the same in others, with the same functions.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .dataset import Dataset
+from .model import IdentifiedModel
+from .reading import readers
+from .stretches import motion_of, rows_of_stretches, shares_of, thinning
+from .structure import Structure
+from .validation import evaluate, extend
+from ..dynamics.inertial_parameters import Parameter
+from ..dynamics.regressor import RegressorBlock
+from ..errors import RecordingError
+from ..estimation.base_parameters import BaseParameters
+from ..estimation.cross_validation import FOLDS
+from ..estimation.r_factors import merge, RFactors
+from ..estimation.residuals import merged, Residuals
+
+SOME = 32  # recordings, evenly spread, that show correlation and model error of any number
+
+
+@dataclass(frozen=True)
+class Accumulated:
+    """
+    What recordings say about the columns of a Structure.
+
+    folds : RFactors of FOLDS stretches of time of every recording, about the places
+    ranges : joint -> {q, v, a: [smallest, largest]}
+    """
+
+    folds: Sequence[RFactors]
+    ranges: dict[str, Any]
+
+
+class Passes:
+    """The passes over a Dataset, in this process."""
+
+    def accumulated(self, data: Dataset, structure: Structure) -> Accumulated:
+        """
+        Return the Accumulated rows of all recordings.
+
+        data : the Dataset; structure : of its columns
+        RecordingError where no sample is left after filtering.
+        """
+        folds = [RFactors(int(structure.keep.max()) + 1) for _ in range(FOLDS)]
+        ranges: dict[str, Any] = {}
+        whole, before = data.samples(training=True), 0
+        for one in data.each():
+            blocks = blocks_of(one, lambda state, robot: data.method.regress_wanted(
+                state, robot, structure.columns, structure.keep >= 0), ranges)
+            for done in accumulate(folds, blocks, structure.keep, one.samples(training=True)):
+                data.report('identify', before + done, whole)
+            before += one.samples(training=True)
+        folds = [f for f in folds if f.groups]
+        if not folds:
+            raise RecordingError('the recording is too short',
+                                 found='no samples left after filtering')
+        return Accumulated(folds, ranges)
+
+    def residuals(self, data: Dataset, parameters: Sequence[Parameter],
+                  values: np.ndarray) -> Residuals:
+        """
+        Return the Residuals of parameters, for their correlation.
+
+        data : the Dataset; parameters, values : (p,) standard parameters that predict
+        """
+        whole = data.samples(training=True)
+        return merged(evaluate(one, parameters, values, True, whole=whole)[0]
+                      for one in some(list(data.each())))
+
+    def stretches(self, data: Dataset, base: BaseParameters, values: np.ndarray,
+                  across: np.ndarray) -> list[RFactors]:
+        """
+        Return RFactors about [b base columns, torque by a tilt of gravity (2)], one per stretch.
+
+        data : the Dataset; base : BaseParameters; values : (p,) standard parameters that gravity
+        pulls; across : (3, 2) unit vectors across gravity in the base frame, of the tilts [rad]
+        """
+        recordings = some(list(data.each()))
+        thin = thinning(data.samples(training=True))
+        shares = shares_of([motion_of(one, thin) for one in recordings], thin,
+                           data.samples(training=True) / sum(
+                               one.samples(training=True) for one in recordings))
+        return merged_stretches(rows_of_stretches(one, base, values, across, share)
+                                for one, share in zip(recordings, shares))
+
+    def curves(self, data: Dataset, model: IdentifiedModel) -> tuple[RegressorBlock, ...]:
+        """
+        Return rows thinned out for the report's curves.
+
+        data : the Dataset that the ``model`` was identified from
+        """
+        return evaluate(data, model.parameters, model.values, True)[1]
+
+    def readers(self, data: Dataset) -> tuple[Any, Any]:
+        """Return ``read`` and ``instruments`` of Problem, see identification/reading.py."""
+        return readers(data)
+
+
+def some(items: Sequence[Any]) -> list[Any]:
+    """Return SOME of the ``items``, evenly spread, or all of fewer."""
+    count = min(SOME, len(items))
+    return [items[k] for k in np.unique(np.linspace(0, len(items) - 1, count).astype(int))]
+
+
+def blocks_of(data: Dataset, regress: Callable[[Any, Any], Iterable[RegressorBlock]],
+              ranges: dict[str, Any]) -> Iterator[RegressorBlock]:
+    """
+    Yield the RegressorBlocks of the training data, in order of time.
+
+    data : the Dataset; regress : (state, robot) -> blocks; ranges : extended by what is seen
+    """
+    for robot, state in data.states(training=True):
+        extend(ranges, data.method.validity_range(state, robot))
+        yield from regress(state, robot)
+
+
+def accumulate(folds: Sequence[RFactors], blocks: Iterable[RegressorBlock], keep: np.ndarray,
+               samples: int) -> Iterator[int]:
+    """
+    Accumulate successive blocks of one recording, an equal part in every fold; yield samples done.
+
+    folds : that take them; blocks : RegressorBlocks of ``samples`` together
+    keep : (p,) column -> place in the R factors, -1: none
+    """
+    done = 0
+    for block in blocks:
+        fold = np.minimum((done + np.arange(len(block.t))) * len(folds) // samples,
+                          len(folds) - 1)
+        for number in np.unique(fold):
+            where = np.flatnonzero(fold == number)
+            folds[number].accumulate(block.rows(slice(int(where[0]), int(where[-1]) + 1)), keep)
+        done += len(block.t)
+        yield done
+
+
+def merged_stretches(parts: Iterable[Sequence[RFactors]]) -> list[RFactors]:
+    """Return the RFactors of stretches of several recordings ``parts``, number by number."""
+    total: list[RFactors] = []
+    for part in parts:
+        total = [merge(pair) for pair in zip(total, part)] if total else list(part)
+    return [f for f in total if f.groups]

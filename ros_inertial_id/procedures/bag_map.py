@@ -1,0 +1,123 @@
+"""
+The map over bags: each accumulated once, here, in processes or on a cluster, and kept.
+
+Stretches are merged in the order of time, whoever accumulated them and when: one result.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .execution import Lost, run_tasks
+from .mapped_bags import accumulate_bag, Mapped, NOT_KEPT, Shared
+from ..errors import RecordingError
+from ..estimation.r_factors import GroupFactor, RFactors
+from ..identification.cached_factors import read_factors
+from ..identification.plan import Plan
+
+Report = Callable[[str, int, int], None]
+Leaf = tuple[str, int, float]
+
+
+@dataclass(frozen=True)
+class Engine:
+    """
+    Where work is done and what is kept.
+
+    jobs : processes; scheduler : address of a Dask scheduler, '' for this machine
+    cache : folder of the factors, '' for beside the bags; keep_all : use also what checks mask
+    progress : called with (stage, done, in all), or None
+    """
+
+    jobs: int = 1
+    scheduler: str = ''
+    cache: str = ''
+    keep_all: bool = False
+    progress: Report | None = None
+
+    def run(self, function: Any, shared: Any, tasks: Sequence[Any], stage: str) -> list[Any]:
+        """
+        Return function(shared, task), or Lost, of all ``tasks`` in their order.
+
+        function, shared : see ``run_tasks``; stage : of the progress
+        """
+        out: list[Any] = [None] * len(tasks)
+        done = 0
+        for number, result in run_tasks(function, shared, tasks, jobs=self.jobs,
+                                        scheduler=self.scheduler):
+            out[number], done = result, done + 1
+            if self.progress:
+                self.progress(stage, done, len(tasks))
+        return out
+
+
+def map_bags(paths: Sequence[str], plan: Plan, engine: Engine
+             ) -> tuple[list[Mapped], dict[str, str]]:
+    """
+    Return (Mapped of the bags that take part in the order of time, {path: why it is left out}).
+
+    paths : of bags, each counted once by its content; plan : of all; engine : see Engine
+    RecordingError where no bag can be used, or factors cannot be kept.
+    """
+    shared = Shared(plan, engine.cache, engine.keep_all)
+    results = engine.run(accumulate_bag, shared, list(paths), 'bags')
+    kept: list[Mapped] = []
+    left_out: dict[str, str] = {}
+    for path, result in zip(paths, results):
+        if isinstance(result, Lost):
+            left_out[path] = result.reason
+        elif result.reason.startswith(NOT_KEPT):
+            raise RecordingError(f'{path}: {result.reason}', do='make room, or give another '
+                                 '--cache; what was kept before is used again')
+        elif result.reason:
+            left_out[path] = result.reason
+        else:
+            same = next((k for k in kept if k.overlaps(result)), None)
+            if same:
+                left_out[path] = f'the same samples as {same.path}: they count once'
+            else:
+                kept.append(result)
+    if not kept:
+        raise RecordingError('none of the bags can be used',
+                             found=[f'{p}: {why}' for p, why in list(left_out.items())[:5]])
+    return sorted(kept, key=lambda b: (b.notes['start_s'], b.path)), left_out
+
+
+def all_leaves(bags: Sequence[Mapped]) -> list[Leaf]:
+    """Return (file, number of a stretch, weight) of all stretches of ``bags``, each once."""
+    return [(bag.file, k, 1.0) for bag in bags for k in range(bag.stretches)]
+
+
+def merge_leaves(shared: None, leaves: Sequence[Leaf]) -> RFactors:
+    """
+    Return the RFactors of ``leaves`` together, merged in a tree whose depth is that of log2.
+
+    shared : nothing; leaves : (file, number of a stretch, weight); no more than one per level of
+    the tree is held
+    """
+    stack: list[tuple[int, RFactors]] = []
+    path, factors = '', None
+    for file, number, weight in leaves:
+        if file != path:
+            path, factors = file, read_factors(file)
+        assert factors is not None
+        level, own = 0, weighted(factors.stretches[number], weight)
+        while stack and stack[-1][0] == level:
+            level, own = level + 1, stack.pop()[1].merge(own)
+        stack.append((level, own))
+    total = stack.pop()[1]
+    while stack:
+        total = stack.pop()[1].merge(total)
+    return total
+
+
+def weighted(factors: RFactors, weight: float) -> RFactors:
+    """Return RFactors whose rows count ``weight`` times those of ``factors``."""
+    if weight == 1.0:
+        return factors
+    root = np.sqrt(weight)
+    return RFactors(factors.size, {
+        name: GroupFactor(g.unit, g.columns, np.asfortranarray(root * g.R),
+                          max(1, round(weight * g.rows))) for name, g in factors.groups.items()})

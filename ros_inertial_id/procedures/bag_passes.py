@@ -1,0 +1,155 @@
+"""
+Bag passes: the passes of the spine over bags of which each is accumulated once and kept.
+
+Rows come from the kept R factors.  What depends on all bags together (residuals of their common
+estimate, stretches of distinct motion) is read again, from some where there are many.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .bag_map import all_leaves, Engine, Leaf, map_bags, merge_leaves
+from .execution import Lost
+from .mapped_bags import bag_dataset, Mapped, Shared
+from ..dynamics.inertial_parameters import Parameter
+from ..dynamics.regressor import RegressorBlock
+from ..errors import RecordingError
+from ..estimation.base_parameters import BaseParameters
+from ..estimation.cross_validation import FOLDS
+from ..estimation.r_factors import RFactors
+from ..estimation.residuals import merged, Residuals
+from ..identification.cached_factors import read_factors
+from ..identification.dataset import Dataset
+from ..identification.model import IdentifiedModel
+from ..identification.passes import Accumulated, merged_stretches, Passes, some
+from ..identification.plan import Plan
+from ..identification.stretches import FEW, rows_of_stretches, Share, shares_of, THIN, thinning
+from ..identification.structure import Structure
+from ..identification.validation import evaluate, extend
+
+Selected = Callable[[Plan, Sequence[Mapped]], Sequence[Leaf]]
+
+
+@dataclass(frozen=True)
+class MappedBags:
+    """plan : of all; bags : Mapped in the order of time; left_out : {path: why}."""
+
+    plan: Plan
+    bags: Sequence[Mapped]
+    left_out: dict[str, str]
+
+
+class BagPasses(Passes):
+    """
+    The passes over bags.
+
+    mapped : the MappedBags; engine : where the work is done
+    selected : which stretches count and by how much, None: all of them
+    """
+
+    def __init__(self, paths: Sequence[str], plan: Plan, engine: Engine,
+                 selected: Selected | None = None) -> None:
+        """
+        Accumulate the bags at ``paths`` under a ``plan``.
+
+        engine, selected : see BagPasses
+        RecordingError where no bag can be used.
+        """
+        self.engine, self._paths, self._selected = engine, paths, selected
+        self.mapped = MappedBags(plan, *map_bags(paths, plan, engine))
+
+    @property
+    def leaves(self) -> list[Leaf]:
+        """Return (file, number of a stretch, weight) of the stretches that count."""
+        mapped = self.mapped
+        return list(self._selected(mapped.plan, mapped.bags) if self._selected
+                    else all_leaves(mapped.bags))
+
+    def accumulated(self, data: Dataset, structure: Structure) -> Accumulated:
+        """Return the Accumulated rows of all bags; see Passes."""
+        plan = self.mapped.plan
+        if data.options.mounting != plan.options.mounting:  # other rows: once more
+            plan = replace(plan, options=replace(plan.options, mounting=data.options.mounting))
+            self.mapped = MappedBags(plan, *map_bags(self._paths, plan, self.engine))
+        leaves = self.leaves
+        tasks = [leaf for leaf in ([x for x in leaves if x[1] == k] for k in range(FOLDS)) if leaf]
+        places, ranges = structure.places_in(plan.structure), dict[str, Any]()
+        for bag in self.mapped.bags:
+            extend(ranges, read_factors(bag.file).ranges)
+        return Accumulated([f.select(places) for f in self._run(merge_leaves, None, tasks)],
+                           ranges)
+
+    def residuals(self, data: Dataset, parameters: Sequence[Parameter],
+                  values: np.ndarray) -> Residuals:
+        """Return the Residuals of parameters; see Passes."""
+        bags = self.mapped.bags
+        shared = self._shared(), parameters, values, sum(b.notes['samples'] for b in bags)
+        return merged(self._run(bag_residuals, shared, some(bags)))
+
+    def stretches(self, data: Dataset, base: BaseParameters, values: np.ndarray,
+                  across: np.ndarray) -> list[RFactors]:
+        """Return RFactors of stretches of distinct motion; see Passes."""
+        bags, whole = some(self.mapped.bags), sum(b.notes['samples'] for b in self.mapped.bags)
+        thin = thinning(whole)
+        motions = [read_factors(b.file).motion.thinned(
+            1 if b.notes['samples'] >= THIN * FEW else thin) for b in bags]
+        shares = shares_of(motions, thin, whole / sum(b.notes['samples'] for b in bags))
+        weights = {leaf[:2]: leaf[2] for leaf in self.leaves}
+        tasks = [(bag, _weighted(share, [weights.get((bag.file, k), 0.0) for k in range(FOLDS)]))
+                 for bag, share in zip(bags, shares)]
+        return merged_stretches(self._run(bag_stretches, (self._shared(), base, values, across),
+                                          tasks))
+
+    def readers(self, data: Dataset) -> tuple[None, None]:
+        """Return nothing: estimators that read every sample again are refused."""
+        return None, None
+
+    def curves(self, data: Dataset, model: IdentifiedModel) -> tuple[RegressorBlock, ...]:
+        """Return nothing: a report reads the bag that it shows."""
+        return ()
+
+    def _shared(self) -> Shared:
+        return Shared(self.mapped.plan, self.engine.cache, self.engine.keep_all)
+
+    def _run(self, function: Any, shared: Any, tasks: Sequence[Any]) -> list[Any]:
+        """Return what a function gives for all ``tasks``; RecordingError where one is lost."""
+        results = self.engine.run(function, shared, tasks, 'merge')
+        lost = next((r for r in results if isinstance(r, Lost)), None)
+        if lost:
+            raise RecordingError('a bag or its kept factors cannot be read again',
+                                 found=lost.reason,
+                                 do='bags and their cache must be seen by all workers')
+        return results
+
+
+def bag_residuals(shared: tuple[Shared, Sequence[Parameter], np.ndarray, int], bag: Mapped
+                  ) -> Residuals:
+    """
+    Return the Residuals of parameters in one ``bag``.
+
+    shared : (what holds for all bags, parameters, their values (p,), samples of all bags)
+    """
+    common, parameters, values, whole = shared
+    return evaluate(bag_dataset(common, bag), parameters, values, True, whole=whole)[0]
+
+
+def bag_stretches(shared: tuple[Shared, BaseParameters, np.ndarray, np.ndarray],
+                  task: tuple[Mapped, Share]) -> list[RFactors]:
+    """
+    Return the RFactors of stretches in one bag; see ``rows_of_stretches``.
+
+    shared : (what holds for all bags, base, values (p,), across (3, 2)); task : (bag, its Share)
+    """
+    common, base, values, across = shared
+    bag, share = task
+    return rows_of_stretches(bag_dataset(common, bag), base, values, across, share)
+
+
+def _weighted(share: Share, weights: Sequence[float]) -> Share:
+    """Return a ``share`` whose samples count by the weights of the FOLDS that they are in."""
+    own = np.repeat(weights, np.diff(np.linspace(0, len(share.stretch), FOLDS + 1).astype(int)))
+    return replace(share, stretch=np.where(own > 0.0, share.stretch, -1),
+                   weight=share.weight * own)
