@@ -23,6 +23,8 @@ FILTER_ORDER = 4
 STENCIL = 6  # half width of the difference stencil: order 12, exact far above any cutoff
 FEW = 100  # samples of a kernel per row wanted, below which sums of products cost less than FFT
 FORGOTTEN = 1e-4  # the kernel ends where its envelope falls below this share of its peak
+SHOWN = 1e-4  # of the power of velocities: a hundredth of the speed is motion and no noise
+FALLEN = 10.0  # in power: chance alone differs less between bands of a few lines
 
 
 @dataclass(frozen=True)
@@ -205,10 +207,30 @@ def choose_cutoff(pieces: Sequence[np.ndarray], period: float) -> tuple[float, f
     pieces : arrays (N_i, n) on a uniform clock; period : [s]
     The spectrum of the acceleration falls with the motion and rises again with the noise (white
     noise in v grows with f^2).  The motion ends where the valley between them begins (median over
-    the joints).  The torque goes on: centrifugal terms double the motion's frequencies, friction
-    at reversals trebles them; so the cutoff is three times that, never above a quarter of the
-    sampling rate.
+    the joints); what is quiet below the highest harmonic of any joint is no valley.  The torque
+    goes on: centrifugal terms double the motion's frequencies, friction at reversals trebles
+    them; so the cutoff is three times that, never above a quarter of the sampling rate.
     """
+    top = 0.25 / period
+    frequency, power = _mean_spectrum(pieces, period)
+    # Near half the rate differences of positions show neither motion nor noise.
+    bands = _third_octaves(frequency[:max(2, np.searchsorted(frequency, 1.6 * top))])
+    centres = np.array([np.sqrt(left * right) for left, right, _ in bands])
+    velocity = np.array([power[rows].sum(axis=0) for *_, rows in bands])
+    acceleration = power * (2 * np.pi * frequency[:, None]) ** 2
+    levels = np.array([acceleration[rows].mean(axis=0) for *_, rows in bands])
+    moving = _bands_with_motion(centres, velocity, levels)
+    usable = max(1, sum(left <= top for left, *_ in bands))
+    valleys = [_valley(level[:usable], count) for level, count in zip(levels.T, moving)
+               if level.max() > 0.0]  # a joint that stands still says nothing
+    if not valleys:
+        return top, top / 2
+    valley = float(max(np.median(centres[valleys]), centres[min(max(moving), usable - 1)]))
+    return float(np.clip(3.0 * valley, 1.0, top)), valley
+
+
+def _mean_spectrum(pieces, period):
+    """Return frequencies (F,) [Hz] and power densities (F, n) of pieces (N_i, n) together."""
     length = max(len(piece) for piece in pieces)
     window = int(min(length, max(64, 4.0 / period)))
     total, weight = np.zeros(1), 0
@@ -219,28 +241,37 @@ def choose_cutoff(pieces: Sequence[np.ndarray], period: float) -> tuple[float, f
         for k, column in enumerate(piece.T):
             frequency, power[:, k] = power_spectrum(column, period, window)
         total, weight = total + len(piece) * power, weight + len(piece)
-    acceleration = total / weight * (2 * np.pi * frequency[:, None]) ** 2
-    top = 0.25 / period
-    valleys = []
-    for column in acceleration.T:
-        if column.max() <= 0.0:
-            continue  # a joint that stands still says nothing
-        centres, levels = _octave_levels(frequency, column, top)
-        # The lowest band that is nearly as quiet as the quietest: a valley may be wide.
-        quiet = np.flatnonzero(np.array(levels) <= 3.0 * min(levels))
-        valleys.append(centres[int(quiet[0])])
-    valley = float(np.median(valleys)) if valleys else top / 2
-    return float(np.clip(3.0 * valley, 1.0, top)), valley
+    return frequency, total / weight
 
 
-def _octave_levels(frequency, power, top):
-    """Return third-octave band centres [Hz] and mean powers from the lowest line to ``top``."""
-    low = frequency[1]
-    edges = low * 2.0 ** (np.arange(int(3 * np.log2(top / low)) + 2) / 3.0)
-    centres, levels = [], []
-    for left, right in zip(edges[:-1], edges[1:]):
-        inside = (frequency >= left) & (frequency < right)
-        if inside.any():
-            centres.append(np.sqrt(left * right))
-            levels.append(power[inside].mean())
-    return centres, levels
+def _third_octaves(frequency):
+    """Return (low [Hz], high [Hz], rows) of the third octaves in which frequencies (F,) lie."""
+    low, end = frequency[1], frequency[-1]
+    edges = low * 2.0 ** (np.arange(int(3 * np.log2(end / low)) + 2) / 3.0)
+    rows = np.searchsorted(frequency, edges)
+    return [(left, right, slice(a, b)) for left, right, a, b
+            in zip(edges[:-1], edges[1:], rows[:-1], rows[1:]) if b > a]
+
+
+def _bands_with_motion(centres, velocity, levels):
+    """
+    Return how many bands there are up to the highest in which a joint moves, of each (n,).
+
+    centres : (K,) [Hz]; velocity : (K, n) power in the bands; levels : (K, n) of acceleration
+    A motion is SHOWN by its speed beside that of the fastest joint: noise may accelerate as much.
+    And it ends: within an octave the acceleration has FALLEN, that of noise rises or stays.
+    """
+    speed = np.cumsum(velocity, axis=0).max(axis=1)  # noise beyond a band says nothing of it
+    count = np.zeros(velocity.shape[1], int)
+    for k, centre in enumerate(centres[:-1]):
+        octave = slice(k + 1, max(k + 2, np.searchsorted(centres, 2.1 * centre)))
+        ends = levels[k] > FALLEN * levels[octave].min(axis=0)
+        count[ends & (velocity[k] > SHOWN * speed[k])] = k + 1
+    return count
+
+
+def _valley(levels, first):
+    """Return the lowest of levels (K,) from ``first`` on that is near to the quietest of them."""
+    first = min(first, len(levels) - 1)
+    # Not the quietest itself: a valley may be wide.
+    return first + int(np.argmax(levels[first:] <= 3.0 * levels[first:].min()))

@@ -8,6 +8,7 @@ import pytest
 from random_tree import tree_urdf
 import yaml
 
+from ros_inertial_id.api.model import model_of
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import ConfigError
 from ros_inertial_id.estimation.estimators import ESTIMATORS
@@ -78,6 +79,19 @@ def test_seven_joints_are_recovered_and_predict_another_motion():
     assert len(z) == 43 + 7 * 6 - 2  # the rotors of two joints are one with link inertias
     assert np.mean(np.abs(z) < 3.0) >= 0.95
     assert found.model.statistics['validation']['filtered']['relative_percent'] < 2.0
+
+
+@pytest.mark.parametrize('period', [1.0, 2.0])
+def test_a_quick_motion_is_not_filtered_away(arm3, period):
+    urdf, truth = arm3
+    names, rng = mujoco_arm.joints_of(urdf), np.random.default_rng(0)
+    t, q, v, a = mujoco_arm.motion(3, 20.0, RATE, period=period)  # harmonics up to 5 / period
+    tau = mujoco_arm.torque(truth, q, v, a) + VISCOUS * v + COULOMB * np.tanh(v / 0.01) + OFFSET
+    noisy = (x + size * rng.normal(size=x.shape) for x, size in ((q, 1e-5), (v, 1e-3), (tau, 0.1)))
+    model = identify([mujoco_arm.recording(names, t, *noisy)], OPTIONS, urdf=urdf).model
+    # Against the true torque of the true motion: validation filters both sides alike.
+    wrong = model_of(model).torque(q, v, a) - tau
+    assert (np.sqrt((wrong ** 2).mean(0) / (tau ** 2).mean(0)) < 0.01).all()
 
 
 def test_intervals_cover_the_truth(arm3):

@@ -1,5 +1,6 @@
 """One clock under jittering stamps, zero-phase filtering, and the cutoff chosen from data."""
 
+import mujoco_arm
 import numpy as np
 import pytest
 from scipy import signal
@@ -151,3 +152,74 @@ def test_cutoff_of_short_segments_uses_the_long_ones():
     v = np.sin(2 * np.pi * t)[:, None] + 0.005 * rng.normal(size=(len(t), 1))
     pieces = [v, rng.normal(size=(30, 1))]
     assert signals.choose_cutoff(pieces, PERIOD) == signals.choose_cutoff([v], PERIOD)
+
+
+def _cutoff(v, rate, noise=1e-3):
+    noisy = v + noise * np.random.default_rng(1).normal(size=v.shape)
+    return signals.choose_cutoff([noisy], 1.0 / rate)[0]
+
+
+@pytest.mark.parametrize('rate', [250.0, 1000.0])
+@pytest.mark.parametrize('duration', [3.0, 40.0])
+@pytest.mark.parametrize('top', [0.5, 1.0, 2.0, 5.0, 10.0])
+def test_the_cutoff_is_never_below_a_sine(top, duration, rate):
+    t = np.arange(int(duration * rate)) / rate
+    sine = np.sin(2 * np.pi * top * t)[:, None]  # 1 rad/s
+    # A short recording of a slow motion leaks up to a few Hz above its noise.
+    assert 3.0 * top < _cutoff(sine, rate) < max(25.0, 5.0 * top)
+    # The same of positions: differences of their noise grow with the frequency.
+    q = -np.cos(2 * np.pi * top * t)[:, None] / (2 * np.pi * top)
+    q += 1e-5 * np.random.default_rng(0).normal(size=q.shape)
+    assert 3.0 * top < _cutoff(signals.differentiate(q, 1 / rate), rate, 0.0) < max(25.0, 5 * top)
+
+
+@pytest.mark.parametrize('rate', [250.0, 1000.0])
+@pytest.mark.parametrize('noise', [1e-3, 1e-2])
+@pytest.mark.parametrize('length', [1.0, 2.0, 3.0, 5.0, 10.0, 20.0])
+def test_the_cutoff_is_never_below_a_periodic_motion(length, noise, rate):
+    v = mujoco_arm.motion(3, 40.0, rate, seed=int(length), period=length)[2]
+    top = 5.0 / length
+    assert 3.0 * top < _cutoff(v, rate, noise) < max(18.0, 5.0 * top)
+
+
+@pytest.mark.parametrize('size', [1.0, 0.03])
+def test_a_high_harmonic_beyond_a_wide_gap_is_motion(size):
+    t = np.arange(10000) / 250.0
+    v = np.sin(2 * np.pi * 0.3 * t) + size * np.sin(2 * np.pi * 8.0 * t)
+    assert 24.0 < _cutoff(v[:, None], 250.0) < 40.0
+
+
+@pytest.mark.parametrize('fast', [
+    lambda t: np.sin(2 * np.pi * 6.0 * t),
+    lambda t: sum(np.sin(2 * np.pi * f * t + f) for f in np.arange(0.5, 6.1, 0.5))])
+def test_a_fast_joint_among_slow_ones_is_not_filtered_away(fast):
+    t = np.arange(10000) / 250.0
+    slow = np.sin(2 * np.pi * np.outer(t, [0.2, 0.3, 0.4, 0.5, 0.3, 0.2]))
+    assert 18.0 < _cutoff(np.column_stack([slow, fast(t)]), 250.0) < 30.0
+
+
+def test_a_hum_of_a_joint_is_no_motion():
+    t = np.arange(10000) / 250.0
+    v = np.sin(2 * np.pi * np.outer(t, [0.3, 0.3, 0.4]))
+    quiet = _cutoff(v, 250.0)
+    v[:, 2] = 0.005 * np.sin(2 * np.pi * 50.0 * t)  # a joint that stands, beside 1 rad/s
+    assert _cutoff(v, 250.0) == pytest.approx(quiet, rel=0.3)
+
+
+@pytest.mark.parametrize('rate', [10.0, 15.0, 20.0, 50.0])
+def test_a_motion_near_a_quarter_of_the_rate_is_found(rate):
+    t = np.arange(int(60.0 * rate)) / rate
+    sine = np.sin(2 * np.pi * 0.23 * rate * t)[:, None]
+    assert _cutoff(sine, rate) == pytest.approx(rate / 4)
+
+
+def test_a_quantised_motion_without_low_harmonics_is_kept():
+    q = mujoco_arm.motion(6, 20.0, 250.0, period=1.0)[1]
+    v = signals.differentiate(np.round(q / 1e-4) * 1e-4, 1 / 250.0)
+    assert 15.0 < _cutoff(v, 250.0, 0.0) < 25.0
+
+
+def test_a_recording_of_few_samples_has_a_cutoff():
+    for count in range(2, 12):
+        v = np.random.default_rng(count).normal(size=(count, 2))
+        assert 1.0 <= signals.choose_cutoff([v], 0.01)[0] <= 25.0

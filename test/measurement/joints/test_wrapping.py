@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import mujoco_arm
 import numpy as np
+import pytest
 
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.identification.settings import options_class
@@ -57,6 +58,49 @@ def test_a_fast_motor_and_a_gap_are_no_wrap():
     late = np.where(np.arange(400) < 200, t, t + 3.0)
     away = _channel(late, np.column_stack([np.where(t < 4.0, 0.0, 6.2), np.zeros(400)]))
     assert Unwrapper(NAMES)(away) is away
+
+
+@pytest.mark.parametrize('rate', [10.0, 15.0, 40.0])
+@pytest.mark.parametrize('size', [1, 7, 500])
+def test_slow_streams_are_followed_also_where_messages_are_lost(rate, size):
+    rng = np.random.default_rng(0)
+    count = int(40.0 * rate)
+    t = np.arange(count) / rate + rng.uniform(0.0, 0.2 / rate, count)
+    t = np.delete(t, rng.integers(20, count, count // 20))
+    q = np.column_stack([0.9 * t + 0.5 * np.sin(t), 6.0 * np.sin(0.3 * t)])
+    wrapped, unwrap = _wrapped(q), Unwrapper(NAMES)
+    assert (np.abs(np.diff(wrapped, axis=0)) > np.pi).sum() > 5
+    parts = [unwrap(_channel(t, wrapped).rows(slice(k, k + size)))
+             for k in range(0, len(t), size)]
+    found = np.concatenate([part.fields['position'] for part in parts])
+    np.testing.assert_allclose(found - found[0], q - q[0], atol=1e-9)
+
+
+def test_a_wheel_that_turns_by_a_third_between_messages_is_followed():
+    t = np.arange(300) * 0.1
+    q = np.column_stack([20.0 * (t - 5.0 * np.tanh(t / 5.0)), np.zeros(300)])
+    found = Unwrapper(NAMES)(_channel(t, _wrapped(q))).fields['position']
+    np.testing.assert_allclose(found, q, atol=1e-9)
+
+
+@pytest.mark.parametrize('rate, lost', [(10.0, 20), (15.0, 30), (100.0, 200)])
+@pytest.mark.parametrize('size', [1, 7, 500])
+def test_a_gap_of_seconds_is_left_as_it_is(rate, lost, size):
+    k = np.arange(500)
+    t = (k + lost * (k >= 250)) / rate
+    q = np.column_stack([np.where(k < 250, -3.1, 3.1), 0.001 * k])
+    channel, unwrap = _channel(t, q), Unwrapper(NAMES)
+    for low in range(0, len(t), size):
+        part = channel.rows(slice(low, low + size))
+        assert unwrap(part) is part
+    assert not unwrap.counts
+
+
+def test_a_turn_that_lost_messages_hide_is_no_wrap():
+    t = np.delete(np.arange(200) * 0.1, slice(100, 108))
+    q = np.column_stack([7.0 * t, np.zeros(len(t))])  # 6.3 rad across the eight
+    channel = _channel(t, q)
+    assert Unwrapper(NAMES)(channel) is channel
 
 
 def test_an_observation_says_which_joints_wrapped(arm3_recording, arm3_motion):
