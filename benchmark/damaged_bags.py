@@ -3,7 +3,7 @@ Damaged mcap bags: cut and flip them at random places, read them, and count what
 
     python benchmark/damaged_bags.py [--cuts 80] [--flips 150] [--seconds 10]
 
-With and without compression a bag of joint states (1 kHz), IMU (250 Hz) and a robot description is written.
+With and without compression, a bag of joint states, IMU and a robot description is written.
 Each damaged copy is read; printed are the copies whose every whole part was read, those that
 lacked messages of whole parts, those whose loss was not said, and those with a number that was
 not written (a silent change).  The whole parts come from the mcap library's index.
