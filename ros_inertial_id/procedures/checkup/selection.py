@@ -13,12 +13,12 @@ import numpy as np
 
 from .axes import in_degrees, turned_axes
 from .body_alternatives import drift, encoders, picked_up, tool
-from .candidate import Candidate
 from .effort_gains import gains
 from .effort_order import delays, order, signs, swapped_efforts
 from .evidence import Evidence
 from .finding import Finding, NOTE
 from .gravity_alternatives import BADLY, gravity
+from .hypothesis import Candidate
 from .verdicts import HALF
 
 CHECKS: dict[str, Callable[[Evidence], Iterator[Candidate]]] = {
