@@ -1,20 +1,18 @@
 """
-Damaged bags: cut and flip them at random places, read them, and count what was lost and said.
+Damaged mcap bags: cut and flip them at random places, read them, and count what was lost and said.
 
     python benchmark/damaged_bags.py [--cuts 80] [--flips 150] [--seconds 10]
 
-For each storage a bag of joint states (1 kHz), IMU (250 Hz) and a robot description is written.
+With and without compression, a bag of joint states, IMU and a robot description is written.
 Each damaged copy is read; printed are the copies whose every whole part was read, those that
 lacked messages of whole parts, those whose loss was not said, and those with a number that was
-not written (a silent change).  The whole parts come from the mcap library's index and, for
-sqlite3, from where the bytes of each message and of its checksums lie in the file.
+not written (a silent change).  The whole parts come from the mcap library's index.
 """
 
 import argparse
 from collections import Counter
 import logging
 from pathlib import Path
-import sqlite3
 import tempfile
 
 import mcap.reader
@@ -26,8 +24,7 @@ from ros_inertial_id.measurement.bags.messages import JOINT_STATE
 from ros_inertial_id.measurement.recording import Channel, Recording
 
 START = 1_700_000_000_000_000_000
-STORAGES = (('mcap', False), ('mcap', True), ('sqlite3', False))
-PAGE = 4096
+HEAD = 32768  # bytes that no copy lacks
 
 
 def recording(seconds, rng):
@@ -53,26 +50,6 @@ def mcap_parts(file):
     return (np.array([[c.chunk_start_offset, c.chunk_start_offset + c.chunk_length - 1]
                       for c in chunks])[:, None],
             np.array([[c.message_start_time, c.message_end_time] for c in chunks]))
-
-
-def sqlite3_parts(file):
-    """Return (n, 2, 2) first and last byte of each message and its checksums, and its times."""
-    data = file.read_bytes()
-    with sqlite3.connect(file) as database:
-        rows = database.execute('SELECT id, timestamp, data FROM messages ORDER BY id').fetchall()
-        sums = database.execute('SELECT first, crcs FROM checksums ORDER BY first').fetchall()
-    firsts, places = np.array([first for first, _ in sums]), [_pages(data, b) for _, b in sums]
-    parts = [[_pages(data, blob), places[np.searchsorted(firsts, key, 'right') - 1]]
-             for key, _, blob in rows]
-    return np.array(parts), np.array([[time, time] for _, time, _ in rows])
-
-
-def _pages(data, blob):
-    """Return the first and last byte of the pages in which a blob lies."""
-    at = data.find(blob)
-    if at < 0:  # spills over to other pages: the beginning stands for it
-        at, blob = data.find(blob[:64]), blob[:64]
-    return at // PAGE * PAGE, (at + len(blob) - 1) // PAGE * PAGE + PAGE - 1
 
 
 def outcome(file, written, must):
@@ -102,16 +79,15 @@ def outcome(file, written, must):
             else 'lacking whole parts' if lacking else 'whole parts read'), said
 
 
-def campaign(folder, storage, compress, options):
+def campaign(folder, compress, options):
     """Yield (kind of damage, outcome, place, words) of every damaged copy."""
     rng = np.random.default_rng(7)
     written = recording(options.seconds, rng)
-    bag = folder / f'{storage}_{compress}'
-    write_recording(bag, written, storage, compress)
-    file = next(f for f in bag.iterdir() if f.suffix in ('.mcap', '.db3'))
-    places, times = (mcap_parts if storage == 'mcap' else sqlite3_parts)(file)
-    data, copy = file.read_bytes(), folder / f'copy{file.suffix}'
-    cuts = rng.integers(PAGE * 8, len(data) - 1, options.cuts)
+    write_recording(folder / 'bag', written, compress=compress)
+    file = folder / 'bag' / 'bag.mcap'
+    places, times = mcap_parts(file)
+    data, copy = file.read_bytes(), folder / 'copy.mcap'
+    cuts = rng.integers(HEAD, len(data) - 1, options.cuts)
     flips = rng.integers(0, len(data) - 1, options.flips)
     for kind, place in [('cut', p) for p in cuts] + [('flip', p) for p in flips]:
         if kind == 'cut':
@@ -139,15 +115,15 @@ def main():
     parser.add_argument('--verbose', action='store_true')
     options = parser.parse_args()
     logging.disable(logging.WARNING)
-    for storage, compress in STORAGES:
+    for compress in (False, True):
         counts = Counter()
         with tempfile.TemporaryDirectory() as folder:
-            for kind, result, place, words in campaign(Path(folder), storage, compress, options):
+            for kind, result, place, words in campaign(Path(folder), compress, options):
                 counts[kind, result] += 1
                 if options.verbose and result != 'whole parts read':
                     print(kind, place, result, words)
         for (kind, result), count in sorted(counts.items()):
-            print(f'{storage + (" zstd" if compress else ""):10} {kind:5} {count:4} {result}')
+            print(f'{"zstd" if compress else "plain":5} {kind:5} {count:4} {result}')
 
 
 if __name__ == '__main__':

@@ -85,7 +85,7 @@ def search(seeds):
                 marks.append(f'{values[-1]:.2f}' if values else '-')
             print(f'{name}, {seed}: {" ".join(marks)}; {result.condition_number:.2f}; '
                   f'{result.seconds:.1f} {result.cpu_seconds:.1f}; '
-                  f'{100.0 * result.use.largest():.3f}', flush=True)
+                  f'{100.0 * max(map(max, result.use.joints.values())):.3f}', flush=True)
 
 
 if __name__ == '__main__':

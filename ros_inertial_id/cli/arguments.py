@@ -196,7 +196,7 @@ VERBS = {
                     'monday/model.yaml friday/model.yaml --bag bag', 'verbs:compare',
                     add_compare),
     'drift': Verb(IDENTIFY, 'say what changed from day to day: friction, load, gravity',
-                  'result/model.yaml bags_of_a_year --jobs 4', 'verbs_drift:drift_', add_drift),
+                  'result/model.yaml bags_of_a_year --jobs 4', 'verbs_many:drift_', add_drift),
     'payload': Verb(IDENTIFY, 'weigh what an identified arm carries',
                     'result/model.yaml loaded_bag', 'verbs:payload', add_payload),
     'calibrate': Verb(RIGS, 'find the springs of a suspended platform from free vibrations',

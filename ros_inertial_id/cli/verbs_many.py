@@ -1,12 +1,13 @@
-"""The verb ``identify`` on many bags."""
+"""The verbs on many bags: ``identify`` of several, and ``drift``."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from .console import Progress, read_recording, show
 from .model_files import outline, write_result
 from .verbs_checkup import status
-from ..api.many import identify_many
+from ..api.many import drift, identify_many
 from ..errors import ConfigError
 from ..identification.files import make_folder, read_description
 from ..procedures.many_recordings import Many
@@ -48,6 +49,24 @@ def identify_many_(options: Any, changes: dict[str, Any]) -> int:
          '\n'.join([*lines, *(p for path in files.values()
                               for p in ([path] if isinstance(path, str) else path))]))
     return status(options, word)
+
+
+def drift_(options: Any) -> None:
+    """
+    Say what changed in the robots of a model over their bags.
+
+    options : of the command line
+    """
+    with Progress('bag') as progress:
+        found = drift(options.model, options.bags, jobs=options.jobs, cache=options.cache,
+                      scheduler=options.scheduler, progress=progress)
+    files = {}
+    if options.out:
+        from ..report.drift import write_drift
+        make_folder(options.out)
+        files['report'] = write_drift(found, Path(options.out) / 'drift.html',
+                                      ['inertial-id', *options.words])
+    show(options, {**found.to_dict(), **files}, '\n'.join([found.to_text(), *files.values()]))
 
 
 def contradiction(many: Many) -> list[str]:

@@ -7,7 +7,7 @@ the bodies before it, as Khalil's rules do) and every other column is written in
 beta = pi_independent + X pi_dependent (Gautier and Khalil 1990; Gautier 1991).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 import re
@@ -56,6 +56,16 @@ class BaseParameters:
         out = np.array(pi, dtype=float)
         out[self.independent] = beta - self.X @ out[self.dependent]
         return out
+
+    def combined(self, combination: Mapping[str, float]) -> np.ndarray | None:
+        """
+        Return the factors (b,) of the base parameters in a linear combination; None if open.
+
+        combination : {parameter name: factor}
+        """
+        c = np.array([combination.get(p.name, 0.0) for p in self.parameters])
+        d = c[self.independent]
+        return d if np.allclose(d @ self.X, c[self.dependent], atol=1e-9) else None
 
     def matrix(self) -> np.ndarray:
         """Return K (b, p) with beta = K @ pi."""

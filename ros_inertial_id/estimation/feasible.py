@@ -16,8 +16,6 @@ GAP = 1e-7          # of the function, relative to its size at the start
 STEPS = 100         # of Newton for every point of the path
 GROWTH = 8.0        # of the barrier's weight from point to point
 
-_UNIT = np.array([pseudo_inertia(row) for row in np.eye(10)])
-
 
 def feasible_interval(x0: np.ndarray, N: np.ndarray, direction: np.ndarray, to_bodies: np.ndarray,
                       offset: np.ndarray) -> tuple[float, float]:

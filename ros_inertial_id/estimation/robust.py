@@ -14,7 +14,7 @@ from scipy.special import ndtr
 
 from .problem import Estimate, finish, Problem, solve, two_step
 from .r_factors import RFactors
-from .rows import weigh
+from ..dynamics.regressor import RegressorBlock, RowGroup
 
 LOG = logging.getLogger(__name__)
 TUNING = 1.345   # 95 % as efficient as least squares on Gaussian errors
@@ -81,5 +81,16 @@ def _reweigh(problem, beta, standard_deviation):
             tally[0] += float(np.sum(np.minimum(size, TUNING) ** 2))
             tally[1] += int(np.count_nonzero(size < TUNING))
             tally[2] += len(u)
-        factors.accumulate(weigh(block, weights), keep)
+        factors.accumulate(_weigh(block, weights), keep)
     return factors, tallies
+
+
+def _weigh(block, weights):
+    """Return a RegressorBlock with every row times the root of its weight, group -> (B,)."""
+    groups = []
+    for g in block.groups:
+        root = np.sqrt(weights[g.name])
+        # The transpose keeps samples last in memory, as the QR factorisation wants it.
+        groups.append(RowGroup(g.name, g.unit, g.columns, (g.W.T * root).T, g.y * root,
+                               g.y_raw * root))
+    return RegressorBlock(block.t, block.segment, tuple(groups))

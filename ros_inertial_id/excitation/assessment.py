@@ -30,10 +30,6 @@ class Use:
     tool_outside: float
     gap: float
 
-    def largest(self) -> float:
-        """Return the largest use of a limit of the joints."""
-        return max(float(use.max()) for use in self.joints.values())
-
     def broken(self, joint_names: Sequence[str]) -> list[str]:
         """Return the limits that are broken, in words; joint_names : (n,) for these words."""
         out = [f'{kind} of {name} at {100.0 * use:.1f} %' for kind, uses in self.joints.items()

@@ -5,7 +5,7 @@ Base columns of the mounting(s) -> search -> check on a grid ten times finer -> 
 Sources: Swevers et al. 1997; Troebinger et al., section II-B.2.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 import os
 import time
@@ -15,7 +15,6 @@ import numpy as np
 
 from .assessment import assess, describe, Use
 from .criteria import reported_value
-from .earlier_model import information_of
 from .fourier import FourierMotion
 from .friction_sweep import KIND
 from .limits import Limits
@@ -24,6 +23,7 @@ from .problem import check_postures, design_parameters, DesignOptions, motion_pr
 from .sweep_design import design_sweep, SweepDesign
 from .workers import search
 from .workspace import torque_errors
+from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
 from ..identification.files import read_text
@@ -195,6 +195,33 @@ def motion_at(robot: RobotModel, problem: MotionProblem, x: np.ndarray) -> Fouri
     """Return the motion of a RobotModel ``robot`` at coordinates x (n m,) of its ``problem``."""
     c, K = problem.coefficients(x), problem.harmonics
     return FourierMotion(robot.joint_names, problem.period, c[:, 0], c[:, 1:K + 1], c[:, K + 1:])
+
+
+def information_of(model: IdentifiedModel, parameters: Sequence[Parameter]) -> np.ndarray:
+    """
+    Return W'W / sigma^2 (p, p) that a first identification is worth.
+
+    model : IdentifiedModel of the same robot; parameters : (p,) the columns of the design
+    What the model knows of other columns, as of friction laws that the design has not, is
+    averaged over.  Raises MotionError when they have nothing in common.
+
+    Base parameters beta = K pi of covariance C are worth K' C^-1 K about pi; those of the next
+    motion add to it (Gautier and Khalil 1992 design each alone; the sum is Fisher's information).
+    """
+    place = {p.name: k for k, p in enumerate(parameters)}
+    shared = [k for k, entry in enumerate(model.base) if set(entry['grouping']) <= set(place)]
+    if not shared:
+        raise MotionError('the model is of another robot',
+                          expected=f'parameters as {parameters[0].name}, {parameters[-1].name}',
+                          found=[entry['name'] for entry in model.base[:3]])
+    K = np.zeros((len(shared), len(parameters)))
+    for row, k in zip(K, shared):
+        for name, coefficient in model.base[k]['grouping'].items():
+            row[place[name]] = coefficient
+    covariance = model.covariance[np.ix_(shared, shared)]
+    scale = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
+    inverse = np.linalg.pinv(covariance / np.outer(scale, scale), hermitian=True)
+    return K.T @ (inverse / np.outer(scale, scale)) @ K
 
 
 def _refusal(robot, problem, shapes, candidate):

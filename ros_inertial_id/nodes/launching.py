@@ -12,8 +12,9 @@ from typing import Any
 
 import yaml
 
-from .driver import DriverOptions, load_driver
 from ..errors import ConfigError
+from ..identification.driver import DriverOptions
+from ..options import DRIVER, options_from, read_yaml
 from ..share import config_file, PACKAGE, shared_file
 
 
@@ -188,6 +189,13 @@ def launch_description(name: str) -> Any:
         *(DeclareLaunchArgument(key, default_value=a.default, description=a.description,
                                 choices=list(a.choices) or None)
           for key, a in declared.items()), OpaqueFunction(function=nodes)])
+
+
+def load_driver(path: Path) -> DriverOptions:
+    """Return the DriverOptions of the configuration file ``path``; ConfigError where it is bad."""
+    blocks = read_yaml(str(path))
+    block = blocks.get(DRIVER) if isinstance(blocks, dict) else None
+    return options_from(DriverOptions, block or {}, f'{path}, block {DRIVER}')
 
 
 def _parameter_files(path: str) -> list[str]:

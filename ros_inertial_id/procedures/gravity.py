@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import chdtri
 
 from ..dynamics.regressor import RegressorBlock, RowGroup
 from ..dynamics.robot_model import STANDARD_GRAVITY
@@ -57,19 +56,6 @@ class GravityEstimate:
     antipode: np.ndarray
     relative_percent: tuple[float, float]
     sign: dict[str, Any]
-
-    def contains(self, direction: Sequence[float], confidence: float = 0.95) -> bool:
-        """
-        Return whether the confidence region holds a ``direction`` (3,) in the base frame.
-
-        confidence : probability that the region holds the true direction
-        """
-        unit = np.asarray(direction) / np.linalg.norm(direction)
-        along = unit @ self.direction
-        angles = self.tangent.T @ unit
-        angles *= np.arctan2(np.linalg.norm(angles), along) / max(np.linalg.norm(angles), 1e-300)
-        return bool(angles @ np.linalg.solve(self.covariance, angles)
-                    <= chdtri(2, 1.0 - confidence))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON: the direction and how sure it and its sign are."""

@@ -69,12 +69,8 @@ class FrequencyResult:
 
         combination : {parameter name: factor}
         """
-        names = [p.name for p in self.base.parameters]
-        c = np.array([combination.get(name, 0.0) for name in names])
-        d = c[self.base.independent]
-        if not np.allclose(d @ self.base.X, c[self.base.dependent], atol=1e-9):
-            return None
-        return self._determined(d)
+        d = self.base.combined(combination)
+        return None if d is None else self._determined(d)
 
     def values(self) -> list[tuple[float, float] | None]:
         """Return [(value, standard error) or None, ...] of the base parameters."""

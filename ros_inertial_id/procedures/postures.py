@@ -47,10 +47,8 @@ class PostureResult:
 
         combination : {parameter name: factor}
         """
-        names = [p.name for p in self.base.parameters]
-        c = np.array([combination.get(name, 0.0) for name in names])
-        d = c[self.base.independent]
-        if not np.allclose(d @ self.base.X, c[self.base.dependent], atol=1e-9):
+        d = self.base.combined(combination)
+        if d is None:
             return None
         return (float(d @ self.estimate.params),
                 float(np.sqrt(d @ self.estimate.cov_params @ d)))

@@ -68,10 +68,6 @@ class ClosedMechanism:
             self.data.qpos[self.joint_names.index(name)] = value
         self._mujoco.mj_forward(self.model, self.data)
 
-    def settle(self) -> None:
-        """Recompute what follows from the model's constants (call after changing bodies)."""
-        self._mujoco.mj_setConst(self.model, self.data)
-
     def apply(self, torque: Mapping[int, float]) -> None:
         """
         Apply ``torque`` {joint index: [N m]} and compute poses and accelerations of this instant.

@@ -10,8 +10,8 @@ import pytest
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import MotionError
 from ros_inertial_id.excitation import design as module
-from ros_inertial_id.excitation.design import design, design_parameters, DesignOptions
-from ros_inertial_id.excitation.earlier_model import information_of
+from ros_inertial_id.excitation.design import (design, design_parameters, DesignOptions,
+                                               information_of)
 from ros_inertial_id.excitation.problem import motion_problem
 
 ARM = load_robot_model((Path(__file__).parents[2] / 'urdf' / 'arm3.urdf').read_text())

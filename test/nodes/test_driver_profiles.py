@@ -11,7 +11,7 @@ from sensor_msgs.msg import JointState  # noqa: E402
 from std_msgs.msg import String  # noqa: E402
 
 from ros_inertial_id.identification.settings import load_options  # noqa: E402
-from ros_inertial_id.nodes.driver import load_driver  # noqa: E402
+from ros_inertial_id.nodes.launching import load_driver  # noqa: E402
 from ros_inertial_id.share import config_file  # noqa: E402
 
 

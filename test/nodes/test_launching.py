@@ -13,11 +13,11 @@ from ros_inertial_id.errors import ConfigError  # noqa: E402
 from ros_inertial_id.excitation.design import DesignOptions, load_design  # noqa: E402
 from ros_inertial_id.identification.settings import load_options, options_class  # noqa: E402
 from ros_inertial_id.methods import METHODS  # noqa: E402
-from ros_inertial_id.nodes.driver import load_driver  # noqa: E402
 from ros_inertial_id.nodes.excitation import PlaybackOptions  # noqa: E402
 from ros_inertial_id.nodes.identification import NodeOptions  # noqa: E402
 from ros_inertial_id.nodes.launching import (ARGUMENTS, arguments, COMMON,  # noqa: E402
-                                             node_settings, offered, PARAMETERS, PLANS)
+                                             load_driver, node_settings, offered, PARAMETERS,
+                                             PLANS)
 from ros_inertial_id.nodes.recorder import RecorderOptions  # noqa: E402
 from ros_inertial_id.nodes.torque_prediction import PredictionOptions  # noqa: E402
 from ros_inertial_id.share import config_file  # noqa: E402

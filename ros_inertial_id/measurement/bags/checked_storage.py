@@ -1,23 +1,17 @@
 """
-rosbags' writer with checksums: a CRC for every chunk of an mcap and every message of a sqlite3.
+rosbags' writer, of files that can be flushed.
 
-rosbags leaves the CRC of a chunk empty, and sqlite3 has none.  The latter stand in a table
-``checksums`` that other readers pass over: the CRCs (uint32) of the messages of each flush, by the
-id of the first.
+rosbags leaves the CRC of an mcap's chunk empty; here it is written.
 """
 
-from array import array
 from pathlib import Path
 import sqlite3
 import struct
-from typing import Any
 from zlib import crc32
 
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer, WriterError
 from rosbags.rosbag2.storage_mcap import McapWriter
 from rosbags.rosbag2.storage_sqlite3 import Sqlite3Writer
-
-from .sqlite_file import message_crc
 
 STORAGES = tuple(plugin.name.lower() for plugin in StoragePlugin)
 REFUSED = (WriterError, OSError, sqlite3.Error)  # what writing may raise
@@ -43,9 +37,9 @@ class CheckedMcap(McapWriter):
             self.bio.flush()
 
 
-class CheckedSqlite3(Sqlite3Writer):
+class FlushedSqlite3(Sqlite3Writer):
     """
-    A sqlite3 file with a table of checksums.
+    A sqlite3 file.
 
     path, compression : as of rosbags' writer
     """
@@ -57,49 +51,20 @@ class CheckedSqlite3(Sqlite3Writer):
         self.conn = sqlite3.connect(self.path)  # rosbags takes # ? % in a path for marks of a URI
         self.conn.executescript(self.SQLITE_SCHEMA)
         self.conn.execute('PRAGMA synchronous = OFF')  # as rosbag2: survives a killed process
-        self.conn.execute('CREATE TABLE checksums(first INTEGER PRIMARY KEY, crcs BLOB NOT NULL)')
         self.cursor = self.conn.cursor()
-        self._crcs = array('I')
-
-    def write(self, connection: Any, timestamp: int, data: bytes | memoryview) -> None:
-        """
-        Append a message and remember its CRC.
-
-        connection : of its topic
-        timestamp : time of reception [ns]
-        data : serialised (CDR)
-        """
-        super().write(connection, timestamp, data)
-        self._crcs.append(message_crc(connection.topic, connection.msgtype, timestamp,
-                                      bytes(data)))
 
     def flush(self) -> None:
-        """Hand everything written so far, and its CRCs, to the operating system."""
-        if self._crcs:
-            last = self.cursor.lastrowid or 0
-            packed = struct.pack(f'<{len(self._crcs)}I', *self._crcs)
-            self.conn.execute('INSERT INTO checksums VALUES(?, ?)',
-                              (last - len(self._crcs) + 1, packed))
-            self._crcs = array('I')
+        """Hand everything written so far to the operating system."""
         self.conn.commit()
 
-    def close(self, version: int, metadata: str) -> None:
-        """
-        Finish the file.
 
-        version, metadata : of the bag, as rosbags' writer gives them
-        """
-        self.flush()
-        super().close(version, metadata)
-
-
-class CheckedWriter(Writer):
+class FlushedWriter(Writer):
     """rosbags' writer with the storages of this file."""
 
-    STORAGE_PLUGINS = {StoragePlugin.MCAP: CheckedMcap, StoragePlugin.SQLITE3: CheckedSqlite3}
+    STORAGE_PLUGINS = {StoragePlugin.MCAP: CheckedMcap, StoragePlugin.SQLITE3: FlushedSqlite3}
 
 
-def open_writer(path: Path, storage: str, compress: bool) -> CheckedWriter:
+def open_writer(path: Path, storage: str, compress: bool) -> FlushedWriter:
     """
     Return the writer of a new bag; raises one of REFUSED or ValueError.
 
@@ -107,7 +72,7 @@ def open_writer(path: Path, storage: str, compress: bool) -> CheckedWriter:
     storage : one of STORAGES
     compress : zstd, of the chunks of an mcap, of the whole file of sqlite3
     """
-    writer = CheckedWriter(path, version=9, storage_plugin=StoragePlugin[storage.upper()])
+    writer = FlushedWriter(path, version=9, storage_plugin=StoragePlugin[storage.upper()])
     if compress:
         mode = CompressionMode.STORAGE if storage == 'mcap' else CompressionMode.FILE
         writer.set_compression(mode, CompressionFormat.ZSTD)

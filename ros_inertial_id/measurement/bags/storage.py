@@ -3,7 +3,7 @@ The storage files of a rosbag2: which there are, and what each holds.
 
 A recorder that was killed leaves an mcap without footer or an sqlite3 file with its journal, and
 no metadata.yaml.  Files are therefore read in the order in which they were written and nothing is
-asked of an index: a damaged file and a sound one take the same way.
+asked of the index of an mcap: a damaged one and a sound one take the same way.
 """
 
 from contextlib import contextmanager
@@ -118,8 +118,9 @@ def read_storage(path: Path, wanted: Callable[[str, str], bool], damage: list[st
     Raises RecordingError for a file that is no storage.
     """
     with _plain(path, damage) as (plain, suffix):
-        read = read_mcap if suffix == '.mcap' else read_sqlite3
-        for topic, type_name, raw in read(plain, wanted, damage, progress):
+        batches = (read_mcap(plain, wanted, damage, progress) if suffix == '.mcap'
+                   else read_sqlite3(plain, wanted, progress))
+        for topic, type_name, raw in batches:
             if raw.begin_with(ZSTD_MAGIC).any():  # message compression
                 raw = RawMessages.of([_decompress(message) for message in raw.messages()],
                                      raw.received_ns)
@@ -135,7 +136,7 @@ def _plain(path, damage):
     with TemporaryDirectory(prefix='ros_inertial_id_') as folder:
         plain = Path(folder, path.stem)
         wrong = unpack_file(str(path), str(plain))
-        if wrong and not plain.stat().st_size:
+        if wrong and (plain.suffix == '.db3' or not plain.stat().st_size):
             raise RecordingError(f'{path} cannot be decompressed', found=wrong)
         if wrong:
             damage.append(f'{path.name} can be decompressed up to its damage only ({wrong})')

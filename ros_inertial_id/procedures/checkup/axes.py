@@ -5,9 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from .candidate import Candidate
 from .evidence import Evidence
-from .hypothesis import Fitted
+from .hypothesis import Candidate, Fitted
 from .rows import Motion, rows_of
 
 TWO = 2.0   # nats more than an effort that is negated: two channels are wrong, not one

@@ -5,12 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from .candidate import Candidate
 from .described_models import LOAD
 from .evidence import Evidence
 from .finding import DOUBTFUL, NOTE
 from .gravity_alternatives import DESCRIBED
-from .hypothesis import Fitted
+from .hypothesis import Candidate, Fitted
 from .scores import Added, each_by_few, sampled, together, WORTH
 from ...dynamics.tree_rows import tree_rows
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from .candidate import Candidate
 from .evidence import Evidence
+from .hypothesis import Candidate
 from .scores import combined, each, WORTH
 
 SMALL = 0.005       # relative residual that leaves no room for a gain of one joint

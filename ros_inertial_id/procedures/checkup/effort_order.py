@@ -4,10 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .candidate import Candidate
 from .evidence import Evidence
 from .finding import DOUBTFUL, WRONG
-from .hypothesis import Fitted
+from .hypothesis import Candidate, Fitted
 from .rows import DELAYS
 
 BADLY = 0.1         # relative residual from which costly alternatives are asked

@@ -5,10 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from .candidate import Candidate
 from .described import nominal_residual, UNDESCRIBED
 from .evidence import Evidence
-from .hypothesis import Fitted
+from .hypothesis import Candidate, Fitted
 from .scores import combined, together, WORTH
 from ...dynamics.robot_model import STANDARD_GRAVITY
 from ...estimation.gravity_search import sphere, tangent

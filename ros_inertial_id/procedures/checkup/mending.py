@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from .candidate import Candidate
 from .grams import grams_of
+from .hypothesis import Candidate
 from .rows import Motion, Rows, rows_of
 
 

@@ -1,19 +1,31 @@
-"""Selection: which alternative, if any, becomes a finding."""
+"""
+Selection: which alternative, if any, becomes a finding.
 
-from collections.abc import Collection, Sequence
+An alternative is what could be wrong with the data of an arm, a Hypothesis to be compared.  Every
+check takes an Evidence and yields Candidates; ``CHECKS`` lists them.  Those that cost more are
+asked only when the data as recorded are not explained well.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from . import alternatives
 from .axes import in_degrees, turned_axes
-from .candidate import Candidate
-from .effort_order import swapped_efforts
+from .body_alternatives import drift, encoders, picked_up, tool
+from .effort_gains import gains
+from .effort_order import delays, order, signs, swapped_efforts
 from .evidence import Evidence
 from .finding import Finding, NOTE
-from .gravity_alternatives import BADLY
+from .gravity_alternatives import BADLY, gravity
+from .hypothesis import Candidate
 from .verdicts import HALF
 
+CHECKS: dict[str, Callable[[Evidence], Iterator[Candidate]]] = {
+    'signs': signs, 'order': order, 'gains': gains, 'delays': delays, 'gravity': gravity,
+    'encoders': encoders, 'drift': drift, 'picked up': picked_up, 'tool': tool}
+# What a small residual does not rule out.
+ALWAYS = ('signs', 'gains', 'delays', 'gravity', 'encoders', 'tool')
 CERTAIN = 7.0     # nats: odds of a thousand to one
 OVERWHELMING = 30.0  # nats
 VISIBLE = 0.02    # of the torque, that an alternative must explain to be worth a word
@@ -24,7 +36,7 @@ ALIKE = 1.1       # times the residual of all joints, which the largest of them 
 
 
 def best_of(evidence: Evidence, known: set[str],
-            only: Collection[str] = alternatives.CHECKS) -> tuple[Candidate, Finding] | None:
+            only: Collection[str] = CHECKS) -> tuple[Candidate, Finding] | None:
     """
     Return the best alternative and its Finding, or None.
 
@@ -32,10 +44,10 @@ def best_of(evidence: Evidence, known: set[str],
     """
     base = evidence.base
     doubtful = bool(base.relative > VISIBLE or np.any(base.residual > 5 * VISIBLE * base.torque))
-    found = [c for name, one in alternatives.CHECKS.items()
-             if name in only and (doubtful or name in alternatives.ALWAYS)
+    found = [c for name, one in CHECKS.items()
+             if name in only and (doubtful or name in ALWAYS)
              for c in one(evidence)]
-    limit = CERTAIN + np.log(len(alternatives.CHECKS))
+    limit = CERTAIN + np.log(len(CHECKS))
 
     def nats(c: Any) -> float:
         return float(c.fit.evidence - base.evidence - c.cost)

@@ -119,8 +119,8 @@ def test_an_edited_bag_gives_what_was_written_or_the_packages_error(bags, name):
         channel = recording and recording.channels.get('/joint_states')
         if channel is None or not len(channel):
             return
-        if any('could not be checked' in line for line in recording.provenance['damage']):
-            return  # that numbers may be others is said
+        if name in ('db3', 'packed'):
+            return  # a sqlite3 has no checksums of its messages
         for ns, row in zip(channel.received_ns.tolist(), channel.fields['position']):
             np.testing.assert_array_equal(row, rows[ns])  # never a number that was not written
 

@@ -209,6 +209,7 @@ def test_slider_friction_of_the_rig_is_recovered():
 
 def put_bodies(mechanism, model):
     """Give the bodies of a ClosedMechanism the standard parameters of an identified model."""
+    import mujoco
     pi = dict(zip([p.name for p in model.parameters], model.values))
     for number, link in enumerate(model.robot['links'], 1):
         m, x, y, z, xx, xy, yy, xz, yz, zz = (pi[f'{s}{number}'] for s in (
@@ -222,7 +223,7 @@ def put_bodies(mechanism, model):
         body = mechanism.model.body(link)
         body.mass, body.ipos, body.inertia = m, c, moments
         body.iquat = Rotation.from_matrix(axes).as_quat()[[3, 0, 1, 2]]
-    mechanism.settle()
+    mujoco.mj_setConst(mechanism.model, mechanism.data)
 
 
 def test_simulation_with_the_identified_bodies_follows_the_recording():
