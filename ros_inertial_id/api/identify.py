@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from .model import Model, model_of
-from ..errors import EstimationError
+from ..errors import EstimationError, RecordingError
 from ..identification import identify as spine
 from ..identification.dataset import Dataset, Progress
 from ..identification.files import read_description
@@ -15,8 +15,8 @@ from ..identification.settings import load_options
 from ..identification.training_data import each_once, name_of, seen_before
 from ..measurement.recording import Recording
 from ..procedures.checkup import check as checkup
-from ..procedures.checkup.checked import checked_statistics, cleaned, unusable
-from ..procedures.checkup.finding import Checkup, WRONG
+from ..procedures.checkup.checked import checked_statistics, cleaned, judged, unusable
+from ..procedures.checkup.finding import Checkup, DO_NOT_USE, WRONG
 from ..report import summary, write_report
 
 Recordings = Recording | Sequence[Recording]
@@ -69,32 +69,17 @@ def identify(recordings: Recordings, *, validate: Recordings = (), urdf: str | P
     ConfigError for options, RobotModelError for descriptions, RecordingError for data that
     cannot be used, EstimationError where they do not allow the estimate.
     """
-    keep_all = options.pop('keep_all', False)
-    method, settings = load_options(str(config), options.pop('method', ''), options)
-    (training, repeated), text = each_once(several(recordings)), description_text(urdf)
+    task = _task(config, options, urdf, progress)
+    training, repeated = each_once(several(recordings))
     for name in repeated:
         _logger.warning('%s is given twice (same content): it counts once', name)
     others = several(validate)
     seen = [name for r in others for name in seen_before([t.provenance for t in training], [r])
             or [name_of(r)] * any(r is t for t in training)]
-    training, left_out, found, data = _checked(training, keep_all, settings, method=method,
-                                               urdf=text, progress=progress)
+    training, left_out, found, data = _checked(training, task)
     for name, why in left_out.items():
         _logger.warning('%s is left out: %s', name, why)
-    used = training if keep_all else cleaned(training, found)
-    try:
-        if data and data.holds(used, settings):
-            result = spine.identify_data(replace(data, progress=progress), others)
-        else:
-            result = spine.identify(used, settings, method=method, urdf=text, validate=others,
-                                    progress=progress)
-    except EstimationError as error:
-        causes = [f.sentence() for f in found.checks if f.severity == WRONG]
-        if not causes:
-            raise
-        raise EstimationError(causes[0], found=f'no estimate: {error}') from None
-    result.model.statistics.update(checked_statistics(result.model.statistics, found),
-                                   keep_all=keep_all)
+    result = _identified(training, found, data, task, others)
     if left_out:
         result.model.provenance['left_out'] = left_out
     if repeated:
@@ -104,19 +89,60 @@ def identify(recordings: Recordings, *, validate: Recordings = (), urdf: str | P
     return Result(result, found)
 
 
-def _checked(recordings: list[Recording], keep_all: bool, options: Any, **others: Any
+@dataclass(frozen=True)
+class _Task:
+    """method : its name; options : of it; urdf : text; progress, keep_all : see ``identify``."""
+
+    method: str
+    options: Any
+    urdf: str
+    progress: Progress | None
+    keep_all: bool
+
+    @property
+    def words(self) -> dict[str, Any]:
+        """Return what checks and identification are told alike, beside the options."""
+        return {'method': self.method, 'urdf': self.urdf, 'progress': self.progress}
+
+
+def _task(config: str | Path, options: dict[str, Any], urdf: str | Path,
+          progress: Progress | None) -> _Task:
+    keep_all = options.pop('keep_all', False)
+    method, settings = load_options(str(config), options.pop('method', ''), options)
+    return _Task(method, settings, description_text(urdf), progress, keep_all)
+
+
+def _identified(training: Sequence[Recording], found: Checkup, data: Dataset | None, task: _Task,
+                others: Sequence[Recording] = ()) -> spine.Identification:
+    """Return the Identification of recordings, with the verdict on it."""
+    used = list(training) if task.keep_all else cleaned(training, found)
+    try:
+        if data and data.holds(used, task.options):
+            result = spine.identify_data(replace(data, progress=task.progress), others)
+        else:
+            result = spine.identify(used, task.options, validate=others, **task.words)
+    except EstimationError as error:
+        causes = [f.sentence() for f in found.checks if f.severity == WRONG]
+        if not causes:
+            raise
+        raise EstimationError(causes[0], found=f'no estimate: {error}') from None
+    result.model.statistics.update(checked_statistics(result.model.statistics, found),
+                                   keep_all=task.keep_all)
+    return result
+
+
+def _checked(recordings: list[Recording], task: _Task
              ) -> tuple[list[Recording], dict[str, str], Checkup, Dataset | None]:
     """
     Return (recordings that take part, {name: why another does not}, Checkup, Dataset or None).
 
-    keep_all : all take part, also those that cannot be used; options, others : see ``check``
     Where none can be used all take part: the verdict says so.
     """
-    if len(recordings) == 1 or others['method'] != checkup.METHOD:
-        return recordings, {}, *checkup.check_and_read(recordings, options, **others)
-    each = checkup.check_each(recordings, options, **others)
+    if len(recordings) == 1 or task.method != checkup.METHOD:
+        return recordings, {}, *checkup.check_and_read(recordings, task.options, **task.words)
+    each = checkup.check_each(recordings, task.options, **task.words)
     reasons = [unusable(one) for one in each]
-    if keep_all or all(reasons):
+    if task.keep_all or all(reasons):
         reasons = [''] * len(each)
     part = [k for k, why in enumerate(reasons) if not why]
     return ([recordings[k] for k in part],
@@ -129,11 +155,20 @@ def check(recordings: Recordings, *, urdf: str | Path = '', config: str | Path =
     """
     Return the Checkup of recordings: what is wrong with them, with evidence, and a verdict.
 
+    The numbers of the verdict are those of the model that ``identify`` finds, and so is the
+    verdict; where there is no estimate, or of several recordings one cannot be used, it is that
+    of the checks alone.
+
     recordings, urdf, config, progress, options : see ``identify``
     """
-    method, settings = load_options(str(config), options.pop('method', ''), options)
-    return checkup.check(several(recordings), settings, method=method,
-                         urdf=description_text(urdf), progress=progress)
+    task, training = _task(config, options, urdf, progress), several(recordings)
+    found, data = checkup.check_and_read(training, task.options, **task.words)
+    if len(training) > 1 and found.verdict.word == DO_NOT_USE:
+        return found
+    try:
+        return judged(found, _identified(training, found, data, task).model.statistics)
+    except (EstimationError, RecordingError):
+        return found
 
 
 def read_log(log: str | Path | Sequence[str | Path], *, urdf: str | Path,

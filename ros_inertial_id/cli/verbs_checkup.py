@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .console import Progress, read_recording, show, written
+from ..api import identify as api
 from ..identification.files import read_description
 from ..identification.model import IdentifiedModel
-from ..identification.settings import load_options, prediction_options
+from ..identification.settings import prediction_options
 from ..measurement.recording import Recording
 from ..procedures.checkup.check import check
 from ..procedures.checkup.checked import residual_verdict
@@ -24,11 +25,11 @@ def check_(options: Any) -> int:
     options : of the command line
     """
     changes = {'mounting': options.mounting} if options.mounting is not None else {}
-    method, settings = load_options(options.config, options.method, changes)
     urdf = read_description(options.urdf) if options.urdf else ''
     bags = [read_recording(bag) for bag in options.bags]
     with Progress('bag') as progress:
-        found = check(bags, settings, method=method, urdf=urdf, progress=progress)
+        found = api.check(bags, urdf=urdf, config=options.config, method=options.method,
+                          progress=progress, **changes)
     files = written(options, lambda: checkup_sheet(found, options.bags))
     show(options, {**found.to_dict(), **files}, '\n'.join([found.text(), *files.values()]))
     return status(options, found.verdict.word)
@@ -71,4 +72,4 @@ def validation_verdict(model: IdentifiedModel, recordings: Sequence[Recording],
     checkup = check(recordings, prediction_options(model), method=model.method,
                     urdf=model.robot['urdf'], model=model)
     outside = {joint: rms['outside'] for joint, rms in fit['outside'].get('rms', {}).items()}
-    return residual_verdict(fit['filtered'], checkup, VALIDATION, outside), checkup
+    return residual_verdict(fit['filtered'], VALIDATION, checkup, outside), checkup

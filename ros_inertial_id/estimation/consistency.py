@@ -302,9 +302,7 @@ def _newton(cost, x, free, most):
         reduced, slope = free.T @ hessian @ free, free.T @ gradient
         size = 1.0 / np.sqrt(np.diag(reduced))  # unit diagonal: kg and kg m^2 meet as equals
         scaled = reduced * size * size[:, None]
-        # Convex, so positive definite but for rounding where priors differ by many decades.
-        factor = cho_factor(scaled + ROUNDING * np.eye(len(scaled)))
-        move = -size * cho_solve(factor, size * slope)
+        move = -size * cho_solve(_factor(scaled), size * slope)
         decrement = -float(slope @ move)
         # Below rounding of the objective itself there is nothing left to gain.
         if decrement <= max(enough, 1e-13 * abs(value)):
@@ -317,3 +315,16 @@ def _newton(cost, x, free, most):
                 return x, hessian, 0.0, step
         x, value = x + length * direction, new
     return x, hessian, decrement, most
+
+
+def _factor(scaled):
+    """Return the Cholesky factor of a Hessian (f, f) of unit diagonal, damped where it must be."""
+    damping = ROUNDING
+    while True:
+        try:  # convex, so positive definite but for rounding where priors differ by many decades
+            return cho_factor(scaled + damping * np.eye(len(scaled)))
+        except np.linalg.LinAlgError:
+            damping *= 10.0
+            if damping > 1.0:
+                raise EstimationError('the physically consistent estimate did not settle',
+                                      found='a Hessian that is not positive definite') from None

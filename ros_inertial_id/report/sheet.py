@@ -178,7 +178,7 @@ def checkup_sheet(found: Checkup, bags: Sequence[str]) -> Sheet:
             Card(f'{100.0 * share:.2g} %', 'of the samples left out as bad', share > 0.0)),
         [f'{f.sentence()}.' for f in found.checks], (
             Table('Joints', ('joint', 'verdict', 'reasons', 'measured torque, RMS',
-                             'description alone leaves, RMS', 'residual on left-out data, RMS'),
+                             'description alone leaves, RMS', 'residual in cross-validation, RMS'),
                   joints, (1, 2), [k for k, row in enumerate(joints) if row[1] == DO_NOT_USE],
                   'RMS in N m, of prismatic joints in N.'),
             Table('Findings', ('severity', 'finding', 'joints', 'from, to [s]', 'evidence',

@@ -168,3 +168,25 @@ def test_the_example_runs_from_bag_to_report(bags, tmp_path, monkeypatch, capsys
     ran = runpy.run_path(str(EXAMPLE), run_name='__main__')
     assert ran['urdf_difference'] < 1e-8 and ran['mjcf_difference'] < 1e-8
     assert 'RMS residual' in capsys.readouterr().out and (tmp_path / 'report.html').exists()
+
+
+@pytest.mark.parametrize('fault', ['none', 'noise for a torque', 'negated', 'no motion seen'])
+def test_check_says_the_verdict_that_identify_says(arm3, arm3_recording, fault):
+    fields = dict(arm3_recording.channels['/joint_states'].fields)
+    rng = np.random.default_rng(0)
+    effort = fields['effort'] + 0.05 * rng.normal(size=fields['effort'].shape)
+    if fault == 'noise for a torque':
+        effort[:, 2] = rng.normal(0.0, effort[:, 2].std(), len(effort))
+    if fault == 'negated':
+        effort = -effort
+    if fault == 'no motion seen':
+        effort = rng.normal(size=effort.shape)
+    changed = replace(arm3_recording, channels={'/joint_states': replace(
+        arm3_recording.channels['/joint_states'], fields={**fields, 'effort': effort})})
+    checked, identified = (verb(changed, urdf=arm3[0]) for verb in (rid.check, rid.identify))
+    for joint, crossed in identified.model.statistics['cross_validation']['rms'].items():
+        measured = identified.model.statistics['cross_validation']['measured_rms'][joint]
+        share = checked.residual[joint] / checked.torque[joint]
+        assert share == pytest.approx(crossed / measured, rel=1e-9)
+    assert checked.to_dict()['verdict'] == identified.model.statistics['verdict']
+    assert (checked.verdict.word == 'good') == (fault == 'none')

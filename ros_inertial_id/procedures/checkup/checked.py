@@ -7,12 +7,13 @@ Checked identification: samples that a checkup masks are left out, the model car
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from .finding import Checkup, DO_NOT_USE, Verdict, verdict_entry, WORDS, WRONG
+from .finding import Checkup, DO_NOT_USE, Verdict, verdict_entry, verdict_of, WORDS, WRONG
 from .masking import without_bad
 from .raw_signals import AT_REST
 from .verdicts import CROSS, joint_verdicts, Judged, VALIDATION, whole_verdict
@@ -33,6 +34,25 @@ def unusable(found: Checkup) -> str:
     return '; '.join(causes[:2]) or '; '.join(found.verdict.reasons) or 'verdict: do not use'
 
 
+def judged(found: Checkup, statistics: Mapping[str, Any]) -> Checkup:
+    """Return a Checkup with verdict and residuals of the model with these ``statistics``."""
+    entry, fit = statistics['verdict'], _unseen(statistics)[0]
+    return replace(found, verdict=verdict_of(entry), residual=_residual(fit, found), joints={
+        joint: verdict_of(own) for joint, own in entry['joints'].items()})
+
+
+def _unseen(statistics: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
+    """Return the residuals that the verdict of an identification is on, and of what they are."""
+    crossed = statistics.get('cross_validation')
+    return (crossed, CROSS) if crossed else (statistics['training']['filtered'], 'in training')
+
+
+def _residual(fit: Mapping[str, Any], found: Checkup) -> dict[str, float]:
+    """Return {joint: RMS} for the torques of a Checkup, as shares of them in a ``fit``."""
+    return {joint: fit['rms'][joint] / max(fit['measured_rms'][joint], 1e-300) * torque
+            for joint, torque in found.torque.items()}
+
+
 def checked_statistics(statistics: Mapping[str, Any], checkup: Checkup) -> dict[str, Any]:
     """
     Return ``checks``, ``masked_share`` and ``verdict`` of a model, for its statistics.
@@ -41,9 +61,7 @@ def checked_statistics(statistics: Mapping[str, Any], checkup: Checkup) -> dict[
     The verdict is on the residual of each joint where the model that predicts is fitted to the
     other stretches, not on that of the checkup's fit, and on its validation where there is one.
     """
-    crossed = statistics.get('cross_validation')
-    verdict = residual_verdict(crossed or statistics['training']['filtered'], checkup,
-                               CROSS if crossed else 'in training')
+    verdict = residual_verdict(*_unseen(statistics), checkup)
     if checkup.torque and 'validation' in statistics:
         verdict = _with_validation(verdict, statistics['validation'])
     return {**checkup.to_dict(), 'verdict': verdict}
@@ -55,9 +73,9 @@ def _with_validation(verdict: Mapping[str, Any], validation: Mapping[str, Any]) 
     torque = {joint: rms for joint, rms in fit['measured_rms'].items()
               if np.ptp(seen.get(joint, {}).get('q', (0.0, np.inf))) > AT_REST}
     residual = {joint: fit['rms'][joint] for joint in torque}
-    judged = Judged(residual, torque, VALIDATION)
-    joints = joint_verdicts(judged, {}, ())
-    whole = whole_verdict(judged, joints, ())
+    fitted = Judged(residual, torque, VALIDATION)
+    joints = joint_verdicts(fitted, {}, ())
+    whole = whole_verdict(fitted, joints, ())
 
     def worse(old: Mapping[str, Any], new: Verdict) -> dict[str, Any]:
         return {'word': max(old['word'], new.word, key=WORDS.index),
@@ -68,7 +86,7 @@ def _with_validation(verdict: Mapping[str, Any], validation: Mapping[str, Any]) 
         for joint, old in verdict['joints'].items()}}
 
 
-def residual_verdict(fit: Mapping[str, Any], checkup: Checkup, where: str,
+def residual_verdict(fit: Mapping[str, Any], where: str, checkup: Checkup,
                      outside: Mapping[str, float] = MappingProxyType({})) -> dict[str, Any]:
     """
     Return the verdict on residuals.
@@ -79,9 +97,7 @@ def residual_verdict(fit: Mapping[str, Any], checkup: Checkup, where: str,
     """
     if not checkup.torque:
         return verdict_entry(checkup.verdict, checkup.joints)
-    residual = {joint: fit['rms'][joint] / max(fit['measured_rms'][joint], 1e-300) * torque
-                for joint, torque in checkup.torque.items()}
-    judged = Judged(residual, checkup.torque, where)
-    joints = joint_verdicts(judged, checkup.nominal, checkup.checks, checkup.lasting, outside)
-    whole = whole_verdict(judged, joints, checkup.checks)
+    fitted = Judged(_residual(fit, checkup), checkup.torque, where)
+    joints = joint_verdicts(fitted, checkup.nominal, checkup.checks, checkup.lasting, outside)
+    whole = whole_verdict(fitted, joints, checkup.checks)
     return verdict_entry(whole, joints)

@@ -92,8 +92,8 @@ class Checkup:
         checks = tuple(Finding(**{**f, 'joints': tuple(f['joints']),
                                   'windows': tuple((a, b) for a, b in f['windows'])})
                        for f in fields['checks'])
-        joints = {joint: _verdict(v) for joint, v in fields['joints'].items()}
-        return cls(**{**fields, 'checks': checks, 'verdict': _verdict(fields['verdict']),
+        joints = {joint: verdict_of(v) for joint, v in fields['joints'].items()}
+        return cls(**{**fields, 'checks': checks, 'verdict': verdict_of(fields['verdict']),
                       'joints': joints, 'masked': tuple(fields['masked'])})
 
     def text(self) -> str:
@@ -109,7 +109,8 @@ class Checkup:
         return '\n'.join(lines)
 
 
-def _verdict(fields: Mapping[str, Any]) -> Verdict:
+def verdict_of(fields: Mapping[str, Any]) -> Verdict:
+    """Return the Verdict whose ``fields`` JSON and the model file have."""
     return Verdict(fields['word'], tuple(fields['reasons']))
 
 
