@@ -59,7 +59,7 @@ class SerialArmOptions(RobotOptions, SignalOptions, FrictionOptions):
         True, 'search how late efforts are, within 0.05 s, and correct it where it is significant')
 
 
-class SerialArm(Method):
+class SerialArm(Method[RobotModel, JointSpaceState, JointSpaceObservation, SerialArmOptions]):
     """Joint torques of a tree robot: rows of one joint each, in N m (N)."""
 
     name = 'serial_arm'

@@ -257,12 +257,12 @@ class TorquePrediction(Node):
             values.update(self._streams.values(), gaps=self._gaps)
             if self._options.lag == 0.0:
                 values['noise of the acceleration, times that of 0.1 s lag'] = (
-                    f"{getattr(self._live, 'price', 1.0):.3g}")
+                    f"{self._live.price:.3g}")
             found = self._watch.findings()
             values.update(as_values(found))
             if found:
                 level, words = 'warn', '; '.join(f.says for f in found)
-            for name, sd in getattr(self._live, 'standard_deviation', {}).items():
+            for name, sd in self._live.standard_deviation.items():
                 values[f'{name} standard deviation of q, v, a'] = ' '.join(f'{x:.2g}' for x in sd)
             slow = self._streams.slow()
             if slow:

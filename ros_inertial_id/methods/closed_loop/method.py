@@ -53,7 +53,7 @@ class ClosedLoopOptions(MechanismOptions, SignalOptions, ForceOptions, PriorOpti
     """All options of the method; the recorder and nodes declare them as parameters."""
 
 
-class ClosedLoop(Method):
+class ClosedLoop(Method[Mechanism, MechanismState, Observation, ClosedLoopOptions]):
     """Torques of a mechanism with loops, projected onto its independent coordinates."""
 
     name = 'closed_loop'

@@ -65,7 +65,7 @@ class RigidBodyOptions(RobotOptions):
                             choices=('ordinary', 'weighted', 'instrumental'))
 
 
-class RigidBody(BodiesMethod):
+class RigidBody(BodiesMethod[BodyRig, RigidBodyOptions]):
     """Wrenches on bodies whose motion is measured: six rows per group of bodies."""
 
     name = 'rigid_body'
