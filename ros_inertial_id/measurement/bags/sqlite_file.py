@@ -82,7 +82,7 @@ def _is_whole(row, topics, crc):
     """Return whether a message is the one whose CRC was written."""
     key, topic, time_ns, message = row
     return (topic in topics and isinstance(time_ns, int) and isinstance(message, bytes)
-            and crc(key) == message_crc(*topics[topic][:2], time_ns, message))
+            and crc(key) == message_crc(topics[topic][0], topics[topic][1], time_ns, message))
 
 
 def _crcs(source):

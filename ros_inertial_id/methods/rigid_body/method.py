@@ -153,7 +153,7 @@ def _group_rows(state, robot, group, per_body, biased):
     else:
         W, where = composite_rows([state.bodies[k] for k in group], first.position), first.position
     columns = np.concatenate([np.arange(per_body * k, per_body * (k + 1)) for k in group])
-    y, y_raw, extra, places = 0.0, 0.0, [], []
+    (y, y_raw), extra, places = np.zeros((2, len(state.t), 6)), [], []
     for k, wrench in enumerate(robot.wrenches):
         sign = state.sign * _sign(robot, wrench, group)
         if not sign:
