@@ -44,3 +44,4 @@ class _Methods(Mapping[str, AnyMethod]):
 
 
 METHODS = _Methods()
+DEFAULT_METHOD = 'serial_arm'

@@ -164,6 +164,9 @@ class Method(ABC, Generic[RobotT, StateT, ObservationT, OptionsT]):
     consistent_by_default : physically consistent bodies predict unless something else is asked for
     searches_gravity : gravity's direction is checked against the torques
     predicts_live, is_calibrated : whether ``live`` and ``calibrated`` are supported
+    joints_alone : observations are JointSpaceObservations, options have ``find_time_offset``
+    takes_known : options have ``known``, parameters that are known before
+    observes_momentum : robots are trees, whose momentum shows external torques
     """
 
     name: str
@@ -172,6 +175,9 @@ class Method(ABC, Generic[RobotT, StateT, ObservationT, OptionsT]):
     searches_gravity: bool = False
     predicts_live: bool = False
     is_calibrated: bool = False
+    joints_alone: bool = False
+    takes_known: bool = False
+    observes_momentum: bool = False
 
     @abstractmethod
     def build(self, urdf: str, options: OptionsT, gravity_base: np.ndarray) -> RobotT:

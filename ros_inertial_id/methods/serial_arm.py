@@ -67,6 +67,8 @@ class SerialArm(Method[RobotModel, JointSpaceState, JointSpaceObservation, Seria
     consistent_by_default = True
     searches_gravity = True
     predicts_live = True
+    joints_alone = True
+    observes_momentum = True
 
     def build(self, urdf: str, options: SerialArmOptions, gravity_base: np.ndarray) -> RobotModel:
         """Return the RobotModel of a URDF text under gravity (3,) in the base frame [m/s^2]."""

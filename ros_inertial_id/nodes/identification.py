@@ -34,7 +34,7 @@ from ..identification.files import make_folder, read_description, read_text
 from ..identification.model import IdentifiedModel, plain
 from ..identification.settings import load_options, options_class
 from ..measurement.bags.bag import read_bag
-from ..methods import METHODS
+from ..methods import DEFAULT_METHOD, METHODS
 from ..options import option
 from ..procedures.checkup.finding import DO_NOT_USE
 from ..procedures.payload import identify_payload
@@ -46,7 +46,7 @@ from ..report.knowledge import fits
 class NodeOptions:
     """Where the data are and where the results go."""
 
-    method: str = option('serial_arm', 'method of identification', choices=tuple(METHODS))
+    method: str = option(DEFAULT_METHOD, 'method of identification', choices=tuple(METHODS))
     config: str = option('', 'YAML with a block named as the method; its values are defaults')
     recording: str = option('', 'bag to learn from; empty: the one the recorder finished last')
     validation: str = option('', 'bag to validate with; empty: none')

@@ -59,6 +59,7 @@ class ClosedLoop(Method[Mechanism, MechanismState, Observation, ClosedLoopOption
     name = 'closed_loop'
     Options = ClosedLoopOptions
     predicts_live = True
+    takes_known = True
 
     def build(self, urdf: str, options: ClosedLoopOptions, gravity_base: np.ndarray) -> Mechanism:
         """Return the Mechanism of a URDF text under gravity (3,) in the base frame [m/s^2]."""
