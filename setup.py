@@ -23,7 +23,8 @@ setup(
     maintainer_email='maintainers@ros-inertial-id.org',
     python_requires='>=3.10',
     packages=find_packages(include=[NAME, f'{NAME}.*']),
-    package_data={f'{NAME}.report': ['*.html', '*.css', '*.js'],
+    package_data={NAME: ['py.typed'],
+                  f'{NAME}.report': ['*.html', '*.css', '*.js'],
                   f'{NAME}.excitation': ['*.html', '*.js']},
     data_files=[
         ('share/ament_index/resource_index/packages', [f'resource/{NAME}']),

@@ -112,7 +112,7 @@ def _assemble(robot, closures, guess, held):
     """Return the closed configuration (n,) next to a guess, joints ``held`` kept if possible."""
     if not closures:
         return guess
-    for kept in (held, []):
+    for kept in (held, ()):
         free = [i for i in range(len(robot)) if i not in kept]
         if not free:
             continue

@@ -94,20 +94,20 @@ class Continuation:
 
     def _explore(self, z, keys, t):
         """Solve the cells met for the first time, each from the one the motion came from."""
-        first = {}
+        first: dict[tuple, int] = {}
         for k, key in enumerate(keys):
             if key not in self._cells:
                 first.setdefault(key, k)
         if not first:
             return
         before = self._keys(self._last[0][None])[0]
-        neighbours = {}
+        neighbours: dict[tuple, list[tuple]] = {}
         for a, b in dict.fromkeys(zip([before, *keys[:-1]], keys)):
             neighbours.setdefault(a, []).append(b)
             neighbours.setdefault(b, []).append(a)
         frontier = [key for key in neighbours if key in self._cells]
         while frontier:
-            origin = {}
+            origin: dict[tuple, tuple] = {}
             for key in frontier:
                 for other in neighbours[key]:
                     if other in first and other not in self._cells:

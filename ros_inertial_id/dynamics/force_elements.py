@@ -11,7 +11,8 @@ on coordinate i as R_ji times itself.  Lines of the options:
 """
 
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, Callable
 
 import numpy as np
 
@@ -127,29 +128,31 @@ def _element(robot, law, line, number):
     """Return the columns of one spring or damper."""
     words = line.split()
     kind, count = (words[0] if words else ''), len(words)
+    make: Callable[..., JointForce | LineForce]
     try:
         if kind == 'joint' and law == 'spring' and count in (2, 3):
             joint = _joint(robot, words[1], line)
-            ends, rest = (joint,), float(words[2]) if count == 3 else None
+            rest = float(words[2]) if count == 3 else None
             unit = 'N' if robot.prismatic[joint] else 'N m'
             per = '/m' if robot.prismatic[joint] else '/rad'
-            make, owner = JointForce, words[1]
+            make, owner = partial(JointForce, joint=joint), words[1]
         elif kind == 'between' and count in (3, 4):
-            ends = tuple(frame_of(robot, name) for name in words[1:3])
+            first, second = (frame_of(robot, name) for name in words[1:3])
             rest = float(words[3]) if count == 4 else None
-            unit, per, make, owner = 'N', '/m', LineForce, ' '.join(words[1:3])
+            make = partial(LineForce, first=first, second=second)
+            unit, per, owner = 'N', '/m', ' '.join(words[1:3])
         else:
             raise ValueError
     except ValueError:
         raise ConfigError(f'{law} {line!r}', exists=(
             'joint JOINT [REST]', 'between LINK LINK [LENGTH]')) from None
     if law == 'damper':
-        return [make(Parameter(f'd{number}', 'N s/m', 1.0, 0.0, 1e4, owner, 'damper'), *ends)]
+        return [make(Parameter(f'd{number}', 'N s/m', 1.0, 0.0, 1e4, owner, 'damper'))]
     stiffness = Parameter(f'k{number}', unit + per, 1.0, 0.0, 1e5, owner, 'spring')
     if rest is not None:
-        return [make(stiffness, *ends, rest)]
+        return [make(stiffness, rest=rest)]
     constant = Parameter(f'f0{number}', unit, 1.0, 0.0, 1e4, owner, 'preload')
-    return [make(stiffness, *ends), make(constant, *ends)]
+    return [make(stiffness), make(constant)]
 
 
 def _joint(robot, name, line):

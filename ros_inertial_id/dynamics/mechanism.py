@@ -49,7 +49,7 @@ class Mechanism:
     tied : name of a known one -> {name: coefficient} of others that are taken off its value
     """
 
-    robot: Any
+    robot: RobotModel
     closures: tuple[FrameClosure | Coupling, ...]
     independent: tuple[int, ...]
     dependent: tuple[int, ...]

@@ -243,7 +243,7 @@ def _describe(model, urdf, gravity_base):
     for array in arrays.values():
         array.setflags(write=False)
     bodies = [f for f in model.frames if f.type == pin.FrameType.BODY]
-    first = {}
+    first: dict[int, str] = {}
     for frame in bodies:
         first.setdefault(frame.parentJoint, frame.name)
     links = tuple(first.get(i + 1, model.names[i + 1]) for i in range(count))

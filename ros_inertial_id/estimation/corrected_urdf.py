@@ -115,7 +115,9 @@ def _find_tags(data):
 
 def _tag_end(data, low):
     """Return the index after the > that closes the start tag at ``low``; quotes may hold one."""
-    return re.compile(rb'''(?:[^"'>]|"[^"]*"|'[^']*')*>''').match(data, low).end()  # noqa: Q001
+    tag = re.compile(rb'''(?:[^"'>]|"[^"]*"|'[^']*')*>''').match(data, low)  # noqa: Q001
+    assert tag is not None  # expat has read it
+    return tag.end()
 
 
 def _attribute(text, name):
@@ -127,10 +129,11 @@ def _with_attributes(text, attributes):
     """Return a start tag with attributes set, the others and all blanks as they were."""
     for name, value in attributes.items():
         pattern = rf'''(\s{name}\s*=\s*)(?:"[^"]*"|'[^']*')'''  # noqa: Q001
-        if re.search(pattern, text):
-            text = re.sub(pattern, lambda m, v=value: f'{m.group(1)}"{v}"', text, count=1)
+        given, body = re.search(pattern, text), re.sub(r'\s*/?>$', '', text)
+        if given:
+            text = f'{text[:given.start()]}{given.group(1)}"{value}"{text[given.end():]}'
         else:
-            text = re.sub(r'\s*/?>$', lambda m, n=name, v=value: f' {n}="{v}"{m.group(0)}', text)
+            text = f'{body} {name}="{value}"{text[len(body):]}'
     return text
 
 

@@ -105,11 +105,8 @@ def _residuals(factors, beta, columns, choice, parameters):
     groups = factors.groups
     groups = [groups[owner]] if owner in groups else list(groups.values())
     size = factors.size
-    W, residual = [], []
-    for group in groups:
-        W.append(group.equations(size))
-        residual.append(group.R[:, -2])
-    W, residual, free = np.vstack(W), np.concatenate(residual), []
+    W, free = np.vstack([group.equations(size) for group in groups]), []
+    residual = np.concatenate([group.R[:, -2] for group in groups])
     for column, value in zip(columns, beta):
         if column in choice:
             continue
@@ -219,9 +216,9 @@ def _pass(problem, places, logarithms, sigma, profile):
     found = profile and profile.step(logarithms)
     if found:
         return *found, None
-    found = _with_slopes(problem, places, logarithms)
-    _, move, _, cost = _gauss_newton(problem.base, *found[1:], sigma, places)
-    return move, cost, found
+    built = _with_slopes(problem, places, logarithms)
+    _, move, _, cost = _gauss_newton(problem.base, built[1], built[2], sigma, places)
+    return move, cost, built
 
 
 def _reach(problem, places, start):
@@ -268,12 +265,12 @@ def _with_slopes(problem, places, logarithms):
 def _from_grid(grid, base, places, logarithms):
     """Return what reading the data again would give, from the columns of the grid."""
     own = grid.columns(base)
-    T = [own]
+    slopes = [own]
     for i, value in zip(places, logarithms):
         name = base.parameters[base.independent[i]].name
-        T.append((grid.weights(name, value + STEP) - grid.weights(name, value - STEP)
-                  )[:, None] / (2 * STEP))
-    T = np.hstack(T)
+        slopes.append((grid.weights(name, value + STEP) - grid.weights(name, value - STEP)
+                       )[:, None] / (2 * STEP))
+    T = np.hstack(slopes)
     groups = grid.factors.groups
     return (lambda: grid.factors.combine(own),
             {name: g.R[:, :-2] @ T[g.columns] for name, g in groups.items()},

@@ -100,8 +100,8 @@ def _stack(factors, standard_deviation, correlation):
         sigma = standard_deviation[name] * np.sqrt(correlation.get(name, 1.0))
         rows.append(full / sigma)
         target.append(group.R[:, -2] / sigma)
-    rows = np.vstack(rows)
-    return rows[:, :10], np.concatenate(target), rows[:, 10:]
+    whole = np.vstack(rows)
+    return whole[:, :10], np.concatenate(target), whole[:, 10:]
 
 
 def describe_payload(names: tuple[str, str], placement: np.ndarray, pi: np.ndarray,

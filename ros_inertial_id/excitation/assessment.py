@@ -77,7 +77,8 @@ def assess_motion(problem: MotionProblem, at: Callable[[np.ndarray], Sequence[np
 
 def _assess(problem, at, times):
     count = len(times)
-    joints, outside, gap, factors, postures = {}, -np.inf, np.inf, 0.0, []
+    joints: dict[str, np.ndarray] = {}
+    outside, gap, factors, postures = -np.inf, np.inf, np.zeros(()), []
     for low in range(0, count, CHUNK):
         part = Objective(problem, times[low:low + CHUNK])
         q, v, a = at(times[low:low + CHUNK])
@@ -90,8 +91,8 @@ def _assess(problem, at, times):
         share = part.samples / count
         factors = factors + share * part.factors(rows)
         postures.append(q.T)
-    postures = np.concatenate(postures)[::max(count // POSTURES, 1)]
-    return Assessment(Use(joints, float(outside), float(gap)), factors, postures)
+    return Assessment(Use(joints, float(outside), float(gap)), factors,
+                      np.concatenate(postures)[::max(count // POSTURES, 1)])
 
 
 def describe(design: Any) -> dict[str, Any]:

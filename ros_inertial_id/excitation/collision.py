@@ -181,7 +181,9 @@ def _capsules(geometry, margins, kept, robot, postures):
     """Return the Capsules of the pairs, and words about pairs too rough for them."""
     if not len(geometry.collisionPairs):
         return None, []
-    bodies, ends, radii, members = [], [], [], []
+    radii: list[float] = []
+    members: list[list[int]] = []
+    bodies, ends = [], []
     for item in geometry.geometryObjects:
         members.append([])
         if item.name == 'floor_0':

@@ -179,7 +179,7 @@ def _finished(robot, options, stated, x, spent, cut):
 
     stated : what motion_problem returned; spent : see Design; cut : notices of a search cut short
     """
-    problem, base, shapes = stated
+    (problem, base, shapes), (seconds, cpu, found, rejected) = stated, spent
     motion = motion_at(robot, problem, x)
     result = assess(problem, x)
     singular = np.sqrt(np.maximum(np.linalg.eigvalsh(result.factors)[::-1], 0.0))
@@ -187,8 +187,8 @@ def _finished(robot, options, stated, x, spent, cut):
                   reported_value(options.criterion, result.factors, problem.root),
                   float(singular[0] / singular[-1]), singular, tuple(base.names()),
                   torque_errors(problem, result.factors), result.use,
-                  problem.limits, problem.gravities, problem.tool, *spent,
-                  (*problem.limits.notices, *shapes.notices, *cut))
+                  problem.limits, problem.gravities, problem.tool, seconds, cpu,
+                  found, rejected, (*problem.limits.notices, *shapes.notices, *cut))
 
 
 def motion_at(robot: RobotModel, problem: MotionProblem, x: np.ndarray) -> FourierMotion:

@@ -165,7 +165,9 @@ def kinematic_limits(robot: RobotModel, options: Any) -> Limits:
     count = len(robot)
     none = np.full(count, np.inf)
     given = {name: _per_joint(getattr(options, name), count, name) for name in GIVEN}
-    limits = {name: _choose(given[name], getattr(robot, name, none)) for name in GIVEN}
+    described = {'lower': robot.lower, 'upper': robot.upper, 'velocity': robot.velocity,
+                 'effort': robot.effort}
+    limits = {name: _choose(given[name], described.get(name, none)) for name in GIVEN}
     slowing = Slowing(np.zeros(count), none, -none, none)
     known, notices = maker_limits(robot, options.limits)
     if known:

@@ -167,7 +167,7 @@ def _weights(robot, options, limits):
 
 def _friction(robot, base):
     """Return, per joint, (place among the base columns, law, nonlinear)."""
-    out = [[] for _ in robot.joint_names]
+    out: list[list[tuple]] = [[] for _ in robot.joint_names]
     for place, k in enumerate(base.independent):
         parameter = base.parameters[k]
         if k >= 10 * len(robot):

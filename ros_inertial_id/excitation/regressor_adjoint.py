@@ -210,6 +210,7 @@ class TreePass:
         v_bar, a_bar = self.turn * dot(self.z, spin_bar), self.turn * dot(self.z, turning_bar)
         q_bar = 0.0
         if self.slide is not None:
+            assert sliding_bar is not None
             z_bar += self.slide * (d_bar * self.q + sliding_bar * self.v + step_bar * self.a)
             q_bar = self.slide * dot(self.z, d_bar)
             v_bar += self.slide * dot(self.z, sliding_bar)

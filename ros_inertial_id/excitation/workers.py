@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 import time
+from typing import Any
 
 import numpy as np
 
@@ -75,6 +76,7 @@ def _start(task):
         pass_fds=[theirs.fileno()], start_new_session=True,
         env={**os.environ, 'PYTHONPATH': os.pathsep.join(path or '.' for path in sys.path)})
     theirs.close()
+    assert process.stdin is not None
     try:
         pickle.dump(task, process.stdin)
         process.stdin.flush()
@@ -85,7 +87,7 @@ def _start(task):
 
 def _collect(pipes):
     while pipes:
-        ready = wait(pipes, timeout=POLL)
+        ready: list[Any] = wait(pipes, timeout=POLL)
         for pipe in ready:
             try:
                 yield pipe.recv()

@@ -66,7 +66,7 @@ def tree_of(robot: Any) -> RobotModel:
     """Return the RobotModel of a serial robot; EstimationError for a mechanism or rig."""
     if not isinstance(robot, RobotModel):
         raise EstimationError('no description of a tree', found='a mechanism with loops or a rig',
-                              expected='a robot identified by serial_arm')
+                              expected='a robot that is a tree')
     return robot
 
 

@@ -24,13 +24,11 @@ def with_sums(recordings: Sequence[Recording], options: Any, method: str, urdf: 
     """
     Return the options with base parameters among the ``known`` ones written as sums.
 
-    recordings : whose mountings decide the base parameters; method : its name, with an option
-    ``known``; options : of it; urdf : text, '' for that of the recordings
+    recordings : whose mountings decide the base parameters; method : its name; options : of it
+    urdf : text, '' for that of the recordings
     ConfigError where there is no such base parameter.
     """
-    lines = getattr(options, 'known', ())
-    named = [line for line in lines if NAME.match(line)]
-    if not named:
+    if not METHODS[method].takes_known or not any(map(NAME.match, options.known)):
         return options
     bare = replace(options, known=())
     robots = [robot_of(recording, bare, urdf, method) for recording in recordings]
@@ -48,4 +46,4 @@ def with_sums(recordings: Sequence[Recording], options: Any, method: str, urdf: 
                            for name, c in sums[match[1]].items()).replace('+ -', '- ')
         return f'{terms} = {line[match.end():].strip(" =") or "0"}'
 
-    return replace(options, known=tuple(map(written, lines)))
+    return replace(options, known=tuple(map(written, options.known)))

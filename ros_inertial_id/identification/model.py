@@ -168,7 +168,7 @@ def plain(value: Any) -> Any:
 
 
 def _dumper():
-    base = getattr(yaml, 'CSafeDumper', yaml.SafeDumper)
+    base: Any = getattr(yaml, 'CSafeDumper', yaml.SafeDumper)
 
     class Dumper(base):
         """Short lists of numbers on one line, long texts as blocks."""

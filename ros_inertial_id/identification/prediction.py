@@ -1,7 +1,7 @@
 """Prediction of a recording or a running machine: torques of a model beside those measured."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -76,18 +76,9 @@ def live_prediction(model: IdentifiedModel, robot: Any) -> Callable[[Any], LiveT
 
 def _by_rows(model, robot, state):
     """Return the LiveTorques of a state by the rows of its method."""
-    names, filtered, measured = _rows(model, robot, state)
-    predicted, around = filtered, getattr(state, 'around', None)
-    if around is not None:
-        unfiltered = replace(around, kernel=np.ones(1))
-        _, predicted, _ = _rows(model, robot, replace(state, around=unfiltered))
-    return LiveTorques(names, predicted, measured - filtered, measured)
-
-
-def _rows(model, robot, state):
-    """Return names (n,), predicted and measured torques (N, n)."""
     blocks = list(METHODS[model.method].regress(state, robot, model.parameters))
     both = [[(model.predict(block)[g.name] + g.known, g.y + g.known) for g in block.groups]
             for block in blocks]
     predicted, measured = np.concatenate(both, axis=2).transpose(1, 2, 0)
-    return tuple(g.name for g in blocks[0].groups), predicted, measured
+    return LiveTorques(tuple(g.name for g in blocks[0].groups), predicted, measured - predicted,
+                       measured)

@@ -17,7 +17,9 @@ def readers(data: Dataset) -> tuple[Callable[[Sequence[Parameter]], Blocks],
         for robot, observation in data.pairs():
             # The cutoff is three times where the motion ends: a third of it leaves motion, no
             # noise.
-            followed = observation.low_passed(observation.summary['cutoff'] / 3.0)
+            cutoff = observation.summary['cutoff']
+            assert isinstance(cutoff, (int, float))
+            followed = observation.low_passed(cutoff / 3.0)
             for state, other in zip(observation.states(training=True),
                                     followed.states(training=True)):
                 yield from zip(data.method.regress(state, robot, parameters),

@@ -10,14 +10,14 @@ from .settings import prediction_options
 from ..dynamics.robot_model import gravity_from_mounting
 from ..errors import RecordingError, RobotModelError
 from ..measurement.recording import Recording
-from ..methods import METHODS
+from ..methods import DEFAULT_METHOD, METHODS
 
 IMU = 'sensor_msgs/msg/Imu'
 AT_REST = 1.0  # [m/s^2] largest standard deviation of a base IMU that shows gravity
 
 
 def robot_of(recording: Recording, options: Any, urdf: str = '',
-             method: str = 'serial_arm') -> Any:
+             method: str = DEFAULT_METHOD) -> Any:
     """
     Return the Robot of a Recording, mounted as the options or the recording say.
 

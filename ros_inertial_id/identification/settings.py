@@ -10,7 +10,7 @@ from ..dynamics.friction import LAWS
 from ..errors import ConfigError
 from ..estimation.dependent_parameters import CHOICES
 from ..estimation.estimators import ESTIMATORS
-from ..methods import METHODS
+from ..methods import DEFAULT_METHOD, METHODS
 from ..options import DESIGN, DRIVER, option, options_from, read_blocks
 
 
@@ -62,7 +62,7 @@ def load_options(path: str = '', method: str = '',
     """
     Return (method, options) of a configuration file with single options changed.
 
-    path : of the YAML file, '' for defaults; method : '' for the file's own, else serial_arm
+    path : of the YAML file, '' for defaults; method : '' for the file's own, else DEFAULT_METHOD
     changes : {option: value}, for example from the command line
     """
     blocks = read_blocks(path, tuple(METHODS)) if path else {}
@@ -71,7 +71,7 @@ def load_options(path: str = '', method: str = '',
         if len(present) > 1:
             raise ConfigError(f'{path} has blocks for several methods', found=present,
                               do='choose one with --method')
-        method = next(iter(present), 'serial_arm')
+        method = next(iter(present), DEFAULT_METHOD)
     values = {**(blocks.get(method) or {}), **(changes or {})}
     return method, options_from(options_class(method), values, path or 'the options')
 

@@ -17,7 +17,6 @@ from numpy.polynomial.chebyshev import chebvander
 from .structure import Structure
 from .dataset import Dataset
 from ..errors import RecordingError
-from ..measurement.joints.kinematic_state import JointSpaceObservation
 from ..measurement.joints.observation import with_cutoff, with_time_offset
 
 LIMIT = 0.05   # [s] searched on both sides
@@ -62,8 +61,8 @@ def aligned(data: Dataset, structure: Structure) -> Dataset:
     structure : of the columns
     The summary of every observation says what was found, also when it was not applied.
     """
-    if (not getattr(data.options, 'find_time_offset', False) or not all(
-            isinstance(o, JointSpaceObservation) and not o.period for o in data.observations)):
+    if not (data.method.joints_alone and data.options.find_time_offset) or any(
+            o.period for o in data.observations):
         return data
     found = find_time_offset(data, structure)
     if found is None:

@@ -6,7 +6,7 @@ future is known as the filter needs (twice: once for the signals, once for colum
 which are filtered as the torque was), and a JointSpaceState on a uniform clock around them.
 """
 
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -111,13 +111,19 @@ class LiveMotion:
         self._reset()
 
     def _reset(self):
-        self._motion = Window()
-        self._period = self._done = self._clock = None
+        self._motion, self._period = Window(), 0.0
+        self._clock: LiveClock | None = None
+        self._done = -np.inf  # [s] the newest stamp that was handed out
 
     @property
-    def topics(self) -> tuple:
+    def topics(self) -> tuple[str, ...]:
         """Return the topics whose samples are needed."""
         return tuple(self._takers)
+
+    @property
+    def standard_deviation(self) -> Mapping[str, np.ndarray]:
+        """Return nothing: how well the newest state is known is not known."""
+        return {}
 
     def listen(self, topic: str, take: Callable[[Channel], None]) -> None:
         """Hand the Channels of a ``topic`` to ``take``, which calls ``move`` or ``load``."""
@@ -145,7 +151,7 @@ class LiveMotion:
         """Add samples of the motion: q, v (N, n) at t (N,) [s]; v only where it is measured."""
         self.received += len(t)
         rows = np.hstack([q, v]) if v is not None and self.measured_velocity else np.asarray(q)
-        longest = max(LONGEST_GAP, PERIODS * (self._period or 0.0))
+        longest = max(LONGEST_GAP, PERIODS * self._period)
         before = self._motion
         if len(t) and not before.add(t, rows, longest):
             self.gaps += 1
@@ -166,16 +172,16 @@ class LiveMotion:
         not-a-number where they were not received.
         """
         t = self._motion.t
-        if self._clock is None:
-            if len(t) < WARM_UP:
-                return None
-            self._begin(t)
-        clock, until = self._clock, self.known_until()
+        clock = self._clock or self._begin(t)
+        if clock is None:
+            return None
+        until = self.known_until()
         # The last tick lies before a sample, so that no motion is continued beyond what is known.
         ticks = clock.times(clock.moved, clock.ticks(until - self._period))
         if len(ticks):
             clock.move(self._motion.at(ticks))
-        stamps = t[(t > self._done) & (t <= until - self._margin())]
+        margin = (clock.ahead + clock.half + SPARE) * self._period
+        stamps = t[(t > self._done) & (t <= until - margin)]
         if not len(stamps):
             return None
         first, last = clock.ticks(stamps[0]) - 1, clock.ticks(stamps[-1] + self._period) - 1
@@ -186,7 +192,9 @@ class LiveMotion:
         return stamps, state
 
     def _begin(self, t):
-        """Lay a clock under the first samples, with a filter that the lag allows."""
+        """Return a clock under the first samples, with a filter that the lag allows, or None."""
+        if len(t) < WARM_UP:
+            return None
         self._period = float(np.median(np.diff(t)))
         causal = self.lag == 0.0
         kernels = self._kernels(REFERENCE if causal else self.lag)
@@ -197,9 +205,10 @@ class LiveMotion:
             kernels = endpoint_kernels(self._period, samples)
             order = 1 if self.measured_velocity else 2
             self.price = float(np.linalg.norm(kernels[order]) / np.linalg.norm(symmetric[order]))
-        self._clock = LiveClock(t[0], self._period, kernels, kernel, self.measured_velocity,
-                                causal)
-        self._done = t[0] + (self._clock.past + self._clock.half + SPARE) * self._period
+        clock = self._clock = LiveClock(t[0], self._period, kernels, kernel,
+                                        self.measured_velocity, causal)
+        self._done = t[0] + (clock.past + clock.half + SPARE) * self._period
+        return clock
 
     def _kernels(self, lag):
         """Return the kernels of motion and derivatives that a lag [s] allows."""
@@ -218,7 +227,7 @@ class LiveMotion:
     def begin_again(self, before: float) -> None:
         """Drop what was measured ``before`` a time [s], and lay a new clock when next asked."""
         self.forget(before)
-        self._clock = self._done = None
+        self._clock, self._done = None, -np.inf
 
     def forget(self, before: float) -> None:
         """Drop what was measured ``before`` a time [s]."""
@@ -238,10 +247,6 @@ class LiveMotion:
         received = [w.t[-1] - self._shift for w in self._loads.values() if len(w.t)]
         late = [t for t in received if newest - LONGEST_GAP < t < newest]
         return min(late, default=newest)
-
-    def _margin(self):
-        """Return what must be known after a sample [s]."""
-        return (self._clock.ahead + self._clock.half + SPARE) * self._period
 
 
 def listen_to_joints(live: LiveMotion, topic: str, joints: Sequence[str], drives: DriveOptions

@@ -6,6 +6,7 @@ One line here makes a subclass of ``Method`` known; its module is imported when 
 
 from collections.abc import Iterator, Mapping
 import importlib
+from typing import Any
 
 from .contract import Method
 from ..errors import ConfigError
@@ -15,14 +16,16 @@ _CLASSES = {'serial_arm': ('.serial_arm', 'SerialArm'),
             'rigid_body': ('.rigid_body.method', 'RigidBody'),
             'suspended_platform': ('.suspended_platform.method', 'SuspendedPlatform')}
 
+AnyMethod = Method[Any, Any, Any, Any]  # which one, a name says that is read at run time
 
-class _Methods(Mapping[str, Method]):
+
+class _Methods(Mapping[str, AnyMethod]):
     """The methods by name, each made when first asked for."""
 
     def __init__(self) -> None:
-        self._made: dict[str, Method] = {}
+        self._made: dict[str, AnyMethod] = {}
 
-    def __getitem__(self, name: str) -> Method:
+    def __getitem__(self, name: str) -> AnyMethod:
         if name not in _CLASSES:
             raise ConfigError('method', found=repr(name), exists=tuple(_CLASSES))
         if name not in self._made:
@@ -41,3 +44,4 @@ class _Methods(Mapping[str, Method]):
 
 
 METHODS = _Methods()
+DEFAULT_METHOD = 'serial_arm'

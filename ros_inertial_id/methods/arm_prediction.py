@@ -52,7 +52,7 @@ class ArmPrediction:
 
     def _restart(self):
         self._newest, self._sharp = -np.inf, np.empty((0, len(self._robot)))
-        self._last, self._state = None, 0.0
+        self._last, self._state = None, np.zeros(())
 
     def __call__(self, state: JointSpaceState) -> LiveTorques:
         """Return the LiveTorques of the samples of a ``state``, which follows the last one."""

@@ -8,7 +8,7 @@ protocols name what flows between them.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Callable, Iterator, Mapping, Protocol, Sequence
+from typing import Callable, Generic, Iterator, Mapping, Protocol, Sequence, TypeVar
 
 import numpy as np
 
@@ -78,38 +78,52 @@ class Observation(Protocol):
     """The motion of one recording; states are computed piece by piece, each time anew."""
 
     @property
-    def summary(self) -> Mapping[str, Any]:
+    def summary(self) -> Mapping[str, object]:
         """Return what was understood: ``cutoff`` [Hz] and ``velocity`` as chosen, rate, gaps."""
 
     def samples(self, training: bool = False) -> int:
         """Return about how many samples ``states`` yields, thinned out for ``training``."""
 
-    def states(self, training: bool = False) -> Iterator[Any]:
+    def states(self, training: bool = False) -> Iterator[State]:
         """Yield States in order of time; ``training``: edges trimmed and thinned out."""
 
     def low_passed(self, cutoff: float) -> 'Observation':
         """Return the observation of the same motion filtered at ``cutoff`` [Hz] instead."""
 
 
-class LiveSource(Protocol):
+RobotT = TypeVar('RobotT', bound=Robot)
+StateT = TypeVar('StateT', bound=State)
+ObservationT = TypeVar('ObservationT', bound=Observation)
+OptionsT = TypeVar('OptionsT')
+LiveStateT = TypeVar('LiveStateT', bound=State, covariant=True)
+
+
+class LiveSource(Protocol[LiveStateT]):
     """
     The newest motion of a running robot, from samples as they come in.
 
-    topics : that it listens to; origin_ns : zero of its seconds [ns]
+    origin_ns : zero of its seconds [ns], None until something came
     gaps, received : how often samples were missing; how many came
-    standard_deviation : {joint: of its newest position, velocity, acceleration}; empty: unknown
+    price : how many times noisier the acceleration is than at a lag of 0.1 s
     """
 
-    topics: Any
-    origin_ns: Any
-    gaps: Any
-    received: Any
-    standard_deviation: Mapping[str, Sequence[float]]
+    origin_ns: int | None
+    gaps: int
+    received: int
+    price: float
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """Return the topics that it listens to."""
+
+    @property
+    def standard_deviation(self) -> Mapping[str, np.ndarray]:
+        """Return {joint: (3,) of its newest position, velocity, acceleration}; empty: unknown."""
 
     def add(self, channel: Channel) -> None:
         """Take a Channel ``channel`` of new samples of a topic."""
 
-    def take(self) -> Any:
+    def take(self) -> tuple[np.ndarray, LiveStateT] | None:
         """Return (stamps [s], State on a uniform clock around them), or None."""
 
 
@@ -142,7 +156,7 @@ class LiveTorques:
                                          for x in (self.predicted, self.residual, self.measured)))
 
 
-class Method(ABC):
+class Method(ABC, Generic[RobotT, StateT, ObservationT, OptionsT]):
     """
     One way to write rows ``W pi = y`` from what was measured.
 
@@ -150,17 +164,23 @@ class Method(ABC):
     consistent_by_default : physically consistent bodies predict unless something else is asked for
     searches_gravity : gravity's direction is checked against the torques
     predicts_live, is_calibrated : whether ``live`` and ``calibrated`` are supported
+    joints_alone : observations are JointSpaceObservations, options have ``find_time_offset``
+    takes_known : options have ``known``, parameters that are known before
+    observes_momentum : robots are trees, whose momentum shows external torques
     """
 
     name: str
-    Options: type[Any]
+    Options: type[OptionsT]
     consistent_by_default: bool = False
     searches_gravity: bool = False
     predicts_live: bool = False
     is_calibrated: bool = False
+    joints_alone: bool = False
+    takes_known: bool = False
+    observes_momentum: bool = False
 
     @abstractmethod
-    def build(self, urdf: str, options: Any, gravity_base: np.ndarray) -> Any:
+    def build(self, urdf: str, options: OptionsT, gravity_base: np.ndarray) -> RobotT:
         """
         Return the Robot of a description.
 
@@ -169,19 +189,19 @@ class Method(ABC):
         """
 
     @abstractmethod
-    def parameters(self, robot: Any, options: Any) -> tuple[Parameter, ...]:
+    def parameters(self, robot: RobotT, options: OptionsT) -> tuple[Parameter, ...]:
         """Return the Parameter of every column, for a ``robot`` of ``build``; options as there."""
 
     @abstractmethod
-    def observe(self, recording: Recording, robot: Any, options: Any) -> Any:
+    def observe(self, recording: Recording, robot: RobotT, options: OptionsT) -> ObservationT:
         """Return the Observation of a ``recording`` of ``robot``; options : see ``build``."""
 
     @abstractmethod
-    def regress(self, state: Any, robot: Any,
+    def regress(self, state: StateT, robot: RobotT,
                 parameters: Sequence[Parameter]) -> Iterator[RegressorBlock]:
         """Yield the rows of a ``state`` of ``robot``; their columns are the ``parameters``."""
 
-    def regress_wanted(self, state: Any, robot: Any, parameters: Sequence[Parameter],
+    def regress_wanted(self, state: StateT, robot: RobotT, parameters: Sequence[Parameter],
                        wanted: np.ndarray) -> Iterator[RegressorBlock]:
         """
         Yield the rows of ``regress``, of which columns that are not wanted may be missing.
@@ -191,7 +211,7 @@ class Method(ABC):
         return self.regress(state, robot, parameters)
 
     @abstractmethod
-    def random_state(self, robot: Any, samples: int, rng: np.random.Generator) -> Any:
+    def random_state(self, robot: RobotT, samples: int, rng: np.random.Generator) -> StateT:
         """
         Return a State of ``samples`` random motions of ``robot``, drawn from ``rng``.
 
@@ -199,10 +219,10 @@ class Method(ABC):
         """
 
     @abstractmethod
-    def validity_range(self, state: Any, robot: Any) -> dict[str, dict[str, np.ndarray]]:
+    def validity_range(self, state: StateT, robot: RobotT) -> dict[str, dict[str, np.ndarray]]:
         """Return {joint or body: {quantity: (N,)}} of a ``state`` of ``robot``: its range."""
 
-    def state_of(self, robot: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> Any:
+    def state_of(self, robot: RobotT, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> StateT:
         """
         Return the State of a motion that is given and not measured.
 
@@ -212,7 +232,8 @@ class Method(ABC):
         raise ConfigError('no joint coordinates', found=f'method {self.name}',
                           expected='a method of joints: serial_arm or closed_loop')
 
-    def live(self, robot: Any, options: Any, lag: float, metadata: Mapping[str, Any]) -> Any:
+    def live(self, robot: RobotT, options: OptionsT, lag: float,
+             metadata: Mapping[str, object]) -> LiveSource[StateT]:
         """
         Return the LiveSource of a running robot.
 
@@ -223,8 +244,8 @@ class Method(ABC):
         raise ConfigError('not supported live', found=f'method {self.name}',
                           do='use a method whose rows come from joint states or a wrist sensor')
 
-    def predictor(self, robot: Any, parameters: Sequence[Parameter],
-                  values: np.ndarray) -> Callable[[Any], LiveTorques] | None:
+    def predictor(self, robot: RobotT, parameters: Sequence[Parameter],
+                  values: np.ndarray) -> Callable[[StateT], LiveTorques] | None:
         """
         Return what turns one state of ``live`` after the other into LiveTorques, faster than rows.
 
@@ -233,7 +254,7 @@ class Method(ABC):
         """
         return None
 
-    def noise(self, observation: Any, robot: Any, parameters: Sequence[Parameter],
+    def noise(self, observation: ObservationT, robot: RobotT, parameters: Sequence[Parameter],
               values: np.ndarray
               ) -> Iterator[tuple[RegressorBlock, dict[str, np.ndarray], float]]:
         """
@@ -247,7 +268,7 @@ class Method(ABC):
         """
         return iter(())
 
-    def noisy_rows(self, observation: Any, robot: Any, parameters: Sequence[Parameter]
+    def noisy_rows(self, observation: ObservationT, robot: RobotT, parameters: Sequence[Parameter]
                    ) -> Iterator[tuple[RegressorBlock, RegressorBlock, float]]:
         """
         Yield (rows, the same rows with the motion's noise once more, how many they stand for).
@@ -257,7 +278,7 @@ class Method(ABC):
         """
         return iter(())
 
-    def calibrated(self, state: Any, robot: Any) -> Iterator[RegressorBlock]:
+    def calibrated(self, state: StateT, robot: RobotT) -> Iterator[RegressorBlock]:
         """
         Yield blocks about the calibrated numbers with covariance ``robot.covariance``.
 
@@ -266,7 +287,7 @@ class Method(ABC):
         """
         raise ConfigError('no calibrated numbers', found=f'method {self.name}')
 
-    def links(self, robot: Any, options: Any) -> tuple[Parameter, ...]:
+    def links(self, robot: RobotT, options: OptionsT) -> tuple[Parameter, ...]:
         """
         Return all ten Parameters of every link of ``robot``, also those ``parameters`` omits.
 
@@ -274,7 +295,7 @@ class Method(ABC):
         """
         return ()
 
-    def energy_rows(self, robot: Any, parameters: Sequence[Parameter], samples: int,
+    def energy_rows(self, robot: RobotT, parameters: Sequence[Parameter], samples: int,
                     rng: np.random.Generator) -> np.ndarray:
         """
         Return dH/d(parameters) (samples, p) [J per unit] of the energy at random states.
@@ -284,10 +305,10 @@ class Method(ABC):
         """
         return np.empty((0, len(parameters)))
 
-    def virtual_links(self, robot: Any) -> tuple[str, ...]:
+    def virtual_links(self, robot: RobotT) -> tuple[str, ...]:
         """Return the links of ``robot`` that are no bodies and so need no nominal inertia."""
         return ()
 
-    def total_mass(self, robot: Any) -> float | None:
+    def total_mass(self, robot: RobotT) -> float | None:
         """Return the mass of all links of ``robot`` together [kg] where its description has it."""
         return None

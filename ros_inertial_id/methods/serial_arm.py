@@ -59,7 +59,7 @@ class SerialArmOptions(RobotOptions, SignalOptions, FrictionOptions):
         True, 'search how late efforts are, within 0.05 s, and correct it where it is significant')
 
 
-class SerialArm(Method):
+class SerialArm(Method[RobotModel, JointSpaceState, JointSpaceObservation, SerialArmOptions]):
     """Joint torques of a tree robot: rows of one joint each, in N m (N)."""
 
     name = 'serial_arm'
@@ -67,6 +67,8 @@ class SerialArm(Method):
     consistent_by_default = True
     searches_gravity = True
     predicts_live = True
+    joints_alone = True
+    observes_momentum = True
 
     def build(self, urdf: str, options: SerialArmOptions, gravity_base: np.ndarray) -> RobotModel:
         """Return the RobotModel of a URDF text under gravity (3,) in the base frame [m/s^2]."""

@@ -33,9 +33,10 @@ from .quality import subscribe
 from .recorder_dialogue import RecorderDialogue
 from .running import run
 from .subscriptions import served
+from ..dynamics.robot_model import RobotModel
 from ..errors import InertialIdError, MotionError
 from ..excitation.motion_files import read_motion
-from ..excitation.playback import deviation, Guard, plan_course
+from ..excitation.playback import Course, deviation, Guard, plan_course
 from ..excitation.rehearsal import check_kinematics, rehearse
 from ..options import check_ranges
 
@@ -56,7 +57,8 @@ class Excitation(Node):
         check_ranges(own)
         self._design = MotionDesign(self, own.config)
         self._urdf, self._shapes, self._limits = '', None, None
-        self._robot = self._course = None
+        self._robot: RobotModel | None = None
+        self._course: Course | None = None
         self._built = None  # from which description and options
         self._status = 'idle'
         self._joints = JointWatch(self, (own.joint_states_topic, own.speed_scaling_topic),
@@ -117,7 +119,7 @@ class Excitation(Node):
             self.get_logger().error(str(error))
 
     def _build(self):
-        """Make robot and shapes, once for a description and the parameters design.* of now."""
+        """Return robot, shapes and limits, made once for a description and design.* of now."""
         if not self._urdf:
             raise MotionError('no robot_description was published')
         wanted = self._urdf, self._design.options()
@@ -125,6 +127,7 @@ class Excitation(Node):
             self._robot, self._shapes, self._limits = self._design.robot(self._urdf)
             self._built = wanted
         self._joints.of(self._robot)
+        return self._robot, self._shapes, self._limits
 
     def _doubt(self, words):
         """Brake if the robot moves and its joint states cannot be read."""
@@ -151,7 +154,7 @@ class Excitation(Node):
 
     def _compare(self, stamps, values):
         """Brake when measured joints give reason to."""
-        if self._course is None:
+        if self._course is None or self._robot is None:
             self._held.seen(values['position'][-1])
             return
         self._seen = int(stamps[-1])
@@ -166,21 +169,21 @@ class Excitation(Node):
         if not options.motion_file:
             raise MotionError('no motion', do='set motion_file: to the YAML of a design')
         motion = read_motion(options.motion_file)
-        self._build()
-        check_kinematics(options.motion_file, self._robot)
-        self._refuse()
-        start = self._held.position(self._robot, self._joints.position, options.tracking)
-        held = start is not None
-        course = plan_course(motion, start if held else self._joints.position, self._robot,
+        robot, shapes, limits = self._build()
+        check_kinematics(options.motion_file, robot)
+        position = self._refuse()
+        start = self._held.position(robot, position, options.tracking)
+        course = plan_course(motion, position if start is None else start, robot,
                              periods=options.periods, speed=options.speed,
                              approach_speed=options.approach_speed)
-        return rehearse(course, self._robot, self._shapes, self._limits, options.effort), held
+        return rehearse(course, robot, shapes, limits, options.effort), start is not None
 
     def _refuse(self):
-        """Raise MotionError where joint states or controller are not as they have to be."""
+        """Return where the joints are; MotionError unless they and the controller are ready."""
         self._joints.refuse(self._options().stale)
         self._controller.refuse()
         self._controllers.refuse()
+        return self._joints.position
 
     def _check(self):
         self._refuse_when_busy()
@@ -210,17 +213,17 @@ class Excitation(Node):
         self._refuse_when_busy()
         rehearsal, held = self._plan()  # refused before a bag is opened
         planned = self._joints.position
+        assert self._robot is not None and planned is not None
         try:
             self._recorder.start()
-            self._refuse()
-            if deviation(self._robot, self._joints.position, planned).max() > MOVED:
+            if deviation(self._robot, self._refuse(), planned).max() > MOVED:
                 raise MotionError('the arm moved while the motion was planned',
                                   do='call ~/play when it is at rest')
             self._begin(rehearsal.course, held)
         except InertialIdError:
             self._recorder.stop()
             raise
-        return f'playing for {self._course.duration:.1f} s'
+        return f'playing for {rehearsal.course.duration:.1f} s'
 
     def _refuse_when_busy(self):
         if self._course is not None:
@@ -239,16 +242,16 @@ class Excitation(Node):
 
     def _begin(self, course, held):
         """Send the first piece, on the robot's clock as it is now and not before planning."""
+        assert self._robot is not None
         options = self._options()
         self._guard = Guard(options.tracking, options.stale, options.effort)
         self._held.turn_away()
         self._sender.begin(course, self._robot.joint_names, held)
         self._course, self._seen = course, 0
-        self._publish_periods()
+        self._publish_periods(course)
         self._say('playing')
 
-    def _publish_periods(self):
-        course = self._course
+    def _publish_periods(self, course):
         self._periods.publish(String(data=yaml.safe_dump({
             'period_s': course.motion.period / course.speed,
             'bounds_ns': self._sender.stamps(course.period_starts()).tolist()})))
@@ -281,7 +284,7 @@ class Excitation(Node):
             self.get_logger().warning(
                 f'a piece left {behind - PIECE:.2f} s late: the motion goes on from where the arm '
                 f'is, {self._sender.delay:.2f} s later than planned')
-            self._publish_periods()
+            self._publish_periods(self._course)
 
     def _brake(self, reason, known=False):
         """Command the robot to rest along its path, now; close the bag; say why."""

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 import pathlib
 import sys
 import threading
+from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.callback_groups import ReentrantCallbackGroup
@@ -33,7 +34,7 @@ from ..identification.files import make_folder, read_description, read_text
 from ..identification.model import IdentifiedModel, plain
 from ..identification.settings import load_options, options_class
 from ..measurement.bags.bag import read_bag
-from ..methods import METHODS
+from ..methods import DEFAULT_METHOD, METHODS
 from ..options import option
 from ..procedures.checkup.finding import DO_NOT_USE
 from ..procedures.payload import identify_payload
@@ -45,7 +46,7 @@ from ..report.knowledge import fits
 class NodeOptions:
     """Where the data are and where the results go."""
 
-    method: str = option('serial_arm', 'method of identification', choices=tuple(METHODS))
+    method: str = option(DEFAULT_METHOD, 'method of identification', choices=tuple(METHODS))
     config: str = option('', 'YAML with a block named as the method; its values are defaults')
     recording: str = option('', 'bag to learn from; empty: the one the recorder finished last')
     validation: str = option('', 'bag to validate with; empty: none')
@@ -77,7 +78,7 @@ class Identification(Node):
         refuse_unless(self, {'mounting': check_mounting})
         self._last, self._identified = '', None
         self._worker, self._ended = None, False
-        self._state = ('ok', 'no model yet', {})
+        self._state: tuple[str, str, dict[str, Any]] = ('ok', 'no model yet', {})
         self._model = self.create_publisher(String, '~/identified_model', latched())
         self._table = self.create_publisher(Float64MultiArray, '~/base_parameters', latched())
         self._urdf = self.create_publisher(String, '~/robot_description', latched())
@@ -151,12 +152,12 @@ class Identification(Node):
     def _weigh(self):
         """Weigh what the arm of the model carries in the recording; publish it."""
         own = read_options(self, NodeOptions)
-        if not self._identified and not own.bare_model:
+        model = (IdentifiedModel.from_yaml(read_text(own.bare_model), own.bare_model)
+                 if own.bare_model else self._identified)
+        if model is None:
             raise ConfigError('no model of the bare arm', do='identify it first, or set '
                               'bare_model: to its model.yaml')
         path = self._bag(own)
-        model = (IdentifiedModel.from_yaml(read_text(own.bare_model), own.bare_model)
-                 if own.bare_model else self._identified)
         self.get_logger().info(f'weighing the load in {path}')
         load = identify_payload(model, [read_bag(path, progress=self._go_on)])
         self._payload.publish(String(data=yaml.safe_dump(plain(load.to_dict()))))

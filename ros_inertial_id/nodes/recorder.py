@@ -61,7 +61,7 @@ class RecorderOptions:
 class Recorder(Node):
     """Subscribes as soon as a topic has a publisher, writes between start and stop."""
 
-    _bag = None  # also of a node that was refused before it was complete
+    _bag: BagWriter | None = None  # also of a node that was refused before it was complete
 
     def __init__(self, **node_options):
         super().__init__('recorder', **node_options)
@@ -75,7 +75,8 @@ class Recorder(Node):
                         if name != topic]
         self._undecoded = {}
         self._lost_before, self._began = 0, 0.0
-        self._bag = self._problem = None
+        self._bag = None
+        self._problem: str | None = None
         self._bag_path = ''  # of the last one
         self._last_counts, self._counted, self._received = {}, {}, {}
         self._newest, self._clocks = {}, {}  # message and time of reception; StreamClock
@@ -110,14 +111,14 @@ class Recorder(Node):
             self._waiting.append((self._description_topic, self._description))
             self._flush()
 
-    def _write_latched(self):
+    def _write_latched(self, bag):
         """Write the latched messages that wait, unless a simulated clock has not begun."""
         now = self.get_clock().now().nanoseconds
         while self._waiting and now:
             topic, message = self._waiting.pop(0)
-            if topic not in self._bag.counts:
-                self._bag.add_topic(topic, STRING, latched=True)
-            self._bag.write(topic, message, now)
+            if topic not in bag.counts:
+                bag.add_topic(topic, STRING, latched=True)
+            bag.write(topic, message, now)
 
     def _write(self, topic, data, received_ns):
         """Write a message, as received by our clock: it may be a simulated one."""
@@ -129,7 +130,7 @@ class Recorder(Node):
         self._received[topic], self._newest[topic] = now * 1e-9, (data, received_ns)
         try:
             if self._waiting:
-                self._write_latched()
+                self._write_latched(self._bag)
             self._bag.write(topic, data, now)
         except RecordingError as error:
             self._give_up(error)
@@ -138,13 +139,14 @@ class Recorder(Node):
         if self._bag is None:
             return
         try:
-            self._write_latched()
+            self._write_latched(self._bag)
             self._bag.flush()
         except RecordingError as error:
             self._give_up(error)
 
     def _give_up(self, error):
         """Leave the bag as it is; keep the reason for whoever asks."""
+        assert self._bag is not None
         self._problem = str(error)
         self._last_counts, self._bag = dict(self._bag.counts), None
         self.get_logger().fatal(f'recording stopped: {error}')
@@ -225,7 +227,7 @@ class Recorder(Node):
         if self._bag is None:
             raise RecordingError(self._problem)
         try:
-            self._write_latched()
+            self._write_latched(self._bag)
             bag.close()
         except RecordingError as error:
             self._give_up(error)

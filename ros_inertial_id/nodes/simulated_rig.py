@@ -94,7 +94,7 @@ class SimulatedRig(Node):
 
     def _publish(self, channels):
         """Publish all samples of a step in order of time, whatever their topic."""
-        due = []
+        due: list[tuple] = []
         for topic, channel in channels.items():
             send, count = self._senders[topic].publish, len(channel)
             stamped = _later(channel, self._sim_clock.stamp_ns(0.0))

@@ -225,8 +225,8 @@ class SimulatedRobot(Node):
                   'real_time_factor': round(self._sim_clock.factor(), 3)}
         level, words = 'ok', 'publishing'
         if self._sim_clock.real_time:
-            values['lag_s'] = round(self._sim_clock.lag(), 4)
-            if values['lag_s'] > 10 * BURST:
+            lag = values['lag_s'] = round(self._sim_clock.lag(), 4)
+            if lag > 10 * BURST:
                 level, words = 'warn', 'the computer is too slow for this rate'
         self._diagnostics.publish(diagnostics(self, level, words, values))
 

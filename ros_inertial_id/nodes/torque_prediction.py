@@ -6,9 +6,10 @@ method reads), at the stamp of that sample and a fixed small lag behind it, and 
 says so when the motion leaves what was identified.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 import sys
+from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
 import numpy as np
@@ -36,7 +37,8 @@ from ..identification.robot import check_robot
 from ..identification.settings import prediction_options
 from ..measurement.bags.messages import encode, JOINT_STATE
 from ..measurement.recording import Channel
-from ..methods import METHODS
+from ..methods import AnyMethod, METHODS
+from ..methods.contract import LiveSource, LiveTorques
 from ..options import option
 from ..procedures.checkup.finding import DO_NOT_USE
 from ..procedures.stream_watch import as_values, StreamWatch
@@ -74,11 +76,16 @@ class TorquePrediction(Node):
             - {'mounting'})
         self._gravity = None  # by the base IMU
         _check_mounting(self._options.mounting, self._options)
-        self._model = self._robot = self._method = self._live = self._description = None
-        self._torques = self._watch = None
+        self._model = self._robot = self._description = None
+        self._live: LiveSource[Any] | None = None
+        # Of the first model on, as ``_live``.
+        self._method: AnyMethod
+        self._torques: Callable[[Any], LiveTorques]
+        self._watch: StreamWatch
+        self._health: PredictionHealth
         self._streams = Streams(self, self._complain, polled=True)
         self._refusal = 'no model yet'
-        self._complaint, self._health = '', None
+        self._complaint = ''
         self._gaps = self._received = 0
         self._predicted = advertise(self, JointState, '~/predicted', DEPTH)
         self._residual = advertise(self, JointState, '~/residual', DEPTH)
@@ -159,10 +166,10 @@ class TorquePrediction(Node):
     def _accept(self, model):
         """Start predicting with a model; raise InertialIdError when it does not fit."""
         self._model, self._live = model, None  # another description may fit it
-        self._start(model)
+        robot = self._start(model)
         self._refusal = ''
         self._health, self._gaps, self._received = PredictionHealth(model), 0, 0
-        self._watch = StreamWatch(self._robot.urdf, aside=True)
+        self._watch = StreamWatch(robot.urdf, aside=True)
         self._look_for_publishers()
         self.get_logger().info(
             f"predicting {', '.join(self._health.promised)} with the model of "
@@ -196,6 +203,7 @@ class TorquePrediction(Node):
         # What the oldest sample of a batch waits for the newest is not the filter's.
         ahead = own.lag - _period(own) if own.lag else 0.0
         self._live = method.live(self._robot, options, ahead, model.preprocessing[0])
+        return self._robot
 
     def _topics(self):
         """Return the topics that are needed; before there is a model, the likeliest."""
@@ -217,6 +225,7 @@ class TorquePrediction(Node):
                                       'anew', throttle_duration_sec=1.0)
 
     def _take(self, channel):
+        assert self._live is not None
         self._watch.add(channel)
         if channel.topic in self._live.topics:
             if self._external is not None:
@@ -229,11 +238,14 @@ class TorquePrediction(Node):
 
     def _predict(self):
         self._receive()
+        live = self._live
+        if live is None:
+            return
         try:
-            taken = self._live.take() if self._live is not None else None
+            taken = live.take()
         except InertialIdError as error:
             return self._complain(str(error))
-        if taken is None:
+        if taken is None or live.origin_ns is None:
             return
         stamps, state = taken
         words = self._health.watch(self._method.validity_range(state, self._robot))
@@ -242,7 +254,7 @@ class TorquePrediction(Node):
                                       throttle_duration_sec=5.0)
         torques = self._torques(state).at(stamps, state.t)
         self._health.account(torques, stamps)
-        stamp_ns = self._live.origin_ns + np.round(stamps * 1e9).astype(np.int64)
+        stamp_ns = live.origin_ns + np.round(stamps * 1e9).astype(np.int64)
         for publisher, effort in ((self._predicted, torques.predicted),
                                   (self._residual, torques.residual),
                                   (self._measured, torques.measured)):
@@ -250,28 +262,29 @@ class TorquePrediction(Node):
                 _publish(publisher, stamp_ns, torques.names, effort)
 
     def _diagnose(self):
-        if self._refusal:
-            level, words, values = 'error', self._refusal, {}
+        live = self._live
+        values: dict[str, Any] = {}
+        if self._refusal or live is None:
+            level, words = 'error', self._refusal
         else:
             level, words, values = self._health.report()
             values.update(self._streams.values(), gaps=self._gaps)
             if self._options.lag == 0.0:
-                values['noise of the acceleration, times that of 0.1 s lag'] = (
-                    f"{getattr(self._live, 'price', 1.0):.3g}")
+                values['noise of the acceleration, times that of 0.1 s lag'] = f'{live.price:.3g}'
             found = self._watch.findings()
             values.update(as_values(found))
             if found:
                 level, words = 'warn', '; '.join(f.says for f in found)
-            for name, sd in getattr(self._live, 'standard_deviation', {}).items():
+            for name, sd in live.standard_deviation.items():
                 values[f'{name} standard deviation of q, v, a'] = ' '.join(f'{x:.2g}' for x in sd)
             slow = self._streams.slow()
             if slow:
                 level, words = 'warn', slow
-            if self._live.received == self._received:
+            if live.received == self._received:
                 level, words = 'warn', f"nothing received on {', '.join(self._topics())}"
             if self._complaint:
                 level, words = 'error', self._complaint
-            self._received = self._live.received
+            self._received = live.received
         self._complaint = ''
         self._diagnostics.publish(diagnostics(self, level, words, values))
 

@@ -16,6 +16,7 @@ from ..estimation.residuals import Residuals
 from ..identification.dataset import read_dataset
 from ..identification.mounting import structural_base
 from ..measurement.recording import Recording
+from ..methods import DEFAULT_METHOD
 
 
 def load_parameters(mass: float, center_of_mass: Sequence[float],
@@ -38,7 +39,7 @@ def load_parameters(mass: float, center_of_mass: Sequence[float],
 
 
 def identify_drive_gains(loaded: Sequence[tuple[Recording, np.ndarray]], options: Any, *,
-                         method: str = 'serial_arm', urdf: str = '', link: str = '',
+                         method: str = DEFAULT_METHOD, urdf: str = '', link: str = '',
                          known: Mapping[str, float] | None = None) -> DriveGains:
     """
     Return the DriveGains of a robot whose efforts are no torques.

@@ -29,6 +29,7 @@ from ..estimation.residuals import Residuals
 from ..identification.dataset import read_dataset
 from ..identification.mounting import any_mounting, structural_base
 from ..measurement.recording import Recording
+from ..methods import DEFAULT_METHOD
 
 CERTAIN = 3.0  # nats: odds of 20 to 1
 
@@ -66,7 +67,7 @@ class GravityEstimate:
 
 
 def identify_gravity(recordings: Sequence[Recording], options: Any, *,
-                     method: str = 'serial_arm', urdf: str = '',
+                     method: str = DEFAULT_METHOD, urdf: str = '',
                      prior: str | Sequence[float] = 'nominal') -> GravityEstimate:
     """
     Return the GravityEstimate of ``recordings`` that share one mounting.

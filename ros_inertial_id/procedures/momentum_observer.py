@@ -23,6 +23,7 @@ from ..dynamics.pinocchio_model import momentum_terms
 from ..dynamics.robot_model import RobotModel
 from ..errors import ConfigError
 from ..identification.model import IdentifiedModel
+from ..methods import METHODS
 
 GAP = 0.1  # [s] between samples after which the observer begins anew
 MEMORY = 0.5  # [s] over which noise is averaged
@@ -39,7 +40,7 @@ def observer_of(model: IdentifiedModel, robot: RobotModel, bandwidth: float,
     bandwidth, threshold : see MomentumObserver
     Raises ConfigError for a model of anything but a serial arm, else as MomentumObserver does.
     """
-    if model.method != 'serial_arm':
+    if not METHODS[model.method].observes_momentum:
         raise ConfigError('external torques are of serial arms',
                           found=f'a model of {model.method!r}')
     errors = model.statistics['standard_deviation']

@@ -146,8 +146,9 @@ def friction_curves(model: IdentifiedModel,
 def _band(model, C, columns):
     """Return two standard errors of C @ friction, by the covariance of the base parameters."""
     place = {entry['name']: k for k, entry in enumerate(model.base)}
-    base = [place.get(model.parameters[c].name) for c in columns]
-    if None in base:  # grouped into others: it has no error of its own
+    names = [model.parameters[c].name for c in columns]
+    base = [place[name] for name in names if name in place]
+    if len(base) < len(names):  # grouped into others: it has no error of its own
         return np.full(len(C), np.nan)
     covariance = np.asarray(model.covariance)[np.ix_(base, base)]
     return 2.0 * np.sqrt(np.einsum('ij,jk,ik->i', C, covariance, C))

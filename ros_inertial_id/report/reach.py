@@ -70,7 +70,7 @@ def _reached(model, robot, name):
     shares = {j: span / limits[j] for j, span in spans.items() if limits.get(j, 0.0) > 0.0}
     if not shares:
         return text
-    small = [j for j in sorted(shares, key=shares.get) if shares[j] < HALF]
+    small = [j for j in sorted(shares, key=shares.__getitem__) if shares[j] < HALF]
     text += f', {100 * min(shares.values()):.0f} to {100 * max(shares.values()):.0f} % of limits'
     if small:
         text += f" (below half: {'all' if len(small) == len(spans) else ', '.join(small)})"

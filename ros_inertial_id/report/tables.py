@@ -11,6 +11,7 @@ from .words import relative_residuals
 from ..dynamics.friction import LAWS
 from ..identification.model import IdentifiedModel, plain
 from ..identification.settings import options_class
+from ..methods import DEFAULT_METHOD
 
 SIGNALS = (  # key of an observation's summary, words, unit, digits
     ('topic', 'topic', '', 0), ('effort_topic', 'effort from', '', 0),
@@ -244,7 +245,7 @@ def command(model: IdentifiedModel) -> str:
     words = ['inertial-id identify', *paths('recordings')]
     words += [f'--validate {path}' for path in paths('validation')]
     changed = {k: v for k, v in model.options.items() if k in changed_options(model)}
-    words += [f'--method {model.method}'] if model.method != 'serial_arm' else []
+    words += [f'--method {model.method}'] if model.method != DEFAULT_METHOD else []
     words += ['--config options.yaml'] if changed else []
     lines = [' '.join([*words, '--out result'])]
     if changed:

@@ -121,7 +121,8 @@ class SimulatedArm:
         self._noise = np.array([[options.position_noise], [options.velocity_noise],
                                 [options.torque_noise]])
         self._strongest = MOTOR_SHARE * self.limits.effort
-        home = sum(self.limits.reach()) / 2
+        low, high = self.limits.reach()
+        home = (low + high) / 2
         self._gains, decay = self._control(home)
         self._steps = int(np.ceil(decay / options.rate / STEP_LIMIT))
         self._state = np.array([home, np.zeros(len(home))])  # q, v

@@ -79,6 +79,8 @@ class LiveSliderCrank:
 class _Witnessed(SliderCrankRig):
     """The rig, with somebody who notes the torque without the sensor's noise."""
 
+    seen: list[tuple[float, float]]
+
     def _sense(self, sensor, torque, said):
         super()._sense(sensor, torque, said)
         if sensor == TORQUE:
@@ -116,7 +118,7 @@ class LivePlatform:
         self._parts = [(posture, True, options.held_seconds) for posture in two_links.HELD]
         self._parts += [(posture, False, options.loose_seconds) for posture in two_links.LOOSE]
         self.ends = sum(seconds + options.pause for *_, seconds in self._parts)
-        self.time, self._begun, self._rig, self._left = 0.0, 0.0, None, 0
+        self.time, self._begun, self._left = 0.0, 0.0, 0
 
     @property
     def truth(self) -> dict[str, float]:
@@ -222,8 +224,9 @@ def _stop(rig):
     return min(heights) + 0.2 * (np.mean(heights) - min(heights))
 
 
-RIGS = {'slider_crank': LiveSliderCrank, 'suspended_platform': LivePlatform,
-        'wrist_sensor': LiveWrist}
+RIGS: dict[str, type[LiveSliderCrank | LivePlatform | LiveWrist]] = {
+    'slider_crank': LiveSliderCrank, 'suspended_platform': LivePlatform,
+    'wrist_sensor': LiveWrist}
 
 
 def _channel(topic, kind, t, fields, names=(), frame=''):

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .joint_path import JointPath, path_of_points, rest_at
 from ..errors import MotionError
@@ -74,9 +75,10 @@ class TrajectoryController:
         self.speed_scaling = options.speed_scaling
         self._options, self._period, self._memory = options, period, memory
         self._stretches = [_Stretch(-np.inf, rest_at(q), 0.0, 0.0)]
-        self._next, self._holding, self._joints = None, True, len(q)
+        self._next: tuple[np.ndarray, Sequence[np.ndarray]] | None = None
+        self._holding, self._joints = True, len(q)
 
-    def receive(self, now: float, times: Sequence[float], points: Sequence[np.ndarray]) -> None:
+    def receive(self, now: float, times: ArrayLike, points: Sequence[np.ndarray]) -> None:
         """
         Take a trajectory that the next update begins with.
 
@@ -118,7 +120,7 @@ class TrajectoryController:
         self._next, self._holding = None, True
         self._follow(now, path, now, 1.0)
 
-    def command(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def command(self, times: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return commands (q, v, a), each (k, n), at ``times`` (k,) [s], at most memory ago."""
         times = np.asarray(times, dtype=float)
         out = np.zeros((3, len(times), self._joints))
@@ -131,9 +133,10 @@ class TrajectoryController:
         return out[0], out[1], out[2]
 
     def _begin(self, now, q, v):
+        assert self._next is not None
         times, points = self._next
         if times[0] > now:
-            at, state = now, (q, v, np.zeros_like(v))
+            at, state = now, [q, v, np.zeros_like(v)]
             if self._options.anchor == DESIRED:
                 # the command for now was sent one period ago, and is anchored there
                 at, state = now - self._period, [x[0] for x in self.command([now])]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .cdr import CdrError, Layout, walk
+from .cdr import Block, CdrError, Layout, walk
 from .raw_messages import RawMessages
 from ..large_arrays import empty, LARGE, page_out
 from ..recording import Channel, TF
@@ -158,8 +158,8 @@ class _Shape:
     stamp: tuple
     names: tuple
     frame: str
-    text: slice
-    keep: np.ndarray
+    text: slice | None
+    keep: np.ndarray | None
     single: bool
 
     def parts(self, data, received, index):
@@ -227,7 +227,8 @@ def _new_shape(type_name, decoder, message):
     for name, block in fields.items():
         if labels and not single and block.shape[0] != len(names):
             raise CdrError(f'{block.shape[0]} values of {name} for {len(names)} names')
-    keep, stamp, frames = None, (), ['']
+    keep, frames = None, ['']
+    stamp: tuple[Block, ...] = ()
     if decoder.action:
         keep = np.flatnonzero(np.array(layout.values(decoder.action, message), int) == 0)
         names = tuple(names[i] for i in keep)
@@ -256,7 +257,8 @@ def _merge(parts, least):
     if len(parts) == 1:
         return parts[0]
     if not parts:
-        return _Part(*np.empty((3, 0), np.int64), (), '', {})
+        none = np.empty(0, np.int64)
+        return _Part(none, none, none, (), '', {})
     sizes = [len(part.order) for part in parts]
     order, stamp, received = (
         np.concatenate([getattr(part, name) for part in parts],

@@ -128,7 +128,7 @@ def array_log(path: Path, arrays: Mapping[str, np.ndarray], columns: str = '') -
 
 def _by_kind(path, columns):
     """Return the columns whose name is an alias by what they are; say which are not used."""
-    found = {}
+    found: dict[str, str] = {}
     for alias, kind in _ALIASES.items():
         for name in [name for name in columns if name.lower() == alias]:
             found.setdefault(kind, name)
@@ -190,7 +190,8 @@ def _csv_log(path, stream, columns):
     unit, clock = next(((u, time[k]) for u, k in ((1, 'time [ns]'), (10 ** 9, 'time [s]'))
                         if k in time), (0, 0))
     wanted = [column for columns in joints.values() for column in columns]
-    stamps, parts, block = [], [], []
+    parts: list[np.ndarray] = []
+    stamps, block = [], []
     for line, row in enumerate(csv.reader(stream, delimiter=delimiter), 2):
         if len(row) != len(header):
             if not ''.join(row).strip():
@@ -262,7 +263,7 @@ def _joint(name):
 
 def _joint_columns(path, header):
     """Return the joints in order, and for each quantity their columns in that order."""
-    found = {}
+    found: dict[str, dict[str, int]] = {}
     for i, name in enumerate(header):
         if _joint(name):
             kind, label = _joint(name)

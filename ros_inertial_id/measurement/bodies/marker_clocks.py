@@ -44,7 +44,7 @@ def other_topics(markers: Sequence[Marker]) -> list[str]:
 
 def _stamps(markers):
     """Return topic -> its stamps (n,) [s]; first the topic that is the clock."""
-    out = {}
+    out: dict[str, np.ndarray] = {}
     for marker in markers:
         out[marker.topic] = np.union1d(out.get(marker.topic, marker.t), marker.t)
     most = max(len(t) for t in out.values())

@@ -141,8 +141,8 @@ class BodiesObservation:
         return replace(self, motion=self.filtered(kernel))
 
     def _stretch(self, t, number):
-        raw = [on_clock(series.t, series.values, t) for series in self.wrenches]
-        raw = np.concatenate(raw, axis=1) if raw else np.zeros((len(t), 0))
+        parts = [on_clock(series.t, series.values, t) for series in self.wrenches]
+        raw = np.concatenate(parts, axis=1) if parts else np.zeros((len(t), 0))
         smooth = signals.smooth(raw, self.kernel) if raw.size else raw
         return BodiesState(t, number, self.motion(t), smooth, raw, self.sign)
 

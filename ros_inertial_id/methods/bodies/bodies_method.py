@@ -1,18 +1,17 @@
 """What the methods share whose observations are of whole bodies: markers, poses and IMUs."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
-from ..contract import Method
+from ..contract import Method, OptionsT, RobotT
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.regressor import RegressorBlock
-from ...measurement.bodies.sources import BodiesObservation
+from ...measurement.bodies.sources import BodiesObservation, BodiesState
 
 
-class BodiesMethod(Method):
+class BodiesMethod(Method[RobotT, BodiesState, BodiesObservation, OptionsT]):
     """A method whose observations are BodiesObservations."""
 
-    def noisy_rows(self, observation: BodiesObservation, robot: Any,
+    def noisy_rows(self, observation: BodiesObservation, robot: RobotT,
                    parameters: Sequence[Parameter]
                    ) -> Iterator[tuple[RegressorBlock, RegressorBlock, float]]:
         """Yield RegressorBlocks of the motion, of it with more noise, and how many they are."""

@@ -124,8 +124,8 @@ class CausalFilter:
             nominal[0] = self._x  # of which the covariance of the start is
             predicted, slopes = self._model.slopes(nominal, near)
             out = estimated(nominal, [
-                on_clock(ticks, *r, known['variance'], predicted[:, i], slopes[:, i])
-                for i, (r, known) in enumerate(zip(readings, self._known))], False)
+                on_clock(ticks, stamps, values, known['variance'], predicted[:, i], slopes[:, i])
+                for i, ((stamps, values), known) in enumerate(zip(readings, self._known))], False)
             standard_deviation = np.sqrt(np.diagonal(out.covariance, axis1=1, axis2=2))
             far = np.abs(out.x - nominal) > FAR * standard_deviation
             if not far[:, :2 * len(self._jerk)].any():  # in zddot all is linear

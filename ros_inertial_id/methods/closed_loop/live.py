@@ -19,7 +19,7 @@ from .state import close, MechanismState
 from ...dynamics.continuation import Continuation
 from ...dynamics.mechanism import Mechanism
 from ...errors import InertialIdError, RecordingError
-from ...measurement.bodies.markers import common_frames, LINE, read_markers
+from ...measurement.bodies.markers import common_frames, LINE, Marker, read_markers
 from ...measurement.joints.drives import effort_map
 from ...measurement.joints.kinematic_state import JointSpaceState
 from ...measurement.live import listen_to_efforts, listen_to_joints, LiveMotion, WARM_UP
@@ -55,11 +55,11 @@ class LiveMechanism(LiveMotion):
         actuated = [robot.joint_names[j] for j in robot.actuated]
         if self._camera:
             for topic in self._camera.topics:
-                self.listen(topic, self._see)
+                self.listen(topic, self._marker_taker(self._camera))
         else:
             listen_to_joints(self, motion, robot.coordinates, options)
         for number, topic in enumerate(self._filter.topics if self._filter else ()):
-            self.listen(topic, self._imu_taker(number))
+            self.listen(topic, self._imu_taker(self._filter, number))
         for line in options.torques:
             joint, topic, *axis = line.split()
             self.listen(topic, self._torque_taker(actuated.index(joint), joint, ''.join(axis)))
@@ -92,12 +92,11 @@ class LiveMechanism(LiveMotion):
 
         return take
 
-    def _imu_taker(self, number):
-        return lambda channel: self._filter.receive(number, channel,
-                                                    self.seconds(channel.stamp_ns))
+    def _imu_taker(self, imus, number):
+        return lambda channel: imus.receive(number, channel, self.seconds(channel.stamp_ns))
 
-    def _see(self, channel):
-        self._camera.see(channel, self.seconds(channel.stamp_ns))
+    def _marker_taker(self, camera):
+        return lambda channel: camera.see(channel, self.seconds(channel.stamp_ns))
 
     def take(self) -> tuple[np.ndarray, MechanismState] | None:
         """Return (stamps, MechanismState); raise where the mechanism cannot be closed."""
@@ -107,7 +106,8 @@ class LiveMechanism(LiveMotion):
             self.move(t, np.hstack([z, variance, q]) if self._filter else z)
             if self._alone:
                 self._alone.move(t, z)
-        taken = self._fused_or_alone() if self._filter else super().take()
+        taken = (self._fused_or_alone(self._filter, self._alone) if self._filter
+                 else super().take())
         if taken is None:
             return None
         stamps, state = taken
@@ -117,16 +117,16 @@ class LiveMechanism(LiveMotion):
             self._continuation.restart()
             raise
 
-    def _fused_or_alone(self):
+    def _fused_or_alone(self, imus, alone):
         """Return (stamps, JointSpaceState) with the IMUs, while none speaks by markers."""
-        taken = self._fused()
-        if self._filter.all_silent:
-            taken, self.covariance = self._alone.take(), None
+        taken = self._fused(imus)
+        if imus.all_silent:
+            taken, self.covariance = alone.take(), None
         else:
             # What the filter saw without IMUs is worth little.
-            self._shown = max(self._shown, self._filter.resumed)
-            if len(self._alone.newest):
-                self._alone.begin_again(self._alone.newest[-1] - REMEMBERED)
+            self._shown = max(self._shown, imus.resumed)
+            if len(alone.newest):
+                alone.begin_again(alone.newest[-1] - REMEMBERED)
         if taken is None:
             return None
         stamps = taken[0][taken[0] > self._shown]
@@ -135,24 +135,26 @@ class LiveMechanism(LiveMotion):
         self._shown = stamps[-1]
         return stamps, taken[1]
 
-    def _fused(self):
+    def _fused(self, imus):
         """Return (stamps, JointSpaceState) of the markers and IMUs received so far, or None."""
         t, count = self._motion.t, len(self._robot)
-        if len(t) < (WARM_UP if self._done is None else 1):
+        begun = self._done > -np.inf
+        if len(t) < (1 if begun else WARM_UP):
             return None
-        until = min(self.known_until(), self._filter.known_until(t[-1]))
-        if self._done is None:
+        until = min(self.known_until(), imus.known_until(t[-1]))
+        if not begun:
             self._done = max(t[WARM_UP - 1], until)
         z, variance, q = np.split(self._motion.rows, [count, 2 * count], axis=1)
-        ticks, x, covariance = self._filter.follow(t, z, variance, q, until)
-        self._period, tau = self._filter.period, self.loads_at(ticks)
+        ticks, x, covariance = imus.follow(t, z, variance, q, until)
+        self._period, tau = imus.period, self.loads_at(ticks)
         stamps = t[(t > self._done) & (t <= ticks[-1])]
         self.forget(t[max(0, np.searchsorted(t, ticks[-1], 'right') - 1)])  # keeps the last one
         self.covariance = covariance[-1]
         if not len(stamps):
             return None
         self._done = stamps[-1]
-        return stamps, JointSpaceState(ticks, 0, *np.split(x, 3, axis=1), tau, tau)
+        z, rate, second = np.split(x, 3, axis=1)
+        return stamps, JointSpaceState(ticks, 0, z, rate, second, tau, tau)
 
 
 class _Camera:
@@ -163,10 +165,12 @@ class _Camera:
                           cameras=tuple(metadata.get('cameras', options.cameras)))
         self._robot, self._options, self._cameras = robot, options, cameras_of(options)
         self._offsets = metadata.get('marker_clock_offset', {})
-        self._lines = {}
+        self._lines: dict[str, list[str]] = {}
         for line in options.markers:
-            self._lines.setdefault(LINE.match(line.strip()).group(1), []).append(line)
-        self._seen = {line: [] for line in options.markers}
+            words = LINE.match(line.strip())
+            assert words is not None  # observed with these options
+            self._lines.setdefault(words.group(1), []).append(line)
+        self._seen: dict[str, list[Marker]] = {line: [] for line in options.markers}
         self._newest = {}
         self._fit = self._last = None
 

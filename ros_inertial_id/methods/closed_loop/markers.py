@@ -144,7 +144,7 @@ def _explain_misfit(fit, q):
              for pair in combinations(range(len(names)), 2)}
     noise = fit.noise[0]
     if found and min(found.values()) < WRONG:
-        a, b = min(found, key=found.get)
+        a, b = min(found, key=found.__getitem__)
         raise RecordingError(
             f'markers {names[a]} and {names[b]} are exchanged',
             found=f'misfit {np.nanmax(typical) * noise:.4f} m as configured, '

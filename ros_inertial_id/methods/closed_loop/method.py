@@ -53,12 +53,13 @@ class ClosedLoopOptions(MechanismOptions, SignalOptions, ForceOptions, PriorOpti
     """All options of the method; the recorder and nodes declare them as parameters."""
 
 
-class ClosedLoop(Method):
+class ClosedLoop(Method[Mechanism, MechanismState, Observation, ClosedLoopOptions]):
     """Torques of a mechanism with loops, projected onto its independent coordinates."""
 
     name = 'closed_loop'
     Options = ClosedLoopOptions
     predicts_live = True
+    takes_known = True
 
     def build(self, urdf: str, options: ClosedLoopOptions, gravity_base: np.ndarray) -> Mechanism:
         """Return the Mechanism of a URDF text under gravity (3,) in the base frame [m/s^2]."""

@@ -145,6 +145,7 @@ def _torques(recording, robot, lines):
             stamps = channel.stamp_ns
         columns.append(np.interp(stamps, channel.stamp_ns, values))
         names.append(words[0])
+    assert stamps is not None
     missing = [robot.joint_names[j] for j in robot.actuated
                if robot.joint_names[j] not in names]
     if missing:

@@ -84,14 +84,14 @@ def gravity_of_force(observation: BodiesObservation, gravity: np.ndarray, sign: 
 
 def _fit(observation, columns_of):
     """Return (x (k,), covariance) of the force on columns (N, 3, k), bias and drift besides."""
-    A, y, ends = [], [], ends_of(observation)
+    rows, forces, ends = [], [], ends_of(observation)
     for state in observation.states(training=True):
         columns = columns_of(state.bodies[0])
         slow = np.kron(np.column_stack([np.ones(len(state.t)), legendre(state.t, ends)]),
                        np.eye(3)).reshape(len(state.t), 3, -1)
-        A.append(np.concatenate([columns, slow], axis=2))
-        y.append(state.wrench[:, :3])
-    A, y, own = np.concatenate(A), np.concatenate(y), columns.shape[2]
+        rows.append(np.concatenate([columns, slow], axis=2))
+        forces.append(state.wrench[:, :3])
+    A, y, own = np.concatenate(rows), np.concatenate(forces), columns.shape[2]
     size = np.sqrt((A ** 2).sum((0, 1))) + 1e-300
     parts = [(a.reshape(-1, len(size)), b.ravel()) for a, b in zip(
         np.array_split(A / size, STRETCHES), np.array_split(y, STRETCHES))]

@@ -65,7 +65,7 @@ class RigidBodyOptions(RobotOptions):
                             choices=('ordinary', 'weighted', 'instrumental'))
 
 
-class RigidBody(BodiesMethod):
+class RigidBody(BodiesMethod[BodyRig, RigidBodyOptions]):
     """Wrenches on bodies whose motion is measured: six rows per group of bodies."""
 
     name = 'rigid_body'
@@ -153,7 +153,7 @@ def _group_rows(state, robot, group, per_body, biased):
     else:
         W, where = composite_rows([state.bodies[k] for k in group], first.position), first.position
     columns = np.concatenate([np.arange(per_body * k, per_body * (k + 1)) for k in group])
-    y, y_raw, extra, places = 0.0, 0.0, [], []
+    (y, y_raw), extra, places = np.zeros((2, len(state.t), 6)), [], []
     for k, wrench in enumerate(robot.wrenches):
         sign = state.sign * _sign(robot, wrench, group)
         if not sign:

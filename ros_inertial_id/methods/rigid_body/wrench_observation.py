@@ -38,7 +38,7 @@ def observe_wrenches(recording: Recording, robot: BodyRig, options: Any) -> Bodi
     """
     origin = recording.origin_ns()
     wrenches = [read_wrench(recording, w.topic, origin) for w in robot.wrenches]
-    sources, raw, choose, states = _motion(recording, robot, options, wrenches, origin)
+    sources, measured, raw, choose, states = _motion(recording, robot, options, wrenches, origin)
     clock = common_clock([*sources, *wrenches], origin)
     cutoff, valley = options.cutoff, None
     if not cutoff:
@@ -53,25 +53,25 @@ def observe_wrenches(recording: Recording, robot: BodyRig, options: Any) -> Bodi
         'gaps': clock.gaps, 'gaps_at': gaps_between(clock), 'segments': len(clock.segments),
         'duration': sum(c for _, c in clock.segments) * clock.period, 'cutoff': cutoff,
         'cutoff_chosen': not options.cutoff, 'motion_ends_at': valley, 'decimate': decimate,
-        'velocity': getattr(states, 'velocity', 'differentiated'),
+        'velocity': 'measured' if len(measured) > len(sources) else 'differentiated',
         'sources': {s.topic: dict(s.note) for s in [*sources, *wrenches]}}
     gravity = np.asarray(robot.gravity_base)
     fused, summary['imus'] = _fused(recording, robot, sources, clock, kernel, options)
 
-    def motion(t, gravity, measured):
+    def motion(t, gravity, series):
         return tuple(fused.get((k, t[0], len(t)), body)
-                     for k, body in enumerate(states(t, kernel, gravity, measured)))
+                     for k, body in enumerate(states(t, kernel, gravity, series)))
 
     def filtered(gravity, other):
-        return lambda t: states(t, other, gravity, states.measured)
+        return lambda t: states(t, other, gravity, measured)
 
     def noisy(gravity, rng):
-        again = [noise_again(s, clock, kernel, rng) for s in states.measured]
+        again = [noise_again(s, clock, kernel, rng) for s in measured]
         return lambda t: motion(t, gravity, again)
 
     def observation(gravity, sign=1.0):
         return BodiesObservation(
-            clock, kernel, lambda t: motion(t, gravity, states.measured), tuple(wrenches),
+            clock, kernel, lambda t: motion(t, gravity, measured), tuple(wrenches),
             1.0 / cutoff, decimate, summary, sign, noisy=lambda rng: noisy(gravity, rng),
             filtered=lambda other: filtered(gravity, other))
 
@@ -139,8 +139,9 @@ def _check_moving(observation, topic):
 
 def _motion(recording, robot, options, wrenches, origin):
     """
-    Return (Series, raw, choose, states) of what moves.
+    Return (Series, measured, raw, choose, states) of what moves.
 
+    measured : these Series, and those of their rates where they are used
     raw(clock) : what shows the motion, unfiltered (N, k) per stretch; choose : cutoff of it
     states(t, kernel, gravity, measured) : tuple of BodyState on a uniform stretch of time, from
         Series as they were ``measured`` or from others
@@ -167,9 +168,8 @@ def _motion(recording, robot, options, wrenches, origin):
                                  imu[0].position, imu[0].rotation),)
         return tuple(state_of_pose(v[:, :3], v[:, 3:], kernel, period, gravity) for v in values)
 
-    states.measured = series
     choose = signals.choose_cutoff if imu else choose_pose_cutoff
-    return series, raw, choose, states
+    return series, series, raw, choose, states
 
 
 def _arm_motion(recording, robot, options, wrenches, origin):
@@ -198,9 +198,8 @@ def _arm_motion(recording, robot, options, wrenches, origin):
                                                    period)
         return (state_of_frame(arm, frame, q, v, a, gravity),)
 
-    states.measured = [s for s in (position, velocity) if s is not None]
-    states.velocity = 'measured' if velocity is not None else 'differentiated'
-    return [position], raw, signals.choose_cutoff, states
+    measured = [s for s in (position, velocity) if s is not None]
+    return [position], measured, raw, signals.choose_cutoff, states
 
 
 def state_of_frame(robot: RobotModel, frame: Frame, q: np.ndarray, v: np.ndarray, a: np.ndarray,

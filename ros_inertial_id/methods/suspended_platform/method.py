@@ -55,7 +55,7 @@ class SuspendedPlatformOptions(RobotOptions):
                             choices=('ordinary', 'weighted', 'instrumental'))
 
 
-class SuspendedPlatform(BodiesMethod):
+class SuspendedPlatform(BodiesMethod[PlatformRig, SuspendedPlatformOptions]):
     """Free or forced motion of links on a sprung platform: six rows, no torques."""
 
     name = 'suspended_platform'
