@@ -14,6 +14,7 @@ from ..identification.files import read_description
 from ..identification.settings import load_options
 from ..identification.training_data import each_once, name_of, seen_before
 from ..measurement.recording import Recording
+from ..methods import METHODS
 from ..procedures.checkup import check as checkup
 from ..procedures.checkup.checked import checked_statistics, cleaned, judged, unusable
 from ..procedures.checkup.finding import Checkup, DO_NOT_USE, WRONG
@@ -101,7 +102,7 @@ class _Task:
 
     @property
     def words(self) -> dict[str, Any]:
-        """Return what checks and identification are told alike, beside the options."""
+        """Return what checks and identification both take, beside the options."""
         return {'method': self.method, 'urdf': self.urdf, 'progress': self.progress}
 
 
@@ -138,7 +139,7 @@ def _checked(recordings: list[Recording], task: _Task
 
     Where none can be used all take part: the verdict says so.
     """
-    if len(recordings) == 1 or task.method != checkup.METHOD:
+    if len(recordings) == 1 or not METHODS[task.method].joints_alone:
         return recordings, {}, *checkup.check_and_read(recordings, task.options, **task.words)
     each = checkup.check_each(recordings, task.options, **task.words)
     reasons = [unusable(one) for one in each]

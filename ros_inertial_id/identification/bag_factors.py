@@ -14,7 +14,7 @@ import numpy as np
 from .dataset import Dataset
 from .gravity_direction import across_gravity
 from .passes import accumulate, Accumulated, blocks_of
-from .plan import METHOD, Plan, tilt_values
+from .plan import Plan, tilt_values
 from .robot import robot_of
 from .stretches import FEW, Motion, motion_of, THIN, thinning
 from .structure import choose_alternatives, standard
@@ -82,7 +82,7 @@ def dataset_of(recording: Recording, plan: Plan) -> Dataset:
 
     RecordingError where it cannot be used, RobotModelError where it is of another robot.
     """
-    method, options = METHODS[METHOD], plan.options
+    method, options = METHODS[plan.method], plan.options
     robot = robot_of(recording, options, plan.urdf)
     if recording.robot_description:
         check_one_robot([robot, robot_of(recording, options)], [

@@ -10,7 +10,7 @@ from .robot import robot_of
 from .training_data import check_one_robot
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.regressor import RegressorBlock
-from ..measurement.joints.kinematic_state import JointSpaceObservation, JointSpaceState, PIECE
+from ..measurement.joints.kinematic_state import JointSpaceState, PIECE
 from ..measurement.joints.observation import at_one_cutoff
 from ..measurement.recording import Recording
 from ..methods import METHODS
@@ -73,8 +73,8 @@ class Dataset:
     def part(self) -> 'Dataset':
         """Return about ENOUGH pieces, evenly spread, of long recordings of joints alone."""
         every = self.samples(training=False) // (ENOUGH * PIECE)
-        joints_alone = all(isinstance(o, JointSpaceObservation) for o in self.observations)
-        return replace(self, every=every, kept={}) if every > 1 and joints_alone else self
+        return (replace(self, every=every, kept={}) if every > 1 and self.method.joints_alone
+                else self)
 
     def states(self, training: bool) -> Iterator[tuple[Robot, State]]:
         """Yield (robot, state), recording by recording; ``training`` : see Observation."""
@@ -152,6 +152,6 @@ def read_dataset(recordings: Sequence[Recording], options: Any, method: str, urd
     check_one_robot(robots, recordings)
     observations = tuple(METHODS[method].observe(recording, robot, options)
                          for recording, robot in zip(recordings, robots))
-    if len(observations) > 1 and all(isinstance(o, JointSpaceObservation) for o in observations):
+    if len(observations) > 1 and METHODS[method].joints_alone:
         observations = at_one_cutoff(observations, options.decimate)
     return Dataset(METHODS[method], robots, observations, options, progress, tuple(recordings))

@@ -31,6 +31,7 @@ from ..estimation.r_factors import one_thread
 from ..measurement.joints.kinematic_state import JointSpaceObservation
 from ..measurement.joints.observation import with_cutoff
 from ..measurement.recording import Recording
+from ..methods import DEFAULT_METHOD
 from ..options import check_ranges
 
 FIXED = 10.0  # [Hz], the cutoff behind which other tools state their residuals
@@ -45,7 +46,7 @@ class Identification:
     validation: tuple[RegressorBlock, ...] = ()
 
 
-def identify(recordings: Sequence[Recording], options: Any, *, method: str = 'serial_arm',
+def identify(recordings: Sequence[Recording], options: Any, *, method: str = DEFAULT_METHOD,
              urdf: str = '', validate: Sequence[Recording] = (),
              progress: Progress | None = None) -> Identification:
     """

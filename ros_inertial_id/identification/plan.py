@@ -27,7 +27,6 @@ from ..estimation.known_parameters import with_known
 from ..methods import METHODS
 
 FORMAT = 2  # of what is cached: counts up when rows, preparation or files change their meaning
-METHOD = 'serial_arm'  # whose rows need nothing of other recordings
 READ_AGAIN = ('robust', 'total', 'instrumental')  # estimators that need more than R factors
 
 
@@ -36,12 +35,14 @@ class Plan:
     """
     What is held for all recordings of a kind of robot.
 
-    options : of the method with EstimationOptions; cutoff, velocity and time offset given
+    method : its name; options : of it with EstimationOptions; cutoff, velocity and time offset
+    given
     urdf : text of the description
     links : (10 n,) standard parameters of the links by which a tilt of gravity pulls
     asked : the options as given, with which every recording is checked by itself
     """
 
+    method: str
     options: Any
     urdf: str
     links: tuple[float, ...]
@@ -50,23 +51,24 @@ class Plan:
     @cached_property
     def key(self) -> str:
         """Return a hash of all that factors depend on beside the recording."""
-        own = {f.name for f in fields(METHODS[METHOD].Options)}
+        own = {f.name for f in fields(METHODS[self.method].Options)}
         held, asked = ({k: v for k, v in asdict(o).items() if k in own}
                        for o in (self.options, self.asked))
-        text = json.dumps([FORMAT, METHOD, plain(held), self.urdf, list(self.links), plain(asked)])
+        text = json.dumps([FORMAT, self.method, plain(held), self.urdf, list(self.links),
+                           plain(asked)])
         return hashlib.sha256(text.encode()).hexdigest()
 
     @cached_property
     def columns(self) -> tuple[Parameter, ...]:
         """Return the Parameters of the rows: all friction laws and constants that are tried."""
-        method = METHODS[METHOD]
+        method = METHODS[self.method]
         robot = any_mounting(method, self.urdf, self.options)[0]
         return with_known(method.parameters(robot, self.options), self.options.given)
 
     @cached_property
     def structure(self) -> Structure:
         """Return the Structure under any mounting: columns of it hold those of each mounting."""
-        method = METHODS[METHOD]
+        method = METHODS[self.method]
         return structure_of(method, any_mounting(method, self.urdf, self.options), self.columns)
 
     def to_dict(self) -> dict[str, Any]:
@@ -81,8 +83,9 @@ def check_options(method: str, options: Any) -> None:
 
     method : its name; options : of it with EstimationOptions
     """
-    if method != METHOD:
-        raise ConfigError('many recordings', found=f'method {method}', expected=METHOD,
+    if not METHODS[method].joints_alone:  # whose rows need nothing of other recordings
+        raise ConfigError('many recordings', found=f'method {method}',
+                          exists=[n for n, m in METHODS.items() if m.joints_alone],
                           do='identify these bags without --jobs and --scheduler')
     if options.estimator in READ_AGAIN:
         raise ConfigError('many recordings', found=f'estimator {options.estimator}, which reads '
@@ -108,13 +111,13 @@ def plan_of(model: IdentifiedModel, options: Any | None = None) -> Plan:
         held, asked = (replace(known, **{
             k: tuple(v) if isinstance(v, list) else v
             for k, v in remembered[name].items() if k in own}) for name in ('options', 'asked'))
-        return Plan(held, model.robot['urdf'], tuple(remembered['links']), asked)
+        return Plan(model.method, held, model.robot['urdf'], tuple(remembered['links']), asked)
     count = 10 * len(model.robot['joints'])
     held = known if options is None else replace(
         options, cutoff=known.cutoff, velocity=known.velocity, time_offset=known.time_offset,
         find_time_offset=False)
-    return Plan(held, model.robot['urdf'], tuple(float(x) for x in model.values[:count]),
-                options or held)
+    links = tuple(float(x) for x in model.values[:count])
+    return Plan(model.method, held, model.robot['urdf'], links, options or held)
 
 
 def tilt_values(plan: Plan) -> np.ndarray:

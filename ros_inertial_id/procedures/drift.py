@@ -25,7 +25,7 @@ from ..estimation.r_factors import one_thread, RFactors
 from ..estimation.residuals import merged, Residuals
 from ..identification.cached_factors import read_factors
 from ..identification.model import IdentifiedModel
-from ..identification.plan import METHOD, Plan, plan_of
+from ..identification.plan import Plan, plan_of
 from ..identification.robot import check_robot
 from ..identification.structure import at_constants, structure_of
 from ..measurement.bags.bag import split_window
@@ -121,9 +121,9 @@ def _robot_drift(name: str, bags: Sequence[Mapped], plan: Plan, model: Identifie
     """Return the RobotDrift of one robot under the mounting of its first bag."""
     gravity = np.array(bags[0].notes['gravity_base'])
     own = [b for b in bags if np.allclose(b.notes['gravity_base'], gravity, atol=SAME)]
-    robot = METHODS[METHOD].build(plan.urdf, plan.options, gravity)
+    robot = METHODS[plan.method].build(plan.urdf, plan.options, gravity)
     check_robot(model, robot)
-    structure = structure_of(METHODS[METHOD], [robot], plan.columns)
+    structure = structure_of(METHODS[plan.method], [robot], plan.columns)
     places = structure.places_in(plan.structure)
     base, T = at_constants(structure, {p.name: p for p in model.parameters})
     size = int(plan.structure.keep.max()) + 1

@@ -17,8 +17,8 @@ from ..errors import ConfigError
 from ..estimation.r_factors import RFactors
 from ..estimation.residuals import Residuals
 from ..identification.model import IdentifiedModel
-from ..identification.plan import METHOD
 from ..identification.structure import at_constants, Structure
+from ..methods import METHODS
 
 
 REPEATS = 30.0  # [s] of motion; what comes later may repeat it, and with it what the model lacks
@@ -36,7 +36,7 @@ def check_reference(model: IdentifiedModel, structure: Structure, gravity: np.nd
                           found=own, do="set mounting: 'gravity "
                           f"{' '.join(f'{x:.6g}' for x in own)}'")
     expected = [b['name'] for b in model.base]
-    if model.method != METHOD or expected != structure.base.names():
+    if not METHODS[model.method].joints_alone or expected != structure.base.names():
         raise ConfigError('drift_model: other base parameters than those estimated online',
                           expected=', '.join(structure.base.names()), found=', '.join(expected),
                           do='use the same friction laws')

@@ -20,9 +20,9 @@ from ..identification.cached_factors import read_factors
 from ..identification.dataset import Dataset
 from ..identification.identify import identify_data
 from ..identification.model import IdentifiedModel
-from ..identification.plan import check_options, METHOD, Plan
+from ..identification.plan import check_options, Plan
 from ..measurement.recording import Recording
-from ..methods import METHODS
+from ..methods import DEFAULT_METHOD, METHODS
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,9 @@ class Many:
     alone_percent: float
 
 
-def identify_many(paths: Sequence[str], options: Any, *, method: str = METHOD, urdf: str = '',
-                  engine: Engine | None = None, selected: Selected | None = None) -> Many:
+def identify_many(paths: Sequence[str], options: Any, *, method: str = DEFAULT_METHOD,
+                  urdf: str = '', engine: Engine | None = None,
+                  selected: Selected | None = None) -> Many:
     """
     Return the Many of the bags at ``paths``, in the order that decides which come first.
 
@@ -56,7 +57,8 @@ def identify_many(paths: Sequence[str], options: Any, *, method: str = METHOD, u
     """
     check_options(method, options)
     engine = engine or Engine()
-    passes = BagPasses(paths, _plan(paths, options, urdf, engine), engine, selected)
+    passes = BagPasses(paths, _plan(paths, (method, options, urdf), engine), engine,
+                       selected)
     model = identify_data(_light(passes.mapped), passes=passes).model
     mapped = passes.mapped
     model.provenance['plan'] = mapped.plan.to_dict()
@@ -68,7 +70,7 @@ def identify_many(paths: Sequence[str], options: Any, *, method: str = METHOD, u
 
 def _light(mapped: MappedBags) -> Dataset:
     """Return a Dataset of bags without their data: the passes read them."""
-    plan, method, robots = mapped.plan, METHODS[METHOD], dict[tuple[float, ...], Any]()
+    plan, method, robots = mapped.plan, METHODS[mapped.plan.method], dict[tuple[float, ...], Any]()
     notes = [bag.notes for bag in mapped.bags]
     for note in notes:
         gravity = tuple(note['gravity_base'])
@@ -96,17 +98,17 @@ def _seconds(bags: Sequence[Mapped], leaves: Sequence[Leaf]) -> dict[str, float]
             for bag in bags}
 
 
-def _plan(paths: Sequence[str], options: Any, urdf: str, engine: Engine) -> Plan:
-    """Return the Plan by the first bags that can be used."""
+def _plan(paths: Sequence[str], asked: tuple[str, Any, str], engine: Engine) -> Plan:
+    """Return the Plan by the first bags that can be used; asked : method, options, description."""
     if engine.progress:
         engine.progress('plan', 0, 1)
-    shared = (options, urdf, engine.cache, engine.keep_all)
+    shared = (*asked, engine.cache, engine.keep_all)
     found = engine.run(decided_plan, shared, [tuple(paths)], 'plan')[0]
     if isinstance(found, Lost):
         raise RecordingError('no plan by the first bags', found=found.reason)
     if not isinstance(found, Plan):
         raise RecordingError('none of the bags can be used',
                              found=[f'{path}: {why}' for path, why in list(found.items())[:5]])
-    return replace(found, options=replace(options, **{
+    return replace(found, options=replace(asked[1], **{
         name: getattr(found.options, name)
         for name in ('cutoff', 'velocity', 'time_offset', 'find_time_offset')}))

@@ -25,7 +25,7 @@ from ..identification.cached_factors import find_factors, folders, key_of, write
 from ..identification.dataset import Dataset
 from ..identification.files import write_text
 from ..identification.model import plain
-from ..identification.plan import FORMAT, METHOD, Plan, plan_of
+from ..identification.plan import FORMAT, Plan, plan_of
 from ..identification.robot import robot_of
 from ..measurement.bags.bag import read_bag, split_window
 from ..measurement.bags.storage import sha256, storage_files
@@ -131,16 +131,16 @@ def bag_dataset(shared: Shared, bag: Mapped) -> Dataset:
     return dataset_of(recording, shared.plan)
 
 
-def decided_plan(shared: tuple[Any, str, str, bool], paths: Sequence[str]
+def decided_plan(shared: tuple[str, Any, str, str, bool], paths: Sequence[str]
                  ) -> Plan | dict[str, str]:
     """
     Return the Plan by the first FIRST of the bags at ``paths`` that can be used.
 
-    shared : (options, text of the description or '', cache, keep_all)
+    shared : (method, options, text of the description or '', cache, keep_all)
     {path: reason} where none can be used.
     """
-    options, urdf, cache, keep_all = shared
-    contents = _Contents(json.dumps([FORMAT, METHOD, plain(asdict(options)), urdf, keep_all]))
+    method, options, urdf, cache, keep_all = shared
+    contents = _Contents(json.dumps([FORMAT, method, plain(asdict(options)), urdf, keep_all]))
     for path in paths[:LOOK]:  # a plan is kept under the bags that were looked at to find it
         known = _known_plan(contents.add(path), _places(path, cache), options)
         if known:
@@ -209,7 +209,8 @@ def _known_plan(key: str, places: Sequence[Path], options: Any) -> Plan | None:
         try:
             data = json.loads((place / f'{key[:40]}.plan').read_text(encoding='utf-8'))
             held = {k: tuple(v) if isinstance(v, list) else v for k, v in data['options'].items()}
-            return Plan(replace(options, **held), data['urdf'], tuple(data['links']), options)
+            return Plan(data['method'], replace(options, **held), data['urdf'],
+                        tuple(data['links']), options)
         except (OSError, ValueError, KeyError, TypeError):
             continue
     return None
@@ -217,7 +218,7 @@ def _known_plan(key: str, places: Sequence[Path], options: Any) -> Plan | None:
 
 def _keep_plan(key: str, places: Sequence[Path], plan: Plan) -> None:
     """Keep a Plan in the first folder that takes it."""
-    text = json.dumps({**plan.to_dict(), 'urdf': plan.urdf})
+    text = json.dumps({**plan.to_dict(), 'method': plan.method, 'urdf': plan.urdf})
     for place in places:
         try:
             place.mkdir(parents=True, exist_ok=True)

@@ -28,14 +28,13 @@ from ..estimation.residuals import Residuals
 from ..identification.entries import base_entries
 from ..identification.model import IdentifiedModel
 from ..identification.passes import Accumulated
-from ..identification.plan import METHOD
 from ..identification.reduction import choose
 from ..identification.robot import robot_of
 from ..identification.structure import standard, structure_of
 from ..measurement.bags.messages import JOINT_STATE
 from ..measurement.joints.channels import whole
 from ..measurement.recording import Channel, joined, Recording
-from ..methods import METHODS
+from ..methods import DEFAULT_METHOD, METHODS
 
 WARM_UP = 8.0    # [s] of motion by which the signals are examined
 LONGEST = 30.0   # [s] that are kept
@@ -82,7 +81,7 @@ class OnlineIdentification:
     ConfigError for a method or estimator that cannot learn sample by sample.
     """
 
-    def __init__(self, urdf: str, options: Any, method: str = 'serial_arm',
+    def __init__(self, urdf: str, options: Any, method: str = DEFAULT_METHOD,
                  forget: float = 0.0, reference: IdentifiedModel | None = None) -> None:
         if not METHODS[method].predicts_live:
             raise ConfigError('nothing to learn online', found=f'method {method}',
@@ -92,10 +91,11 @@ class OnlineIdentification:
                               found=f'{options.estimator}, consistent: {options.consistent}, '
                               f'choose_friction: {options.choose_friction}',
                               do='identify from a recording for these')
-        if reference and method == METHOD:  # efforts are read where the model read them
+        self._urdf, self._method = urdf, METHODS[method]
+        if reference and self._method.joints_alone:  # efforts are read where the model read them
             late = reference.preprocessing[0].get('time_offset', 0.0)
             options = replace(options, time_offset=late)
-        self._urdf, self._options, self._method = urdf, options, METHODS[method]
+        self._options = options
         self._kept: dict[str, list[Channel]] = {}
         self._examined, self._forget, self._reference = -np.inf, forget, reference
         self._live: Any = None

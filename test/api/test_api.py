@@ -170,15 +170,13 @@ def test_the_example_runs_from_bag_to_report(bags, tmp_path, monkeypatch, capsys
     assert 'RMS residual' in capsys.readouterr().out and (tmp_path / 'report.html').exists()
 
 
-@pytest.mark.parametrize('fault', ['none', 'noise for a torque', 'negated', 'no motion seen'])
+@pytest.mark.parametrize('fault', ['none', 'noise for a torque', 'no motion seen'])
 def test_check_says_the_verdict_that_identify_says(arm3, arm3_recording, fault):
     fields = dict(arm3_recording.channels['/joint_states'].fields)
     rng = np.random.default_rng(0)
     effort = fields['effort'] + 0.05 * rng.normal(size=fields['effort'].shape)
     if fault == 'noise for a torque':
         effort[:, 2] = rng.normal(0.0, effort[:, 2].std(), len(effort))
-    if fault == 'negated':
-        effort = -effort
     if fault == 'no motion seen':
         effort = rng.normal(size=effort.shape)
     changed = replace(arm3_recording, channels={'/joint_states': replace(
@@ -190,3 +188,13 @@ def test_check_says_the_verdict_that_identify_says(arm3, arm3_recording, fault):
         assert share == pytest.approx(crossed / measured, rel=1e-9)
     assert checked.to_dict()['verdict'] == identified.model.statistics['verdict']
     assert (checked.verdict.word == 'good') == (fault == 'none')
+
+
+def test_negated_efforts_have_a_cause_and_no_estimate(arm3, arm3_recording):
+    channel = arm3_recording.channels['/joint_states']
+    negated = replace(arm3_recording, channels={'/joint_states': replace(channel, fields={
+        **channel.fields, 'effort': -channel.fields['effort']})})
+    found = rid.check(negated, urdf=arm3[0])
+    assert found.verdict.word == 'do not use' and found.checks[0].name == 'effort negated'
+    with pytest.raises(rid.EstimationError, match='efforts of all joints are negated'):
+        rid.identify(negated, urdf=arm3[0])

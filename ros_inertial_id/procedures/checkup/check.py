@@ -27,16 +27,16 @@ from ...identification.dataset import Dataset, Progress, read_dataset
 from ...identification.model import IdentifiedModel
 from ...identification.robot import robot_of
 from ...measurement.recording import Recording
+from ...methods import DEFAULT_METHOD, METHODS
 
 FOREIGN = 0.35    # relative residual that no alternative explains
 RESTS = 0.1       # share of the samples in which an arm moves that is no motion
 UNSEEN = ('signs', 'gains')  # what leaves no residual
 CAUSES = 3        # that are mended one after the other
-METHOD = 'serial_arm'
 NO_CAUSE = ('efforts do not follow the motion', 'description of another robot', 'arm at rest')
 
 
-def check(recordings: Sequence[Recording], options: Any, *, method: str = METHOD,
+def check(recordings: Sequence[Recording], options: Any, *, method: str = DEFAULT_METHOD,
           urdf: str = '', progress: Progress | None = None,
           model: IdentifiedModel | None = None) -> Checkup:
     """
@@ -44,14 +44,14 @@ def check(recordings: Sequence[Recording], options: Any, *, method: str = METHOD
 
     options : of the method, by its name; urdf : text of the description, '' for the recordings'
     progress : called with (stage, done, in all); model : instead of the description's inertias
-    Of other methods than serial_arm the channels alone are checked: usable at best, and said so.
+    Of methods that see more than joints only the channels are checked: usable at best, and said.
     RecordingError where no topic carries the joints.
     """
     return check_and_read(recordings, options, method=method, urdf=urdf, progress=progress,
                           model=model)[0]
 
 
-def check_and_read(recordings: Sequence[Recording], options: Any, *, method: str = METHOD,
+def check_and_read(recordings: Sequence[Recording], options: Any, *, method: str = DEFAULT_METHOD,
                    urdf: str = '', progress: Progress | None = None,
                    model: IdentifiedModel | None = None) -> tuple[Checkup, Dataset | None]:
     """
@@ -59,7 +59,7 @@ def check_and_read(recordings: Sequence[Recording], options: Any, *, method: str
 
     recordings, options, method, urdf, progress, model : see ``check``
     """
-    if method != METHOD:
+    if not METHODS[method].joints_alone:
         return _channels(recordings, method), None
     if len(recordings) > 1:
         return together(check_each(recordings, options, method=method, urdf=urdf,
@@ -188,7 +188,7 @@ def _models(recordings: Sequence[Recording], options: Any, urdf: str,
             ) -> tuple[list[Finding], dict[str, Any], Dataset | None]:
     """Return the Findings of the model checks, what checkup_of takes of them, and the Dataset."""
     try:
-        data = read_dataset(recordings, options, METHOD, urdf)
+        data = read_dataset(recordings, options, DEFAULT_METHOD, urdf)
         evidence = _evidence(data, model)
     except (RecordingError, EstimationError) as error:
         return [Finding('cannot be prepared', str(error), 'the preparation of the signals', 1.0,
