@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from .structure import standard
 from .dataset import Dataset
+from .structure import standard
 from .validation import fits
 from ..dynamics.inertial_parameters import bodies
 from ..errors import ConfigError

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from scipy.linalg import block_diag
 
-from .structure import standard
 from .dataset import Dataset
+from .structure import standard
 from ..dynamics.regressor import RegressorBlock, RowGroup
 from ..estimation.base_parameters import BaseParameters
 from ..estimation.estimators import Estimate

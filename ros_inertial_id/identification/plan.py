@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from .structure import Structure, structure_of
 from .model import IdentifiedModel, plain
 from .mounting import any_mounting
 from .settings import prediction_options
+from .structure import Structure, structure_of
 from ..dynamics.inertial_parameters import Parameter
 from ..errors import ConfigError
 from ..estimation.known_parameters import with_known

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.polynomial.chebyshev import chebvander
 
-from .structure import Structure
 from .dataset import Dataset
+from .structure import Structure
 from ..errors import RecordingError
 from ..measurement.joints.observation import with_cutoff, with_time_offset
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from .drift_findings import Finding, findings_of, Series
 from .bag_map import Engine, map_bags, merge_leaves
+from .drift_findings import Finding, findings_of, Series
 from .mapped_bags import Mapped
 from ..estimation.base_parameters import BaseParameters
 from ..estimation.changes import Changes, changes_of
