@@ -3,7 +3,7 @@ What one recording passes on its way to its model: files, functions and lines th
 
     python benchmark/traced.py BAG [BAG ...] [--urdf ROBOT.urdf]
 
-Counted by sys.setprofile, from reading the bag to the model, the second time: imports do not count.
+Counted by sys.setprofile from the bag to the model, the second time: imports do not count.
 Lines are those of the files passed, comments and docstrings included.
 """
 
