@@ -14,7 +14,7 @@ import numpy as np
 from .dataset import Dataset
 from .gravity_direction import across_gravity
 from .passes import accumulate, Accumulated, blocks_of
-from .plan import Plan, tilt_values
+from .plan import Plan
 from .robot import robot_of
 from .stretches import FEW, Motion, motion_of, THIN, thinning
 from .structure import choose_alternatives, standard
@@ -96,7 +96,7 @@ def dataset_of(recording: Recording, plan: Plan) -> Dataset:
 
 def _accumulated(data: Dataset, plan: Plan) -> Accumulated:
     """Return the Accumulated rows about the plan's places and two tilts."""
-    structure, robot, values = plan.structure, data.robot, tilt_values(plan)
+    structure, robot, values = plan.structure, data.robot, np.array(plan.links)
     size, bodies = int(structure.keep.max()) + 1, structure.columns[:len(values)]
     pulled = [replace(robot, gravity_base=np.linalg.norm(robot.gravity_base) * d)
               for d in across_gravity(robot.gravity_base).T]

@@ -14,7 +14,7 @@ from ..estimation.base_parameters import BaseParameters
 from ..estimation.cross_validation import cross_validate, parameters_by
 from ..estimation.estimators import Estimate, ESTIMATORS, params_of, Problem
 from ..estimation.motion_noise import motion_noise, MotionNoise
-from ..estimation.r_factors import merge, RFactors
+from ..estimation.r_factors import merge
 from ..estimation.residuals import Fit, Residuals
 
 
@@ -34,11 +34,6 @@ class Fitted:
     residuals: Residuals
     inherited: np.ndarray | None
     cross_validation: Fit | None = None
-
-    @property
-    def factors(self) -> RFactors:
-        """Return the R factors of all data about the base columns."""
-        return self.problem.factors
 
 
 def fit(data: Dataset, reduced: Reduced, passes: Passes) -> Fitted:

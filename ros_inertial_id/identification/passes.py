@@ -13,7 +13,6 @@ import numpy as np
 
 from .dataset import Dataset
 from .model import IdentifiedModel
-from .reading import readers
 from .stretches import motion_of, rows_of_stretches, shares_of, thinning
 from .structure import Structure
 from .validation import evaluate, extend
@@ -24,6 +23,10 @@ from ..estimation.base_parameters import BaseParameters
 from ..estimation.cross_validation import FOLDS
 from ..estimation.r_factors import merge, RFactors
 from ..estimation.residuals import merged, Residuals
+
+Pairs = Iterator[tuple[RegressorBlock, RegressorBlock]]
+Read = Callable[[Sequence[Parameter]], Iterator[RegressorBlock]]
+Instruments = Callable[[Sequence[Parameter]], Pairs]
 
 SOME = 32  # recordings, evenly spread, that show correlation and model error of any number
 
@@ -101,9 +104,21 @@ class Passes:
         """
         return evaluate(data, model.parameters, model.values, True)[1]
 
-    def readers(self, data: Dataset) -> tuple[Any, Any]:
-        """Return ``read`` and ``instruments`` of Problem, see identification/reading.py."""
-        return readers(data)
+    def readers(self, data: Dataset) -> tuple[Read | None, Instruments | None]:
+        """Return ``read`` and ``instruments`` of Problem: the training ``data`` once more."""
+        def instruments(parameters: Sequence[Parameter]) -> Pairs:
+            for robot, observation in data.pairs():
+                # The cutoff is three times where the motion ends: a third of it leaves motion, no
+                # noise.
+                cutoff = observation.summary['cutoff']
+                assert isinstance(cutoff, (int, float))
+                followed = observation.low_passed(cutoff / 3.0)
+                for state, other in zip(observation.states(training=True),
+                                        followed.states(training=True)):
+                    yield from zip(data.method.regress(state, robot, parameters),
+                                   data.method.regress(other, robot, parameters))
+
+        return data.blocks, instruments
 
 
 def some(items: Sequence[Any]) -> list[Any]:

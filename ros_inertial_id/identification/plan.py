@@ -15,8 +15,6 @@ import hashlib
 import json
 from typing import Any
 
-import numpy as np
-
 from .model import IdentifiedModel, plain
 from .mounting import any_mounting
 from .settings import prediction_options
@@ -118,8 +116,3 @@ def plan_of(model: IdentifiedModel, options: Any | None = None) -> Plan:
         find_time_offset=False)
     links = tuple(float(x) for x in model.values[:count])
     return Plan(model.method, held, model.robot['urdf'], links, options or held)
-
-
-def tilt_values(plan: Plan) -> np.ndarray:
-    """Return the standard parameters (10 n,) of the links of a ``plan``."""
-    return np.array(plan.links)

@@ -21,6 +21,7 @@ from .live_drift import changes_since, check_reference
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.regressor import RegressorBlock
 from ..errors import ConfigError, EstimationError, RecordingError
+from ..estimation.base_parameters import BaseParameters
 from ..estimation.estimators import ESTIMATORS, Problem
 from ..estimation.known_parameters import with_known
 from ..estimation.r_factors import one_thread, RFactors
@@ -28,7 +29,7 @@ from ..estimation.residuals import Residuals
 from ..identification.entries import base_entries
 from ..identification.model import IdentifiedModel
 from ..identification.passes import Accumulated
-from ..identification.reduction import choose
+from ..identification.reduction import choose, Reduced
 from ..identification.robot import robot_of
 from ..identification.structure import standard, structure_of
 from ..measurement.bags.messages import JOINT_STATE
@@ -99,6 +100,8 @@ class OnlineIdentification:
         self._kept: dict[str, list[Channel]] = {}
         self._examined, self._forget, self._reference = -np.inf, forget, reference
         self._live: Any = None
+        self._predicting: tuple[BaseParameters, np.ndarray] | None = None
+        self._chosen: tuple[Reduced, np.ndarray | None, float] | None = None
         self.summary: dict[str, Any] = {}
         self.waiting = f'the first {WARM_UP:.0f} s of motion'
 
@@ -190,7 +193,7 @@ class OnlineIdentification:
         state = state.rows(slice(fresh[0], None, self.summary['decimate']))
         self._next = state.t[-1] + 0.999 * period
         if self._predicting is not None:
-            self._compare(state, period)
+            self._compare(state, period, *self._predicting)
         if self._forget:
             kept = float(np.exp(-len(state.t) * period / self._forget))
             self._factors.fade(kept)
@@ -200,9 +203,8 @@ class OnlineIdentification:
             self._seconds += len(block.t) * period
             self._learnt += len(block.t) * period
 
-    def _compare(self, state, period):
+    def _compare(self, state, period, base, values):
         """Add the residuals of a state's samples under the estimate before them."""
-        base, values = self._predicting
         if self._seconds > GROWN * max(self._since, ENOUGH):
             self._former, self._residuals = self._residuals, Residuals()
             self._since = self._seconds
@@ -247,18 +249,14 @@ class OnlineIdentification:
 
         With a tenth more data nonlinear parameters are chosen and refined again.
         """
-        if self._chosen is None or self._since_choice() > CHOICE:
+        if self._chosen is None or self._learnt > CHOICE * self._chosen[2]:
             reduced = choose(self._structure, Accumulated([self._factors], {}), self._options,
                              lambda *_: self._recent_residuals().correlation())
             columns = reduced.grid.columns(reduced.base) if reduced.grid else None
-            self._chosen = reduced.base, reduced.refined, columns, self._learnt
-        base, refined, columns, _ = self._chosen
+            self._chosen = reduced, columns, self._learnt
+        reduced, columns, _ = self._chosen
         factors = self._factors if columns is None else self._factors.combine(columns)
-        return Problem(factors, base, {}), refined
-
-    def _since_choice(self):
-        """Return how many times the data there are that the last choice was made from."""
-        return self._learnt / max(self._chosen[3], 1e-9)
+        return Problem(factors, reduced.base, {}), reduced.refined
 
 
 def _channel(channels, topic):
