@@ -282,7 +282,7 @@ def test_a_player_that_is_far_too_late_stops(stage):
     # The middleware brings a process that was stopped for seconds its messages late or at once.
     assert any(words in stage.said('stopped: ') for words in (
         'this computer is too slow: pieces of the motion left', 'no joint states for'))
-    stage.rests()
+    stage.rests(1.0)  # the last piece goes on for 0.2 s and eases for up to 2 s
     stage.channels(bag)
 
 
