@@ -88,20 +88,17 @@ def identify_many(paths: Sequence[str | Path] | str | Path, *, validate: Recordi
         raise ConfigError('jobs', expected='1 or more processes', found=engine.jobs)
     selected = everyday(options.pop('count_once', False), options.pop('budget', 0.0))
     method, settings = load_options(str(config), options.pop('method', ''), options)
+    others = several(validate)
     many = identify_bags(find_bags([str(p) for p in single]), settings, method=method,
-                         urdf=description_text(urdf), engine=engine, selected=selected)
-    model, others = many.model, several(validate)
-    checkup = together([bag.checkup for bag in many.bags])
-    model.statistics.update(checked_statistics(model.statistics, checkup),
-                            keep_all=engine.keep_all)
-    if not others:
-        return ManyResult(many, Identification(model, ()))
-    model.statistics['validation'], curves = validation(model, others)
-    model.provenance['validation'] = [dict(r.provenance) for r in others]
+                         urdf=description_text(urdf), engine=engine, selected=selected,
+                         validate=others)
+    model = many.model
+    model.statistics.update(checked_statistics(
+        model.statistics, together([bag.checkup for bag in many.bags])), keep_all=engine.keep_all)
     seen = seen_before(model.provenance['recordings'], others)
     if seen:
         model.statistics['validation_seen'] = seen
-    return ManyResult(many, Identification(model, (), curves))
+    return ManyResult(many, many.identification)
 
 
 def drift(model: Model | str | Path, paths: Sequence[str | Path] | str | Path, *,

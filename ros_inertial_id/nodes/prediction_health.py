@@ -13,6 +13,7 @@ import numpy as np
 
 from ..identification.model import IdentifiedModel
 from ..methods.contract import LiveTorques
+from ..report.knowledge import fits
 
 OUTSIDE = 0.1  # how far beyond the identified range, as a share of it, is outside
 WINDOW = 10.0  # [s] over which the running RMS forgets
@@ -29,8 +30,8 @@ class PredictionHealth:
 
     def __init__(self, model: IdentifiedModel) -> None:
         self._range = model.validity_range
-        fit = model.statistics.get('validation', model.statistics['training'])['filtered']
-        self.promised = fit['rms']
+        # On the validation, else in cross-validation, else in training.
+        self.promised = [*fits(model).values()][-1]['filtered']['rms']
         self._square = dict.fromkeys(self.promised, 0.0)
         self._weight, self._count = 0.0, 0
         self._waiting: list[tuple[np.ndarray, ...]] = []  # stamps, residuals, measured torques

@@ -18,7 +18,7 @@ from ..errors import RecordingError
 from ..estimation.residuals import merged
 from ..identification.cached_factors import read_factors
 from ..identification.dataset import Dataset
-from ..identification.identify import identify_data
+from ..identification.identify import Identification, identify_data
 from ..identification.model import IdentifiedModel
 from ..identification.plan import check_options, Plan
 from ..measurement.recording import Recording
@@ -30,41 +30,48 @@ class Many:
     """
     A model of many recordings.
 
-    model : identified; bags : Mapped of those that take part, in the order of time
+    identification : model, and thinned out rows of the validation
+    bags : Mapped of those that take part, in the order of time
     left_out : {path: why}; plan : what was held
     seconds : {path: how much of its motion counts [s]}, see ``selected``
     alone_percent : relative residual of the bags, each under an estimate of its own
     """
 
-    model: IdentifiedModel
+    identification: Identification
     bags: tuple[Mapped, ...]
     left_out: Mapping[str, str]
     plan: Plan
     seconds: Mapping[str, float]
     alone_percent: float
 
+    @property
+    def model(self) -> IdentifiedModel:
+        """Return the identified model."""
+        return self.identification.model
+
 
 def identify_many(paths: Sequence[str], options: Any, *, method: str = DEFAULT_METHOD,
-                  urdf: str = '', engine: Engine | None = None,
-                  selected: Selected | None = None) -> Many:
+                  urdf: str = '', engine: Engine | None = None, selected: Selected | None = None,
+                  validate: Sequence[Recording] = ()) -> Many:
     """
     Return the Many of the bags at ``paths``, in the order that decides which come first.
 
     options : of the method, by its name, with EstimationOptions; urdf : text of the description,
     '' for the first bag's own; engine : where the work is done, here by default
     selected : which stretches count and by how much, all of them by default
+    validate : Recordings to validate on
     ConfigError for options that need the data again; RecordingError where no bag can be used.
     """
     check_options(method, options)
     engine = engine or Engine()
     passes = BagPasses(paths, _plan(paths, (method, options, urdf), engine), engine,
                        selected)
-    model = identify_data(_light(passes.mapped), passes=passes).model
-    mapped = passes.mapped
-    model.provenance['plan'] = mapped.plan.to_dict()
-    model.provenance['left_out'] = dict(mapped.left_out)
+    found = identify_data(_light(passes.mapped), validate, passes)
+    mapped, provenance = passes.mapped, found.model.provenance
+    provenance['plan'] = mapped.plan.to_dict()
+    provenance['left_out'] = dict(mapped.left_out)
     alone = merged(read_factors(b.file).residuals for b in mapped.bags)
-    return Many(model, tuple(mapped.bags), mapped.left_out, mapped.plan,
+    return Many(found, tuple(mapped.bags), mapped.left_out, mapped.plan,
                 _seconds(mapped.bags, passes.leaves), alone.filtered.relative_percent or 0.0)
 
 

@@ -112,7 +112,7 @@ def assert_one_model(one, other):
     np.testing.assert_allclose(*(m.mounting['gravity_base'] for m in (one, other)), atol=1e-9)
     for name in ('rank', 'rank_in_data', 'masked_share', 'verdict'):
         assert one.statistics[name] == other.statistics[name]
-    for name in ('training', 'cross_validation'):
+    for name in ('training', 'validation', 'cross_validation'):
         own, theirs = (m.statistics[name].get('filtered', m.statistics[name])
                        for m in (one, other))
         assert own['rms'] == pytest.approx(theirs['rms'], rel=1e-8)
@@ -128,18 +128,21 @@ def test_one_model_by_all_ways(arm3, lean, changes, tmp_path):
     config = tmp_path / 'config.yaml'
     words = {k: str(v).lower() for k, v in changes.items()}
     config.write_text(f'serial_arm: {{{", ".join(f"{k}: {v}" for k, v in words.items())}}}')
-    once = rid.identify([read_bag(bag) for bag in bags], **changes).model
+    write_recording(tmp_path / 'other', day(arm3, 5, lean=lean))
+    other = read_bag(str(tmp_path / 'other'))
+    once = rid.identify([read_bag(bag) for bag in bags], validate=other, **changes).model
     assert list(once.identified.provenance['left_out']) == bags[2:]
     if lean:
         found = np.array(once.identified.mounting['gravity_base'][0])
         np.testing.assert_allclose(found, 9.81 * np.array([np.sin(lean), 0.0, -np.cos(lean)]),
                                    atol=0.2)
     kept = str(tmp_path / 'kept')
-    ways = [rid.identify_many(bags, cache=kept, **changes).model,
-            rid.identify_many(bags, cache=kept, jobs=2, **changes).model]
+    ways = [rid.identify_many(bags, validate=other, cache=kept, **changes).model,
+            rid.identify_many(bags, validate=other, cache=kept, jobs=2, **changes).model]
     for k, more in enumerate(([], ['--jobs', '1', '--cache', kept])):
         out = str(tmp_path / f'out{k}')
-        main(['identify', *bags, '--config', str(config), '--no-report', '--out', out, *more])
+        main(['identify', *bags, '--validate', str(tmp_path / 'other'), '--config', str(config),
+              '--no-report', '--out', out, *more])
         ways.append(rid.load_model(f'{out}/model.yaml'))
     for other in ways:
         assert_one_model(once.identified, other.identified)
