@@ -71,8 +71,8 @@ def choose(structure: Structure, rows: Accumulated, options: EstimationOptions,
     if _second_choice(structure, base):  # once more, counted in independent rows
         base, folds, grid = choose_alternatives(structure, wide, correlation(base, merge(folds)))
     if options.choose_friction:
-        choice = choose_laws(folds, base, ESTIMATORS[options.estimator],
-                             correlation(base, merge(folds)),
+        times = correlation(base, merge(folds))
+        choice = choose_laws(folds, base, ESTIMATORS[options.estimator], times,
                              {p.law for p in base.parameters if p.law})
         notes['friction_choice'] = {'joints': choice.reasons,
                                     'left_out_percent': list(choice.left_out_percent)}
@@ -80,7 +80,7 @@ def choose(structure: Structure, rows: Accumulated, options: EstimationOptions,
         structure, places = structure.without(
             [p.name for p in base.parameters if p.name not in left])
         wide = [f.select(places) for f in wide]
-        base, folds, grid = choose_alternatives(structure, wide)
+        base, folds, grid = choose_alternatives(structure, wide, times)
     searched = structure.searched_laws & set(options.refine_nonlinear)
     refined = refine(Problem(merge(folds), base, {}, grid=grid), searched) if grid else None
     if refined and grid:
