@@ -83,15 +83,15 @@ def identify_many(paths: Sequence[str | Path] | str | Path, *, validate: Recordi
     A bag that cannot be used is left out and named.  RecordingError where none can be used.
     """
     single = [paths] if isinstance(paths, (str, Path)) else list(paths)
-    engine = Engine(progress=progress, **{k: options.pop(k) for k in ENGINE if k in options})
+    selected = everyday(options.pop('count_once', False), options.pop('budget', 0.0))
+    engine = Engine(progress=progress, selected=selected,
+                    **{k: options.pop(k) for k in ENGINE if k in options})
     if engine.jobs < 1:
         raise ConfigError('jobs', expected='1 or more processes', found=engine.jobs)
-    selected = everyday(options.pop('count_once', False), options.pop('budget', 0.0))
     method, settings = load_options(str(config), options.pop('method', ''), options)
     others = several(validate)
     many = identify_bags(find_bags([str(p) for p in single]), settings, method=method,
-                         urdf=description_text(urdf), engine=engine, selected=selected,
-                         validate=others)
+                         urdf=description_text(urdf), engine=engine, validate=others)
     model = many.model
     model.statistics.update(checked_statistics(
         model.statistics, together([bag.checkup for bag in many.bags])), keep_all=engine.keep_all)

@@ -20,6 +20,7 @@ from ..dynamics.friction import LAWS
 from ..estimation.consistency import prior_curvature
 from ..estimation.estimators import Estimate
 from ..estimation.gravity_search import tangent
+from ..estimation.jackknife import deviations
 from ..estimation.problem import effective_standard_deviation, Problem
 from ..estimation.r_factors import RFactors
 
@@ -131,9 +132,8 @@ def _check(step: '_Step', systems: np.ndarray, longer: np.ndarray, across: np.nd
 
 def _jackknife(step: '_Step', whole: np.ndarray, systems: np.ndarray) -> np.ndarray:
     """Return the covariance (2, 2) of the angles by leaving each of the ``systems`` out."""
-    left_out = np.array([step.solve(whole - own)[0] for own in systems])
-    away, count = left_out - left_out.mean(0), len(systems)
-    return (count - 1) / count * away.T @ away + 1e-14 * np.eye(2)
+    away = deviations(np.array([step.solve(whole - own)[0] for own in systems]))
+    return away.T @ away + 1e-14 * np.eye(2)
 
 
 class _Step:

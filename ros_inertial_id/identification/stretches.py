@@ -20,6 +20,7 @@ from .repeated_motion import distinct_stretches
 from ..dynamics.regressor import RegressorBlock, RowGroup
 from ..estimation.base_parameters import BaseParameters
 from ..estimation.estimators import Estimate
+from ..estimation.jackknife import deviations, standard_errors
 from ..estimation.problem import effective_standard_deviation, Problem
 from ..estimation.r_factors import RFactors
 
@@ -182,10 +183,9 @@ def moderated_covariance(covariance: np.ndarray, left_out: np.ndarray) -> np.nda
     That of the stretches is drawn towards a multiple of the former, as a matrix (Ledoit and Wolf
     2004), by the weights of ``moderated``; no standard error gets smaller.
     """
-    count, errors = len(left_out), np.sqrt(np.diag(covariance))
-    away = np.sqrt((count - 1) / count) * (left_out - left_out.mean(0))
-    ratios = np.sqrt((away ** 2).sum(0)) / np.maximum(errors, 1e-300)
-    common, own = _weights(ratios, count - 1)
+    errors, away = np.sqrt(np.diag(covariance)), deviations(left_out)
+    ratios = standard_errors(left_out) / np.maximum(errors, 1e-300)
+    common, own = _weights(ratios, len(left_out) - 1)
     out = common * covariance + own * away.T @ away
     lift = np.maximum(1.0, errors / np.maximum(np.sqrt(np.diag(out)), 1e-300))
     return out * np.outer(lift, lift)

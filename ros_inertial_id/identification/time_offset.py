@@ -17,6 +17,7 @@ from numpy.polynomial.chebyshev import chebvander
 from .dataset import Dataset
 from .structure import Structure
 from ..errors import RecordingError
+from ..estimation.jackknife import standard_errors
 from ..measurement.joints.observation import with_cutoff, with_time_offset
 
 LIMIT = 0.05   # [s] searched on both sides
@@ -106,11 +107,9 @@ def find_time_offset(data: Dataset, structure: Structure) -> TimeOffset | None:
     stretches = stretches[stretches[:, -1, -1] > 0.0]
     rests = [(one, *_reduced(whole - one, shares.shape[1])) for one in stretches]
     others = np.array([_minimum(grid, _quadratic(left, shares)) for _, left, _ in rests])
-    count = len(others)
-    error = np.sqrt((count - 1) / count * ((others - others.mean()) ** 2).sum())
     there, here = _shares(LIMIT * NODES, np.array([centre, 0.0]))
     ratio = np.sqrt(_left_out(rests, there) / _left_out(rests, here))
-    return TimeOffset(centre, float(error), float(ratio))
+    return TimeOffset(centre, float(standard_errors(others)), float(ratio))
 
 
 def _fewer(structure):

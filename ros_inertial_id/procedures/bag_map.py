@@ -24,11 +24,12 @@ Leaf = tuple[str, int, float]
 @dataclass(frozen=True)
 class Engine:
     """
-    Where work is done and what is kept.
+    Where work is done, what is kept and what counts.
 
     jobs : processes; scheduler : address of a Dask scheduler, '' for this machine
     cache : folder of the factors, '' for beside the bags; keep_all : use also what checks mask
     progress : called with (stage, done, in all), or None
+    selected : which stretches count and by how much, None: all of them
     """
 
     jobs: int = 1
@@ -36,6 +37,7 @@ class Engine:
     cache: str = ''
     keep_all: bool = False
     progress: Report | None = None
+    selected: 'Callable[[Plan, Sequence[Mapped]], Sequence[Leaf]] | None' = None
 
     def run(self, function: Any, shared: Any, tasks: Sequence[Any], stage: str) -> list[Any]:
         """

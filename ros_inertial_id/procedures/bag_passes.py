@@ -5,7 +5,7 @@ Rows come from the kept R factors.  What depends on all bags together (residuals
 estimate, stretches of distinct motion) is read again, from some where there are many.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,8 +30,6 @@ from ..identification.stretches import FEW, rows_of_stretches, Share, shares_of,
 from ..identification.structure import Structure
 from ..identification.validation import evaluate, extend
 
-Selected = Callable[[Plan, Sequence[Mapped]], Sequence[Leaf]]
-
 
 @dataclass(frozen=True)
 class MappedBags:
@@ -47,26 +45,19 @@ class BagPasses(Passes):
     The passes over bags.
 
     mapped : the MappedBags; engine : where the work is done
-    selected : which stretches count and by how much, None: all of them
     """
 
-    def __init__(self, paths: Sequence[str], plan: Plan, engine: Engine,
-                 selected: Selected | None = None) -> None:
-        """
-        Accumulate the bags at ``paths`` under a ``plan``.
-
-        engine, selected : see BagPasses
-        RecordingError where no bag can be used.
-        """
-        self.engine, self._paths, self._selected = engine, paths, selected
+    def __init__(self, paths: Sequence[str], plan: Plan, engine: Engine) -> None:
+        """Accumulate the bags at ``paths``; RecordingError where no bag can be used."""
+        self.engine, self._paths = engine, paths
         self.mapped = MappedBags(plan, *map_bags(paths, plan, engine))
 
     @property
     def leaves(self) -> list[Leaf]:
         """Return (file, number of a stretch, weight) of the stretches that count."""
         mapped = self.mapped
-        return list(self._selected(mapped.plan, mapped.bags) if self._selected
-                    else all_leaves(mapped.bags))
+        selected = self.engine.selected
+        return list(selected(mapped.plan, mapped.bags) if selected else all_leaves(mapped.bags))
 
     def accumulated(self, data: Dataset, structure: Structure) -> Accumulated:
         """Return the Accumulated rows of all bags; see Passes."""

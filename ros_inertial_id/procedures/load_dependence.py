@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import EstimationError
+from ..estimation.jackknife import standard_errors
 from ..methods.suspended_platform.calibration import (calibration_blocks, NAMES, Rest,
                                                       stiffness_of)
 
@@ -46,13 +47,11 @@ def stiffness_by_load(states: Sequence[tuple[Any, np.ndarray]], rest: Rest,
     for mass in sorted({float(added[0]) for _, added in states}):
         parts = [_equations(part, rest, value, added) for state, added in states
                  if added[0] == mass for part in _stretches(state)]
-        count, whole = len(parts), sum(parts)
-        if count < FEWEST:
+        whole = sum(parts)
+        if len(parts) < FEWEST:
             continue
         without = np.array([_stiffness(whole - part, value) for part in parts])
-        spread = (without - without.mean(0)) ** 2
-        out.append(LoadedStiffness(mass, _stiffness(whole, value),
-                                   np.sqrt((count - 1) / count * spread.sum(0))))
+        out.append(LoadedStiffness(mass, _stiffness(whole, value), standard_errors(without)))
     return tuple(out)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .bag_map import Engine, Leaf
-from .bag_passes import BagPasses, MappedBags, Selected
+from .bag_passes import BagPasses, MappedBags
 from .execution import Lost
 from .mapped_bags import decided_plan, Mapped
 from ..errors import RecordingError
@@ -33,7 +33,7 @@ class Many:
     identification : model, and thinned out rows of the validation
     bags : Mapped of those that take part, in the order of time
     left_out : {path: why}; plan : what was held
-    seconds : {path: how much of its motion counts [s]}, see ``selected``
+    seconds : {path: how much of its motion counts [s]}, see Engine
     alone_percent : relative residual of the bags, each under an estimate of its own
     """
 
@@ -51,21 +51,19 @@ class Many:
 
 
 def identify_many(paths: Sequence[str], options: Any, *, method: str = DEFAULT_METHOD,
-                  urdf: str = '', engine: Engine | None = None, selected: Selected | None = None,
+                  urdf: str = '', engine: Engine | None = None,
                   validate: Sequence[Recording] = ()) -> Many:
     """
     Return the Many of the bags at ``paths``, in the order that decides which come first.
 
     options : of the method, by its name, with EstimationOptions; urdf : text of the description,
     '' for the first bag's own; engine : where the work is done, here by default
-    selected : which stretches count and by how much, all of them by default
     validate : Recordings to validate on
     ConfigError for options that need the data again; RecordingError where no bag can be used.
     """
     check_options(method, options)
     engine = engine or Engine()
-    passes = BagPasses(paths, _plan(paths, (method, options, urdf), engine), engine,
-                       selected)
+    passes = BagPasses(paths, _plan(paths, (method, options, urdf), engine), engine)
     found = identify_data(_light(passes.mapped), validate, passes)
     mapped, provenance = passes.mapped, found.model.provenance
     provenance['plan'] = mapped.plan.to_dict()
