@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from .model import Model, model_of
-from ..errors import EstimationError, RecordingError
+from ..errors import EstimationError, InertialIdError, RecordingError
 from ..identification import identify as spine
 from ..identification.dataset import Dataset, Progress
 from ..identification.files import read_description
@@ -20,7 +20,7 @@ from ..procedures.checkup.checked import checked_statistics, cleaned, judged, un
 from ..procedures.checkup.finding import Checkup, DO_NOT_USE, WRONG
 from ..report import summary, write_report
 
-Recordings = Recording | Sequence[Recording]
+Recordings = Recording | Sequence[Recording] | None
 _logger = logging.getLogger(__name__)
 
 
@@ -71,7 +71,7 @@ def identify(recordings: Recordings, *, validate: Recordings = (), urdf: str | P
     cannot be used, EstimationError where they do not allow the estimate.
     """
     task = _task(config, options, urdf, progress)
-    training, repeated = each_once(several(recordings))
+    training, repeated = each_once(_some(recordings))
     for name in repeated:
         _logger.warning('%s is given twice (same content): it counts once', name)
     others = several(validate)
@@ -162,13 +162,14 @@ def check(recordings: Recordings, *, urdf: str | Path = '', config: str | Path =
 
     recordings, urdf, config, progress, options : see ``identify``
     """
-    task, training = _task(config, options, urdf, progress), several(recordings)
+    task, training = _task(config, options, urdf, progress), _some(recordings)
     found, data = checkup.check_and_read(training, task.options, **task.words)
-    if len(training) > 1 and found.verdict.word == DO_NOT_USE:
+    if not METHODS[task.method].joints_alone or (
+            len(training) > 1 and found.verdict.word == DO_NOT_USE):
         return found
     try:
         return judged(found, _identified(training, found, data, task).model.statistics)
-    except (EstimationError, RecordingError):
+    except InertialIdError:
         return found
 
 
@@ -193,6 +194,13 @@ def description_text(urdf: str | Path) -> str:
     return text if not text or '\n' in text or '<' in text else read_description(urdf)
 
 
+def _some(recordings: Recordings) -> list[Recording]:
+    found = several(recordings)
+    if not found:
+        raise RecordingError('recordings', expected='one or more', found='none')
+    return found
+
+
 def several(recordings: Recordings) -> list[Recording]:
-    """Return ``recordings`` as a list, one or several."""
-    return [recordings] if isinstance(recordings, Recording) else list(recordings)
+    """Return ``recordings`` as a list: one, several, or none."""
+    return [recordings] if isinstance(recordings, Recording) else list(recordings or ())

@@ -108,7 +108,8 @@ def plan_of(model: IdentifiedModel, options: Any | None = None) -> Plan:
         own = {f.name for f in fields(known)}
         held, asked = (replace(known, **{
             k: tuple(v) if isinstance(v, list) else v
-            for k, v in remembered[name].items() if k in own}) for name in ('options', 'asked'))
+            for k, v in entry.items() if k in own})
+            for entry in (remembered['options'], remembered.get('asked', remembered['options'])))
         return Plan(model.method, held, model.robot['urdf'], tuple(remembered['links']), asked)
     count = 10 * len(model.robot['joints'])
     held = known if options is None else replace(

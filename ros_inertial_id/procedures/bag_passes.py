@@ -31,6 +31,9 @@ from ..identification.structure import Structure
 from ..identification.validation import evaluate, extend
 
 
+FEW_TASKS = 8
+
+
 @dataclass(frozen=True)
 class MappedBags:
     """plan : of all; bags : Mapped in the order of time; left_out : {path: why}."""
@@ -107,7 +110,9 @@ class BagPasses(Passes):
 
     def _run(self, function: Any, shared: Any, tasks: Sequence[Any]) -> list[Any]:
         """Return what a function gives for all ``tasks``; RecordingError where one is lost."""
-        results = self.engine.run(function, shared, tasks, 'merge')
+        few = len(tasks) <= FEW_TASKS  # cost less than processes take to start
+        engine = replace(self.engine, jobs=1) if few else self.engine
+        results = engine.run(function, shared, tasks, 'merge')
         lost = next((r for r in results if isinstance(r, Lost)), None)
         if lost:
             raise RecordingError('a bag or its kept factors cannot be read again',

@@ -198,3 +198,15 @@ def test_negated_efforts_have_a_cause_and_no_estimate(arm3, arm3_recording):
     assert found.verdict.word == 'do not use' and found.checks[0].name == 'effort negated'
     with pytest.raises(rid.EstimationError, match='efforts of all joints are negated'):
         rid.identify(negated, urdf=arm3[0])
+
+
+@pytest.mark.parametrize('verb', [rid.identify, rid.check])
+@pytest.mark.parametrize('nothing', [(), None])
+def test_no_recording_is_said(verb, nothing):
+    with pytest.raises(rid.RecordingError, match='expected one or more; found none'):
+        verb(nothing)
+
+
+def test_no_validation_may_be_none(arm3, arm3_recording):
+    found = rid.identify(arm3_recording, urdf=arm3[0], validate=None)
+    assert 'validation' not in found.model.statistics
