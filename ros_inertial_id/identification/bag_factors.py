@@ -26,6 +26,7 @@ from ..estimation.cross_validation import FOLDS
 from ..estimation.estimators import Problem, ridge
 from ..estimation.r_factors import merge, one_thread, RFactors
 from ..estimation.residuals import Residuals
+from ..measurement.joints.observation import within_rate
 from ..measurement.recording import Recording
 from ..methods import METHODS
 
@@ -88,6 +89,8 @@ def dataset_of(recording: Recording, plan: Plan) -> Dataset:
         check_one_robot([robot, robot_of(recording, options)], [
             Recording({}, provenance={'path': 'the plan'}), recording])
     observation = method.observe(recording, robot, options)
+    if not plan.asked.cutoff:
+        observation = within_rate(observation, options.decimate)
     if observation.summary['velocity'] != options.velocity:
         raise RecordingError('the recording has other velocities than the first ones',
                              expected=options.velocity, found=observation.summary['velocity'])

@@ -92,4 +92,5 @@ def prediction_options(model: IdentifiedModel) -> Any:
         known['cameras'] = tuple(first['cameras'])
     if 'time_offset' in known:  # what was found, and no more
         known.update(time_offset=first.get('time_offset', 0.0), find_time_offset=False)
-    return kind(**dict(known, cutoff=first['cutoff'], velocity=first['velocity']))
+    cutoff = max(seen['cutoff'] for seen in model.preprocessing)
+    return kind(**dict(known, cutoff=cutoff, velocity=first['velocity']))

@@ -23,6 +23,7 @@ FILTER_ORDER = 4
 STENCIL = 6  # half width of the difference stencil: order 12, exact far above any cutoff
 FEW = 100  # samples of a kernel per row wanted, below which sums of products cost less than FFT
 FORGOTTEN = 1e-4  # the kernel ends where its envelope falls below this share of its peak
+HIGHEST = 0.25  # cutoff that is chosen, as a share of the sampling rate
 SHOWN = 1e-4  # of the power of velocities: a hundredth of the speed is motion and no noise
 FALLEN = 10.0  # in power: chance alone differs less between bands of a few lines
 
@@ -211,7 +212,7 @@ def choose_cutoff(pieces: Sequence[np.ndarray], period: float) -> tuple[float, f
     goes on: centrifugal terms double the motion's frequencies, friction at reversals trebles
     them; so the cutoff is three times that, never above a quarter of the sampling rate.
     """
-    top = 0.25 / period
+    top = HIGHEST / period
     frequency, power = _mean_spectrum(pieces, period)
     # Near half the rate differences of positions show neither motion nor noise.
     bands = _third_octaves(frequency[:max(2, np.searchsorted(frequency, 1.6 * top))])

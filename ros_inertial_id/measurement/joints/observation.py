@@ -115,7 +115,8 @@ def at_one_cutoff(observations: Sequence[JointSpaceObservation], decimate: int =
     """
     Return the observations of one robot with one cutoff, and one kind of velocity.
 
-    observations : of joints; the cutoff is the highest, which loses nothing of any motion, and
+    observations : of joints; the cutoff is the highest, which loses nothing of any motion, but for
+    one that was recorded too slowly for it: see ``within_rate``
     velocities are measured ones where they are in all; decimate : see ``with_cutoff``
 
     Raises RecordingError where no segment is as long as the filter.
@@ -123,8 +124,22 @@ def at_one_cutoff(observations: Sequence[JointSpaceObservation], decimate: int =
     cutoff = max(o.summary['cutoff'] for o in observations)
     measured = all(o.measured_velocity for o in observations)
     kind = {'velocity': 'measured' if measured else 'differentiated'}
-    return tuple(with_cutoff(replace(o, measured_velocity=measured, summary={**o.summary, **kind}),
-                             cutoff, decimate) for o in observations)
+    chosen = all(o.summary['cutoff_chosen'] for o in observations)
+    one = tuple(with_cutoff(replace(o, measured_velocity=measured, summary={**o.summary, **kind}),
+                            cutoff, decimate) for o in observations)
+    return tuple(within_rate(o, decimate) for o in one) if chosen else one
+
+
+def within_rate(observation: JointSpaceObservation, decimate: int = 0) -> JointSpaceObservation:
+    """
+    Return the observation filtered at a quarter of its rate at the most, as if it were alone.
+
+    observation : of joints; decimate : see ``with_cutoff``
+    Near half the rate a filter takes no noise away.
+    """
+    top = signals.HIGHEST / observation.clock.period
+    return (with_cutoff(observation, top, decimate) if observation.summary['cutoff'] > top
+            else observation)
 
 
 def with_time_offset(observation: JointSpaceObservation, offset: float) -> JointSpaceObservation:

@@ -100,7 +100,9 @@ class Checkup:
         """Return the verdict first, then one line per finding."""
         lines = [f'verdict: {self.verdict.word}'
                  + (f" ({'; '.join(self.verdict.reasons)})" if self.verdict.reasons else '')]
-        lines += [f'{f.severity}: {f.sentence()}' for f in self.checks] or ['nothing was found']
+        several = len(self.masked) > 1
+        lines += [f'{f.severity}{f" in recording {f.recording + 1}" if several else ""}: '
+                  f'{f.sentence()}' for f in self.checks] or ['nothing was found']
         lines += [f'{joint}: {v.word}' + (f" ({'; '.join(v.reasons)})" if v.reasons else '')
                   for joint, v in self.joints.items() if v.word != GOOD]
         if any(self.masked):
