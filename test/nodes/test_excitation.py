@@ -188,11 +188,16 @@ def test_fault_stops_the_arm_closes_the_bag_and_is_named(stage, fault, parameter
     assert stage.graph.set('simulated_robot', fault=fault) == ''
     stage.graph.until(lambda: f'; {bag}' in stage.said('stopped: '), 'the end')
     assert words in stage.said('stopped: ')
-    count = len(stage.commands)
-    brake = stage.commands[-1]
+
+    def lasts():
+        times = [p.time_from_start.sec + p.time_from_start.nanosec * 1e-9
+                 for p in stage.commands[-1].points]
+        return times[-1] - times[0]
+
+    # The past of a piece, and braking; it may come after the word, on another topic.
+    stage.graph.until(lambda: lasts() < 0.5, 'the braking piece')
+    count, brake = len(stage.commands), stage.commands[-1]
     assert brake.points[-1].velocities.tolist() == [0.0, 0.0]
-    lasts = [p.time_from_start.sec + p.time_from_start.nanosec * 1e-9 for p in brake.points]
-    assert lasts[-1] - lasts[0] < 0.5  # [s] the past of a piece, and braking
     assert stage.graph.set('simulated_robot', fault='') == ''
     stage.rests()
     assert len(stage.commands) == count  # and nothing follows

@@ -145,7 +145,7 @@ def test_every_sample_is_predicted_once_at_its_stamp(driver, arm_recording, arm_
 def test_residual_is_as_small_as_promised(driver, arm_recording, arm_model):
     driver.give_model(arm_model.to_yaml())
     _, _, residual = driver.hear(driver.move(arm_recording))
-    promised = arm_model.statistics['training']['filtered']['rms']
+    promised = arm_model.statistics['cross_validation']['rms']
     for name, rms in zip(('joint1', 'joint2'), np.sqrt(np.mean(residual ** 2, axis=0))):
         assert rms < 1.3 * promised[name]  # live, the kernel ends after the lag: other noise
     values = driver.health('ok', 'as promised')
