@@ -51,6 +51,7 @@ class Chain:
     @contextmanager
     def timed(self) -> Iterator[None]:
         """Count what passes of simulated and of wall time."""
+        self.wait(lambda: self._clock, '/clock')
         clock, wall = self._clock, time.monotonic()
         yield
         self._spans.append(((self._clock - clock) * 1e-9, time.monotonic() - wall))
