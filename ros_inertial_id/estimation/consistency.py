@@ -296,9 +296,12 @@ def _minimise(cost, x, free):
 def _newton(cost, x, free, most):
     """Return (x, Hessian there, decrement left or 0 at the minimum, steps), steps <= most."""
     enough = DECREMENT if cost.barrier == 1.0 else CLOSE * cost.barrier
-    value = cost.value(x)
+    value, hessian, decrement = cost.value(x), np.eye(len(x)), np.inf
     for step in range(most):
-        gradient, hessian = cost.derivatives(x)
+        try:
+            gradient, hessian = cost.derivatives(x)
+        except np.linalg.LinAlgError:  # a body without extent, within rounding
+            return x, hessian, decrement, step
         reduced, slope = free.T @ hessian @ free, free.T @ gradient
         size = 1.0 / np.sqrt(np.diag(reduced))  # unit diagonal: kg and kg m^2 meet as equals
         scaled = reduced * size * size[:, None]

@@ -11,6 +11,20 @@ from .r_factors import merge, RFactors
 from .residuals import Fit
 
 FOLDS = 5  # of cross-validation
+PIECE = 1.0  # [s] of motion that is left out in one piece at least: no residual lasts as long
+ROUNDS = 5  # of pieces that each fold has at most, spread over a recording
+
+
+def fold_of(sample: np.ndarray, samples: int, seconds: float) -> np.ndarray:
+    """
+    Return in which fold a sample of a recording is, (N,).
+
+    sample : (N,) its number among ``samples``, which take ``seconds``
+    A fold is not one fifth of the time: what the arm does there alone would be left out as a whole,
+    and the residual be that of motion that the others do not show.
+    """
+    pieces = FOLDS * int(np.clip(seconds / (FOLDS * PIECE), 1, ROUNDS))
+    return np.minimum(sample * pieces // samples, pieces - 1) % FOLDS
 
 
 def cross_validate(folds: Sequence[RFactors], estimated: Callable[[RFactors], np.ndarray]
@@ -18,7 +32,7 @@ def cross_validate(folds: Sequence[RFactors], estimated: Callable[[RFactors], np
     """
     Return the Fit of every fold to the parameters of the others, per row group.
 
-    folds : RFactors about b columns, of successive stretches of the data; those of many
+    folds : RFactors about b columns, each of some stretches of the data; those of many
         recordings are put together to FOLDS
     estimated : R factors -> base parameters (b,) that predict
     None where there is one fold only.

@@ -39,7 +39,7 @@ class BagFactors:
     """
     What one recording says about the columns of a Plan.
 
-    stretches : RFactors of FOLDS stretches of time, about the plan's places and two tilts
+    stretches : RFactors of FOLDS parts of the time, about the plan's places and two tilts
     residuals : of the recording's own estimate
     motion : Motion of its training samples, every one or one in THIN
     ranges : joint -> {q, v, a: [smallest, largest]}
@@ -111,8 +111,7 @@ def _accumulated(data: Dataset, plan: Plan) -> Accumulated:
             yield _with_tilts(block, tilts, values, structure.keep)
 
     folds, ranges = [RFactors(size + 2) for _ in range(FOLDS)], dict[str, Any]()
-    for _ in accumulate(folds, blocks_of(data, regress, ranges), np.arange(size + 2),
-                        data.samples(training=True)):
+    for _ in accumulate(folds, blocks_of(data, regress, ranges), np.arange(size + 2), data):
         pass
     return Accumulated([f for f in folds if f.groups], ranges)
 

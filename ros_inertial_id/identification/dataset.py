@@ -70,6 +70,10 @@ class Dataset:
         """Return about how many samples there are, thinned out for ``training``."""
         return -(-sum(o.samples(training) for o in self.observations) // self.every)
 
+    def seconds(self) -> float:
+        """Return how long the recordings take [s]."""
+        return float(sum(o.summary['duration'] for o in self.observations))
+
     def part(self) -> 'Dataset':
         """Return about ENOUGH pieces, evenly spread, of long recordings of joints alone."""
         every = self.samples(training=False) // (ENOUGH * PIECE)

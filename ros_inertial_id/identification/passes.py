@@ -20,7 +20,7 @@ from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.regressor import RegressorBlock
 from ..errors import RecordingError
 from ..estimation.base_parameters import BaseParameters
-from ..estimation.cross_validation import FOLDS
+from ..estimation.cross_validation import fold_of, FOLDS
 from ..estimation.r_factors import merge, RFactors
 from ..estimation.residuals import merged, Residuals
 
@@ -36,7 +36,7 @@ class Accumulated:
     """
     What recordings say about the columns of a Structure.
 
-    folds : RFactors of FOLDS stretches of time of every recording, about the places
+    folds : RFactors of FOLDS parts of the time of every recording, about the places
     ranges : joint -> {q, v, a: [smallest, largest]}
     """
 
@@ -60,7 +60,7 @@ class Passes:
         for one in data.each():
             blocks = blocks_of(one, lambda state, robot: data.method.regress_wanted(
                 state, robot, structure.columns, structure.keep >= 0), ranges)
-            for done in accumulate(folds, blocks, structure.keep, one.samples(training=True)):
+            for done in accumulate(folds, blocks, structure.keep, one):
                 data.report('identify', before + done, whole)
             before += one.samples(training=True)
         folds = [f for f in folds if f.groups]
@@ -140,20 +140,19 @@ def blocks_of(data: Dataset, regress: Callable[[Any, Any], Iterable[RegressorBlo
 
 
 def accumulate(folds: Sequence[RFactors], blocks: Iterable[RegressorBlock], keep: np.ndarray,
-               samples: int) -> Iterator[int]:
+               data: Dataset) -> Iterator[int]:
     """
-    Accumulate successive blocks of one recording, an equal part in every fold; yield samples done.
+    Accumulate successive blocks of one recording, by ``fold_of``; yield samples done.
 
-    folds : that take them; blocks : RegressorBlocks of ``samples`` together
+    folds : that take them; blocks : RegressorBlocks of ``data``
     keep : (p,) column -> place in the R factors, -1: none
     """
+    samples, seconds = data.samples(training=True), data.seconds()
     done = 0
     for block in blocks:
-        fold = np.minimum((done + np.arange(len(block.t))) * len(folds) // samples,
-                          len(folds) - 1)
+        fold = fold_of(done + np.arange(len(block.t)), samples, seconds)
         for number in np.unique(fold):
-            where = np.flatnonzero(fold == number)
-            folds[number].accumulate(block.rows(slice(int(where[0]), int(where[-1]) + 1)), keep)
+            folds[number].accumulate(block.rows(np.flatnonzero(fold == number)), keep)
         done += len(block.t)
         yield done
 

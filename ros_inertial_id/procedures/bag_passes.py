@@ -18,7 +18,7 @@ from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.regressor import RegressorBlock
 from ..errors import RecordingError
 from ..estimation.base_parameters import BaseParameters
-from ..estimation.cross_validation import FOLDS
+from ..estimation.cross_validation import fold_of, FOLDS
 from ..estimation.r_factors import RFactors
 from ..estimation.residuals import merged, Residuals
 from ..identification.cached_factors import read_factors
@@ -92,7 +92,8 @@ class BagPasses(Passes):
             1 if b.notes['samples'] >= THIN * FEW else thin) for b in bags]
         shares = shares_of(motions, thin, whole / sum(b.notes['samples'] for b in bags))
         weights = {leaf[:2]: leaf[2] for leaf in self.leaves}
-        tasks = [(bag, _weighted(share, [weights.get((bag.file, k), 0.0) for k in range(FOLDS)]))
+        tasks = [(bag, _weighted(share, np.array([weights.get((bag.file, k), 0.0)
+                                                  for k in range(FOLDS)]), bag.notes['span_s']))
                  for bag, share in zip(bags, shares)]
         return merged_stretches(self._run(bag_stretches, (self._shared(), base, values, across),
                                           tasks))
@@ -144,8 +145,9 @@ def bag_stretches(shared: tuple[Shared, BaseParameters, np.ndarray, np.ndarray],
     return rows_of_stretches(bag_dataset(common, bag), base, values, across, share)
 
 
-def _weighted(share: Share, weights: Sequence[float]) -> Share:
-    """Return a ``share`` whose samples count by the weights of the FOLDS that they are in."""
-    own = np.repeat(weights, np.diff(np.linspace(0, len(share.stretch), FOLDS + 1).astype(int)))
+def _weighted(share: Share, weights: np.ndarray, seconds: float) -> Share:
+    """Return a ``share`` of ``seconds`` whose samples count by the ``weights`` of their folds."""
+    count = len(share.stretch)
+    own = weights[fold_of(np.arange(count), count, seconds)]
     return replace(share, stretch=np.where(own > 0.0, share.stretch, -1),
                    weight=share.weight * own)
