@@ -185,6 +185,45 @@ def drifting(t, q, v, tau, level, rng):
     return tau + size * (t[:, None] - t[0]) / np.ptp(t), None
 
 
+def one_late(t, q, v, tau, level, rng):
+    j = strong(tau, 0)
+    tau[:, j] = late(t, tau[:, [j]], (0.02, 0.04, 0.1)[level])[:, 0]
+    return tau, None
+
+
+def jumping(t, q, v, tau, level, rng):
+    j, k = strong(tau, 0), int(0.6 * len(t))
+    tau[k:, j] += (0.1, 0.3, 1.0)[level] * tau[:, j].std()
+    return tau, None
+
+
+def one_drifting(t, q, v, tau, level, rng):
+    j = strong(tau, 0)
+    tau[:, j] += (0.1, 0.4, 1.0)[level] * tau[:, j].std() * (t - t[0]) / np.ptp(t)
+    return tau, None
+
+
+def leaning(t, q, v, tau, level, rng):
+    j, (k, end) = strong(tau, 1), (len(t) * np.array((0.4, 0.7))).astype(int)
+    push = np.sin(np.pi * np.linspace(0, 1, end - k))
+    tau[k:end, j] += (0.3, 0.8, 2.0)[level] * tau[:, j].std() * push
+    return tau, None
+
+
+def saturating(t, q, v, tau, level, rng):
+    j = strong(tau, 0)
+    most = (1.5, 1.0, 0.6)[level] * np.abs(tau[:, j]).max()
+    tau[:, j] = most * np.tanh(tau[:, j] / most)
+    return tau, None
+
+
+def upside_down(recording, options, level, rng):
+    now = recording.mounting or 'upright'
+    angles = [float(x) for x in now.split()[1:]] if now.startswith('rpy') else [0.0, 0.0, 0.0]
+    up = 9.81 * pin.rpy.rpyToMatrix(*angles)[2]  # where gravity does not pull
+    return recording, replace(options, mounting='gravity ' + ' '.join(map(str, up))), None
+
+
 def mounted(recording, options, level, rng):
     tilt = (0.15, 0.8, 1.5708)[level]
     now = recording.mounting or 'upright'
@@ -338,6 +377,12 @@ FAULTS = {
     'effort spikes': (efforts(effort_spikes), ('effort spikes',)),
     'contact': (efforts(contact), ('contact',)),
     'drift': (efforts(drifting), ('drift',)),
+    'one effort drifts': (efforts(one_drifting), ('drift',)),
+    'effort offset jumps': (efforts(jumping), ('effort offset jumps',)),
+    'long push': (efforts(leaning), ('contact',)),
+    'effort of a joint delayed': (efforts(one_late), ('effort of a joint delayed',)),
+    'effort saturates': (efforts(saturating), ('effort saturates',)),
+    'upside down': (upside_down, ('wrong mounting',)),
     'payload picked up': (picked_up, ('payload changed',)),
     'payload not declared': (undeclared, ('payload not declared',)),
     'velocity spikes': (motions(velocity_spikes), ('velocity spikes',)),

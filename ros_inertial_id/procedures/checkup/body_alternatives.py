@@ -1,4 +1,4 @@
-"""Alternatives of the robot: an encoder's zero, drift, a payload, a tool."""
+"""Alternatives of the robot: an encoder's zero, a payload, a tool."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -7,7 +7,7 @@ import numpy as np
 
 from .described_models import LOAD
 from .evidence import Evidence
-from .finding import DOUBTFUL, NOTE
+from .finding import NOTE
 from .gravity_alternatives import DESCRIBED
 from .hypothesis import Candidate, Fitted
 from .scores import Added, each_by_few, sampled, together, WORTH
@@ -52,28 +52,6 @@ def _slopes(evidence: Evidence, encoder: Sequence[int],
         for j, at in enumerate(rows.places):
             slopes[j, :, column] = (turned[j].T @ values[at[:-4]] - before[j]) / small * UNIT
     return tuple(slopes)
-
-
-def drift(evidence: Evidence) -> Iterator[Candidate]:
-    """Yield offsets and friction that change steadily with time, by ``evidence``."""
-    rows = evidence.rows
-    names, count = rows.robot.joint_names, len(rows.robot)
-    t = rows.motion.t
-    time = (t - t.mean()) / max(np.ptp(t), 1e-9)
-    extra = []
-    for j in range(count):
-        X = np.zeros((len(t), 3 * count))
-        friction = rows.columns(j, rows.gravity)[:, -4:-1]
-        X[:, 3 * j:3 * j + 3] = friction * time[:, None] * evidence.base.torque[j]
-        extra.append(X)
-    h = evidence.hypothesis(extra=tuple(extra))
-    fit = evidence.fit(h)
-    better = fit.residual < 0.9 * evidence.base.residual
-    concerned = tuple(np.array(names)[better].tolist())
-    if concerned:
-        yield Candidate('drift', f'offset or friction of {", ".join(concerned)} drifts with time, '
-                        'as with temperature', 'warm the robot up first, or record shorter', h,
-                        fit, concerned, severity=DOUBTFUL)
 
 
 def picked_up(evidence: Evidence) -> Iterator[Candidate]:

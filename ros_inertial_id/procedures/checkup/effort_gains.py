@@ -11,7 +11,8 @@ from .scores import combined, each, WORTH
 
 SMALL = 0.005       # relative residual that leaves no room for a gain of one joint
 BADLY = 0.1         # relative residual from which costly alternatives are asked
-OFF_COMMON, OFF_ONE = 1.5, 1.25  # factors between efforts and torques that are worth a word
+OFF_COMMON, OFF_ONE = 1.5, 1.1  # factors between efforts and torques that are worth a word
+SHORT = 0.05        # of the largest torque that an effort lacks
 PER_GAIN = 3.0      # nats that a free gain costs: it could be anything within a factor of 20
 
 
@@ -121,6 +122,31 @@ def _one_gain(evidence: Evidence) -> Iterator[Candidate]:
                         'the other joints say of the same bodies',
                         f'check the torque constant and gear ratio of {names[j]}', h, fit,
                         (names[j],), cost=PER_GAIN + np.log(count))
+
+
+def saturation(evidence: Evidence) -> Iterator[Candidate]:
+    """Yield the joint whose effort falls short where the torque is large, best by ``evidence``."""
+    rows, tried = evidence.rows, []
+    for j in _suspects(evidence):
+        at, values = rows.places[j], evidence.base.values
+        for _ in range(2):  # by the bodies that the fit without it, and then with it, has
+            torque = rows.columns(j, rows.gravity) @ values[at]
+            column = torque * (torque / max(np.abs(torque).max(), 1e-300)) ** 2
+            h = evidence.hypothesis(extra=tuple(
+                (column if k == j else np.zeros_like(column))[:, None]
+                for k in range(len(rows.robot))))
+            fit = evidence.fit(h)
+            values = fit.values
+        short = -float(values[len(rows.prior.mean)])
+        if short > SHORT:
+            tried.append((fit.evidence, j, short, h, fit))
+    if tried:
+        _, j, short, h, fit = max(tried, key=lambda one: one[0])
+        name = rows.robot.joint_names[j]
+        yield Candidate('effort saturates', f'the efforts of {name} fall short by '
+                        f'{100 * short:.0f} % where its torque is largest',
+                        'stay below what the sensor or the drive can show', h, fit, (name,),
+                        cost=PER_GAIN + float(np.log(len(rows.robot))))
 
 
 def _suspects(evidence: Evidence) -> list[int]:

@@ -11,6 +11,8 @@ from .rows import DELAYS
 
 BADLY = 0.1         # relative residual from which costly alternatives are asked
 LATE = 0.004        # [s] of a delay that is
+LATE_ALONE = 0.012  # [s] of one joint: less is what friction and elasticity lag by
+LAG = 0.5           # of its friction, that a joint's friction which lags may change efforts by
 CERTAIN = 7.0       # nats: odds of a thousand to one
 SWAPS = 3           # rounds of exchanging two columns
 OF_LOAD = 0.1       # of the load: what a gear's friction may grow by
@@ -137,7 +139,8 @@ def _swapped(evidence: Evidence, target: np.ndarray) -> tuple[np.ndarray, Fitted
 
 
 def delays(evidence: Evidence) -> Iterator[Candidate]:
-    """Yield the efforts of all joints late or early, by the delay of best ``evidence``."""
+    """Yield the efforts of all joints, or of one, late or early, by the best ``evidence``."""
+    yield from _one_delay(evidence)
     count = len(evidence.rows.robot)
     own = evidence.own_fits
     shares = np.column_stack([own[:, count:], np.diagonal(own[:, :count])])
@@ -160,6 +163,39 @@ def delays(evidence: Evidence) -> Iterator[Candidate]:
                     'stamp both when they are measured', h, fit,
                     evidence.rows.robot.joint_names, cost=float(np.log(len(DELAYS))),
                     severity=WRONG if abs(seconds) > 0.02 else DOUBTFUL)
+
+
+def _one_delay(evidence: Evidence) -> Iterator[Candidate]:
+    """Yield the one joint whose effort is late or early by more than the others' friction lags."""
+    count, own, names = len(evidence.rows.robot), evidence.own_fits, evidence.rows.robot.joint_names
+    gain = evidence.effective * np.log(np.diagonal(own[:, :count]) / own[:, count:].min(axis=1))
+    tried = []
+    for j in np.flatnonzero(~evidence.rows.still & (gain > CERTAIN)):
+        k = int(np.argmin(own[j, count:]))
+        seconds = _peak(np.append(DELAYS, 0.0), -np.log(np.append(own[j, count:], own[j, j])), k)
+        target = np.arange(count)
+        target[j] = count + k
+        h = evidence.hypothesis(target=target)
+        fit = evidence.fit(h)
+        gone = evidence.base.residual[j] ** 2 - fit.residual[j] ** 2
+        if abs(seconds) > LATE_ALONE and gone > (LAG * _friction(evidence, j)) ** 2:
+            tried.append((fit.evidence, float(seconds), int(j), h, fit))
+    if not tried:
+        return
+    _, seconds, j, h, fit = max(tried, key=lambda one: one[0])
+    if _load_friction(evidence).evidence > fit.evidence:
+        return
+    yield Candidate('effort of a joint delayed', f'the efforts of {names[j]} are '
+                    f'{1e3 * abs(seconds):.0f} ms {"behind" if seconds > 0 else "ahead of"} its '
+                    'motion and the other joints', f'look at the filter and the stamps of '
+                    f'{names[j]}', h, fit, (names[j],), cost=float(np.log(len(DELAYS) * count)),
+                    severity=WRONG if abs(seconds) > 0.02 else DOUBTFUL)
+
+
+def _friction(evidence: Evidence, j: int) -> float:
+    """Return the RMS of the Coulomb friction of joint ``j`` about its mean [N m or N]."""
+    column = evidence.rows.columns(j, evidence.rows.gravity)[:, -3]
+    return float(np.std(column) * abs(evidence.base.values[evidence.rows.places[j][-3]]))
 
 
 def _contradicted(evidence: Evidence, fit: Fitted) -> bool:

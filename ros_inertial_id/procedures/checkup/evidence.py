@@ -46,7 +46,7 @@ class Evidence:
         self.as_recorded = Hypothesis(rows.gravity, np.arange(count), np.ones(count))
         if effective is None:
             self.effective = np.full(count, float(len(rows.fold)))
-            effective = self._effective(self.fit(self.as_recorded))
+            effective = self.effective_of(self.as_recorded, self.fit(self.as_recorded))
             self._described.clear()  # whose errors depend on it
         self.effective = effective
 
@@ -237,8 +237,9 @@ class Evidence:
         variance = np.linalg.solve(matrix, unit)[places, np.arange(len(places))]
         return float(np.minimum(WIDEST, 0.5 * z[places] ** 2 / variance).sum())
 
-    def _effective(self, draft: Fitted) -> np.ndarray:
-        residual = self.residuals(self.as_recorded, draft)
+    def effective_of(self, h: Hypothesis, fit: Fitted) -> np.ndarray:
+        """Return (n,) how many samples are independent by what a ``fit`` of ``h`` leaves."""
+        residual = self.residuals(h, fit)
         times = []
         for column in residual.T:
             lags, pairs = autocovariance(column[:, None])

@@ -40,6 +40,8 @@ def gravity(evidence: Evidence) -> Iterator[Candidate]:
         return
     if lacks:
         yield from _described_gravity(evidence, fit, nats)
+    if described:  # small masses below zero explain the same efforts as well
+        yield _from(evidence, -evidence.rows.gravity, cost=float(np.log(2.0)))
     if evidence.base.relative < 2 * SMALL:
         return
     declared = evidence.rows.gravity / np.linalg.norm(evidence.rows.gravity)
@@ -55,15 +57,20 @@ def gravity(evidence: Evidence) -> Iterator[Candidate]:
               if _described_there(evidence, STANDARD_GRAVITY * d)]
     direction = max(tilted, default=declared, key=lambda d: evidence.fit(
         evidence.hypothesis(gravity=STANDARD_GRAVITY * d)).evidence)
-    angle = np.degrees(np.arccos(np.clip(direction @ declared, -1, 1)))
-    if angle < TURNED:
-        return
-    h = evidence.hypothesis(gravity=STANDARD_GRAVITY * direction)
-    words = ' '.join(f'{x:.2f}' for x in STANDARD_GRAVITY * direction)
-    yield Candidate('wrong mounting', f'the mounting is wrong: gravity is {angle:.0f} degrees '
-                    'from where it was said to be', f'give mounting: gravity {words}, after '
-                    'a look at the robot', h, evidence.fit(h), joints,
-                    cost=float(np.log(DIRECTIONS) + 4.0))
+    if np.degrees(np.arccos(np.clip(direction @ declared, -1, 1))) >= TURNED:
+        yield _from(evidence, STANDARD_GRAVITY * direction, float(np.log(DIRECTIONS) + 4.0))
+
+
+def _from(evidence: Evidence, gravity: np.ndarray, cost: float) -> Candidate:
+    """Return the Candidate of another ``gravity`` (3,) [m/s^2]."""
+    declared, h = evidence.rows.gravity, evidence.hypothesis(gravity=gravity)
+    cosine = gravity @ declared / np.linalg.norm(gravity) / np.linalg.norm(declared)
+    angle = np.degrees(np.arccos(np.clip(cosine, -1, 1)))
+    words = ' '.join(f'{x:.2f}' for x in gravity + 0.0)
+    return Candidate('wrong mounting', f'the mounting is wrong: gravity is {angle:.0f} degrees '
+                     'from where it was said to be', f'give mounting: gravity {words}, after '
+                     'a look at the robot', h, evidence.fit(h), evidence.rows.robot.joint_names,
+                     cost=cost)
 
 
 def _at_least(fit: Fitted, evidence: float) -> Fitted:

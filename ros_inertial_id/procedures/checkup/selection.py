@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from .axes import in_degrees, turned_axes
-from .body_alternatives import drift, encoders, picked_up, tool
-from .effort_gains import gains
+from .body_alternatives import encoders, picked_up, tool
+from .effort_changes import effort_changes
+from .effort_gains import gains, saturation
 from .effort_order import delays, order, signs, swapped_efforts
 from .evidence import Evidence
 from .finding import Finding, NOTE
@@ -22,11 +23,13 @@ from .hypothesis import Candidate
 from .verdicts import HALF
 
 CHECKS: dict[str, Callable[[Evidence], Iterator[Candidate]]] = {
-    'signs': signs, 'order': order, 'gains': gains, 'delays': delays, 'gravity': gravity,
-    'encoders': encoders, 'drift': drift, 'picked up': picked_up, 'tool': tool}
+    'signs': signs, 'order': order, 'gains': gains, 'saturation': saturation, 'delays': delays,
+    'gravity': gravity, 'encoders': encoders, 'changes': effort_changes, 'picked up': picked_up,
+    'tool': tool}
 # What a small residual does not rule out.
 ALWAYS = ('signs', 'gains', 'delays', 'gravity', 'encoders', 'tool')
 CERTAIN = 7.0     # nats: odds of a thousand to one
+AS_LIKELY = 3.0   # nats: odds of twenty to one
 OVERWHELMING = 30.0  # nats
 VISIBLE = 0.02    # of the torque, that an alternative must explain to be worth a word
 SHRUNK = 0.8      # of a residual: residuals of a model are systematic, more may be that
@@ -69,14 +72,18 @@ def best_of(evidence: Evidence, known: set[str],
         least = max(nats(c) for c in chosen) + CERTAIN
         chosen += [c for c in (accepted(turned_axes(evidence, turned)) if len(turned) == 1 else [])
                    if nats(c) > least]
-    chosen = sorted(chosen, key=nats)[-1:]
+    chosen = sorted(chosen, key=nats)
+    alike = [c for c in chosen[:-1] if c.name != chosen[-1].name
+             and nats(c) > nats(chosen[-1]) - AS_LIKELY][-1:]
+    chosen = chosen[-1:]
     notes = [c for c in found if c.severity == NOTE]
     if not chosen and base.relative < BADLY:
         chosen = [c for c in notes if nats(c) > limit]
     if not chosen:
         return None
     c = chosen[0]
-    return c, Finding(c.name, c.says, c.tests, nats(c), 'nats', c.joints, c.severity, c.do,
+    says = '; or, as likely, '.join(one.says for one in (c, *alike))
+    return c, Finding(c.name, says, c.tests, nats(c), 'nats', c.joints, c.severity, c.do,
                       c.windows, c.recording)
 
 
@@ -98,8 +105,8 @@ def _worth_a_word(c: Candidate, evidence: Evidence) -> bool:
     left = np.linalg.norm(after.residual) / np.linalg.norm(before.torque)
     if after.relative > NOTHING or (c.hypothesis.added and left > NOTHING):
         return False
-    if all_scaled(c):
-        return True
+    if all_scaled(c) or np.allclose(c.hypothesis.gravity, -evidence.rows.gravity):
+        return True  # the description alone tells it
     overwhelming = after.evidence - before.evidence - c.cost > OVERWHELMING
     share = (before.residual / before.torque, after.residual / after.torque)
     target, count = c.hypothesis.target, len(before.torque)

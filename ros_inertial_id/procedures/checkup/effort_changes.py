@@ -1,0 +1,172 @@
+"""
+Alternatives of one joint's effort in time: an offset that jumps, drifts, or is there for a while.
+
+The residual is asked for steps, ramps and windows of a constant torque at once, by scores on
+successive pieces of time; the best shape of the best joint is fitted.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+
+from .evidence import Evidence
+from .finding import DOUBTFUL, MASKED
+from .hypothesis import Candidate
+from .scores import Added, each, together, WORTH
+
+PIECES = 24      # of time, in which a constant torque is looked for
+FEWEST = 20      # samples of a piece
+RARE = 0.2       # of the time: what is there for longer cannot be left out
+SLOW = 60.0      # [s] from which a drift may be temperature
+FLOOR = 1e-4     # of the squared residual that is left at least
+FITTED = 4       # shapes of best score that are fitted
+
+
+def effort_changes(evidence: Evidence) -> Iterator[Candidate]:
+    """Yield joints whose offset drifts, jumps or is off for a while, by ``evidence``."""
+    samples = len(evidence.rows.fold)
+    count = min(PIECES, samples // FEWEST)
+    if count < 3:
+        return
+    piece = np.arange(samples) * count // samples
+    windows = [*combinations(range(1, count), 2)]
+    kinds = [(_constant, [(k, count) for k in range(1, count)]), (_constant, windows),
+             (_bump, windows)]
+    best = []
+    for j in np.flatnonzero(~evidence.rows.still):
+        own = _added(evidence, j, evidence.base.torque[j] * (piece[:, None] == np.arange(count)))
+        for shape, bounds in kinds:
+            T = np.array([shape(count, a, b) for a, b in bounds]).T
+            nats, _ = each(evidence, Added(own.cross @ T, T.T @ own.own @ T, T.T @ own.toward))
+            nats = _of_shares(evidence, j, nats) - np.log(len(bounds))
+            k = int(np.argmax(nats))
+            low, high = np.searchsorted(piece, bounds[k])
+            best.append((float(nats[k]), len(best), shape, int(j), int(low), int(high),
+                         len(bounds)))
+    tried = [*drift(evidence)]
+    for nats, _, shape, j, low, high, choices in sorted(best)[-FITTED:]:
+        if nats > 0.0:
+            low, high = _edges(evidence, j, low, high, samples // count)
+            column = evidence.base.torque[j] * shape(samples, low, high)
+            tried.append(_candidate(evidence, j, column, (low, high), float(np.log(choices))))
+    yield from _counted_anew(evidence, tried)
+
+
+def _constant(count: int, low: int, high: int) -> np.ndarray:
+    """Return (count,) ones from ``low`` to ``high``, zeros elsewhere."""
+    k = np.arange(count)
+    return ((k >= low) & (k < high)).astype(float)
+
+
+def _bump(count: int, low: int, high: int) -> np.ndarray:
+    """Return (count,) half a sine from ``low`` to ``high``, zeros elsewhere."""
+    return _constant(count, low, high) * np.sin(np.pi * (np.arange(count) + 0.5 - low)
+                                                / (high - low))
+
+
+def _candidate(evidence: Evidence, j: int, column: np.ndarray, edges: tuple[int, int],
+               cost: float) -> Candidate:
+    """Return the Candidate of a torque ``column`` (N,) of joint ``j`` between samples ``edges``."""
+    rows, t, (low, high) = evidence.rows, evidence.rows.motion.t, edges
+    h = evidence.hypothesis(extra=_of_joint(evidence, j, column[:, None]))
+    fit = evidence.fit(h)
+    torque = float(column[np.argmax(np.abs(column))] * fit.values[len(rows.prior.mean)])
+    name = rows.robot.joint_names[j]
+    cost += float(np.log(len(rows.robot)))
+    start, end = float(t[low]), float(t[min(high, len(t)) - 1])
+    unit = 'N' if rows.robot.prismatic[j] else 'N m'
+    if high >= len(t):
+        return Candidate('effort offset jumps', f'the offset of the effort of {name} jumps by '
+                         f'{torque:+.2g} {unit} at {start:.1f} s',
+                         'look whether its torque sensor was set to zero there or something began '
+                         'to push; cut the recording there with @START:END', h, fit, (name,),
+                         severity=DOUBTFUL, cost=cost)
+    return Candidate('contact', f'the efforts of {name} are about {torque:+.2g} {unit} off from '
+                     f'{start:.1f} to {end:.1f} s: contact, a push or a load',
+                     'move without touching anything', h, fit, (name,),
+                     severity=MASKED if high - low < RARE * len(t) else DOUBTFUL, cost=cost,
+                     windows=((start, end),))
+
+
+def _counted_anew(evidence: Evidence, tried: Sequence[Candidate]) -> Iterator[Candidate]:
+    """
+    Yield what was ``tried``, its evidence by the independent samples that the best of it leaves.
+
+    A torque that is there for long correlates the residual without it, so that few samples seem
+    independent, though they are where it is known.
+    """
+    if not tried:
+        return
+    best = min(tried, key=lambda c: c.fit.relative)
+    other = Evidence(evidence.rows, np.maximum(
+        evidence.effective, evidence.effective_of(best.hypothesis, best.fit)))
+    for c in tried:
+        fit = other.fit(c.hypothesis)
+        nats = evidence.base.evidence + fit.evidence - other.base.evidence
+        yield replace(c, fit=replace(fit, evidence=nats))
+
+
+def _edges(evidence: Evidence, j: int, low: int, high: int, width: int) -> tuple[int, int]:
+    """Return the samples ``low`` and ``high``, moved by up to ``width`` to where they fit best."""
+    residual, end = evidence.left[:, j], len(evidence.rows.fold)
+    sums = np.append(0.0, np.cumsum(residual - residual.mean()))
+
+    def explained(a: int, b: int) -> float:
+        return float((sums[b] - sums[a]) ** 2 * end / max((b - a) * (end - b + a), 1))
+
+    near = range(max(1, low - width), min(high, low + width + 1))
+    low = max(near, key=lambda a: explained(a, high), default=low)
+    if high < end:
+        near = range(max(low + 1, high - width), min(end, high + width + 1))
+        high = max(near, key=lambda b: explained(low, b), default=high)
+    return low, high
+
+
+def drift(evidence: Evidence) -> Iterator[Candidate]:
+    """Yield joints whose offset or friction changes steadily with time, by ``evidence``."""
+    rows = evidence.rows
+    t, names = rows.motion.t, rows.robot.joint_names
+    time = (t - t.mean()) / max(np.ptp(t), 1e-9)
+    columns = {}
+    for j in np.flatnonzero(~rows.still):
+        X = rows.columns(j, rows.gravity)[:, -4:-1] * time[:, None] * evidence.base.torque[j]
+        nats = together(evidence, _added(evidence, j, X)) + X.shape[1]
+        if _of_shares(evidence, j, np.array(nats)) - X.shape[1] > WORTH:
+            columns[int(j)] = X
+    if not columns:
+        return
+    extra = tuple(np.hstack([X if k == j else np.zeros_like(X) for k, X in columns.items()])
+                  for j in range(len(names)))
+    h = evidence.hypothesis(extra=extra)
+    fit = evidence.fit(h)
+    concerned = tuple(names[j] for j in columns
+                      if fit.residual[j] < 0.9 * evidence.base.residual[j])
+    if concerned:
+        slow = float(np.ptp(t)) > SLOW
+        yield Candidate('drift', f'offset or friction of {", ".join(concerned)} drifts with time'
+                        + (', as with temperature' if slow else ''),
+                        'warm the robot up first, or record shorter' if slow else
+                        'look at the zero of its torque sensor', h, fit, concerned,
+                        severity=DOUBTFUL, cost=float(np.log(len(names))))
+
+
+def _added(evidence: Evidence, j: int, X: np.ndarray) -> Added:
+    """Return the Added of columns X (N, m) of joint ``j`` alone."""
+    rows, w = evidence.rows, evidence.base.weight[j]
+    cross = np.zeros((len(rows.prior.mean), X.shape[1]))
+    cross[rows.places[j]] = w * rows.columns(j, rows.gravity).T @ X
+    return Added(cross, w * X.T @ X, w * X.T @ evidence.left[:, j])
+
+
+def _of_shares(evidence: Evidence, j: int, nats: np.ndarray) -> np.ndarray:
+    """Return the ``nats`` of scores as those of fits that remove as much of the residual."""
+    whole = evidence.base.weight[j] * float(evidence.left[:, j] @ evidence.left[:, j])
+    gone = np.minimum(2.0 * nats / max(whole, 1e-300), 1.0 - FLOOR)
+    return np.asarray(-0.5 * evidence.effective[j] * np.log1p(-gone))
+
+
+def _of_joint(evidence: Evidence, j: int, X: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return columns X (N, m) of joint ``j``, zero for the others."""
+    return tuple(X if k == j else np.zeros_like(X) for k in range(len(evidence.rows.robot)))
