@@ -33,7 +33,7 @@ from ..dynamics.inertial_parameters import SYMBOLS
 from ..dynamics.robot_model import load_robot_model
 from ..errors import ConfigError, InertialIdError, RecordingError
 from ..excitation.design import design, DesignOptions
-from ..excitation.design_files import write_design
+from ..report.design_files import write_design
 from ..excitation.motion_files import read_motion
 from ..identification.files import make_folder
 from ..identification.model import IdentifiedModel, plain

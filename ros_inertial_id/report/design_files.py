@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 import yaml
 
-from .design import Design
-from .fourier import Sampled
-from .limits import GIVEN
-from .page import page
-from .sweep_design import SweepDesign
 from ..errors import MotionError
+from ..excitation.design import Design
+from ..excitation.fourier import Sampled
+from ..excitation.limits import GIVEN
+from ..excitation.sweep_design import SweepDesign
 
 FILES = ('motion.yaml', 'motion.csv', 'joint_trajectory.json', 'motion.html')
 
@@ -38,7 +37,8 @@ def write_design(design: Design | SweepDesign, out_dir: str | Path) -> tuple[Pat
         with open(out / FILES[2], 'w', encoding='utf-8') as file:
             json.dump(joint_trajectory(design.motion.joint_names, sampled), file)
         if isinstance(design, Design):
-            (out / FILES[3]).write_text(page(design), encoding='utf-8')
+            from .motion import motion_page  # jinja2 behind it takes time to start
+            (out / FILES[3]).write_text(motion_page(design), encoding='utf-8')
     except OSError as error:
         raise MotionError(f'the design cannot be written to {out}', found=error.strerror) from None
     return tuple(out / name for name in FILES[:4 if isinstance(design, Design) else 3])
