@@ -32,15 +32,14 @@ def motion_page(design: Design) -> str:
               for title, unit, values, low, high in plots]
     sheet, to = _sheet(design), range(1, len(robot) + 2)
     carriers = [parent + 1 for parent in (*robot.parents, design.tool[0])]
+    view = {'points': drawings.array(_points(design, tree).ravel()),
+            'count': len(robot) + 2, 'period': motion.period,
+            'links': [*zip(carriers, to, [*classes, 's-tool'])],
+            'gravity': design.gravities[0].tolist(), 'sphere': limits.sphere,
+            'box': limits.box.tolist() if np.isfinite(limits.box).all() else None}
     return fill('motion.html', {
-        'title': sheet.title, 'sheet': sheet, 'joints': joints, 'charts': charts,
-        'singular': drawings.singular(design.singular_values),
-        'view': {'points': drawings.array(_points(design, tree).ravel()),
-                 'count': len(robot) + 2, 'period': motion.period,
-                 'links': [*zip(carriers, to, [*classes, 's-tool'])],
-                 'gravity': design.gravities[0].tolist(), 'sphere': limits.sphere,
-                 'box': limits.box.tolist() if np.isfinite(limits.box).all() else None}},
-        drawings)
+        'title': sheet.title, 'sheet': sheet, 'joints': joints, 'charts': charts, 'view': view,
+        'singular': drawings.singular(design.singular_values)}, drawings)
 
 
 def _points(design, tree):
