@@ -24,8 +24,7 @@ setup(
     python_requires='>=3.10',
     packages=find_packages(include=[NAME, f'{NAME}.*']),
     package_data={NAME: ['py.typed'],
-                  f'{NAME}.report': ['*.html', '*.css', '*.js'],
-                  f'{NAME}.excitation': ['*.html', '*.js']},
+                  f'{NAME}.report': ['*.html', '*.css', '*.js']},
     data_files=[
         ('share/ament_index/resource_index/packages', [f'resource/{NAME}']),
         (f'share/{NAME}', ['package.xml']),

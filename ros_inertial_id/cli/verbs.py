@@ -164,7 +164,7 @@ def design_(options: Any) -> None:
     options : of the command line
     """
     from ..excitation.design import design, load_design
-    from ..excitation.design_files import write_design
+    from ..report.design_files import write_design
     names = ('mounting', 'kind', 'model', 'period', 'seconds', 'seed')
     changes = {name: getattr(options, name) for name in names
                if getattr(options, name) is not None}

@@ -33,7 +33,6 @@ from ..dynamics.inertial_parameters import SYMBOLS
 from ..dynamics.robot_model import load_robot_model
 from ..errors import ConfigError, InertialIdError, RecordingError
 from ..excitation.design import design, DesignOptions
-from ..excitation.design_files import write_design
 from ..excitation.motion_files import read_motion
 from ..identification.files import make_folder
 from ..identification.model import IdentifiedModel, plain
@@ -41,6 +40,7 @@ from ..measurement.bags.bag import read_bag
 from ..nodes.conversions import latched
 from ..nodes.running import SIGNALS
 from ..report import summary
+from ..report.design_files import write_design
 from ..share import shared_file
 
 RATE = 500.0  # [Hz]

@@ -18,16 +18,6 @@ from ..errors import MotionError
 
 
 @dataclass(frozen=True)
-class Sampled:
-    """A motion as samples: t (N,) [s]; q, v, a (N, n) [rad or m and their derivatives]."""
-
-    t: np.ndarray
-    q: np.ndarray
-    v: np.ndarray
-    a: np.ndarray
-
-
-@dataclass(frozen=True)
 class FourierMotion:
     """
     A periodic motion of n joints.
@@ -64,12 +54,6 @@ class FourierMotion:
         phases = basis(self.harmonics, self.period, times)
         coefficients = np.column_stack([self.offset, self.sine, self.cosine])
         return tuple(phase @ coefficients.T for phase in phases)
-
-    def sampled(self, rate: float, periods: int = 1) -> Sampled:
-        """Return ``periods`` of the motion Sampled at ``rate`` [1/s], both ends included."""
-        steps = max(int(round(self.period * rate)), 1)
-        t = np.linspace(0.0, periods * self.period, periods * steps + 1)
-        return Sampled(t, *self.at(t))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the motion as plain lists, coefficients by joint name."""

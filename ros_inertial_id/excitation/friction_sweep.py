@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from .fourier import Sampled
 from ..errors import MotionError
 
 KIND = 'friction_sweep'
@@ -87,12 +86,6 @@ class SweepMotion:
             speed += step * (10.0 * x ** 3 - 15.0 * x ** 4 + 6.0 * x ** 5)
             change += step / length * 30.0 * x ** 2 * (1.0 - x) ** 2
         return way, speed, change
-
-    def sampled(self, rate: float, periods: int = 1) -> Sampled:
-        """Return ``periods`` of the motion Sampled at ``rate`` [1/s], both ends included."""
-        steps = max(int(round(self.period * rate)), 1)
-        t = np.linspace(0.0, periods * self.period, periods * steps + 1)
-        return Sampled(t, *self.at(t))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the motion as plain lists, middle and speeds by joint name."""

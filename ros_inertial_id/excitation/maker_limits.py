@@ -9,8 +9,7 @@ Research 3):
     |v| <= -offset + sqrt(gain * distance to the end)     towards either end of the range
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 import re
 import xml.etree.ElementTree as ET
 
@@ -50,11 +49,6 @@ class MakerLimits:
     gain: np.ndarray
     low_end: np.ndarray
     high_end: np.ndarray
-
-    def of(self, joints: Sequence[int]) -> 'MakerLimits':
-        """Return the limits of the ``joints`` (k,) of these indices, in this order."""
-        k = np.asarray(joints, dtype=int)
-        return replace(self, **{name: getattr(self, name)[k] for name in ARRAYS})
 
 
 def maker_limits(robot: RobotModel, name: str = '') -> tuple[MakerLimits | None, tuple[str, ...]]:
@@ -103,14 +97,11 @@ def _words(robot):
 
 
 def _of(key, joints):
-    limits = _limits(key).of(joints)
-    return limits, (f'limits of {limits.name}: {limits.source}',)
-
-
-def _limits(key):
+    """Return the MakerLimits of ``joints``, indices into those of the robot ``key``, and words."""
     values = ROBOTS[key]
     count = len(values['joints'])
     default = {'lower': -np.inf, 'offset': 0.0, 'low_end': -np.inf}
     arrays = {kind: np.broadcast_to(np.asarray(values.get(kind, default.get(kind, np.inf)),
-                                               dtype=float), count).copy() for kind in ARRAYS}
-    return MakerLimits(values['name'], values['source'], **arrays)
+                                               dtype=float), count)[joints] for kind in ARRAYS}
+    return (MakerLimits(values['name'], values['source'], **arrays),
+            (f"limits of {values['name']}: {values['source']}",))

@@ -6,6 +6,7 @@ import yaml
 
 from .fourier import FourierMotion, motion_from_dict
 from .friction_sweep import KIND, sweep_from_dict, SweepMotion
+from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
 
 Motion = FourierMotion | SweepMotion
@@ -13,12 +14,29 @@ Motion = FourierMotion | SweepMotion
 
 def read_motion(path: str | Path) -> Motion:
     """Return the motion in a design's YAML file ``path``; MotionError if there is none."""
-    try:
-        with open(path, encoding='utf-8') as file:
-            content = yaml.safe_load(file)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise MotionError(f'{path} cannot be read', found=str(error).split('\n')[0]) from None
+    content = _content(path)
     content = content.get('motion', content) if isinstance(content, dict) else content
     if isinstance(content, dict) and content.get('kind') == KIND:
         return sweep_from_dict(content, str(path))
     return motion_from_dict(content, str(path))
+
+
+def check_kinematics(path: str | Path, robot: RobotModel) -> None:
+    """Raise MotionError when the design in ``path`` is of other kinematics than ``robot``."""
+    content = _content(path)
+    designed = content.get('kinematics_sha256') if isinstance(content, dict) else None
+    if designed and designed != robot.kinematics_sha256():
+        raise MotionError(
+            f'{path} was designed for other kinematics',
+            expected=f"robot {content.get('robot')!r}, kinematics {designed[:12]}",
+            found=f'robot_description {robot.name!r}, kinematics '
+                  f'{robot.kinematics_sha256()[:12]}',
+            do='design for the robot_description that is published')
+
+
+def _content(path):
+    try:
+        with open(path, encoding='utf-8') as file:
+            return yaml.safe_load(file)
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise MotionError(f'{path} cannot be read', found=str(error).split('\n')[0]) from None

@@ -6,10 +6,8 @@ collisions of the robot with itself and with obstacles; on the way to the start 
 """
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
-import yaml
 
 from .braking import nominal_torques, Stopping, with_brake
 from .collision import CollisionShapes
@@ -130,20 +128,3 @@ def _with_effort(use, robot, t, tau, allowed):
                 do='play slower, or design with effort: below that')
         use['effort'] = max(use.get('effort', 0.0), share)
     return use, unknown
-
-
-def check_kinematics(path: str | Path, robot: RobotModel) -> None:
-    """Raise MotionError when the design in ``path`` is of other kinematics than ``robot``."""
-    try:
-        with open(path, encoding='utf-8') as file:
-            content = yaml.safe_load(file)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise MotionError(f'{path} cannot be read', found=str(error).split('\n')[0]) from None
-    designed = content.get('kinematics_sha256') if isinstance(content, dict) else None
-    if designed and designed != robot.kinematics_sha256():
-        raise MotionError(
-            f'{path} was designed for other kinematics',
-            expected=f"robot {content.get('robot')!r}, kinematics {designed[:12]}",
-            found=f'robot_description {robot.name!r}, kinematics '
-                  f'{robot.kinematics_sha256()[:12]}',
-            do='design for the robot_description that is published')

@@ -35,9 +35,9 @@ from .running import run
 from .subscriptions import served
 from ..dynamics.robot_model import RobotModel
 from ..errors import InertialIdError, MotionError
-from ..excitation.motion_files import read_motion
+from ..excitation.motion_files import check_kinematics, read_motion
 from ..excitation.playback import Course, deviation, Guard, plan_course
-from ..excitation.rehearsal import check_kinematics, rehearse
+from ..excitation.rehearsal import rehearse
 from ..options import check_ranges
 
 WATCH = 0.02  # [s] between looks at the joint states

@@ -11,9 +11,9 @@ from ..dynamics.robot_model import gravity_from_mounting, robot_from_options, Ro
 from ..errors import InertialIdError
 from ..excitation.collision import CollisionShapes, wanted_shapes
 from ..excitation.design import design, DesignOptions, load_design
-from ..excitation.design_files import write_design
 from ..excitation.limits import kinematic_limits, Limits
 from ..options import check_ranges
+from ..report.design_files import write_design
 
 PREFIX = 'design.'
 

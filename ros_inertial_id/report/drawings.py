@@ -15,6 +15,7 @@ from .curves import Curve, FrictionCurve
 from .digits import significant, typeset
 
 TALL, LOW, SMALL = 150, 64, 150  # [px] of panes
+REACH = 1.6  # spans of the values within which their limits are drawn
 
 
 class Drawings:
@@ -128,6 +129,37 @@ class Drawings:
                  'high': self.array(value + 2.0 * error)},
                 {'kind': 'line', 'name': row['name'], 'cls': 'predicted',
                  'y': self.array(value)}]}]})
+
+    def limited(self, quantity: tuple[str, str], t: np.ndarray,
+                joints: Sequence[tuple[str, str]], values: np.ndarray,
+                limits: np.ndarray) -> str:
+        """
+        Return the number of a chart of all joints over time, against their limits.
+
+        quantity : (name, unit) of what is drawn; t : (N,) [s]; joints : (n,) name and class
+        values : (N, n); limits : (2, n) lowest and highest; those far from all values are left out
+        """
+        low, high = values.min(), values.max()
+        reach, ends = REACH * max(high - low, 1e-6), self.array(t[[0, -1]])
+        series = [{'kind': 'limit', 'cls': cls, 'x': ends, 'y': self.array(np.full(2, limit))}
+                  for (_, cls), both in zip(joints, limits.T) for limit in both
+                  if low - reach < limit < high + reach]
+        series += [{'kind': 'line', 'name': name, 'cls': cls, 'y': self.array(y)}
+                   for (name, cls), y in zip(joints, values.T)]
+        return self._add({
+            'title': quantity[0], 'label': f'{quantity[0]} over time, limits dashed',
+            'unit': 's', 'link': 'motion', 'xlabel': 'time [s]', 'x': self.array(t),
+            'panes': [{'label': quantity[1], 'height': TALL, 'series': series}]})
+
+    def singular(self, values: np.ndarray) -> str:
+        """Return the number of a chart of singular values (b,), the largest first."""
+        return self._add({
+            'title': 'largest first; the first over the last is the condition number',
+            'label': 'singular values, largest first', 'xlabel': 'number', 'unit': '',
+            'x': self.array(np.arange(1, len(values) + 1)),
+            'panes': [{'label': 'singular value', 'height': SMALL, 'log': True, 'series': [
+                {'kind': 'line', 'name': 'singular value', 'cls': 'residual',
+                 'y': self.array(values)}]}]})
 
 
 def _carried(t: np.ndarray) -> np.ndarray:

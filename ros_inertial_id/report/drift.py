@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
+from .digits import significant
 from .drawings import Drawings
-from .page import fill, provenance
-from ..identification.files import write_text
+from .sheet import Card, Sheet, Table, write_sheet
 from ..procedures.drift import Drift, RobotDrift
 from ..procedures.drift_findings import Series
 
@@ -21,18 +21,27 @@ def write_drift(drift: Drift, path: str | Path, words: Sequence[str]) -> str:
     path : of the file; words : of the command line that made it
     """
     drawings = Drawings()
-    robots = []
-    for robot in drift.robots:
-        named = {f.name for f in robot.findings}
-        shown = [s for s in robot.series if s.name in named or not named and s.law == 'viscous']
-        robots.append({'name': robot.robot, 'days': len(robot.days),
-                       'findings': [(f, DAYS[f.kind], f.sentence()) for f in robot.findings],
-                       'charts': [_chart(drawings, robot, s) for s in shown]})
-    changed = sum(bool(r.findings) for r in drift.robots)
-    write_text(path, fill('drift.html', {
-        'title': 'Drift of robots', 'robots': robots, 'left_out': drift.left_out,
-        'changed': changed, **provenance(words)}, drawings))
-    return str(path)
+    changed = sum(bool(robot.findings) for robot in drift.robots)
+    cards = (Card(f'{changed} of {len(drift.robots)}', 'robots changed beyond doubt', changed > 0),
+             Card(str(len(drift.left_out)), 'bags left out', bool(drift.left_out)))
+    tables = [_table(drawings, robot) for robot in drift.robots]
+    tables.append(Table('Bags left out', ('bag', 'reason'), [*drift.left_out.items()], (1,)))
+    about = f'{sum(len(robot.days) for robot in drift.robots)} bags'
+    return write_sheet(Sheet('Drift of robots', about, cards, (), tables), path, words, drawings)
+
+
+def _table(drawings: Drawings, robot: RobotDrift) -> Table:
+    named = {f.name for f in robot.findings}
+    shown = [s for s in robot.series if s.name in named or not named and s.law == 'viscous']
+    return Table(
+        f'{robot.robot}, {len(robot.days)} bags',
+        ('series', 'joint', 'kind', 'change', 'evidence [nats]'),
+        [(f.name, f.joint, DAYS[f.kind], f.sentence(), significant(f.evidence))
+         for f in robot.findings], (1, 2, 3),
+        note=('' if named else 'No change beyond doubt. ') + 'Base parameters of the day with two '
+        'standard errors, all else held at what all days say; what is carried and the tilt of '
+        'gravity as changes from their mean.',
+        charts=[_chart(drawings, robot, series) for series in shown])
 
 
 def _chart(drawings: Drawings, robot: RobotDrift, series: Series) -> str:

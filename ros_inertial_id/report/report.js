@@ -1,10 +1,7 @@
 // Charts with zoom, linked axes and values under the pointer; tables that sort and filter.
-'use strict';
-(() => {
 const NS = 'http://www.w3.org/2000/svg', LEFT = 52, RIGHT = 8, BOTTOM = 18, GAP = 17, TOP = 15;
-const source = document.getElementById('data');
-const D = source ? JSON.parse(source.textContent) : {arrays: {}, charts: {}};
-const arrays = {}, links = {};
+const $ = id => document.getElementById(id);
+const D = JSON.parse($('data').textContent), arrays = {}, links = {};
 const numbers = name => arrays[name] ||= new Float32Array(
   Uint8Array.from(atob(D.arrays[name]), c => c.charCodeAt(0)).buffer);
 const node = (name, attributes, parent, text) => {
@@ -14,7 +11,7 @@ const node = (name, attributes, parent, text) => {
   parent.append(made);
   return made;
 };
-const short = x => !isFinite(x) ? '-' : Math.abs(x) >= 1e5 || x && Math.abs(x) < 1e-4
+const short = x => x === null || !isFinite(x) ? '-' : Math.abs(x) >= 1e5 || x && Math.abs(x) < 1e-4
   ? x.toExponential(2) : String(Number(x.toPrecision(4)));
 
 function ticks(low, high, count) {
@@ -59,16 +56,17 @@ function line(x, y, X, Y, first, last) {
 }
 
 class Chart {
-  constructor(box, id) {
-    this.spec = D.charts[id]; this.box = box; this.width = 0;
-    this.link = links[this.spec.link || id] ||= {range: null, charts: []};
+  constructor(box, spec) {
+    this.spec = spec; this.box = box; this.width = 0;
+    this.link = spec.link && links[spec.link] || {range: null, charts: []};
+    if (spec.link) links[spec.link] = this.link;
     this.link.charts.push(this);
-    this.panes = this.spec.panes.map(pane => ({...pane, series: pane.series.map(s => ({...s,
-      x: numbers(s.x || this.spec.x), y: s.y && numbers(s.y),
+    this.panes = spec.panes.map(pane => ({...pane, series: pane.series.map(s => ({...s,
+      x: numbers(s.x || spec.x), y: s.y && numbers(s.y),
       low: s.low && numbers(s.low), high: s.high && numbers(s.high)}))}));
     const title = document.createElement('div');
-    title.className = 'title'; title.textContent = this.spec.title;
-    this.svg = node('svg', {role: 'img', tabindex: 0, 'aria-label': this.spec.label}, box);
+    title.className = 'title'; title.textContent = spec.title;
+    this.svg = node('svg', {role: 'img', tabindex: 0, 'aria-label': spec.label}, box);
     this.readout = document.createElement('output');
     this.readout.className = 'readout';
     box.prepend(title); box.append(this.readout);
@@ -76,8 +74,9 @@ class Chart {
     for (const pane of this.panes) for (const s of pane.series) if (s.kind !== 'dots') {
       low = Math.min(low, s.x[0]); high = Math.max(high, s.x[s.x.length - 1]);
     }
-    this.whole = [low, high];
+    this.whole = spec.whole || [low, high];
     this.listen();
+    this.draw();
     new ResizeObserver(() => { if (box.clientWidth && box.clientWidth !== this.width) this.draw(); })
       .observe(box);
   }
@@ -112,11 +111,18 @@ class Chart {
       if (mark.text) node('text', {x: px + 4, y: TOP + 11}, svg, mark.text);
     }
     this.cursor = node('line', {class: 'cursor', y1: TOP, y2: this.bottom, visibility: 'hidden'}, svg);
+    this.now = node('line', {class: 'axis', y1: TOP, y2: this.bottom, visibility: 'hidden'}, svg);
+    if (this.link.now !== undefined) this.place(this.now, this.link.now);
     this.band = node('rect', {class: 'zoom', y: TOP, height: this.bottom - TOP, visibility: 'hidden'}, svg);
+  }
+  place(line, x) {
+    const [low, high] = this.range;
+    line.setAttribute('visibility', x >= low && x <= high ? 'visible' : 'hidden');
+    line.setAttribute('x1', this.X(x)); line.setAttribute('x2', this.X(x));
   }
   drawPane(pane, top) {
     const [a, b] = this.range, shown = [];
-    let low = pane.from ?? Infinity, high = -Infinity;
+    let low = pane.from ?? Infinity, high = pane.from ?? -Infinity;
     for (const s of pane.series) {
       if (s.cls && this.box.closest(`.hide-${s.cls}`)) continue;
       const ordered = s.kind !== 'dots';
@@ -129,11 +135,17 @@ class Chart {
       shown.push([s, first, last]);
     }
     if (!(high > low)) { const c = isFinite(low) ? low : 0; low = c - 1; high = c + 1; }
+    const map = pane.log ? Math.log10 : y => y, from = low;
+    [low, high] = [map(low), map(high)];
     const margin = 0.04 * (high - low), bottom = top + pane.height;
-    if (pane.from === undefined) low -= margin;
+    if (from !== pane.from) low -= margin;
     high += margin;
-    const Y = y => bottom - (bottom - top) * (y - low) / (high - low);
-    for (const t of ticks(low, high, Math.max(2.5, pane.height / 34))) {
+    const Y = y => bottom - (bottom - top) * (map(y) - low) / (high - low);
+    let free = Infinity;
+    for (const t of pane.log ? decades(10 ** low, 10 ** high)
+      : ticks(low, high, Math.max(2.5, pane.height / 34))) {
+      if (Y(t) > free) continue;
+      free = Y(t) - 12;
       node('line', {class: 'grid', x1: LEFT, x2: this.width - RIGHT, y1: Y(t), y2: Y(t)}, this.svg);
       node('text', {x: LEFT - 5, y: Y(t) + 4, 'text-anchor': 'end'}, this.svg, short(t));
     }
@@ -158,7 +170,8 @@ class Chart {
       for (let i = first; i <= last; i++) if (isFinite(s.y[i]))
         d += `M${X(s.x[i]).toFixed(1)} ${Y(s.y[i]).toFixed(1)}h0`;
       node('path', {class: 'dots', d}, group);
-    } else node('path', {class: `s-${s.cls}`, d: line(s.x, s.y, X, Y, first, last)}, group);
+    } else node('path', {class: `s-${s.cls}${s.kind === 'limit' ? ' limit' : ''}`,
+      d: line(s.x, s.y, X, Y, first, last)}, group);
   }
   listen() {
     const svg = this.svg;
@@ -213,8 +226,7 @@ class Chart {
   show(x) {
     for (const chart of this.link.charts) {
       if (!chart.X || x < chart.range[0] || x > chart.range[1]) continue;
-      chart.cursor.setAttribute('visibility', 'visible');
-      chart.cursor.setAttribute('x1', chart.X(x)); chart.cursor.setAttribute('x2', chart.X(x));
+      chart.place(chart.cursor, x);
       const texts = [`${short(x)} ${chart.spec.unit}:`];
       for (const pane of chart.panes) for (const s of pane.series) if (s.kind === 'line') {
         const i = nearest(s.x, x);
@@ -229,19 +241,19 @@ class Chart {
   }
 }
 const charts = [...document.querySelectorAll('[data-chart]')].map(
-  box => new Chart(box, box.dataset.chart));
+  box => new Chart(box, D.charts[box.dataset.chart]));
 
 for (const button of document.querySelectorAll('button[data-series], button[data-joint]'))
   button.addEventListener('click', () => {
     const on = button.getAttribute('aria-pressed') !== 'true';
     button.setAttribute('aria-pressed', on);
     if (button.dataset.series)
-      document.getElementById('curves').classList.toggle(`hide-${button.dataset.series}`, !on);
+      $('curves').classList.toggle(`hide-${button.dataset.series}`, !on);
     else for (const figure of document.querySelectorAll('figure[data-joint]'))
       if (figure.dataset.joint === button.dataset.joint) figure.hidden = !on;
     charts.forEach(chart => chart.draw());
   });
-document.getElementById('reset')?.addEventListener('click', () =>
+$('reset')?.addEventListener('click', () =>
   charts.forEach(chart => chart.link.range && chart.zoom(null)));
 
 const key = cell => cell === undefined ? '' : cell.dataset.sort ?? cell.textContent.trim();
@@ -259,8 +271,8 @@ for (const table of document.querySelectorAll('table.sortable')) {
     };
     table.tBodies[0].append(...[...rows].sort(compare));
   }));
-  const filter = document.getElementById(table.dataset.filter);
-  const grade = document.getElementById(table.dataset.grade), count = document.getElementById(table.dataset.count);
+  const filter = $(table.dataset.filter);
+  const grade = $(table.dataset.grade), count = $(table.dataset.count);
   const apply = () => {
     let left = 0;
     for (const row of rows) {
@@ -279,10 +291,8 @@ for (const box of document.querySelectorAll('.scroll')) if (box.scrollWidth > bo
   box.setAttribute('aria-label', box.closest('section')?.querySelector('h2')?.textContent || 'table');
 }
 
-const root = document.documentElement, theme = document.getElementById('theme');
-theme?.addEventListener('click', () => {
-  const dark = root.dataset.theme ? root.dataset.theme === 'dark'
+$('theme').addEventListener('click', () => {
+  const root = document.documentElement, dark = root.dataset.theme ? root.dataset.theme === 'dark'
     : matchMedia('(prefers-color-scheme: dark)').matches;
   root.dataset.theme = dark ? 'light' : 'dark';
 });
-})();

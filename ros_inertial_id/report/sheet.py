@@ -12,6 +12,7 @@ from typing import Any, TYPE_CHECKING
 import numpy as np
 
 from .digits import significant, with_error
+from .drawings import Drawings
 from ..identification.files import write_text
 from ..procedures.checkup.finding import Checkup, DO_NOT_USE, DOUBTFUL, GOOD, WRONG
 
@@ -40,6 +41,7 @@ class Table:
 
     title, heads : in words; rows : of texts, as many as heads; words : columns of words, which
     stand left; flagged : numbers of rows with something wrong; note : below it
+    charts : by their numbers
     """
 
     title: str
@@ -48,6 +50,7 @@ class Table:
     words: Sequence[int] = ()
     flagged: Sequence[int] = ()
     note: str = ''
+    charts: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -66,16 +69,17 @@ class Sheet:
     tables: Sequence[Table]
 
 
-def write_sheet(sheet: Sheet, path: str | Path, words: Sequence[str]) -> str:
+def write_sheet(sheet: Sheet, path: str | Path, words: Sequence[str],
+                drawings: Drawings | None = None) -> str:
     """
     Write a ``sheet`` as one self-contained HTML file; return its path.
 
-    path : of the file; words : of the command line that made it
+    path : of the file; words : of the command line that made it; drawings : charts of its tables
     """
     from .page import fill, provenance
-    whole = replace(sheet, tables=[table for table in sheet.tables if table.rows])
+    whole = replace(sheet, tables=[t for t in sheet.tables if t.rows or t.charts])
     write_text(path, fill('sheet.html', {'title': sheet.title, 'sheet': whole,
-                                         **provenance(words)}))
+                                         **provenance(words)}, drawings))
     return str(path)
 
 

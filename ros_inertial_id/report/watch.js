@@ -1,21 +1,10 @@
 // The live page: draws what the node watch sends as server-sent events.
-'use strict';
-(() => {
-const NS = 'http://www.w3.org/2000/svg', WINDOW = 20, TALL = 110, LOW = 46, LEFT = 46, GAP = 6;
-const $ = id => document.getElementById(id);
-const curves = {}, charts = {}, history = {}, reached = {};
-const short = x => x === null || x === undefined ? '-' : String(Number(x.toPrecision(4)));
+const WINDOW = 20, TALL = 110, LOW = 46, BREAK = 0.5;  // s, px, px, s
+const curves = {}, live = {}, history = {}, reached = {};
 const make = (name, parent, text, attributes) => {
   const made = document.createElement(name);
   if (text !== undefined) made.textContent = text;
   for (const [key, value] of Object.entries(attributes || {})) made.setAttribute(key, value);
-  parent.append(made);
-  return made;
-};
-const draw = (name, attributes, parent, text) => {
-  const made = document.createElementNS(NS, name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  if (text !== undefined) made.textContent = text;
   parent.append(made);
   return made;
 };
@@ -29,46 +18,29 @@ function take(name, more) {
   while (kept.t[cut] < from) cut++;
   curves[name] = {joints: kept.joints, t: kept.t.slice(cut), y: kept.y.slice(cut)};
 }
-function panes(joint) {
-  return [['measured', 'predicted'], ['residual']].map(names => names.flatMap(name => {
-    const c = curves[name], k = c ? c.joints.indexOf(joint) : -1;
-    return k < 0 ? [] : [{name, t: c.t, y: c.y.map(row => row[k])}];
-  }));
+// A line of a joint over the time before the last sample, broken where samples are missing.
+function series(name, joint, last) {
+  const c = curves[name], k = c ? c.joints.indexOf(joint) : -1, x = [], y = [];
+  if (k < 0) return [];
+  c.t.forEach((t, i) => {
+    if (i && t - c.t[i - 1] > BREAK) { x.push(t - last); y.push(NaN); }
+    x.push(t - last); y.push(c.y[i][k] ?? NaN);
+  });
+  return [{kind: 'line', name, cls: name, x, y}];
 }
 function frame(joint) {
-  const figure = make('figure', $('charts'));
-  make('figcaption', figure, joint);
-  charts[joint] = draw('svg', {role: 'img', 'aria-label': `${joint}: measured, predicted and residual torque`,
-    height: TALL + LOW + 3 * GAP + 14, class: 'live'}, figure);
+  const box = make('div', $('charts'), '', {class: 'chart'});
+  live[joint] = new Chart(box, {title: joint, unit: 's', xlabel: 'time [s]', link: 'live', whole: [-WINDOW, 0],
+    label: `${joint}: measured, predicted and residual torque`, panes: [
+      {label: 'torque', height: TALL, series: []},
+      {label: 'residual', height: LOW, from: 0, series: []}]});
 }
-function chart(joint) {
-  const svg = charts[joint], width = svg.clientWidth || svg.parentNode.clientWidth;
+function draw(joint) {
   const last = Math.max(...Object.values(curves).map(c => c.t[c.t.length - 1]));
-  const X = t => LEFT + (width - LEFT - 4) * (1 + (t - last) / WINDOW);
-  svg.replaceChildren();
-  let top = GAP;
-  panes(joint).forEach((series, p) => {
-    const tall = p ? LOW : TALL, all = series.flatMap(s => s.y).filter(y => y !== null);
-    let low = Math.min(...all, p ? 0 : Infinity), high = Math.max(...all, p ? 0 : -Infinity);
-    if (!(high > low)) { low = (isFinite(low) ? low : 0) - 1; high = low + 2; }
-    const margin = 0.06 * (high - low), Y = y => top + tall * (1 - (y - low + margin) / (high - low + 2 * margin));
-    for (const y of p ? [low, 0, high] : [low, (low + high) / 2, high]) {
-      draw('line', {class: 'grid', x1: LEFT, x2: width - 4, y1: Y(y), y2: Y(y)}, svg);
-      draw('text', {x: LEFT - 4, y: Y(y) + 4, 'text-anchor': 'end'}, svg, short(Number(y.toFixed(Math.max(0, 2 - Math.floor(Math.log10(high - low)))))));
-    }
-    for (const s of series) {
-      let d = '', pen = false, before = -Infinity;
-      s.t.forEach((t, i) => {
-        pen = pen && s.y[i] !== null && t - before < 0.5;
-        if (s.y[i] !== null) { d += `${pen ? 'L' : 'M'}${X(t).toFixed(1)} ${Y(s.y[i]).toFixed(1)}`; pen = true; }
-        before = t;
-      });
-      if (d) draw('path', {class: `s-${s.name}`, d}, svg);
-    }
-    top += tall + GAP;
+  [['measured', 'predicted'], ['residual']].forEach((names, p) => {
+    live[joint].panes[p].series = names.flatMap(name => series(name, joint, last));
   });
-  for (const t of [-20, -10, 0])
-    draw('text', {x: X(last + t), y: top + 12, 'text-anchor': t ? 'start' : 'end'}, svg, `${t} s`);
+  live[joint].draw();
 }
 
 function bars(values) {
@@ -81,10 +53,10 @@ function bars(values) {
     make('th', row, joint, {scope: 'row'});
     make('td', row, short(now)); make('td', row, short(promised));
     make('td', row, `${times.toFixed(1)}${times > 2 ? ' !' : ''}`, times > 2 ? {class: 'flag'} : {});
-    const svg = draw('svg', {class: 'bar-line', viewBox: '0 0 300 12', role: 'img',
+    const svg = node('svg', {class: 'bar-line', viewBox: '0 0 300 12', role: 'img',
       'aria-label': `${times.toFixed(1)} times the promise`}, make('td', row));
-    draw('rect', {class: times > 2 ? 'worse' : 'fine', x: 0, y: 2, height: 8, width: Math.min(300, 100 * times)}, svg);
-    draw('line', {class: 'promise', x1: 100, x2: 100, y1: 0, y2: 12}, svg);
+    node('rect', {class: times > 2 ? 'worse' : 'fine', x: 0, y: 2, height: 8, width: Math.min(300, 100 * times)}, svg);
+    node('line', {class: 'promise', x1: 100, x2: 100, y1: 0, y2: 12}, svg);
   }
 }
 function parameters(rows, source) {
@@ -101,9 +73,9 @@ function parameters(rows, source) {
     make('td', row, value === null ? 'not determined' : short(value)); make('td', row, short(error));
     make('td', row, share === null ? '-' : share >= 1e4 ? '> 9999' : String(Number(share.toPrecision(2))));
     make('td', row, {yes: '✓ yes', roughly: '~ roughly', 'not yet': '· not yet'}[word], {class: `l ${word === 'yes' ? 'is-well' : 'dim'}`});
-    const svg = draw('svg', {class: 'spark', viewBox: '0 0 100 14', 'aria-hidden': 'true'}, make('td', row));
+    const svg = node('svg', {class: 'spark', viewBox: '0 0 100 14', 'aria-hidden': 'true'}, make('td', row));
     const log = past.slice(-300).map(Math.log10), low = Math.min(...log), span = Math.max(...log) - low || 1;
-    if (log.length > 1) draw('path', {class: 's-residual', d: `M${log.map((y, i) =>
+    if (log.length > 1) node('path', {class: 's-residual', d: `M${log.map((y, i) =>
       `${(100 * i / (log.length - 1)).toFixed(1)} ${(13 - 12 * (y - low) / span).toFixed(1)}`).join('L')}`}, svg);
   }
   $('enough').textContent = `${source}: ${count.yes} of ${rows.length} known well, ${count.roughly} roughly`
@@ -127,8 +99,8 @@ function show(event) {
   if (Object.keys(more).length) {
     $('none')?.remove();
     const joints = (curves.predicted || curves.residual || curves.measured).joints;
-    joints.filter(joint => !charts[joint]).forEach(frame);  // all, before one is drawn: they share the width
-    joints.forEach(chart);
+    joints.filter(joint => !live[joint]).forEach(frame);  // all, before one is drawn: they share the width
+    joints.forEach(draw);
   }
   for (const role of ['identification', 'prediction', 'recorder', 'excitation'])
     if (facts[role]) state(role, facts[role]);
@@ -147,4 +119,3 @@ const events = new EventSource('/events');
 events.onopen = () => { $('link').textContent = 'connected'; };
 events.onerror = () => { $('link').textContent = 'the node watch does not answer; trying again'; };
 events.onmessage = show;
-})();

@@ -1,7 +1,9 @@
 """Designed motions: as good as promised, within every limit, and clear words where impossible."""
 
+import base64
 import csv
 from dataclasses import replace
+import html
 import json
 import pathlib
 import re
@@ -15,7 +17,7 @@ import yaml
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import ConfigError, MotionError
 from ros_inertial_id.excitation.design import design, DesignOptions
-from ros_inertial_id.excitation.design_files import write_design
+from ros_inertial_id.report.design_files import write_design
 from ros_inertial_id.excitation.fourier import random_motion
 from ros_inertial_id.excitation.motion_files import read_motion
 from ros_inertial_id.excitation.problem import motion_problem
@@ -384,12 +386,21 @@ def test_files_hold_the_motion(small, tmp_path):
 
 def test_page_needs_nothing_from_outside(small, tmp_path):
     text = write_design(small, tmp_path)[3].read_text()
-    assert not re.search(r'(src|href)\s*=|https?:|@import|url\(', text)
-    data = json.loads(re.search(r'const D = (\{.*\});', text)[1])
+    name = "const NS = 'http://www.w3.org/2000/svg'"  # nothing is fetched from there
+    assert not re.search(r'\bsrc\s*=|\bhref\s*=\s*"?[^"#]|https?:|@import|url\((?!#)',
+                         text.replace(name, ''))
+    data = json.loads(re.search(r'id="data">(.*?)</script>', text, re.S)[1])
+    view = json.loads(html.unescape(re.search(r"data-view='(.*?)'", text, re.S)[1]))
+
+    def numbers(name):
+        return np.frombuffer(base64.b64decode(data['arrays'][name]), dtype='<f4')
+
     tau = pinocchio_rows(small.robot, small.motion, 400)[1]
-    shown = np.array(data['plots'][3]['y']).T[:-1]
-    assert np.abs(shown - tau).max() < 1e-4  # the page rounds to four decimals
-    path = np.array(data['points'])[:, -1]
+    torque, = (c for c in data['charts'].values() if c['title'].startswith('torque'))
+    shown = np.array([numbers(s['y']) for s in torque['panes'][0]['series']
+                      if s['kind'] == 'line']).T[:-1]
+    assert np.abs(shown - tau).max() < 1e-4  # single precision
+    path = numbers(view['points']).reshape(-1, view['count'], 3)[:, -1]
     assert np.abs(path[::40] - tool_path(small.robot, small.motion, 'tool')[::200]).max() < 1e-4
 
 

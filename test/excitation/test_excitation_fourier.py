@@ -8,6 +8,7 @@ from ros_inertial_id.errors import MotionError
 from ros_inertial_id.excitation.fourier import (FourierMotion, motion_from_dict, random_motion,
                                                 rest_space)
 from ros_inertial_id.excitation.motion_files import read_motion
+from ros_inertial_id.report.design_files import sampled
 
 LOWER, UPPER = np.array([-2.0, 0.1, -0.4]), np.array([2.0, 3.0, 0.4])
 VELOCITY, ACCELERATION = np.array([2.0, 1.0, 0.5]), np.array([8.0, 1.5, np.inf])
@@ -76,7 +77,7 @@ def test_too_few_harmonics_for_rest_are_refused():
 
 
 def test_samples_repeat_every_period():
-    s = motion().sampled(rate=50.0, periods=3)
+    s = sampled(motion(), rate=50.0, periods=3)
     assert len(s.t) == 1501 and s.t[-1] == 30.0
     assert np.abs(s.q[:500] - s.q[500:1000]).max() < 1e-12
 

@@ -11,7 +11,7 @@ from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import MotionError
 from ros_inertial_id.excitation.collision import wanted_shapes
 from ros_inertial_id.excitation.design import design, DesignOptions
-from ros_inertial_id.excitation.design_files import write_design
+from ros_inertial_id.report.design_files import write_design
 from ros_inertial_id.excitation.friction_sweep import sweep_about
 from ros_inertial_id.excitation.limits import kinematic_limits
 from ros_inertial_id.excitation.motion_files import read_motion

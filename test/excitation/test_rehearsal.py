@@ -14,9 +14,9 @@ from ros_inertial_id.excitation import rehearsal
 from ros_inertial_id.excitation.collision import wanted_shapes
 from ros_inertial_id.excitation.fourier import FourierMotion
 from ros_inertial_id.excitation.limits import kinematic_limits
+from ros_inertial_id.excitation.motion_files import check_kinematics
 from ros_inertial_id.excitation.playback import plan_course
 from ros_inertial_id.excitation.problem import DesignOptions
-from ros_inertial_id.excitation.rehearsal import check_kinematics
 
 URDF = Path(__file__).parents[2] / 'urdf'
 TEXT = (URDF / 'arm3.urdf').read_text()

@@ -12,14 +12,18 @@ import pytest
 from test_report import OPTIONS, record
 from test_sheet import FOUND, LOAD, SPRINGS
 
+from ros_inertial_id.dynamics.robot_model import load_robot_model
+from ros_inertial_id.excitation.design import design, DesignOptions
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.report import watch_page, write_report
 from ros_inertial_id.report.comparison import compare_models, write_comparison
+from ros_inertial_id.report.motion import motion_page
 from ros_inertial_id.report.sheet import (calibration_sheet, checkup_sheet, payload_sheet,
                                           write_sheet)
 
 BROWSER = shutil.which('chromium') or shutil.which('chromium-browser') or shutil.which(
     'google-chrome')
+URDF = Path(__file__).parents[2] / 'urdf'
 AXE = find_spec('axe_core_python')
 pytestmark = [pytest.mark.skipif(BROWSER is None, reason='no browser is installed'),
               pytest.mark.skipif(AXE is None, reason='axe_core_python is not installed')]
@@ -65,6 +69,9 @@ def pages(tmp_path_factory):
                         ('calibrate', calibration_sheet(SPRINGS, 'rig.yaml')),
                         ('check', checkup_sheet(FOUND, ['a bag']))):
         write_sheet(sheet, folder / f'{name}.html', WORDS)
+    robot = load_robot_model((URDF / 'arm3.urdf').read_text())
+    options = DesignOptions(restarts=1, processes=1, sphere=0.1)
+    (folder / 'motion.html').write_text(motion_page(design(robot, options)), encoding='utf-8')
     (folder / 'watch.html').write_text(watch_page(['record']), encoding='utf-8')
     texts = {path.stem: path.read_text('utf-8') for path in folder.iterdir()}
     faulty = texts['payload'].replace(
@@ -86,7 +93,7 @@ def test_axe_has_nothing_to_complain_of(pages, tmp_path):
     found = re.search(r'<output>(.*?)</output>', done.stdout, re.S)
     assert found, done.stderr[-2000:]
     seen = json.loads(html.unescape(found[1]))
-    assert len(seen) == 2 * len(pages) == 14
+    assert len(seen) == 2 * len(pages) == 16
     for scheme in ('light', 'dark'):  # a picture without a text, grey on grey
         mistakes = {impact for impact, _, _ in seen.pop(f'faulty, {scheme}')[1]}
         assert {'critical', 'serious'} <= mistakes

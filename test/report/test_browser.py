@@ -2,6 +2,7 @@
 
 import html
 import json
+from pathlib import Path
 import re
 import shutil
 import subprocess
@@ -9,8 +10,11 @@ import subprocess
 import pytest
 from test_report import OPTIONS, record
 
+from ros_inertial_id.dynamics.robot_model import load_robot_model
+from ros_inertial_id.excitation.design import design, DesignOptions
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.report import write_report
+from ros_inertial_id.report.motion import motion_page
 
 BROWSER = shutil.which('chromium') or shutil.which('chromium-browser') or shutil.which(
     'google-chrome')
@@ -115,3 +119,29 @@ def test_all_joints_zoom_together_and_say_their_values(text, tmp_path):
     assert found['after'][0] == found['after'][1]
     assert 1.5 < found['after'][0][0] and found['after'][0][1] < 4.5
     assert all('predicted' in words and 'residual' in words for words in found['words'])
+
+
+@pytest.mark.parametrize('width', [390, 1400])
+def test_the_moving_arm_and_its_curves_follow_the_time(tmp_path, width):
+    robot = load_robot_model((Path(__file__).parents[2] / 'urdf' / 'arm3.urdf').read_text())
+    text = motion_page(design(robot, DesignOptions(restarts=1, processes=1, sphere=0.1)))
+    found = seen(text, tmp_path, width, '''
+      const scrub = document.getElementById('scrub'), arm = document.getElementById('arm');
+      const parts = () => [...arm.querySelectorAll('.body')].map(p => p.getAttribute('d'));
+      const at = step => { scrub.value = step; scrub.dispatchEvent(new Event('input'));
+        return {time: document.getElementById('clock').textContent, arm: parts(),
+          lines: [...document.querySelectorAll('[data-chart]')].slice(0, -1).map(
+            c => c.querySelector('line.axis[y1="15"]').getAttribute('x1'))}; };
+      const charts = [...document.querySelectorAll('[data-chart]')];
+      return {first: at(0), half: at(200), again: at(0), play: document.getElementById(
+          'play').textContent, spheres: arm.querySelectorAll('circle.limit').length,
+        over: document.documentElement.scrollWidth - innerWidth,
+        curves: charts.map(c => c.querySelectorAll('path:not(.limit)').length),
+        limits: charts.map(c => c.querySelectorAll('path.limit').length)};''')
+    first, half = found['first'], found['half']
+    assert first == found['again'] and (first['time'], half['time']) == ('0.00 s', '5.00 s')
+    assert len(first['arm']) == 4 and first['arm'][1:] != half['arm'][1:]  # three links, tool
+    assert len(set(first['lines'])) == len(set(half['lines'])) == 1  # one time, one width
+    assert float(first['lines'][0]) == 52.0 < float(half['lines'][0])
+    assert found['play'] == 'Play' and found['spheres'] == 1 and found['over'] <= 0
+    assert found['curves'] == [3, 3, 3, 3, 1] and min(found['limits'][:3]) >= 4

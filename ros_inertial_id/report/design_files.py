@@ -1,23 +1,30 @@
 """A Design as files: YAML to keep, CSV and a JointTrajectory to run, a page to look at."""
 
-from collections.abc import Sequence
 import csv
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import yaml
 
-from .design import Design
-from .fourier import Sampled
-from .limits import GIVEN
-from .page import page
-from .sweep_design import SweepDesign
 from ..errors import MotionError
+from ..excitation.design import Design
+from ..excitation.limits import GIVEN
+from ..excitation.motion_files import Motion
+from ..excitation.sweep_design import SweepDesign
 
 FILES = ('motion.yaml', 'motion.csv', 'joint_trajectory.json', 'motion.html')
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """A motion as samples: t (N,) [s]; q, v, a (N, n) [rad or m and their derivatives]."""
+
+    t: np.ndarray
+    q: np.ndarray
+    v: np.ndarray
+    a: np.ndarray
 
 
 def write_design(design: Design | SweepDesign, out_dir: str | Path) -> tuple[Path, ...]:
@@ -29,22 +36,30 @@ def write_design(design: Design | SweepDesign, out_dir: str | Path) -> tuple[Pat
     motion.html, of all but friction sweeps, needs no network.
     """
     out = Path(out_dir)
-    sampled = design.motion.sampled(design.options.rate, design.options.periods)
+    samples = sampled(design.motion, design.options.rate, design.options.periods)
     try:
         out.mkdir(parents=True, exist_ok=True)
         with open(out / FILES[0], 'w', encoding='utf-8') as file:
-            yaml.safe_dump(content(design), file, sort_keys=False, allow_unicode=True)
-        _write_csv(out / FILES[1], design.motion.joint_names, sampled)
+            yaml.safe_dump(_content(design), file, sort_keys=False, allow_unicode=True)
+        _write_csv(out / FILES[1], design.motion.joint_names, samples)
         with open(out / FILES[2], 'w', encoding='utf-8') as file:
-            json.dump(joint_trajectory(design.motion.joint_names, sampled), file)
+            json.dump(_trajectory(design.motion.joint_names, samples), file)
         if isinstance(design, Design):
-            (out / FILES[3]).write_text(page(design), encoding='utf-8')
+            from .motion import motion_page  # jinja2 behind it takes time to start
+            (out / FILES[3]).write_text(motion_page(design), encoding='utf-8')
     except OSError as error:
         raise MotionError(f'the design cannot be written to {out}', found=error.strerror) from None
     return tuple(out / name for name in FILES[:4 if isinstance(design, Design) else 3])
 
 
-def content(design: Design | SweepDesign) -> dict[str, Any]:
+def sampled(motion: Motion, rate: float, periods: int = 1) -> Sampled:
+    """Return ``periods`` of a ``motion`` Sampled at ``rate`` [1/s], both ends included."""
+    steps = max(int(round(motion.period * rate)), 1)
+    t = np.linspace(0.0, periods * motion.period, periods * steps + 1)
+    return Sampled(t, *motion.at(t))
+
+
+def _content(design):
     """Return what motion.yaml of ``design`` holds, as plain Python values."""
     limits, names = design.limits, design.motion.joint_names
     by_joint = {kind: {n: _number(x) for n, x in zip(names, getattr(limits, kind))}
@@ -81,14 +96,10 @@ def _number(value):
     return float(value) if np.isfinite(value) else None
 
 
-def joint_trajectory(joint_names: Sequence[str], sampled: Sampled) -> dict[str, Any]:
-    """
-    Return the fields of a trajectory_msgs/JointTrajectory.
-
-    joint_names : (n,); sampled : the motion of these joints
-    """
+def _trajectory(joint_names, samples):
+    """Return the fields of a trajectory_msgs/JointTrajectory."""
     points = []
-    for t, q, v, a in zip(sampled.t, sampled.q, sampled.v, sampled.a):
+    for t, q, v, a in zip(samples.t, samples.q, samples.v, samples.a):
         nanoseconds = int(round(t * 1e9))
         points.append({
             'positions': q.tolist(), 'velocities': v.tolist(), 'accelerations': a.tolist(),
@@ -98,9 +109,9 @@ def joint_trajectory(joint_names: Sequence[str], sampled: Sampled) -> dict[str, 
             'joint_names': list(joint_names), 'points': points}
 
 
-def _write_csv(path, joint_names, sampled):
+def _write_csv(path, joint_names, samples):
     with open(path, 'w', newline='', encoding='utf-8') as file:
         writer = csv.writer(file)
         writer.writerow(['time'] + [f'{symbol}_{n}' for symbol in 'qva' for n in joint_names])
-        rows = np.column_stack([sampled.t, sampled.q, sampled.v, sampled.a])
+        rows = np.column_stack([samples.t, samples.q, samples.v, samples.a])
         writer.writerows([f'{x:.9g}' for x in row] for row in rows)

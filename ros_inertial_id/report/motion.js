@@ -1,0 +1,73 @@
+// The moving arm of a designed motion; a line in every curve goes with its time.
+const arm = $('arm'), view = JSON.parse(arm.dataset.view), points = numbers(view.points);
+const last = points.length / (3 * view.count) - 1;
+const point = (frame, k) => {
+  const from = 3 * (frame * view.count + k);
+  return points.subarray(from, from + 3);
+};
+const path = Array.from({length: last + 1}, (_, frame) => point(frame, view.count - 1));
+const heights = points.filter((_, k) => k % 3 === 2);
+const middle = (Math.max(...heights) + Math.min(...heights)) / 2;
+let far = 0.1, time = 0, playing = true, before = null, yaw = 0.7, pitch = 0.35;
+for (let k = 0; k < points.length; k += 3)
+  far = Math.max(far, Math.hypot(points[k], points[k + 1], points[k + 2] - middle));
+
+function drawArm() {
+  const w = arm.clientWidth, h = arm.clientHeight, scale = 0.46 * Math.min(w, h) / far;
+  const cy = Math.cos(yaw), sy = Math.sin(yaw), origin = [0, 0, 0];
+  const at = ([x, y, z]) => [w / 2 + scale * (cy * x - sy * y), h / 2 - scale
+    * (Math.cos(pitch) * (z - middle) - Math.sin(pitch) * (sy * x + cy * y))];
+  const stroke = (cls, ...through) => node('path', {class: cls, d: `M${through.map(
+    p => at(p).map(x => x.toFixed(1)).join(' ')).join('L')}`}, arm);
+  const word = (p, text) => node('text', {x: at(p)[0], y: at(p)[1]}, arm, text);
+  const circle = (cls, p, r) => node('circle', {class: cls, cx: at(p)[0], cy: at(p)[1], r}, arm);
+  arm.replaceChildren();
+  arm.setAttribute('viewBox', `0 0 ${w} ${h}`);
+  const size = 0.6 * far;
+  for (let k = -1; k <= 1; k += 0.5) {
+    stroke('grid', [k * size, -size, 0], [k * size, size, 0]);
+    stroke('grid', [-size, k * size, 0], [size, k * size, 0]);
+  }
+  ['x', 'y', 'z'].forEach((name, axis) => {
+    const tip = origin.map((_, k) => k === axis ? 0.25 * far : 0);
+    stroke('axis', origin, tip); word(tip, name);
+  });
+  const g = Math.hypot(...view.gravity) || 1, foot = view.gravity.map(x => 0.35 * far * x / g);
+  stroke('axis limit', origin, foot); word(foot, 'gravity');
+  if (view.box) for (let i = 0; i < 8; i++) for (let k = 0; k < 3; k++) if (!(i >> k & 1)) {
+    const corner = number => origin.map((_, axis) => view.box[number >> axis & 1][axis]);
+    stroke('axis limit', corner(i), corner(i | 1 << k));
+  }
+  if (view.sphere) circle('axis limit', origin, scale * view.sphere);
+  stroke('axis', ...path);
+  const frame = Math.round(time / view.period * last);
+  for (const [from, to, cls] of view.links) stroke(`${cls} body`, point(frame, from), point(frame, to));
+  for (let k = 0; k < view.count; k++) circle('joint', point(frame, k), 3);
+}
+function drawNow() {
+  drawArm();
+  links.motion.now = time;
+  for (const chart of links.motion.charts) if (chart.X) chart.place(chart.now, time);
+  $('scrub').value = Math.round(time / view.period * last);
+  $('scrub').setAttribute('aria-valuetext', `${time.toFixed(2)} s`);
+  $('clock').textContent = `${time.toFixed(2)} s`;
+}
+function play(on) { playing = on; $('play').textContent = on ? 'Pause' : 'Play'; }
+function tick(now) {
+  if (playing && before !== null) {
+    time = (time + (now - before) / 1000 * Number($('speed').value)) % view.period;
+    drawNow();
+  }
+  before = now;
+  requestAnimationFrame(tick);
+}
+$('scrub').max = last;
+$('scrub').addEventListener('input', e => { play(false);
+  time = view.period * e.target.value / last; drawNow(); });
+$('play').addEventListener('click', () => play(!playing));
+arm.addEventListener('pointermove', e => { if (e.buttons) { yaw += 0.01 * e.movementX;
+  pitch = Math.max(-1.5, Math.min(1.5, pitch + 0.01 * e.movementY)); drawArm(); } });
+addEventListener('resize', drawArm);
+play(!matchMedia('(prefers-reduced-motion: reduce)').matches);
+drawNow();
+requestAnimationFrame(tick);

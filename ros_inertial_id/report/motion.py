@@ -1,0 +1,85 @@
+"""The page of a designed motion: use of the limits, curves against them and the moving arm."""
+
+import numpy as np
+
+from .drawings import Drawings
+from .page import fill
+from .sheet import Card, Sheet, Table
+from ..dynamics.robot_model import RobotModel
+from ..excitation.design import Design
+from ..excitation.regressor_adjoint import Chain, TreePass
+
+FRAMES = 401  # of one period
+HUES = 8  # joints that differ by colour; those beyond are dashed
+
+
+def motion_page(design: Design) -> str:
+    """Return a self-contained HTML document about a ``design``."""
+    motion, limits, robot = design.motion, design.limits, design.robot
+    drawings, t = Drawings(), np.linspace(0.0, motion.period, FRAMES)
+    q, v, a = motion.at(t)
+    tree = TreePass(Chain.of(robot), q.T, v.T, a.T, design.gravities[0])
+    classes = [f's-j{j % HUES}' + ' further' * (j >= HUES) for j in range(len(robot))]
+    plots = [('position', '[rad, m]', q, limits.lower, limits.upper),
+             ('velocity', '[rad/s, m/s]', v, -limits.velocity, limits.velocity),
+             ('acceleration', '[rad/s², m/s²]', a, -limits.acceleration, limits.acceleration)]
+    for k, gravity in enumerate(design.gravities):
+        name = f'mounting {k + 1}, ' if len(design.gravities) > 1 else ''
+        plots.append((f'{name}torque of the nominal model without friction', '[N m, N]',
+                      _torques(robot, q, v, a, gravity), -limits.effort, limits.effort))
+    joints = [(name, cls.removeprefix('s-')) for name, cls in zip(robot.joint_names, classes)]
+    charts = [drawings.limited((title, unit), t, joints, values, np.stack([low, high]))
+              for title, unit, values, low, high in plots]
+    sheet, to = _sheet(design), range(1, len(robot) + 2)
+    carriers = [parent + 1 for parent in (*robot.parents, design.tool[0])]
+    view = {'points': drawings.array(_points(design, tree).ravel()),
+            'count': len(robot) + 2, 'period': motion.period,
+            'links': [*zip(carriers, to, [*classes, 's-tool'])],
+            'gravity': design.gravities[0].tolist(), 'sphere': limits.sphere,
+            'box': limits.box.tolist() if np.isfinite(limits.box).all() else None}
+    return fill('motion.html', {
+        'title': sheet.title, 'sheet': sheet, 'joints': joints, 'charts': charts, 'view': view,
+        'singular': drawings.singular(design.singular_values)}, drawings)
+
+
+def _points(design, tree):
+    """Return base, joints and tool, (FRAMES, n + 2, 3), in the base frame [m]."""
+    body, offset = design.tool
+    tool = tree.p[:, body] + np.einsum('xkb,k->xb', tree.R[:, :, body], offset)
+    base = np.zeros((3, 1, tool.shape[1]))
+    return np.concatenate([base, tree.p, tool[:, None]], axis=1).transpose(2, 1, 0)
+
+
+def _torques(robot: RobotModel, q: np.ndarray, v: np.ndarray, a: np.ndarray,
+             gravity: np.ndarray) -> np.ndarray:
+    """Return the torques (N, n) of the nominal inertias: s_j' Y_i pi_i over the bodies moved."""
+    chain = Chain.of(robot)
+    tree = TreePass(chain, q.T, v.T, a.T, gravity)
+    wrenches = np.einsum('xcnb,nc->xnb', tree.Y, robot.inertias)
+    return np.einsum('xjb,xjb->bj', tree.s, chain.moves.T @ wrenches)
+
+
+def _sheet(design):
+    use, names, motion = design.use, design.motion.joint_names, design.motion
+    left = {kind: 1.0 - share for kind, share in design.limits.margins.items()}
+    heads = ['joint', *(kind.replace('_', ' ') for kind in use.joints), 'standard error of torque']
+    rows = [[name, *(f'{100.0 * left.get(kind, 1.0) * values[j]:.1f} %'
+                     for kind, values in use.joints.items()), error]
+            for j, (name, error) in enumerate(zip(names, design.errors()))]
+    cards = [Card(f'{design.condition_number:.4g}',
+                  'condition number of the weighted base regressor')]
+    if design.criterion != 'condition_number':
+        cards.append(Card(f'{design.value:.4g}', design.criterion.replace('_', '-')))
+    cards.append(Card(str(len(design.base_names)), 'base parameters'))
+    if np.isfinite(use.tool_outside):
+        cards.append(Card(f'{-1000.0 * use.tool_outside:.1f} mm',
+                          'inside its bounds is the end effector'))
+    if np.isfinite(use.gap):
+        apart = 1000.0 * (use.gap + design.options.distance)  # [mm]
+        cards.append(Card(f'{apart:.1f} mm',
+                          'links are apart at least, but for those built nearer'))
+    return Sheet(
+        f'Excitation of {design.robot.name}',
+        f'Period {motion.period:g} s, {motion.harmonics} harmonics', cards, design.notices,
+        [Table('Share of each limit used', heads, rows, note='Standard errors of torque: '
+               'predicted, root mean square over the workspace.')])
