@@ -93,6 +93,24 @@ def likeliest_intensity(process: Process, intensities: np.ndarray, nominal: np.n
     return intensities[int(np.argmax(likelihood))]
 
 
+def smoothed_by_white_jerk(nominal: np.ndarray, period: float, readings: Readings,
+                           start: np.ndarray, intensities: np.ndarray,
+                           tried: int) -> tuple[Estimates, np.ndarray]:
+    """
+    Return the smoothed Estimates and the intensity (k,) of the jerk that is likeliest.
+
+    nominal : (N, 3 k) positions, velocities, accelerations; period : [s] of its samples
+    readings, start : see ``estimate``
+    intensities : [s] per squared jerk of the nominal, tried on the first ``tried`` samples
+    """
+    count = nominal.shape[1] // 3
+    scale = squared_jerk(nominal[:, 2 * count:], period)
+    best = scale * likeliest_intensity(
+        lambda tau: white_jerk(count, period, scale * tau), intensities, nominal[:tried],
+        readings.first(tried), start)
+    return estimate(*white_jerk(count, period, best), nominal, readings, start), best
+
+
 def estimate(F: np.ndarray, Q: np.ndarray, nominal: np.ndarray, readings: Readings,
              start: np.ndarray, smooth: bool = True) -> Estimates:
     """
@@ -128,6 +146,45 @@ def estimate(F: np.ndarray, Q: np.ndarray, nominal: np.ndarray, readings: Readin
             filtered[k] += gains[k] @ (filtered[k + 1] - before[k + 1])
             covariance[k] += gains[k] @ (covariance[k + 1] - before_P[k + 1]) @ gains[k].T
     return Estimates(nominal + filtered, covariance, float(likelihood))
+
+
+def at_ticks(t: np.ndarray, stamps: np.ndarray, readings: np.ndarray, variance: np.ndarray,
+             predicted: np.ndarray,
+             slopes: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """
+    Return H (N, m, s), residual and variance (N, m) of a sensor at the ticks t (N,).
+
+    Every reading counts once, at the tick next to it, whatever the rate of its sensor; several at
+    one tick count as their mean, none as NaN.
+
+    stamps (M,) [s], readings (M, m), variance (m,) or (M, m); predicted : (N, >= m) at the ticks
+    slopes : (N, m, s); None: readings are the first m states
+    """
+    count = readings.shape[1]
+    if slopes is None:
+        slopes = np.broadcast_to(np.eye(count, predicted.shape[1]),
+                                 (len(t), count, predicted.shape[1]))
+    tick = np.clip(np.round((stamps - t[0]) / (t[1] - t[0])).astype(int), 0, len(t) - 1)
+    residual = readings - at_times(stamps, t, predicted[:, :count])
+    variance = np.broadcast_to(variance, residual.shape)
+    weight = np.where(variance > 0.0, 1.0, 0.0)  # none: not determined
+    np.divide(weight, variance, out=weight, where=weight > 0.0)
+    total, factors = np.zeros((len(t), count)), np.zeros((len(t), count))
+    np.add.at(total, tick, weight * residual)
+    np.add.at(factors, tick, weight)
+    nothing = factors == 0.0
+    factors[nothing] = np.nan
+    return slopes, total / factors, 1.0 / factors
+
+
+def at_times(times: np.ndarray, t: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """
+    Return rows (N, k) at t (N,) interpolated to times (M,), hardly outside of t.
+
+    By cubics: what straight lines flatten, the smoother would make too lively.
+    """
+    from scipy.interpolate import make_interp_spline  # takes long to import: when needed
+    return make_interp_spline(t, rows, k=min(3, len(t) - 1), check_finite=False)(times)
 
 
 def _information(readings):

@@ -48,10 +48,6 @@ def signal_oddities(preprocessing: Sequence[Mapping[str, Any]]) -> Iterator[str]
             if drift := note.get('clock_drift'):
                 yield (f'The clock of the IMU on {body} drifts by {1e6 * drift:+.0f} ppm against '
                        f'that of the markers; this was taken into account{where}.')
-            for axis, error in zip(IMU_AXES, note.get('scale') or ()):
-                if error is not None:
-                    yield (f'The IMU on {body} is {100 * error:+.1f} % off in the scale of its '
-                           f'{axis} (axes of the body): correct it, or leave the IMU out{where}.')
             for axis, error in zip(IMU_AXES, note.get('scale_corrected') or ()):
                 if error is not None:
                     yield (f'The IMU on {body} reads {100 * error:+.1f} % too much by its {axis}; '

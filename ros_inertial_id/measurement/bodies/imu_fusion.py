@@ -8,30 +8,54 @@ axes, rotation vector in the body's, each driven by random jerk.  The extrinsics
 constant and part of the same state: what it costs not to know them is in the covariance.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Mapping
 
 import numpy as np
 from scipy.linalg import block_diag
 from scipy.spatial.transform import Rotation
 
-from .body_state import BodyState
+from .body_state import acceleration_at, BodyState, on_clock, state_of_pose
 from .fused_motion import EXTRINSICS, FusedMotion, Stretch
-from .imu_mounting import (calibrated_imu, comparable, mounting_columns, PoseTrack, predicted_imu,
-                           PRIOR)
-from .sources import BodySource, read_imu
-from ..kalman import estimate, likeliest_intensity, Readings, squared_jerk, vague_start
+from .imu_calibration import calibrated_imu, mounting_columns, PRIOR
+from .sources import BodySource, read_imu, Series
+from .. import signals
+from ..kalman import (at_times, estimate, likeliest_intensity, Readings, squared_jerk,
+                      vague_start)
 from ..recording import Recording
 from ...errors import ConfigError
 
 INTENSITIES = np.geomspace(1e-4, 1.0, 5)  # [s] jerk noise per squared jerk, tried by likelihood
 TRIED = 400  # samples on which they are tried
 PIECE, OVERLAP = 4096, 128  # samples smoothed at once, and beyond both ends
+GAP = 3.0  # periods of the IMU: between readings further apart nothing is filtered
+BAND = 0.25  # of the pose's rate: noise of the IMU beyond would alias
+
+
+@dataclass(frozen=True)
+class PoseTrack:
+    """
+    The poses of a body on uniform stretches, and the motion that they alone show.
+
+    times : uniform [(N,), ...] [s]; poses : [(N, 7), ...] position [m] and quaternion x y z w
+    states : BodyState each; kernel : (2 h + 1,) low-pass; gravity : (3,) in the world [m/s^2]
+    """
+
+    times: list
+    poses: list
+    states: list
+    kernel: np.ndarray
+    gravity: np.ndarray
+
+    @property
+    def period(self) -> float:
+        """Return the period [s] of the stretches."""
+        return self.times[0][1] - self.times[0][0]
 
 
 @dataclass(frozen=True)
 class _Imu:
-    """An IMU's topic, position (3,) [m], noise (6,) [variances], mounting and its prior (13,)."""
+    """An IMU's topic, place (3,) [m], noise (6,) [variances], mounting and its prior (13,)."""
 
     topic: str
     arm: np.ndarray
@@ -42,16 +66,34 @@ class _Imu:
 
 @dataclass(frozen=True)
 class _Observed:
-    """Poses (N, 7), their BodyState, corrected readings (N, 6), mounting columns (N, 6, 13)."""
+    """
+    What was measured of a stretch.
+
+    pose : (N, 7); state : BodyState of the poses alone; residual : (N, 6) of the calibrated
+    readings against it; columns : (N, 6, 13) of the mounting, in units of its prior
+    """
 
     pose: np.ndarray
     state: BodyState
-    read: np.ndarray
+    residual: np.ndarray
     columns: np.ndarray
 
     def rows(self, part):
-        return _Observed(self.pose[part], self.state.rows(part), self.read[part],
+        return _Observed(self.pose[part], self.state.rows(part), self.residual[part],
                          self.columns[part])
+
+
+def pose_track(series: Series, times: list, kernel: np.ndarray, gravity: np.ndarray) -> PoseTrack:
+    """
+    Return the PoseTrack of a Series of poses.
+
+    series : position [m] and quaternion x y z w (n, 7); times : uniform [(N,), ...] [s]
+    kernel : (2 h + 1,) low-pass; gravity : (3,) in the world [m/s^2]
+    """
+    period = times[0][1] - times[0][0]
+    poses = [on_clock(series.t, series.values, t) for t in times]
+    states = [state_of_pose(x[:, :3], x[:, 3:], kernel, period, gravity) for x in poses]
+    return PoseTrack(times, poses, states, kernel, gravity)
 
 
 def fuse_imu(recording: Recording, source: BodySource, track: PoseTrack, limit: float
@@ -67,31 +109,90 @@ def fuse_imu(recording: Recording, source: BodySource, track: PoseTrack, limit: 
     if source.imu is None:
         raise ConfigError(f'body {source.name}', expected='an IMU', found='none')
     imu = read_imu(recording, source.imu, recording.origin_ns())
-    step, period = np.median(np.diff(imu.t)), track.period
-    read, found, residual, scale = calibrated_imu(imu, source.imu, track, limit)
-    arm = np.asarray(source.imu.position) + found[9:12]
+    step = float(np.median(np.diff(imu.t)))
     # As if averaged over a period of the markers.
-    noise = _white(imu.values).reshape(2, 3).mean(1).repeat(3) * step / period
-    described = _Imu(imu.topic, arm, noise, found, np.append(PRIOR, max(limit, 1e-9)))
-    # By the readings: noise of the markers, in columns and misfit, would bias the position.
-    columns = (mounting_columns(comparable(values, predicted_imu(state, arm), track.kernel),
-                                period) for values, state in zip(read, track.states))
-    fused = _fused(described, track, map(_Observed, track.poses, track.states, read, columns))
+    noise = _white(imu.values).reshape(2, 3).mean(1).repeat(3) * step / track.period
+    R, arm = np.asarray(source.imu.rotation), np.asarray(source.imu.position)
+    half = len(track.kernel) // 2  # at the ends of a stretch the low-pass guessed
+    predicted = [predicted_imu(state, arm) for state in track.states]
+    calibrated, note = calibrated_imu(_low_pass(imu, step, BAND / track.period), R, [
+        (t[half:len(t) - half], y[half:len(y) - half]) for t, y in zip(track.times, predicted)],
+        limit, PRIOR[9])
+    prior = np.append(PRIOR, max(limit, 1e-9))
+    observed = [_observed(track, k, calibrated, y, prior) for k, y in enumerate(predicted)]
+    mounting = np.concatenate([
+        np.radians(note['turned_degrees']), R @ note['gyro_bias'],
+        R @ note['accelerometer_bias'], np.zeros(3), [note['clock_offset']]])
+    fused = _fused(_Imu(imu.topic, arm, noise, mounting, prior), track, observed)
     if source.imu.covariance is not None:
         fused = fused.with_extrinsics(np.zeros(len(EXTRINSICS)), source.imu.covariance)
-    return fused, {'topic': imu.topic, 'rate': float(1.0 / step), 'scale': scale,
-                   **_notes(fused, source.imu, track.times, read, residual)}
+    silent, since = max(_silence(t, o.residual) for t, o in zip(track.times, observed))
+    found = fused.mounting
+    R = Rotation.from_rotvec(found[:3]).as_matrix() @ R
+    return fused, {
+        'topic': imu.topic, 'rate': 1.0 / step, **note, 'variance': noise.tolist(),
+        'clock_offset': float(found[12]), 'gyro_bias': (R.T @ found[3:6]).tolist(),
+        'accelerometer_bias': (R.T @ found[6:9]).tolist(),
+        'turned_degrees': np.degrees(found[:3]).tolist(), 'shifted': found[9:12].tolist(),
+        'silent': silent, 'silent_from': since}
 
 
-def _notes(fused, source, times, read, residual):
-    silent, since = max(_silence(*pair) for pair in zip(times, read))
-    found, R = fused.mounting, np.asarray(source.rotation)
-    gyro, force = R.T @ found[3:6], R.T @ found[6:9]
-    return {'clock_offset': float(found[12]),
-            'gyro_bias': gyro.tolist(), 'accelerometer_bias': force.tolist(),
-            'turned_degrees': np.degrees(found[:3]).tolist(), 'shifted': found[9:12].tolist(),
-            'misfit': [float(np.sqrt((residual[:, k:k + 3] ** 2).mean())) for k in (0, 3)],
-            'silent': silent, 'silent_from': since}
+def _low_pass(imu, step, cutoff):
+    """Return the Series of an IMU, a reading every ``step`` [s], low-passed between its gaps."""
+    kernel = signals.zero_phase_kernel(step, cutoff)
+    pieces = np.split(imu.values, np.flatnonzero(np.diff(imu.t) > GAP * step) + 1)
+    return replace(imu, values=np.concatenate([
+        signals.smooth(x, kernel) if len(x) > len(kernel) // 2 + 2 else x for x in pieces]))
+
+
+def _observed(track, number, imu, predicted, prior):
+    """Return the _Observed of a stretch with calibrated readings, predicted ones (N, 6)."""
+    t, state = track.times[number], track.states[number]
+    residual = _at_ticks(t, imu, predicted)
+    # By the readings: noise of the markers, in columns and misfit, would bias the position.
+    read = _filtered_alike(predicted + residual, predicted, track.kernel)
+    rate = signals.differentiate(read, track.period)
+    columns = np.concatenate([mounting_columns(read, np.hstack([read[:, :3], rate[:, :3]])),
+                              -rate[:, :, None]], axis=2)
+    return _Observed(track.poses[number], state, residual, columns * prior)
+
+
+def _at_ticks(t, imu, predicted):
+    """Return readings less the ``predicted`` ones (N, 6) at t (N,), NaN where it was silent."""
+    inside = (imu.t >= t[0]) & (imu.t <= t[-1])
+    stamps, period = imu.t[inside], t[1] - t[0]
+    if len(stamps) < 2:
+        return np.full(predicted.shape, np.nan)
+    out = on_clock(stamps, imu.values[inside] - at_times(stamps, t, predicted), t)
+    after = np.searchsorted(stamps, t).clip(1, len(stamps) - 1)
+    away = np.minimum(abs(t - stamps[after - 1]), abs(t - stamps[after]))
+    out[away > max(np.median(np.diff(stamps)), period)] = np.nan
+    return out
+
+
+def predicted_imu(state: BodyState, arm: np.ndarray) -> np.ndarray:
+    """
+    Return the angular velocity and specific force (N, 6) that an IMU reads of a motion.
+
+    state : BodyState of the body; arm : (3,) position of the IMU in its frame, whose axes the
+    reading is along [m]
+    """
+    return np.hstack([state.omega, state.acc + acceleration_at(state.omega, state.alpha, arm)])
+
+
+def _filtered_alike(read, predicted, kernel):
+    """
+    Return readings (N, 6) filtered as the poses were, the predicted ones where there is none.
+
+    So also where the filter guesses: near to ends and to where the IMU was silent.
+    """
+    out, half = predicted.copy(), len(kernel) // 2
+    silent = ~np.isfinite(read).all(1)
+    near = np.convolve(silent, np.ones(2 * half + 1), 'same') > 0.5
+    near[:half] = near[len(near) - half:] = True
+    whole = signals.smooth(np.where(silent[:, None], predicted, read), kernel)
+    out[~near] = whole[~near]
+    return out
 
 
 def _silence(t, read):
@@ -136,11 +237,11 @@ def _smooth(observed, imu, track, intensity):
     seen = np.hstack([pose[:, :3] - state.position,
                       (turn.inv() * Rotation.from_quat(pose[:, 3:])).as_rotvec()])
     nominal = _nominal(state, turn, track.gravity)
-    residual = np.hstack([seen, observed.read - predicted_imu(state, imu.arm)])
     H = np.zeros((len(pose), 12, 31))
     H[:, :6, :6] = np.eye(6)
     H[:, 6:, :18] = _sensitivity(state, turn, imu.arm)
-    H[:, 6:, 18:] = observed.columns * imu.prior
+    H[:, 6:, 18:] = observed.columns
+    residual = np.hstack([seen, observed.residual])
     variance = np.broadcast_to(np.concatenate([_white(seen), imu.noise]), residual.shape)
     start, jerk = vague_start(variance[0, :6]), squared_jerk(nominal[:, 12:], period)
     if intensity is None:
@@ -196,7 +297,7 @@ def _sensitivity(state, turn, arm):
 
 
 def _white(x):
-    """Return the variance (k,) of white noise in x (N, k), by third differences."""
+    """Return the variance (k,) of white noise in x (N, k), in which a pose may jump."""
     return (np.median(np.abs(np.diff(x, 3, axis=0)), axis=0) / 0.6745) ** 2 / 20.0 + 1e-18
 
 

@@ -8,11 +8,11 @@ offsets, biases and noises are those that the identification found.
 
 import numpy as np
 
-from .imu import imu_links, ImuMeasurementModel, on_clock, PASSES
-from .imu_errors import noted
+from .imu import imu_links, ImuMeasurementModel, PASSES
 from ...errors import ConfigError, RecordingError
+from ...measurement.bodies.imu_calibration import noted
 from ...measurement.interpolation import LONGEST_GAP
-from ...measurement.kalman import estimate, Readings, white_jerk
+from ...measurement.kalman import at_ticks, estimate, Readings, white_jerk
 from ...measurement.live import Window
 from ...measurement.recording import Channel
 
@@ -106,7 +106,7 @@ class CausalFilter:
         new = (t > self._used) & (t <= ticks[-1])
 
         def estimated(nominal, imus, smooth):
-            sensors = [on_clock(ticks, t[new], z[new], variance[new], nominal), *imus]
+            sensors = [at_ticks(ticks, t[new], z[new], variance[new], nominal), *imus]
             readings = Readings(*(np.concatenate(x, axis=1) for x in zip(*sensors)))
             return estimate(F, Q, nominal, readings, self._P, smooth)
 
@@ -124,7 +124,7 @@ class CausalFilter:
             nominal[0] = self._x  # of which the covariance of the start is
             predicted, slopes = self._model.slopes(nominal, near)
             out = estimated(nominal, [
-                on_clock(ticks, stamps, values, known['variance'], predicted[:, i], slopes[:, i])
+                at_ticks(ticks, stamps, values, known['variance'], predicted[:, i], slopes[:, i])
                 for i, ((stamps, values), known) in enumerate(zip(readings, self._known))], False)
             standard_deviation = np.sqrt(np.diagonal(out.covariance, axis1=1, axis2=2))
             far = np.abs(out.x - nominal) > FAR * standard_deviation

@@ -2,11 +2,8 @@
 IMUs on the bodies of a mechanism, fused with the motion that markers saw.
 
 What an IMU should measure follows from z, zdot, zddot through the mechanism; deviations from a
-nominal motion (the filtered markers) are estimated by the error-state smoother of kalman.py.
-Offset (in the middle) and drift of the clock come from correlating angular velocities, biases from
-the mean misfit, a small turn and errors of the scales from imu_errors.py, and a mounting that
-contradicts the motion is refused with the rotation that would fit.  Every reading counts once, at
-the tick of the clock next to it, whatever the rate of its sensor.
+nominal motion (the filtered markers) are estimated by the error-state smoother of kalman.py, with
+readings that measurement/bodies/imu_calibration.py brought to the motion's clock and axes.
 """
 
 from typing import Any, Sequence
@@ -14,18 +11,15 @@ from typing import Any, Sequence
 import numpy as np
 
 from .continuity import nominal_motion
-from .imu_errors import imu_errors, noted
 from .markers import MarkerMotion
 from ...dynamics.body_motion import apply, body_motions, Frame, frame_of, twists
 from ...dynamics.continuation import newton
 from ...dynamics.mechanism import Mechanism
 from ...dynamics.regressor import BLOCK
-from ...errors import ConfigError, RecordingError
-from ...measurement.bodies.imu_mounting import better_mounting, TURNED
-from ...measurement.bodies.marker_clocks import clock_drift, clock_offset
-from ...measurement.bodies.sources import channel_of
-from ...measurement.kalman import (estimate, likeliest_intensity, Readings, squared_jerk,
-                                   vague_start, white_jerk)
+from ...errors import ConfigError
+from ...measurement.bodies.imu_calibration import calibrated_imu
+from ...measurement.bodies.sources import BodySource, read_imu
+from ...measurement.kalman import at_ticks, Readings, smoothed_by_white_jerk, vague_start
 from ...measurement.recording import Recording
 
 INTENSITIES = np.geomspace(1e-5, 1.0, 11)  # [s] jerk noise per squared jerk, tried by likelihood
@@ -60,23 +54,24 @@ def fuse_imus(recording: Recording, robot: Mechanism, seen: MarkerMotion, lines:
     recording : with the IMUs' channels; robot : Mechanism that was seen
     """
     links = imu_links(robot, lines)
-    channels = [channel_of(recording, topic) for topic, _ in links]
+    series = [read_imu(recording, BodySource(topic, 'imu', topic), recording.origin_ns())
+              for topic, _ in links]
     model = ImuMeasurementModel(robot, [link for _, link in links])
     t, nominal = nominal_motion(seen.t, seen.z)
     visible = seen.t, seen.reading, np.diagonal(seen.covariance, axis1=1, axis2=2)
     q = seen.q[np.clip(np.searchsorted(seen.t, t), 0, len(seen.t) - 1)]
-    nominal, _, alone = _smooth(
-        nominal, t, [on_clock(t, visible[0], visible[1], visible[2], nominal)])
+    nominal, _, alone = _smooth(nominal, t, [at_ticks(t, *visible, nominal)])
     notes: dict[str, dict[str, Any]] = {}
     for _ in range(PASSES):
         predicted, slopes = model.slopes(nominal, q)
-        sensors = [on_clock(t, visible[0], visible[1], visible[2], nominal)]
-        for i, channel in enumerate(channels):
-            (stamps, readings), note = _aligned(channel, predicted[:, i], t, recording.origin_ns(),
-                                                limit, notes.get(channel.topic))
-            sensors.append(on_clock(t, stamps, readings, note['variance'], predicted[:, i],
-                                    slopes[:, i]))
-            notes[channel.topic] = note
+        sensors = [at_ticks(t, *visible, nominal)]
+        for i, imu in enumerate(series):
+            read, note = calibrated_imu(imu, np.eye(3), [(t, predicted[:, i])], limit, 0.0,
+                                        notes.get(imu.topic))
+            near = (read.t >= t[0]) & (read.t <= t[-1])
+            sensors.append(at_ticks(t, read.t[near], read.values[near], note['variance'],
+                                    predicted[:, i], slopes[:, i]))
+            notes[imu.topic] = note
         nominal, covariance, jerk = _smooth(nominal, t, sensors)
     standard_deviation = np.sqrt(np.median(np.diagonal(covariance, axis1=1, axis2=2), axis=0))
     count = len(robot)
@@ -90,15 +85,10 @@ def fuse_imus(recording: Recording, robot: Mechanism, seen: MarkerMotion, lines:
 def _smooth(nominal, t, sensors):
     """Return the smoothed states (N, 3 k), covariance, and process noise (k,) by likelihood."""
     H, residual, variance = (np.concatenate(x, axis=1) for x in zip(*sensors))
-    period, count = t[1] - t[0], nominal.shape[1] // 3
-    readings = Readings(H, residual, variance)
-    start = vague_start(np.nanmedian(variance[:, :count], axis=0))
-    scale = squared_jerk(nominal[:, 2 * count:], period)
-    best = scale * likeliest_intensity(
-        lambda tau: white_jerk(count, period, scale * tau), INTENSITIES, nominal[:TRIED],
-        readings.first(TRIED), start)
-    out = estimate(*white_jerk(count, period, best), nominal, readings, start)
-    return out.x, out.covariance, best
+    start = vague_start(np.nanmedian(variance[:, :nominal.shape[1] // 3], axis=0))
+    out, jerk = smoothed_by_white_jerk(nominal, t[1] - t[0], Readings(H, residual, variance),
+                                       start, INTENSITIES, TRIED)
+    return out.x, out.covariance, jerk
 
 
 class ImuMeasurementModel:
@@ -150,92 +140,3 @@ class ImuMeasurementModel:
         turn = np.swapaxes(at.R, 0, 1)
         return (np.concatenate([apply(turn, at.omega), apply(turn, force)]).T, turn,
                 arm + np.zeros((3, len(self._robot), size)))
-
-
-def on_clock(t: np.ndarray, stamps: np.ndarray, readings: np.ndarray, variance: np.ndarray,
-             predicted: np.ndarray,
-             slopes: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """
-    Return H (N, m, 3 k), residual and variance (N, m) of a sensor at the ticks t (N,).
-
-    stamps (M,) [s], readings (M, m), variance (m,) or (M, m); predicted : (N, >= m) at the ticks
-    slopes : (N, m, 3 k); None: readings are z.  Several readings at one tick count as their mean.
-    """
-    count = readings.shape[1]
-    if slopes is None:
-        slopes = np.broadcast_to(np.eye(count, predicted.shape[1]),
-                                 (len(t), count, predicted.shape[1]))
-    tick = np.clip(np.round((stamps - t[0]) / (t[1] - t[0])).astype(int), 0, len(t) - 1)
-    residual = readings - at_times(stamps, t, predicted[:, :count])
-    variance = np.broadcast_to(variance, residual.shape)
-    weight = np.where(variance > 0.0, 1.0, 0.0)  # none: not determined
-    np.divide(weight, variance, out=weight, where=weight > 0.0)
-    total, factors = np.zeros((len(t), count)), np.zeros((len(t), count))
-    np.add.at(total, tick, weight * residual)
-    np.add.at(factors, tick, weight)
-    nothing = factors == 0.0
-    factors[nothing] = np.nan
-    return slopes, total / factors, 1.0 / factors
-
-
-def at_times(times: np.ndarray, t: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """
-    Return rows (N, k) at t (N,) interpolated to times (M,), hardly outside of t.
-
-    By cubics: what straight lines flatten, the smoother would make too lively.
-    """
-    from scipy.interpolate import make_interp_spline  # takes long to import: when needed
-    return make_interp_spline(t, rows, k=min(3, len(t) - 1), check_finite=False)(times)
-
-
-def _aligned(channel, predicted, t, origin, limit, before):
-    """
-    Return (stamps, readings (M, 6) without bias) of an IMU on the clock t, and what was found.
-
-    before : what was found in the pass before; None: the nominal is that of the markers alone
-    """
-    stamps = (channel.stamp_ns - origin) * 1e-9
-    readings = np.hstack([channel.fields['angular_velocity'],
-                          channel.fields['linear_acceleration']])
-    if not np.isfinite(readings).all():
-        raise RecordingError(f'the IMU {channel.topic} is not finite',
-                             found=f'{int((~np.isfinite(readings)).any(1).sum())} messages')
-    turning = [predicted[:, :3], readings[:, :3]]
-    if before is None:  # the mounting is not checked yet: the speed of turning has no direction
-        turning = [np.linalg.norm(x, axis=1)[:, None] for x in turning]
-    drift = 0.0
-    if limit:  # a nominal that has followed readings says nothing of their drift
-        drift = before['clock_drift'] if before else clock_drift(t, turning[0], stamps,
-                                                                 turning[1], limit)
-    stamps = stamps - drift * (stamps - 0.5 * (t[0] + t[-1]))
-    offset = clock_offset(t, turning[0], stamps, turning[1], limit) if limit else 0.0
-    inside = (stamps - offset >= t[0]) & (stamps - offset <= t[-1])
-    stamps, readings = stamps[inside] - offset, readings[inside]
-    expected = at_times(stamps, t, predicted)
-    _check_mounting(channel.topic, expected, readings)
-    # A nominal that has followed readings says nothing of their scale.
-    errors = noted(before) if before else imu_errors(readings, expected)
-    readings = errors.corrected(readings)
-    bias = np.median(readings - expected, axis=0)
-    residual = readings - expected - bias
-    # White noise shows in third differences (1 3 3 1), what the nominal lacks does not.  A
-    # nominal that has seen these readings has followed some of their noise.
-    variance = (before['variance'] if before else
-                ((np.diff(residual, 3, axis=0) ** 2).mean(0) / 20.0).tolist())
-    return (stamps, readings - bias), {
-        **errors.note(), 'clock_offset': offset, 'clock_drift': drift, 'variance': variance,
-        'gyro_bias': bias[:3].tolist(), 'accelerometer_bias': bias[3:].tolist(),
-        'misfit': [float(np.sqrt((residual[:, :3] ** 2).mean())),
-                   float(np.sqrt((residual[:, 3:] ** 2).mean()))]}
-
-
-def _check_mounting(topic, predicted, measured):
-    """Raise RecordingError when another mounting explains the readings, and say which."""
-    turn = better_mounting(predicted, measured)
-    if turn is not None:
-        angle, rpy = turn.magnitude(), np.rad2deg(turn.as_euler('xyz'))
-        raise RecordingError(
-            f'the IMU {topic} is mounted another way than its link says',
-            expected=f'at most {np.rad2deg(TURNED):.0f} degrees off',
-            found=f'{np.rad2deg(angle):.0f} degrees off',
-            do=f'turn the link by rpy {rpy[0]:.0f} {rpy[1]:.0f} {rpy[2]:.0f} degrees in the URDF')

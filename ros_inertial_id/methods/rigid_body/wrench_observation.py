@@ -16,8 +16,7 @@ from ...errors import ConfigError, RecordingError
 from ...measurement import signals
 from ...measurement.bodies.body_state import (BodyState, choose_pose_cutoff, on_clock,
                                               state_of_imu, state_of_pose)
-from ...measurement.bodies.imu_fusion import fuse_imu
-from ...measurement.bodies.imu_mounting import pose_track
+from ...measurement.bodies.imu_fusion import fuse_imu, pose_track
 from ...measurement.bodies.sources import (BodiesObservation, common_clock, gaps_between,
                                            noise_again, read_imu, read_pose, read_wrench, usable)
 from ...measurement.joints.motion import read_joint_motion

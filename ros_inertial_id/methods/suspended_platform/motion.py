@@ -18,8 +18,7 @@ from ..bodies.link_tree import Joint
 from ...measurement import signals
 from ...measurement.bodies.body_state import acceleration_at, BodyState, on_clock, state_of_pose
 from ...measurement.bodies.fused_motion import FusedMotion
-from ...measurement.bodies.imu_fusion import fuse_imu
-from ...measurement.bodies.imu_mounting import pose_track
+from ...measurement.bodies.imu_fusion import fuse_imu, pose_track
 from ...measurement.bodies.sources import half_width, noise_again
 from ...measurement.recording import Recording
 

@@ -11,8 +11,7 @@ from ros_inertial_id.errors import RecordingError
 from ros_inertial_id.measurement import signals
 from ros_inertial_id.measurement.bodies import imu_fusion
 from ros_inertial_id.measurement.bodies.body_state import state_of_pose
-from ros_inertial_id.measurement.bodies.imu_fusion import fuse_imu
-from ros_inertial_id.measurement.bodies.imu_mounting import pose_track
+from ros_inertial_id.measurement.bodies.imu_fusion import fuse_imu, pose_track
 from ros_inertial_id.measurement.bodies.sources import BodySource, read_pose
 from ros_inertial_id.measurement.recording import Channel, Recording
 
@@ -125,11 +124,11 @@ def test_an_imu_that_reads_two_percent_too_much_is_named(kind, axes, monkeypatch
     imu = recording.channels['/imu']
     scaled = replace(recording, channels={**recording.channels, '/imu': replace(
         imu, fields={**imu.fields, kind: 1.02 * imu.fields[kind]})})
-    found = np.array(_fuse(scaled, _source())[3]['scale'], dtype=float)
+    found = np.array(_fuse(scaled, _source())[3]['scale_corrected'], dtype=float)
     # The jackknife says 3e-3 of the accelerometer; five of them are wanted for a name.
     np.testing.assert_allclose(found[axes], 0.02, atol=6e-3)
     assert np.isnan(np.delete(found, np.arange(6)[axes])).all()
-    assert _fuse(recording, _source())[3]['scale'] == [None] * 6
+    assert _fuse(recording, _source())[3]['scale_corrected'] == [None] * 6
 
 
 def test_with_hardly_any_noise_the_motion_is_exact():

@@ -10,11 +10,11 @@ import pytest
 from scipy.spatial.transform import Rotation
 import seen_slider_crank as seen
 
+from ros_inertial_id.measurement.bodies.imu_calibration import imu_errors, ImuErrors, noted
 from ros_inertial_id.measurement.bodies.marker_clocks import clock_drift
+from ros_inertial_id.measurement.kalman import at_ticks, at_times
 from ros_inertial_id.methods import METHODS
-from ros_inertial_id.methods.closed_loop.imu import (at_times, imu_links, ImuMeasurementModel,
-                                                     on_clock)
-from ros_inertial_id.methods.closed_loop.imu_errors import imu_errors, ImuErrors, noted
+from ros_inertial_id.methods.closed_loop.imu import imu_links, ImuMeasurementModel
 from ros_inertial_id.methods.closed_loop.motion import reconstruct
 from ros_inertial_id.report.oddities import signal_oddities
 
@@ -64,7 +64,7 @@ def test_every_reading_counts_once_at_the_tick_next_to_it():
     predicted = np.column_stack([t, np.ones(5), np.zeros(5)])  # z = t: one coordinate
     stamps = np.array([0.0, 0.06, 0.12, 0.31])
     readings = stamps[:, None] + np.array([1.0, 2.0, 4.0, 8.0])[:, None]
-    H, residual, variance = on_clock(t, stamps, readings, np.array([2.0]), predicted)
+    H, residual, variance = at_ticks(t, stamps, readings, np.array([2.0]), predicted)
     np.testing.assert_allclose(residual[:, 0], [1.0, 3.0, np.nan, 8.0, np.nan])
     np.testing.assert_allclose(variance[:, 0], [2.0, 1.0, np.nan, 2.0, np.nan])
     np.testing.assert_array_equal(H[0], [[1.0, 0.0, 0.0]])
@@ -96,7 +96,8 @@ def test_turn_and_scale_of_an_imu_are_found_and_what_may_be_chance_is_left(turn,
     away = Rotation.from_rotvec(turn).inv()
     read = np.hstack([away.apply(true[:, :3]), away.apply(true[:, 3:])]) / (1.0 - np.array(scale))
     bias = np.repeat([0.01, 0.1], 3)
-    found = imu_errors(read + bias + 1e-3 * rng.standard_normal(true.shape), seen)
+    found = imu_errors(read + bias + 1e-3 * rng.standard_normal(true.shape), seen,
+                       5e-3, 0.0)
     # 1600 samples with noise of 0.5 %: 2e-4 rad, and some 2e-4 of the scale.
     np.testing.assert_allclose(found.turn, turn, atol=2e-3)
     np.testing.assert_allclose(found.scale, scale, atol=2e-3)
