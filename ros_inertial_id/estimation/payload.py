@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .r_factors import RFactors
-from ..dynamics.inertial_parameters import inertia_tensor, SYMBOLS
+from ..dynamics.inertial_parameters import about_center, SYMBOLS
 from ..errors import EstimationError
 
 # A load is taken to be within this of its link's frame: more uncertainty than m x SIZE (first
@@ -121,9 +121,7 @@ def describe_payload(names: tuple[str, str], placement: np.ndarray, pi: np.ndarr
                               do='check that the model is of the bare arm, and the effort units')
 
     def physical(parameters):
-        mass, mc = parameters[0], parameters[1:4]
-        c = mc / mass
-        inertia = inertia_tensor(parameters) - mass * (c @ c * np.eye(3) - np.outer(c, c))
+        mass, c, inertia = about_center(parameters)
         R, p = placement[:3, :3], placement[:3, 3]
         return np.concatenate([[mass], R.T @ (c - p), (R.T @ inertia @ R).ravel()])
 

@@ -5,8 +5,8 @@ import xml.etree.ElementTree as ET
 
 import numpy as np
 
-from ..dynamics.inertial_parameters import inertia_tensor, pseudo_inertia
-from ..errors import EstimationError, RobotModelError
+from ..dynamics.inertial_parameters import about_center, check_consistent
+from ..errors import RobotModelError
 
 
 def urdf_with_payload(urdf: str, frame: str, parameters: np.ndarray | Sequence[float],
@@ -26,18 +26,15 @@ def urdf_with_payload(urdf: str, frame: str, parameters: np.ndarray | Sequence[f
         raise RobotModelError(f'the URDF has a link {name!r} already', do='give the URDF of the '
                               'arm without its payload')
     pi = np.asarray(parameters, dtype=float)
-    if np.linalg.eigvalsh(pseudo_inertia(pi))[0] <= 0.0:
-        raise EstimationError('no body has the parameters of the payload',
-                              do='identify with --consistent')
-    centre = pi[1:4] / pi[0]
-    inertia = inertia_tensor(pi) - pi[0] * (centre @ centre * np.eye(3) - np.outer(centre, centre))
+    check_consistent(pi, 'the payload')
+    mass, centre, inertia = about_center(pi)
     places = {f'i{"xyz"[i]}{"xyz"[j]}': float(inertia[i, j]) for i in range(3)
               for j in range(i, 3)}
     tensor = ' '.join(f'{key}="{value!r}"' for key, value in places.items())
     new = f"""  <link name="{name}">
     <inertial>
       <origin xyz="{' '.join(repr(float(x)) for x in centre)}"/>
-      <mass value="{float(pi[0])!r}"/>
+      <mass value="{mass!r}"/>
       <inertia {tensor}/>
     </inertial>
   </link>
