@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .dataset import Dataset
-from .inherited_errors import inflated, inherited_errors
+from .inherited_errors import inherited_errors
 from .noise_excitation import without_noise
 from .passes import Passes
 from .reduction import Reduced
@@ -67,9 +67,11 @@ def completed(data: Dataset, reduced: Reduced, fitted: Fitted) -> Fitted:
         refined = refine(Problem(problem.factors, base, estimate.correlation, grid=reduced.grid),
                          reduced.searched)
         assert refined is not None
-        estimate = refined.inflate(estimate)
+        estimate = estimate.widened(refined.inflation)
         reduced.notes['nonlinear_parameters'] = refined.values
-    estimate = without_noise(data, problem, inflated(estimate, fitted.inherited))
+    if fitted.inherited is not None:
+        estimate = estimate.widened(fitted.inherited @ fitted.inherited.T)
+    estimate = without_noise(data, problem, estimate)
     estimator = ESTIMATORS[data.options.estimator]
     return replace(fitted, estimate=estimate, cross_validation=cross_validate(
         reduced.folds, parameters_by(estimator, base, estimate.correlation)))

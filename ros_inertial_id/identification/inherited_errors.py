@@ -58,16 +58,6 @@ def inherited_errors(data: Dataset, base: BaseParameters,
     return scale[:, None] * change
 
 
-def inflated(estimate: Estimate, errors: np.ndarray | None) -> Estimate:
-    """Return the ``estimate`` with ``errors`` H (b, k) in its covariance; None adds nothing."""
-    if errors is None:
-        return estimate
-    covariance = estimate.cov_params + errors @ errors.T
-    extra = (errors ** 2).sum(1)
-    return replace(estimate, cov_params=covariance, bse=np.sqrt(np.diag(covariance)),
-                   data_bse=np.sqrt(estimate.data_bse ** 2 + extra))
-
-
 class _Joined:
     """Folds rows about base columns, then calibrated numbers, then the mountings of IMUs."""
 

@@ -9,7 +9,6 @@ from .consistent_links import consistent_links
 from .dataset import Dataset
 from .fitting import completed, fit, Fitted
 from .gravity_direction import across_gravity, check_gravity, GravityCheck
-from .inherited_errors import inflated
 from .passes import Passes
 from .reduction import reduce_again, reduce_data, Reduced
 from .stretches import robust_errors
@@ -80,7 +79,8 @@ def solve(data: Dataset, structure: Structure, passes: Passes) -> Solution:
     fitted = completed(data, reduced, checked.fitted)
     estimate = robust_errors(fitted.problem, fitted.estimate, checked.folds)
     if data.options.mounting and checked.gravity and checked.gravity is not gravity:
-        estimate = inflated(estimate, checked.gravity.errors())
+        errors = checked.gravity.errors()
+        estimate = estimate.widened(errors @ errors.T)
     return Solution(data, first, reduced, replace(fitted, estimate=estimate), checked.values,
                     checked.entry, gravity)
 

@@ -130,7 +130,7 @@ def refine(problem: Problem, laws: set[str]) -> RefinedNonlinear | None:
     """
     Return the RefinedNonlinear parameters of friction laws, None where there are none.
 
-    problem : with grid or read; laws : names of those to refine
+    problem : with grid; laws : names of those to refine
     """
     own = [problem.base.parameters[k] for k in problem.base.independent]
     if not any(p.law in laws and p.nonlinear for p in own):

@@ -232,7 +232,7 @@ class OnlineIdentification:
         estimate = ESTIMATORS[options.estimator](
             replace(problem, correlation=residuals.correlation()))
         if refined:
-            estimate = refined.inflate(estimate)
+            estimate = estimate.widened(refined.inflation)
         base = problem.base
         self._predicting, self.waiting = (base, standard(base, estimate.params)), ''
         fit = residuals.filtered
