@@ -128,7 +128,7 @@ def check_consistent(parameters: np.ndarray, name: str) -> None:
     if np.linalg.eigvalsh(pseudo_inertia(parameters))[0] <= 0.0:
         raise EstimationError(f'no body has the parameters of {name}',
                               found='a pseudo-inertia that is not positive definite',
-                              do='identify with consistent: true')
+                              do='identify with --consistent')
 
 
 def bodies(parameters: Sequence[Parameter]) -> dict[str, int]:

@@ -42,7 +42,7 @@ def corrected_urdf(robot: RobotModel, parameters: Sequence[Parameter], values: n
     parameters : (p,) Parameters; values : (p,) theirs
     validity_range : of the IdentifiedModel, bounds the speeds over which a richer friction is
         summed up as damping and friction
-    EstimationError when a body is not physically consistent: identify with consistent: true.
+    EstimationError when a body is not physically consistent: identify with --consistent.
     """
     data = robot.urdf.encode()
     links, joints, repeated = _find_tags(data)

@@ -10,7 +10,8 @@ import xml.etree.ElementTree as ET
 
 import numpy as np
 
-from ..errors import InertialIdError, RobotModelError
+from .rigid_bodies import _mujoco
+from ..errors import RobotModelError
 
 DRY_WIDTH = 1e-3         # [m/s or rad/s] over which simulated dry friction changes sign
 STIFF = (-1e7, -4e3)     # solref: stiffness [1/s^2] and damping [1/s] of closures, step 1e-4 s
@@ -29,12 +30,7 @@ class ClosedMechanism:
     """
 
     def __init__(self, urdf, closures, step=1e-4, **forces):
-        try:
-            import mujoco
-        except ImportError as error:
-            raise InertialIdError('the simulated mechanism needs MuJoCo, which is not installed',
-                                  do='pip install mujoco') from error
-        self._mujoco = mujoco
+        self._mujoco = mujoco = _mujoco()
         try:
             spec = mujoco.MjSpec.from_string(_bare(urdf))
             for body in spec.bodies:
