@@ -16,6 +16,7 @@ from .marker_clocks import clock_offset
 from .sources import BodySource, Series
 from .. import signals
 from ...errors import RecordingError
+from ...jackknife import left_out, standard_errors
 
 ROUNDS = 2                 # of calibration: the offset of the clock is not linear
 TURNED = np.radians(15.0)  # a mounting further off than that is a mistake
@@ -127,11 +128,11 @@ def fit_by_parts(A: np.ndarray, y: np.ndarray,
     prior : (p,) standard deviations before
     """
     known = np.diag(prior ** -2.0)
-    parts = [(np.einsum('nij,nik->jk', a, a), np.einsum('nij,ni->j', a, b))
-             for a, b in zip(np.array_split(A, PARTS), np.array_split(y, PARTS))]
-    whole, right = (sum(x) for x in zip(*parts))
-    without = np.array([np.linalg.solve(whole - a + known, right - b) for a, b in parts])
-    return np.linalg.solve(whole + known, right), np.sqrt((PARTS - 1) * without.var(0))
+    found, without = left_out(
+        [np.column_stack([np.einsum('nij,nik->jk', a, a), np.einsum('nij,ni->j', a, b)])
+         for a, b in zip(np.array_split(A, PARTS), np.array_split(y, PARTS))],
+        lambda sums: np.linalg.solve(sums[:, :-1] + known, sums[:, -1]))
+    return found, standard_errors(without)
 
 
 def predicted_imu(state: BodyState, arm: np.ndarray) -> np.ndarray:
