@@ -17,6 +17,7 @@ import numpy as np
 from ..dynamics.inertial_parameters import Parameter
 from ..errors import EstimationError
 
+CHOICES = ('nominal', 'zero', 'minimum_norm')  # of dependent parameters
 LARGEST_NOISE = 1e-6  # relative singular values above it are structure, whatever gap follows
 
 
@@ -191,3 +192,24 @@ def _first_independent(A, rank, singular):
             do='the kinematics hold nearly dependent directions: round the placements of the '
                'robot description')
     return np.array(chosen)
+
+
+def choose_dependent(base: BaseParameters, beta: np.ndarray,
+                     choice: str = 'nominal') -> np.ndarray:
+    """
+    Return standard parameters (p,) with the base parameters beta (b,); any choice predicts alike.
+
+    pi_independent = beta - X pi_dependent (closed-loop paper, Eq. 10).
+
+    base : BaseParameters of p columns
+    choice : one of CHOICES; ``nominal`` keeps the dependent parameters as the description (CAD)
+        says, ``zero`` sets them to zero, ``minimum_norm`` makes the vector shortest in units of
+        the scales
+    """
+    if choice == 'nominal':
+        return base.expand(beta, [p.nominal for p in base.parameters])
+    if choice == 'zero':
+        return base.expand(beta, np.zeros(len(base.parameters)))
+    scales = np.array([p.scale for p in base.parameters])
+    scaled, *_ = np.linalg.lstsq(base.matrix() * scales, np.asarray(beta), rcond=None)
+    return base.expand(beta, scales * scaled)  # exact in beta to the last digit

@@ -8,7 +8,7 @@ from typing import Any
 from .model import IdentifiedModel
 from ..dynamics.friction import LAWS
 from ..errors import ConfigError
-from ..estimation.dependent_parameters import CHOICES
+from ..estimation.base_parameters import CHOICES
 from ..estimation.estimators import ESTIMATORS
 from ..methods import DEFAULT_METHOD, METHODS
 from ..options import DESIGN, DRIVER, option, options_from, read_blocks

@@ -14,7 +14,7 @@ from .reduction import reduce_again, reduce_data, Reduced
 from .stretches import robust_errors
 from .structure import Structure, structure_of
 from ..dynamics.friction import LAWS
-from ..estimation.dependent_parameters import choose_dependent
+from ..estimation.base_parameters import choose_dependent
 from ..estimation.r_factors import RFactors
 
 

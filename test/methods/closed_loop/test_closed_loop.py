@@ -12,7 +12,7 @@ from slider_crank_runs import OPTIONS, recording, slider_crank, URDF, values
 
 from ros_inertial_id.errors import ConfigError, RecordingError
 from ros_inertial_id.estimation.base_parameters import find_base_parameters
-from ros_inertial_id.estimation.dependent_parameters import CHOICES, choose_dependent
+from ros_inertial_id.estimation.base_parameters import CHOICES, choose_dependent
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.identification.settings import options_class
 from ros_inertial_id.methods import METHODS
