@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 
-def left_out(parts: Sequence[np.ndarray], solve: Callable[[np.ndarray], np.ndarray]
-             ) -> tuple[np.ndarray, np.ndarray]:
+def left_out(parts: Sequence[np.ndarray] | np.ndarray,
+             solve: Callable[[np.ndarray], np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """
     Return the estimates (m,) of all data, and those (count, m) without each of the stretches.
 

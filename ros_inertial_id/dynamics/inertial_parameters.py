@@ -57,6 +57,17 @@ def body_parameters(number: int, link: str, nominal: np.ndarray, reach: float) -
     """
     mass = max(abs(nominal[0]), 0.1)
     arm = max(reach / 3.0, 0.05)
+    return ten_of_body(number, link, nominal, (mass, arm))
+
+
+def ten_of_body(number: int, link: str, nominal: np.ndarray,
+                size: tuple[float, float]) -> list[Parameter]:
+    """
+    Return the ten Parameters of body ``number`` of a ``link``, known about to its size.
+
+    nominal : (10,); size : mass [kg] and distance from the origin [m] that it may have
+    """
+    mass, arm = size
     prior_sd = (mass,) + (mass * arm,) * 3 + (mass * arm ** 2,) * 6
     return [Parameter(f'{s}{number}', u, c, float(p), d, link)
             for s, u, c, p, d in zip(SYMBOLS, UNITS, SCALES, nominal, prior_sd)]

@@ -58,6 +58,20 @@ class BaseParameters:
         out[self.independent] = beta - self.X @ out[self.dependent]
         return out
 
+    def standard(self, beta: np.ndarray, choice: str = 'nominal') -> np.ndarray:
+        """
+        Return standard parameters (p,) with base parameters beta (b,); any choice predicts alike.
+
+        choice : one of CHOICES of the dependent ones (closed-loop paper, Eq. 10); ``nominal`` as
+            the description (CAD) says, ``zero``, ``minimum_norm`` the shortest in units of scales
+        """
+        if choice == 'minimum_norm':
+            scales = np.array([p.scale for p in self.parameters])
+            scaled, *_ = np.linalg.lstsq(self.matrix() * scales, np.asarray(beta), rcond=None)
+            return self.expand(beta, scales * scaled)  # exact in beta to the last digit
+        known = choice == 'nominal'
+        return self.expand(beta, [p.nominal if known else 0.0 for p in self.parameters])
+
     def combined(self, combination: Mapping[str, float]) -> np.ndarray | None:
         """
         Return the factors (b,) of the base parameters in a linear combination; None if open.
@@ -192,24 +206,3 @@ def _first_independent(A, rank, singular):
             do='the kinematics hold nearly dependent directions: round the placements of the '
                'robot description')
     return np.array(chosen)
-
-
-def choose_dependent(base: BaseParameters, beta: np.ndarray,
-                     choice: str = 'nominal') -> np.ndarray:
-    """
-    Return standard parameters (p,) with the base parameters beta (b,); any choice predicts alike.
-
-    pi_independent = beta - X pi_dependent (closed-loop paper, Eq. 10).
-
-    base : BaseParameters of p columns
-    choice : one of CHOICES; ``nominal`` keeps the dependent parameters as the description (CAD)
-        says, ``zero`` sets them to zero, ``minimum_norm`` makes the vector shortest in units of
-        the scales
-    """
-    if choice == 'nominal':
-        return base.expand(beta, [p.nominal for p in base.parameters])
-    if choice == 'zero':
-        return base.expand(beta, np.zeros(len(base.parameters)))
-    scales = np.array([p.scale for p in base.parameters])
-    scaled, *_ = np.linalg.lstsq(base.matrix() * scales, np.asarray(beta), rcond=None)
-    return base.expand(beta, scales * scaled)  # exact in beta to the last digit

@@ -276,8 +276,8 @@ def _minimise(cost, x, free):
     Where the data pull bodies out of their domain, steps along its border are short: there the
     barriers are lowered by and by (central path: Nesterov and Nemirovskii 1994).
     """
-    best, hessian, decrement, steps = newton(cost.value, cost.derivatives, x, free,
-                                              DECREMENT, DIRECT_STEPS)
+    best, hessian, decrement, steps = newton(cost.value, cost.derivatives, x, free, DECREMENT,
+                                             DIRECT_STEPS)
     if decrement > 0.0:
         best = x
         for barrier in BARRIERS:

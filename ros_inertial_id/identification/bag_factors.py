@@ -17,7 +17,7 @@ from .passes import accumulate, Accumulated, blocks_of
 from .plan import Plan
 from .robot import robot_of
 from .stretches import FEW, Motion, motion_of, THIN, thinning, with_tilts
-from .structure import choose_alternatives, standard
+from .structure import choose_alternatives
 from .training_data import check_one_robot
 from .validation import evaluate
 from ..dynamics.regressor import RegressorBlock
@@ -122,7 +122,7 @@ def _residuals(data: Dataset, plan: Plan, stretches: Sequence[RFactors]) -> Resi
     places = np.arange(stretches[0].size - 2)
     base, folds, _ = choose_alternatives(plan.structure, [f.select(places) for f in stretches])
     draft = ridge(Problem(merge(folds), base, {}))
-    residuals, _, _ = evaluate(data, base.parameters, standard(base, draft.params), True)
+    residuals, _, _ = evaluate(data, base.parameters, base.standard(draft.params), True)
     residuals.covariances = {name: (total[:LAGS], pairs[:LAGS])
                              for name, (total, pairs) in residuals.covariances.items()}
     return residuals

@@ -9,7 +9,7 @@ from .inherited_errors import inherited_errors
 from .noise_excitation import without_noise
 from .passes import Passes
 from .reduction import Reduced
-from .structure import refine, standard
+from .structure import refine
 from ..estimation.base_parameters import BaseParameters
 from ..estimation.cross_validation import cross_validate, parameters_by
 from ..estimation.estimators import Estimate, ESTIMATORS, params_of, Problem
@@ -45,7 +45,7 @@ def fit(data: Dataset, reduced: Reduced, passes: Passes) -> Fitted:
     estimator, base = ESTIMATORS[data.options.estimator], reduced.base
     read, instruments = passes.readers(data)
     total = merge(reduced.folds)
-    draft = standard(base, params_of(estimator)(Problem(total, base, {})))
+    draft = base.standard(params_of(estimator)(Problem(total, base, {})))
     residuals = passes.residuals(data, base.parameters, draft)
     noise = _noise(data, base, draft)
     correlation = noise.correlation(residuals) if noise else residuals.correlation()

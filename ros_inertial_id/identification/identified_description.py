@@ -18,7 +18,6 @@ from ..dynamics.robot_model import RobotModel
 from ..errors import EstimationError
 from ..estimation.corrected_urdf import corrected_urdf
 from ..estimation.payload_urdf import urdf_with_payload
-from ..methods import METHODS
 
 AS_DAMPING = ('viscous', 'coulomb', 'coulomb_atan', 'stiction')  # laws that URDF's numbers mean
 
@@ -124,12 +123,3 @@ def _sensor_frame(model: IdentifiedModel) -> str:
     first = model.preprocessing[0]
     return (model.options.get('wrench_frame')
             or first['sources'][first['wrench_topics'][0]]['frame_id'])
-
-
-def robot_of_model(model: IdentifiedModel, options: Any, gravity_base: np.ndarray) -> Any:
-    """
-    Return the Robot that a model was identified from, under gravity (3,) in the base frame.
-
-    model : IdentifiedModel; options : its prediction options; gravity_base : [m/s^2]
-    """
-    return METHODS[model.method].build(model.robot['urdf'], options, gravity_base)

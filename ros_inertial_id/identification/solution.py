@@ -14,7 +14,6 @@ from .reduction import reduce_again, reduce_data, Reduced
 from .stretches import robust_errors
 from .structure import Structure, structure_of
 from ..dynamics.friction import LAWS
-from ..estimation.base_parameters import choose_dependent
 from ..estimation.r_factors import RFactors
 
 
@@ -59,7 +58,7 @@ def solve(data: Dataset, structure: Structure, passes: Passes) -> Solution:
     fitted = fit(data, reduced, passes)
     if not (data.options.consistent or consistent_by_default(data)):
         fitted = completed(data, reduced, fitted)
-        values = choose_dependent(reduced.base, fitted.estimate.params, data.options.dependent)
+        values = reduced.base.standard(fitted.estimate.params, data.options.dependent)
         return Solution(data, first, reduced, fitted, values)
     if not data.method.searches_gravity or not np.any(data.robot.gravity_base):
         fitted = completed(data, reduced, fitted)

@@ -138,6 +138,8 @@ def rows_of_stretches(data: Dataset, base: BaseParameters, values: np.ndarray, a
     identity, place, seen = np.arange(len(base) + 2), base.places(), 0
     bodies = [p for p in base.parameters if not p.law]
     chosen = slice(None, None, share.thin)
+    robot: Any
+    whole: Any  # of joints
     for robot, whole in data.states(training=True):
         g = robot.gravity_base
         tilted: list[Any] = [replace(robot, gravity_base=np.linalg.norm(g) * d)

@@ -138,11 +138,6 @@ def refine(problem: Problem, laws: set[str]) -> RefinedNonlinear | None:
     return refine_nonlinear(problem, two_step(problem)[1], laws)
 
 
-def standard(base: BaseParameters, params: np.ndarray) -> np.ndarray:
-    """Return standard parameters (p,) with base parameters ``params`` (b,), others nominal."""
-    return base.expand(params, [p.nominal for p in base.parameters])
-
-
 def at_constants(structure: Structure, chosen: Mapping[str, Parameter]
                  ) -> tuple[BaseParameters, np.ndarray]:
     """

@@ -93,6 +93,23 @@ def likeliest_intensity(process: Process, intensities: np.ndarray, nominal: np.n
     return intensities[int(np.argmax(likelihood))]
 
 
+def likeliest_motion(nominal: np.ndarray, readings: Readings, start: np.ndarray, period: float,
+                     tried: tuple[np.ndarray, int]) -> tuple[Estimates, np.ndarray]:
+    """
+    Return the Estimates of k coordinates under the likeliest white jerk, and that (k,).
+
+    nominal : (N, 3 k); readings : Readings at its samples; period : [s]
+    start : see ``likeliest_intensity``; tried : intensities, in squared jerk of the nominal [s],
+    and the number of samples on which they are tried
+    """
+    count, (intensities, samples) = nominal.shape[1] // 3, tried
+    scale = squared_jerk(nominal[:, 2 * count:], period)
+    best = scale * likeliest_intensity(
+        lambda tau: white_jerk(count, period, scale * tau), intensities, nominal[:samples],
+        readings.first(samples), start)
+    return estimate(*white_jerk(count, period, best), nominal, readings, start), best
+
+
 def estimate(F: np.ndarray, Q: np.ndarray, nominal: np.ndarray, readings: Readings,
              start: np.ndarray, smooth: bool = True) -> Estimates:
     """

@@ -10,7 +10,7 @@ import xml.etree.ElementTree as ET
 
 import numpy as np
 
-from .rigid_bodies import _mujoco
+from .rigid_bodies import _mujoco, bare
 from ..errors import RobotModelError
 
 DRY_WIDTH = 1e-3         # [m/s or rad/s] over which simulated dry friction changes sign
@@ -108,13 +108,9 @@ class ClosedMechanism:
 
 def _bare(urdf):
     """Return the URDF without shapes and dynamics, every link kept as a body."""
-    robot = ET.fromstring(urdf)
-    for link in robot.iter('link'):
-        for shape in link.findall('visual') + link.findall('collision'):
-            link.remove(shape)
+    robot = bare(urdf)
     for joint in robot.findall('joint'):
-        for extra in joint.findall('dynamics') + joint.findall('mimic') + joint.findall(
-                'safety_controller'):
+        for extra in joint.findall('safety_controller'):
             joint.remove(extra)
     settings = ET.SubElement(robot, 'mujoco')
     ET.SubElement(settings, 'compiler', fusestatic='false', discardvisual='false')

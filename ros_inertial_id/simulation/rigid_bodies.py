@@ -99,7 +99,8 @@ def _mujoco():
     return mujoco
 
 
-def _bodies_only(urdf, joint_names):
+def bare(urdf: str) -> ET.Element:
+    """Return the root of a ``urdf`` text without shapes, dynamics and mimics."""
     robot = ET.fromstring(urdf)
     for link in robot.iter('link'):
         for shape in link.findall('visual') + link.findall('collision'):
@@ -107,6 +108,12 @@ def _bodies_only(urdf, joint_names):
     for joint in robot.findall('joint'):
         for extra in joint.findall('dynamics') + joint.findall('mimic'):
             joint.remove(extra)
+    return robot
+
+
+def _bodies_only(urdf, joint_names):
+    robot = bare(urdf)
+    for joint in robot.findall('joint'):
         if joint.get('name') not in joint_names:
             joint.set('type', 'fixed')
     return ET.tostring(robot, encoding='unicode')

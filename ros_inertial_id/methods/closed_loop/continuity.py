@@ -16,7 +16,7 @@ import numpy as np
 from .marker_fit import MarkerFit, OUTLIER
 from ...dynamics.continuation import newton
 from ...measurement import signals
-from ...measurement.kalman import estimate, likeliest_intensity, Readings, squared_jerk, white_jerk
+from ...measurement.kalman import likeliest_motion, Readings
 
 INTENSITIES = np.geomspace(1e-6, 1.0, 9)  # [s] jerk noise per squared jerk, by likelihood
 TRIED = 800        # frames on which they are tried
@@ -205,9 +205,5 @@ def _smooth(t, nominal, readings):
     size = np.sqrt((nominal ** 2).mean(0)) + np.repeat(np.ptp(nominal[:, :count], axis=0), 3) * (
         np.tile([1.0, 0.1 / period, 0.01 / period ** 2], count).reshape(count, 3).T.ravel())
     start = WIDE * (size + 1e-9)
-    scale = squared_jerk(nominal[:, 2 * count:], period)
-    best = scale * likeliest_intensity(
-        lambda tau: white_jerk(count, period, scale * tau), INTENSITIES, nominal[:TRIED],
-        readings.first(TRIED), start)
-    out = estimate(*white_jerk(count, period, best), nominal, readings, start)
+    out, _ = likeliest_motion(nominal, readings, start, period, (INTENSITIES, TRIED))
     return out.x, np.diagonal(out.covariance, axis1=1, axis2=2)[:, :count]

@@ -24,8 +24,7 @@ from ...errors import ConfigError, RecordingError
 from ...measurement.bodies.imu_mounting import better_mounting, TURNED
 from ...measurement.bodies.marker_clocks import clock_drift, clock_offset
 from ...measurement.bodies.sources import channel_of
-from ...measurement.kalman import (estimate, likeliest_intensity, Readings, squared_jerk,
-                                   vague_start, white_jerk)
+from ...measurement.kalman import likeliest_motion, Readings, vague_start
 from ...measurement.recording import Recording
 
 INTENSITIES = np.geomspace(1e-5, 1.0, 11)  # [s] jerk noise per squared jerk, tried by likelihood
@@ -93,11 +92,7 @@ def _smooth(nominal, t, sensors):
     period, count = t[1] - t[0], nominal.shape[1] // 3
     readings = Readings(H, residual, variance)
     start = vague_start(np.nanmedian(variance[:, :count], axis=0))
-    scale = squared_jerk(nominal[:, 2 * count:], period)
-    best = scale * likeliest_intensity(
-        lambda tau: white_jerk(count, period, scale * tau), INTENSITIES, nominal[:TRIED],
-        readings.first(TRIED), start)
-    out = estimate(*white_jerk(count, period, best), nominal, readings, start)
+    out, best = likeliest_motion(nominal, readings, start, period, (INTENSITIES, TRIED))
     return out.x, out.covariance, best
 
 
