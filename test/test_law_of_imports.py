@@ -9,7 +9,7 @@ PACKAGE = 'ros_inertial_id'
 ROOT = Path(__file__).parents[1] / PACKAGE
 # The floors of the README: a room imports from lower numbers only.
 FLOORS = {
-    '__init__': 0, 'errors': 0, 'options': 1, 'share': 1,
+    '__init__': 0, 'errors': 0, 'jackknife': 0, 'options': 1, 'share': 1,
     'measurement': 2, 'dynamics': 2,
     'methods': 3, 'estimation': 3,
     'identification': 4, 'simulation': 4,
@@ -22,7 +22,7 @@ FLOORS = {
     '__main__': 11,
 }
 # What stands at the top of the package beside rooms.
-FILES_AT_THE_TOP = {'__init__', '__main__', 'errors', 'options', 'share'}
+FILES_AT_THE_TOP = {'__init__', '__main__', 'errors', 'jackknife', 'options', 'share'}
 # Sub-rooms: each imports from those before it in its list, and files of the room itself (contract,
 # recording, signals, ...) from none of them but as said.  Peers stand in one tuple.
 PEERS = ('closed_loop', 'rigid_body', 'suspended_platform', 'serial_arm')

@@ -18,13 +18,13 @@ from ..estimation.corrected_urdf import damping_and_friction
 from ..estimation.payload import Payload
 from ..identification.files import read_text, write_text
 from ..identification.identified_description import (description_of, largest_speeds, mjcf_of,
-                                                     robot_of_model, tree_of)
+                                                     tree_of)
 from ..identification.identify import validation
 from ..identification.inverse_dynamics import InverseDynamics
 from ..identification.model import IdentifiedModel
 from ..identification.prediction import predict, Prediction
 from ..identification.robot import check_robot
-from ..identification.settings import prediction_options
+from ..identification.settings import robot_of_model
 from ..identification.symbolic_groupings import symbolic_groupings, SymbolicGroupings
 from ..measurement.recording import Recording
 from ..methods import METHODS
@@ -159,8 +159,7 @@ class Model:
 
     @cached_property
     def _robot(self) -> Any:
-        return robot_of_model(self.identified, prediction_options(self.identified),
-                              self.gravity_base)
+        return robot_of_model(self.identified, self.gravity_base)
 
     @cached_property
     def _dynamics(self) -> InverseDynamics:

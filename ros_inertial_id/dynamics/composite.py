@@ -29,21 +29,17 @@ def own_rows(body: Any) -> np.ndarray:
     return _rows(body, np.concatenate([unit, zero]), np.concatenate([zero, unit]))
 
 
-def composite_rows(bodies: Sequence[Any], origin: np.ndarray,
-                   axes: np.ndarray | None = None) -> np.ndarray:
+def composite_rows(bodies: Sequence[Any], origin: np.ndarray) -> np.ndarray:
     """
     Return the rows (6, 10 k, N) of the sum of k bodies: force, then torque about ``origin``.
 
     bodies : each with ``position`` (N, 3), ``rotation()`` (N, 3, 3) and what own_rows needs
-    origin : (N, 3) in the world [m]; axes : (N, 3, 3) whose columns are the directions of the
-        six rows in the world, default the world's own
+    origin : (N, 3) in the world [m], along whose axes the rows are
     """
     out = []
-    count = len(origin)
-    E = np.broadcast_to(np.eye(3), (count, 3, 3)) if axes is None else axes
     for body in bodies:
         R = body.rotation()
-        inward = np.einsum('nji,njk->kin', R, E)  # (row, component in the body, sample)
+        inward = R.transpose(1, 2, 0)  # (row, component in the body, sample)
         arm = np.einsum('nji,nj->in', R, body.position - origin)
         moment = cross(inward, np.broadcast_to(arm, inward.shape))
         zero = np.zeros_like(inward)

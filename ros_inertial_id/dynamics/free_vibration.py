@@ -10,6 +10,7 @@ Damping is left out: at a ratio of 0.02 it moves a frequency by 0.02 percent.
 from dataclasses import dataclass
 
 import numpy as np
+from pinocchio import skew
 from scipy.linalg import eig
 from scipy.spatial.transform import Rotation
 
@@ -80,14 +81,14 @@ def vibration(springs: Suspension, pi: np.ndarray) -> Vibration:
     for k, moment in enumerate(R.T):
         dK[1 + k, 3:, 3:] = _pendulum(springs, moment)
     for k, axis in enumerate(np.eye(3)):
-        S = np.kron(np.eye(2), _skew(axis))
+        S = np.kron(np.eye(2), skew(axis))
         dM[10 + k] = S @ M - M @ S
-        dK[10 + k, :, 3:] = -0.5 * springs.stiffness[:, 3:] @ _skew(axis)  # of _rate, first order
+        dK[10 + k, :, 3:] = -0.5 * springs.stiffness[:, 3:] @ skew(axis)  # of _rate, first order
         dK[10 + k, 3:, 3:] += _pendulum(springs, np.cross(axis, R @ pi[1:4]))
     dK, dM = ((left.conj() * (d @ right)).sum(1) for d in (dK, dM))
     slope = ((dK - values * dM) / weight).real.T
     load = np.zeros((6, 10))
-    load[:3, 0], load[3:, 1:4] = springs.gravity, -_skew(springs.gravity) @ R
+    load[:3, 0], load[3:, 1:4] = springs.gravity, -skew(springs.gravity) @ R
     turn = np.linalg.solve(stiffness, load)[3:]
     return Vibration(values, slope[:, :10] + slope[:, 10:] @ turn, x)
 
@@ -121,7 +122,7 @@ def _balance(springs, pi):
 
 def _rate(theta):
     """Return (6, 6): change of (displacement, rotation vector) by displacement and small turn."""
-    angle, S = np.linalg.norm(theta), _skew(theta)
+    angle, S = np.linalg.norm(theta), skew(theta)
     c = 1 / 12 if angle < 1e-4 else (1 - 0.5 * angle / np.tan(0.5 * angle)) / angle ** 2
     out = np.eye(6)
     out[3:, 3:] += -0.5 * S + c * S @ S
@@ -130,19 +131,14 @@ def _rate(theta):
 
 def _pendulum(springs, moment):
     """Return the stiffness (3, 3) against turning of a weight with this first moment (3,)."""
-    return -_skew(springs.gravity) @ _skew(moment)
-
-
-def _skew(v):
-    """Return [v] (3, 3) with [v] u = v x u."""
-    return np.array([[0.0, -v[2], v[1]], [v[2], 0.0, -v[0]], [-v[1], v[0], 0.0]])
+    return -skew(springs.gravity) @ skew(moment)
 
 
 def _unit_mass():
     """Return the mass matrices (10, 6, 6) of the ten parameters, each one."""
     out = np.zeros((10, 6, 6))
     for k, pi in enumerate(np.eye(10)):
-        S = _skew(pi[1:4])
+        S = skew(pi[1:4])
         out[k] = np.block([[pi[0] * np.eye(3), -S], [S, inertia_tensor(pi)]])
     return out
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..errors import EstimationError
+
 SYMBOLS = ('m', 'mcx', 'mcy', 'mcz', 'Ixx', 'Ixy', 'Iyy', 'Ixz', 'Iyz', 'Izz')
 UNITS = ('kg',) + ('kg m',) * 3 + ('kg m^2',) * 6
 # One kilogram at a tenth of a metre: columns scaled by these are comparable numbers, so that a
@@ -55,6 +57,17 @@ def body_parameters(number: int, link: str, nominal: np.ndarray, reach: float) -
     """
     mass = max(abs(nominal[0]), 0.1)
     arm = max(reach / 3.0, 0.05)
+    return ten_of_body(number, link, nominal, (mass, arm))
+
+
+def ten_of_body(number: int, link: str, nominal: np.ndarray,
+                size: tuple[float, float]) -> list[Parameter]:
+    """
+    Return the ten Parameters of body ``number`` of a ``link``, known about to its size.
+
+    nominal : (10,); size : mass [kg] and distance from the origin [m] that it may have
+    """
+    mass, arm = size
     prior_sd = (mass,) + (mass * arm,) * 3 + (mass * arm ** 2,) * 6
     return [Parameter(f'{s}{number}', u, c, float(p), d, link)
             for s, u, c, p, d in zip(SYMBOLS, UNITS, SCALES, nominal, prior_sd)]
@@ -93,6 +106,40 @@ def parameters_of(pseudo: np.ndarray) -> np.ndarray:
     return np.stack([P[..., 3, 3], P[..., 0, 3], P[..., 1, 3], P[..., 2, 3], inertia[..., 0, 0],
                      inertia[..., 0, 1], inertia[..., 1, 1], inertia[..., 0, 2],
                      inertia[..., 1, 2], inertia[..., 2, 2]], axis=-1)
+
+
+def about_center(parameters: np.ndarray | Sequence[float]) -> tuple[float, np.ndarray, np.ndarray]:
+    """
+    Return mass [kg], centre of mass (3,) [m] and inertia about it (3, 3) [kg m^2] of a body.
+
+    parameters : (10,) with a mass that is not zero
+    """
+    pi = np.asarray(parameters, dtype=float)
+    mass, centre = float(pi[0]), pi[1:4] / pi[0]
+    return mass, centre, inertia_tensor(pi) - _steiner(mass, centre)
+
+
+def about_origin(mass: float, centre: np.ndarray, inertia: np.ndarray) -> np.ndarray:
+    """
+    Return the ten parameters (10,) of a body, see ``about_center``.
+
+    mass : [kg]; centre : (3,) of mass [m]; inertia : (3, 3) about it [kg m^2]
+    """
+    (xx, xy, xz), (_, yy, yz), (_, _, zz) = inertia + _steiner(mass, centre)
+    return np.array([mass, *(mass * centre), xx, xy, yy, xz, yz, zz])
+
+
+def _steiner(mass, centre):
+    """Return what the inertia (3, 3) about the origin is more than that about the centre."""
+    return mass * (centre @ centre * np.eye(3) - np.outer(centre, centre))
+
+
+def check_consistent(parameters: np.ndarray, name: str) -> None:
+    """Raise EstimationError where no body has the ten ``parameters`` (10,) of ``name``."""
+    if np.linalg.eigvalsh(pseudo_inertia(parameters))[0] <= 0.0:
+        raise EstimationError(f'no body has the parameters of {name}',
+                              found='a pseudo-inertia that is not positive definite',
+                              do='identify with --consistent')
 
 
 def bodies(parameters: Sequence[Parameter]) -> dict[str, int]:

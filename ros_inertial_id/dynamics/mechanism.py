@@ -10,16 +10,19 @@ dependent rates come from least squares, not from an inverse.
 from dataclasses import dataclass, field
 import hashlib
 from typing import Any
+from xml.etree import ElementTree as xml
 
 import numpy as np
 
 from .closure import constraint, Coupling, FrameClosure
 from .loops import dexterity, Loop
-from .robot_model import RobotModel, RobotOptions
+from .robot_model import link_placements, RobotModel, RobotOptions
 from ..options import option
 
 NEARLY = 1e-7          # largest closure error [m, -] of which one Newton step leaves nothing
 SINGULAR = 0.02        # dexterity below it: a dead centre
+CLOSE = 1e-6           # [m] between the axes of one joint of several degrees of freedom
+SHAPES = ('visual', 'collision')
 
 
 @dataclass(frozen=True)
@@ -164,3 +167,33 @@ def describe(robot: RobotModel, q: np.ndarray) -> str:
 def coupled(mechanism: Mechanism) -> bool:
     """Return whether a linear coupling ties joints of a ``mechanism`` together."""
     return any(isinstance(c, Coupling) for c in mechanism.closures)
+
+
+def virtual_links(robot: RobotModel) -> tuple[str, ...]:
+    """
+    Return the names of the links of a ``robot`` that are no bodies: they need no inertia.
+
+    A URDF makes joints of several degrees of freedom from joints of one, so loops need links
+    between the axes of a universal joint or the slides of a free body: without mass, without a
+    shape, from whose own origin the next joint goes on.
+    Where no link of the URDF has an inertia, all are bodies of which nothing is known.
+    """
+    if not (robot.inertias[:, 0] > 0.0).any():
+        return ()
+    shown = {link.get('name') for link in xml.fromstring(robot.urdf).iter('link')
+             if any(link.find(kind) is not None for kind in SHAPES)}
+    members: dict[int, list[tuple[str, np.ndarray]]] = {}
+    for name, (body, placement) in link_placements(robot).items():
+        members.setdefault(body, []).append((name, placement[:3, 3]))
+    return tuple(name for body, name in enumerate(robot.link_names)
+                 if robot.inertias[body, 0] == 0.0
+                 and not any(link in shown for link, _ in members.get(body, ()))
+                 and _only_joins(robot, body, [place for _, place in members.get(body, ())]))
+
+
+def _only_joins(robot, body, places):
+    """Return whether all that hangs on a body starts at its origin, or somewhere on a slide."""
+    children = [k for k, parent in enumerate(robot.parents) if parent == body]
+    slide = robot.prismatic[body]
+    there = [robot.translations[k] for k in children if not (slide or robot.prismatic[k])]
+    return max((np.linalg.norm(x) for x in [*there, *places]), default=0.0) < CLOSE

@@ -5,9 +5,8 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import pinocchio as pin
 
-from .inertial_parameters import pseudo_inertia
+from .inertial_parameters import check_consistent
 from .robot_model import RobotModel
-from ..errors import EstimationError
 
 
 def pinocchio_model(robot: RobotModel, bodies: np.ndarray,
@@ -22,10 +21,7 @@ def pinocchio_model(robot: RobotModel, bodies: np.ndarray,
     """
     model = robot.pin_model.copy()
     for i, (link, pi) in enumerate(zip(robot.link_names, np.asarray(bodies, dtype=float))):
-        if np.linalg.eigvalsh(pseudo_inertia(pi))[0] <= 0.0:
-            raise EstimationError(f'the parameters of {link} are not physically consistent',
-                                  found='a pseudo-inertia that is not positive definite',
-                                  do='identify with consistent: true')
+        check_consistent(pi, link)
         model.inertias[i + 1] = pin.Inertia.FromDynamicParameters(pi)
     order = [joint.idx_v for joint in model.joints[1:]]
     for name, target in (('armature', 'armature'), ('damping', 'damping'),

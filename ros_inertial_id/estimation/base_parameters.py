@@ -17,6 +17,7 @@ import numpy as np
 from ..dynamics.inertial_parameters import Parameter
 from ..errors import EstimationError
 
+CHOICES = ('nominal', 'zero', 'minimum_norm')  # of dependent parameters
 LARGEST_NOISE = 1e-6  # relative singular values above it are structure, whatever gap follows
 
 
@@ -56,6 +57,20 @@ class BaseParameters:
         out = np.array(pi, dtype=float)
         out[self.independent] = beta - self.X @ out[self.dependent]
         return out
+
+    def standard(self, beta: np.ndarray, choice: str = 'nominal') -> np.ndarray:
+        """
+        Return standard parameters (p,) with base parameters beta (b,); any choice predicts alike.
+
+        choice : one of CHOICES of the dependent ones (closed-loop paper, Eq. 10); ``nominal`` as
+            the description (CAD) says, ``zero``, ``minimum_norm`` the shortest in units of scales
+        """
+        if choice == 'minimum_norm':
+            scales = np.array([p.scale for p in self.parameters])
+            scaled, *_ = np.linalg.lstsq(self.matrix() * scales, np.asarray(beta), rcond=None)
+            return self.expand(beta, scales * scaled)  # exact in beta to the last digit
+        known = choice == 'nominal'
+        return self.expand(beta, [p.nominal if known else 0.0 for p in self.parameters])
 
     def combined(self, combination: Mapping[str, float]) -> np.ndarray | None:
         """

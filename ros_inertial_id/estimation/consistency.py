@@ -9,17 +9,17 @@ divergence from the nominal body, tr(P0^-1 P) - log det(P0^-1 P) - 4: an entropy
 frames and units (Lee, Wensing and Park, Geometric robot dynamic identification, 2020).  It
 decides what the data leave open and, as it grows beyond all bounds where P ceases to be positive
 definite, it is the barrier that keeps P so (P > 0 exactly when a body with these moments exists:
-Wensing, Kim and Slotine 2018).  All terms are convex and the barriers self-concordant, so
-Newton's method with a line search needs no solver and cannot end in a wrong valley (Nesterov and
-Nemirovskii 1994).
+Wensing, Kim and Slotine 2018).  All terms are convex and the barriers self-concordant: see
+feasible.py.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, null_space, solve_triangular
+from scipy.linalg import null_space, solve_triangular
 
+from .feasible import log_det, newton
 from .problem import effective_standard_deviation, Estimate, Problem
 from ..dynamics.friction import passive_rows
 from ..dynamics.inertial_parameters import bodies, parameters_of, pseudo_inertia
@@ -33,10 +33,8 @@ CLOSE = 0.1        # decrement, of the barrier, at which the next one begins
 NEWTON_STEPS = 400  # for each of them
 DECREMENT = 1e-10  # squared Newton decrement left: twice the distance of the objective from best
 THINNEST = 1e-3    # m of a nominal body without extent: its prior must have an inverse
-ARMIJO = 0.1
 
 _UNIT = np.array([pseudo_inertia(row) for row in np.eye(10)])  # (10, 4, 4)
-ROUNDING = 1e-12  # of the unit diagonal of a scaled Hessian
 
 
 @dataclass(frozen=True)
@@ -141,11 +139,9 @@ class _Cost:
         if slack.size and slack.min() <= 0.0:
             return np.inf
         P = self.pseudo(x)
-        try:
-            factor = np.linalg.cholesky(P)
-        except np.linalg.LinAlgError:
+        logdet = log_det(P)
+        if logdet == -np.inf:
             return np.inf
-        logdet = 2.0 * np.log(np.diagonal(factor, axis1=1, axis2=2)).sum()
         residual = self.M @ x - self.target
         away = (x[self.other] - self.center) * self.weight
         return (0.5 * residual @ residual + 0.5 * away @ away
@@ -280,54 +276,17 @@ def _minimise(cost, x, free):
     Where the data pull bodies out of their domain, steps along its border are short: there the
     barriers are lowered by and by (central path: Nesterov and Nemirovskii 1994).
     """
-    best, hessian, decrement, steps = _newton(cost, x, free, DIRECT_STEPS)
+    best, hessian, decrement, steps = newton(cost.value, cost.derivatives, x, free, DECREMENT,
+                                             DIRECT_STEPS)
     if decrement > 0.0:
         best = x
         for barrier in BARRIERS:
+            enough = DECREMENT if barrier == 1.0 else CLOSE * barrier
             lifted = replace(cost, barrier=barrier)
-            best, hessian, decrement, more = _newton(lifted, best, free, NEWTON_STEPS)
+            best, hessian, decrement, more = newton(lifted.value, lifted.derivatives, best, free,
+                                                    enough, NEWTON_STEPS)
             steps += more
     if decrement > 0.0:
         raise EstimationError('the physically consistent estimate did not settle',
                               found=f'a decrement of {decrement:.1e} after {steps} steps')
     return best, hessian, steps
-
-
-def _newton(cost, x, free, most):
-    """Return (x, Hessian there, decrement left or 0 at the minimum, steps), steps <= most."""
-    enough = DECREMENT if cost.barrier == 1.0 else CLOSE * cost.barrier
-    value, hessian, decrement = cost.value(x), np.eye(len(x)), np.inf
-    for step in range(most):
-        try:
-            gradient, hessian = cost.derivatives(x)
-        except np.linalg.LinAlgError:  # a body without extent, within rounding
-            return x, hessian, decrement, step
-        reduced, slope = free.T @ hessian @ free, free.T @ gradient
-        size = 1.0 / np.sqrt(np.diag(reduced))  # unit diagonal: kg and kg m^2 meet as equals
-        scaled = reduced * size * size[:, None]
-        move = -size * cho_solve(_factor(scaled), size * slope)
-        decrement = -float(slope @ move)
-        # Below rounding of the objective itself there is nothing left to gain.
-        if decrement <= max(enough, 1e-13 * abs(value)):
-            return x, hessian, 0.0, step
-        direction, length = free @ move, 1.0
-        while not (new := cost.value(x + length * direction)) <= (
-                value - ARMIJO * length * decrement):
-            length *= 0.5
-            if length < 1e-10:
-                return x, hessian, 0.0, step
-        x, value = x + length * direction, new
-    return x, hessian, decrement, most
-
-
-def _factor(scaled):
-    """Return the Cholesky factor of a Hessian (f, f) of unit diagonal, damped where it must be."""
-    damping = ROUNDING
-    while True:
-        try:  # convex, so positive definite but for rounding where priors differ by many decades
-            return cho_factor(scaled + damping * np.eye(len(scaled)))
-        except np.linalg.LinAlgError:
-            damping *= 10.0
-            if damping > 1.0:
-                raise EstimationError('the physically consistent estimate did not settle',
-                                      found='a Hessian that is not positive definite') from None

@@ -24,9 +24,10 @@ import numpy as np
 
 from .consistency import solid
 from ..dynamics.friction import friction_column, LAWS
-from ..dynamics.inertial_parameters import bodies, Parameter, parameters_of, pseudo_inertia
+from ..dynamics.inertial_parameters import (about_center, about_origin, bodies, check_consistent,
+                                            Parameter, parameters_of, pseudo_inertia)
 from ..dynamics.robot_model import link_placements, RobotModel
-from ..errors import EstimationError, RobotModelError
+from ..errors import RobotModelError
 
 TENSOR = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
 PLACES = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
@@ -49,12 +50,9 @@ def corrected_urdf(robot: RobotModel, parameters: Sequence[Parameter], values: n
              for low, high in repeated]
     for body, link in enumerate(robot.link_names):
         first = bodies(parameters)[link]
-        P = pseudo_inertia(np.asarray(values)[first:first + 10])
-        if np.linalg.eigvalsh(P)[0] <= 0.0:
-            raise EstimationError(f'no body has the parameters of {link}',
-                                  found='a pseudo-inertia that is not positive definite',
-                                  do='identify with --consistent')
-        edits += _body_edits(data, robot, links, body, P)
+        own = np.asarray(values)[first:first + 10]
+        check_consistent(own, link)
+        edits += _body_edits(data, robot, links, body, pseudo_inertia(own))
     for joint, tag in joints.items():
         if joint in robot.joint_names:
             limit = robot.velocity[robot.joint_names.index(joint)]
@@ -184,17 +182,7 @@ def _nominal(data, link):
     inertia = np.zeros((3, 3))
     for name, (i, j) in zip(TENSOR, PLACES):
         inertia[i, j] = inertia[j, i] = float(_attribute(tag, name) or 0.0)
-    return _about_origin(mass, centre, R @ inertia @ R.T)
-
-
-def _about_origin(mass, centre, inertia):
-    shift = mass * (centre @ centre * np.eye(3) - np.outer(centre, centre))
-    return _ten(mass, mass * centre, inertia + shift)
-
-
-def _ten(mass, moment, inertia):
-    xx, xy, xz, yy, yz, zz = (inertia[place] for place in PLACES)
-    return np.array([mass, *moment, xx, xy, yy, xz, yz, zz])
+    return about_origin(mass, centre, R @ inertia @ R.T)
 
 
 def _text(data, place):
@@ -219,14 +207,10 @@ def _link_edits(data, link, share, nominal):
     scale = np.abs(share).max()
     if np.abs(pi - nominal).max() <= SAME * scale:
         return [], nominal
-    mass, centre = float(pi[0]), pi[1:4] / pi[0]
-    inertia = np.empty((3, 3))
-    for (i, j), k in zip(PLACES, (4, 5, 7, 6, 8, 9)):
-        inertia[i, j] = inertia[j, i] = pi[k]
-    central = inertia - mass * (centre @ centre * np.eye(3) - np.outer(centre, centre))
+    mass, centre, central = about_center(pi)
     R = _origin(data, link)[1] if link.inertial else np.eye(3)
     local = R.T @ central @ R
-    written = _about_origin(mass, centre, R @ local @ R.T)
+    written = about_origin(mass, centre, R @ local @ R.T)
     tags = {'mass': {'value': repr(mass)},
             'origin': {'xyz': ' '.join(repr(float(x)) for x in centre)},
             'inertia': {n: repr(float(local[i])) for n, i in zip(TENSOR, PLACES)}}

@@ -11,7 +11,7 @@ import numpy as np
 
 from .coloured import autocovariances, score_covariance, whiten
 from .problem import Estimate, finish, group_standard_deviation, Problem, two_step
-from .residuals import Residuals
+from .residuals import residuals_of
 from ..errors import EstimationError
 
 GENERIC = 0.95  # ratio of singular values from which total least squares has no solution
@@ -84,9 +84,7 @@ def _scores(problem, beta, standard_deviation):
     base = problem.base
     place = base.places()
     values = base.expand(beta, np.zeros(len(base.parameters)))
-    residuals = Residuals()
-    for block in problem.read(base.parameters):
-        residuals.add(block, {g.name: g.W @ values[g.columns] for g in block.groups})
+    residuals = residuals_of(problem.read(base.parameters), values)
     return score_covariance(problem.instruments(base.parameters), autocovariances(residuals),
                             standard_deviation, place)
 

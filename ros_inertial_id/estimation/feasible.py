@@ -7,13 +7,20 @@ value of a linear function are two small semidefinite programs, solved by follow
 path of the log-det barrier (Boyd and Vandenberghe 2004, ch. 11).
 """
 
+from collections.abc import Callable
+
 import numpy as np
+from scipy.linalg import cho_factor, cho_solve
 
 from ..dynamics.inertial_parameters import pseudo_inertia
 from ..errors import EstimationError
 
 GAP = 1e-7          # of the function, relative to its size at the start
+DECREMENT = 1e-10   # squared, of Newton
 STEPS = 100         # of Newton for every point of the path
+ARMIJO = 0.1
+ROUNDING = 1e-12    # of the unit diagonal of a scaled Hessian
+UNBOUNDED = 1e9     # nothing bounds what has gone so far
 GROWTH = 8.0        # of the barrier's weight from point to point
 
 
@@ -100,6 +107,8 @@ def _minimum(slope, F0, F, z):
     for _ in range(60):
         z = _center(weight * slope, F0, F, z)
         value = float(slope @ z)
+        if np.abs(z).max(initial=0.0) > UNBOUNDED:
+            return value
         first = max(abs(value), 1e-9) if first is None else max(first, abs(value))
         if size / weight < GAP * first:
             return value
@@ -108,29 +117,74 @@ def _minimum(slope, F0, F, z):
 
 
 def _center(slope, F0, F, z):
-    """Return the minimum of slope @ z - log det(F0 + sum z F) by damped Newton steps."""
-    def value(z):
-        try:
-            factor = np.linalg.cholesky(F0 + np.einsum('k,knij->nij', z, F))
-        except np.linalg.LinAlgError:
-            return np.inf
-        return slope @ z - 2.0 * np.log(np.diagonal(factor, axis1=1, axis2=2)).sum()
+    """Return the minimum of slope @ z - log det(F0 + sum z F) from a z inside."""
+    def matter(z):
+        return F0 + np.einsum('k,knij->nij', z, F)
 
-    now = value(z)
-    for _ in range(STEPS):
-        G = np.einsum('nij,knjl->knil', np.linalg.inv(F0 + np.einsum('k,knij->nij', z, F)), F)
-        gradient = slope - np.einsum('knii->k', G)
-        hessian = np.einsum('knij,lnji->kl', G, G)
-        move = -np.linalg.lstsq(hessian, gradient, rcond=1e-14)[0]
-        decrement = -float(gradient @ move)
-        if decrement < 1e-10 * max(1.0, abs(now)):
-            break
-        length = 1.0
-        while not (new := value(z + length * move)) <= now - 0.1 * length * decrement:
+    def derivatives(z):
+        G = np.einsum('nij,knjl->knil', np.linalg.inv(matter(z)), F)
+        return slope - np.einsum('knii->k', G), np.einsum('knij,lnji->kl', G, G)
+
+    return newton(lambda z: float(slope @ z) - log_det(matter(z)), derivatives, z,
+                  np.eye(len(z)), DECREMENT, STEPS)[0]
+
+
+def log_det(P: np.ndarray) -> float:
+    """Return the sum of log det of matrices P (n, k, k), -inf where one has none."""
+    try:
+        factor = np.linalg.cholesky(P)
+    except np.linalg.LinAlgError:
+        return -np.inf
+    return float(2.0 * np.log(np.diagonal(factor, axis1=1, axis2=2)).sum())
+
+
+def newton(cost: Callable[[np.ndarray], float],
+           derivatives: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]], x: np.ndarray,
+           free: np.ndarray, enough: float, most: int
+           ) -> tuple[np.ndarray, np.ndarray, float, int]:
+    """
+    Return (x, Hessian there (p, p), decrement left or 0 at the minimum, steps), steps <= most.
+
+    Self-concordant terms need no solver: damped steps with a line search cannot end in a wrong
+    valley (Nesterov and Nemirovskii 1994).
+
+    cost : of x (p,), inf outside its domain, minimised over x + free z, free (p, f)
+    derivatives : gradient (p,) and Hessian (p, p) of it; enough : squared Newton decrement at
+    which that is done
+    EstimationError where the Hessian is not positive definite.
+    """
+    value, hessian, decrement = cost(x), np.eye(len(x)), np.inf
+    for step in range(most):
+        try:
+            gradient, hessian = derivatives(x)
+        except np.linalg.LinAlgError:  # a body without extent, within rounding
+            return x, hessian, decrement, step
+        reduced, slope = free.T @ hessian @ free, free.T @ gradient
+        size = 1.0 / np.sqrt(np.diag(reduced))  # unit diagonal: kg and kg m^2 meet as equals
+        scaled = reduced * size * size[:, None]
+        move = -size * cho_solve(_factor(scaled), size * slope)
+        decrement = -float(slope @ move)
+        # Below rounding of the objective itself there is nothing left to gain.
+        if decrement <= max(enough, 1e-13 * abs(value)):
+            return x, hessian, 0.0, step
+        direction, length = free @ move, 1.0
+        while not (new := cost(x + length * direction)) <= (
+                value - ARMIJO * length * decrement):
             length *= 0.5
-            if length < 1e-12:
-                return z
-        z, now = z + length * move, new
-        if np.abs(z).max() > 1e9:
-            break  # nothing bounds it
-    return z
+            if length < 1e-10:
+                return x, hessian, 0.0, step
+        x, value = x + length * direction, new
+    return x, hessian, decrement, most
+
+
+def _factor(scaled):
+    """Return the Cholesky factor of a Hessian (f, f) of unit diagonal, damped where it must be."""
+    damping = ROUNDING
+    while True:
+        try:  # convex, so positive definite but for rounding where priors differ by many decades
+            return cho_factor(scaled + damping * np.eye(len(scaled)))
+        except np.linalg.LinAlgError:
+            damping *= 10.0
+            if damping > 1.0:
+                raise EstimationError('the physically consistent estimate did not settle',
+                                      found='a Hessian that is not positive definite') from None

@@ -26,13 +26,12 @@ class FrictionChoice:
     """
     Which friction laws the data choose.
 
-    base : BaseParameters without the laws left out; selection : (b',) of its former columns
+    base : BaseParameters without the laws left out
     reasons : joint -> list of {law, kept (bool), z_square, threshold}
     left_out_percent : residual on unseen segments with all laws and with those chosen [%]
     """
 
     base: BaseParameters
-    selection: np.ndarray
     reasons: dict[str, list[dict[str, Any]]]
     left_out_percent: tuple[float, float]
 
@@ -74,13 +73,13 @@ def choose_laws(folds: Sequence[RFactors], base: BaseParameters,
         cross_validate([f.select(selection) for f in folds],
                        parameters_by(estimator, small, correlation))))
     if part > WORSE * whole:
-        small, selection = base, np.arange(len(base))
+        small = base
         reasons = {key: (True, *value[1:]) for key, value in reasons.items()}
     by_joint: dict[str, list[dict[str, Any]]] = {}
     for (joint, law), (kept, z, threshold) in reasons.items():
         by_joint.setdefault(joint, []).append({'law': law, 'kept': kept, 'z_square': float(z),
                                                'threshold': float(threshold)})
-    return FrictionChoice(small, selection, by_joint, (whole, part))
+    return FrictionChoice(small, by_joint, (whole, part))
 
 
 def without(base: BaseParameters, place: int) -> BaseParameters:

@@ -5,7 +5,7 @@ Columns for every constant tried are accumulated together with the others, so a 
 second look at the data: separable least squares over a grid (Golub and Pereyra 1973), joint by
 joint and repeated until nothing changes.  ``refine_nonlinear`` then leaves the grid and gives
 standard errors: between the constants tried a column is their cubic interpolation over the
-logarithm, so that this too is done on R factors; without a grid it reads the data again.
+logarithm, so that this too is done on R factors.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -18,15 +18,14 @@ from scipy.linalg import solve_triangular
 from .base_parameters import BaseParameters
 from .constants_grid import Profile, STEP
 from .estimators import params_of, ridge
-from .problem import (effective_standard_deviation, Estimate, FULL_RANK, group_standard_deviation,
-                      Problem, reciprocal_condition)
+from .problem import (effective_standard_deviation, FULL_RANK, group_standard_deviation, Problem,
+                      reciprocal_condition)
 from .r_factors import RFactors, triangle
 from ..dynamics.inertial_parameters import Parameter
 
 SWEEPS = 10
-PASSES = 8       # over the data, while refining
+PASSES = 8       # while refining
 SETTLED = 1e-3   # of the logarithm: a thousandth of the parameter
-REACH = 2.3      # of the logarithm: a factor of ten from the grid's choice
 DECISIVE = 3.0   # nats, odds of 20 to 1: for a law that was named after another of its name
 
 
@@ -139,25 +138,12 @@ class RefinedNonlinear:
     values : name of the coefficient -> {value, standard_error}; the error is None where the data
         do not bound the constant (its column is collinear with others)
     inflation : (b, b) what not knowing the constants adds to the covariance of base parameters
-    passes : how often the data were read
     """
 
     base: BaseParameters
     factors: RFactors
     values: dict[str, dict[str, Any]]
     inflation: np.ndarray
-    passes: int
-
-    def inflate(self, estimate: Estimate) -> Estimate:
-        """
-        Return an Estimate with the uncertainty of the nonlinear parameters in its errors.
-
-        estimate : of the same base parameters
-        """
-        covariance = estimate.cov_params + self.inflation
-        extra = np.diag(self.inflation)
-        return replace(estimate, cov_params=covariance, bse=np.sqrt(np.diag(covariance)),
-                       data_bse=np.sqrt(estimate.data_bse ** 2 + extra))
 
 
 def refine_nonlinear(problem: Problem, standard_deviation: Mapping[str, float],
@@ -165,11 +151,11 @@ def refine_nonlinear(problem: Problem, standard_deviation: Mapping[str, float],
     """
     Return the RefinedNonlinear near those of ``problem.base``, by Gauss-Newton over all at once.
 
-    Every pass needs the columns at the constants and a step beside them, from ``problem.grid`` or
-    by reading the data again; the derivative by the logarithm of a constant is one more column
-    (Kaufman 1975), so standard errors are of constants and coefficients together.
+    Every pass needs the columns at the constants and a step beside them, from ``problem.grid``;
+    the derivative by the logarithm of a constant is one more column (Kaufman 1975), so standard
+    errors are of constants and coefficients together.
 
-    problem : with ``grid`` or ``read``
+    problem : with ``grid``
     standard_deviation : group -> of its rows, to start with
     laws : names of those to refine, default all that have such a constant
     """
@@ -177,23 +163,26 @@ def refine_nonlinear(problem: Problem, standard_deviation: Mapping[str, float],
     places = [i for i, k in enumerate(base.independent) if base.parameters[k].nonlinear
               and (laws is None or base.parameters[k].law in laws)]
     start = np.log([base.parameters[base.independent[i]].nonlinear for i in places])
-    low, high = _reach(problem, places, start)
+    grids = [problem.grid.logarithms(base.parameters[base.independent[i]].name) for i in places]
+    low, high = np.array([(g[0], g[-1]) for g in grids]).T  # what is not bounded runs away
     sigma = effective_standard_deviation(problem, standard_deviation)
-    profile = Profile(problem.grid, base, places, sigma) if problem.grid and places else None
+    profile = Profile(problem.grid, base, places, sigma)
     current, length = start.copy(), 1.0
     best: Any = None
-    for passes in range(1, PASSES + 1):
+    for _ in range(PASSES):
         move, cost, found = _pass(problem, places, current, sigma, profile)
         if best is not None and cost > best[0]:
             length /= 4.0  # overshot: a shorter step from the best so far
         else:
             best, length = (cost, current, np.clip(move, -0.7, 0.7), found), 1.0
-        if not places or length * np.abs(best[2]).max() < SETTLED:
+        if length * np.abs(best[2]).max() < SETTLED:
             break
         current = np.clip(best[1] + length * best[2], low, high)
     _, current, _, found = best
-    reduced, A, b = found or _with_slopes(problem, places, current)
-    factors, beta = reduced(), _gauss_newton(base, A, b, sigma, places)[0]
+    A, b = found or _with_slopes(problem, places, current)
+    reached = _at(base, places, current)
+    factors = problem.grid.factors.combine(problem.grid.columns(reached))
+    beta = _gauss_newton(base, A, b, sigma, places)[0]
     # A wrong constant leaves more than noise: errors by what the last one leaves.
     sigma = effective_standard_deviation(problem, group_standard_deviation(
         replace(problem, factors=factors), beta))
@@ -207,27 +196,17 @@ def refine_nonlinear(problem: Problem, standard_deviation: Mapping[str, float],
             'value': value, 'standard_error': value * error if bounded else None}
     across = covariance[:size, size:]
     inflation = across @ np.linalg.pinv(covariance[size:, size:]) @ across.T
-    return RefinedNonlinear(_at(base, places, current), factors,
-                            values, (inflation + inflation.T) / 2, passes)
+    return RefinedNonlinear(reached, factors, values, (inflation + inflation.T) / 2)
 
 
 def _pass(problem, places, logarithms, sigma, profile):
     """Return a step of the logarithms (s,), the squared residual, and what was computed for it."""
-    found = profile and profile.step(logarithms)
+    found = profile.step(logarithms)
     if found:
         return *found, None
-    built = _with_slopes(problem, places, logarithms)
-    _, move, _, cost = _gauss_newton(problem.base, built[1], built[2], sigma, places)
-    return move, cost, built
-
-
-def _reach(problem, places, start):
-    """Return bounds (s,) of the logarithms: a constant that the data do not bound runs away."""
-    if problem.grid is None:
-        return start - REACH, start + REACH
-    names = [problem.base.parameters[problem.base.independent[i]].name for i in places]
-    grids = [problem.grid.logarithms(name) for name in names]
-    return (np.array([g[0] for g in grids]), np.array([g[-1] for g in grids]))
+    A, b = _with_slopes(problem, places, logarithms)
+    _, move, _, cost = _gauss_newton(problem.base, A, b, sigma, places)
+    return move, cost, (A, b)
 
 
 def _at(base, places, logarithms):
@@ -240,40 +219,16 @@ def _at(base, places, logarithms):
 
 
 def _with_slopes(problem, places, logarithms):
-    """Return a function that gives the RFactors about the base, and A with slopes, b of groups."""
-    base = _at(problem.base, places, logarithms)
-    size, columns = len(base), list(base.parameters)
-    for i, value in zip(places, logarithms):
-        chosen = base.parameters[base.independent[i]]
-        columns += [replace(chosen, nonlinear=float(np.exp(value + s))) for s in (STEP, -STEP)]
-    if problem.grid is not None:
-        return _from_grid(problem.grid, base, places, logarithms)
-    keep = np.full(len(columns), -1)
-    keep[base.independent] = np.arange(size)
-    keep[len(base.parameters):] = size + np.arange(2 * len(places))
-    factors = RFactors(size + 2 * len(places))
-    for block in problem.read(tuple(columns)):
-        factors.accumulate(block, keep)
-    A, b = {}, {}
-    for name, group in factors.groups.items():
-        full = group.equations(factors.size)
-        slopes = (full[:, size::2] - full[:, size + 1::2]) / (2 * STEP)
-        A[name], b[name] = np.hstack([full[:, :size], slopes]), group.R[:, -2]
-    return lambda: factors.select(np.arange(size)), A, b
-
-
-def _from_grid(grid, base, places, logarithms):
-    """Return what reading the data again would give, from the columns of the grid."""
-    own = grid.columns(base)
-    slopes = [own]
+    """Return {group: A} of the base columns and the slopes by the constants, and {group: b}."""
+    grid, base = problem.grid, _at(problem.base, places, logarithms)
+    slopes = [grid.columns(base)]
     for i, value in zip(places, logarithms):
         name = base.parameters[base.independent[i]].name
         slopes.append((grid.weights(name, value + STEP) - grid.weights(name, value - STEP)
                        )[:, None] / (2 * STEP))
     T = np.hstack(slopes)
     groups = grid.factors.groups
-    return (lambda: grid.factors.combine(own),
-            {name: g.R[:, :-2] @ T[g.columns] for name, g in groups.items()},
+    return ({name: g.R[:, :-2] @ T[g.columns] for name, g in groups.items()},
             {name: g.R[:, -2] for name, g in groups.items()})
 
 

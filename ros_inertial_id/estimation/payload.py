@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .r_factors import RFactors
-from ..dynamics.inertial_parameters import inertia_tensor, SYMBOLS
+from ..dynamics.inertial_parameters import about_center, SYMBOLS
 from ..errors import EstimationError
 
 # A load is taken to be within this of its link's frame: more uncertainty than m x SIZE (first
@@ -71,9 +71,8 @@ def solve_payload(factors: RFactors, cov_arm: np.ndarray, correlation: Mapping[s
     standard_deviation = dict.fromkeys(factors.groups, 1.0)
     scale = np.array([1.0] + [0.1] * 3 + [0.01] * 6)
     for _ in range(4):  # two-step weights, settled
-        rows, target, arm = _stack(factors, standard_deviation, {})
-        A = rows * scale
-        U, s, Vt = np.linalg.svd(A, full_matrices=False)
+        rows, target, _ = factors.system(standard_deviation)
+        U, s, Vt = np.linalg.svd(rows[:, :10] * scale, full_matrices=False)
         good = s > 1e-10 * s[0]
         inverse = np.where(good, 1.0 / np.where(good, s, 1.0), 0.0)
         pi = scale * ((Vt.T * inverse) @ (U.T @ target))
@@ -81,27 +80,16 @@ def solve_payload(factors: RFactors, cov_arm: np.ndarray, correlation: Mapping[s
         standard_deviation = {n: max(g.residual(padded) / np.sqrt(max(g.rows - 10 / len(
             factors.groups), 1.0)), 1e-12 * g.target(), 1e-300)
             for n, g in factors.groups.items()}
-    rows, target, arm = _stack(factors, standard_deviation, correlation)
-    U, s, Vt = np.linalg.svd(rows * scale, full_matrices=False)
+    rows, _, _ = factors.system({name: d * np.sqrt(correlation.get(name, 1.0))
+                                 for name, d in standard_deviation.items()})
+    U, s, Vt = np.linalg.svd(rows[:, :10] * scale, full_matrices=False)
     inverse = np.where(s > 1e-10 * s[0], 1.0 / np.maximum(s, 1e-300), 1e6)
     half = scale[:, None] * (Vt.T * inverse)
-    H = half @ (U.T @ arm)
+    H = half @ (U.T @ rows[:, 10:])
     groups = factors.groups.values()
     relative = np.sqrt(sum(g.residual(padded) ** 2 for g in groups)
                        / max(sum(g.target() ** 2 for g in groups), 1e-300))
     return pi, half @ half.T + H @ cov_arm @ H.T, standard_deviation, float(100.0 * relative)
-
-
-def _stack(factors, standard_deviation, correlation):
-    """Return weighted load rows (m, 10), targets (m,) and arm rows (m, b)."""
-    rows, target = [], []
-    for name, group in factors.groups.items():
-        full = group.equations(factors.size)
-        sigma = standard_deviation[name] * np.sqrt(correlation.get(name, 1.0))
-        rows.append(full / sigma)
-        target.append(group.R[:, -2] / sigma)
-    whole = np.vstack(rows)
-    return whole[:, :10], np.concatenate(target), whole[:, 10:]
 
 
 def describe_payload(names: tuple[str, str], placement: np.ndarray, pi: np.ndarray,
@@ -121,9 +109,7 @@ def describe_payload(names: tuple[str, str], placement: np.ndarray, pi: np.ndarr
                               do='check that the model is of the bare arm, and the effort units')
 
     def physical(parameters):
-        mass, mc = parameters[0], parameters[1:4]
-        c = mc / mass
-        inertia = inertia_tensor(parameters) - mass * (c @ c * np.eye(3) - np.outer(c, c))
+        mass, c, inertia = about_center(parameters)
         R, p = placement[:3, :3], placement[:3, 3]
         return np.concatenate([[mass], R.T @ (c - p), (R.T @ inertia @ R).ravel()])
 

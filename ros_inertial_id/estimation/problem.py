@@ -1,7 +1,7 @@
 """The problem every estimator is given, the estimate it returns, and what they all share."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Callable
 
 import numpy as np
@@ -64,6 +64,12 @@ class Estimate:
     rank: int
     system: tuple[np.ndarray, np.ndarray] | None = None
     by_rows: np.ndarray | None = None
+
+    def widened(self, covariance: np.ndarray) -> 'Estimate':
+        """Return the Estimate with a further ``covariance`` (b, b) in its errors."""
+        total = self.cov_params + covariance
+        return replace(self, cov_params=total, bse=np.sqrt(np.diag(total)),
+                       data_bse=np.sqrt(self.data_bse ** 2 + np.diag(covariance)))
 
 
 def two_step(problem: Problem) -> tuple[np.ndarray, dict[str, float]]:

@@ -110,6 +110,18 @@ class Residuals:
         return {'filtered': self.filtered.summary(), 'raw': self.raw.summary()}
 
 
+def residuals_of(blocks: Iterable[RegressorBlock], values: np.ndarray) -> Residuals:
+    """
+    Return the Residuals of ``blocks`` in order of time.
+
+    values : (p,) of all columns
+    """
+    out = Residuals()
+    for block in blocks:
+        out.add(block, {g.name: g.W @ values[g.columns] for g in block.groups})
+    return out
+
+
 def merged(parts: Iterable[Residuals]) -> Residuals:
     """Return the Residuals of all ``parts`` together."""
     total = Residuals()

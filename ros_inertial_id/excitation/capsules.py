@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .regressor_adjoint import Chain, cross, dot, TreePass
+from .regressor_adjoint import Chain, dot, TreePass
+from ..dynamics.body_motion import cross
 from ..dynamics.robot_model import RobotModel
 
 

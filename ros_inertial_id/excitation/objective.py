@@ -14,7 +14,8 @@ from .capsules import Capsules
 from .criteria import search_value
 from .fourier import basis
 from .limits import Limits
-from .regressor_adjoint import Chain, cross, dot, TreePass
+from .regressor_adjoint import Chain, dot, TreePass
+from ..dynamics.body_motion import cross
 from ..dynamics.friction import LAWS
 
 FRICTION_STEP = 1e-6  # [rad, rad/s, rad/s^2] for the slope of a friction law

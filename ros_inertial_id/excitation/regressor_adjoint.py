@@ -22,20 +22,13 @@ from typing import Any
 
 import numpy as np
 
+from ..dynamics.body_motion import cross
 from ..dynamics.robot_model import RobotModel
 
 # (row, column) of the inertia tensor in the order of the standard parameters
 _TENSOR = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
 # where element (k, l) of the tensor stands among the ten standard parameters
 _PLACE = np.array([[4, 5, 7], [5, 6, 8], [7, 8, 9]])
-_NEXT, _LAST = np.array([1, 2, 0]), np.array([2, 0, 1])
-
-
-def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return the cross products (3, ...) of vectors a and b, each (3, ...)."""
-    out = a.take(_NEXT, 0) * b.take(_LAST, 0)
-    out -= a.take(_LAST, 0) * b.take(_NEXT, 0)
-    return out
 
 
 def dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:

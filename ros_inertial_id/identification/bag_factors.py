@@ -16,11 +16,11 @@ from .gravity_direction import across_gravity
 from .passes import accumulate, Accumulated, blocks_of
 from .plan import Plan
 from .robot import robot_of
-from .stretches import FEW, Motion, motion_of, THIN, thinning
-from .structure import choose_alternatives, standard
+from .stretches import FEW, Motion, motion_of, THIN, thinning, with_tilts
+from .structure import choose_alternatives
 from .training_data import check_one_robot
 from .validation import evaluate
-from ..dynamics.regressor import RegressorBlock, RowGroup
+from ..dynamics.regressor import RegressorBlock
 from ..errors import RecordingError
 from ..estimation.cross_validation import FOLDS
 from ..estimation.estimators import Problem, ridge
@@ -108,7 +108,8 @@ def _accumulated(data: Dataset, plan: Plan) -> Accumulated:
         still = replace(state, v=np.zeros_like(state.v), a=np.zeros_like(state.a))
         for block, *tilts in zip(data.method.regress(state, robot, structure.columns),
                                  *(data.method.regress(still, r, bodies) for r in pulled)):
-            yield _with_tilts(block, tilts, values, structure.keep)
+            yield with_tilts(block, [{g.name: g.W @ values[g.columns] for g in b.groups}
+                                     for b in tilts], structure.keep)
 
     folds, ranges = [RFactors(size + 2) for _ in range(FOLDS)], dict[str, Any]()
     for _ in accumulate(folds, blocks_of(data, regress, ranges), np.arange(size + 2), data):
@@ -116,26 +117,12 @@ def _accumulated(data: Dataset, plan: Plan) -> Accumulated:
     return Accumulated([f for f in folds if f.groups], ranges)
 
 
-def _with_tilts(block: RegressorBlock, tilts: Sequence[RegressorBlock], values: np.ndarray,
-                keep: np.ndarray) -> RegressorBlock:
-    """Return the RegressorBlock of the places kept, with the torques of unit tilts behind."""
-    size, groups = int(keep.max()) + 1, []
-    for g, *others in zip(block.groups, *(b.groups for b in tilts)):
-        place = keep[g.columns]
-        chosen = np.flatnonzero(place >= 0)
-        torques = [x.W @ values[x.columns] for x in others]
-        W = np.ascontiguousarray(np.vstack([g.W.T[chosen], torques])).T
-        groups.append(RowGroup(g.name, g.unit, np.append(place[chosen], [size, size + 1]), W,
-                               g.y, g.y_raw))
-    return RegressorBlock(block.t, block.segment, tuple(groups))
-
-
 def _residuals(data: Dataset, plan: Plan, stretches: Sequence[RFactors]) -> Residuals:
     """Return the Residuals of the recording's own estimate."""
     places = np.arange(stretches[0].size - 2)
     base, folds, _ = choose_alternatives(plan.structure, [f.select(places) for f in stretches])
     draft = ridge(Problem(merge(folds), base, {}))
-    residuals, _, _ = evaluate(data, base.parameters, standard(base, draft.params), True)
+    residuals, _, _ = evaluate(data, base.parameters, base.standard(draft.params), True)
     residuals.covariances = {name: (total[:LAGS], pairs[:LAGS])
                              for name, (total, pairs) in residuals.covariances.items()}
     return residuals

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from .dataset import Dataset
-from .structure import standard
 from .validation import fits
 from ..dynamics.inertial_parameters import bodies
 from ..errors import ConfigError
@@ -44,7 +43,7 @@ def consistent_links(data: Dataset, problem: Problem, estimate: Estimate,
         'smallest_pseudo_inertia_eigenvalue': found.smallest_eigenvalue, 'links': links,
         'base': dict(zip(names, found.params.tolist())),
         'standard_error': dict(zip(names, np.sqrt(np.maximum(variance, 0.0)).tolist())),
-        'unconstrained_values': standard(problem.base, estimate.params).tolist()}
+        'unconstrained_values': problem.base.standard(estimate.params).tolist()}
 
 
 def cross_validate_consistent(data: Dataset, folds: Sequence[RFactors], problem: Problem,

@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .dataset import Dataset
-from .inherited_errors import inflated, inherited_errors
+from .inherited_errors import inherited_errors
 from .noise_excitation import without_noise
 from .passes import Passes
 from .reduction import Reduced
-from .structure import refine, standard
+from .structure import refine
 from ..estimation.base_parameters import BaseParameters
 from ..estimation.cross_validation import cross_validate, parameters_by
 from ..estimation.estimators import Estimate, ESTIMATORS, params_of, Problem
@@ -45,7 +45,7 @@ def fit(data: Dataset, reduced: Reduced, passes: Passes) -> Fitted:
     estimator, base = ESTIMATORS[data.options.estimator], reduced.base
     read, instruments = passes.readers(data)
     total = merge(reduced.folds)
-    draft = standard(base, params_of(estimator)(Problem(total, base, {})))
+    draft = base.standard(params_of(estimator)(Problem(total, base, {})))
     residuals = passes.residuals(data, base.parameters, draft)
     noise = _noise(data, base, draft)
     correlation = noise.correlation(residuals) if noise else residuals.correlation()
@@ -67,9 +67,11 @@ def completed(data: Dataset, reduced: Reduced, fitted: Fitted) -> Fitted:
         refined = refine(Problem(problem.factors, base, estimate.correlation, grid=reduced.grid),
                          reduced.searched)
         assert refined is not None
-        estimate = refined.inflate(estimate)
+        estimate = estimate.widened(refined.inflation)
         reduced.notes['nonlinear_parameters'] = refined.values
-    estimate = without_noise(data, problem, inflated(estimate, fitted.inherited))
+    if fitted.inherited is not None:
+        estimate = estimate.widened(fitted.inherited @ fitted.inherited.T)
+    estimate = without_noise(data, problem, estimate)
     estimator = ESTIMATORS[data.options.estimator]
     return replace(fitted, estimate=estimate, cross_validation=cross_validate(
         reduced.folds, parameters_by(estimator, base, estimate.correlation)))

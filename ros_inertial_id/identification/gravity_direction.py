@@ -20,9 +20,9 @@ from ..dynamics.friction import LAWS
 from ..estimation.consistency import prior_curvature
 from ..estimation.estimators import Estimate
 from ..estimation.gravity_search import tangent
-from ..estimation.jackknife import deviations
 from ..estimation.problem import effective_standard_deviation, Problem
 from ..estimation.r_factors import RFactors
+from ..jackknife import deviations
 
 OVERWHELMING = 5.0  # nats, odds of 150 to 1: from which what is found replaces what is given
 TILT = 0.05  # [rad] by how much a base is tilted that is called upright: prior standard deviation

@@ -13,13 +13,12 @@ import numpy as np
 
 from .model import IdentifiedModel
 from ..dynamics.friction import friction_column
-from ..dynamics.inertial_parameters import Parameter
+from ..dynamics.inertial_parameters import about_center, check_consistent, Parameter
 from ..dynamics.robot_model import RobotModel
-from ..errors import EstimationError
+from ..errors import EstimationError, RobotModelError
 from ..estimation.corrected_urdf import corrected_urdf
-from ..estimation.payload_urdf import urdf_with_payload
-from ..methods import METHODS
 
+LOAD = 'payload'  # link that a wrist sensor carries
 AS_DAMPING = ('viscous', 'coulomb', 'coulomb_atan', 'stiction')  # laws that URDF's numbers mean
 
 
@@ -45,6 +44,43 @@ def description_of(model: IdentifiedModel, robot: Any) -> tuple[str, list[str]]:
     text = corrected_urdf(tree, model.parameters, model.values, model.validity_range)
     lines = _beyond(model, tree, lambda p: _in_urdf(text, p))
     return _with_comment(text, model, lines), lines
+
+
+def urdf_with_payload(urdf: str, frame: str, parameters: np.ndarray | Sequence[float]) -> str:
+    """
+    Return the URDF text with a link LOAD fixed to the link ``frame``, and nothing else changed.
+
+    parameters : (10,) of the payload about and along that frame
+    EstimationError when no body has them; RobotModelError without such a link.
+    urdf : text of the arm without the payload
+    """
+    links = [link.get('name') for link in xml.fromstring(urdf).findall('link')]
+    if frame not in links:
+        raise RobotModelError('the payload cannot be put into the URDF', expected='the link in '
+                              'whose frame the sensor measures', found=repr(frame), exists=links)
+    if LOAD in links:
+        raise RobotModelError(f'the URDF has a link {LOAD!r} already', do='give the URDF of the '
+                              'arm without its payload')
+    pi = np.asarray(parameters, dtype=float)
+    check_consistent(pi, 'the payload')
+    mass, centre, inertia = about_center(pi)
+    places = {f'i{"xyz"[i]}{"xyz"[j]}': float(inertia[i, j]) for i in range(3)
+              for j in range(i, 3)}
+    tensor = ' '.join(f'{key}="{value!r}"' for key, value in places.items())
+    new = f"""  <link name="{LOAD}">
+    <inertial>
+      <origin xyz="{' '.join(repr(float(x)) for x in centre)}"/>
+      <mass value="{mass!r}"/>
+      <inertia {tensor}/>
+    </inertial>
+  </link>
+  <joint name="{LOAD}_joint" type="fixed">
+    <parent link="{frame}"/>
+    <child link="{LOAD}"/>
+  </joint>
+"""
+    end = urdf.rindex('</robot>')
+    return urdf[:end] + new + urdf[end:]
 
 
 def mjcf_of(model: IdentifiedModel, robot: Any) -> tuple[str, list[str]]:
@@ -124,12 +160,3 @@ def _sensor_frame(model: IdentifiedModel) -> str:
     first = model.preprocessing[0]
     return (model.options.get('wrench_frame')
             or first['sources'][first['wrench_topics'][0]]['frame_id'])
-
-
-def robot_of_model(model: IdentifiedModel, options: Any, gravity_base: np.ndarray) -> Any:
-    """
-    Return the Robot that a model was identified from, under gravity (3,) in the base frame.
-
-    model : IdentifiedModel; options : its prediction options; gravity_base : [m/s^2]
-    """
-    return METHODS[model.method].build(model.robot['urdf'], options, gravity_base)

@@ -11,7 +11,7 @@ from xml.etree import ElementTree as xml
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from ..dynamics.inertial_parameters import bodies, inertia_tensor, Parameter
+from ..dynamics.inertial_parameters import about_center, bodies, Parameter
 from ..dynamics.robot_model import RobotModel
 from ..estimation.corrected_urdf import damping_and_friction
 
@@ -49,8 +49,7 @@ def identified_mjcf(robot: RobotModel, parameters: Sequence[Parameter], values: 
 
 def _inertial(body: xml.Element, pi: np.ndarray) -> None:
     """Give a body its standard parameters (10,), about the centre of mass as MJCF has them."""
-    mass, centre = pi[0], pi[1:4] / pi[0]
-    central = inertia_tensor(pi) - mass * (centre @ centre * np.eye(3) - np.outer(centre, centre))
+    mass, centre, central = about_center(pi)
     xml.SubElement(body, 'inertial', mass=_numbers([mass]), pos=_numbers(centre),
                    fullinertia=_numbers([central[place] for place in PLACES]))
 

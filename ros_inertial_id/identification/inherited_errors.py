@@ -16,7 +16,6 @@ import numpy as np
 from scipy.linalg import block_diag
 
 from .dataset import Dataset
-from .structure import standard
 from ..dynamics.regressor import RegressorBlock, RowGroup
 from ..estimation.base_parameters import BaseParameters
 from ..estimation.estimators import Estimate
@@ -42,7 +41,7 @@ def inherited_errors(data: Dataset, base: BaseParameters,
     factors = RFactors(size + sum(map(len, roots)))
     if factors.size == size:
         return None
-    joined, place = _Joined(base, standard(base, estimate.params), known, factors), size + known
+    joined, place = _Joined(base, base.standard(estimate.params), known, factors), size + known
     for robot, observation, own in zip(data.robots, data.observations, sensitivities):
         others = [replace(observation, motion=m) for s in own for m in s.motions]
         for states in zip(*(o.states(training=True) for o in (observation, *others))):
@@ -56,16 +55,6 @@ def inherited_errors(data: Dataset, base: BaseParameters,
     change, *_ = np.linalg.lstsq(A[:, :size] * scale, -A[:, size:] @ block_diag(*roots),
                                  rcond=1e-13)
     return scale[:, None] * change
-
-
-def inflated(estimate: Estimate, errors: np.ndarray | None) -> Estimate:
-    """Return the ``estimate`` with ``errors`` H (b, k) in its covariance; None adds nothing."""
-    if errors is None:
-        return estimate
-    covariance = estimate.cov_params + errors @ errors.T
-    extra = (errors ** 2).sum(1)
-    return replace(estimate, cov_params=covariance, bse=np.sqrt(np.diag(covariance)),
-                   data_bse=np.sqrt(estimate.data_bse ** 2 + extra))
 
 
 class _Joined:

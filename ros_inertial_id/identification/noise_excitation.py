@@ -15,7 +15,6 @@ import numpy as np
 from scipy.linalg import eigh
 
 from .dataset import Dataset
-from .inherited_errors import inflated
 from ..estimation.base_parameters import BaseParameters
 from ..estimation.estimators import Estimate, Problem
 from ..estimation.problem import effective_standard_deviation, prior_rows
@@ -55,7 +54,8 @@ def without_noise(data: Dataset, problem: Problem, estimate: Estimate) -> Estima
     if not noisy.size:
         return estimate
     prior_sd = base.prior_sd
-    wider = inflated(estimate, noisy / np.max(np.abs(noisy) / prior_sd[:, None], axis=0))
+    lost_errors = noisy / np.max(np.abs(noisy) / prior_sd[:, None], axis=0)
+    wider = estimate.widened(lost_errors @ lost_errors.T)
     lost = wider.data_bse > LOST * prior_sd
     kept = estimate if unbiased else wider
     return replace(kept, determined=estimate.determined & ~lost,

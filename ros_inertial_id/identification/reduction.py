@@ -9,7 +9,7 @@ import numpy as np
 from .dataset import Dataset
 from .passes import Accumulated, Passes
 from .settings import EstimationOptions
-from .structure import choose_alternatives, refine, standard, Structure, structure_of
+from .structure import choose_alternatives, refine, Structure, structure_of
 from ..dynamics.inertial_parameters import Parameter
 from ..estimation.base_parameters import BaseParameters
 from ..estimation.constants_grid import Grid
@@ -53,7 +53,7 @@ def reduce_data(data: Dataset, structure: Structure, passes: Passes) -> Reduced:
 
     def correlation(base: BaseParameters, factors: RFactors) -> dict[str, float]:
         draft = params_of(ESTIMATORS[data.options.estimator])(Problem(factors, base, {}))
-        return passes.residuals(data, base.parameters, standard(base, draft)).correlation()
+        return passes.residuals(data, base.parameters, base.standard(draft)).correlation()
 
     return choose(structure, rows, data.options, correlation)
 

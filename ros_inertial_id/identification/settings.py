@@ -5,10 +5,12 @@ from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 from .model import IdentifiedModel
 from ..dynamics.friction import LAWS
 from ..errors import ConfigError
-from ..estimation.dependent_parameters import CHOICES
+from ..estimation.base_parameters import CHOICES
 from ..estimation.estimators import ESTIMATORS
 from ..methods import DEFAULT_METHOD, METHODS
 from ..options import DESIGN, DRIVER, option, options_from, read_blocks
@@ -94,3 +96,14 @@ def prediction_options(model: IdentifiedModel) -> Any:
         known.update(time_offset=first.get('time_offset', 0.0), find_time_offset=False)
     cutoff = max(seen['cutoff'] for seen in model.preprocessing)
     return kind(**dict(known, cutoff=cutoff, velocity=first['velocity']))
+
+
+def robot_of_model(model: IdentifiedModel, gravity_base: np.ndarray | None = None) -> Any:
+    """
+    Return the Robot that a ``model`` was identified from, mounted as it was (first).
+
+    gravity_base : (3,) in the base frame [m/s^2] of another mounting
+    """
+    gravity = model.mounting['gravity_base'][0] if gravity_base is None else gravity_base
+    return METHODS[model.method].build(model.robot['urdf'], prediction_options(model),
+                                       np.array(gravity))

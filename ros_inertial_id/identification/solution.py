@@ -9,13 +9,11 @@ from .consistent_links import consistent_links
 from .dataset import Dataset
 from .fitting import completed, fit, Fitted
 from .gravity_direction import across_gravity, check_gravity, GravityCheck
-from .inherited_errors import inflated
 from .passes import Passes
 from .reduction import reduce_again, reduce_data, Reduced
 from .stretches import robust_errors
 from .structure import Structure, structure_of
 from ..dynamics.friction import LAWS
-from ..estimation.dependent_parameters import choose_dependent
 from ..estimation.r_factors import RFactors
 
 
@@ -60,7 +58,7 @@ def solve(data: Dataset, structure: Structure, passes: Passes) -> Solution:
     fitted = fit(data, reduced, passes)
     if not (data.options.consistent or consistent_by_default(data)):
         fitted = completed(data, reduced, fitted)
-        values = choose_dependent(reduced.base, fitted.estimate.params, data.options.dependent)
+        values = reduced.base.standard(fitted.estimate.params, data.options.dependent)
         return Solution(data, first, reduced, fitted, values)
     if not data.method.searches_gravity or not np.any(data.robot.gravity_base):
         fitted = completed(data, reduced, fitted)
@@ -80,7 +78,8 @@ def solve(data: Dataset, structure: Structure, passes: Passes) -> Solution:
     fitted = completed(data, reduced, checked.fitted)
     estimate = robust_errors(fitted.problem, fitted.estimate, checked.folds)
     if data.options.mounting and checked.gravity and checked.gravity is not gravity:
-        estimate = inflated(estimate, checked.gravity.errors())
+        errors = checked.gravity.errors()
+        estimate = estimate.widened(errors @ errors.T)
     return Solution(data, first, reduced, replace(fitted, estimate=estimate), checked.values,
                     checked.entry, gravity)
 

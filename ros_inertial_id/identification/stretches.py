@@ -3,26 +3,27 @@ Stretches of time: R factors of each about base parameters and a tilt of gravity
 
 What differs between stretches more than white noise lets one expect is model error; leaving them
 out one by one (jackknife: Quenouille 1956, Tukey 1958) puts it into the standard errors.  They are
-stretches of distinct motion: a period that is repeated repeats its model error.  What the model
-lacks for seconds (friction of a slow motion) outlasts a stretch, and its neighbours share it:
-stretches are joined until they are several times longer (Kuensch 1989).
+stretches of distinct motion: what a model lacks is a function of the motion, so that two periods
+of a trajectory, or two recordings of it, say no more of it than one does.  What it lacks for
+seconds (friction of a slow motion) outlasts a stretch, and its neighbours share it: stretches are
+joined until they are several times longer (Kuensch 1989).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.spatial import cKDTree
 from scipy.special import ndtri, polygamma, psi, stdtrit
 
 from .dataset import Dataset
-from .repeated_motion import distinct_stretches
 from ..dynamics.regressor import RegressorBlock, RowGroup
 from ..estimation.base_parameters import BaseParameters
 from ..estimation.estimators import Estimate
-from ..estimation.jackknife import deviations, standard_errors
 from ..estimation.problem import effective_standard_deviation, Problem
 from ..estimation.r_factors import RFactors
+from ..jackknife import deviations, left_out, standard_errors
 
 STRETCHES = 16  # enough that a standard error of them is known to a fifth
 FEWEST = 8
@@ -31,6 +32,10 @@ LEVEL = 0.975  # of the one-sided interval at which Student's t and the normal a
 THIN = 4  # every that many sample at most: two per period of the cutoff are left
 FEW = 500  # samples that are always used
 PRIORS = np.geomspace(1e3, 0.1, 2000)  # degrees of freedom: the answer is right to 1e-5
+NEAR = 0.15    # rms of the differences of all positions and velocities, in standard deviations
+APART = 0.5    # [s] between samples that repeat each other
+RETURN = 0.5   # of the way between them that their distance is at most
+LOOKED_AT = 3000  # samples
 
 
 @dataclass(frozen=True)
@@ -57,8 +62,8 @@ def thinning(samples: int) -> int:
 
 def motion_of(data: Dataset, thin: int) -> Motion:
     """Return the Motion of a Dataset of one recording, one sample in ``thin`` of every state."""
-    chosen, states = slice(None, None, thin), _states(data)
-    motion = [[getattr(s, x)[chosen].copy() for x in 'qvt'] for _, s in states]
+    motion = [[getattr(s, x)[::thin].copy() for x in 'qvt']
+              for _, s in data.states(training=True)]
     q, v, t = map(np.concatenate, zip(*motion))
     return Motion(q, v, t, tuple(len(m[2]) for m in motion))
 
@@ -90,6 +95,35 @@ def shares_of(motions: Sequence[Motion], thin: int, times: float) -> list[Share]
             for own in np.split(stretch, bounds)]
 
 
+def distinct_stretches(q: np.ndarray, v: np.ndarray, t: np.ndarray, count: int) -> np.ndarray:
+    """
+    Return the number (N,), from 0 to count - 1, of the stretch of distinct motion of each sample.
+
+    q, v : (N, n) positions and velocities of joints, in order of time, recording by recording
+    t : (N,) [s], which may begin anew with a recording; count : of stretches, of equal time
+    A sample that comes near an earlier one belongs to the stretch of that one.
+    """
+    stride = -(-len(t) // LOOKED_AT)
+    x = np.hstack([q, v])[::stride]
+    x = (x - x.mean(0)) / np.maximum(x.std(0), 1e-9 * np.abs(x).max() + 1e-300)
+    pairs = cKDTree(x).query_pairs(NEAR * np.sqrt(x.shape[1]), output_type='ndarray')
+    one, other = pairs.min(1), pairs.max(1)
+    clock = np.concatenate([[0.0], np.cumsum(np.abs(np.diff(t[::stride])))])
+    steps = np.linalg.norm(np.diff(x, axis=0), axis=1)
+    way = np.concatenate([[0.0], np.cumsum(steps)])
+    # A slow motion is near itself for long, without having come back.
+    back = np.linalg.norm(x[other] - x[one], axis=1) <= RETURN * (way[other] - way[one])
+    far = (clock[other] - clock[one] > APART) & back
+    first = np.arange(len(x))
+    np.minimum.at(first, other[far], one[far])
+    new = first == np.arange(len(x))
+    age = np.cumsum(new)  # of the distinct motion, in samples
+    for k in np.flatnonzero(~new):
+        age[k] = age[first[k]]
+    stretch = np.minimum((age - 1) * count // max(int(new.sum()), 1), count - 1)
+    return np.repeat(stretch, stride)[:len(t)]
+
+
 def rows_of_stretches(data: Dataset, base: BaseParameters, values: np.ndarray, across: np.ndarray,
                       share: Share) -> list[RFactors]:
     """
@@ -104,7 +138,9 @@ def rows_of_stretches(data: Dataset, base: BaseParameters, values: np.ndarray, a
     identity, place, seen = np.arange(len(base) + 2), base.places(), 0
     bodies = [p for p in base.parameters if not p.law]
     chosen = slice(None, None, share.thin)
-    for robot, whole in _states(data):
+    robot: Any
+    whole: Any  # of joints
+    for robot, whole in data.states(training=True):
         g = robot.gravity_base
         tilted: list[Any] = [replace(robot, gravity_base=np.linalg.norm(g) * d)
                              for d in across.T]
@@ -114,18 +150,13 @@ def rows_of_stretches(data: Dataset, base: BaseParameters, values: np.ndarray, a
         for block in data.thinned(whole, robot, base.parameters, chosen):
             part = slice(low, low + len(block.t))
             own = slice(seen, seen + len(block.t))
-            wide = _with_tilt(block, [{name: x[part] for name, x in p.items()} for p in pulls],
-                              values, (place, np.sqrt(share.weight[own])))
+            wide = with_tilts(block, [{name: x[part] for name, x in p.items()} for p in pulls],
+                              place, np.sqrt(share.weight[own]))
             fold = share.stretch[own]
             for number in np.unique(fold[fold >= 0]):
                 folds[number].accumulate(wide.rows(np.flatnonzero(fold == number)), identity)
             seen, low = own.stop, part.stop
     return folds
-
-
-def _states(data: Dataset) -> Iterator[tuple[Any, Any]]:
-    """Yield (robot, state of joints) in training."""
-    yield from data.states(training=True)
 
 
 def _torques(blocks, values):
@@ -134,13 +165,18 @@ def _torques(blocks, values):
     return {name: np.concatenate([p[name] for p in parts]) for name in parts[0]}
 
 
-def _with_tilt(block, pulled, values, layout):
-    """Return the RegressorBlock of base columns with the torques of a unit tilt as two more."""
-    place, weight = layout  # each row stands for weight^2
+def with_tilts(block: RegressorBlock, tilts: Sequence[Mapping[str, np.ndarray]],
+               place: np.ndarray, weight: np.ndarray | float = 1.0) -> RegressorBlock:
+    """
+    Return the RegressorBlock of kept columns with the torques of unit tilts as two more.
+
+    block : of B samples; tilts : {group: (B,)} of each
+    place : column -> its place, -1 to leave out; weight : (B,), its square rows that each is for
+    """
     size, groups = int(place.max()) + 1, []
     for g in block.groups:
         seen = np.flatnonzero(place[g.columns] >= 0)
-        tilt = [torque[g.name] for torque in pulled]
+        tilt = [torque[g.name] for torque in tilts]
         W = np.ascontiguousarray(weight * np.vstack([g.W.T[seen], tilt])).T
         groups.append(RowGroup(g.name, g.unit,
                                np.append(place[g.columns][seen], [size, size + 1]), W,
@@ -161,50 +197,42 @@ def robust_errors(problem: Problem, estimate: Estimate, folds: Sequence[RFactors
         return estimate
     sigma = effective_standard_deviation(problem, estimate.standard_deviation)
     systems = joined(problem, np.array([_normal(f, sigma, size) for f in folds]))
-    whole, count = systems.sum(0), len(systems)
     # As much prior as the estimate has, so that what the data leave open does not run away.
     scale = problem.base.prior_sd
     prior = np.linalg.inv(problem.base.prior_covariance() / np.outer(scale, scale))
     target = prior @ (problem.base.nominal() / scale)
-    left_out = np.array([scale * np.linalg.solve(
-        (whole - own)[:-1, :-1] * np.outer(scale, scale) + prior,
-        (whole - own)[:-1, -1] * scale + target) for own in systems])
-    covariance = moderated_covariance(estimate.cov_params, left_out)
+    _, without = left_out(systems, lambda sums: scale * np.linalg.solve(
+        sums[:-1, :-1] * np.outer(scale, scale) + prior, sums[:-1, -1] * scale + target))
+    covariance = moderated_covariance(estimate.cov_params, without)
     bse = np.sqrt(np.diag(covariance))
     return replace(estimate, bse=bse, cov_params=covariance, by_rows=estimate.cov_params,
                    data_bse=bse / np.maximum(estimate.bse, 1e-300) * estimate.data_bse)
 
 
-def moderated_covariance(covariance: np.ndarray, left_out: np.ndarray) -> np.ndarray:
+def moderated_covariance(covariance: np.ndarray, without: np.ndarray) -> np.ndarray:
     """
     Return the covariance (b, b) of parameters with what differs between stretches in it.
 
-    covariance : (b, b) by independent rows; left_out : (count, b) without each of the stretches
+    covariance : (b, b) by independent rows; without : (count, b) each of the stretches
     That of the stretches is drawn towards a multiple of the former, as a matrix (Ledoit and Wolf
-    2004), by the weights of ``moderated``; no standard error gets smaller.
+    2004), by the weights of ``moderation``; no standard error gets smaller.
     """
-    errors, away = np.sqrt(np.diag(covariance)), deviations(left_out)
-    ratios = standard_errors(left_out) / np.maximum(errors, 1e-300)
-    common, own = _weights(ratios, len(left_out) - 1)
+    errors, away = np.sqrt(np.diag(covariance)), deviations(without)
+    ratios = standard_errors(without) / np.maximum(errors, 1e-300)
+    common, own = moderation(ratios, len(without) - 1)
     out = common * covariance + own * away.T @ away
     lift = np.maximum(1.0, errors / np.maximum(np.sqrt(np.diag(out)), 1e-300))
     return out * np.outer(lift, lift)
 
 
-def moderated(ratios: np.ndarray, freedom: int) -> np.ndarray:
+def moderation(ratios: np.ndarray, freedom: int) -> tuple[float, float]:
     """
-    Return estimated standard errors (b,), drawn towards their common size.
+    Return the common variance, and the share of each one's own, of errors drawn to one size.
 
     ratios : (b,) of estimated to expected standard errors; freedom : degrees of each
     Empirical Bayes with an inverse chi-square prior, whose degrees of freedom come from the spread
     of the logarithms beyond chance (Smyth 2004).  As wide as Student's t asks for, at 95 %.
     """
-    common, own = _weights(ratios, freedom)
-    return np.sqrt(common + own * ratios ** 2)
-
-
-def _weights(ratios, freedom):
-    """Return the common variance and the share of each one's own, see ``moderated``."""
     logs = 2.0 * np.log(np.maximum(ratios, 1e-6)) - psi(freedom / 2) + np.log(freedom / 2)
     spread = float(np.var(logs, ddof=1)) if len(logs) > 1 else np.inf
     excess = spread - float(polygamma(1, freedom / 2))

@@ -130,17 +130,12 @@ def refine(problem: Problem, laws: set[str]) -> RefinedNonlinear | None:
     """
     Return the RefinedNonlinear parameters of friction laws, None where there are none.
 
-    problem : with grid or read; laws : names of those to refine
+    problem : with grid; laws : names of those to refine
     """
     own = [problem.base.parameters[k] for k in problem.base.independent]
     if not any(p.law in laws and p.nonlinear for p in own):
         return None
     return refine_nonlinear(problem, two_step(problem)[1], laws)
-
-
-def standard(base: BaseParameters, params: np.ndarray) -> np.ndarray:
-    """Return standard parameters (p,) with base parameters ``params`` (b,), others nominal."""
-    return base.expand(params, [p.nominal for p in base.parameters])
 
 
 def at_constants(structure: Structure, chosen: Mapping[str, Parameter]

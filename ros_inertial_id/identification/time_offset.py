@@ -17,7 +17,7 @@ from numpy.polynomial.chebyshev import chebvander
 from .dataset import Dataset
 from .structure import Structure
 from ..errors import RecordingError
-from ..estimation.jackknife import standard_errors
+from ..jackknife import standard_errors
 from ..measurement.joints.observation import with_cutoff, with_time_offset
 
 LIMIT = 0.05   # [s] searched on both sides

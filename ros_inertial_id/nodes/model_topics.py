@@ -32,9 +32,9 @@ from .conversions import table
 from ..dynamics.friction import LAWS
 from ..dynamics.inertial_parameters import SYMBOLS
 from ..errors import InertialIdError
-from ..identification.identified_description import description_of, robot_of_model
+from ..identification.identified_description import description_of
 from ..identification.model import IdentifiedModel
-from ..identification.settings import prediction_options
+from ..identification.settings import robot_of_model
 
 
 def base_table(model: IdentifiedModel) -> Float64MultiArray:
@@ -63,8 +63,7 @@ def base_table(model: IdentifiedModel) -> Float64MultiArray:
 def identified_urdf(model: IdentifiedModel) -> str:
     """Return the identified URDF of a ``model``, '' where none can be written."""
     try:
-        gravity = model.mounting['gravity_base'][0]
-        return description_of(model, robot_of_model(model, prediction_options(model), gravity))[0]
+        return description_of(model, robot_of_model(model))[0]
     except InertialIdError:  # not physically consistent, or no tree
         return ''
 

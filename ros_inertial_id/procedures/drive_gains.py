@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dynamics.inertial_parameters import bodies, parameters_of
+from ..dynamics.inertial_parameters import about_origin, bodies
 from ..dynamics.regressor import RegressorBlock, RowGroup
 from ..errors import ConfigError, RobotModelError
 from ..estimation.drive_gains import DriveGains, solve_drive_gains
@@ -31,11 +31,7 @@ def load_parameters(mass: float, center_of_mass: Sequence[float],
     tensor = np.zeros((3, 3)) if inertia is None else np.asarray(inertia, dtype=float)
     if not mass > 0.0:
         raise ConfigError('mass of the load', expected='above 0 kg', found=mass)
-    pseudo = np.zeros((4, 4))
-    pseudo[:3, :3] = np.trace(tensor) / 2 * np.eye(3) - tensor + mass * np.outer(c, c)
-    pseudo[:3, 3] = pseudo[3, :3] = mass * c
-    pseudo[3, 3] = mass
-    return parameters_of(pseudo)
+    return about_origin(mass, c, tensor)
 
 
 def identify_drive_gains(loaded: Sequence[tuple[Recording, np.ndarray]], options: Any, *,

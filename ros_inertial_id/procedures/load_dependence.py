@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import EstimationError
-from ..estimation.jackknife import standard_errors
+from ..jackknife import left_out, standard_errors
 from ..methods.suspended_platform.calibration import (calibration_blocks, NAMES, Rest,
                                                       stiffness_of)
 
@@ -47,11 +47,10 @@ def stiffness_by_load(states: Sequence[tuple[Any, np.ndarray]], rest: Rest,
     for mass in sorted({float(added[0]) for _, added in states}):
         parts = [_equations(part, rest, value, added) for state, added in states
                  if added[0] == mass for part in _stretches(state)]
-        whole = sum(parts)
         if len(parts) < FEWEST:
             continue
-        without = np.array([_stiffness(whole - part, value) for part in parts])
-        out.append(LoadedStiffness(mass, _stiffness(whole, value), standard_errors(without)))
+        found, without = left_out(parts, lambda sums: _stiffness(sums, value))
+        out.append(LoadedStiffness(mass, found, standard_errors(without)))
     return tuple(out)
 
 

@@ -31,7 +31,7 @@ from ..identification.model import IdentifiedModel
 from ..identification.passes import Accumulated
 from ..identification.reduction import choose, Reduced
 from ..identification.robot import robot_of
-from ..identification.structure import standard, structure_of
+from ..identification.structure import structure_of
 from ..measurement.bags.messages import JOINT_STATE
 from ..measurement.joints.channels import whole
 from ..measurement.recording import Channel, joined, Recording
@@ -232,9 +232,9 @@ class OnlineIdentification:
         estimate = ESTIMATORS[options.estimator](
             replace(problem, correlation=residuals.correlation()))
         if refined:
-            estimate = refined.inflate(estimate)
+            estimate = estimate.widened(refined.inflation)
         base = problem.base
-        self._predicting, self.waiting = (base, standard(base, estimate.params)), ''
+        self._predicting, self.waiting = (base, base.standard(estimate.params)), ''
         fit = residuals.filtered
         return OnlineEstimate(
             base_entries(base, estimate), self._seconds,

@@ -10,7 +10,7 @@ from ..dynamics.robot_model import link_placements
 from ..errors import EstimationError, RobotModelError
 from ..estimation.payload import describe_payload, Payload, solve_payload
 from ..estimation.r_factors import one_thread, RFactors
-from ..estimation.residuals import Residuals
+from ..estimation.residuals import residuals_of
 from ..identification.dataset import read_dataset
 from ..identification.model import IdentifiedModel
 from ..identification.mounting import structural_base
@@ -50,7 +50,9 @@ def identify_payload(model: IdentifiedModel, recordings: Sequence[Recording], *,
                                   do='identify the bare arm again')
         factors = _accumulate(data, model, load, base)
         pi = solve_payload(factors, model.covariance, {})[0]
-        correlation = _correlation(data, model, load, pi)
+        values = model.values.copy()
+        values[load] += pi
+        correlation = residuals_of(data.blocks(model.parameters), values).correlation()
         solution = solve_payload(factors, model.covariance, correlation)
     return describe_payload((link, frame), placement, *solution)
 
@@ -83,13 +85,3 @@ def _accumulate(data, model, load, base):
     if not factors.groups:
         raise EstimationError('the recording is too short', found='no samples after filtering')
     return factors
-
-
-def _correlation(data, model, load, pi):
-    """Return group -> autocorrelation time of the residual of arm and load [samples]."""
-    values = model.values.copy()
-    values[load] += pi
-    residuals = Residuals()
-    for block in data.blocks(model.parameters):
-        residuals.add(block, {g.name: g.W @ values[g.columns] for g in block.groups})
-    return residuals.correlation()

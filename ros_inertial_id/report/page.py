@@ -13,10 +13,11 @@ from .curves import curves, friction_curves
 from .digits import ratio, significant, typeset
 from .drawings import Drawings, forest
 from .knowledge import evaluate, fits
-from .reach import force_unit, robot_of_model
+from .reach import force_unit
 from .words import chapters, worst_joint
 from .. import __version__
 from ..identification.identify import Identification
+from ..identification.settings import robot_of_model
 from ..identification.symbolic_groupings import symbolic_groupings
 
 

@@ -7,8 +7,7 @@ import numpy as np
 
 from ..dynamics.robot_model import RobotModel
 from ..identification.model import IdentifiedModel
-from ..identification.settings import prediction_options
-from ..methods import METHODS
+from ..identification.settings import robot_of_model
 
 HALF = 0.5  # share of a limit below which a motion is called small
 SPEEDS, RANGES = ('v', 'a', 'omega', 'alpha'), ('q',)
@@ -16,12 +15,6 @@ WORDS = {'q': 'the joints spanned', 'v': 'the joints reached', 'a': 'and',
          'omega': 'the bodies reached', 'alpha': 'and'}
 UNITS = {'q': 'rad', 'v': 'rad/s', 'a': 'rad/s^2', 'omega': 'rad/s', 'alpha': 'rad/s^2',
          'acc': 'm/s^2'}
-
-
-def robot_of_model(model: IdentifiedModel) -> Any:
-    """Return the method's robot of a ``model``, mounted as it was (first)."""
-    return METHODS[model.method].build(model.robot['urdf'], prediction_options(model),
-                                       np.array(model.mounting['gravity_base'][0]))
 
 
 def force_unit(robot: Any) -> str:

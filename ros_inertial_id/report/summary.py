@@ -4,10 +4,11 @@ from textwrap import wrap
 
 from .digits import ratio, significant
 from .knowledge import evaluate, fits, NOT
-from .reach import force_unit, robot_of_model
+from .reach import force_unit
 from .words import verdict
 from ..dynamics.friction import LAWS
 from ..identification.model import IdentifiedModel
+from ..identification.settings import robot_of_model
 
 WIDTH, WIDEST = 98, 118  # of sentences, of the table
 LISTED = 4  # names in a sentence

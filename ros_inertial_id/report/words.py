@@ -13,8 +13,9 @@ from .digits import ratio, significant
 from .knowledge import (evaluate, fits, Knowledge, MIXED, NOT, ROUGH, ROUGH_PERCENT, SURE, WELL,
                         WELL_PERCENT, ZERO)
 from .oddities import oddities
-from .reach import force_unit, goes_round, RANGES, reached, robot_of_model, SPEEDS
+from .reach import force_unit, goes_round, RANGES, reached, SPEEDS
 from ..identification.model import IdentifiedModel
+from ..identification.settings import robot_of_model
 from ..procedures.checkup.finding import DO_NOT_USE
 
 CARRIES_OVER, MUCH_WORSE = 1.3, 2.0  # other data over training, relative residuals

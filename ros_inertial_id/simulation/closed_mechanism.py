@@ -10,7 +10,8 @@ import xml.etree.ElementTree as ET
 
 import numpy as np
 
-from ..errors import InertialIdError, RobotModelError
+from .rigid_bodies import _mujoco, bare
+from ..errors import RobotModelError
 
 DRY_WIDTH = 1e-3         # [m/s or rad/s] over which simulated dry friction changes sign
 STIFF = (-1e7, -4e3)     # solref: stiffness [1/s^2] and damping [1/s] of closures, step 1e-4 s
@@ -29,12 +30,7 @@ class ClosedMechanism:
     """
 
     def __init__(self, urdf, closures, step=1e-4, **forces):
-        try:
-            import mujoco
-        except ImportError as error:
-            raise InertialIdError('the simulated mechanism needs MuJoCo, which is not installed',
-                                  do='pip install mujoco') from error
-        self._mujoco = mujoco
+        self._mujoco = mujoco = _mujoco()
         try:
             spec = mujoco.MjSpec.from_string(_bare(urdf))
             for body in spec.bodies:
@@ -112,13 +108,9 @@ class ClosedMechanism:
 
 def _bare(urdf):
     """Return the URDF without shapes and dynamics, every link kept as a body."""
-    robot = ET.fromstring(urdf)
-    for link in robot.iter('link'):
-        for shape in link.findall('visual') + link.findall('collision'):
-            link.remove(shape)
+    robot = bare(urdf)
     for joint in robot.findall('joint'):
-        for extra in joint.findall('dynamics') + joint.findall('mimic') + joint.findall(
-                'safety_controller'):
+        for extra in joint.findall('safety_controller'):
             joint.remove(extra)
     settings = ET.SubElement(robot, 'mujoco')
     ET.SubElement(settings, 'compiler', fusestatic='false', discardvisual='false')

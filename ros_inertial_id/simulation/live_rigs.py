@@ -15,6 +15,7 @@ import numpy as np
 from . import two_link_platform as two_links
 from .platform import PlatformRig
 from .platform_sensors import channels_of, MARKERS, PlatformOptions
+from .rigid_bodies import ten_parameters
 from .slider_crank import (IMU, JOINTS, POINT_MARKERS, record, RigOptions, SliderCrankRig, TAGS,
                            TORQUE)
 from .wrist_sensor import WristOptions, WristRig
@@ -59,10 +60,7 @@ class LiveSliderCrank:
         for number, link in enumerate(('crank_link', 'rod_link', 'slider_link'), 1):
             body = model.body(link)
             R = _rotation(body.iquat)
-            c, inertia = body.ipos, R @ np.diag(body.inertia) @ R.T
-            inertia = inertia + body.mass[0] * (c @ c * np.eye(3) - np.outer(c, c))
-            ten = [body.mass[0], *(body.mass[0] * c),
-                   *inertia[[0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]]]
+            ten = ten_parameters(body.mass[0], body.ipos, R @ np.diag(body.inertia) @ R.T)
             out.update({f'{s}{number}': float(x) for s, x in zip(SYMBOLS, ten)})
         return out
 

@@ -79,6 +79,17 @@ class RigidBodies:
             self.model.dof_armature[self._dof[joint]] = LOCKED
 
 
+def ten_parameters(mass: float, center: np.ndarray, inertia: np.ndarray) -> np.ndarray:
+    """
+    Return the ten standard parameters (10,) of a body about its frame's origin (Steiner).
+
+    mass : [kg]; center : (3,) of mass [m]; inertia : (3, 3) about it [kg m^2]
+    """
+    about_origin = inertia + mass * (center @ center * np.eye(3) - np.outer(center, center))
+    return np.concatenate([[mass], mass * center,
+                           about_origin[[0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]]])
+
+
 def _mujoco():
     try:
         import mujoco
@@ -88,7 +99,8 @@ def _mujoco():
     return mujoco
 
 
-def _bodies_only(urdf, joint_names):
+def bare(urdf: str) -> ET.Element:
+    """Return the root of a ``urdf`` text without shapes, dynamics and mimics."""
     robot = ET.fromstring(urdf)
     for link in robot.iter('link'):
         for shape in link.findall('visual') + link.findall('collision'):
@@ -96,6 +108,12 @@ def _bodies_only(urdf, joint_names):
     for joint in robot.findall('joint'):
         for extra in joint.findall('dynamics') + joint.findall('mimic'):
             joint.remove(extra)
+    return robot
+
+
+def _bodies_only(urdf, joint_names):
+    robot = bare(urdf)
+    for joint in robot.findall('joint'):
         if joint.get('name') not in joint_names:
             joint.set('type', 'fixed')
     return ET.tostring(robot, encoding='unicode')

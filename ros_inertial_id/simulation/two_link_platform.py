@@ -12,6 +12,7 @@ import yaml
 
 from .platform import SimulatedImu, SimulatedLink, Springs
 from .platform_sensors import MARKERS
+from .rigid_bodies import ten_parameters
 
 
 def _turned(sequence, *degrees):
@@ -58,11 +59,8 @@ LOOSE = tuple([None, turn] for turn in (_turned('x', 50), _turned('y', 50)))
 
 
 def ten(link: SimulatedLink) -> np.ndarray:
-    """Return the ten standard parameters (10,) of ``link`` about its frame's origin (Steiner)."""
-    c = link.center
-    inertia = link.inertia + link.mass * (c @ c * np.eye(3) - np.outer(c, c))
-    return np.concatenate([[link.mass], link.mass * c,
-                           inertia[[0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]]])
+    """Return the ten standard parameters (10,) of ``link`` about its frame's origin."""
+    return ten_parameters(link.mass, link.center, link.inertia)
 
 
 def description(imu: bool = True) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .rigid_bodies import _bodies_only, _mujoco
+from .rigid_bodies import _bodies_only, _mujoco, ten_parameters
 from ..measurement.recording import Channel, Recording
 from ..options import check_ranges, option
 
@@ -126,11 +126,9 @@ class WristRig:
     @property
     def parameters(self) -> np.ndarray:
         """Return the payload's ten standard parameters about the sensor's origin."""
-        m, c = self.options.mass, np.array(self.options.center)
         xx, yy, zz, xy, xz, yz = self.options.inertia
-        inertia = (np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-                   + m * (c @ c * np.eye(3) - np.outer(c, c)))
-        return np.concatenate([[m], m * c, inertia[[0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]]])
+        return ten_parameters(self.options.mass, np.array(self.options.center),
+                              np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
 
     def record(self, duration: float) -> Recording:
         """Return a Recording of ``duration`` [s]: /joint_states, /wrench and /payload/imu."""

@@ -10,7 +10,7 @@ import slider_crank_lagrangian as oracle
 
 from ros_inertial_id.dynamics.assembly import mechanism_from_options
 from ros_inertial_id.dynamics.continuation import Continuation, guard, random_walk
-from ros_inertial_id.dynamics.energy import energy_rows
+from ros_inertial_id.dynamics.body_motion import energy_rows
 from ros_inertial_id.dynamics.mechanism import MechanismOptions
 from ros_inertial_id.errors import ConfigError, InertialIdError, RobotModelError
 from ros_inertial_id.estimation.base_parameters import find_base_parameters

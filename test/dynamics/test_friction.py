@@ -11,9 +11,11 @@ from ros_inertial_id.dynamics.friction import (friction_column, friction_paramet
                                                passive_rows, presliding_step)
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import ConfigError
+from ros_inertial_id.estimation.constants_grid import Grid
 from ros_inertial_id.estimation.estimators import ridge, weighted
 from ros_inertial_id.estimation.friction_choice import choose_laws
 from ros_inertial_id.estimation.nonlinear_parameters import refine_nonlinear
+from ros_inertial_id.estimation.r_factors import RFactors
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.identification.settings import options_class
 from ros_inertial_id.methods import METHODS
@@ -45,16 +47,21 @@ def paper_data(seed, noise=0.05, speed=0.6, duration=40):
 
 
 def with_shape(problem, law, shape):
-    """Return the Problem with another nonlinear parameter in all joints."""
+    """Return the Problem with another nonlinear parameter in all joints, and a fine grid."""
     parameters = tuple(replace(p, nonlinear=shape) if p.law == law else p
                        for p in problem.base.parameters)
     base = replace(problem.base, parameters=parameters)
-    keep = np.full(len(parameters), -1)
-    keep[base.independent] = np.arange(len(base))
-    factors = type(problem.factors)(len(base))
-    for block in problem.read(parameters):
-        factors.accumulate(block, keep)
-    return replace(problem, base=base, factors=factors)
+    size, own = len(base), [parameters[k] for k in base.independent]
+    tried = [replace(p, nonlinear=x) for p in own if p.law == law
+             for x in np.geomspace(shape / 10.0, shape * 10.0, 40)]
+    keep = np.append(base.places(), size + np.arange(len(tried)))
+    wide = RFactors(size + len(tried))
+    for block in problem.read(parameters + tuple(tried)):
+        wide.accumulate(block, keep)
+    places = {p.name: k for k, p in enumerate(own) if p.law == law}
+    grid = Grid(wide, places, {name: [size + k for k, p in enumerate(tried) if p.name == name]
+                               for name in places}, (*own, *tried))
+    return replace(problem, base=base, factors=wide.select(np.arange(size)), grid=grid)
 
 
 def dahl(q, v, distance):
@@ -159,7 +166,7 @@ def test_not_knowing_delta_widens_the_other_errors_as_the_joint_covariance_does(
     refined = refine_nonlinear(with_shape(problem, 'stribeck_atan', 7.0),
                                weighted(problem).standard_deviation)
     known = weighted(replace(problem, base=refined.base, factors=refined.factors))
-    unknown = refined.inflate(known)
+    unknown = known.widened(refined.inflation)
 
     def rows(base):  # weighted by the residuals' own deviations
         parts = []
@@ -249,7 +256,7 @@ def test_the_choice_of_laws_keeps_what_is_there_and_says_why():
     assert kept['joint1'] == {'viscous', 'coulomb'}
     assert kept['joint2'] == {'viscous', 'coulomb', 'spring'}
     assert kept['joint3'] == {'viscous', 'coulomb', 'offset'}
-    assert len(choice.base) == len(problem.base) - 7 == len(choice.selection)
+    assert len(choice.base) == len(problem.base) - 7
     for entry in choice.reasons.values():
         assert all((r['z_square'] >= r['threshold']) == r['kept'] for r in entry)
     assert choice.left_out_percent[1] <= 1.01 * choice.left_out_percent[0]
@@ -258,8 +265,11 @@ def test_the_choice_of_laws_keeps_what_is_there_and_says_why():
     for joint, independent in (('joint1', rows / 50.0), ('joint2', rows)):
         assert [r['threshold'] for r in slow[joint]] == pytest.approx(
             [np.log(independent)] * len(slow[joint]))
+    left = {choice.base.parameters[k] for k in choice.base.independent}
+    selection = [i for i, k in enumerate(problem.base.independent)
+                 if problem.base.parameters[k] in left]
     smaller = ridge(replace(problem, base=choice.base,
-                            factors=problem.factors.select(choice.selection)))
+                            factors=problem.factors.select(selection)))
     assert len(smaller.params) == len(choice.base)
 
 

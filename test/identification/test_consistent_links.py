@@ -15,13 +15,13 @@ from ros_inertial_id.errors import ConfigError, EstimationError, RobotModelError
 from ros_inertial_id.estimation.base_parameters import find_base_parameters
 from ros_inertial_id.estimation.estimators import ESTIMATORS, Problem
 from ros_inertial_id.estimation.feasible import feasible_interval
-from ros_inertial_id.estimation.payload_urdf import urdf_with_payload
 from ros_inertial_id.estimation.r_factors import RFactors
 from ros_inertial_id.identification.consistent_links import consistent_links
 from ros_inertial_id.identification.dataset import Dataset
-from ros_inertial_id.identification.identified_description import description_of, robot_of_model
+from ros_inertial_id.identification.identified_description import (description_of,
+                                                                   urdf_with_payload)
 from ros_inertial_id.identification.identify import identify
-from ros_inertial_id.identification.settings import options_class, prediction_options
+from ros_inertial_id.identification.settings import options_class, robot_of_model
 from ros_inertial_id.measurement.bodies.sources import BodiesState
 from ros_inertial_id.methods import METHODS
 from ros_inertial_id.methods.bodies.link_tree import random_bodies
@@ -48,7 +48,7 @@ def result(postures):
 
 def described(model):
     """Return the text of the description with the identified numbers."""
-    robot = robot_of_model(model, prediction_options(model), GRAVITY)
+    robot = robot_of_model(model, GRAVITY)
     return description_of(model, robot)[0]
 
 

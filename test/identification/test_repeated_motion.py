@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from ros_inertial_id.identification.repeated_motion import distinct_stretches
-from ros_inertial_id.identification.stretches import joined, moderated, moderated_covariance
+from ros_inertial_id.identification.stretches import (distinct_stretches, joined,
+                                                      moderated_covariance, moderation)
 
 
 def _motion(t):
@@ -54,9 +54,14 @@ def test_a_second_recording_of_the_same_motion_adds_no_stretch():
     assert np.mean(numbers[:len(t)] == numbers[len(t):]) > 0.97  # but for samples at borders
 
 
+def _moderated(ratios):
+    common, own = moderation(ratios, 15)
+    return np.sqrt(common + own * ratios ** 2)
+
+
 def test_errors_that_differ_by_chance_alone_become_one():
     ratios = np.sqrt(np.random.default_rng(1).chisquare(15, 80) / 15)
-    out = moderated(ratios, 15)
+    out = _moderated(ratios)
     assert np.ptp(out) < 0.5 * np.ptp(ratios)
     # Eighty of fifteen degrees of freedom know their common size to 2 %.
     assert out.mean() == pytest.approx(1.0, abs=0.06)
@@ -66,7 +71,7 @@ def test_errors_that_differ_more_stay_and_are_as_wide_as_few_stretches_ask_for()
     rng = np.random.default_rng(2)
     true = np.exp(rng.normal(size=80))
     ratios = true * np.sqrt(rng.chisquare(15, 80) / 15)
-    out = moderated(ratios, 15)
+    out = _moderated(ratios)
     np.testing.assert_allclose(out[ratios > 0.5], ratios[ratios > 0.5], rtol=0.2)
     assert np.median(out / ratios) > 1.03
 

@@ -114,7 +114,7 @@ def test_what_it_cannot_use_is_refused():
     parameters = SerialArm().parameters(robot, SerialArmOptions(friction=('viscous',)))
     values = np.array([p.nominal for p in parameters])
     values[0] = -1.0
-    with pytest.raises(EstimationError, match='not physically consistent'):
+    with pytest.raises(EstimationError, match='no body has the parameters of'):
         MomentumObserver(robot, parameters, values, error=np.zeros(3))
     coupled = (*parameters, replace(parameters[-1], owner='joint3 motor'))
     with pytest.raises(ConfigError, match='coupled drives'):

@@ -80,13 +80,11 @@ class Layout:
     """
     What messages whose sequences and strings are alike have in common.
 
-    length : bytes of the whole message
     tree : the message as nested dict (struct), list (sequence), Numbers and slice (string)
     guarded : (g,) positions of the bytes that fix the layout
     guards : (g,) uint8, the bytes there
     """
 
-    length: int
     tree: dict[str, Any]
     guarded: np.ndarray
     guards: np.ndarray
@@ -161,7 +159,7 @@ class _Walker:
     def layout(self, tree):
         guarded = np.concatenate([np.arange(*span) for span in self.guards])
         everything = np.frombuffer(self.message, np.uint8)
-        return Layout(len(self.message), tree, guarded, everything[guarded])
+        return Layout(tree, guarded, everything[guarded])
 
     def struct(self, type_name):
         return {name: self.field(name, kind) for name, kind in fields(type_name)}

@@ -28,13 +28,11 @@ class Decay:
 
     frequency (m,) : undamped [Hz]; damping (m,) : ratio
     standard_deviation (m,) : of the frequency [Hz]
-    explained : share of the signals' variance
     """
 
     frequency: np.ndarray
     damping: np.ndarray
     standard_deviation: np.ndarray
-    explained: float
 
 
 def decaying_modes(values: np.ndarray, period: float, count: int, highest: float) -> Decay:
@@ -72,7 +70,7 @@ def decaying_modes(values: np.ndarray, period: float, count: int, highest: float
     sure = (rate < LARGEST_DAMPING * natural) & (standard_deviation < SURE * natural)
     order = order[sure[order]]
     return Decay(natural[order] / (2 * np.pi), (rate / natural)[order],
-                 standard_deviation[order] / (2 * np.pi), 1.0 - 2 * fit.cost / (y ** 2).sum())
+                 standard_deviation[order] / (2 * np.pi))
 
 
 def _pencil(y, period, count, highest):

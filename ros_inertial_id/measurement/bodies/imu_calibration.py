@@ -20,6 +20,7 @@ from .sources import Series
 from .. import signals
 from ..kalman import at_times
 from ...errors import RecordingError
+from ...jackknife import left_out, standard_errors
 
 TURNED = np.radians(15.0)  # a mounting further off than that is a mistake
 MENDED = 0.7   # share of the misfit that another mounting must leave at most
@@ -168,11 +169,11 @@ def _fit_by_parts(A, y, prior):
     prior : (p,) standard deviations before
     """
     known = np.diag(prior ** -2.0)
-    parts = [(np.einsum('nij,nik->jk', a, a), np.einsum('nij,ni->j', a, b))
-             for a, b in zip(np.array_split(A, PARTS), np.array_split(y, PARTS))]
-    whole, right = (sum(x) for x in zip(*parts))
-    without = np.array([np.linalg.solve(whole - a + known, right - b) for a, b in parts])
-    return np.linalg.solve(whole + known, right), np.sqrt((PARTS - 1) * without.var(0))
+    found, without = left_out(
+        [np.column_stack([np.einsum('nij,nik->jk', a, a), np.einsum('nij,ni->j', a, b)])
+         for a, b in zip(np.array_split(A, PARTS), np.array_split(y, PARTS))],
+        lambda sums: np.linalg.solve(sums[:, :-1] + known, sums[:, -1]))
+    return found, standard_errors(without)
 
 
 def _on_time(stamps, turned, t, predicted, limit, before):

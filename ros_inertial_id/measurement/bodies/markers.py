@@ -43,6 +43,11 @@ class Marker:
         """Return the topic it is on."""
         return self.name.split('[')[0]
 
+    def rows(self, chosen: np.ndarray) -> 'Marker':
+        """Return its samples that an index or mask (n,) chooses."""
+        return replace(self, t=self.t[chosen], position=self.position[chosen],
+                       rotation=None if self.rotation is None else self.rotation[chosen])
+
     def placed(self, rotation: np.ndarray, translation: np.ndarray) -> 'Marker':
         """Return it in the base frame: rotation (3, 3), translation (3,) [m] of its camera."""
         turned = None if self.rotation is None else rotation @ self.rotation

@@ -48,7 +48,7 @@ class Shared:
         """Return the Frames of Markers ``markers`` in the base frame, at t (M,) [s] or all."""
         together = on_one_clock(markers, self.offsets, t)
         if t is not None:
-            together = [_rows(m, np.isin(m.t, t)) for m in together]
+            together = [m.rows(np.isin(m.t, t)) for m in together]
         return common_frames(placed(together, self.cameras))
 
 
@@ -265,8 +265,3 @@ def _speed(frames):
     steps = np.linalg.norm(np.diff(frames.position, axis=0), axis=-1)
     steps = steps / np.diff(frames.t)[:, None]
     return float(np.nanmedian(steps)) if np.isfinite(steps).any() else 1.0
-
-
-def _rows(marker, chosen):
-    return replace(marker, t=marker.t[chosen], position=marker.position[chosen],
-                   rotation=None if marker.rotation is None else marker.rotation[chosen])

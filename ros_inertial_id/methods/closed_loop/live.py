@@ -202,8 +202,8 @@ class _Camera:
         if None in whole or max(int(r.sum()) for r in ripe) < FEWEST:
             return None
         for line, marker, r in zip(self._seen, whole, ripe):
-            self._seen[line] = [_rows(marker, ~r)] if not r.all() else []
-        return common_frames(placed([_rows(m, r) for m, r in zip(whole, ripe)], self._cameras))
+            self._seen[line] = [marker.rows(~r)] if not r.all() else []
+        return common_frames(placed([m.rows(r) for m, r in zip(whole, ripe)], self._cameras))
 
     def follow(self, frames):
         """Return t (M,), z, variance (M, k) and q (M, n) of the Frames that fit the mechanism."""
@@ -234,8 +234,3 @@ def _joined(parts):
                    position=np.concatenate([m.position for m in parts]),
                    rotation=None if parts[0].rotation is None
                    else np.concatenate([m.rotation for m in parts]))
-
-
-def _rows(marker, chosen):
-    return replace(marker, t=marker.t[chosen], position=marker.position[chosen],
-                   rotation=None if marker.rotation is None else marker.rotation[chosen])

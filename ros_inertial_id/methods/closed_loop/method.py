@@ -19,13 +19,12 @@ from .state import all_parameters, close, MechanismState, Observation, projected
 from .tuning import Trial
 from ..contract import Method
 from ...dynamics.assembly import mechanism_from_options
+from ...dynamics.body_motion import energy_rows
 from ...dynamics.continuation import random_walk
-from ...dynamics.energy import energy_rows
 from ...dynamics.force_elements import force_elements, ForceOptions
 from ...dynamics.inertial_parameters import Parameter
-from ...dynamics.mechanism import Mechanism, MechanismOptions
+from ...dynamics.mechanism import Mechanism, MechanismOptions, virtual_links
 from ...dynamics.regressor import BLOCK, RegressorBlock, RowGroup
-from ...dynamics.virtual_links import virtual_links
 from ...errors import ConfigError
 from ...measurement.joints.kinematic_state import JointSpaceState, SignalOptions
 from ...measurement.recording import Recording

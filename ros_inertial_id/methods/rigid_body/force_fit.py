@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import EstimationError
+from ...jackknife import deviations, left_out
 from ...measurement.bodies.body_state import acceleration_at
 from ...measurement.bodies.sources import BodiesObservation
 
@@ -95,13 +96,8 @@ def _fit(observation, columns_of):
     size = np.sqrt((A ** 2).sum((0, 1))) + 1e-300
     parts = [(a.reshape(-1, len(size)), b.ravel()) for a, b in zip(
         np.array_split(A / size, STRETCHES), np.array_split(y, STRETCHES))]
-    normal = [(a.T @ a, a.T @ b) for a, b in parts]
-    whole = [sum(x) for x in zip(*normal)]
-    without = np.array([_solved(whole[0] - G, whole[1] - g) for G, g in normal]) / size
-    spread = without - without.mean(0)
-    covariance = (STRETCHES - 1) / STRETCHES * spread.T @ spread
-    return (_solved(*whole) / size)[:own], covariance[:own, :own]
-
-
-def _solved(G, g):
-    return np.linalg.pinv(G, 1e-12, hermitian=True) @ g
+    x, without = left_out(
+        [np.column_stack([a.T @ a, a.T @ b]) for a, b in parts],
+        lambda sums: np.linalg.pinv(sums[:, :-1], 1e-12, hermitian=True) @ sums[:, -1] / size)
+    away = deviations(without[:, :own])
+    return x[:own], away.T @ away

@@ -17,7 +17,7 @@ from ..bodies.bodies_method import BodiesMethod
 from ..bodies.body_rig import body_rig, BodyRig, payload_rig
 from ..bodies.link_tree import random_bodies
 from ...dynamics.composite import AXES, composite_rows, own_rows, ROW_UNITS
-from ...dynamics.inertial_parameters import Parameter, SCALES, SYMBOLS, UNITS
+from ...dynamics.inertial_parameters import Parameter, ten_of_body
 from ...dynamics.regressor import BLOCK, RegressorBlock, RowGroup
 from ...dynamics.robot_model import RobotOptions
 from ...errors import ConfigError
@@ -95,9 +95,7 @@ class RigidBody(BodiesMethod[BodyRig, RigidBodyOptions]):
                                   1.0 if s[0] == 'm' else 0.01, 0.0,
                                   m if s[0] == 'm' else m * r ** 2, link) for s in PRINCIPAL]
                 continue
-            prior_sd = (m,) + (m * r,) * 3 + (m * r ** 2,) * 6
-            out += [Parameter(f'{s}{k + 1}', u, c, float(p), d, link) for s, u, c, p, d in
-                    zip(SYMBOLS, UNITS, SCALES, robot.inertias[k], prior_sd)]
+            out += ten_of_body(k + 1, link, robot.inertias[k], (m, r))
         if options.sensor_bias:
             for k, wrench in enumerate(robot.wrenches):
                 out += [Parameter(f'bias_{axis}{k + 1}', unit, scale, 0.0, prior_sd,

@@ -18,7 +18,7 @@ from .rig import check_calibrated, platform_rig, PlatformRig, spring_wrench
 from ..bodies.bodies_method import BodiesMethod
 from ..bodies.link_tree import random_bodies
 from ...dynamics.composite import AXES, composite_rows, ROW_UNITS
-from ...dynamics.inertial_parameters import Parameter, SCALES, SYMBOLS, UNITS
+from ...dynamics.inertial_parameters import Parameter, ten_of_body
 from ...dynamics.regressor import BLOCK, RegressorBlock, RowGroup
 from ...dynamics.robot_model import RobotOptions
 from ...measurement.bodies.sources import BodiesObservation, BodiesState
@@ -87,11 +87,8 @@ class SuspendedPlatform(BodiesMethod[PlatformRig, SuspendedPlatformOptions]):
     def links(self, robot: PlatformRig,
               options: SuspendedPlatformOptions) -> tuple[Parameter, ...]:
         """Return the ten Parameters of every link, also a mass that follows from the others."""
-        m, r = options.link_mass, options.size
-        prior_sd = (m,) + (m * r,) * 3 + (m * r ** 2,) * 6
-        return tuple(Parameter(f'{s}{k}', u, c, float(p), d, link)
-                     for k, (link, nominal) in enumerate(zip(robot.link_names, robot.inertias))
-                     for s, u, c, p, d in zip(SYMBOLS, UNITS, SCALES, nominal, prior_sd))
+        return tuple(p for k, (link, nominal) in enumerate(zip(robot.link_names, robot.inertias))
+                     for p in ten_of_body(k, link, nominal, (options.link_mass, options.size)))
 
     def observe(self, recording: Recording, robot: PlatformRig,
                 options: SuspendedPlatformOptions) -> BodiesObservation:

@@ -12,7 +12,7 @@ from slider_crank_runs import OPTIONS, recording, slider_crank, URDF, values
 
 from ros_inertial_id.errors import ConfigError, RecordingError
 from ros_inertial_id.estimation.base_parameters import find_base_parameters
-from ros_inertial_id.estimation.dependent_parameters import CHOICES, choose_dependent
+from ros_inertial_id.estimation.base_parameters import CHOICES
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.identification.settings import options_class
 from ros_inertial_id.methods import METHODS
@@ -204,7 +204,7 @@ def test_choice_of_dependent_parameters_leaves_torques_unchanged(choice):
     W = projected_rows(mechanism, state)[0].T
     base = find_base_parameters(W, parameters)
     pi = np.array([p.nominal for p in parameters])
-    chosen = choose_dependent(base, base.reduce(pi), choice)
+    chosen = base.standard(base.reduce(pi), choice)
     torque = W @ pi
     np.testing.assert_allclose(W @ chosen, torque, atol=1e-12 * np.abs(torque).max())
     if choice == 'minimum_norm':
