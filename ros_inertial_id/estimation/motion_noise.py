@@ -14,7 +14,7 @@ import numpy as np
 
 from .base_parameters import BaseParameters
 from .problem import effective_standard_deviation, Estimate, Problem
-from .residuals import autocovariance, correlation_time, Residuals
+from .residuals import add_lags, autocovariance, correlation_time, Residuals
 from ..dynamics.regressor import RegressorBlock
 
 LEAST = 0.02  # share of the residual's variance that is left to the torque at least
@@ -71,18 +71,14 @@ def motion_noise(pairs: Iterable[tuple[RegressorBlock, dict[str, np.ndarray], fl
     """
     place = base.places()
     scores: dict[str, np.ndarray] = {}
-    sums: dict[str, tuple[np.ndarray, ...]] = {}
+    sums: dict[str, tuple[np.ndarray, np.ndarray]] = {}
     for block, errors, times in pairs:
         for group in block.groups:
             e = errors[group.name]
             seen = place[group.columns] >= 0
             own = scores.setdefault(group.name, np.zeros((len(base), e.shape[1])))
             own[place[group.columns][seen]] += np.sqrt(times) * group.W.T[seen] @ e
-            total, count = sums.get(group.name, (np.zeros(0), np.zeros(0)))
-            lags, pairs_ = autocovariance(e)
-            longer = max(len(total), len(lags))
-            sums[group.name] = tuple(np.pad(x, (0, longer - len(x))) + np.pad(
-                y, (0, longer - len(y))) for x, y in ((total, lags), (count, pairs_)))
+            add_lags(sums, group.name, *autocovariance(e))
     if not scores:
         return None
     return MotionNoise(scores, {name: total / count for name, (total, count) in sums.items()})

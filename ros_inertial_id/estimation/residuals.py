@@ -66,7 +66,7 @@ class Residuals:
         for group, error, lags in zip(block.groups, errors, autocovariances(errors)):
             self.filtered.add(group.name, error, group.y)
             self.raw.add(group.name, group.y_raw - predicted[group.name], group.y_raw)
-            self._correlate(group.name, lags, np.arange(len(lags), 0, -1))
+            add_lags(self.covariances, group.name, lags, np.arange(len(lags), 0, -1))
 
     def merge(self, other: 'Residuals') -> None:
         """Add what the ``other`` Residuals, of further data, have summed."""
@@ -75,7 +75,7 @@ class Residuals:
             for sums, more in ((ours.residual, theirs.residual), (ours.target, theirs.target)):
                 sums.update({name: sums.get(name, 0.0) + x for name, x in more.items()})
         for name, (total, pairs) in other.covariances.items():
-            self._correlate(name, total, pairs)
+            add_lags(self.covariances, name, total, pairs)
 
     def fade(self, share: float) -> None:
         """Let what was added so far count only a share of what will be."""
@@ -85,14 +85,6 @@ class Residuals:
                 sums.update({name: share * x for name, x in sums.items()})
         self.covariances = {name: (share * total, share * pairs)
                             for name, (total, pairs) in self.covariances.items()}
-
-    def _correlate(self, name: str, lags: np.ndarray, pairs: np.ndarray) -> None:
-        total, count = self.covariances.get(name, (np.zeros(0), np.zeros(0)))
-        longer = max(len(total), len(lags))
-        self.covariances[name] = (np.pad(total, (0, longer - len(total)))
-                                  + np.pad(lags, (0, longer - len(lags))),
-                                  np.pad(count, (0, longer - len(count)))
-                                  + np.pad(pairs, (0, longer - len(pairs))))
 
     def correlation(self) -> dict[str, float]:
         """Return group -> integrated autocorrelation time of its residual [samples], >= 1."""
@@ -128,6 +120,20 @@ def merged(parts: Iterable[Residuals]) -> Residuals:
     for part in parts:
         total.merge(part)
     return total
+
+
+def add_lags(sums: dict[str, tuple[np.ndarray, np.ndarray]], name: str, lags: np.ndarray,
+             pairs: np.ndarray) -> None:
+    """
+    Add products at lags (N,), and their numbers of ``pairs`` (N,), to the ``sums`` of a group.
+
+    name : of the group; lags : [square of its unit]
+    """
+    before = sums.get(name, (np.zeros(0), np.zeros(0)))
+    longer = max(len(before[0]), len(lags))
+    total, count = (np.pad(old, (0, longer - len(old))) + np.pad(new, (0, longer - len(new)))
+                    for old, new in zip(before, (lags, pairs)))
+    sums[name] = total, count
 
 
 def autocovariance(errors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -34,6 +34,7 @@ PAST = 10  # points of a piece before its time: 0.2 s, in which a controller's c
 LEAD = 0.2  # [s] from the first piece to the start: late, it still meets a course at rest
 FASTEST = 1.2  # of the speed limit: more is no noise of a measured velocity
 LIMIT_SLACK = 0.01  # [rad or m] beyond the position limits
+LOOK = 0.005  # [s] between two looks at a course
 TURN = 2.0 * np.pi  # [rad]
 _PEAK = 1.875  # peak speed of a quintic over its mean speed
 
@@ -140,15 +141,15 @@ def plan_course(motion: Motion, start: np.ndarray, robot: RobotModel, *, periods
     return course
 
 
-def check_course(course: Course, robot: RobotModel, step: float = 0.005) -> dict[str, float]:
+def check_course(course: Course, robot: RobotModel) -> dict[str, float]:
     """
     Return {limit: share used} along ``course``.
 
-    robot : RobotModel with the limits; step : [s] between two looks
+    robot : RobotModel with the limits
     Raises MotionError where one is exceeded.
     """
     once = Course(course.motion, course.start, 1, course.speed, course.approach)
-    q, v, _ = once.at(np.arange(0.0, once.duration, step))
+    q, v, _ = once.at(np.arange(0.0, once.duration, LOOK))
     worst: dict[str, float] = {}
     for j, name in enumerate(robot.joint_names):
         low, high, speed = robot.lower[j], robot.upper[j], robot.velocity[j]

@@ -48,7 +48,7 @@ FER = {
     'effort': (87.0, 87.0, 87.0, 87.0, 12.0, 12.0, 12.0)}
 
 
-def _ur(kind, velocity, effort, position=TURN):
+def _ur(kind, velocity, effort):
     """Return the limits of a UR; velocity [deg/s] and effort of base, shoulder, elbow, wrists."""
     # Universal_Robots_ROS2_Description 2.4.5 (2221ec0), config/*/joint_limits.yaml, after the
     # user manuals and "Max. joint torques".  UR publishes no accelerations: ur_moveit_config of
@@ -57,8 +57,8 @@ def _ur(kind, velocity, effort, position=TURN):
     return {'name': kind, 'source': 'joint_limits.yaml of ur_description; accelerations, which UR '
             'does not publish, as in ur_moveit_config', 'joints': UR_JOINTS,
             'mark': rf'(?i)(?<![a-z]){kind}(?![0-9a-z])', 'family': 'UR',
-            'lower': (-position,) * 2 + (-np.pi,) + (-position,) * 3,
-            'upper': (position,) * 2 + (np.pi,) + (position,) * 3,
+            'lower': (-TURN,) * 2 + (-np.pi,) + (-TURN,) * 3,
+            'upper': (TURN,) * 2 + (np.pi,) + (TURN,) * 3,
             'velocity': (*size, size[-1], size[-1]), 'acceleration': 5.0, 'effort': effort}
 
 
