@@ -4,7 +4,7 @@ Accuracy of what cameras, wrench sensors and springs show, against MuJoCo models
     python benchmark/bodies.py [occluded astray still still-instrumental coils leg] [--seeds 10]
 
 Nothing but Recordings and the verbs' functions is taken from the package; the models are MJCF text
-in four_bar.py, still_chain.py and coil_platform.py (the leg: simulation/platform.py).  Prints
+in four_bar.py, still_chain.py and coil_platform.py (the leg: rigs/simulation/platform.py).  Prints
 rank, error in standard errors and CPU time of every seed, five to thirty seconds each.
 
 occluded : a four-bar, two pins seen with 0.3 mm, each hidden in a fifth of the frames

@@ -26,7 +26,7 @@ import slider_crank_lagrangian as oracle  # noqa: E402
 
 from ros_inertial_id.identification.identify import identify  # noqa: E402
 from ros_inertial_id.identification.settings import options_class  # noqa: E402
-from ros_inertial_id.simulation import slider_crank as rig  # noqa: E402
+from ros_inertial_id.rigs.simulation import slider_crank as rig  # noqa: E402
 
 URDF = (ROOT / 'urdf' / 'slider_crank.urdf').read_text()
 OPTIONS = options_class('closed_loop')(

@@ -9,7 +9,7 @@ import yaml
 from ros_inertial_id.errors import InertialIdError
 from ros_inertial_id.identification.settings import options_class
 from ros_inertial_id.measurement.recording import Recording
-from ros_inertial_id.procedures.calibration import calibrate_platform
+from ros_inertial_id.rigs.calibration.calibrate import calibrate_platform
 
 PLATFORM = (25.0, (0.01, -0.005, -0.02), (1.6, 1.5, 2.9))
 TRUNK = (42.0, (0.0, -0.20, -0.08), (1.2, 1.0, 0.9))

@@ -40,7 +40,8 @@ HERE = Path(__file__).resolve().parents[1]
 MODULES = {
     'dynamics/regressor.py': 'test/dynamics/test_regressor.py test/dynamics/test_robot_model.py',
     'dynamics/friction.py': 'test/dynamics/test_friction.py test/dynamics/test_regressor.py',
-    'dynamics/closure.py': 'test/dynamics/test_closure.py test/dynamics/test_dead_centres.py',
+    'rigs/dynamics/closure.py':
+        'test/rigs/dynamics/test_closure.py test/rigs/dynamics/test_dead_centres.py',
     'estimation/base_parameters.py':
         'test/estimation/test_base_parameters.py test/estimation/test_estimators.py',
     'estimation/consistency.py': 'test/estimation/test_consistency.py',
@@ -55,7 +56,7 @@ MODULES = {
     'estimation/statistics.py':
         'test/estimation/test_statistics.py test/estimation/test_estimators.py',
     'measurement/interpolation.py': 'test/measurement/test_interpolation.py',
-    'measurement/kalman.py': 'test/measurement/test_kalman.py test/measurement/bodies',
+    'rigs/measurement/kalman.py': 'test/rigs/measurement/test_kalman.py test/rigs/measurement',
     'measurement/signals.py': 'test/measurement/test_signals.py test/measurement/joints',
     'measurement/spectral.py': 'test/measurement/test_spectral.py',
 }

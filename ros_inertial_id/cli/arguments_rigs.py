@@ -18,7 +18,7 @@ def add_postures(verb: argparse.ArgumentParser) -> None:
     add_rig(verb, 'suspended_platform')
     verb.add_argument('postures', nargs='?', default='',
                       help='YAML of postures with their moments, see '
-                      'methods/suspended_platform/posture_file.py')
+                      'rigs/suspended_platform/posture_file.py')
     verb.add_argument('--held', action='append', default=[], metavar='BAG',
                       help='free vibration on the calibrated rig with the links held in a '
                       'posture; may be given several times')
@@ -28,7 +28,7 @@ def add_frequencies(verb: argparse.ArgumentParser) -> None:
     """Add the arguments of ``frequencies`` to its parser ``verb``."""
     add_rig(verb, 'suspended_platform')
     verb.add_argument('frequencies', help='YAML of postures with their frequencies, or bags of '
-                      'free decays; see methods/suspended_platform/held_frequencies.py')
+                      'free decays; see rigs/suspended_platform/held_frequencies.py')
 
 
 def add_sensors(verb: argparse.ArgumentParser) -> None:

@@ -16,18 +16,18 @@ from ..identification.dataset import Dataset
 from ..identification.files import read_description, read_text, write_text
 from ..identification.mounting import unknown
 from ..identification.settings import load_options
-from ..methods.suspended_platform.held_frequencies import read_frequencies
-from ..methods.suspended_platform.method import SuspendedPlatform
-from ..methods.suspended_platform.posture_file import joined, read_postures, relative_turns
-from ..procedures.calibration import calibrate_platform
 from ..procedures.drive_gains import identify_drive_gains
-from ..procedures.held_recordings import identify_held
-from ..procedures.natural_frequencies import identify_frequencies
-from ..procedures.postures import identify_postures, open_directions, suggest_posture
-from ..procedures.sensor_sets import sensor_sets
 from ..report.digits import with_error
 from ..report.oddities import signal_oddities
 from ..report.sheet import calibration_sheet, FREEDOMS, STIFFNESS_UNITS
+from ..rigs.calibration.calibrate import calibrate_platform
+from ..rigs.calibration.held_recordings import identify_held
+from ..rigs.calibration.natural_frequencies import identify_frequencies
+from ..rigs.calibration.postures import identify_postures, open_directions, suggest_posture
+from ..rigs.calibration.sensor_sets import sensor_sets
+from ..rigs.suspended_platform.held_frequencies import read_frequencies
+from ..rigs.suspended_platform.method import SuspendedPlatform
+from ..rigs.suspended_platform.posture_file import joined, read_postures, relative_turns
 
 suspended_platform = SuspendedPlatform()
 

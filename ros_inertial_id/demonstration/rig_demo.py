@@ -24,8 +24,8 @@ from ..measurement.bags.bag import read_bag
 from ..methods import METHODS
 from ..nodes.conversions import latched, STATE
 from ..report import summary
+from ..rigs.simulation.live_rigs import RIGS
 from ..share import shared_file
-from ..simulation.live_rigs import RIGS
 
 PREDICTED = 'torque_prediction/predicted'
 DRAIN = 120.0  # [s] of wall time that a late recorder is waited for

@@ -12,9 +12,9 @@ from .contract import Method
 from ..errors import ConfigError
 
 _CLASSES = {'serial_arm': ('.serial_arm', 'SerialArm'),
-            'closed_loop': ('.closed_loop.method', 'ClosedLoop'),
-            'rigid_body': ('.rigid_body.method', 'RigidBody'),
-            'suspended_platform': ('.suspended_platform.method', 'SuspendedPlatform')}
+            'closed_loop': ('..rigs.closed_loop.method', 'ClosedLoop'),
+            'rigid_body': ('..rigs.rigid_body.method', 'RigidBody'),
+            'suspended_platform': ('..rigs.suspended_platform.method', 'SuspendedPlatform')}
 
 AnyMethod = Method[Any, Any, Any, Any]  # which one, a name says that is read at run time
 

@@ -28,8 +28,8 @@ from .simulator_clock import BURST, SimulatorClock
 from ..errors import ConfigError
 from ..identification.model import plain
 from ..measurement.bags.messages import encode
+from ..rigs.simulation.live_rigs import RIGS, STEP
 from ..share import shared_file
-from ..simulation.live_rigs import RIGS, STEP
 
 TICK = 0.008  # [s] of wall time between steps, each of all samples that are due
 

@@ -18,7 +18,7 @@ from ..procedures.checkup.finding import Checkup, DO_NOT_USE, DOUBTFUL, GOOD, WR
 
 if TYPE_CHECKING:  # scipy.signal behind them takes a third of the time to start
     from ..estimation.payload import Payload
-    from ..procedures.calibration import Calibration
+    from ..rigs.calibration.calibrate import Calibration
 
 AXES = ('x', 'y', 'z')
 FREEDOMS = (*AXES, 'rx', 'ry', 'rz')

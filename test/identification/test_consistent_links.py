@@ -22,10 +22,10 @@ from ros_inertial_id.identification.identified_description import (description_o
                                                                    urdf_with_payload)
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.identification.settings import options_class, robot_of_model
-from ros_inertial_id.measurement.bodies.sources import BodiesState
 from ros_inertial_id.methods import METHODS
-from ros_inertial_id.methods.bodies.link_tree import random_bodies
-from ros_inertial_id.procedures.postures import identify_postures
+from ros_inertial_id.rigs.bodies.link_tree import random_bodies
+from ros_inertial_id.rigs.calibration.postures import identify_postures
+from ros_inertial_id.rigs.measurement.sources import BodiesState
 
 rigid_body = METHODS['rigid_body']
 
@@ -189,7 +189,7 @@ def test_bodies_of_a_chain_can_exist_though_noise_would_have_them_impossible():
 @pytest.fixture(scope='module')
 def wrist():
     pytest.importorskip('mujoco', reason='the simulated arm needs mujoco')
-    from ros_inertial_id.simulation.wrist_sensor import WristRig
+    from ros_inertial_id.rigs.simulation.wrist_sensor import WristRig
     rig = WristRig(FRANKA, tuple(f'fr3_joint{i}' for i in range(1, 8)), 'fr3_flange')
     return rig, rig.record(5.0)
 

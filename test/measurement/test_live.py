@@ -14,9 +14,9 @@ from ros_inertial_id.identification.settings import load_options  # noqa: E402
 from ros_inertial_id.measurement.live import carried, Window  # noqa: E402
 from ros_inertial_id.measurement.recording import Channel, Recording  # noqa: E402
 from ros_inertial_id.methods import METHODS  # noqa: E402
-from ros_inertial_id.methods.closed_loop.motion import reconstruct  # noqa: E402
-from ros_inertial_id.simulation.live_rigs import (LiveSliderCrank, LiveWrist,  # noqa: E402
-                                                  TRUE_TORQUE, TRUE_WRENCH)
+from ros_inertial_id.rigs.closed_loop.motion import reconstruct  # noqa: E402
+from ros_inertial_id.rigs.simulation.live_rigs import (LiveSliderCrank, LiveWrist,  # noqa: E402
+                                                       TRUE_TORQUE, TRUE_WRENCH)
 
 closed_loop = METHODS['closed_loop']
 rigid_body = METHODS['rigid_body']

@@ -19,7 +19,7 @@ from std_msgs.msg import String  # noqa: E402
 
 from ros_inertial_id.identification.model import IdentifiedModel  # noqa: E402
 from ros_inertial_id.measurement.bags.bag import read_bag  # noqa: E402
-from ros_inertial_id.simulation.live_rigs import RIGS  # noqa: E402
+from ros_inertial_id.rigs.simulation.live_rigs import RIGS  # noqa: E402
 
 PATIENCE = 300.0  # [s] for a demonstration on a loaded machine; it takes one
 

@@ -4,8 +4,8 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 import yaml
 
-from ros_inertial_id.simulation.platform import (PlatformOptions, PlatformRig, SimulatedLink,
-                                                 Springs)
+from ros_inertial_id.rigs.simulation.platform import (PlatformOptions, PlatformRig, SimulatedLink,
+                                                      Springs)
 
 
 def turned(axis, degrees):

@@ -1,0 +1,225 @@
+"""Calibration of a suspended platform: from recordings with known masses to a description."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+import yaml
+
+from .calibrated_imu import (described_extrinsics, pooled_extrinsics, with_extrinsics,
+                             with_known_extrinsics)
+from .load_dependence import check_stiffness, LoadedStiffness, stiffness_by_load
+from ..bodies.body_rig import mapping, read_description
+from ..bodies.description_text import with_entries
+from ..bodies.link_tree import free_joint, random_bodies
+from ..measurement.sources import BodiesState
+from ..suspended_platform.calibration import (calibration_blocks, calibration_parameters,
+                                              predicted_state, stiffness_of, without_moment)
+from ..suspended_platform.impacts import acceleration_noise
+from ..suspended_platform.observation import observe_platform
+from ..suspended_platform.rig import KEYS, platform_rig
+from ...errors import EstimationError, RecordingError
+from ...estimation.base_parameters import find_base_parameters
+from ...estimation.coloured import autocovariances, score_covariance
+from ...estimation.estimators import ESTIMATORS, Problem
+from ...estimation.r_factors import RFactors
+from ...estimation.residuals import Residuals
+from ...identification.dataset import Progress
+from ...measurement.recording import Recording
+
+NOISE = 1.5  # times the residual that the markers' noise makes; linear springs give 1.0
+ROUNDS = 3  # of instruments from the last estimate: the second already changes little
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """
+    Springs and platform as identified.
+
+    stiffness, stiffness_error : (6, 6) [N/m, N, N m/rad] with standard errors
+    damping : (6, 6) [N s/m, N m s/rad]; preload : (6,) [N, N m]
+    platform, platform_error : (10,) inertial parameters with standard errors, see SYMBOLS
+    rest_position, rest_rpy : (3,) [m], [rad] where displacements are zero
+    imu : position [m] and rpy [rad] of the one on the platform, with errors; empty without
+    residual : row group -> rms of the residual [N, N m]
+    excess : largest rms of a force, in those that the noise of the markers makes
+    loads : LoadedStiffness of every load by itself
+    preprocessing : per recording the summary of its observation
+    text : the description with all of it filled in
+    """
+
+    stiffness: np.ndarray
+    stiffness_error: np.ndarray
+    damping: np.ndarray
+    preload: np.ndarray
+    platform: np.ndarray
+    platform_error: np.ndarray
+    imu: dict[str, np.ndarray]
+    rest_position: np.ndarray
+    rest_rpy: np.ndarray
+    residual: dict[str, float]
+    excess: float
+    loads: tuple[LoadedStiffness, ...]
+    preprocessing: tuple
+    text: str
+
+    @property
+    def verdict(self) -> str:
+        """Return in words whether the residual is that of noise."""
+        if self.excess < NOISE:
+            return f'the residual is that of noise ({self.excess:.1f} times what markers make)'
+        return (f'the residual is {self.excess:.1f} times what the noise of the markers makes: '
+                'something touched the platform, an added mass was not fixed or not what was '
+                'said, or the springs are not linear')
+
+
+def calibrate_platform(text: str, loaded: Sequence[tuple[Recording, np.ndarray]], options: Any,
+                       gravity: Sequence[float] = (0.0, 0.0, -9.81),
+                       progress: Progress | None = None) -> Calibration:
+    """
+    Return the Calibration of the platform that a YAML ``text`` describes.
+
+    loaded : [(Recording, added (10,)), ...], inertial parameters in the platform's frame, zeros
+        for the empty platform, at least one not
+    options : as for suspended_platform; gravity : (3,) in the base frame [m/s^2]
+    progress : called with (stage, recordings done, in all)
+    RecordingError without two different masses; EstimationError when a number is not determined,
+    or the stiffness depends on the load.
+    """
+    if not any(np.any(added) for _, added in loaded):
+        raise RecordingError('the platform was recorded empty only', expected='recordings with a '
+                             'known mass on it too', do='empty vibrations fix ratios, not sizes')
+    if len(masses := {float(added[0]) for _, added in loaded}) < 2:
+        raise RecordingError('all recordings carry the same mass', expected='two masses or more, '
+                             'of which one may be none', found=f'{masses.pop():g} kg in all',
+                             do='record the empty platform, too: one mass does not show whether '
+                                'the stiffness of the springs depends on the load')
+    rig = platform_rig(_platform_only(text), np.asarray(gravity))
+    observations = []
+    for number, (recording, _) in enumerate(loaded, 1):
+        observations.append(observe_platform(recording, rig, options))
+        if progress:
+            progress('observe', number, len(loaded))
+    extrinsics = pooled_extrinsics(observations)
+    if extrinsics:
+        observations = with_known_extrinsics(observations, extrinsics)
+    rest = _rest([o for o, (_, added) in zip(observations, loaded) if not np.any(added)]
+                 or observations)
+    states = [(state, np.asarray(added, dtype=float)) for o, (_, added) in
+              zip(observations, loaded) for state in o.states(training=True)]
+    columns = calibration_parameters()
+    value = _draft(states, rest, columns, rig.gravity_base)
+    for _ in range(ROUNDS):
+        rest, value = without_moment(rest, value)
+        value, covariance, residual, inverse = _instrumental(states, rest, value)
+    if extrinsics:
+        covariance = with_extrinsics(observations, [added for _, added in loaded], rest, value,
+                                     (covariance, residual, inverse), extrinsics[1])
+    error = np.sqrt(np.diag(covariance))[:43]
+    unknown = [p.name for p, e in zip(columns, error) if not e < p.prior_sd]
+    if unknown:
+        raise EstimationError('the vibrations do not determine the platform', found=unknown,
+                              do='push and turn it in all directions, and add the mass at '
+                                 'several places')
+    loads = stiffness_by_load(states, rest, value)
+    check_stiffness(loads)
+    excess = _excess(observations, [added for _, added in loaded], value, residual)
+    imu = described_extrinsics(rig.sources[0].imu, extrinsics) if extrinsics else {}
+    return _result(value, covariance, rest, text, imu,
+                   largest_load=max(float(added[0]) for _, added in loaded),
+                   residual=residual, excess=excess, loads=loads,
+                   preprocessing=tuple(o.summary for o in observations))
+
+
+def _draft(states, rest, columns, gravity):
+    """Return the weighted least squares estimate (43,): biased by noise, good for a start."""
+    base = _structure(columns, gravity)
+    factors = RFactors(len(base))
+    for state, added in states:
+        for block in calibration_blocks(state, rest, added):
+            factors.accumulate(block, np.arange(len(base)))
+    return ESTIMATORS['weighted'](Problem(factors, base, {})).params
+
+
+def _instrumental(states, rest, value):
+    """
+    Return (estimate (43,), covariance, rms, inverse of Z'W) by noise-free accelerations.
+
+    Least squares shrinks what multiplies noisy accelerations, here by percents as no term has a
+    known size in an empty vibration.  Accelerations that the last estimate predicts from poses
+    carry a hundredth of that noise (Soderstrom and Stoica 1989, refined instruments).
+    """
+    pairs, residuals = [], Residuals()
+    for state, added in states:
+        quiet = predicted_state(state, rest, value, added)
+        for block, other in zip(calibration_blocks(state, rest, added),
+                                calibration_blocks(quiet, rest, added)):
+            pairs.append((block, other))
+            residuals.add(block, {g.name: g.W @ value for g in block.groups})
+    count = sum(len(block.t) for block, _ in pairs)
+    rms = {name: float(np.sqrt(x / count)) for name, x in residuals.filtered.residual.items()}
+    sd = {name: max(x, 1e-9) for name, x in rms.items()}
+    ZW, Zy = np.zeros((43, 43)), np.zeros(43)
+    for block, other in pairs:
+        for group, instrument in zip(block.groups, other.groups):
+            Z = instrument.W / sd[group.name] ** 2
+            ZW += Z.T @ group.W
+            Zy += Z.T @ group.y
+    size = np.maximum(np.sqrt(np.abs(np.diag(ZW))), 1e-300)
+    try:
+        inverse = np.linalg.inv(ZW / size / size[:, None]) / size / size[:, None]
+    except np.linalg.LinAlgError:
+        inverse = np.full((43, 43), np.nan)  # nothing moved it, see the caller
+    scores = score_covariance(pairs, autocovariances(residuals), sd, np.arange(43))
+    return inverse @ Zy, inverse @ scores @ inverse.T, rms, inverse
+
+
+def _excess(observations, added, value, residual):
+    """Return the largest rms residual of the three forces in units of the markers' noise."""
+    square = [(acceleration_noise(o) * (value[0] + pi[0])) ** 2
+              for o, pi in zip(observations, added)]
+    noise = np.sqrt(np.mean(square, axis=0))
+    forces = np.array([x for name, x in residual.items() if name.split()[-1][0] == 'f'])
+    return float((forces / np.maximum(noise, 1e-9)).max())
+
+
+def _platform_only(text):
+    data = read_description(text, KEYS)
+    platform = dict(mapping(data.get('platform'), 'platform'))
+    for known in ('covariance', 'largest_load'):  # what was known before is not used
+        platform.pop(known, None)
+    return yaml.safe_dump({'platform': platform}, sort_keys=False)
+
+
+def _rest(observations):
+    """Return (position, rotation) of the mean pose of the empty platform."""
+    poses = [state.bodies[0] for o in observations for state in o.states(training=True)]
+    position = np.concatenate([b.position for b in poses]).mean(0)
+    return position, Rotation.from_quat(
+        np.concatenate([b.quaternion_xyzw for b in poses])).mean().as_matrix()
+
+
+def _structure(columns, gravity):
+    bodies = random_bodies((free_joint(),), 4 * len(columns), np.random.default_rng(0), gravity)
+    state = BodiesState(np.arange(4.0 * len(columns)), 0, bodies, np.zeros((172, 0)),
+                        np.zeros((172, 0)))
+    rows = [g.W for block in calibration_blocks(state, (np.zeros(3), np.eye(3)), np.zeros(10))
+            for g in block.groups]
+    return find_base_parameters(np.concatenate(rows), columns)
+
+
+def _result(value, covariance, rest, text, imu, **notes):
+    error = np.sqrt(np.diag(covariance))[:43]
+    K, dK = stiffness_of(value), stiffness_of(error)
+    damping, preload = np.diag(value[31:37]), value[37:43]
+    rpy = Rotation.from_matrix(rest[1]).as_euler('xyz')
+    text = with_entries(text, ('platform',), {
+        'stiffness': K, 'damping': damping, 'preload': preload, 'rest_position': rest[0],
+        'rest_rpy': rpy, 'inertial': value[:10], 'largest_load': notes.pop('largest_load'),
+        'covariance': [' '.join(f'{x:.9g}' for x in row[:k + 1])
+                       for k, row in enumerate(covariance)],
+        **{f'imu_{key}': imu[key] for key in ('position', 'rpy') if imu}})
+    return Calibration(K, dK, damping, preload, value[:10], error[:10], imu, rest[0], rpy,
+                       text=text, **notes)

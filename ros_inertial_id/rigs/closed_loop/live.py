@@ -1,0 +1,236 @@
+"""
+A closed loop while it runs: crank angles or markers and torques as they come.
+
+Markers become z(t) by the same least squares on the mechanism as offline, frame by frame.  With
+IMUs the causal filter of filter.py gives the motion as soon as it is seen; without
+them it is filtered and differentiated at a fixed lag.
+"""
+
+from dataclasses import replace
+from typing import Any, Mapping
+
+import numpy as np
+
+from .cameras import cameras_of, placed
+from .filter import CausalFilter, PATIENCE
+from .marker_fit import MarkerFit
+from .motion import torque_of
+from .state import close, MechanismState
+from ..dynamics.continuation import Continuation
+from ..dynamics.mechanism import Mechanism
+from ..measurement.markers import common_frames, LINE, Marker, read_markers
+from ...errors import InertialIdError, RecordingError
+from ...measurement.joints.drives import effort_map
+from ...measurement.joints.kinematic_state import JointSpaceState
+from ...measurement.live import listen_to_efforts, listen_to_joints, LiveMotion, WARM_UP
+from ...measurement.recording import Recording
+
+FEWEST = 3       # frames solved at once
+REMEMBERED = 0.5  # [s] of markers from which a filter at a fixed lag begins
+
+
+class LiveMechanism(LiveMotion):
+    """
+    The motion and torques of a Mechanism; contract in methods/__init__.py.
+
+    covariance : with IMUs, (3 k, 3 k) of z, zdot, zddot of the newest state
+    """
+
+    covariance = None
+
+    def __init__(self, robot: Mechanism, options: Any, lag: float,
+                 metadata: Mapping[str, Any]):
+        measured = options.velocity == 'measured' and not options.markers
+        self._filter = CausalFilter(robot, options.imus, metadata) if options.imus else None
+        turn = effort_map(options, len(robot.actuated))
+        shift = metadata.get('torque_clock_offset', 0.0)
+        # What stands in while no IMU speaks: markers alone, filtered at a fixed lag.
+        self._alone = LiveMotion(options.cutoff, False, lag, turn, shift) if options.imus else None
+        self._shown = -np.inf  # [s] the newest stamp that was handed out
+        super().__init__(options.cutoff, measured, 0.0 if self._filter else lag, turn, shift)
+        self._robot = robot
+        self._continuation = Continuation(robot)
+        self._camera = _Camera(robot, options, metadata) if options.markers else None
+        motion = options.joint_states_topic or 'joint_states'
+        actuated = [robot.joint_names[j] for j in robot.actuated]
+        if self._camera:
+            for topic in self._camera.topics:
+                self.listen(topic, self._marker_taker(self._camera))
+        else:
+            listen_to_joints(self, motion, robot.coordinates, options)
+        for number, topic in enumerate(self._filter.topics if self._filter else ()):
+            self.listen(topic, self._imu_taker(self._filter, number))
+        for line in options.torques:
+            joint, topic, *axis = line.split()
+            self.listen(topic, self._torque_taker(actuated.index(joint), joint, ''.join(axis)))
+        if not options.torques:
+            listen_to_efforts(self, options.effort_topic or motion, actuated)
+
+    @property
+    def standard_deviation(self) -> dict[str, np.ndarray]:
+        """Return joint -> standard deviations of its newest z, zdot, zddot, where known."""
+        if self.covariance is None:
+            return {}
+        each = np.sqrt(np.diagonal(self.covariance)).reshape(3, -1).T
+        return dict(zip(self._robot.coordinates, each))
+
+    def _reset(self):
+        super()._reset()
+        if self._filter:
+            self._filter.restart()
+
+    def load(self, place: int, t: np.ndarray, values: np.ndarray) -> None:
+        """Add torques, ``values`` (N, 1) at t (N,) [s]; several in order of ``place``."""
+        super().load(place, t, values)
+        if self._alone:
+            self._alone.load(place, t, values)
+
+    def _torque_taker(self, place, joint, axis):
+        def take(channel):
+            self.load(place, self.seconds(channel.stamp_ns),
+                      torque_of(channel, joint, axis)[:, None])
+
+        return take
+
+    def _imu_taker(self, imus, number):
+        return lambda channel: imus.receive(number, channel, self.seconds(channel.stamp_ns))
+
+    def _marker_taker(self, camera):
+        return lambda channel: camera.see(channel, self.seconds(channel.stamp_ns))
+
+    def take(self) -> tuple[np.ndarray, MechanismState] | None:
+        """Return (stamps, MechanismState); raise where the mechanism cannot be closed."""
+        frames = self._camera.frames() if self._camera else None
+        if self._camera and frames is not None:
+            t, z, variance, q = self._camera.follow(frames)
+            self.move(t, np.hstack([z, variance, q]) if self._filter else z)
+            if self._alone:
+                self._alone.move(t, z)
+        taken = (self._fused_or_alone(self._filter, self._alone) if self._filter
+                 else super().take())
+        if taken is None:
+            return None
+        stamps, state = taken
+        try:
+            return stamps, close(self._robot, state, self._continuation)
+        except InertialIdError:
+            self._continuation.restart()
+            raise
+
+    def _fused_or_alone(self, imus, alone):
+        """Return (stamps, JointSpaceState) with the IMUs, while none speaks by markers."""
+        taken = self._fused(imus)
+        if imus.all_silent:
+            taken, self.covariance = alone.take(), None
+        else:
+            # What the filter saw without IMUs is worth little.
+            self._shown = max(self._shown, imus.resumed)
+            if len(alone.newest):
+                alone.begin_again(alone.newest[-1] - REMEMBERED)
+        if taken is None:
+            return None
+        stamps = taken[0][taken[0] > self._shown]
+        if not len(stamps):
+            return None
+        self._shown = stamps[-1]
+        return stamps, taken[1]
+
+    def _fused(self, imus):
+        """Return (stamps, JointSpaceState) of the markers and IMUs received so far, or None."""
+        t, count = self._motion.t, len(self._robot)
+        begun = self._done > -np.inf
+        if len(t) < (1 if begun else WARM_UP):
+            return None
+        until = min(self.known_until(), imus.known_until(t[-1]))
+        if not begun:
+            self._done = max(t[WARM_UP - 1], until)
+        z, variance, q = np.split(self._motion.rows, [count, 2 * count], axis=1)
+        ticks, x, covariance = imus.follow(t, z, variance, q, until)
+        self._period, tau = imus.period, self.loads_at(ticks)
+        stamps = t[(t > self._done) & (t <= ticks[-1])]
+        self.forget(t[max(0, np.searchsorted(t, ticks[-1], 'right') - 1)])  # keeps the last one
+        self.covariance = covariance[-1]
+        if not len(stamps):
+            return None
+        self._done = stamps[-1]
+        z, rate, second = np.split(x, 3, axis=1)
+        return stamps, JointSpaceState(ticks, 0, z, rate, second, tau, tau)
+
+
+class _Camera:
+    """Markers as they are seen, to frames, to independent coordinates."""
+
+    def __init__(self, robot, options, metadata):
+        options = replace(options, camera=tuple(metadata.get('camera', options.camera)),
+                          cameras=tuple(metadata.get('cameras', options.cameras)))
+        self._robot, self._options, self._cameras = robot, options, cameras_of(options)
+        self._offsets = metadata.get('marker_clock_offset', {})
+        self._lines: dict[str, list[str]] = {}
+        for line in options.markers:
+            words = LINE.match(line.strip())
+            assert words is not None  # observed with these options
+            self._lines.setdefault(words.group(1), []).append(line)
+        self._seen: dict[str, list[Marker]] = {line: [] for line in options.markers}
+        self._newest = {}
+        self._fit = self._last = None
+
+    @property
+    def topics(self):
+        return tuple(self._lines)
+
+    def see(self, channel, t):
+        """Take a Channel of new samples, stamped at t [s]."""
+        t = t - self._offsets.get(channel.topic, 0.0)
+        self._newest[channel.topic] = float(t[-1])
+        alone = Recording({channel.topic: replace(channel, stamp_ns=channel.stamp_ns)})
+        for line in self._lines[channel.topic]:
+            try:
+                marker, = read_markers(alone, (line,))
+            except RecordingError:  # out of sight: a frame without it
+                continue
+            start = t[int(np.argmin(channel.stamp_ns))]
+            self._seen[line].append(replace(marker, t=marker.t + start))
+
+    def frames(self):
+        """Return the Frames for which no marker can come any more, or None."""
+        if len(self._newest) < len(self._lines):
+            return None
+        newest = max(self._newest.values())
+        until = max(min(self._newest.values()), newest - PATIENCE)
+        whole = [_joined(parts) for parts in self._seen.values()]
+        ripe = [m and m.t <= until for m in whole]
+        if None in whole or max(int(r.sum()) for r in ripe) < FEWEST:
+            return None
+        for line, marker, r in zip(self._seen, whole, ripe):
+            self._seen[line] = [marker.rows(~r)] if not r.all() else []
+        return common_frames(placed([m.rows(r) for m, r in zip(whole, ripe)], self._cameras))
+
+    def follow(self, frames):
+        """Return t (M,), z, variance (M, k) and q (M, n) of the Frames that fit the mechanism."""
+        options, robot = self._options, self._robot
+        if self._fit is None:
+            self._fit = MarkerFit(robot, frames, options.marker_noise, options.tag_noise)
+        fit = self._fit
+        fit.frames = frames
+        z, q, covariance = fit.search(np.arange(len(frames.t)))
+        good = fit.good(q)
+        if not good.any():
+            raise RecordingError('the markers do not fit the mechanism',
+                                 found=f'none of {len(good)} frames')
+        # Cauchy weights left next to nothing of what does not fit.
+        z, q, variance = z[good], q[good], np.diagonal(covariance[good], axis1=1, axis2=2)
+        turning = [i for i, j in enumerate(robot.independent) if not robot.prismatic[j]]
+        whole = z if self._last is None else np.vstack([self._last, z])
+        whole[:, turning] = np.unwrap(whole[:, turning], axis=0)
+        self._last, z = whole[-1], whole[len(whole) - len(z):]
+        q[:, list(robot.independent)] = z
+        return frames.t[good], z, variance, q
+
+
+def _joined(parts):
+    if not parts:
+        return None
+    return replace(parts[0], t=np.concatenate([m.t for m in parts]),
+                   position=np.concatenate([m.position for m in parts]),
+                   rotation=None if parts[0].rotation is None
+                   else np.concatenate([m.rotation for m in parts]))

@@ -1,0 +1,279 @@
+"""
+Residuals of markers on a mechanism, and the independent coordinates that fit one camera frame.
+
+Every frame is one small nonlinear least squares problem in z (Gauss-Newton), so the closures hold
+exactly and each marker helps according to its noise.  The first guess is the nearest of random
+configurations of the same assembly; while searching, markers that do not fit count little
+(Cauchy weights).  Few markers may fit several assemblies: ``alternatives`` finds them.
+"""
+
+import copy
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from ..dynamics.continuation import random_walk
+from ..dynamics.mechanism import coupled, NEARLY
+from ...dynamics.body_motion import body_motions, frame_of, twists
+
+LIBRARY = 400      # random configurations per independent coordinate
+ROUNDS = 15        # Gauss-Newton steps; from the library a handful is enough
+SETTLED = 1e-2     # standard deviations: a smaller step does not matter
+MOST = 4           # assemblies of one frame that are looked at
+COARSE = 4.0       # times the usual distance to the library: what may still be an assembly
+APART = 2.5        # times the largest step between two assemblies, before they are solved
+ALIKE = 0.05       # of it: after that they are one
+OUTLIER = 6.0      # standard deviations
+LARGEST_STEP = 0.2  # [rad], or share of the reach [m]
+
+
+class MarkerFit:
+    """The residuals of one set of Frames on a Mechanism, and Gauss-Newton on them."""
+
+    def __init__(self, robot, frames, marker_noise, tag_noise):
+        self.robot, self.frames = robot, frames
+        self._links = [frame_of(robot.robot, link) for link in frames.links]
+        self.noise = marker_noise, tag_noise
+        slide = np.asarray(robot.prismatic)[list(robot.independent)]
+        self._step = LARGEST_STEP * np.where(slide, robot.reach(), 1.0)
+        self._whole = np.where(slide | coupled(robot), 0.0, 2.0 * np.pi)
+        walk = random_walk(robot, LIBRARY * len(robot), np.random.default_rng(0), steps=20)
+        self._library = walk
+        self._points = np.stack(
+            [body_motions(robot.robot, walk)[f.body + 1].at(f).p.T for f in self._links], axis=1)
+
+    def search(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return z, q and covariance of the frames ``rows``, from the nearest configurations."""
+        start = np.concatenate([self._nearest(part) for part in
+                                np.array_split(rows, max(1, len(rows) // 256))])
+        return self._iterate(rows, self._library[start], None)
+
+    def assemblies(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """
+        Return frames (A,), configurations (A, n) and variances (A, k) of all that fit, q first.
+
+        q : (M, n) the nearest of every frame.  Others are what the library shows elsewhere about
+        as near, solved; what comes back to one that is known already is left out.
+        """
+        rows = np.arange(len(self.frames.t))
+        _, q, covariance = self._iterate(rows, q, None)
+        found, variance = [q], [np.diagonal(covariance, axis1=1, axis2=2)]
+        frames, configurations = [rows], np.repeat(q[:, None], MOST, axis=1)
+        for number, start in enumerate(self._elsewhere(q), 1):
+            some = np.flatnonzero(start >= 0)
+            if not some.size:
+                break
+            _, other, covariance = self._iterate(some, self._library[start[some]], None)
+            new = (self._apart(other[:, None], configurations[some, :number]) > ALIKE).all(1)
+            configurations[some, number] = other
+            frames.append(some[new])
+            found.append(other[new])
+            variance.append(np.diagonal(covariance[new], axis1=1, axis2=2))
+        return np.concatenate(frames), np.concatenate(found), np.concatenate(variance)
+
+    def loss(self, rows: np.ndarray, q: np.ndarray) -> np.ndarray:
+        """
+        Return the negative log-likelihood (A,) of frames by Cauchy's law, a marker at a time.
+
+        rows : (A,) indices of the frames; q : (A, n) configurations
+        """
+        square = np.nan_to_num(self.residuals(rows, q) ** 2).sum(-1)
+        return 0.5 * OUTLIER ** 2 * np.log1p(square / OUTLIER ** 2).sum(1)
+
+    def linearised(self, rows: np.ndarray, q: np.ndarray,
+                   width: float | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """
+        Return information A (M, k, k), right-hand side g (M, k) of z, and what counts (M, m).
+
+        rows : (M,) indices of the frames; q : (M, n) near the truth
+        width : of Cauchy weights [standard deviations]; None: what is an OUTLIER does not count
+        """
+        R = self.robot.closing(q)[0]
+        residual, slope = self.residuals(rows, q, R)
+        seen = np.isfinite(residual)
+        residual = np.nan_to_num(residual)
+        if width is None:
+            weight = seen * (residual ** 2 < OUTLIER ** 2).all(-1, keepdims=True)
+        else:
+            weight = seen / (1.0 + (residual ** 2).mean(-1, keepdims=True) / width ** 2)
+        A = np.einsum('bmik,bmi,bmil->bkl', slope, weight, slope)
+        return A, np.einsum('bmik,bmi,bmi->bk', slope, weight, residual), weight.any(-1)
+
+    def refine(self, rows: np.ndarray, q: np.ndarray,
+               kept: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """
+        Return z, q and covariance of frames by chosen markers alone.
+
+        rows : (M,) indices of the frames; q : (M, n) to start from
+        kept : (M, m) markers that count
+        """
+        return self._iterate(rows, q, kept)
+
+    def residuals(self, rows: np.ndarray, q: np.ndarray, R: np.ndarray | None = None) -> Any:
+        """
+        Return residuals, (M, m, 6), in standard deviations, NaN where nothing was seen.
+
+        With R (M, n, k) also their Jacobian (M, m, 6, k): change of the prediction with z.
+
+        rows : (M,) indices of the frames; q : (M, n) configurations
+        """
+        robot, frames = self.robot, self.frames
+        motions = body_motions(robot.robot, q)
+        out = np.full((len(rows), len(self._links), 6), np.nan)
+        slope = np.zeros(out.shape + (len(robot),))
+        for k, link in enumerate(self._links):
+            at = motions[link.body + 1].at(link)
+            out[:, k, :3] = (frames.position[rows, k] - at.p.T) / self.noise[0]
+            if frames.tags[k]:
+                turn = np.einsum('bij,kjb->bik', frames.rotation[rows, k], at.R)
+                out[:, k, 3:] = 0.5 * np.stack([turn[:, 2, 1] - turn[:, 1, 2],
+                                                turn[:, 0, 2] - turn[:, 2, 0],
+                                                turn[:, 1, 0] - turn[:, 0, 1]], 1) / self.noise[1]
+            if R is None:
+                continue
+            for j, u, w in twists(robot.robot, motions, link.body, at.p):
+                slope[:, k, :3] += u.T[:, :, None] * R[:, None, j] / self.noise[0]
+                if w is not None and frames.tags[k]:
+                    slope[:, k, 3:] += w.T[:, :, None] * R[:, None, j] / self.noise[1]
+        return out if R is None else (out, slope)
+
+    def misfit(self, q: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
+        """
+        Return the position misfit, (M, m), of every marker in standard deviations.
+
+        q : (M, n) configurations; rows : (M,) indices of their frames, None: all
+        """
+        rows = np.arange(len(self.frames.t)) if rows is None else rows
+        return np.sqrt((self.residuals(rows, q)[:, :, :3] ** 2).mean(-1))
+
+    def misfit_exchanged(self, a: int, b: int, rows: np.ndarray) -> float:
+        """
+        Return the largest median misfit of a marker if markers a and b were exchanged.
+
+        a, b : indices of the markers; rows : (M,) indices of the frames
+        """
+        order = np.arange(len(self._links))
+        order[[a, b]] = b, a
+        other = copy.copy(self)
+        other._links = [self._links[k] for k in order]
+        other._points = self._points[:, order]
+        return np.nanmax(np.nanmedian(other.misfit(other.search(rows)[1], rows), axis=0))
+
+    def good(self, q: np.ndarray) -> np.ndarray:
+        """Return which frames (M,) have all the markers they need to be believed at q (M, n)."""
+        misfit = self.misfit(q)
+        seen = np.isfinite(misfit)
+        fits = np.where(seen, misfit, np.inf) < OUTLIER
+        return seen.any(1) & (fits.sum(1) >= np.maximum(1, 0.6 * seen.sum(1)))
+
+    def inliers(self, q: np.ndarray) -> np.ndarray:
+        """Return which markers (M, m) fit at configurations q (M, n)."""
+        return np.where(np.isfinite(self.misfit(q)), self.misfit(q), np.inf) < OUTLIER
+
+    def notes(self, q: np.ndarray, rows: np.ndarray, kept: np.ndarray) -> dict[str, Any]:
+        """
+        Return what was found, for logs and the model file.
+
+        q : (M, n); rows : (M,) frames that were used; kept : (all frames, m) markers that fit
+        """
+        misfit = np.where(kept[rows], self.misfit(q, rows), np.nan)
+        seen = np.isfinite(self.frames.position).all(-1)
+        rms = np.sqrt(np.nanmean(misfit ** 2, axis=0)) * self.noise[0]
+        return {'marker_exchanged': self._exchanged(q, rows, kept),
+                'marker_frames': int(len(rows)), 'marker_frames_lost': int(len(seen) - len(rows)),
+                'marker_rms': {n: float(x) for n, x in zip(self.frames.names, rms)},
+                'marker_outliers': {n: int(x) for n, x in
+                                    zip(self.frames.names, (seen & ~kept).sum(0))}}
+
+    def _exchanged(self, q, rows, kept):
+        """Return {'A, B': frames} in which two left out markers are in each other's place."""
+        motions, names = body_motions(self.robot.robot, q), self.frames.names
+        place = [motions[link.body + 1].at(link).p.T for link in self._links]
+        near, out = OUTLIER * self.noise[0] * np.sqrt(3.0) * 10, {}
+        for a, b in combinations(range(len(names)), 2):
+            both = np.stack([self.frames.position[rows, a] - place[b],
+                             self.frames.position[rows, b] - place[a]])
+            count = int(((np.linalg.norm(both, axis=-1) < near).all(0)
+                         & ~kept[rows, a] & ~kept[rows, b]).sum())
+            if count:
+                out[f'{names[a]}, {names[b]}'] = count
+        return out
+
+    def _nearest(self, rows):
+        """Return the index of the library's configuration nearest to each frame."""
+        return self._distances(rows).argmin(1)
+
+    def _distances(self, rows):
+        """Return squared distances (M, library) [m^2] of frames to the library."""
+        distance = np.zeros((len(rows), len(self._points)))
+        cap = (0.3 * self.robot.reach()) ** 2  # one marker gone astray must not decide
+        for k in range(len(self._links)):
+            x = self.frames.position[rows, k]
+            square = ((x[:, None] - self._points[None, :, k]) ** 2).sum(-1)
+            distance += np.where(np.isfinite(square), np.minimum(square, cap), 0.0)
+        return distance
+
+    def _elsewhere(self, q):
+        """Return indices (MOST - 1, M) of the library about as near to frames as q, or -1."""
+        out = np.full((MOST - 1, len(q)), -1)
+        parts = np.array_split(np.arange(len(q)), max(1, len(q) // 256))
+        usual = np.median(np.concatenate([self._distances(p).min(1) for p in parts]) ** 0.5)
+        for rows in parts:
+            distance = self._distances(rows) ** 0.5
+            limit = distance.min(1) + COARSE * usual
+            near = q[rows]
+            for number in range(MOST - 1):
+                distance[self._apart(near[:, None], self._library[None]) < APART] = np.inf
+                best = distance.argmin(1)
+                good = distance[np.arange(len(rows)), best] < limit
+                if not good.any():
+                    break
+                out[number, rows[good]] = best[good]
+                near = self._library[best]
+        return out
+
+    def _apart(self, a, b):
+        """Return how far configurations a and b (..., n) are apart, in largest steps of z."""
+        index = list(self.robot.independent)
+        return np.abs(self.turned(a[..., index] - b[..., index]) / self._step).max(-1)
+
+    def turned(self, change: np.ndarray) -> np.ndarray:
+        """Return a change of z (..., k) within half a turn, unless couplings count the turns."""
+        whole = self._whole
+        return change - np.where(whole > 0, whole * np.round(change / np.maximum(whole, 1e-9)), 0)
+
+    def _iterate(self, rows, q, kept):
+        """
+        Return z, q and covariance; with ``kept`` None all markers by Cauchy weights.
+
+        Every step moves along R and takes off what the step before left of the closures.
+        """
+        robot, index = self.robot, list(self.robot.independent)
+        start, q, open_ = q, q.copy(), np.zeros(len(rows))
+        covariance = np.zeros((len(rows), len(robot), len(robot)))
+        active = np.arange(len(rows))
+        for _ in range(ROUNDS):
+            R, open_[active], closing = robot.closing(q[active])
+            residual, slope = self.residuals(rows[active], q[active], R)
+            weight = np.isfinite(residual).astype(float)
+            residual = np.nan_to_num(residual)
+            if kept is None:
+                norm = (residual ** 2).mean(-1, keepdims=True)
+                weight = weight / (1.0 + norm / OUTLIER ** 2)
+            else:
+                weight = weight * kept[active][:, :, None]
+            A = np.einsum('bmik,bmi,bmil->bkl', slope, weight, slope)
+            g = np.einsum('bmik,bmi,bmi->bk', slope, weight, residual)
+            # The ridge makes the variance of what no marker shows large, not infinite.
+            ridge = 1e-12 * (1.0 + np.trace(A, axis1=1, axis2=2))
+            inverse = np.linalg.inv(A + ridge[:, None, None] * np.eye(len(robot)))
+            covariance[active] = inverse
+            dz = np.clip((inverse @ g[:, :, None])[:, :, 0], -self._step, self._step)
+            q[active] += np.einsum('bnk,bk->bn', R, dz) + closing
+            small = SETTLED * np.sqrt(np.diagonal(inverse, axis1=1, axis2=2))
+            active = active[(np.abs(dz) > small).any(1) | (open_[active] > NEARLY)]
+            if not active.size:
+                break
+        q[open_ > NEARLY] = start[open_ > NEARLY]
+        return q[:, index], q, covariance

@@ -1,0 +1,215 @@
+"""
+closed_loop: mechanisms with loops, identified through their independent coordinates.
+
+Rows ``R' Y(q, v, a) [standard parameters, springs, dampers, friction] = R' tau``, one group per
+independent coordinate: the equations of motion projected onto what the closures allow.  Source:
+the closed-loop slider-crank paper (coordinate partitioning), Garcia de Jalon and Bayo 1994.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from .known import links_as_described, read_known, without_tied
+from .live import LiveMechanism
+from .motion import common_errors, MotionOptions, reconstruct, topics
+from .noise import noise_errors, noisy_states
+from .state import all_parameters, close, MechanismState, Observation, projected_rows
+from .tuning import Trial
+from ..dynamics.assembly import mechanism_from_options
+from ..dynamics.continuation import random_walk
+from ..dynamics.force_elements import force_elements, ForceOptions
+from ..dynamics.mechanism import Mechanism, MechanismOptions, virtual_links
+from ...dynamics.body_motion import energy_rows
+from ...dynamics.inertial_parameters import Parameter
+from ...dynamics.regressor import BLOCK, RegressorBlock, RowGroup
+from ...errors import ConfigError
+from ...measurement.joints.kinematic_state import JointSpaceState, SignalOptions
+from ...measurement.recording import Recording
+from ...methods.contract import Method
+from ...options import option
+
+NO_MOTOR = ('none',)  # option actuated
+
+
+@dataclass(frozen=True)
+class PriorOptions:
+    """What is measured, and what is known before."""
+
+    actuated: tuple[str, ...] = option(
+        (), 'joints with a measured torque or force; empty: the independent; none: no motor, '
+        'gravity alone moves it')
+    known: tuple[str, ...] = option(
+        (), 'what is known or zero by symmetry: "NAME VALUE", "NAME" for zero, "SUM = VALUE" such '
+        'as "mcx2 + 0.25 m3 = 0.09", a base parameter by its name, "LINK" for a whole link as it '
+        'is in the URDF')
+
+
+@dataclass(frozen=True)
+class ClosedLoopOptions(MechanismOptions, SignalOptions, ForceOptions, PriorOptions,
+                        MotionOptions):
+    """All options of the method; the recorder and nodes declare them as parameters."""
+
+
+class ClosedLoop(Method[Mechanism, MechanismState, Observation, ClosedLoopOptions]):
+    """Torques of a mechanism with loops, projected onto its independent coordinates."""
+
+    name = 'closed_loop'
+    Options = ClosedLoopOptions
+    predicts_live = True
+    takes_known = True
+
+    def build(self, urdf: str, options: ClosedLoopOptions, gravity_base: np.ndarray) -> Mechanism:
+        """Return the Mechanism of a URDF text under gravity (3,) in the base frame [m/s^2]."""
+        mechanism = mechanism_from_options(urdf, options, gravity_base)
+        names = mechanism.joint_names
+        driven = () if options.actuated == NO_MOTOR else options.actuated or mechanism.coordinates
+        for name in driven:
+            if name not in names:
+                raise ConfigError('option actuated', found=repr(name), exists=names)
+        actuated = tuple(names.index(name) for name in driven)
+        robot = mechanism.robot
+        mechanism = replace(mechanism, forces=force_elements(robot, options), actuated=actuated)
+        lines = links_as_described(options.known, robot.link_names, robot.inertias)
+        known, tied = read_known(lines, all_parameters(mechanism))
+        return replace(mechanism, known=known, tied=tied)
+
+    def parameters(self, robot: Mechanism, options: ClosedLoopOptions) -> tuple[Parameter, ...]:
+        """Return the Parameters of all columns that are not known: bodies, then force elements."""
+        return tuple(p for p in all_parameters(robot) if p.name not in robot.known)
+
+    def observe(self, recording: Recording, robot: Mechanism,
+                options: ClosedLoopOptions) -> Observation:
+        """
+        Return the Observation of the independent coordinates and motor torques of a Recording.
+
+        With ``cutoff`` 0 the cutoff is that of the smallest torque error; a torque on another
+        topic than the motion gets its clock's offset and drift.  All are reported in the summary.
+        """
+        if not robot.actuated and not any(robot.known.values()):
+            raise ConfigError('actuated: none', found='no motor and nothing known',
+                              expected='known: with a value that is not zero',
+                              do='give one base parameter: without a measured force only ratios '
+                                 'of parameters show')
+        recording, notes = reconstruct(recording, robot, options)
+        motion, effort = topics(options)
+        trial = Trial(recording, robot, replace(options, joint_states_topic=motion,
+                                                effort_topic=effort))
+        cutoff = options.cutoff
+        align = options.largest_clock_offset > 0 and notes['motion'] != notes['torque']
+        for _ in range(3 if align else 1):  # an offset blurs the curve, a cutoff blurs the offset
+            if not options.cutoff:
+                cutoff, notes['cutoff_curve'] = trial.choose_cutoff()
+            if align:
+                trial.shift, gain, error = trial.torque_offset(
+                    cutoff, options.largest_clock_offset, notes['torque'])
+                if trial.find_drift(cutoff, options.largest_clock_offset):
+                    notes['torque_clock_drift'] = trial.drift
+                notes.update(torque_clock_offset=trial.shift, torque_clock_offset_error=error)
+                notes.setdefault('torque_clock_gain', gain)
+        observation = trial.at(cutoff)
+        trial.check_torque_sign(observation)
+        summary = dict(observation.summary, cutoff_chosen=not options.cutoff,
+                       independent=list(robot.coordinates),
+                       closures=[c.text for c in robot.closures], **notes)
+        return replace(observation, summary=summary, common=common_errors(recording))
+
+    def regress(self, state: MechanismState, robot: Mechanism,
+                parameters: Sequence[Parameter]) -> Iterator[RegressorBlock]:
+        """Yield the RegressorBlocks of a MechanismState; columns as ``parameters``."""
+        forces, chosen, fixed, values = _columns(robot, parameters)
+        for low in range(0, len(state.t), BLOCK):
+            part = state.rows(slice(low, low + BLOCK))
+            W = projected_rows(robot, part, forces)
+            force = part.force(robot.actuated)
+            groups = []
+            for i, name in enumerate(robot.coordinates):
+                known = values @ W[i, fixed]
+                unit = 'N' if robot.prismatic[robot.independent[i]] else 'N m'
+                y = force[:, i] - known
+                groups.append(RowGroup(name, unit, np.arange(len(chosen)), W[i, chosen].T, y, y,
+                                       known))
+            yield RegressorBlock(part.t, state.segment, tuple(groups))
+
+    def noise(self, observation: Observation, robot: Mechanism, parameters: Sequence[Parameter],
+              values: np.ndarray) -> Iterator[tuple[RegressorBlock, dict[str, np.ndarray], float]]:
+        """Yield (RegressorBlock, group -> errors (B, R), times) by noise of the motion."""
+        for state, errors, times in noise_errors(observation, robot, parameters, values):
+            low = 0
+            for block in self.regress(state, robot, parameters):
+                part = errors[:, low:low + len(block.t)]
+                yield block, dict(zip(robot.coordinates, part)), times
+                low += len(block.t)
+
+    def noisy_rows(self, observation: Observation, robot: Mechanism,
+                   parameters: Sequence[Parameter]
+                   ) -> Iterator[tuple[RegressorBlock, RegressorBlock, float]]:
+        """Yield RegressorBlocks of the motion, of it with more noise, and how many they are."""
+        for state, noisy, times in noisy_states(observation, robot):
+            pair = (self.regress(s, robot, parameters) for s in (state, noisy))
+            for one, other in zip(*pair):
+                yield one, other, times
+
+    def random_state(self, robot: Mechanism, samples: int,
+                     rng: np.random.Generator) -> MechanismState:
+        """Return a MechanismState of random closed configurations and rates."""
+        q = random_walk(robot, samples, rng)
+        size = (samples, len(robot))
+        R, _ = robot.transformation(q)
+        v, a = robot.motion(q, R, rng.uniform(-3.0, 3.0, size), rng.uniform(-10.0, 10.0, size))
+        none = np.zeros((samples, len(robot.actuated)))
+        return MechanismState(np.arange(samples, dtype=float), 0, q, v, a, R, none)
+
+    def state_of(self, robot: Mechanism, q: np.ndarray, v: np.ndarray,
+                 a: np.ndarray) -> MechanismState:
+        """Return the MechanismState of independent coordinates that are given, not measured."""
+        none = np.zeros((len(q), len(robot.actuated)))
+        state = JointSpaceState(np.arange(len(q), dtype=float), 0, q, v, a, none, none)
+        return close(robot, state)
+
+    def energy_rows(self, robot: Mechanism, parameters: Sequence[Parameter], samples: int,
+                    rng: np.random.Generator) -> np.ndarray:
+        """Return dH/d(parameters) (samples, p) of the tree at random closed states."""
+        state = self.random_state(robot, samples, rng)
+        names = [p.name for p in all_parameters(robot)]
+        columns = [names.index(p.name) for p in parameters]
+        rows = energy_rows(robot.robot, state.q, state.v)
+        return without_tied(rows.T, names, robot.tied).T[:, columns]
+
+    def virtual_links(self, robot: Mechanism) -> tuple[str, ...]:
+        """Return the links between the axes of one joint, which loops need and nothing weighs."""
+        return virtual_links(robot.robot)
+
+    def validity_range(self, state: MechanismState,
+                       robot: Mechanism) -> dict[str, dict[str, np.ndarray]]:
+        """Return joint -> {q, v, a: (N,)} of the independent joints: where a model holds."""
+        return {robot.joint_names[j]: {name: getattr(state, name)[:, j]
+                                       for name in ('q', 'v', 'a')} for j in robot.independent}
+
+    def live(self, robot: Mechanism, options: ClosedLoopOptions, lag: float,
+             metadata: Mapping[str, Any]) -> LiveMechanism:
+        """Return the LiveMechanism: what comes in while it runs; see methods/contract.py."""
+        return LiveMechanism(robot, options, lag, metadata)
+
+
+def _columns(robot, parameters):
+    """
+    Return the force elements of ``parameters`` and of known ones, and where columns are.
+
+    A Parameter may have another nonlinear parameter than the mechanism's own: it is what counts.
+    chosen, fixed : columns of the parameters and of the known ones; values : of the latter
+    """
+    bodies = [p.name for p in all_parameters(robot) if not p.law]
+    elements = {e.parameter.name: e for e in robot.forces}
+    forces = [replace(elements[p.name], parameter=p) for p in parameters if p.law]
+    order = bodies + [f.parameter.name for f in forces]
+    chosen, seen = [], len(bodies)
+    for p in parameters:
+        chosen.append(seen if p.law else bodies.index(p.name))
+        seen += bool(p.law)
+    forces += [elements[name] for name in robot.known if name in elements]
+    order += [name for name in robot.known if name in elements]
+    fixed = [len(order) - 1 - order[::-1].index(name) for name in robot.known]
+    return forces, np.array(chosen), np.array(fixed, dtype=int), np.array(
+        list(robot.known.values()))

@@ -1,0 +1,179 @@
+"""
+From what was recorded to what a closed loop needs: z(t) and motor torques as joint channels.
+
+Encoders are used as they are.  Markers become z(t) by least squares on the mechanism, IMUs are
+fused with them by a Kalman smoother, torques may come from wrench or plain number topics.  The
+result is a Recording with one JointState channel for the motion and one for the torques, so
+everything after it is the same for all sensors.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .bundle_adjustment import Bundle
+from .camera import find_shared
+from .imu import fuse_imus
+from .markers import reconstruct_markers
+from ..dynamics.mechanism import Mechanism
+from ..measurement.markers import read_markers
+from ..measurement.sources import channel_of
+from ...dynamics.body_motion import frame_of
+from ...errors import ConfigError, RecordingError
+from ...measurement.recording import Channel, Recording
+from ...options import option
+
+JOINT_STATE = 'sensor_msgs/msg/JointState'
+MOTION = '/closed_loop/motion'
+COMMON = '/closed_loop/common_errors'  # of the motion, see Observation
+TORQUES = '/closed_loop/torques'
+FIELDS = {'x': 0, 'y': 1, 'z': 2}
+
+
+@dataclass(frozen=True)
+class MotionOptions:
+    """Markers, IMUs and torque sensors on the mechanism, where joint states are not enough."""
+
+    markers: tuple[str, ...] = option(
+        (), 'markers: "TOPIC LINK [pose]", "TOPIC[LABEL] LINK [pose]"; empty: encoders')
+    marker_noise: float = option(1e-3, 'standard deviation of a marker position', unit='m',
+                                 at_least=1e-7)
+    tag_noise: float = option(1e-2, 'standard deviation of a tag orientation', unit='rad',
+                              at_least=1e-7)
+    camera: tuple[str, ...] = option(
+        (), 'pose of the camera (frame of the markers) in the base link: X Y Z ROLL PITCH YAW; '
+        'empty: the base link itself', unit='m, rad')
+    find_camera: bool = option(
+        False, 'estimate the pose of the camera from the markers, starting from camera:; empty: '
+        'from anywhere')
+    cameras: tuple[str, ...] = option(
+        (), 'topics that further cameras see, one line each: "TOPIC ... X Y Z ROLL PITCH YAW" of '
+        'the camera in the base link, or "TOPIC ..." to estimate its pose', unit='m, rad')
+    imus: tuple[str, ...] = option((), 'IMUs: "TOPIC LINK"; they are fused with the markers')
+    torques: tuple[str, ...] = option(
+        (), 'torque sensors: "JOINT TOPIC [AXIS]"; axis x y z of a wrench\'s torque, fx fy fz of '
+        'its force; empty: efforts of the joint states')
+    largest_clock_offset: float = option(
+        0.05, 'largest clock offset between sensors that is looked for; 0: none', unit='s',
+        at_least=0.0)
+
+
+def reconstruct(recording: Recording, robot: Mechanism,
+                options: Any) -> tuple[Recording, dict[str, Any]]:
+    """
+    Return (Recording, notes) with joint channels for motion and torque of the mechanism.
+
+    Where poses or clocks of cameras were estimated, what errors of these do to the motion is in
+    a channel COMMON, see Observation.
+
+    notes : topics ``motion`` and ``torque`` (equal when one message carries both), and what was
+        understood of markers and IMUs
+    recording : as read; robot : Mechanism; options : closed_loop's Options
+    """
+    channels = dict(recording.channels)
+    notes = {'motion': options.joint_states_topic, 'torque': options.effort_topic
+             or options.joint_states_topic}
+    if options.torques:
+        channels[TORQUES] = _torques(recording, robot, options.torques)
+        notes['torque'] = ', '.join(line.split()[1] for line in options.torques)
+    if options.markers:
+        seen, found = _see(recording, robot, options)
+        channels.update(seen)
+        notes.update(found, motion=', '.join(line.split()[0] for line in options.markers))
+    elif options.imus:
+        raise ConfigError('imus: are given', expected='markers: too', found='encoders only')
+    return replace(recording, channels=channels), notes
+
+
+def common_errors(recording: Recording) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return the ``common`` errors of an Observation of a ``recording`` from ``reconstruct``."""
+    channel = recording.channels.get(COMMON)
+    if channel is None:
+        return None
+    return (channel.stamp_ns - recording.origin_ns()) * 1e-9, channel.fields['position']
+
+
+def topics(options: Any) -> tuple[str, str]:
+    """Return (joint_states_topic, effort_topic) of the Recording by ``options``; see above."""
+    motion = MOTION if options.markers else options.joint_states_topic
+    return motion, TORQUES if options.torques else options.effort_topic
+
+
+def _see(recording, robot, options):
+    """Return channels of the motion from markers and IMUs and of its common errors, and notes."""
+    for line in options.markers:
+        frame_of(robot.robot, line.split()[1] if len(line.split()) > 1 else '')
+    markers = read_markers(recording, options.markers)
+    shared = find_shared(robot, markers, options)
+    seen = reconstruct_markers(robot, shared.frames(markers), options.marker_noise,
+                               options.tag_noise)
+    notes = dict(seen.notes, **shared.notes, marker_deviation={
+        name: float(np.sqrt(np.median(seen.covariance[:, i, i])))
+        for i, name in enumerate(robot.coordinates)})
+    t, motion, channels = seen.t, {'position': seen.z}, {}
+    if shared.errors.any():
+        bundle = Bundle(robot, markers, options, shared, seen.t)
+        channels[COMMON] = _channel(recording, COMMON, seen.t, {
+            'position': bundle.errors_of_motion(shared, seen.q)}, ())
+    if options.imus:
+        t, z, velocity, found = fuse_imus(recording, robot, seen, options.imus,
+                                          options.largest_clock_offset)
+        motion = {'position': z, 'velocity': velocity}
+        notes.update(found)
+    channels[MOTION] = _channel(recording, MOTION, t, motion, robot.coordinates)
+    return channels, notes
+
+
+def _channel(recording, topic, t, fields, names):
+    """Return the Channel of a topic at times t [s] of a Recording."""
+    stamps = recording.origin_ns() + np.round(t * 1e9).astype(np.int64)
+    return Channel(topic, JOINT_STATE, stamps, stamps.copy(), fields, names)
+
+
+def _torques(recording, robot, lines):
+    """Return one JointState channel with the efforts of sensors, on the first one's stamps."""
+    stamps, columns, names = None, [], []
+    for line in lines:
+        words = line.split()
+        if len(words) not in (2, 3) or words[0] not in robot.joint_names:
+            raise ConfigError('option torques', expected='"JOINT TOPIC [AXIS]"', found=repr(line),
+                              exists=robot.joint_names)
+        channel = channel_of(recording, words[1])
+        values = torque_of(channel, words[0], words[2] if len(words) == 3 else '')
+        if stamps is None:
+            stamps = channel.stamp_ns
+        columns.append(np.interp(stamps, channel.stamp_ns, values))
+        names.append(words[0])
+    assert stamps is not None
+    missing = [robot.joint_names[j] for j in robot.actuated
+               if robot.joint_names[j] not in names]
+    if missing:
+        raise ConfigError('option torques', expected='one line per actuated joint',
+                          found=f'none for {", ".join(missing)}')
+    return Channel(TORQUES, JOINT_STATE, stamps.copy(), stamps.copy(),
+                   {'effort': np.stack(columns, 1)}, tuple(names))
+
+
+def torque_of(channel: Channel, joint: str, axis: str) -> np.ndarray:
+    """
+    Return the torque (n,) of a joint in a Channel: effort, axis of a wrench, or a number.
+
+    channel : of efforts, wrenches or numbers; joint : its name; axis : x, y, z (torque [N m]) or
+    fx, fy, fz (force [N]) of a wrench.  Raises RecordingError where it holds no such thing.
+    """
+    if 'effort' in channel.fields and joint in channel.names:
+        values = channel.fields['effort'][:, channel.names.index(joint)]
+    elif 'torque' in channel.fields and axis.lstrip('f') in FIELDS:
+        kind = 'force' if axis.startswith('f') else 'torque'
+        values = channel.fields[kind][:, FIELDS[axis.lstrip('f')]]
+    elif 'data' in channel.fields and channel.fields['data'].ndim == 1:
+        values = channel.fields['data']
+    else:
+        raise RecordingError(f'{channel.topic} is no torque of {joint}', found=channel.type,
+                             exists=('effort of the joint', 'x y z fx fy fz of a wrench',
+                                     'Float64'))
+    if not np.isfinite(values).all():
+        raise RecordingError(f'the torque in {channel.topic} is not finite',
+                             found=f'{int((~np.isfinite(values)).sum())} of {len(values)}')
+    return values

@@ -1,0 +1,154 @@
+"""
+The noise of z that the filter lets through, as errors of the equations of motion.
+
+White noise of the size that the data show is drawn, filtered and differentiated like z, and turned
+into torque by the slopes of the misfit ``rows pi - R' tau`` with z, zdot and zddot.  Where the
+clock of the torque was aligned its error is drawn, too: it turns inertia into gravity and back.
+So are errors that all samples of a motion share: those of the poses and clocks of cameras.
+"""
+
+from dataclasses import replace
+from typing import Iterator, Sequence
+
+import numpy as np
+
+from .known import with_tied
+from .state import all_parameters, MechanismState, Observation, projected_torque
+from ..dynamics.continuation import newton
+from ..dynamics.mechanism import Mechanism
+from ...dynamics.inertial_parameters import Parameter
+from ...measurement import signals
+
+DRAWS = 64       # the variance of an error is known to a fifth
+LOOKED = 16384   # samples looked at; more only repeat it
+REDRAWN = 4096   # samples whose noise is drawn once more, for its share of the excitation
+STEPS = 1e-6, 1e-4, 1e-2  # of z [rad, m], zdot, zddot for differences
+
+
+def noise_errors(observation: Observation, robot: Mechanism, parameters: Sequence[Parameter],
+                 values: np.ndarray) -> Iterator[tuple[MechanismState, np.ndarray, float]]:
+    """
+    Yield (MechanismState, errors (k, N, DRAWS) [N m, N], times it counts) of an Observation.
+
+    values : (p,) of ``parameters``.  Nothing is yielded where no error is known.
+    observation : of ``robot``, a Mechanism; parameters : of the columns
+    """
+    joints, rng, done = observation.joints, np.random.default_rng(0), 0
+    late = observation.summary.get('torque_clock_offset_error', 0.0)
+    white, common = _has_noise(joints), _as_motions(observation)
+    if not (white or common or late):
+        return
+    standard_deviation = _deviation(joints) if white else np.zeros(len(joints.joints))
+    times = max(1.0, observation.samples(training=True) / LOOKED)
+    # The same in all samples: they grow with their number, noise with the root of it.
+    late = late * np.sqrt(times) * rng.standard_normal(DRAWS)
+    shares = np.sqrt(times) * np.random.default_rng(1).standard_normal((len(common), DRAWS))
+    for state, *moved in zip(observation.states(training=True),
+                             *(o.states(training=True) for o in common)):
+        if done >= LOOKED:
+            return
+        done += len(state.t)
+        noise = np.zeros((3, len(state.t), len(joints.joints), DRAWS))
+        if white:
+            noise += _drawn(joints, len(state.t), standard_deviation, rng)
+        for aside, share in zip(moved, shares):
+            noise += np.multiply.outer(np.stack([aside.q, aside.v, aside.a]), share)
+        errors = np.einsum('ojnk,onjr->knr', _slopes(robot, state, parameters, values), noise)
+        yield state, errors + np.multiply.outer(_force_rate(robot, joints, state).T, late), times
+
+
+def _has_noise(joints):
+    """Return whether the motion is filtered and differentiated, and has white noise before."""
+    return not joints.measured_velocity and len(joints.kernel) >= 3
+
+
+def _as_motions(observation):
+    """Return JointSpaceObservations of which every one moves as a common error of the motion."""
+    if observation.common is None:
+        return []
+    joints, (t, errors) = observation.joints, observation.common
+    return [replace(joints, measured_velocity=False, position={
+        name: (t, x) for name, x in zip(joints.joints, each)}) for each in errors.T]
+
+
+def noisy_states(observation: Observation, robot: Mechanism
+                 ) -> Iterator[tuple[MechanismState, MechanismState, float]]:
+    """
+    Yield (state, the same with noise of the motion once more, times it counts).
+
+    observation : of ``robot``, a Mechanism.  Nothing is yielded where velocities are measured.
+    """
+    joints, index = observation.joints, list(robot.independent)
+    if not _has_noise(joints):
+        return
+    standard_deviation, rng, done = _deviation(joints), np.random.default_rng(0), 0
+    times = max(1.0, observation.samples(training=True) / REDRAWN)
+    for state in observation.states(training=True):
+        if done >= REDRAWN:
+            return
+        state = state.rows(slice(0, REDRAWN - done))
+        done += len(state.t)
+        z, rate, second = _drawn(joints, len(state.t), standard_deviation, rng, 1)[..., 0]
+        goal = state.q[:, index] + z
+        q, _ = newton(robot, state.q, state.R, goal, goal)
+        R, _ = robot.transformation(q)
+        v, a = robot.motion(q, R, state.v[:, index] + rate, state.a[:, index] + second)
+        yield state, replace(state, q=q, v=v, a=a, R=R), times
+
+
+def _force_rate(robot, joints, state):
+    """Return R' dtau/dt (N, k) of a MechanismState."""
+    step = joints.clock.period
+    before, after = (joints.on_clock(joints.effort, state.t + x) for x in (-step, step))
+    return state.force(robot.actuated, (after - before) @ joints.effort_map.T / (2.0 * step))
+
+
+def _deviation(joints):
+    """Return the standard deviations (k,) of white noise in z: what is beyond the cutoff."""
+    kernel, period = joints.kernel, joints.clock.period
+    half, out = len(kernel) // 2, []
+    kept = 1.0 - 2.0 * kernel[half] + (kernel ** 2).sum()  # share of white noise beyond it
+    for joint in joints.joints:
+        square, count = 0.0, 0
+        for start, size in joints.clock.segments:
+            size = min(size, LOOKED)
+            x = np.interp(start + np.arange(size) * period, *joints.position[joint])[:, None]
+            residual = (x - signals.smooth(x, kernel))[half:size - half]
+            square, count = square + float((residual ** 2).sum()), count + len(residual)
+        out.append(np.sqrt(square / max(count, 1) / kept))
+    return np.array(out)
+
+
+def _drawn(joints, count, standard_deviation, rng, draws=DRAWS):
+    """Return noise (3, N, k, draws) of z, zdot, zddot at ``count`` training samples."""
+    period, step = joints.clock.period, joints.decimate
+    size = (count * step + len(joints.kernel) - 1, len(standard_deviation) * draws)
+    z = signals.smooth_inside(rng.standard_normal(size), joints.kernel)
+    rate = signals.differentiate(z, period)
+    x = np.stack([z, rate, signals.differentiate(rate, period)])[:, ::step]
+    return x.reshape(3, count, len(standard_deviation), draws) * standard_deviation[:, None]
+
+
+def _slopes(robot, state, parameters, values):
+    """Return slopes (3, k, N, k) of the misfit by z, zdot, zddot of every coordinate."""
+    known = with_tied(dict(zip([p.name for p in parameters], values)), robot.known, robot.tied)
+    # Friction turns on and off: it has no slope.
+    pi = np.array([known[p.name] for p in all_parameters(robot) if not p.law])
+    index = list(robot.independent)
+    z, rate, second = state.q[:, index], state.v[:, index], state.a[:, index]
+
+    def misfit(q, R, rate, second):
+        v, a = robot.motion(q, R, rate, second)
+        moved = replace(state, q=q, v=v, a=a, R=R)
+        return projected_torque(robot, moved, pi) - moved.force(robot.actuated)
+
+    base = misfit(state.q, state.R, rate, second)
+    out = np.empty((3, len(index)) + base.shape)
+    for j, unit in enumerate(np.eye(len(index))):
+        goal = z + STEPS[0] * unit
+        q, _ = newton(robot, state.q, state.R, goal, goal)
+        moved = (misfit(q, robot.transformation(q)[0], rate, second),
+                 misfit(state.q, state.R, rate + STEPS[1] * unit, second),
+                 misfit(state.q, state.R, rate, second + STEPS[2] * unit))
+        out[:, j] = [(x - base) / step for x, step in zip(moved, STEPS)]
+    return out

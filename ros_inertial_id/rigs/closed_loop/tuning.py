@@ -1,0 +1,288 @@
+"""
+What a closed loop's signals need from its equations: cutoff and torque clock.
+
+The cutoff is raised until the error between measured and predicted torque grows (closed-loop
+paper, Sec. 3.2): too low and the motion is cut, too high and noise enters the acceleration.  The
+torque's clock offset is where the torque lies closest to what any parameters could predict
+(variable projection, Golub and Pereyra 1973): no torque model is needed to align it.  Where it
+differs between both ends of the recording the clock drifts.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from .state import all_parameters, close, inertia_rows, Observation, projected_rows, split
+from ..dynamics.continuation import Continuation
+from ...errors import InertialIdError, RecordingError
+from ...measurement import signals
+from ...measurement.joints.observation import observe_joints
+
+SAMPLES = 6000     # of a recording are looked at
+ENOUGH = 20        # rows per parameter, if that is more
+CANDIDATES = 13    # cutoffs tried
+EDGE = 0.1         # share of the samples left out at both ends, where any filter guesses
+RANK = 1e-8        # of the scaled columns below it are no direction at all
+UNFILTERED = 1e9  # [Hz] a cutoff that filters nothing
+SIGNIFICANT = 4.0  # of a chi-squared: two standard deviations
+WIDER = 1.6        # of that cutoff is used, see ``choose_cutoff``
+HIGHEST = 0.25     # cutoff, share of the rate: nearer to Nyquist the kernel bends the passband
+SMOOTH = 0.1       # cutoff of the torque, share of its rate, while its clock is sought
+TRIM = 2.0         # times what joints leave out: a crank may start with a jerk
+BROADER = 1.25     # a motion that is cut a little shifts the offset; noise in it does not
+SURE = 5.0         # standard errors beyond which a clock drifts
+STRETCHES = 20     # of the residual, longer than it is correlated
+CERTAIN = 6.0      # standard errors below zero of an inertia before the sign is called wrong
+
+
+class Trial:
+    """
+    A recording under different cutoffs and torque clocks; ``at`` gives its Observation.
+
+    Torques are stamped late by ``shift`` [s] in the ``middle`` [s], by ``drift`` per second more.
+    """
+
+    def __init__(self, recording, robot, options):
+        self._recording, self._robot, self._options = recording, robot, options
+        self._continuation = Continuation(robot)
+        self._scales = np.array([p.scale for p in all_parameters(robot)])
+        self.shift = self.drift = self.middle = 0.0
+        clock = self.at(UNFILTERED).joints.clock
+        start, count = clock.segments[-1]
+        self.middle = 0.5 * (clock.segments[0][0] + start + count * clock.period)
+
+    def at(self, cutoff: float) -> Observation:
+        """Return the Observation filtered with ``cutoff`` [Hz], torques shifted."""
+        joints = observe_joints(
+            self._recording, self._robot.coordinates,
+            replace(self._options, cutoff=cutoff, decimate=self._options.decimate or 1),
+            tuple(self._robot.joint_names[j] for j in self._robot.actuated))
+        joints = replace(joints, trim=TRIM * joints.trim)
+        if self.shift or self.drift:
+            effort = {name: (t - self.shift - self.drift * (t - self.middle), x)
+                      for name, (t, x) in joints.effort.items()}
+            joints = replace(joints, effort=effort)
+        return Observation(self._robot, joints, self._continuation, joints.summary)
+
+    def choose_cutoff(self) -> tuple[float, list[tuple[float, float]]]:
+        """
+        Return (cutoff [Hz], curve [(cutoff, error rms relative to the torque's)]).
+
+        The cutoff is above where the error begins to grow.  There a motion that is cut and noise
+        that is let through make residuals of one size, but noise averages out over the N
+        independent samples of a recording (hundreds) and a cut motion biases the parameters: it
+        has to be smaller by sqrt(N), and falls with the eighth power of the cutoff.
+        """
+        clock = self.at(UNFILTERED).joints.clock
+        longest = min(SAMPLES, max(count for _, count in clock.segments)) * clock.period
+        low = max(2.0, 6.0 / longest)
+        high = max(2.0 * low, min(0.2 / clock.period, 100.0))
+        curve = []
+        for cutoff in np.geomspace(low, high, CANDIDATES):
+            try:
+                state = self._state(self.at(float(cutoff)))
+            except RecordingError:  # the filter is longer than the recording
+                continue
+            W, y = self._equations(state)
+            curve.append((float(cutoff), _left(_range(W), y)))
+        if not curve:
+            raise RecordingError('the recording is too short to choose a cutoff',
+                                 found=f'{longest:.3f} s', do='record longer, or give cutoff:')
+        return min(WIDER * _before_growth(curve, len(y)), HIGHEST / clock.period), curve
+
+    def torque_offset(self, cutoff: float, limit: float, topic: str
+                      ) -> tuple[float, float, float]:
+        """
+        Return (offset [s] that the torque is stamped late, error ratio without and with it, sd).
+
+        sd : standard deviation of the offset [s], without one stretch after the other
+        limit : the largest offset believed [s]; topic : of the torque, for the message
+        cutoff : of the motion [Hz]
+        """
+        found = self._offset(cutoff, limit)
+        if found is None:
+            raise RecordingError(f'{topic} and the motion are not on one clock',
+                                 expected=f'an offset within +-{limit} s', found='none that fits',
+                                 do='raise largest_clock_offset:, or stamp both alike')
+        return (self.shift + found[0], *found[1:])
+
+    def find_drift(self, cutoff: float, limit: float) -> bool:
+        """
+        Return whether ``drift`` and ``shift`` were changed: the ends of the recording differ.
+
+        cutoff, limit : see ``torque_offset``; beyond SURE standard errors it is no chance
+        """
+        clock = self.at(BROADER * cutoff).joints.clock
+        (first, size), (last, other) = clock.segments[0], clock.segments[-1]
+        share = 2 if len(clock.segments) == 1 else 1
+        size, left = min(SAMPLES // 2, size // share), min(SAMPLES // 2, other // share)
+        ends = (first, size), (last + (other - left) * clock.period, left)
+        try:
+            found = [self._offset(cutoff, limit, end) for end in ends]
+        except InertialIdError:  # the filter is longer than an end, or no way leads there
+            return False
+        if None in found:
+            return False
+        (one, _, error), (two, _, error_two) = found
+        times = [start + 0.5 * count * clock.period for start, count in ends]
+        drift = (two - one) / (times[1] - times[0])
+        if abs(two - one) <= SURE * np.hypot(error, error_two):
+            return False
+        self.drift += drift
+        self.shift += one + drift * (self.middle - times[0])
+        return True
+
+    def _offset(self, cutoff, limit, stretch=None):
+        """Return offset, ratio and sd of ``torque_offset`` in a stretch, None where none fits."""
+        observation = self.at(BROADER * cutoff)
+        state = self._state(observation, stretch)
+        Q = _range(self._equations(state)[0])
+        # Interpolation halves white noise midway between samples: smooth it before, or the
+        # offset is drawn there.
+        kernel = signals.zero_phase_kernel(1.0, SMOOTH)
+        effort = [(t, signals.smooth(x[:, None], kernel)[:, 0]) for t, x in (
+            observation.joints.effort[self._robot.joint_names[j]] for j in self._robot.actuated)]
+        turn = observation.joints.effort_map.T
+
+        def force(offset):
+            tau = np.stack([np.interp(state.t + offset, *series) for series in effort], axis=1)
+            return self._stack(state.force(self._robot.actuated, tau @ turn))
+
+        def error(offset):
+            return _left(Q, force(offset)) ** 2
+
+        grid = np.linspace(-limit, limit, 41)
+        k = int(np.argmin([error(x) for x in grid]))
+        if k in (0, len(grid) - 1):
+            return None
+        best = minimize_scalar(error, bounds=(grid[k - 1], grid[k + 1]), method='bounded',
+                               options={'xatol': 1e-6})
+        step = 0.1 / cutoff
+        slope = _outside(Q, (force(best.x + step) - force(best.x - step)) / (2.0 * step))
+        return (float(best.x), float(np.sqrt(error(0.0) / max(best.fun, 1e-300))),
+                jackknife_error(Q, slope, _outside(Q, force(best.x)), len(self._robot)))
+
+    def check_torque_sign(self, observation: Observation) -> None:
+        """Raise RecordingError when the torques in an ``observation`` need negative inertia."""
+        robot, state = self._robot, self._state(observation)
+        free, known, values = split(robot)
+        W, y = self._equations(state)
+        U, s, Vt = np.linalg.svd(W, full_matrices=False)
+        kept = s > RANK * s[0]
+        solve = (Vt[kept].T / s[kept])
+        x = solve @ (U[:, kept].T @ y)
+        noise = np.linalg.norm(y - W @ x) / np.sqrt(max(1, len(y) - kept.sum()))
+        mean = inertia_rows(robot, state.rows(slice(None, None, 10))).mean(-1)
+        for i, name in enumerate(robot.coordinates):
+            row = mean[i, free] * self._scales[free]
+            inertia = row @ x + mean[i, known] @ values
+            error = noise * np.linalg.norm(solve.T @ row)
+            if inertia < -CERTAIN * error:
+                raise RecordingError(
+                    f'the torque of {name} has the wrong sign', expected='positive inertia',
+                    found=f'{inertia:.4g} +- {error:.2g} on average',
+                    do='reverse the torque sensor (effort_kind: link_negated) or the axis of the '
+                       'joint')
+
+    def _state(self, observation, stretch=None):
+        """
+        Return one MechanismState of a stretch (start [s], samples), without its ends.
+
+        None: the one with most motion of SAMPLES
+        """
+        joints = observation.joints
+        clock = joints.clock
+        start, count = stretch or _longest_way(joints)
+        if count <= len(joints.kernel) + 3:  # the filter is longer than the stretch
+            raise RecordingError('the recording is too short to filter',
+                                 found=f'{count * clock.period:.3f} s',
+                                 do='record longer, or raise cutoff:')
+        joints = replace(joints, clock=replace(clock, segments=((start, count),)))
+        rows = count * len(self._robot)
+        thin = slice(None, None, max(1, rows // max(SAMPLES, ENOUGH * len(self._scales))))
+        observation.continuation.restart()
+        for joint_state in joints.states():
+            state = close(self._robot, joint_state.rows(thin), observation.continuation)
+            edge = int(EDGE * len(state.t))
+            return state.rows(slice(edge, len(state.t) - edge))
+        raise RecordingError('the recording is too short', found='no samples left after filtering')
+
+    def _equations(self, state):
+        """Return scaled rows (k N, p) of the free parameters and raw torques (k N,)."""
+        free, known, values = split(self._robot)
+        rows = projected_rows(self._robot, state)
+        tau = state.force(self._robot.actuated)
+        y = self._stack(tau - np.einsum('kpb,p->bk', rows[:, known], values))
+        W = rows[:, free] * self._scales[free][None, :, None]
+        return np.concatenate([w.T for w in W]), y
+
+    def _stack(self, tau):
+        return tau.T.ravel()
+
+
+def _longest_way(joints):
+    """Return (start [s], samples) of the stretch of at most SAMPLES with the longest way."""
+    best, longest = None, -1.0
+    for start, count in joints.clock.segments:
+        for low in range(0, max(1, count - SAMPLES // 2), SAMPLES // 2):
+            size = min(SAMPLES, count - low)
+            t = start + (low + np.arange(size)) * joints.clock.period
+            # A hundred points: the way of the motion, not of the noise.
+            way = sum(np.abs(np.diff(np.interp(t[::max(1, size // 100)], *series))).sum()
+                      for series in joints.position.values())
+            if way > longest:
+                best, longest = (float(t[0]), size), way
+    return best
+
+
+def _range(W):
+    """Return an orthonormal basis (N, r) of the columns of W."""
+    U, s, _ = np.linalg.svd(W, full_matrices=False)
+    return U[:, s > RANK * s[0]]
+
+
+def _left(Q, y):
+    """Return the share (0 to 1) of the norm of y that is outside the range of Q."""
+    return float(np.linalg.norm(_outside(Q, y)) / max(np.linalg.norm(y), 1e-300))
+
+
+def _outside(Q, y):
+    """Return the part of y (N,) outside the range of Q."""
+    return y - Q @ (Q.T @ y)
+
+
+def jackknife_error(Q: np.ndarray, slope: np.ndarray, residual: np.ndarray,
+                    groups: int) -> float:
+    """
+    Return the standard error of a number that moves a residual by ``slope`` per unit.
+
+    By STRETCHES of time, each with the residual that the others leave it (jackknife, Bell and
+    McCaffrey 2002): columns and number have followed the stretch's own, and left too little of it.
+
+    Q : (k N, r) orthonormal columns that slope and residual (k N,) are outside of
+    groups : k coordinates of N samples each, one after the other
+    """
+    columns = np.column_stack([Q, slope / max(np.linalg.norm(slope), 1e-300)])
+    size, scores = len(slope) // groups, []
+    for part in np.array_split(np.arange(size), STRETCHES):
+        rows = (size * np.arange(groups)[:, None] + part).ravel()
+        own, left = columns[rows], residual[rows]
+        others = np.linalg.pinv(np.eye(own.shape[1]) - own.T @ own, 1e-6, hermitian=True)
+        scores.append(slope[rows] @ (left + own @ (others @ (own.T @ left))))
+    return float(np.linalg.norm(scores) / max(slope @ slope, 1e-300))
+
+
+def _before_growth(curve, rows):
+    """
+    Return the highest cutoff of a curve before the error grows.
+
+    Growth is what chance does not give: N times the relative change of the error variance is
+    chi-squared, so beyond 1 + SIGNIFICANT / (2 N) of the lowest error.
+    """
+    errors = np.array([e for _, e in curve])
+    k = int(errors.argmin())
+    allowed = errors[k] * (1.0 + SIGNIFICANT / (2.0 * rows))
+    while k + 1 < len(curve) and errors[k + 1] <= allowed:
+        k += 1
+    return curve[k][0]

@@ -1,0 +1,285 @@
+"""
+Position solve along a motion: dependent coordinates from the independent ones, sample by sample.
+
+Newton-Raphson starts from the last solution moved along R (paper, Sec. 2.1), but samples need not
+wait for one another: the space of z falls into cells; a cell met for the first time is solved
+from the cell the motion came from, and every sample from its own cell, all samples at once.
+What was solved is remembered, so a mechanism that goes round and round solves its circle once.
+Guards: a sample must meet its neighbour along R (no jump to another branch), the dependent
+Jacobian must be regular, on the way too (short steps where it comes near to singular), and between
+coarse samples it must not head for zero: beyond a dead centre the mechanism may go on or turn
+back, the independent coordinates alone do not say which.  Errors say where and at what time.
+"""
+
+import numpy as np
+
+from .mechanism import coupled, describe, Mechanism, NEARLY, SINGULAR
+from ...errors import RobotModelError
+
+STEP = 0.2      # cell size: [rad], or this share of the loops' size [m]
+ROUNDS = 12     # Newton steps; quadratic convergence needs four
+NEAR = 0.15     # dexterity below which steps are short
+SHORT = 10      # times shorter: a dead centre is not stepped over
+MEET = 1.3      # share of a sample interval in which dexterity falls to zero from both ends
+REGULAR = 0.1   # dexterity that random walks keep
+SHARED = 4      # samples of one random walker
+BOLD = 6        # Newton steps of random walks: what takes more leads astray
+JUMP = 0.2      # largest departure from the motion along R, per unit of the motion
+
+
+class Continuation:
+    """
+    Follows motions of a Mechanism, in order of time; ``restart`` begins another one.
+
+    The memory of its cells lasts: for z, on the branch of ``start``, there is one configuration.
+    """
+
+    def __init__(self, mechanism):
+        self._mechanism = mechanism
+        robot, index = mechanism.robot, list(mechanism.independent)
+        slide = np.asarray(robot.prismatic)[index]
+        self._size = STEP * np.where(slide, mechanism.size, 1.0)
+        # A turn of the crank brings back the same figure, unless a coupling counts the turns.
+        self._turn = np.where(slide | coupled(mechanism), np.inf, 2 * np.pi)
+        self._cells = {}
+        start = np.array(mechanism.start)[None]
+        R, dexterity = mechanism.transformation(start)
+        self._cells[self._keys(start[:, index])[0]] = (start[0, index], start[0], R[0],
+                                                       dexterity[0])
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin another motion, near ``start``."""
+        start = np.array(self._mechanism.start)
+        self._last = (start[list(self._mechanism.independent)], start)
+        self._trail = np.zeros((0, 2))
+
+    def follow(self, z: np.ndarray, t: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """
+        Return the closed configurations q (N, n) of a motion z (N, k) [rad, m], and R (N, n, k).
+
+        t : (N,) [s], for what errors say.  Raises RobotModelError where the mechanism cannot be
+        closed, is singular or jumps to another branch.
+        """
+        mechanism = self._mechanism
+        t = np.arange(len(z), dtype=float) if t is None else t
+        if not mechanism.dependent:
+            q = np.empty((len(z), len(mechanism.robot)))
+            q[:, list(mechanism.independent)] = z
+            return q, mechanism.transformation(q)[0]
+        keys = self._keys(z)
+        self._explore(z, keys, t)
+        near = [self._cells[key] for key in keys]
+        here, q, R, dexterity = (np.array(column) for column in zip(*near))
+        q, R, dexterity = self._walk(q, R, dexterity, here, self._near(z, here), t)
+        q[:, list(mechanism.independent)] = z
+        q = self._unwind(q)
+        guard(mechanism, q, R, dexterity, t)
+        self._trail = np.vstack([self._trail, np.column_stack([t, dexterity])])
+        _check_passages(mechanism, self._trail[:, 0], self._trail[:, 1], q)
+        self._trail = self._trail[-3:]
+        self._last = (z[-1].copy(), q[-1].copy())
+        return q, R
+
+    def _keys(self, z):
+        finite = np.isfinite(self._turn)
+        wrapped = np.where(finite, np.mod(z, np.where(finite, self._turn, 1.0)), z)
+        return list(map(tuple, np.floor(wrapped / self._size).astype(int).tolist()))
+
+    def _near(self, z, around):
+        """Return z moved by whole turns next to ``around``."""
+        finite = np.isfinite(self._turn)
+        turn = np.where(finite, self._turn, 1.0)
+        return np.where(finite, z - turn * np.round((z - around) / turn), z)
+
+    def _explore(self, z, keys, t):
+        """Solve the cells met for the first time, each from the one the motion came from."""
+        first: dict[tuple, int] = {}
+        for k, key in enumerate(keys):
+            if key not in self._cells:
+                first.setdefault(key, k)
+        if not first:
+            return
+        before = self._keys(self._last[0][None])[0]
+        neighbours: dict[tuple, list[tuple]] = {}
+        for a, b in dict.fromkeys(zip([before, *keys[:-1]], keys)):
+            neighbours.setdefault(a, []).append(b)
+            neighbours.setdefault(b, []).append(a)
+        frontier = [key for key in neighbours if key in self._cells]
+        while frontier:
+            origin: dict[tuple, tuple] = {}
+            for key in frontier:
+                for other in neighbours[key]:
+                    if other in first and other not in self._cells:
+                        origin.setdefault(other, key)
+            frontier = list(origin)
+            if frontier:
+                samples = [first[key] for key in frontier]
+                self._solve_cells(frontier, origin.values(), z[samples], t[samples])
+
+    def _solve_cells(self, keys, origins, z, t):
+        origins = [self._cells[k] for k in origins]
+        here, q, R, dexterity = (np.array(column) for column in zip(*origins))
+        target = self._near(z, here)
+        solved = self._walk(q, R, dexterity, here, target, t)
+        self._cells.update(zip(keys, zip(target, *solved)))
+
+    def _walk(self, q, R, dexterity, here, target, t):
+        """Return q, R and dexterity at ``target`` (N, k) from ``here``, in small steps."""
+        mechanism = self._mechanism
+        pieces = max(1, int(np.ceil(np.max(np.abs(target - here) / self._size))))
+        *out, lowest, closed = self._steps(q, R, here, target, pieces)
+        near = np.flatnonzero(~closed | (np.minimum(lowest, dexterity) < NEAR))
+        if near.size:
+            slow = self._steps(q[near], R[near], here[near], target[near], SHORT * pieces)
+            _check(mechanism, slow[4], slow[0], t[near], target[near])
+            _check_regular(mechanism, slow[0], slow[3], t[near])
+            for whole, part in zip(out, slow):
+                whole[near] = part
+        return out
+
+    def _steps(self, q, R, here, target, pieces):
+        """Return q, R, dexterity after equal steps, the lowest on the way, whether all closed."""
+        lowest, whole = np.full(len(q), np.inf), np.ones(len(q), dtype=bool)
+        for part in range(1, pieces + 1):
+            goal = here + (target - here) * (part / pieces)
+            q, closed = newton(self._mechanism, q, R, goal, goal)
+            R, dexterity = self._mechanism.transformation(q)
+            lowest, whole = np.minimum(lowest, dexterity), whole & closed
+        return q, R, dexterity, lowest, whole
+
+    def _unwind(self, q):
+        """Return q with dependent angles continued from the last sample, no jumps by turns."""
+        robot = self._mechanism.robot
+        turning = [j for j in self._mechanism.dependent if not robot.prismatic[j]]
+        whole = np.vstack([self._last[1], q])
+        whole[:, turning] = np.unwrap(whole[:, turning], axis=0)
+        return whole[1:]
+
+
+def newton(mechanism: Mechanism, q: np.ndarray, R: np.ndarray, predict: np.ndarray,
+           z: np.ndarray, rounds: int = ROUNDS) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Return (q (N, n) closed at the independent coordinates z, closed (N,) bool).
+
+    q (N, n), R (N, n, k) : solutions nearby; predict : (N, k) z with the turns of q; z : as wanted
+    mechanism : with n joints and k independent coordinates [rad, m]; rounds : steps at most
+    """
+    independent, dependent = list(mechanism.independent), list(mechanism.dependent)
+    q = q + np.einsum('bnk,bk->bn', R, predict - q[:, independent])
+    q[:, independent] = z
+    active = np.arange(len(q))
+    settled = np.zeros(len(q), dtype=bool)
+    for _ in range(rounds):
+        C, J, _ = mechanism.constraint(q[active])
+        step = mechanism.solve_dependent(J, C[:, :, None])[:, :, 0]
+        good = np.abs(C).max(1) < NEARLY
+        # The last step of a good one brings full precision.
+        q[np.ix_(active, np.array(dependent, dtype=int))] -= step
+        settled[active[good]] = True
+        active = active[~good & np.isfinite(step).all(1)]
+        if not active.size:
+            break
+    return q, settled
+
+
+def _check(mechanism, closed, q, t, z):
+    if not closed.all():
+        k = int(np.flatnonzero(~closed)[0])
+        raise RobotModelError(
+            f'the mechanism cannot be closed at {t[k]:.4f} s', expected='a position it can reach',
+            found=', '.join(f'{name} {value:.4g}'
+                            for name, value in zip(mechanism.coordinates, z[k])),
+            do='check the zero of the encoder, the lengths in the URDF and start:; near a dead '
+               'centre choose other independent: coordinates')
+
+
+def _check_regular(mechanism, q, dexterity, t):
+    bad = np.flatnonzero(dexterity < SINGULAR)
+    if bad.size:
+        k = int(bad[0])
+        raise RobotModelError(
+            f'the mechanism is at a dead centre at {t[k]:.4f} s ({bad.size} samples)',
+            found=describe(mechanism.robot, q[k]), expected='dependent joints that follow from '
+            + ', '.join(mechanism.coordinates), do='choose other independent: coordinates')
+
+
+def guard(mechanism: Mechanism, q: np.ndarray, R: np.ndarray, dexterity: np.ndarray,
+          t: np.ndarray) -> None:
+    """
+    Raise RobotModelError where samples are singular or two successive ones are not joined by R.
+
+    mechanism : that was followed; q : (N, n), R : (N, n, k) closed configurations
+    dexterity : (N,) of ``Mechanism.transformation``; t : (N,) [s], for what errors say
+    """
+    _check_regular(mechanism, q, dexterity, t)
+    step = np.diff(q, axis=0)
+    along = 0.5 * np.einsum('bnk,bk->bn', R[1:] + R[:-1], step[:, list(mechanism.independent)])
+    scale = mechanism.lengths
+    off = np.abs((step - along) * scale)
+    allowed = JUMP * np.abs(step * scale).max(1, initial=0.0) + 0.02 * scale.max()
+    jump = np.flatnonzero(off.max(1, initial=0.0) > allowed)
+    if jump.size:
+        k = int(jump[0]) + 1
+        raise RobotModelError(
+            f'the mechanism jumps to another branch at {t[k]:.4f} s',
+            found=f'{describe(mechanism.robot, q[k - 1])} then '
+            f'{describe(mechanism.robot, q[k])}',
+            do='record faster or move slower there: the independent coordinates skip too far')
+
+
+def random_walk(mechanism: Mechanism, samples: int, rng: np.random.Generator,
+                steps: int = 8) -> np.ndarray:
+    """
+    Return closed configurations (samples, n): random walkers from the start (paper, Sec. 2.1).
+
+    A step that does not close, leaves its branch or comes near a dead centre is not taken; the
+    walker's next one is a third as long, so none stays where it is for want of a short step.
+
+    mechanism : to be moved; rng : of the steps; steps : of every walker before its first sample;
+    SHARED samples are of one walker
+    """
+    slide = np.asarray(mechanism.robot.prismatic)
+    if not mechanism.dependent:
+        half = np.where(slide, 1.0, np.pi)
+        return mechanism.start + rng.uniform(-half, half, (samples, len(slide)))
+    walkers = -(-samples // SHARED)
+    q, stride, out = np.tile(mechanism.start, (walkers, 1)), np.ones((walkers, 1)), []
+    size = np.where(slide[list(mechanism.independent)], STEP * mechanism.size, 4.0 * STEP)
+    R, _ = mechanism.transformation(q)
+    for _ in range(steps + SHARED - 1):
+        change = stride * rng.uniform(-size, size, (walkers, len(mechanism)))
+        moved, moved_R, good = _stride(mechanism, q, R, change)
+        q[good], R[good] = moved[good], moved_R[good]
+        stride = np.where(good[:, None], np.minimum(1.0, 2.0 * stride), stride / 3.0)
+        out.append(q.copy())
+    return np.concatenate(out[-SHARED:])[:samples]
+
+
+def _stride(mechanism, q, R, change):
+    """Return q and R (N, ...) after a change (N, k) of z, and where that is regular and joined."""
+    goal = q[:, list(mechanism.independent)] + change
+    moved, closed = newton(mechanism, q, R, goal, goal, BOLD)
+    moved_R, dexterity = mechanism.transformation(moved)
+    along = 0.5 * np.einsum('bnk,bk->bn', R + moved_R, change)
+    off = (np.abs(moved - q - along) * mechanism.lengths).max(1)
+    way = (np.abs(moved - q) * mechanism.lengths).max(1)
+    return moved, moved_R, closed & (dexterity > REGULAR) & (off < JUMP * way)
+
+
+def _check_passages(mechanism, t, dexterity, q):
+    """Raise where dexterity (N,) falls to zero between two samples, from before and from after."""
+    g = dexterity
+    if len(g) < 4:
+        return
+    with np.errstate(divide='ignore', invalid='ignore'):
+        ahead = g[1:-2] / (g[:-3] - g[1:-2])  # in sample intervals
+        behind = g[2:-1] / (g[3:] - g[2:-1])
+    bad = np.flatnonzero((ahead > 0) & (behind > 0) & (ahead + behind < MEET)) + 1
+    if bad.size:
+        k = int(bad[0])
+        raise RobotModelError(
+            f'the mechanism passes a dead centre between {t[k]:.4f} and {t[k + 1]:.4f} s',
+            found=describe(mechanism.robot, q[max(0, k - len(t) + len(q))]), expected='samples '
+            'that show which way it goes on', do='record faster, or choose other independent: '
+            'coordinates')

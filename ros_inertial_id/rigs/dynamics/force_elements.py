@@ -1,0 +1,165 @@
+"""
+Springs, dampers and friction of a mechanism as columns of its projected rows.
+
+Any joint can have them, dependent ones too (the slider): by virtual work a force on joint j acts
+on coordinate i as R_ji times itself.  Lines of the options:
+
+    friction: JOINT LAW ...        laws of dynamics/friction.py; JOINT may be "all"
+    springs:  joint JOINT [REST]   k (q - rest); without REST a constant force is estimated too
+              between A B [LENGTH] k (l - length) along the line between two links
+    dampers:  between A B          d dl/dt along that line (of a joint: friction viscous)
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Callable
+
+import numpy as np
+
+from ...dynamics.body_motion import body_motions, Frame, frame_of, twists
+from ...dynamics.friction import check_laws, friction_column, friction_parameters
+from ...dynamics.inertial_parameters import Parameter
+from ...dynamics.robot_model import RobotModel
+from ...errors import ConfigError
+from ...options import option
+
+
+@dataclass(frozen=True)
+class ForceOptions:
+    """Which springs, dampers and friction the mechanism has."""
+
+    friction: tuple[str, ...] = option(
+        (), 'friction of joints, dependent ones too: "JOINT LAW ..." or "all LAW ..."')
+    coulomb_width: float = option(
+        -1.0, 'speed over which Coulomb friction changes sign; 0: a step, below 0: found from the '
+        'data for every joint', unit='rad/s or m/s')
+    springs: tuple[str, ...] = option(
+        (), 'springs: "joint JOINT [REST]", "between LINK LINK [LENGTH]"')
+    dampers: tuple[str, ...] = option((), 'dampers: "between LINK LINK"')
+
+
+@dataclass(frozen=True)
+class JointForce:
+    """One column: a force on joint ``joint`` that is ``column(q, v, a)`` of it."""
+
+    parameter: Parameter
+    joint: int
+    rest: float = 0.0
+
+    def column(self, robot: RobotModel, state: Any) -> np.ndarray:
+        """
+        Return the column, (B, k), of a state with q, v, a (B, n) and R (B, n, k).
+
+        robot : RobotModel of the tree; state : of the closed mechanism
+        """
+        q, v, a = (x[:, self.joint] for x in (state.q, state.v, state.a))
+        if self.parameter.law == 'spring':
+            force = q - self.rest
+        elif self.parameter.law == 'preload':
+            force = np.ones(len(q))
+        else:
+            force = friction_column(self.parameter, q, v, a)
+        return state.R[:, self.joint] * force[:, None]
+
+
+@dataclass(frozen=True)
+class LineForce:
+    """One column: a force along the line between two Frames."""
+
+    parameter: Parameter
+    first: Frame
+    second: Frame
+    rest: float = 0.0
+
+    def column(self, robot: RobotModel, state: Any) -> np.ndarray:
+        """
+        Return the column, (B, k), of a state with q, v (B, n) and R (B, n, k).
+
+        robot : RobotModel of the tree; state : of the closed mechanism
+        """
+        motions = body_motions(robot, state.q)
+        A, B = (motions[f.body + 1].at(f).p for f in (self.first, self.second))
+        length = np.sqrt(((B - A) ** 2).sum(0))
+        along = (B - A) / length
+        slope = np.zeros(state.q.shape)
+        for sign, frame, point in ((-1.0, self.first, A), (1.0, self.second, B)):
+            for j, u, _ in twists(robot, motions, frame.body, point):
+                slope[:, j] += sign * (along * u).sum(0)
+        law = self.parameter.law
+        force = {'spring': length - self.rest, 'preload': np.ones(len(length)),
+                 'damper': (slope * state.v).sum(1)}[law]
+        return np.einsum('bn,bnk->bk', slope * force[:, None], state.R)
+
+
+def force_elements(robot: RobotModel, options: ForceOptions) -> tuple[JointForce | LineForce, ...]:
+    """
+    Return the force elements, one per column, that ForceOptions ask for.
+
+    robot : RobotModel of the tree; options : ForceOptions
+    ConfigError where a line cannot be read or names a column twice.
+    """
+    out = []
+    for line in options.friction:
+        words = line.split()
+        check_laws(words[1:])
+        for name in robot.joint_names if words[:1] == ['all'] else words[:1] or ['']:
+            joint = _joint(robot, name, line)
+            out += [JointForce(p, joint) for p in friction_parameters(
+                joint + 1, name, words[1:], _limit(robot, joint),
+                {'coulomb': options.coulomb_width} if options.coulomb_width >= 0 else None)]
+    _refuse_doubles(out)
+    lines = [('spring', line) for line in options.springs]
+    lines += [('damper', line) for line in options.dampers]
+    for number, (law, line) in enumerate(lines, 1):
+        out += _element(robot, law, line, number)
+    return tuple(out)
+
+
+def _refuse_doubles(elements):
+    seen = set()
+    for element in elements:
+        p = element.parameter
+        if (p.name, p.nonlinear) in seen:
+            raise ConfigError('option friction', found=f'{p.law} of {p.owner} twice')
+        seen.add((p.name, p.nonlinear))
+
+
+def _element(robot, law, line, number):
+    """Return the columns of one spring or damper."""
+    words = line.split()
+    kind, count = (words[0] if words else ''), len(words)
+    make: Callable[..., JointForce | LineForce]
+    try:
+        if kind == 'joint' and law == 'spring' and count in (2, 3):
+            joint = _joint(robot, words[1], line)
+            rest = float(words[2]) if count == 3 else None
+            unit = 'N' if robot.prismatic[joint] else 'N m'
+            per = '/m' if robot.prismatic[joint] else '/rad'
+            make, owner = partial(JointForce, joint=joint), words[1]
+        elif kind == 'between' and count in (3, 4):
+            first, second = (frame_of(robot, name) for name in words[1:3])
+            rest = float(words[3]) if count == 4 else None
+            make = partial(LineForce, first=first, second=second)
+            unit, per, owner = 'N', '/m', ' '.join(words[1:3])
+        else:
+            raise ValueError
+    except ValueError:
+        raise ConfigError(f'{law} {line!r}', exists=(
+            'joint JOINT [REST]', 'between LINK LINK [LENGTH]')) from None
+    if law == 'damper':
+        return [make(Parameter(f'd{number}', 'N s/m', 1.0, 0.0, 1e4, owner, 'damper'))]
+    stiffness = Parameter(f'k{number}', unit + per, 1.0, 0.0, 1e5, owner, 'spring')
+    if rest is not None:
+        return [make(stiffness, rest=rest)]
+    constant = Parameter(f'f0{number}', unit, 1.0, 0.0, 1e4, owner, 'preload')
+    return [make(stiffness), make(constant)]
+
+
+def _joint(robot, name, line):
+    if name not in robot.joint_names:
+        raise ConfigError(f'{line!r}', found=f'joint {name!r}', exists=robot.joint_names)
+    return robot.joint_names.index(name)
+
+
+def _limit(robot, joint):
+    return robot.effort[joint] if robot.effort[joint] > 0 else 100.0

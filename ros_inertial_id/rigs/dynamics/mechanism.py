@@ -1,0 +1,199 @@
+"""
+Mechanism: a tree with loops, described by its independent coordinates z.
+
+The loops are opened at cut joints; closures put them back (closure.py).  Coordinates are
+partitioned into independent and dependent ones, v = R zdot, a = R zddot + S c (Garcia de Jalon
+and Bayo 1994, ch. 5; Wehage and Haug 1982).  Closures of planar loops have redundant rows, so
+dependent rates come from least squares, not from an inverse.
+"""
+
+from dataclasses import dataclass, field
+import hashlib
+from typing import Any
+from xml.etree import ElementTree as xml
+
+import numpy as np
+
+from .closure import constraint, Coupling, FrameClosure
+from .loops import dexterity, Loop
+from ...dynamics.robot_model import link_placements, RobotModel, RobotOptions
+from ...options import option
+
+NEARLY = 1e-7          # largest closure error [m, -] of which one Newton step leaves nothing
+SINGULAR = 0.02        # dexterity below it: a dead centre
+CLOSE = 1e-6           # [m] between the axes of one joint of several degrees of freedom
+SHAPES = ('visual', 'collision')
+
+
+@dataclass(frozen=True)
+class MechanismOptions(RobotOptions):
+    """How the tree of the robot description is closed, and which coordinates describe it."""
+
+    closures: tuple[str, ...] = option(
+        (), 'loop closures, one per line: point A B, planar_point A B, axis A B, weld A B '
+        '(links), coupling J K RATIO [OFFSET] (joints)')
+    independent: tuple[str, ...] = option(
+        (), 'joints whose positions describe the mechanism; empty: chosen and reported')
+    start: tuple[str, ...] = option(
+        (), 'an assembled configuration, about: "JOINT POSITION" each; decides the branch')
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """
+    A closed mechanism of n joints and k independent coordinates.
+
+    robot : RobotModel of the opened tree; closures : as parsed
+    independent (k,), dependent (n - k,) : joint indices; start : (n,) assembled configuration
+    lengths (n,), row_lengths (m,), size : see ``loops.moment_arms``
+    loops : in which dependent joints are solved, see loops.py
+    forces : ForceElements (rigs/dynamics/force_elements.py); actuated : indices of measured motors
+    known : parameter name -> value that is not estimated
+    tied : name of a known one -> {name: coefficient} of others that are taken off its value
+    """
+
+    robot: RobotModel
+    closures: tuple[FrameClosure | Coupling, ...]
+    independent: tuple[int, ...]
+    dependent: tuple[int, ...]
+    start: np.ndarray
+    lengths: np.ndarray = field(repr=False)
+    row_lengths: np.ndarray = field(repr=False)
+    size: float
+    loops: tuple[Loop, ...] = ()
+    forces: tuple[Any, ...] = ()
+    actuated: tuple[int, ...] = ()
+    known: dict[str, float] = field(default_factory=dict)
+    tied: dict[str, dict[str, float]] = field(default_factory=dict)
+
+    def __len__(self):
+        return len(self.independent)
+
+    def __getattr__(self, name):
+        # What the spine asks of any robot (name, urdf, joint_names, inertias ...) is the tree's.
+        if name.startswith('__') or name == 'robot':
+            raise AttributeError(name)
+        return getattr(self.robot, name)
+
+    @property
+    def coordinates(self) -> tuple[str, ...]:
+        """Return the names of the independent joints."""
+        return tuple(self.robot.joint_names[i] for i in self.independent)
+
+    def kinematics_sha256(self) -> str:
+        """Return a hash of kinematics and closures: two mechanisms with it move alike."""
+        words = [self.robot.kinematics_sha256(), *(c.text for c in self.closures),
+                 str(self.independent)]
+        return hashlib.sha256('\n'.join(words).encode()).hexdigest()
+
+    def constraint(self, q: np.ndarray,
+                   v: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return C (B, m), J (B, m, n) and bias (B, m) at q, v (B, n)."""
+        return constraint(self.robot, self.closures, q, v)
+
+    def transformation(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return (R (B, n, k) with v = R zdot, dexterity (B,)) at closed configurations q."""
+        _, J, _ = self.constraint(q)
+        R = np.zeros((len(q), len(self.robot), len(self)))
+        R[:, list(self.independent), np.arange(len(self))] = 1.0
+        R[:, list(self.dependent)] = -self.solve_dependent(J, J[:, :, list(self.independent)])
+        return R, dexterity(self.loops, self.scaled(J))
+
+    def closing(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """
+        Return R (B, n, k) at q (B, n), how far closures are open (B,), and the step that closes.
+
+        The step (B, n), of dependent joints, is one of Newton-Raphson's; q need not be closed.
+        """
+        step, R = np.zeros(q.shape), np.zeros((len(q), len(self.robot), len(self)))
+        R[:, list(self.independent), np.arange(len(self))] = 1.0
+        if not self.dependent:
+            return R, np.zeros(len(q)), step
+        C, J, _ = self.constraint(q)
+        solved = -self.solve_dependent(J, np.concatenate(
+            [C[:, :, None], J[:, :, list(self.independent)]], axis=2))
+        step[:, list(self.dependent)] = solved[:, :, 0]
+        R[:, list(self.dependent)] = solved[:, :, 1:]
+        return R, np.abs(C).max(1), step
+
+    def motion(self, q: np.ndarray, R: np.ndarray, zdot: np.ndarray,
+               zddot: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """
+        Return v, a (B, n) of the closed mechanism at q (B, n) with R (B, n, k).
+
+        zdot, zddot : (B, k) rates and accelerations of the independent coordinates [rad, m, s]
+        """
+        v = np.einsum('bnk,bk->bn', R, zdot)
+        a = np.einsum('bnk,bk->bn', R, zddot)
+        if self.dependent:
+            _, J, bias = self.constraint(q, v)
+            a[:, list(self.dependent)] -= self.solve_dependent(J, bias[:, :, None])[:, :, 0]
+        return v, a
+
+    def scaled(self, J: np.ndarray) -> np.ndarray:
+        """Return the dependent columns (B, m, n - k) of Jacobians J (B, m, n), comparable."""
+        return J[:, :, list(self.dependent)] / self.lengths[list(self.dependent)] * (
+            self.row_lengths[:, None])
+
+    def solve_dependent(self, J: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """
+        Return x (B, n - k, r) with J_dependent x = right (B, m, r) by least squares.
+
+        J : (B, m, n) Jacobian of the closures, of which the dependent columns count
+        """
+        scale = self.lengths[list(self.dependent)]
+        A = J[:, :, list(self.dependent)] / scale
+        transposed = np.swapaxes(A, 1, 2)
+        normal = transposed @ A
+        size = normal.shape[-1]
+        # The guard against singular configurations is ``dexterity``; here only keep it solvable.
+        ridge = 1e-15 * np.trace(normal, axis1=1, axis2=2)[:, None, None] * np.eye(size)
+        inverse = np.linalg.inv(normal + ridge + 1e-300 * np.eye(size)) @ transposed
+        x = inverse @ right
+        # Refined: the normal matrix squares the condition.
+        x = x + inverse @ (right - A @ x)
+        return x / scale[:, None]
+
+
+def describe(robot: RobotModel, q: np.ndarray) -> str:
+    """
+    Return 'joint position' words of a configuration (n,).
+
+    robot : RobotModel of n joints; q : (n,) [rad, m]
+    """
+    return ', '.join(f'{name} {value:.4g}' for name, value in zip(robot.joint_names, q))
+
+
+def coupled(mechanism: Mechanism) -> bool:
+    """Return whether a linear coupling ties joints of a ``mechanism`` together."""
+    return any(isinstance(c, Coupling) for c in mechanism.closures)
+
+
+def virtual_links(robot: RobotModel) -> tuple[str, ...]:
+    """
+    Return the names of the links of a ``robot`` that are no bodies: they need no inertia.
+
+    A URDF makes joints of several degrees of freedom from joints of one, so loops need links
+    between the axes of a universal joint or the slides of a free body: without mass, without a
+    shape, from whose own origin the next joint goes on.
+    Where no link of the URDF has an inertia, all are bodies of which nothing is known.
+    """
+    if not (robot.inertias[:, 0] > 0.0).any():
+        return ()
+    shown = {link.get('name') for link in xml.fromstring(robot.urdf).iter('link')
+             if any(link.find(kind) is not None for kind in SHAPES)}
+    members: dict[int, list[tuple[str, np.ndarray]]] = {}
+    for name, (body, placement) in link_placements(robot).items():
+        members.setdefault(body, []).append((name, placement[:3, 3]))
+    return tuple(name for body, name in enumerate(robot.link_names)
+                 if robot.inertias[body, 0] == 0.0
+                 and not any(link in shown for link, _ in members.get(body, ()))
+                 and _only_joins(robot, body, [place for _, place in members.get(body, ())]))
+
+
+def _only_joins(robot, body, places):
+    """Return whether all that hangs on a body starts at its origin, or somewhere on a slide."""
+    children = [k for k, parent in enumerate(robot.parents) if parent == body]
+    slide = robot.prismatic[body]
+    there = [robot.translations[k] for k in children if not (slide or robot.prismatic[k])]
+    return max((np.linalg.norm(x) for x in [*there, *places]), default=0.0) < CLOSE

@@ -1,0 +1,183 @@
+"""
+Clocks of markers: which topics have one of their own, and all of them on one.
+
+Detectors stamp what they saw by clocks of their own, late by some milliseconds.
+"""
+
+from dataclasses import replace
+from typing import Callable, Mapping, Sequence
+
+import numpy as np
+from scipy.interpolate import CubicSpline
+from scipy.spatial.transform import Rotation
+
+from .markers import Marker
+from ...errors import RecordingError
+from ...measurement import signals
+
+ONE_CLOCK = 0.5    # share of stamps that two topics of one camera have in common
+SLOW = 0.5         # of the samples of the fastest topic: too slow to be the clock
+APART = 10e-3      # [s] to both sides, or one period: readings whose difference is a velocity
+GAP = 1.6          # periods: between samples further apart nothing is interpolated
+SHORTEST = 2.0     # [s] of a recording in which a clock is looked for by itself
+PARTS = 6, 12      # of a recording, fewest and most, to see a clock drift
+SURE = 6.0         # standard errors of a drift, known by a few parts: beyond it is no chance
+
+
+def own_clocks(markers: Sequence[Marker]) -> list[str]:
+    """
+    Return the topics of ``markers`` that do not share the stamps of the first one's, in order.
+
+    They are other cameras, or detectors that stamp their results themselves: each has a clock of
+    its own, and an offset.  Where another topic is much faster than the first, it is the clock.
+    """
+    stamps = _stamps(markers)
+    clock = next(iter(stamps.values()))
+    return [t for t in other_topics(markers) if np.isin(stamps[t], clock).mean() < ONE_CLOCK]
+
+
+def other_topics(markers: Sequence[Marker]) -> list[str]:
+    """Return all topics of ``markers`` but the one whose clock is theirs."""
+    first, *others = _stamps(markers)
+    return others
+
+
+def _stamps(markers):
+    """Return topic -> its stamps (n,) [s]; first the topic that is the clock."""
+    out: dict[str, np.ndarray] = {}
+    for marker in markers:
+        out[marker.topic] = np.union1d(out.get(marker.topic, marker.t), marker.t)
+    most = max(len(t) for t in out.values())
+    first = next(topic for topic, t in out.items() if len(t) > SLOW * most)
+    return {first: out.pop(first), **out}
+
+
+def on_one_clock(markers: Sequence[Marker], offsets: Mapping[str, float],
+                 t: np.ndarray | None = None) -> list[Marker]:
+    """
+    Return the Markers on the stamps of those without an offset.
+
+    markers : of any topics, each on its own stamps
+    offsets : topic -> [s] that it is stamped late; these are interpolated, the others untouched
+    t : (M,) the stamps wanted [s]; default: all stamps of topics without an offset
+
+    A topic slower than t gets a value only on the stamp nearest to each of its samples.
+    """
+    stamps = reference_stamps(markers, offsets)
+    near = 0.5 * float(np.median(np.diff(stamps))) if len(stamps) > 1 else 0.0
+    t = stamps if t is None else t
+    return [_at(m, t, offsets[m.topic], near) if m.topic in offsets else m for m in markers]
+
+
+def reference_stamps(markers: Sequence[Marker], offsets: Mapping[str, float]) -> np.ndarray:
+    """Return all stamps (M,) [s] of the ``markers`` whose topics have none of the ``offsets``."""
+    return np.unique(np.concatenate([m.t for m in markers if m.topic not in offsets]))
+
+
+def _at(marker, t, offset, near):
+    """Return a Marker at the times t (M,) where samples, ``offset`` late, lie around them."""
+    stamps, first = np.unique(marker.t, return_index=True)
+    if len(stamps) < 4:
+        raise RecordingError(f'marker {marker.name} was seen {len(stamps)} times')
+    wanted, period = t + offset, float(np.median(np.diff(stamps)))
+    after = np.clip(np.searchsorted(stamps, wanted), 1, len(stamps) - 1)
+    left, right = stamps[after - 1], stamps[after]
+    aside = np.minimum(np.abs(wanted - left), np.abs(wanted - right))
+    inside = (wanted >= left) & (wanted <= right) & (right - left < GAP * period)
+    # The stamp nearest to a sample is at most half a step of the slower of the two away from it.
+    kept = inside & (aside <= max(near, 1e-9) * (1 + 1e-6))
+    wanted = wanted[kept]
+    position = CubicSpline(stamps, marker.position[first])(wanted)
+    rotation = None
+    if marker.rotation is not None:
+        seen = np.isfinite(marker.rotation[first]).all((1, 2))
+        turned = CubicSpline(stamps[seen], marker.rotation[first][seen])(wanted)
+        rotation = Rotation.from_matrix(turned).as_matrix()  # orthogonal again
+    return replace(marker, t=t[kept], position=position, rotation=rotation)
+
+
+def velocity_of(marker: Marker) -> Callable[[np.ndarray], np.ndarray]:
+    """
+    Return the function of times (N,) [s] that tells the velocity (N, 6) of a ``marker``.
+
+    Of its place, then of its turning, in its camera's frame [m/s, rad/s], by the readings around
+    each one: the slope of the curve through them has to do with the noise that the curve has
+    there, so that a clock would be drawn to between two readings.
+    """
+    t, first = np.unique(marker.t, return_index=True)
+    step = int(np.clip(round(APART / float(np.median(np.diff(t)))), 1, (len(t) - 1) // 2))
+    span = (t[2 * step:] - t[:-2 * step])[:, None]
+    position = marker.position[first]
+    move = (position[2 * step:] - position[:-2 * step]) / span
+    turn = np.zeros_like(move)
+    if marker.rotation is not None:
+        rotation = marker.rotation[first]
+        R = rotation[2 * step:] @ np.swapaxes(rotation[:-2 * step], 1, 2)
+        turn = np.nan_to_num(0.5 * np.stack(
+            [R[:, 2, 1] - R[:, 1, 2], R[:, 0, 2] - R[:, 2, 0], R[:, 1, 0] - R[:, 0, 1]], 1) / span)
+    known = t[step:-step]
+    curve = CubicSpline(known, np.hstack([move, turn]))
+    return lambda times: curve(np.clip(times, known[0], known[-1]))
+
+
+def clock_offset(t: np.ndarray, reference: np.ndarray, measured_t: np.ndarray,
+                 measured: np.ndarray, limit: float) -> float:
+    """
+    Return the offset [s] that ``measured`` is stamped late, by correlation with ``reference``.
+
+    t : (N,) [s] of reference (N, d); measured_t : (M,) [s] of measured (M, d)
+    limit : largest offset believed [s]
+
+    Raises RecordingError when the best correlation lies at the limit.
+    """
+    centred = reference - reference.mean(0)
+    inside = (t > measured_t[0] + limit) & (t < measured_t[-1] - limit)
+    if inside.sum() < 10:
+        raise RecordingError('the sensors have too little time in common',
+                             found=f'{int(inside.sum())} samples')
+
+    # Interpolation halves white noise midway between samples: smooth it before, or the offset
+    # is drawn there.
+    measured = signals.smooth(measured, signals.zero_phase_kernel(1.0, 0.1))
+
+    def correlation(offset):
+        other = np.stack([np.interp(t[inside] + offset, measured_t, x) for x in measured.T], 1)
+        other = other - other.mean(0)
+        return float((centred[inside] * other).sum() / np.sqrt((other ** 2).sum()))
+
+    grid = np.linspace(-limit, limit, 201)
+    values = np.array([correlation(x) for x in grid])
+    k = int(values.argmax())
+    if k in (0, len(grid) - 1):
+        raise RecordingError('the sensors are not on one clock', found='no offset that fits',
+                             expected=f'within +-{limit} s', do='raise largest_clock_offset:')
+    a, b, _ = np.polyfit(grid[k - 1:k + 2] - grid[k], values[k - 1:k + 2], 2)
+    return float(grid[k] - b / (2 * a))
+
+
+def clock_drift(t: np.ndarray, reference: np.ndarray, measured_t: np.ndarray,
+                measured: np.ndarray, limit: float) -> float:
+    """
+    Return by how much per second ``measured`` is stamped later, zero where that may be chance.
+
+    The offsets of parts of the recording lie on a line, whose slope is known by how far beside it
+    they are.  Zero also where the recording has too few parts, or one shows no offset.
+
+    t : (N,) [s] of reference (N, d); measured_t : (M,) [s] of measured (M, d)
+    limit : largest offset believed [s]
+    """
+    count = min(PARTS[1], int((t[-1] - t[0]) / SHORTEST))
+    if count < PARTS[0]:
+        return 0.0
+    middles, offsets = [], []
+    for part in np.array_split(np.arange(len(t)), count):
+        first, last = t[part[[0, -1]]]
+        near = (measured_t > first - 2.0 * limit) & (measured_t < last + 2.0 * limit)
+        try:
+            offsets.append(clock_offset(t[part], reference[part], measured_t[near],
+                                        measured[near], limit))
+        except RecordingError:
+            return 0.0
+        middles.append(0.5 * (first + last))
+    (slope, _), covariance = np.polyfit(middles, offsets, 1, cov=True)
+    return float(slope) if abs(slope) > SURE * np.sqrt(covariance[0, 0]) else 0.0

@@ -1,0 +1,153 @@
+"""
+What cameras saw of a mechanism: markers and tags, frame by frame.
+
+Any detector's topic will do: points (PointStamped), poses (PoseStamped, TransformStamped) or many
+at once (PoseArray, MarkerArray, tf).  A line of the configuration says what a marker sits on:
+
+    TOPIC LINK             the position of the marker is the origin of the link's frame
+    TOPIC[LABEL] LINK      one of many: child frame of tf, namespace/id of a MarkerArray, index
+    TOPIC LINK pose        the orientation is used too (ArUco, AprilTag, motion capture)
+"""
+
+from dataclasses import dataclass, replace
+import re
+from typing import Sequence
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from .sources import channel_of
+from ...errors import ConfigError, RecordingError
+from ...measurement.recording import Recording
+
+LINE = re.compile(r'^(\S+?)(?:\[([^\]]+)\])?\s+(\S+)(?:\s+(pose|position))?$')
+SAME_FRAME = 0.25  # of the frame period: stamps closer than that are one camera frame
+
+
+@dataclass(frozen=True)
+class Marker:
+    """
+    One marker's series: name and link of the configuration.
+
+    t : (n,) [s]; position : (n, 3) [m]; rotation : (n, 3, 3) or None, camera frame
+    """
+
+    name: str
+    link: str
+    t: np.ndarray
+    position: np.ndarray
+    rotation: np.ndarray | None = None
+
+    @property
+    def topic(self) -> str:
+        """Return the topic it is on."""
+        return self.name.split('[')[0]
+
+    def rows(self, chosen: np.ndarray) -> 'Marker':
+        """Return its samples that an index or mask (n,) chooses."""
+        return replace(self, t=self.t[chosen], position=self.position[chosen],
+                       rotation=None if self.rotation is None else self.rotation[chosen])
+
+    def placed(self, rotation: np.ndarray, translation: np.ndarray) -> 'Marker':
+        """Return it in the base frame: rotation (3, 3), translation (3,) [m] of its camera."""
+        turned = None if self.rotation is None else rotation @ self.rotation
+        return replace(self, position=self.position @ rotation.T + translation, rotation=turned)
+
+
+@dataclass(frozen=True)
+class Frames:
+    """
+    m markers on M common camera frames; what was not seen is NaN.
+
+    t : (M,) [s]; position : (M, m, 3) [m]; rotation : (M, m, 3, 3)
+    names, links : (m,); topic : of the first marker; tags : (m,) bool, rotation counts
+    """
+
+    t: np.ndarray
+    position: np.ndarray
+    rotation: np.ndarray
+    names: tuple
+    links: tuple
+    tags: tuple
+    topic: str
+
+
+def read_markers(recording: Recording, lines: Sequence[str]) -> list[Marker]:
+    """
+    Return the Markers that configuration lines name.
+
+    recording : Recording with their topics; lines : as at the head of this module
+
+    Raises ConfigError for a line that is none, RecordingError for what was not recorded.
+    """
+    out, origin = [], recording.origin_ns()
+    for line in lines:
+        match = LINE.match(line.strip())
+        if not match:
+            raise ConfigError('option markers', found=repr(line),
+                              exists=('TOPIC LINK', 'TOPIC[LABEL] LINK', 'TOPIC LINK pose'))
+        topic, label, link, what = match.groups()
+        channel = channel_of(recording, topic)
+        t = (channel.stamp_ns - origin) * 1e-9
+        position, rotation = _series(channel, label, what == 'pose')
+        good = np.isfinite(position).all(1)
+        if not good.any():
+            raise RecordingError(f'marker {line!r} was never seen')
+        order = np.flatnonzero(good)[np.argsort(t[good], kind='stable')]
+        name = topic if label is None else f'{topic}[{label}]'
+        out.append(Marker(name, link, t[order], position[order],
+                          None if rotation is None else rotation[order]))
+    return out
+
+
+def _series(channel, label, pose):
+    """Return position (n, 3) and rotation (n, 3, 3) or None of one marker of a channel."""
+    if 'position' not in channel.fields:
+        raise RecordingError(f'{channel.topic} carries no positions', found=channel.type)
+    position = channel.fields['position']
+    quaternion = channel.fields.get('orientation_xyzw')
+    if position.ndim == 3:
+        index = _index(channel, label, position.shape[1])
+        position = position[:, index]
+        quaternion = None if quaternion is None else quaternion[:, index]
+    if not pose:
+        return position, None
+    if quaternion is None:
+        raise RecordingError(f'{channel.topic} carries no orientations', found=channel.type,
+                             do='leave out "pose" in markers:')
+    seen = np.isfinite(quaternion).all(1) & (np.linalg.norm(quaternion, axis=1) > 0.5)
+    rotation = np.full((len(position), 3, 3), np.nan)
+    rotation[seen] = Rotation.from_quat(quaternion[seen]).as_matrix()
+    return position, rotation
+
+
+def _index(channel, label, count):
+    if label is None and count == 1:
+        return 0
+    if label in channel.names:
+        return channel.names.index(label)
+    if label is not None and label.isdigit() and int(label) < count:
+        return int(label)
+    raise RecordingError(f'{channel.topic} holds many markers', found=f'label {label!r}',
+                         exists=channel.names or tuple(str(k) for k in range(count)),
+                         do='write TOPIC[LABEL] LINK in markers:')
+
+
+def common_frames(markers: Sequence[Marker]) -> Frames:
+    """Return the Frames of ``markers`` that are on one clock and in one frame."""
+    longest = max(markers, key=lambda m: len(m.t))
+    if len(longest.t) < 3:
+        raise RecordingError(f'marker {longest.name} was seen {len(longest.t)} times')
+    period = float(np.median(np.diff(longest.t)))
+    stamps = np.sort(np.concatenate([m.t for m in markers]))
+    t = stamps[np.concatenate([[True], np.diff(stamps) > SAME_FRAME * period])]
+    position = np.full((len(t), len(markers), 3), np.nan)
+    turned = np.full((len(t), len(markers), 3, 3), np.nan)
+    for k, marker in enumerate(markers):
+        frame = np.clip(np.searchsorted(t, marker.t + 1e-12, side='right') - 1, 0, len(t) - 1)
+        position[frame, k] = marker.position
+        if marker.rotation is not None:
+            turned[frame, k] = marker.rotation
+    return Frames(t, position, turned, tuple(m.name for m in markers),
+                  tuple(m.link for m in markers),
+                  tuple(m.rotation is not None for m in markers), markers[0].topic)

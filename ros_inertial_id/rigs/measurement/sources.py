@@ -1,0 +1,343 @@
+"""From topics to the motion of bodies: poses, marker clusters, IMUs and wrenches on one clock."""
+
+from dataclasses import dataclass, field, replace
+from typing import Callable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from .body_state import continuous, on_clock
+from .marker_cluster import register_cluster
+from ...errors import ConfigError, RecordingError
+from ...measurement import signals
+from ...measurement.recording import Channel, Recording
+
+PIECE = 8192  # samples of one state
+REDRAWN = 4096  # samples whose noise is drawn once more, for its share of the excitation
+WRENCHES = ('geometry_msgs/msg/WrenchStamped', 'geometry_msgs/msg/Wrench')
+
+
+@dataclass(frozen=True)
+class BodySource:
+    """
+    Where the motion of a body comes from.
+
+    kind : pose, markers or imu; topic as recorded; label : of one pose among many, '' for one
+    layout : marker -> (3,) place in the body's frame [m] (markers)
+    position, rotation : of the IMU in the body's frame (imu)
+    imu : BodySource of an IMU on the same body besides, or None
+    covariance : (6, 6) of how the IMU is turned about the body's axes [rad] and of its position,
+        None where it was not calibrated
+    """
+
+    name: str
+    kind: str
+    topic: str
+    label: str = ''
+    layout: Mapping = field(default_factory=dict)
+    position: tuple = (0.0, 0.0, 0.0)
+    rotation: np.ndarray | None = None
+    imu: 'BodySource | None' = None
+    covariance: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class Series:
+    """Stamps t (n,) [s], values (n, k) without NaN, and what is worth saying about them."""
+
+    topic: str
+    t: np.ndarray
+    values: np.ndarray
+    note: Mapping = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class BodiesState:
+    """
+    Consecutive samples of several bodies on one clock.
+
+    t : (N,) [s]; segment : number of the stretch; bodies : tuple of BodyState
+    wrench, wrench_raw : (N, 6 s) measured forces [N] and torques [N m], filtered and not
+    sign : 1 where sensors show the wrench on a body, -1 where they show its reaction
+    """
+
+    t: np.ndarray
+    segment: int
+    bodies: tuple
+    wrench: np.ndarray
+    wrench_raw: np.ndarray
+    sign: float = 1.0
+
+    def rows(self, chosen: slice) -> 'BodiesState':
+        """Return the BodiesState of the samples ``chosen`` by a slice."""
+        return BodiesState(self.t[chosen], self.segment,
+                           tuple(body.rows(chosen) for body in self.bodies),
+                           self.wrench[chosen], self.wrench_raw[chosen], self.sign)
+
+
+@dataclass(frozen=True)
+class BodiesObservation:
+    """
+    The motion of bodies in one recording, as the spine wants it.
+
+    motion(t) : -> tuple of BodyState on a uniform stretch t (N,)
+    wrenches : Series of every measured wrench (6 columns); sign : see BodiesState
+    filtered(kernel) : -> the motion behind another low-pass; None where it has none of its own
+    noisy(rng) : -> the motion with its noise once more; None where that is not known
+    """
+
+    clock: signals.Clock
+    kernel: np.ndarray
+    motion: Callable
+    wrenches: tuple
+    trim: float
+    decimate: int
+    summary: Mapping
+    sign: float = 1.0
+    filtered: Callable | None = None
+    noisy: Callable | None = None
+
+    def samples(self, training: bool = False) -> int:
+        """Return about how many samples ``states`` will yield."""
+        count = sum(count for _, count in self.clock.segments)
+        return -(-count // self.decimate) if training else count
+
+    def states(self, training: bool = False) -> Iterator[BodiesState]:
+        """
+        Yield BodiesStates in order of time; with ``training`` decimated.
+
+        Always without the ends of every stretch: bodies swing when a recording of them begins, so
+        what the filter guesses there is no motion of theirs, and no residual of the model.
+        """
+        period = self.clock.period
+        edge = int(round(self.trim / period))
+        stride = self.decimate if training else 1
+        for number, (start, count) in enumerate(self.clock.segments):
+            if count <= max(half_width(self.kernel) + 2, 2 * edge + 2):
+                continue
+            state = self._stretch(start + np.arange(count) * period, number)
+            for low in range(edge, count - edge, PIECE * stride):
+                keep = slice(low, min(low + PIECE * stride, count - edge), stride)
+                yield state.rows(keep)
+
+    def noisy_states(self) -> Iterator[tuple[BodiesState, BodiesState, float]]:
+        """Yield (training state, the same with the motion's noise once more, times it counts)."""
+        if self.noisy is None or len(self.kernel) < 3:
+            return
+        times, done = max(1.0, self.samples(training=True) / REDRAWN), 0
+        other = replace(self, motion=self.noisy(np.random.default_rng(0)))
+        for state, moved in zip(self.states(training=True), other.states(training=True)):
+            part = slice(0, REDRAWN - done)
+            done += len(state.t[part])
+            yield state.rows(part), moved.rows(part), times
+            if done >= REDRAWN:
+                return
+
+    def low_passed(self, cutoff: float) -> 'BodiesObservation':
+        """Return the observation of the same motion filtered at ``cutoff`` [Hz] instead."""
+        if self.filtered is None:
+            raise ConfigError('estimator instrumental', expected='a motion of joints or markers',
+                              found='one without a low-pass to lower', do='use another estimator')
+        kernel = signals.zero_phase_kernel(self.clock.period, cutoff)
+        return replace(self, motion=self.filtered(kernel))
+
+    def _stretch(self, t, number):
+        parts = [on_clock(series.t, series.values, t) for series in self.wrenches]
+        raw = np.concatenate(parts, axis=1) if parts else np.zeros((len(t), 0))
+        smooth = signals.smooth(raw, self.kernel) if raw.size else raw
+        return BodiesState(t, number, self.motion(t), smooth, raw, self.sign)
+
+
+def half_width(kernel: np.ndarray) -> int:
+    """Return how far smoothed_derivatives with a low-pass ``kernel`` reaches [samples]."""
+    return len(kernel) // 2 + 2 * signals.STENCIL
+
+
+def channel_of(recording: Recording, topic: str, types: Sequence[str] = ()) -> Channel:
+    """
+    Return the Channel of a topic (with or without its slash), or the only one of ``types``.
+
+    recording : Recording that holds it; topic : '' where the type says enough
+
+    Raises RecordingError when there is no such topic, or not one alone of these types.
+    """
+    if topic:
+        for name, channel in recording.channels.items():
+            if name.lstrip('/') == topic.lstrip('/'):
+                return channel
+        raise RecordingError(f'topic {topic} is not in the recording',
+                             exists=tuple(recording.channels))
+    found = [c for kind in types for c in recording.of_type(kind).values()]
+    if len(found) != 1:
+        raise RecordingError(f'{len(found)} topics of type {" or ".join(types)}',
+                             expected='one', exists=[c.topic for c in found]
+                             or tuple(recording.channels), do='name the topic')
+    return found[0]
+
+
+def read_pose(recording: Recording, source: BodySource, origin_ns: int) -> Series:
+    """
+    Return the Series of a body's pose: position [m], quaternion x y z w (n, 7), in the world.
+
+    recording : Recording; source : BodySource of kind pose or markers; origin_ns : zero of time
+
+    Raises RecordingError for a topic without poses, or markers that are no rigid body.
+    """
+    channel = channel_of(recording, source.topic)
+    if source.kind == 'markers':
+        return _registered(channel, source, origin_ns)
+    if 'orientation_xyzw' not in channel.fields or 'position' not in channel.fields:
+        raise RecordingError(f'{channel.topic} holds no poses', found=channel.type,
+                             expected='PoseStamped, PoseArray, TransformStamped or tf')
+    position, quaternion = (_one_of(channel, source.label, channel.fields[name])
+                            for name in ('position', 'orientation_xyzw'))
+    quaternion = continuous(quaternion, channel.topic)
+    return _series(channel, origin_ns, np.concatenate([position, quaternion], axis=1), {})
+
+
+def read_imu(recording: Recording, source: BodySource, origin_ns: int) -> Series:
+    """
+    Return the Series of an IMU: angular velocity [rad/s] and specific force [m/s^2] (n, 6).
+
+    recording : Recording; source : BodySource of kind imu; origin_ns : zero of time [ns]
+    """
+    channel = channel_of(recording, source.topic, ('sensor_msgs/msg/Imu',))
+    values = np.concatenate([channel.fields['angular_velocity'],
+                             channel.fields['linear_acceleration']], axis=1)
+    return _series(channel, origin_ns, values, {})
+
+
+def read_wrench(recording: Recording, topic: str, origin_ns: int) -> Series:
+    """
+    Return the Series of a wrench topic: force [N], torque [N m] (n, 6), along the sensor's axes.
+
+    recording : Recording; topic : '' for the only one of its type; origin_ns : zero of time [ns]
+
+    Raises RecordingError for a topic without wrenches, or zero in every message.
+    """
+    channel = channel_of(recording, topic, WRENCHES)
+    if 'force' not in channel.fields:
+        raise RecordingError(f'{channel.topic} holds no wrenches', found=channel.type,
+                             expected=WRENCHES[0])
+    values = np.concatenate([channel.fields['force'], channel.fields['torque']], axis=1)
+    series = _series(channel, origin_ns, values, {'frame_id': channel.frame_id})
+    if not np.any(series.values):
+        raise RecordingError(f'the wrench in {channel.topic} is zero in every message',
+                             do='the driver does not report it')
+    return series
+
+
+def common_clock(series: Sequence[Series], origin_ns: int) -> signals.Clock:
+    """
+    Return the Clock of the first Series where all have samples.
+
+    series : at least one; origin_ns : zero of their times [ns]
+    A source that stops for longer than a few of its samples cuts the recording there.
+    """
+    clocks = [signals.uniform_clock(np.round(s.t * 1e9).astype(np.int64) + origin_ns, origin_ns,
+                                    s.topic) for s in series]
+    period = clocks[0].period
+    stretches = [(start, start + (count - 1) * period) for start, count in clocks[0].segments]
+    for clock in clocks[1:]:
+        other = [(start, start + (count - 1) * clock.period) for start, count in clock.segments]
+        stretches = [(max(a, c), min(b, d)) for a, b in stretches for c, d in other
+                     if min(b, d) > max(a, c)]
+    if not stretches:
+        raise RecordingError(f'{series[0].topic} and {", ".join(s.topic for s in series[1:])} '
+                             'have no time in common', do='stamp them with the same clock')
+    segments = tuple((a, int((b - a) / period + 1e-6) + 1) for a, b in stretches)
+    first = clocks[0]
+    return signals.Clock(period, origin_ns, segments, first.samples, first.missing,
+                         len(segments) - 1)
+
+
+def usable(clock: signals.Clock, kernel: np.ndarray, topic: str) -> signals.Clock:
+    """
+    Return the Clock without stretches too short to filter; RecordingError when none is left.
+
+    clock : Clock of all series; kernel : (2 h + 1,) low-pass; topic : for the message
+    """
+    least = 2 * half_width(kernel) + 4
+    kept = tuple(s for s in clock.segments if s[1] > least)
+    if not kept:
+        longest = max(count for _, count in clock.segments) * clock.period
+        raise RecordingError(
+            f'{topic} is too short', found=f'longest stretch without a gap {longest:.3f} s',
+            expected=f'at least {least * clock.period:.3f} s to filter it',
+            do='record longer, or raise cutoff:')
+    return signals.Clock(clock.period, clock.origin_ns, kept, clock.samples, clock.missing,
+                         clock.gaps)
+
+
+def noise_again(series: Series, clock: signals.Clock, kernel: np.ndarray,
+                rng: np.random.Generator) -> Series:
+    """
+    Return a Series with white noise added, as much as it has beyond a low-pass ``kernel`` (odd,).
+
+    series : as measured; clock : on which it is looked at; rng : that the noise is drawn from
+    """
+    half, square, count = len(kernel) // 2, 0.0, 0
+    kept = 1.0 - 2.0 * kernel[half] + (kernel ** 2).sum()  # share of white noise beyond it
+    for start, size in clock.segments:
+        x = on_clock(series.t, series.values, start + np.arange(size) * clock.period)
+        residual = (x - signals.smooth(x, kernel))[half:size - half]
+        square, count = square + (residual ** 2).sum(0), count + len(residual)
+    noise = np.sqrt(square / max(count, 1) / kept) * rng.standard_normal(series.values.shape)
+    return replace(series, values=series.values + noise)
+
+
+def gaps_between(clock: signals.Clock) -> list[list[float]]:
+    """Return [[from, to], ...] [s] between stretches of ``clock``: where something was lost."""
+    ends = [start + (count - 1) * clock.period for start, count in clock.segments]
+    return [[round(a, 3), round(start, 3)] for a, (start, _) in zip(ends, clock.segments[1:])]
+
+
+def _one_of(channel, label, values):
+    """Return the values (n, d) of one body in a channel that may hold many."""
+    if values.ndim == 2:
+        return values
+    names = channel.names or tuple(str(k) for k in range(values.shape[1]))
+    if not label and values.shape[1] == 1:
+        return values[:, 0]
+    if label not in names:
+        raise RecordingError(f'{channel.topic} holds no {label!r}', exists=names)
+    return values[:, names.index(label)]
+
+
+def _registered(channel, source, origin_ns):
+    labels = tuple(source.layout)
+    if 'position' not in channel.fields:
+        raise RecordingError(f'{channel.topic} holds no markers', found=channel.type)
+    markers = np.stack([_one_of(channel, label, channel.fields['position'])
+                        for label in labels], axis=1)
+    layout = np.array([source.layout[label] for label in labels], dtype=float)
+    found = register_cluster(markers, layout, labels, channel.topic)
+    t = (channel.stamp_ns - origin_ns) * 1e-9
+    seen = np.isfinite(markers).all(-1)
+    note = {'markers_rms': dict(zip(labels, found.rms().tolist())),
+            'markers_missing': {label: _absence(t, gone)
+                                for label, gone in zip(labels, ~seen.T) if gone.any()},
+            'markers_swapped': [[a, b, count, float(t[first])]
+                                for a, b, count, first in found.swapped]}
+    values = np.concatenate([found.position, found.quaternion_xyzw], axis=1)
+    values[:, 3:] = continuous(values[:, 3:], channel.topic)
+    return _series(channel, origin_ns, values, note)
+
+
+def _absence(t, gone):
+    """Return {samples, longest [s], from [s]} of a marker that was not seen."""
+    edges = np.diff(np.concatenate([[0], gone.astype(int), [0]]))
+    first, last = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1) - 1
+    k = int(np.argmax(last - first))
+    after = min(last[k] + 1, len(t) - 1)
+    return {'samples': int(gone.sum()), 'longest': float(t[after] - t[first[k]]),
+            'from': float(t[first[k]])}
+
+
+def _series(channel, origin_ns, values, note):
+    t = (channel.stamp_ns - origin_ns) * 1e-9
+    good = np.isfinite(values).all(1)
+    if good.sum() < 3:
+        raise RecordingError(f'{channel.topic} holds no usable samples',
+                             found=f'{int(good.sum())} of {len(t)} are numbers')
+    return Series(channel.topic, t[good], values[good], dict(note, samples=int(good.sum()),
+                                                             lost=int((~good).sum())))

@@ -1,0 +1,219 @@
+"""
+rigid_body: Newton and Euler of bodies whose motion and wrenches are measured.
+
+Rows: three forces, three torques for every group of bodies between measured wrenches.  A payload
+behind a wrist sensor is the special case of one body that moves with a link of an arm.  Attitudes
+are quaternions throughout (Cheng, Bi, Yuan 2022; rows derived anew, Eq. 19 there is misprinted).
+"""
+
+from dataclasses import dataclass
+from typing import Any, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from .live import LiveWrench
+from .wrench_observation import observe_wrenches
+from ..bodies.bodies_method import BodiesMethod
+from ..bodies.body_rig import body_rig, BodyRig, payload_rig
+from ..bodies.link_tree import random_bodies
+from ..dynamics.composite import AXES, composite_rows, own_rows, ROW_UNITS
+from ..measurement.sources import BodiesObservation, BodiesState
+from ...dynamics.inertial_parameters import Parameter, ten_of_body
+from ...dynamics.regressor import BLOCK, RegressorBlock, RowGroup
+from ...dynamics.robot_model import RobotOptions
+from ...errors import ConfigError
+from ...measurement.recording import Recording
+from ...options import option
+
+BIAS_SCALE, BIAS_PRIOR_SD = (1.0,) * 3 + (0.1,) * 3, (200.0,) * 3 + (20.0,) * 3  # [N], [N m]
+PRINCIPAL = ('mx', 'my', 'mz', 'Ixx', 'Iyy', 'Izz')
+
+
+@dataclass(frozen=True)
+class RigidBodyOptions(RobotOptions):
+    """All options of the method; the recorder and nodes declare them as parameters."""
+
+    wrench_topic: str = option('', 'topic of the sensor; empty: the only one there is')
+    wrench_frame: str = option('', 'link in whose frame the sensor measures; empty: the one '
+                               'that the messages name')
+    wrench_of: str = option('auto', 'what the sensor shows: the wrench on the body, its '
+                            'reaction, or decide by the sign of the mass',
+                            choices=('auto', 'on_body', 'by_body'))
+    sensor_bias: bool = option(True, 'identify the constant offset of every sensor')
+    gravity: str = option('given', 'direction of gravity: by mounting, or identified',
+                          choices=('given', 'identified'))
+    joint_states_topic: str = option('', 'topic of the joint states; empty: the one that '
+                                     'carries the joints')
+    unknowns: str = option('ten', 'ten parameters of every body; or masses along the axes of '
+                           'the world and principal inertias, frames at the centres of mass',
+                           choices=('ten', 'principal'))
+    mass: float = option(10.0, 'how heavy a body may be: errors beyond it mean "not determined"',
+                         unit='kg', at_least=1e-6)
+    size: float = option(0.3, 'how far from its frame its mass may be', unit='m', at_least=1e-4)
+    velocity: str = option('auto', 'use measured joint velocities, differentiated positions, or '
+                           'decide by agreement', choices=('auto', 'measured', 'differentiated'))
+    cutoff: float = option(0.0, 'low-pass cutoff; 0: chosen from the data', unit='Hz',
+                           at_least=0.0)
+    largest_clock_offset: float = option(
+        0.1, 'between the stamps of poses and IMUs on one body; 0: they share a clock', unit='s',
+        at_least=0.0)
+    decimate: int = option(0, 'learn from every that many sample; 0: twenty per period of the '
+                           'cutoff, more add no information', at_least=0)
+    estimator: str = option('weighted', 'estimator; there is no nominal body to lean on; '
+                            'instrumental: for several bodies seen by markers, whose noisy '
+                            'accelerations shrink what least squares finds',
+                            choices=('ordinary', 'weighted', 'instrumental'))
+
+
+class RigidBody(BodiesMethod[BodyRig, RigidBodyOptions]):
+    """Wrenches on bodies whose motion is measured: six rows per group of bodies."""
+
+    name = 'rigid_body'
+    Options = RigidBodyOptions
+    predicts_live = True
+
+    def build(self, urdf: str, options: RigidBodyOptions,
+              gravity_base: np.ndarray) -> BodyRig:
+        """Return the BodyRig of a URDF or YAML text under gravity (3,) [m/s^2]."""
+        if '<robot' in urdf:
+            rig = payload_rig(urdf, options, gravity_base)
+        else:
+            rig = body_rig(urdf, gravity_base)
+        if options.unknowns == 'principal' and any(len(group) > 1 for group in rig.groups):
+            raise ConfigError('unknowns: principal',
+                              expected='a wrench on both sides of every body',
+                              found='bodies joined without a sensor', do='use unknowns: ten')
+        return rig
+
+    def parameters(self, robot: BodyRig, options: RigidBodyOptions) -> tuple[Parameter, ...]:
+        """Return the Parameters of all columns: those of every body, then six per sensor."""
+        out = []
+        m, r = options.mass, options.size
+        for k, link in enumerate(robot.link_names):
+            if options.unknowns == 'principal':
+                out += [Parameter(f'{s}{k + 1}', 'kg' if s[0] == 'm' else 'kg m^2',
+                                  1.0 if s[0] == 'm' else 0.01, 0.0,
+                                  m if s[0] == 'm' else m * r ** 2, link) for s in PRINCIPAL]
+                continue
+            out += ten_of_body(k + 1, link, robot.inertias[k], (m, r))
+        if options.sensor_bias:
+            for k, wrench in enumerate(robot.wrenches):
+                out += [Parameter(f'bias_{axis}{k + 1}', unit, scale, 0.0, prior_sd,
+                                  wrench.topic or 'sensor', 'sensor_bias')
+                        for axis, unit, scale, prior_sd in
+                        zip(AXES, ROW_UNITS, BIAS_SCALE, BIAS_PRIOR_SD)]
+        return tuple(out)
+
+    def observe(self, recording: Recording, robot: BodyRig,
+                options: RigidBodyOptions) -> BodiesObservation:
+        """Return the BodiesObservation of the bodies and wrenches in a Recording."""
+        return observe_wrenches(recording, robot, options)
+
+    def regress(self, state: BodiesState, robot: BodyRig,
+                parameters: Sequence[Parameter]) -> Iterator[RegressorBlock]:
+        """Yield the RegressorBlocks of a BodiesState; columns as ``parameters``."""
+        bodies = len([p for p in parameters if p.law != 'sensor_bias']) // len(robot.link_names)
+        biased = any(p.law == 'sensor_bias' for p in parameters)
+        for low in range(0, len(state.t), BLOCK):
+            part = slice(low, low + BLOCK)
+            piece = state.rows(part)
+            groups = []
+            for group in robot.groups:
+                groups += _group_rows(piece, robot, group, bodies, biased)
+            yield RegressorBlock(piece.t, state.segment, tuple(groups))
+
+    def random_state(self, robot: BodyRig, samples: int, rng: np.random.Generator) -> BodiesState:
+        """Return a BodiesState of random motion: what the structure alone can show."""
+        bodies = random_bodies(robot.joints, samples, rng, robot.gravity_base)
+        none = np.zeros((samples, 6 * len(robot.wrenches)))
+        return BodiesState(np.arange(samples, dtype=float), 0, bodies, none, none)
+
+    def validity_range(self, state: BodiesState,
+                       robot: BodyRig) -> dict[str, dict[str, np.ndarray]]:
+        """Return body -> {omega, alpha, acc: (N,)}: largest component at every instant."""
+        return {name: {q: np.abs(getattr(body, q)).max(1) for q in ('omega', 'alpha', 'acc')}
+                for name, body in zip(robot.link_names, state.bodies)}
+
+    def live(self, robot: BodyRig, options: RigidBodyOptions, lag: float,
+             metadata: Mapping[str, Any]) -> LiveWrench:
+        """Return the LiveWrench of a payload while it moves; see methods/contract.py."""
+        return LiveWrench(robot, options, lag, metadata)
+
+
+def _group_rows(state, robot, group, per_body, biased):
+    """Return the six RowGroups of bodies between measured wrenches."""
+    first = state.bodies[group[0]]
+    principal = per_body == len(PRINCIPAL)
+    if principal:
+        W, where = _principal_rows(first), None
+    elif len(group) == 1:
+        W, where = own_rows(first), None
+    else:
+        W, where = composite_rows([state.bodies[k] for k in group], first.position), first.position
+    columns = np.concatenate([np.arange(per_body * k, per_body * (k + 1)) for k in group])
+    (y, y_raw), extra, places = np.zeros((2, len(state.t), 6)), [], []
+    for k, wrench in enumerate(robot.wrenches):
+        sign = state.sign * _sign(robot, wrench, group)
+        if not sign:
+            continue
+        T = sign * _wrench_map(state, robot, wrench, group[0], where, principal)
+        y = y + np.einsum('nij,nj->ni', T, state.wrench[:, 6 * k:6 * k + 6])
+        y_raw = y_raw + np.einsum('nij,nj->ni', T, state.wrench_raw[:, 6 * k:6 * k + 6])
+        if biased:
+            extra.append(T)
+            places.append(per_body * len(robot.link_names) + 6 * k + np.arange(6))
+    name = '+'.join(robot.link_names[k] for k in group)
+    rows = np.concatenate([W.transpose(0, 2, 1), *(T.transpose(1, 0, 2) for T in extra)], axis=2)
+    columns = np.concatenate([columns, *places]).astype(int)
+    return [RowGroup(f'{name} {axis}', unit, columns, rows[i], y[:, i], y_raw[:, i])
+            for i, (axis, unit) in enumerate(zip(AXES, ROW_UNITS))]
+
+
+def _principal_rows(body):
+    """Return rows (6, 6, N): force along the world's axes, torque along the body's own."""
+    ten = own_rows(body)
+    out = np.zeros((6, 6, ten.shape[-1]))
+    out[range(3), range(3)] = np.einsum('nij,nj->in', body.rotation(), body.acc)
+    out[3:, 3:] = ten[3:, [4, 6, 9]]
+    return out
+
+
+def _sign(robot, wrench, group):
+    names = {robot.link_names[k] for k in group}
+    return int(wrench.on in names) - int(wrench.reaction in names)
+
+
+def _wrench_map(state, robot, wrench, first, where, principal):
+    """
+    Return (N, 6, 6): a wrench as measured -> force and torque along the rows of its group.
+
+    The rows of a single body are along its own axes at its origin (force along the world's in
+    ``principal``); those of several along the world's at ``where`` (N, 3).
+    """
+    count = len(state.t)
+    on = state.bodies[robot.link_names.index(wrench.on)]
+    own = where is None and robot.link_names[first] == wrench.on
+    if own and wrench.axes == 'body' and not principal:
+        turn, arm = np.broadcast_to(wrench.rotation, (count, 3, 3)), wrench.point
+        return _moved(turn, np.broadcast_to(arm, (count, 3)))
+    R = on.rotation()
+    turn = R @ wrench.rotation if wrench.axes == 'body' else np.broadcast_to(np.eye(3),
+                                                                             (count, 3, 3))
+    body = state.bodies[first]
+    target = body.position if where is None else where
+    T = _moved(turn, np.einsum('nij,j->ni', R, wrench.point) + on.position - target)
+    if where is None:
+        into = body.rotation().transpose(0, 2, 1)
+        if not principal:
+            T[:, :3] = into @ T[:, :3]
+        T[:, 3:] = into @ T[:, 3:]
+    return T
+
+
+def _moved(turn, arm):
+    """Return (N, 6, 6): wrench along ``turn`` (N, 3, 3) at ``arm`` (N, 3) -> at the origin."""
+    T = np.zeros((len(arm), 6, 6))
+    T[:, :3, :3] = T[:, 3:, 3:] = turn
+    for k in range(3):
+        T[:, 3:, k] = np.cross(arm, turn[:, :, k])
+    return T

@@ -1,0 +1,221 @@
+"""Observation of bodies and wrenches: which signals, which clock, which cutoff, which sign."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from .force_fit import force_sign, gravity_of_force
+from .sensor_alignment import sensor_alignment
+from .sensor_drift import without_drift
+from ..bodies.body_rig import BodyRig
+from ..measurement.body_state import (BodyState, choose_pose_cutoff, on_clock, state_of_imu,
+                                      state_of_pose)
+from ..measurement.imu_fusion import fuse_imu, pose_track
+from ..measurement.joint_motion import read_joint_motion
+from ..measurement.sources import (BodiesObservation, common_clock, gaps_between, noise_again,
+                                   read_imu, read_pose, read_wrench, usable)
+from ...dynamics.body_motion import apply, body_motions, Frame, frame_of, twists
+from ...dynamics.robot_model import RobotModel
+from ...errors import ConfigError, RecordingError
+from ...measurement import signals
+from ...measurement.recording import Recording
+
+# Of the cutoff where poses sink into noise: products of what several bodies do reach higher, and
+# what is cut of them biases, while noise that is let through is made good (W'W - G).
+WIDER = 1.25
+STILL = 0.02  # [rad/s]: slower turning is drift and noise, not a motion
+
+
+def observe_wrenches(recording: Recording, robot: BodyRig, options: Any) -> BodiesObservation:
+    """
+    Return the BodiesObservation of a BodyRig in a Recording.
+
+    recording : with the topics of the rig's sources and wrenches; robot : BodyRig
+    options : rigid_body's Options.  RecordingError says what is missing or does not fit.
+    """
+    origin = recording.origin_ns()
+    wrenches = [read_wrench(recording, w.topic, origin) for w in robot.wrenches]
+    sources, measured, raw, choose, states = _motion(recording, robot, options, wrenches, origin)
+    clock = common_clock([*sources, *wrenches], origin)
+    cutoff, valley = options.cutoff, None
+    if not cutoff:
+        cutoff, valley = choose(raw(clock), clock.period)
+        cutoff *= WIDER if len(robot.link_names) > 1 else 1.0
+    kernel = signals.zero_phase_kernel(clock.period, cutoff)
+    clock = usable(clock, kernel, sources[0].topic)
+    decimate = options.decimate or max(1, int(1.0 / (20.0 * cutoff * clock.period)))
+    summary = {
+        'topic': sources[0].topic, 'wrench_topics': [w.topic for w in wrenches],
+        'rate': 1.0 / clock.period, 'samples': clock.samples, 'missing': clock.missing,
+        'gaps': clock.gaps, 'gaps_at': gaps_between(clock), 'segments': len(clock.segments),
+        'duration': sum(c for _, c in clock.segments) * clock.period, 'cutoff': cutoff,
+        'cutoff_chosen': not options.cutoff, 'motion_ends_at': valley, 'decimate': decimate,
+        'velocity': 'measured' if len(measured) > len(sources) else 'differentiated',
+        'sources': {s.topic: dict(s.note) for s in [*sources, *wrenches]}}
+    gravity = np.asarray(robot.gravity_base)
+    fused, summary['imus'] = _fused(recording, robot, sources, clock, kernel, options)
+
+    def motion(t, gravity, series):
+        return tuple(fused.get((k, t[0], len(t)), body)
+                     for k, body in enumerate(states(t, kernel, gravity, series)))
+
+    def filtered(gravity, other):
+        return lambda t: states(t, other, gravity, measured)
+
+    def noisy(gravity, rng):
+        again = [noise_again(s, clock, kernel, rng) for s in measured]
+        return lambda t: motion(t, gravity, again)
+
+    def observation(gravity, sign=1.0):
+        return BodiesObservation(
+            clock, kernel, lambda t: motion(t, gravity, measured), tuple(wrenches),
+            1.0 / cutoff, decimate, summary, sign, noisy=lambda rng: noisy(gravity, rng),
+            filtered=lambda other: filtered(gravity, other))
+
+    _check_moving(observation(gravity), sources[0].topic)
+    sign = {'on_body': 1.0, 'by_body': -1.0}.get(options.wrench_of)
+    if options.gravity == 'identified':
+        if robot.arm is None:
+            raise ConfigError('gravity: identified', expected='a payload on an arm',
+                              found='bodies measured on their own')
+        gravity, sign, found = gravity_of_force(observation(np.zeros(3)), gravity, sign)
+        summary['gravity'] = found
+    if sign is None:
+        sign = 1.0 if len(robot.wrenches) > 1 else force_sign(observation(gravity))
+    summary['wrench_of'] = 'on_body' if sign > 0 else 'by_body'
+    if len(robot.wrenches) == len(robot.link_names) == 1 and robot.wrenches[0].axes == 'body':
+        _correct_sensor(robot, wrenches, lambda: observation(gravity, sign), summary)
+    return observation(gravity, sign)
+
+
+def _correct_sensor(robot, wrenches, observation, summary):
+    """Take drift and turn of the one sensor on the one body out of ``wrenches``; say them."""
+    topic, wrench = wrenches[0].topic, robot.wrenches[0]
+    drift = without_drift(observation(), wrench)
+    if drift is not None:
+        wrenches[0], summary['sensor_drift'] = drift[0], {topic: drift[1]}
+    if 'imu' in {s and s.kind for s in robot.sources}:
+        return
+    found = sensor_alignment(observation(), wrench.rotation)
+    if found.significant:
+        wrenches[0] = _turned(wrenches[0], found.matrix())
+        summary['sensor_turned'] = {topic: found.note()}
+
+
+def _turned(series, R):
+    """Return the Series of a wrench along axes turned by R (3, 3)."""
+    values = np.hstack([series.values[:, :3] @ R.T, series.values[:, 3:] @ R.T])
+    return replace(series, values=values)
+
+
+def _fused(recording, robot, series, clock, kernel, options):
+    """Return {(body, start, samples): BodyState} of bodies with poses and an IMU, and notes."""
+    out, notes = {}, {}
+    stretches = [start + np.arange(count) * clock.period for start, count in clock.segments]
+    for body, source in enumerate(robot.sources):
+        if source is None or source.imu is None:
+            continue
+        track = pose_track(series[body], stretches, kernel, robot.gravity_base)
+        fused, notes[source.name] = fuse_imu(recording, source, track,
+                                             options.largest_clock_offset)
+        out.update({(body, t[0], len(t)): state for t, state in zip(stretches, fused.states())})
+    return out, notes
+
+
+def _check_moving(observation, topic):
+    square, count = 0.0, 0
+    for state in observation.states(training=True):
+        square = square + sum((body.omega ** 2).sum(0) for body in state.bodies)
+        count += len(state.t)
+    turning_rate = float(np.sqrt(np.max(square) / max(count, 1)))
+    if turning_rate < STILL:
+        raise RecordingError('the motion excites nothing', do='turn the body about several axes',
+                             expected=f'a turning rate of {STILL} rad/s',
+                             found=f'{turning_rate:.2g} rad/s in {topic}')
+
+
+def _motion(recording, robot, options, wrenches, origin):
+    """
+    Return (Series, measured, raw, choose, states) of what moves.
+
+    measured : these Series, and those of their rates where they are used
+    raw(clock) : what shows the motion, unfiltered (N, k) per stretch; choose : cutoff of it
+    states(t, kernel, gravity, measured) : tuple of BodyState on a uniform stretch of time, from
+        Series as they were ``measured`` or from others
+    """
+    if robot.arm is not None:
+        return _arm_motion(recording, robot, options, wrenches, origin)
+    imu = [s for s in robot.sources if s.kind == 'imu']
+    if imu and len(robot.sources) > 1:
+        raise ConfigError('a body with an IMU alone', expected='poses or markers of every body '
+                          'where there are several', found=imu[0].name)
+    read = read_imu if imu else read_pose
+    series = [read(recording, source, origin) for source in robot.sources]
+
+    def raw(clock):
+        return [np.concatenate([on_clock(s.t, s.values[:, :3] if imu else s.values,
+                                         start + np.arange(count) * clock.period)
+                                for s in series], axis=1) for start, count in clock.segments]
+
+    def states(t, kernel, gravity, measured):
+        period = t[1] - t[0]
+        values = [on_clock(s.t, s.values, t) for s in measured]
+        if imu:
+            return (state_of_imu(values[0][:, :3], values[0][:, 3:], kernel, period,
+                                 imu[0].position, imu[0].rotation),)
+        return tuple(state_of_pose(v[:, :3], v[:, 3:], kernel, period, gravity) for v in values)
+
+    choose = signals.choose_cutoff if imu else choose_pose_cutoff
+    return series, series, raw, choose, states
+
+
+def _arm_motion(recording, robot, options, wrenches, origin):
+    arm = robot.arm
+    frame = robot.frame or frame_of(arm, wrenches[0].note['frame_id'])
+    position, velocity = read_joint_motion(recording, arm.joint_names,
+                                           options.joint_states_topic, options.velocity, origin)
+
+    def raw(clock):
+        out = []
+        for start, count in clock.segments:
+            t = start + np.arange(count) * clock.period
+            if velocity is not None:
+                out.append(on_clock(velocity.t, velocity.values, t))
+            else:
+                q = on_clock(position.t, position.values, t)
+                out.append(signals.differentiate(q, clock.period))
+        return out
+
+    def states(t, kernel, gravity, measured):
+        period = t[1] - t[0]
+        q, v, a = signals.smoothed_derivatives(on_clock(measured[0].t, measured[0].values, t),
+                                               kernel, period)
+        for rate in measured[1:]:
+            v, a, _ = signals.smoothed_derivatives(on_clock(rate.t, rate.values, t), kernel,
+                                                   period)
+        return (state_of_frame(arm, frame, q, v, a, gravity),)
+
+    measured = [s for s in (position, velocity) if s is not None]
+    return [position], measured, raw, signals.choose_cutoff, states
+
+
+def state_of_frame(robot: RobotModel, frame: Frame, q: np.ndarray, v: np.ndarray, a: np.ndarray,
+                   gravity_base: np.ndarray) -> BodyState:
+    """
+    Return the BodyState of a Frame on a RobotModel that moves with q, v, a (N, n).
+
+    robot : RobotModel; frame : fixed to one of its bodies; q, v, a : joint motion [rad, m, s]
+    gravity_base : (3,) in the base frame [m/s^2]
+    """
+    motions = body_motions(robot, q, v)
+    at = motions[frame.body + 1].at(frame)
+    alpha, acc = np.array(at.alpha), at.a - np.asarray(gravity_base)[:, None]
+    for j, u, w in twists(robot, motions, frame.body, at.p):
+        acc += u * a[:, j]
+        if w is not None:
+            alpha += w * a[:, j]
+    into = at.R.transpose(1, 0, 2)
+    return BodyState(at.p.T, Rotation.from_matrix(at.R.transpose(2, 0, 1)).as_quat(),
+                     *(apply(into, x).T for x in (at.omega, alpha, acc)))

@@ -1,0 +1,249 @@
+"""
+A platform on springs with a chain of links on it, simulated by MuJoCo and seen by a camera system.
+
+The springs put ``preload - K x - D dx`` on the platform (x: displacement and rotation vector from
+the rest pose, about the platform's origin, along the world's axes); the first link is bolted to
+it.  Other links are held in a posture, or released to swing in their joints under gravity.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, Mapping
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from .platform_sensors import channels_of, PlatformOptions
+from ...measurement.recording import Recording
+from ...options import check_ranges
+from ...simulation.rigid_bodies import _mujoco
+
+SUBSTEPS = 3  # of Runge and Kutta between samples: 3 ms at 120 Hz, 1e-6 of modes at 3 Hz; IMUs
+#               speak in every one
+
+
+@dataclass(frozen=True)
+class SimulatedImu:
+    """Where an IMU sits on a link (position (3,) [m], rotation (3, 3)); its topic."""
+
+    topic: str
+    position: np.ndarray
+    rotation: np.ndarray = field(default_factory=lambda: np.eye(3))
+
+
+@dataclass(frozen=True)
+class SimulatedLink:
+    """
+    One link: mass [kg], center (3,) [m], inertia (3, 3) about the centre, in the link's frame.
+
+    kind : fixed, spherical or revolute (axis in the link's frame); position (3,) of its frame, at
+    the joint, in the parent's; rotation (3, 3) when fixed; friction : viscous, of its joint
+    [N m s/rad]; layout : marker -> (3,); imu : on it, or None
+    """
+
+    name: str
+    mass: float
+    center: np.ndarray
+    inertia: np.ndarray
+    kind: str = 'fixed'
+    position: np.ndarray = field(default_factory=lambda: np.zeros(3))
+    rotation: np.ndarray = field(default_factory=lambda: np.eye(3))
+    axis: np.ndarray = field(default_factory=lambda: np.array([0.0, 0.0, 1.0]))
+    friction: float = 0.0
+    layout: Mapping[str, np.ndarray] = field(default_factory=dict)
+    imu: SimulatedImu | None = None
+
+
+@dataclass(frozen=True)
+class Springs:
+    """K and D (6, 6), preload (6,) at the rest pose: x forward, y left, z up, origin."""
+
+    stiffness: np.ndarray
+    damping: np.ndarray
+    preload: np.ndarray
+
+
+class PlatformRig:
+    """
+    Links of which the first is the platform; each is carried by the one before.
+
+    posture : rotation (3, 3) of every further link in its parent (None for fixed ones)
+    held : whether the joints are locked there; else they start from there at rest
+    stop : height [m] below which the platform touches a stop, None for none
+    """
+
+    def __init__(self, links, springs, posture, held=True, options=None, stop=None):
+        self.options = options = options or PlatformOptions()
+        check_ranges(options)
+        self.links, self.springs, self.stop = tuple(links), springs, stop
+        self._mujoco = _mujoco()
+        self._rng = np.random.default_rng(options.seed)
+        self.model = self._compile(posture, held)
+        self.data = self._mujoco.MjData(self.model)
+        self._x, self._dx, self._back, self._torque = (np.zeros(k) for k in (6, 6, 4, 3))
+        self._start(posture, held)
+        self._count = 0
+
+    def _compile(self, posture, held):
+        spec = self._mujoco.MjSpec()
+        body = spec.worldbody
+        for k, (link, turn) in enumerate(zip(self.links, (np.eye(3), *posture))):
+            fixed = link.kind == 'fixed' and k > 0
+            R = link.rotation if fixed else turn
+            place = R if k and (held or fixed) else np.eye(3)
+            body = body.add_body(
+                name=link.name, pos=link.position, quat=_wxyz(place), mass=link.mass,
+                ipos=link.center, explicitinertial=True,
+                fullinertia=link.inertia[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]])
+            if k == 0:
+                body.add_freejoint()
+            elif not held and link.kind == 'spherical':
+                body.add_joint(type=self._mujoco.mjtJoint.mjJNT_BALL, name=link.name)
+            elif not held and link.kind == 'revolute':
+                body.add_joint(type=self._mujoco.mjtJoint.mjJNT_HINGE, name=link.name,
+                               axis=link.axis)
+            if link.imu:
+                self._add_imu(spec, body, link)
+        model = spec.compile()
+        for joint in range(1, model.njnt):
+            link = next(k for k in self.links if k.name == model.joint(joint).name)
+            first = model.jnt_dofadr[joint]
+            model.dof_damping[first:first + (3 if link.kind == 'spherical' else 1)] = link.friction
+        model.opt.gravity[:] = 0.0, 0.0, -9.81
+        return model
+
+    def _add_imu(self, spec, body, link):
+        body.add_site(name=link.name, pos=link.imu.position, quat=_wxyz(link.imu.rotation))
+        for kind in ('GYRO', 'ACCELEROMETER'):
+            spec.add_sensor(type=getattr(self._mujoco.mjtSensor, f'mjSENS_{kind}'),
+                            name=f'{kind} {link.name}', objname=link.name,
+                            objtype=self._mujoco.mjtObj.mjOBJ_SITE)
+
+    def _start(self, posture, held):
+        q, options, at = self.data.qpos, self.options, 7
+        for link, turn in zip(self.links[1:], posture):
+            if held or link.kind == 'fixed':
+                continue
+            if link.kind == 'spherical':
+                q[at:at + 4] = _wxyz(turn)
+                at += 4
+            else:
+                q[at] = Rotation.from_matrix(turn).as_rotvec() @ link.axis
+                at += 1
+        self._settle()
+        push = self._rng.standard_normal((2, 3))
+        push /= np.linalg.norm(push, axis=1, keepdims=True)
+        q[:3] += options.displacement * push[0]
+        q[3:7] = _wxyz(Rotation.from_rotvec(options.turn * push[1]).as_matrix() @ _matrix(q[3:7]))
+
+    def _settle(self):
+        """Put the platform where springs and weight balance, as the links now are."""
+        K = self.springs.stiffness
+        for _ in range(50):
+            self.data.qvel[:] = 0.0
+            self._mujoco.mj_forward(self.model, self.data)
+            load = self._wrench() - _from_body(self.data, self.data.qfrc_bias[:6])
+            x = np.linalg.solve(K, load)
+            self.data.qpos[:3] += x[:3]
+            self.data.qpos[3:7] = _wxyz(Rotation.from_rotvec(x[3:]).as_matrix()
+                                        @ _matrix(self.data.qpos[3:7]))
+
+    def _wrench(self):
+        """Return the springs' force and torque (6,) about the platform's origin, in the world."""
+        q, v = self.data.qpos, self.data.qvel
+        x, dx = self._x, self._dx
+        x[:3], dx[:3] = q[:3], v[:3]
+        self._mujoco.mju_quat2Vel(x[3:], q[3:7], 1.0)
+        self._mujoco.mju_rotVecQuat(dx[3:], v[3:6], q[3:7])
+        out = self.springs.preload - self.springs.stiffness @ x - self.springs.damping @ dx
+        if self.stop is not None:
+            out[2] += 2e5 * max(0.0, self.stop - q[2])  # a hard rubber stop
+        return out
+
+    def _accelerate(self):
+        wrench = self._wrench()
+        self.data.qfrc_applied[:3] = wrench[:3]
+        self._mujoco.mju_negQuat(self._back, self.data.qpos[3:7])
+        self._mujoco.mju_rotVecQuat(self._torque, wrench[3:], self._back)
+        self.data.qfrc_applied[3:6] = self._torque
+        self._mujoco.mj_forward(self.model, self.data)
+        return self.data.qacc.copy()
+
+    def _advance(self, h):
+        """Make one Runge-Kutta step of h [s]; positions move on the group."""
+        data, mujoco, model = self.data, self._mujoco, self.model
+        q, v = data.qpos.copy(), data.qvel.copy()
+        rates, slopes = [v], [self._accelerate()]
+        measured = self._measure()
+        for share in (0.5, 0.5, 1.0):
+            data.qpos[:] = q
+            mujoco.mj_integratePos(model, data.qpos, rates[-1], share * h)
+            data.qvel[:] = v + share * h * slopes[-1]
+            rates.append(data.qvel.copy())
+            slopes.append(self._accelerate())
+        data.qpos[:] = q
+        mean = np.array([1.0, 2.0, 2.0, 1.0]) / 6.0
+        mujoco.mj_integratePos(model, data.qpos, mean @ np.array(rates), h)
+        data.qvel[:] = v + h * (mean @ np.array(slopes))
+        return measured
+
+    def _measure(self):
+        """Return {topic: (6,)}, angular velocity and specific force as the IMUs measure them."""
+        options, out = self.options, {}
+        for link in self.links:
+            if link.imu:
+                true = [self.data.sensor(f'{kind} {link.name}').data + bias
+                        + noise * self._rng.standard_normal(3) for kind, bias, noise in (
+                            ('GYRO', options.gyro_bias, options.gyro_noise),
+                            ('ACCELEROMETER', options.accelerometer_bias,
+                             options.accelerometer_noise))]
+                out[link.imu.topic] = np.concatenate(true)
+        return out
+
+    def step(self) -> tuple[float, dict[str, np.ndarray], dict[str, list[Any]]]:
+        """
+        Return (time [s], {marker: (3,) as seen}, IMU samples) of this instant and move on.
+
+        IMU samples : {topic: [(stamp [s], (6,)), ...]} from here to the next instant
+        """
+        self._mujoco.mj_kinematics(self.model, self.data)
+        seen = {}
+        for link in self.links:
+            body = self.data.body(link.name)
+            R = body.xmat.reshape(3, 3)
+            for label, place in link.layout.items():
+                noise = self.options.marker_noise * self._rng.standard_normal(3)
+                seen[label] = body.xpos + R @ place + noise
+        time = self._count / self.options.rate
+        h = 1.0 / (SUBSTEPS * self.options.rate)
+        measured: dict[str, list[Any]] = {}
+        for k in range(SUBSTEPS):
+            for topic, values in self._advance(h).items():
+                stamp = time + k * h + self.options.imu_delay
+                measured.setdefault(topic, []).append((stamp, values))
+        self._count += 1
+        return time, seen, measured
+
+    def record(self, duration: float, description: str = '') -> Recording:
+        """
+        Return the Recording of ``duration`` [s] with the topic /markers and those of IMUs.
+
+        description : YAML text of the rig that goes with it
+        """
+        samples = [self.step() for _ in range(round(duration * self.options.rate))]
+        channels = channels_of(samples, 1e9)
+        return Recording(channels, description, 'upright',
+                         {'path': 'simulated platform', 'duration_s': duration})
+
+
+def _matrix(wxyz):
+    return Rotation.from_quat([wxyz[1], wxyz[2], wxyz[3], wxyz[0]]).as_matrix()
+
+
+def _wxyz(R):
+    x, y, z, w = Rotation.from_matrix(R).as_quat()
+    return np.array([w, x, y, z])
+
+
+def _from_body(data, wrench):
+    """Return (6,) with the torque of a free joint's generalised force turned into the world."""
+    return np.concatenate([wrench[:3], _matrix(data.qpos[3:7]) @ wrench[3:]])

@@ -1,0 +1,187 @@
+"""
+A slider-crank rig: MuJoCo moves it, a camera sees markers, an IMU is on the connecting rod.
+
+A controller turns the crank along 6 t + sin(2 pi 1.5 t) + 0.5 sin(2 pi 2.5 t).  Every sensor has
+its own rate, noise and clock; the camera loses frames.  The rig advances by any time step, so the
+same code feeds a node and a test.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from .closed_mechanism import ClosedMechanism
+from ...measurement.recording import Channel, Recording
+from ...options import check_ranges, option
+from ...simulation import true_robot
+
+STEP = 1.25e-4                 # [s] of the simulation: 800 Hz and 1 kHz are whole numbers of it
+RAMP = 0.5                     # [s] from rest to the full motion
+GAINS = 40.0, 0.8              # [N m/rad], [N m s/rad] of the crank's controller
+CLOSURES = ('point slider_pin rod_end',)
+POINT_MARKERS = {'/markers/crank_pin': 'rod_link', '/markers/slider_pin': 'slider_link'}
+TAGS = {'/markers/rod_tag': 'rod_tag'}
+IMU = '/rod/imu'
+TORQUE = '/crank/torque'
+JOINTS = '/joint_states'
+
+
+@dataclass(frozen=True)
+class RigOptions:
+    """How the rig's sensors are, and how its bodies differ from the description."""
+
+    seed: int = option(0, 'seed of everything random', at_least=0)
+    marker_rate: float = option(800.0, 'camera frames per second', unit='Hz', at_least=10.0,
+                                at_most=5000.0)
+    imu_rate: float = option(800.0, 'IMU samples per second', unit='Hz', at_least=10.0,
+                             at_most=5000.0)
+    torque_rate: float = option(1000.0, 'torque and encoder samples per second', unit='Hz',
+                                at_least=10.0, at_most=5000.0)
+    marker_noise: float = option(1e-4, 'of marker positions', unit='m', at_least=0.0)
+    tag_noise: float = option(2e-3, 'of tag orientations', unit='rad', at_least=0.0)
+    gyro_noise: float = option(5e-3, 'of the IMU', unit='rad/s', at_least=0.0)
+    accelerometer_noise: float = option(0.05, 'of the IMU', unit='m/s^2', at_least=0.0)
+    gyro_bias: float = option(0.01, 'of the IMU, every axis', unit='rad/s')
+    encoder_noise: float = option(1e-3, 'of the crank encoder', unit='rad', at_least=0.0)
+    torque_noise: float = option(1e-2, 'of the crank torque', unit='N m', at_least=0.0)
+    dropped: float = option(0.01, 'share of camera frames lost', at_least=0.0, at_most=0.5)
+    camera_delay: float = option(5e-3, 'that camera stamps are late', unit='s')
+    imu_delay: float = option(2e-3, 'that IMU stamps are late', unit='s')
+    slider_friction: float = option(0.0, 'Coulomb friction of the slider', unit='N', at_least=0.0)
+    slider_spring: float = option(0.0, 'spring of the slider', unit='N/m', at_least=0.0)
+    spring_rest: float = option(0.25, 'slider position of the relaxed spring', unit='m')
+    mass_change: float = option(0.25, 'largest relative change of a link mass', at_least=0.0,
+                                at_most=0.9)
+
+
+class SliderCrankRig:
+    """
+    The rig, from rest at crank angle ``start``.
+
+    urdf : text of urdf/slider_crank.urdf; motion : t -> (z, zdot) of the crank [rad]
+    true_urdf : what it really is; mechanism : the ClosedMechanism, an oracle for tests
+    """
+
+    def __init__(self, urdf, options=None, motion=None, start=0.5):
+        self.options = options = options or RigOptions()
+        check_ranges(options)
+        self.urdf, self._motion = urdf, motion or fast_motion
+        self._rng = np.random.default_rng(options.seed)
+        robot = true_robot.parse(urdf)
+        self.true_urdf = true_robot.perturbed_urdf(
+            robot, self._rng, options.mass_change, 0.0, 0.0)
+        self.mechanism = ClosedMechanism(
+            self.true_urdf, CLOSURES, step=STEP, dry={'slider': options.slider_friction},
+            spring={'slider': options.slider_spring}, rest={'slider': options.spring_rest})
+        rod = -start - np.arcsin(0.08 / 0.25 * np.sin(start))
+        self.mechanism.place({'crank': start, 'rod': rod,
+                              'slider': 0.08 * np.cos(start) + 0.25 * np.cos(start + rod)})
+        self._start, self._count = start, 0
+        rates = {'camera': options.marker_rate, IMU: options.imu_rate,
+                 TORQUE: options.torque_rate}
+        self._every = {sensor: 1.0 / rate for sensor, rate in rates.items()}
+        self._next = dict.fromkeys(rates, 0)
+
+    @property
+    def time(self) -> float:
+        """Time since the start [s]."""
+        return self._count * STEP
+
+    def advance(self, duration: float) -> dict[str, list[Any]]:
+        """
+        Return what the sensors say in the next ``duration`` [s]: topic -> list of samples.
+
+        A sample is (stamp [s], values): points (3,), tags (position, quaternion_xyzw), IMU
+        (angular velocity, linear acceleration), torque [N m], joint states (position, torque).
+        """
+        said: dict[str, list[Any]] = {}
+        for _ in range(int(round(duration / STEP))):
+            torque = self._torque()
+            self.mechanism.apply({0: torque})
+            for sensor, period in self._every.items():
+                if self._next[sensor] * period <= self.time + 1e-9:
+                    self._next[sensor] += 1
+                    self._sense(sensor, torque, said)
+            self.mechanism.step()
+            self._count += 1
+        return said
+
+    def _torque(self):
+        z, rate = self._motion(self.time)
+        q, v = self.mechanism.data.qpos[0], self.mechanism.data.qvel[0]
+        return GAINS[0] * (self._start + z - q) + GAINS[1] * (rate - v)
+
+    def _sense(self, sensor, torque, said):
+        o, noise, t = self.options, self._noise, self.time
+        if sensor == TORQUE:
+            value = torque + noise(o.torque_noise)
+            said.setdefault(TORQUE, []).append((t, value))
+            angle = self.mechanism.data.qpos[0] + noise(o.encoder_noise)
+            said.setdefault(JOINTS, []).append((t, (angle, value)))
+        elif sensor == IMU:
+            rate, acceleration = self.mechanism.motion('rod_imu')
+            said.setdefault(IMU, []).append((t + o.imu_delay, (
+                rate + noise(o.gyro_noise, 3) + o.gyro_bias,
+                acceleration + noise(o.accelerometer_noise, 3))))
+        elif self._rng.random() >= o.dropped:
+            for topic, link in (POINT_MARKERS | TAGS).items():
+                position, rotation = self.mechanism.pose(link)
+                value = position + noise(o.marker_noise, 3)
+                if topic in TAGS:
+                    value = value, _quaternion(rotation, noise(o.tag_noise, 3))
+                said.setdefault(topic, []).append((t + o.camera_delay, value))
+
+    def _noise(self, standard_deviation, size=None):
+        return standard_deviation * self._rng.standard_normal(size)
+
+
+def fast_motion(t: float) -> tuple[float, float]:
+    """Return crank angle and rate after t [s]: rich in speeds, from rest over RAMP seconds."""
+    s = min(t / RAMP, 1.0)
+    pace = s * s * (3 - 2 * s)
+    t = RAMP * (s ** 3 - 0.5 * s ** 4) + max(t - RAMP, 0.0)
+    w = 2 * np.pi
+    z = 6 * t + np.sin(1.5 * w * t) + 0.5 * np.sin(2.5 * w * t)
+    rate = 6 + 1.5 * w * np.cos(1.5 * w * t) + 1.25 * w * np.cos(2.5 * w * t)
+    return z, rate * pace
+
+
+def record(rig: SliderCrankRig, duration: float) -> Recording:
+    """Return a Recording of the topics of ``rig`` over the next ``duration`` [s]."""
+    said = rig.advance(duration)
+    channels = {topic: _channel(topic, samples) for topic, samples in said.items()}
+    return Recording(channels, rig.urdf, 'upright', {'path': 'simulated slider-crank'})
+
+
+def _channel(topic, samples):
+    stamps = np.round(np.array([s[0] for s in samples]) * 1e9).astype(np.int64)
+    values = [s[1] for s in samples]
+
+    def column(k):
+        return np.array([v[k] for v in values])
+
+    if topic in POINT_MARKERS:
+        kind, fields = 'geometry_msgs/msg/PointStamped', {'position': np.array(values)}
+    elif topic in TAGS:
+        kind = 'geometry_msgs/msg/PoseStamped'
+        fields = {'position': column(0), 'orientation_xyzw': column(1)}
+    elif topic == IMU:
+        kind = 'sensor_msgs/msg/Imu'
+        fields = {'angular_velocity': column(0), 'linear_acceleration': column(1)}
+    elif topic == TORQUE:
+        kind = 'geometry_msgs/msg/WrenchStamped'
+        torque = np.zeros((len(values), 3))
+        torque[:, 2] = values
+        fields = {'force': np.zeros_like(torque), 'torque': torque}
+    else:
+        kind = 'sensor_msgs/msg/JointState'
+        fields = {'position': column(0)[:, None], 'effort': column(1)[:, None]}
+    names = ('crank',) if topic == JOINTS else ()
+    return Channel(topic, kind, stamps, stamps.copy(), fields, names)
+
+
+def _quaternion(rotation, error):
+    """Return the quaternion x y z w of a rotation (3, 3) turned by a small error (3,) [rad]."""
+    return (Rotation.from_rotvec(error) * Rotation.from_matrix(rotation)).as_quat()

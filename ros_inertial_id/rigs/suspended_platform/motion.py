@@ -1,0 +1,246 @@
+"""
+Motion of a suspended platform and its links, from poses and the IMUs on them.
+
+A held link moves with its parent, so its own markers only say where it is; taking its motion from
+the platform's keeps their noise out of the accelerations.  A link that moves takes its attitude
+from its markers and its place from the joint.
+"""
+
+from copy import copy
+from dataclasses import dataclass
+from typing import Any, Iterator, Mapping, Sequence
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from .rig import PlatformRig
+from ..bodies.link_tree import Joint
+from ..measurement.body_state import acceleration_at, BodyState, on_clock, state_of_pose
+from ..measurement.fused_motion import FusedMotion
+from ..measurement.imu_fusion import fuse_imu, pose_track
+from ..measurement.sources import half_width, noise_again
+from ...measurement import signals
+from ...measurement.recording import Recording
+
+HELD = 0.005  # [rad] rms: a joint that turns less is held; noise of markers makes a tenth of it
+
+
+@dataclass(frozen=True)
+class ExtrinsicSensitivity:
+    """
+    Errors of how an IMU sits, and the motions that would be if it sat otherwise.
+
+    own, shared : see FusedMotion; calibrated : whether it is the IMU that step zero calibrates
+    motions : as if one number of the mounting was off by its size (13,)
+    """
+
+    own: np.ndarray
+    shared: np.ndarray
+    calibrated: bool
+    sizes: np.ndarray
+    motions: list
+
+
+class PlatformMotion:
+    """Poses of platform and links to the BodyStates of all bodies on a uniform stretch."""
+
+    def __init__(self, robot: PlatformRig, series: Sequence[Any], kernel: np.ndarray,
+                 period: float) -> None:
+        self.robot, self.series, self.kernel, self.period = robot, series, kernel, period
+        self.fused_motions: dict[int, FusedMotion] = {}
+        self._fused: dict[tuple, BodyState] = {}  # by body, start and length of a stretch
+        self._places: dict[int, list[tuple]] = {}
+        self._postures: dict[tuple, list[tuple[np.ndarray, float]]] = {}
+
+    def filtered(self, kernel: np.ndarray) -> 'PlatformMotion':
+        """Return the motion by its poses alone, behind another low-pass ``kernel`` (odd,)."""
+        return PlatformMotion(self.robot, self.series, kernel, self.period)
+
+    def noisy(self, clock: signals.Clock, rng: np.random.Generator) -> 'PlatformMotion':
+        """Return the motion with noise of its poses drawn by ``rng`` again, seen on ``clock``."""
+        out = copy(self)  # with the same postures, and what IMUs improved as it is
+        out.series = [s and noise_again(s, clock, self.kernel, rng) for s in self.series]
+        return out
+
+    def fuse(self, recording: Recording, body: int, stretches: list[np.ndarray],
+             limit: float) -> Mapping[str, Any]:
+        """
+        Let the IMU on a body improve its motion on stretches; return what was found.
+
+        recording : with the IMU's channel; body : its index, 0: the platform
+        stretches : uniform times [(N,), ...] [s]; limit : largest clock offset [s]
+        """
+        track = pose_track(self.series[body], stretches, self.kernel, self.robot.gravity_base)
+        fused, note = fuse_imu(recording, self.robot.sources[body], track, limit)
+        self._places[body] = [(body, t[0], len(t)) for t in stretches]
+        self._use(body, fused)
+        return note
+
+    def _use(self, body, fused, off=None):
+        self.fused_motions[body] = fused
+        self._fused.update(zip(self._places[body], fused.states(off)))
+
+    def with_fused_motion(self, body: int, fused: FusedMotion,
+                          off: np.ndarray | None = None) -> 'PlatformMotion':
+        """
+        Return the motion with another FusedMotion ``fused`` of a ``body``.
+
+        off : (13,) by which its mounting is taken to be wrong, None: by nothing
+        """
+        out = copy(self)
+        out.fused_motions, out._fused = dict(self.fused_motions), dict(self._fused)
+        out._use(body, fused, off)
+        return out
+
+    def extrinsic_sensitivities(self) -> Iterator[ExtrinsicSensitivity]:
+        """Yield the ExtrinsicSensitivity of every IMU."""
+        for body, fused in self.fused_motions.items():
+            sizes = np.linalg.norm(fused.own, axis=1) + 1e-12
+            yield ExtrinsicSensitivity(
+                fused.own, fused.shared, body == 0, sizes,
+                [self.with_fused_motion(body, fused, off) for off in np.diag(sizes)])
+
+    def own(self, body: int, t: np.ndarray) -> BodyState:
+        """
+        Return the BodyState of a body by its own sensors, whatever holds it.
+
+        body : its index, 0: the platform; t : (N,) uniform times [s]
+        """
+        fused = self._fused.get((body, t[0], len(t)))
+        if fused is not None:
+            return fused
+        pose = on_clock(self.series[body].t, self.series[body].values, t)
+        return state_of_pose(pose[:, :3], pose[:, 3:], self.kernel, self.period,
+                             self.robot.gravity_base)
+
+    def posture(self, t: np.ndarray) -> list[tuple[np.ndarray, float]]:
+        """
+        Return per link (mean rotation in its parent, rms of its turning [rad]).
+
+        t : (N,) uniform times [s]
+        """
+        key = t[0], len(t)
+        if key not in self._postures:  # by the poses alone, so that all motions share it
+            self._postures[key] = self._posture(t)
+        return self._postures[key]
+
+    def _posture(self, t):
+        frames = [Rotation.from_quat(self.raw(k, t)) for k in range(len(self.series))]
+        out = []
+        for joint, series, own in zip(self.robot.joints[1:], self.series[1:], frames[1:]):
+            if series is None:
+                out.append((joint.rotation, 0.0))
+                continue
+            relative = frames[joint.parent].inv() * own
+            mean = relative.mean()
+            away = (mean.inv() * relative).as_rotvec()
+            half = min(half_width(self.kernel), len(t) // 4)
+            smooth = signals.smooth(away, np.full(2 * (half // 2) + 1, 1 / (2 * (half // 2) + 1)))
+            out.append((mean.as_matrix(), float(np.sqrt((smooth ** 2).sum(1).mean()))))
+        return out
+
+    def raw(self, body: int, t: np.ndarray) -> np.ndarray:
+        """
+        Return the unfiltered attitude of a body (N, 4), that of its carrier where bolted.
+
+        body : its index, 0: the platform; t : (N,) uniform times [s]
+        """
+        series = self.series[body]
+        if series is not None:
+            return on_clock(series.t, series.values[:, 3:], t)
+        joint = self.robot.joints[body]
+        turn = Rotation.from_quat(self.raw(joint.parent, t))
+        return (turn * Rotation.from_matrix(joint.rotation)).as_quat()
+
+    def __call__(self, t):
+        bodies = [self.own(0, t)]
+        links = zip(self.robot.joints[1:], self.robot.sources[1:], self.posture(t))
+        for body, (joint, source, (mean, rms)) in enumerate(links, 1):
+            parent = bodies[joint.parent]
+            if rms < HELD:
+                bodies.append(attached(parent, joint, mean))
+            elif joint.kind != 'revolute':
+                bodies.append(jointed(parent, joint, self.own(body, t)))
+            elif source.imu:
+                bodies.append(hinged(parent, joint, *hinge_rates(parent, self.own(body, t),
+                                                                 joint)))
+            else:
+                pose = on_clock(self.series[body].t, self.series[body].values, t)
+                angle = hinge_angle(self.raw(joint.parent, t), pose[:, 3:], joint)
+                bodies.append(hinged(parent, joint, *signals.smoothed_derivatives(
+                    angle[:, None], self.kernel, self.period)))
+        return tuple(bodies)
+
+
+def attached(parent: BodyState, joint: Joint, rotation: np.ndarray) -> BodyState:
+    """
+    Return the BodyState of a body that a joint holds at ``rotation`` (3, 3) in its parent.
+
+    parent : state of the body that carries the Joint ``joint``
+    """
+    R = np.asarray(rotation)
+    arm = joint.position - R @ joint.own_position
+    turn = Rotation.from_quat(parent.quaternion_xyzw)
+    acc = parent.acc + acceleration_at(parent.omega, parent.alpha, arm)
+    return BodyState(parent.position + turn.apply(arm), (turn * Rotation.from_matrix(R)).as_quat(),
+                     parent.omega @ R, parent.alpha @ R, acc @ R)
+
+
+def jointed(parent: BodyState, joint: Joint, own: BodyState) -> BodyState:
+    """
+    Return the BodyState of a body with the attitude of ``own``, its place by the joint.
+
+    parent : state of the body that carries the Joint ``joint``
+    """
+    turn, carrier = (Rotation.from_quat(b.quaternion_xyzw) for b in (own, parent))
+    position = (parent.position + carrier.apply(joint.position) - turn.apply(joint.own_position))
+    pivot = parent.acc + acceleration_at(parent.omega, parent.alpha, joint.position)
+    acc = turn.inv().apply(carrier.apply(pivot)) - acceleration_at(own.omega, own.alpha,
+                                                                   joint.own_position)
+    return BodyState(position, own.quaternion_xyzw, own.omega, own.alpha, acc)
+
+
+def hinge_angle(parent: np.ndarray, own: np.ndarray, joint: Joint) -> np.ndarray:
+    """
+    Return the angle (N,) [rad] of a revolute Joint between attitudes (N, 4), without jumps.
+
+    What its markers show across the axis is noise, for the hinge does not turn there.
+
+    parent, own : quaternions xyzw of the carrier and of the body; joint : between them
+    """
+    relative = (Rotation.from_matrix(joint.rotation).inv() * Rotation.from_quat(parent).inv()
+                * Rotation.from_quat(own)).as_quat()
+    return np.unwrap(2.0 * np.arctan2(relative[:, :3] @ joint.axis, relative[:, 3]))
+
+
+def hinge_rates(parent: BodyState, own: BodyState, joint: Joint) -> list[np.ndarray]:
+    """
+    Return angle, rate and acceleration (N, 1) of a hinge between BodyStates.
+
+    parent, own : states of the carrier and of the body; joint : between them [rad, s]
+    """
+    angle = hinge_angle(parent.quaternion_xyzw, own.quaternion_xyzw, joint)
+    into = (Rotation.from_quat(own.quaternion_xyzw).inv()
+            * Rotation.from_quat(parent.quaternion_xyzw))
+    # omega x spin, which the relative acceleration has besides, is across the axis.
+    rates = [(getattr(own, q) - into.apply(getattr(parent, q))) @ joint.axis
+             for q in ('omega', 'alpha')]
+    return [x[:, None] for x in (angle, *rates)]
+
+
+def hinged(parent: BodyState, joint: Joint, angle: np.ndarray, rate: np.ndarray,
+           acceleration: np.ndarray) -> BodyState:
+    """
+    Return the BodyState of a body on a hinge of its parent; angle and rates (N, 1).
+
+    parent : state of the body that carries the Joint ``joint``
+    angle [rad], rate [rad/s], acceleration [rad/s^2] : (N, 1) of the hinge
+    """
+    turn = Rotation.from_matrix(joint.rotation) * Rotation.from_rotvec(angle * joint.axis)
+    omega_p, alpha_p = turn.inv().apply(parent.omega), turn.inv().apply(parent.alpha)
+    spin = rate * joint.axis
+    own = BodyState(parent.position,
+                    (Rotation.from_quat(parent.quaternion_xyzw) * turn).as_quat(),
+                    omega_p + spin, alpha_p + acceleration * joint.axis
+                    + np.cross(omega_p, spin), parent.acc)
+    return jointed(parent, joint, own)

@@ -1,0 +1,127 @@
+"""Observation of a suspended platform: poses from markers, joints that are held or move."""
+
+from typing import Any
+
+import numpy as np
+
+from .impacts import impacts_in
+from .motion import HELD, PlatformMotion
+from .rig import PlatformRig, spring_wrench
+from ..measurement.body_state import choose_pose_cutoff, on_clock
+from ..measurement.sources import BodiesObservation, common_clock, gaps_between, read_pose, usable
+from ...errors import RecordingError
+from ...measurement import signals
+from ...measurement.recording import Recording
+
+MOVING = 0.1  # [rad] rms: one that turns less than this, yet is not held, was meant to be
+# Times the largest mass of the calibration, which cannot see less than a percent of change with
+# the load: over ten times its span that is a tenth of the stiffness.
+BEYOND = 2.5
+TRIM = 2.0  # periods of the cutoff at the ends of a stretch, where the filter had to guess
+
+
+def observe_platform(recording: Recording, robot: PlatformRig, options: Any) -> BodiesObservation:
+    """
+    Return the BodiesObservation of a PlatformRig in a Recording.
+
+    Refuses a platform that does not swing, one that carries much more than it was calibrated with
+    and, with ``posture: held``, links that move.  Its summary says which links were held, which
+    markers were lost, and where something hit it.
+
+    recording : with the topics of the rig's sources; robot : PlatformRig
+    options : suspended_platform's Options
+    """
+    origin = recording.origin_ns()
+    series = [read_pose(recording, source, origin) if source else None
+              for source in robot.sources]
+    seen = [s for s in series if s is not None]
+    clock = common_clock(seen, origin)
+    cutoff, valley = options.cutoff, None
+    if not cutoff:
+        cutoff, valley = choose_pose_cutoff(_poses(seen, clock), clock.period)
+    kernel = signals.zero_phase_kernel(clock.period, cutoff)
+    clock = usable(clock, kernel, seen[0].topic)
+    motion = PlatformMotion(robot, series, kernel, clock.period)
+    stretches = [start + np.arange(count) * clock.period for start, count in clock.segments]
+    postures = [motion.posture(t) for t in stretches]
+    imus = _fuse_imus(recording, robot, motion, stretches, options)
+    not_still = _check_postures(robot, postures, clock, options)
+    summary = {
+        'topic': seen[0].topic, 'rate': 1.0 / clock.period, 'samples': clock.samples,
+        'missing': clock.missing, 'gaps': clock.gaps, 'gaps_at': gaps_between(clock),
+        'segments': len(clock.segments), 'cutoff': cutoff, 'cutoff_chosen': not options.cutoff,
+        'duration': sum(c for _, c in clock.segments) * clock.period, 'motion_ends_at': valley,
+        'velocity': 'differentiated', 'held': [_held_links(robot, p) for p in postures],
+        'not_still': not_still, 'imus': imus,
+        'sources': {f'{name} {s.topic}': dict(s.note)
+                    for name, s in zip(('platform', *robot.link_names), series) if s}}
+    decimate = options.decimate or max(1, int(1.0 / (20.0 * cutoff * clock.period)))
+    summary['decimate'] = decimate
+    out = BodiesObservation(clock, kernel, motion, (), TRIM / cutoff, decimate, summary,
+                            filtered=motion.filtered, noisy=lambda rng: motion.noisy(clock, rng))
+    summary['impacts'] = impacts_in(out, robot)
+    _check_load(out, robot)
+    return out
+
+
+def _check_load(observation, robot):
+    """Raise RecordingError where the platform carries more than it was calibrated for."""
+    load, most = _load(observation, robot), robot.largest_load
+    if load > BEYOND * most:
+        raise RecordingError(
+            'the calibration of the platform does not cover this load',
+            expected=f'at most {BEYOND * most:.3g} kg on it, as it was calibrated with up to '
+            f'{most:.3g} kg', found=f'{load:.3g} kg',
+            do='calibrate it with a mass near that; only of springs that are known to stay linear '
+               'write the larger mass as largest_load: into the description')
+
+
+def _load(observation, robot):
+    """Return the mass [kg] on the platform by how far the springs are pressed on average."""
+    if not np.isfinite(robot.largest_load):
+        return 0.0
+    forces = np.concatenate([spring_wrench(robot, state.bodies[0])[0][:, :3]
+                             for state in observation.states(training=True)])
+    g = robot.gravity_base
+    return float(-forces.mean(0) @ g / (g @ g) - robot.platform[0])
+
+
+def _fuse_imus(recording, robot, motion, stretches, options):
+    """Let IMUs improve a PlatformMotion; return {body: what was found}."""
+    notes = {}
+    for body, (name, source) in enumerate(zip(('platform', *robot.link_names), robot.sources)):
+        # A link that is held moves with its parent.
+        moving = [t for t in stretches if not body or motion.posture(t)[body - 1][1] >= HELD]
+        if moving and source and source.imu:
+            notes[name] = motion.fuse(recording, body, moving, options.largest_clock_offset)
+    return notes
+
+
+def _poses(series, clock):
+    """Return the unfiltered poses (N, 7 s) on the clock, one array per stretch."""
+    return [np.concatenate([on_clock(s.t, s.values, start + np.arange(count) * clock.period)
+                            for s in series], axis=1) for start, count in clock.segments]
+
+
+def _held_links(robot, posture):
+    return [name for name, joint, (_, rms) in zip(robot.link_names, robot.joints[1:], posture)
+            if joint.kind != 'fixed' and rms < HELD]
+
+
+def _check_postures(robot, postures, clock, options):
+    """Return [{link, degrees, from, to}, ...] of joints that were neither held nor let loose."""
+    out = []
+    for (start, count), posture in zip(clock.segments, postures):
+        for name, (_, rms) in zip(robot.link_names, posture):
+            if rms < HELD:
+                continue
+            entry = {'link': name, 'degrees': round(float(np.degrees(rms)), 2),
+                     'from': round(start, 3), 'to': round(start + count * clock.period, 3)}
+            if options.posture == 'held':
+                raise RecordingError(
+                    f'link {name!r} was not still', expected=f'within {np.degrees(HELD):.2f} deg',
+                    found=f"{entry['degrees']} deg rms from {entry['from']} to {entry['to']} s",
+                    do='hold it and record again, or cut the recording')
+            if rms < MOVING:
+                out.append(entry)
+    return out

@@ -1,0 +1,183 @@
+"""
+PlatformRig: a platform on springs, what is known of it, and the links that stand on it.
+
+Read from a YAML text; urdf/two_link_platform.yaml shows every key.
+"""
+
+from dataclasses import dataclass, replace
+import hashlib
+from typing import Any
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from ..bodies.body_rig import mapping, read_description, read_source
+from ..bodies.link_tree import free_joint, Joint, read_inertial, read_joint, rotation_of, vector
+from ..measurement.body_state import BodyState
+from ...dynamics.robot_model import world_alone
+from ...errors import ConfigError
+
+UNKNOWN = object()  # what step zero has yet to find
+KEYS = ('name', 'platform', 'links', 'mass')
+CALIBRATED = 43  # numbers that step zero finds ...
+EXTRINSICS = 6  # ... and how an IMU on the platform is turned [rad] and shifted [m] along its axes
+
+
+@dataclass(frozen=True)
+class PlatformRig:
+    """
+    What the spine calls the robot.
+
+    link_names (n,), sources (n + 1, platform first; None for links bolted to their parent),
+    joints (n + 1,) : Joint of every body, the platform's free
+    stiffness, damping (6, 6), preload (6,) : wrench = preload - K x - D dx about the platform's
+        origin along the world's axes, x displacement [m] and rotation vector [rad] from the rest
+        pose rest_position (3,), rest_rotation (3, 3)
+    platform : (10,) its standard parameters; mass : of all links together [kg], nan unknown
+    inertias (n, 10) : nominal parameters of the links, zeros where the description has none
+    covariance : (43, 43) of the calibrated numbers in the order of platform_calibration, or None;
+        (49, 49) with turn and shift of the platform's IMU
+    largest_load : mass [kg] that it was calibrated with at most, inf where nobody says
+    """
+
+    name: str
+    urdf: str
+    link_names: tuple[str, ...]
+    sources: tuple[Any, ...]
+    joints: tuple[Joint, ...]
+    stiffness: np.ndarray
+    damping: np.ndarray
+    preload: np.ndarray
+    rest_position: np.ndarray
+    rest_rotation: np.ndarray
+    platform: np.ndarray
+    mass: float
+    gravity_base: np.ndarray
+    inertias: np.ndarray
+    covariance: np.ndarray | None = None
+    largest_load: float = float('inf')
+    base_link: str = 'world'
+    joint_names: tuple[str, ...] = ()
+
+    @property
+    def pin_model(self) -> Any:
+        """Return an empty pinocchio model: the world is the only frame."""
+        return world_alone()
+
+    def kinematics_sha256(self) -> str:
+        """Return a hash of the links' names and joints."""
+        return hashlib.sha256(repr((self.link_names, self.joints)).encode()).hexdigest()
+
+
+def platform_rig(text: str, gravity_base: np.ndarray) -> PlatformRig:
+    """
+    Return the PlatformRig of a YAML text; ConfigError names what is wrong in it.
+
+    text : of the description; gravity_base : (3,) in the world [m/s^2]
+    """
+    data = read_description(text, KEYS)
+    entry = mapping(data.get('platform'), 'platform')
+    covariance, source = _covariance(entry.get('covariance')), _pose_source('platform', entry)
+    if source.imu is None:
+        covariance = None if covariance is None else covariance[:CALIBRATED, :CALIBRATED]
+    elif covariance is not None and len(covariance) > CALIBRATED:
+        extrinsics = covariance[CALIBRATED:, CALIBRATED:]
+        source = replace(source, imu=replace(source.imu, covariance=extrinsics))
+    names, joints, sources, inertias = ['platform'], [free_joint()], [source], []
+    for name, link in (data.get('links') or {}).items():
+        link = mapping(link, f'link {name!r}')
+        joints.append(read_joint(link, name, names, ('platform', 'fixed')))
+        fixed = joints[-1].kind == 'fixed'
+        sources.append(None if fixed else _pose_source(name, link))
+        inertias.append(read_inertial(link, name))
+        names.append(name)
+    mass = data.get('mass')
+    return PlatformRig(
+        str(data.get('name', 'suspended platform')), text, tuple(names[1:]), tuple(sources),
+        tuple(joints), matrix(entry.get('stiffness', UNKNOWN), 'stiffness', symmetric=True),
+        matrix(entry.get('damping', [0.0] * 6), 'damping'),
+        vector(entry.get('preload', [0.0] * 6), 'preload', 6),
+        vector(entry.get('rest_position', [0.0] * 3), 'rest_position'),
+        rotation_of(entry.get('rest_rpy', [0.0] * 3), 'rest_rpy'),
+        vector(entry.get('inertial', [float('nan')] * 10), 'inertial of the platform', 10, True),
+        float('nan') if mass is None else float(vector([mass], 'mass', 1)[0]),
+        np.asarray(gravity_base, dtype=float), np.array(inertias).reshape(-1, 10),
+        covariance, float(vector([entry.get('largest_load', float('inf'))], 'largest_load', 1,
+                                 True)[0]))
+
+
+def _pose_source(name, entry):
+    """Return the BodySource of a body; an IMU alone does not show where a body is."""
+    source = read_source(name, entry)
+    if source.kind == 'imu':
+        raise ConfigError(f'body {name!r}', expected='markers: or pose:, an imu: besides',
+                          found='an IMU alone')
+    return source
+
+
+def check_calibrated(robot: PlatformRig) -> None:
+    """Raise ConfigError when a ``robot`` lacks what only calibration can give, or links."""
+    if not np.isfinite(robot.stiffness).all() or not np.isfinite(robot.platform).all():
+        raise ConfigError('the springs or the platform are not known', expected='stiffness: and '
+                          'inertial: in the description',
+                          do='calibrate the platform with a known mass first')
+    if not robot.link_names:
+        raise ConfigError('links', expected='at least one link on the platform', found='none')
+
+
+def spring_wrench(robot: PlatformRig, platform: BodyState) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Return the springs' wrench (N, 6) about the platform's origin, and the rates dx (N, 6).
+
+    World axes; the given damping is in the wrench.
+
+    robot : PlatformRig with the springs; platform : its motion
+    """
+    R = platform.rotation()
+    turn = Rotation.from_matrix(R @ robot.rest_rotation.T).as_rotvec()
+    x = np.concatenate([platform.position - robot.rest_position, turn], axis=1)
+    dx = np.concatenate([platform.velocity, np.einsum('nij,nj->ni', R, platform.omega)], axis=1)
+    return robot.preload - x @ robot.stiffness.T - dx @ robot.damping.T, dx
+
+
+def _covariance(rows):
+    """Return the covariance (k, k) from the lines of its lower triangle, None for none."""
+    if rows is None:
+        return None
+    try:
+        lower = [[float(x) for x in str(row).split()] for row in rows]
+        out = np.zeros((len(lower), len(lower)))
+        for k, row in enumerate(lower):
+            out[k, :k + 1] = out[:k + 1, k] = row
+    except (TypeError, ValueError):
+        out = np.zeros((0, 0))
+    good = (CALIBRATED, CALIBRATED + EXTRINSICS)
+    if len(out) not in good or not np.isfinite(out).all() or np.diag(out).min() < 0.0:
+        raise ConfigError('covariance of the platform', do='calibrate it anew, or leave it out',
+                          expected=f'the {CALIBRATED} lines that a calibration writes, or '
+                          f'{good[1]} with an IMU')
+    return out
+
+
+def matrix(value: Any, what: str, symmetric: bool = False) -> np.ndarray:
+    """
+    Return a matrix, (6, 6), from six diagonal numbers or six rows; UNKNOWN becomes NaN.
+
+    value : as read from YAML; what : it is, for the message of ConfigError
+    symmetric : whether it has to be
+    """
+    if value is UNKNOWN:
+        return np.full((6, 6), np.nan)
+    try:
+        out = np.asarray(value, dtype=float)
+        if out.shape == (6,):
+            out = np.diag(out)
+        good = out.shape == (6, 6) and bool(np.isfinite(out).all())
+    except (TypeError, ValueError):
+        good = False
+    if not good:
+        raise ConfigError(what, expected='6 rows of 6 numbers, or the 6 of a diagonal',
+                          found=repr(value))
+    if symmetric and not np.allclose(out, out.T, rtol=1e-6, atol=1e-9 * np.abs(out).max()):
+        raise ConfigError(what, expected='a symmetric matrix', found=repr(value))
+    return out

@@ -1,0 +1,111 @@
+"""Markers in continuity: occlusion, exchanges and outliers, against the slider-crank by hand."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from seen_slider_crank import (always, CRANK, DURATION, four_of_five, LINES, OPTIONS, RATE,
+                               recording, SLIDER, TAG, truth, URDF)
+import slider_crank_lagrangian as oracle
+
+from ros_inertial_id.identification.identify import identify
+from ros_inertial_id.methods import METHODS
+from ros_inertial_id.report.oddities import signal_oddities
+from ros_inertial_id.rigs.closed_loop.motion import MOTION, reconstruct
+from ros_inertial_id.rigs.closed_loop.tuning import jackknife_error
+
+closed_loop = METHODS['closed_loop']
+MECHANISM = closed_loop.build(URDF, OPTIONS, (0.0, 0.0, -9.81))
+
+
+def errors(made, options):
+    """Return the errors (M,) of the crank angle [rad], apart from whole turns, and notes."""
+    found, notes = reconstruct(made, MECHANISM, options)
+    channel = found.channels[MOTION]
+    z = channel.fields['position'][:, 0] - truth(channel.stamp_ns * 1e-9)[0]
+    return (z + np.pi) % (2 * np.pi) - np.pi, notes
+
+
+def standard_errors(model):
+    found = {entry['name']: entry for entry in model.base}
+    return (np.array([found[n]['value'] - oracle.BASE[n] for n in oracle.FOUR]),
+            np.array([found[n]['standard_error'] for n in oracle.FOUR]))
+
+
+def test_occlusion_costs_what_it_hides_and_no_more():
+    """With the slider alone a frame fits two crank angles: neighbours say which."""
+    whole = identify([recording(0, {CRANK: always, SLIDER: always})], OPTIONS,
+                     method='closed_loop').model
+    made = recording(0, {CRANK: four_of_five, SLIDER: four_of_five})
+    error, notes = errors(made, OPTIONS)
+    assert notes['marker_frames_of_another_assembly'] > 50  # 16 % of 1440 show the slider alone
+    assert np.abs(error).max() < 6 * notes['marker_deviation']['crank']
+    model = identify([made], OPTIONS, method='closed_loop').model
+    off, stated = standard_errors(model)
+    assert (np.abs(off) < 3.5 * stated).all()
+    # A third less information costs a quarter; cutoffs differ a little.
+    assert (stated < 1.5 * standard_errors(whole)[1]).all()
+
+
+def test_error_of_the_torques_clock_is_in_the_stated_errors():
+    """Gravity of the rod's mcy2 and a torque that is late look alike: the error grows with it."""
+    made = recording(0, {CRANK: always, SLIDER: always})
+    found, known = (identify([made], replace(OPTIONS, largest_clock_offset=limit),
+                             method='closed_loop').model for limit in (0.05, 0.0))
+    note = found.preprocessing[0]
+    assert 'torque_clock_drift' not in note
+    assert abs(note['torque_clock_offset']) < 3.5 * note['torque_clock_offset_error'] < 5e-4
+    one, other = ({e['name']: e['standard_error'] for e in m.base} for m in (found, known))
+    assert one['mcy2'] > 1.1 * other['mcy2'] and one['mcxR1'] < 1.1 * other['mcxR1']
+
+
+def test_drift_of_the_torques_clock_is_found_beside_its_offset():
+    """0.1 % fast and 2 ms late in the beginning; without a drift none is found (test above)."""
+    made = recording(0, {CRANK: always, SLIDER: always})
+    torque = made.channels['/torque']
+    late = np.round(1.001 * torque.stamp_ns + 2e6).astype(np.int64)
+    drifting = replace(made, channels={**made.channels, '/torque': replace(
+        torque, stamp_ns=late, received_ns=late)})
+    notes = closed_loop.observe(drifting, MECHANISM, OPTIONS).summary
+    # Both ends are known to some 0.1 ms (test above), three seconds apart.
+    assert notes['torque_clock_drift'] == pytest.approx(1e-3, abs=2e-4)
+    assert notes['torque_clock_offset'] == pytest.approx(2e-3 + 1e-3 * DURATION / 2, abs=4e-4)
+    assert any('clock of /torque drifts by +' in x for x in signal_oddities([notes]))
+
+
+def test_error_of_a_clock_is_not_shrunk_by_parameters_that_follow_the_residual():
+    """White noise of size one, columns that act for a short while each: 1 / |slope| is exact."""
+    rng, t = np.random.default_rng(0), np.linspace(0.0, 1.0, 400)
+    Q, _ = np.linalg.qr(np.exp(-((t[:, None] - np.linspace(0.0, 1.0, 12)) / 0.06) ** 2))
+    slope = np.sin(40.0 * t) * np.cos(7.0 * t)
+    slope -= Q @ (Q.T @ slope)
+    basis = np.column_stack([Q, slope / np.linalg.norm(slope)])
+    noise = rng.standard_normal((200, 400))
+    stated = [jackknife_error(Q, slope, x - basis @ (basis.T @ x), 1) for x in noise]
+    # A jackknife errs towards caution; sums over stretches as they are give 0.78.
+    assert 0.95 < np.sqrt(np.mean(np.square(stated))) * np.linalg.norm(slope) < 1.5
+
+
+def test_nothing_is_said_where_nobody_can_know_the_assembly():
+    """The crank hides for 0.2 s, the slider passes the dead centre and back: either way fits."""
+    t = np.arange(0.0, DURATION, 1 / RATE)
+    dead = t[np.flatnonzero(np.abs(np.sin(truth(t)[0])) < 0.02)]
+    middle = dead[np.argmin(np.abs(dead - 0.5 * DURATION))]
+
+    def hidden(t, rng):
+        return np.abs(t - middle) > 0.1
+
+    error, notes = errors(recording(1, {CRANK: hidden, SLIDER: always}), OPTIONS)
+    assert np.abs(error).max() < 6 * notes['marker_deviation']['crank']
+    assert 0 < len(t) - notes['marker_frames'] < 0.25 * RATE  # the rest is there
+
+
+@pytest.mark.parametrize('camera', [None, (0.8, -1.2, 0.5, 2.2, -0.4, 1.9)])
+def test_exchanges_and_outliers_leave_no_trace(camera):
+    """A tenth of the frames exchanged, of the readings astray, a fifth unseen, camera unknown."""
+    options = replace(OPTIONS, markers=LINES, find_camera=camera is not None)
+    made = recording(2, dict.fromkeys((CRANK, SLIDER, TAG), four_of_five), 0.1, camera)
+    error, notes = errors(made, options)
+    # A pose of the camera from 1440 frames turns the crank by a hundredth of a degree.
+    assert np.abs(error).max() < 6 * notes['marker_deviation']['crank']
+    assert notes['marker_frames'] > 0.85 * DURATION * RATE

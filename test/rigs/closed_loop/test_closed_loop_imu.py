@@ -1,0 +1,132 @@
+"""What an IMU on a closed mechanism measures, against pinocchio's rigid body kinematics."""
+
+from dataclasses import replace
+
+import clocks_slider_crank as clocks
+from machines import machine
+import numpy as np
+import pinocchio as pin
+import pytest
+from scipy.spatial.transform import Rotation
+import seen_slider_crank as seen
+
+from ros_inertial_id.methods import METHODS
+from ros_inertial_id.report.oddities import signal_oddities
+from ros_inertial_id.rigs.closed_loop.imu import imu_links, ImuMeasurementModel
+from ros_inertial_id.rigs.closed_loop.motion import reconstruct
+from ros_inertial_id.rigs.measurement.imu_calibration import imu_errors, ImuErrors, noted
+from ros_inertial_id.rigs.measurement.kalman import at_ticks, at_times
+from ros_inertial_id.rigs.measurement.marker_clocks import clock_drift
+
+closed_loop = METHODS['closed_loop']
+
+LINKS = {'slider_crank': 'rod_imu', 'parallelogram_arm': 'forearm_link'}
+
+
+def readings(mechanism, link, q, v, a):
+    """Return angular velocity and specific force (6,) of a link by pinocchio."""
+    model = mechanism.robot.pin_model
+    data = model.createData()
+    qs = np.concatenate([[np.cos(x), np.sin(x)] if model.joints[j + 1].nq == 2 else [x]
+                         for j, x in enumerate(q)])
+    pin.forwardKinematics(model, data, qs, v, a)
+    pin.updateFramePlacements(model, data)
+    frame = model.getFrameId(link)
+    omega = pin.getFrameVelocity(model, data, frame, pin.LOCAL).angular
+    acc = pin.getFrameClassicalAcceleration(model, data, frame, pin.LOCAL).linear
+    return np.concatenate([omega, acc - data.oMf[frame].rotation.T @ mechanism.gravity_base])
+
+
+@pytest.mark.parametrize('name', LINKS)
+def test_imu_measures_what_pinocchio_says_and_changes_as_its_slopes_say(name):
+    mechanism, link = machine(name), LINKS[name]
+    rng, count = np.random.default_rng(0), len(mechanism)
+    state = closed_loop.random_state(mechanism, 20, rng)
+    index = list(mechanism.independent)
+    motion = np.hstack([x[:, index] for x in (state.q, state.v, state.a)])
+    (_, frame), = imu_links(mechanism, [f'/imu {link}'])
+    imus = ImuMeasurementModel(mechanism, [frame])
+    base, slopes = imus.slopes(motion, state.q)
+    expected = [readings(mechanism, link, *x) for x in zip(state.q, state.v, state.a)]
+    np.testing.assert_allclose(base[:, 0], expected, atol=1e-8)
+    step = 1e-4 * rng.standard_normal(motion.shape)
+    there, _ = imus.slopes(motion + step, state.q)
+    back, _ = imus.slopes(motion - step, state.q)
+    along = np.einsum('nis,ns->ni', slopes[:, 0], step)
+    # Both differences are good to second order, forward ones in the slopes to first.
+    np.testing.assert_allclose(0.5 * (there - back)[:, 0], along,
+                               atol=1e-3 * np.abs(along).max())
+    assert slopes.shape == (20, 1, 6, 3 * count)
+
+
+def test_every_reading_counts_once_at_the_tick_next_to_it():
+    t = np.arange(5) * 0.1
+    predicted = np.column_stack([t, np.ones(5), np.zeros(5)])  # z = t: one coordinate
+    stamps = np.array([0.0, 0.06, 0.12, 0.31])
+    readings = stamps[:, None] + np.array([1.0, 2.0, 4.0, 8.0])[:, None]
+    H, residual, variance = at_ticks(t, stamps, readings, np.array([2.0]), predicted)
+    np.testing.assert_allclose(residual[:, 0], [1.0, 3.0, np.nan, 8.0, np.nan])
+    np.testing.assert_allclose(variance[:, 0], [2.0, 1.0, np.nan, 2.0, np.nan])
+    np.testing.assert_array_equal(H[0], [[1.0, 0.0, 0.0]])
+
+
+def test_between_slow_ticks_a_fast_motion_is_not_flattened():
+    """10 Hz on a clock of 60 Hz: straight lines flatten it by 9 %, and inertias by a quarter."""
+    t, times = np.arange(0.0, 2.0, 1.0 / 60.0), np.arange(0.5, 1.5, 1e-3)
+    w = 20.0 * np.pi
+    found = at_times(times, t, np.stack([np.sin(w * t), np.cos(w * t)], axis=1))
+    exact = np.stack([np.sin(w * times), np.cos(w * times)], axis=1)
+    # A cubic spline errs by (w h)^4 / 384 at most, 0.3 %.
+    np.testing.assert_allclose(found, exact, atol=0.006)
+
+
+@pytest.mark.parametrize('turn, scale', [
+    ((0.12, -0.1, 0.08), (0.02, 0.0, 0.0, -0.02, 0.0, 0.03)), (np.zeros(3), np.zeros(6))])
+def test_turn_and_scale_of_an_imu_are_found_and_what_may_be_chance_is_left(turn, scale):
+    """
+    Ten degrees and some per cent, half a per cent of the motion as noise of the markers.
+
+    The gyro's y and z do not move: their scale cannot show, whatever the noise says.
+    """
+    rng, t = np.random.default_rng(0), np.arange(0.0, 8.0, 5e-3)
+    waves = np.sin(np.outer(t, [7.0, 11.0, 5.0, 13.0]) + [0.0, 1.0, 2.0, 3.0])
+    true = np.column_stack([3.0 * waves[:, 0], 0.0 * t, 0.0 * t, 9.81 + 5.0 * waves[:, 1],
+                            6.0 * waves[:, 2], 4.0 * waves[:, 3]])
+    seen = true + [0.015, 0.015, 0.015, 0.03, 0.03, 0.03] * rng.standard_normal(true.shape)
+    away = Rotation.from_rotvec(turn).inv()
+    read = np.hstack([away.apply(true[:, :3]), away.apply(true[:, 3:])]) / (1.0 - np.array(scale))
+    bias = np.repeat([0.01, 0.1], 3)
+    found = imu_errors(read + bias + 1e-3 * rng.standard_normal(true.shape), seen,
+                       5e-3, 0.0)
+    # 1600 samples with noise of 0.5 %: 2e-4 rad, and some 2e-4 of the scale.
+    np.testing.assert_allclose(found.turn, turn, atol=2e-3)
+    np.testing.assert_allclose(found.scale, scale, atol=2e-3)
+    assert isinstance(noted(found.note()), ImuErrors) and not found.scale[1:3].any()
+    np.testing.assert_allclose(noted(found.note()).corrected(read), found.corrected(read))
+    if not any(scale):
+        assert not found.turn.any() and not found.scale.any()
+
+
+@pytest.mark.parametrize('drift', [0.0, 1e-4])
+def test_a_clock_that_drifts_is_found_and_one_that_does_not_is_left(drift):
+    """By the angular velocity of the crank, half a minute with 2 % of noise."""
+    rng = np.random.default_rng(4)
+    t, stamps = np.arange(0.0, 30.0, 1 / 120), np.arange(0.0, 30.0, 1 / 200)
+    there, seen_then = (seen.truth(x)[1][:, None] for x in (t, stamps))
+    measured = seen_then + 0.2 * rng.standard_normal(seen_then.shape)
+    found = clock_drift(t, there, 3e-3 + (1 + drift) * stamps, measured, 0.05)
+    # A part of 2.5 s shows its offset to some 0.1 ms, twelve over 30 s the drift to 3 ppm.
+    assert found == (0.0 if not drift else pytest.approx(drift, abs=2e-5))
+
+
+def test_drift_of_an_imu_is_corrected_against_the_markers():
+    """Over 14 s 300 ppm are 4 ms, by which two sensors would contradict each other."""
+    made = clocks.recording(3, 14.0, clocks.Clock(60.0), clocks.Clock(100.0, 2e-3, 3e-4),
+                            clocks.Clock(100.0))
+    options = replace(seen.OPTIONS, markers=seen.LINES, imus=(f'{clocks.IMU} rod_imu',))
+    robot = closed_loop.build(seen.URDF, options, (0, 0, -9.81))
+    notes = reconstruct(made, robot, options)[1]
+    note = notes['imus'][clocks.IMU]
+    assert note['clock_drift'] == pytest.approx(3e-4, abs=3e-5)
+    assert note['clock_offset'] == pytest.approx(2e-3 + 7.0 * 3e-4, abs=1e-4)
+    assert any('drifts by +' in sentence for sentence in signal_oddities([notes]))

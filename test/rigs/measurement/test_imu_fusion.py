@@ -1,0 +1,180 @@
+"""An IMU and markers on one body against the exact motion, and IMUs that were mounted wrongly."""
+
+from dataclasses import replace
+import sys
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from ros_inertial_id.errors import RecordingError
+from ros_inertial_id.measurement import signals
+from ros_inertial_id.measurement.recording import Channel, Recording
+from ros_inertial_id.rigs.measurement import imu_fusion
+from ros_inertial_id.rigs.measurement.body_state import state_of_pose
+from ros_inertial_id.rigs.measurement.imu_fusion import fuse_imu, pose_track
+from ros_inertial_id.rigs.measurement.sources import BodySource, read_pose
+
+GRAVITY = np.array([0.0, 0.0, -9.81])
+PLACE = np.array([0.2, -0.1, 0.05])
+TURN = Rotation.from_euler('xyz', [10.0, -20.0, 90.0], degrees=True)
+DELAY, GYRO_BIAS, FORCE_BIAS = 0.012, np.array([0.02, -0.01, 0.005]), np.array([0.1, 0.0, -0.08])
+LAYOUT = {f'm{k}': np.array(p) for k, p in enumerate(
+    [[0.3, 0, 0], [0, 0.3, 0], [-0.3, 0, 0.05], [0, -0.3, 0], [0.05, 0, 0.3]])}
+H = 1e-4  # [s] of the differences that make the truth: errors of 1e-7 at these frequencies
+
+
+def _pose(t, tumbling=1.0):
+    """Return position and rotation of a body that wobbles and, for 1, turns over and over."""
+    phase = np.array([0.0, 1.0, 2.0])
+    p = 0.03 * np.sin(2 * np.pi * np.array([1.1, 1.7, 2.3]) * t[:, None] + phase)
+    wobble = 0.1 * np.sin(2 * np.pi * np.array([1.9, 1.3, 0.9]) * t[:, None] + phase)
+    return p, (Rotation.from_rotvec(tumbling * np.outer(t, [0.4, 0.7, -0.3]))
+               * Rotation.from_rotvec(wobble))
+
+
+def _small(t, whole=_pose):
+    """Return those of a body that moves a fifth of the way, wobbles half as much, and no more."""
+    p, R = whole(t, 0.0)
+    return 0.2 * p, Rotation.from_rotvec(0.5 * R.as_rotvec())
+
+
+def _motion(t):
+    """Return rotation, angular velocity, its rate, acceleration; body axes, differences."""
+    def rate(t):
+        before, after = _pose(t - H)[1], _pose(t + H)[1]
+        return (before.inv() * after).as_rotvec() / (2 * H)
+
+    omega, alpha = rate(t), (rate(t + 10 * H) - rate(t - 10 * H)) / (20 * H)
+    p = [_pose(t + k * 10 * H)[0] for k in (-1, 0, 1)]
+    R = _pose(t)[1]
+    return R, omega, alpha, R.inv().apply((p[0] - 2 * p[1] + p[2]) / (10 * H) ** 2 - GRAVITY)
+
+
+def _recording(seed=0, noise=(3e-4, 2e-3, 0.02), place=PLACE, turn=TURN, until=12.0):
+    """Return a Recording of markers and of an IMU whose stamps are late."""
+    rng = np.random.default_rng(seed)
+    t = np.arange(0.0, until, 1 / 120)
+    p, R = _pose(t)
+    seen = np.stack([p + R.apply(x) for x in LAYOUT.values()], axis=1)
+    at = np.arange(0.05, until, 1 / 300)
+    R, omega, alpha, acc = _motion(at)
+    force = acc + np.cross(alpha, place) + np.cross(omega, np.cross(omega, place))
+    gyro, force = turn.inv().apply(omega) + GYRO_BIAS, turn.inv().apply(force) + FORCE_BIAS
+    channels = {}
+    for topic, kind, stamps, fields, names in (
+            ('/markers', 'visualization_msgs/msg/MarkerArray', t,
+             {'position': seen + noise[0] * rng.standard_normal(seen.shape)}, tuple(LAYOUT)),
+            ('/imu', 'sensor_msgs/msg/Imu', at + DELAY,
+             {'angular_velocity': gyro + noise[1] * rng.standard_normal(gyro.shape),
+              'linear_acceleration': force + noise[2] * rng.standard_normal(gyro.shape)}, ())):
+        stamp = np.round(stamps * 1e9).astype(np.int64) + 10 ** 18
+        channels[topic] = Channel(topic, kind, stamp, stamp.copy(), fields, names)
+    return Recording(channels, '')
+
+
+def _source(position=PLACE, turn=TURN):
+    imu = BodySource('body', 'imu', '/imu', position=tuple(position), rotation=turn.as_matrix())
+    return BodySource('body', 'markers', '/markers', layout=LAYOUT, imu=imu)
+
+
+def _fuse(recording, source, limit=0.1):
+    series = read_pose(recording, source, recording.origin_ns())
+    t = series.t[0] + np.arange(len(series.t)) / 120
+    kernel = signals.zero_phase_kernel(1 / 120, 8.0)
+    fused, note = fuse_imu(recording, source, pose_track(series, [t], kernel, GRAVITY), limit)
+    alone = state_of_pose(series.values[:, :3], series.values[:, 3:], kernel, 1 / 120, GRAVITY)
+    return t, fused.states()[0], alone, note
+
+
+def _errors(t, state):
+    """Return rms errors of omega, alpha and acc away from the ends."""
+    inner = slice(120, -120)
+    _, omega, alpha, acc = _motion(t)
+    return np.array([np.sqrt(((a - b)[inner] ** 2).mean()) for a, b in (
+        (state.omega, omega), (state.alpha, alpha), (state.acc, acc))])
+
+
+def test_fused_accelerations_of_a_tumbling_body_beat_those_of_the_markers_alone():
+    t, state, alone, _ = _fuse(_recording(), _source())
+    fused, markers = _errors(t, state), _errors(t, alone)
+    # White noise through these filters: 3 to 6 times less from the IMU.
+    assert (fused < 0.5 * markers).all(), (fused, markers)
+
+
+def test_clock_biases_and_a_mounting_that_is_a_little_off_are_found():
+    described = _source(PLACE + [0.004, -0.003, 0.005],
+                        Rotation.from_rotvec([0.01, -0.02, 0.015]) * TURN)
+    t, state, _, note = _fuse(_recording(), described)
+    assert note['clock_offset'] == pytest.approx(DELAY, abs=2e-4)
+    np.testing.assert_allclose(note['turned_degrees'], np.degrees([-0.01, 0.02, -0.015]), atol=0.1)
+    # The markers' rates are noisy to 5e-3, of which some 200 in 12 s are independent.
+    np.testing.assert_allclose(note['gyro_bias'], GYRO_BIAS, atol=1.2e-3)
+    np.testing.assert_allclose(note['shifted'], [-0.004, 0.003, -0.005], atol=1.5e-3)
+    exact = _errors(t, _fuse(_recording(), _source())[1])
+    assert (_errors(t, state) < 1.3 * exact).all()
+
+
+@pytest.mark.parametrize('kind, axes', [('angular_velocity', slice(0, 3)),
+                                        ('linear_acceleration', slice(3, 6))])
+def test_an_imu_that_reads_two_percent_too_much_is_named(kind, axes, monkeypatch):
+    """In hardly any motion, 6 mm and 3 degrees: gravity's part looks like a bias and a place."""
+    monkeypatch.setattr(sys.modules[__name__], '_pose', _small)
+    recording = _recording()
+    imu = recording.channels['/imu']
+    scaled = replace(recording, channels={**recording.channels, '/imu': replace(
+        imu, fields={**imu.fields, kind: 1.02 * imu.fields[kind]})})
+    found = np.array(_fuse(scaled, _source())[3]['scale_corrected'], dtype=float)
+    # The jackknife says 3e-3 of the accelerometer; five of them are wanted for a name.
+    np.testing.assert_allclose(found[axes], 0.02, atol=6e-3)
+    assert np.isnan(np.delete(found, np.arange(6)[axes])).all()
+    assert _fuse(recording, _source())[3]['scale_corrected'] == [None] * 6
+
+
+def test_with_hardly_any_noise_the_motion_is_exact():
+    t, state, _, _ = _fuse(_recording(noise=(1e-6, 1e-5, 1e-4)), _source())
+    # What is left are the wobble's overtones beyond the 8 Hz of the filter.
+    assert (_errors(t, state) < [2e-3, 2e-2, 2e-2]).all()
+
+
+def test_a_long_recording_is_smoothed_in_pieces_to_the_same(monkeypatch):
+    _, whole, _, found = _fuse(_recording(), _source())
+    monkeypatch.setattr(imu_fusion, 'PIECE', 500)
+    t, state, alone, note = _fuse(_recording(), _source())
+    # What overlaps is counted twice, half of it here, which moves the mounting within its errors.
+    np.testing.assert_allclose(note['shifted'], found['shifted'], atol=5e-4)
+    np.testing.assert_allclose(_errors(t, state), _errors(t, whole), rtol=0.2)
+    inner = slice(120, -120)
+    assert abs((state.acc - whole.acc)[inner]).max() < 0.5 * abs((alone.acc - whole.acc)[inner]
+                                                                 ).max()
+
+
+def test_imu_that_falls_silent_is_said_and_the_markers_carry_on():
+    recording = _recording()
+    imu = recording.channels['/imu']
+    keep = (imu.stamp_ns < imu.stamp_ns[1500]) | (imu.stamp_ns > imu.stamp_ns[1800])
+    silent = replace(recording, channels=dict(recording.channels, **{'/imu': imu.rows(keep)}))
+    t, state, alone, note = _fuse(silent, _source())
+    assert note['silent'] == pytest.approx(1.0, abs=0.05)
+    assert (_errors(t, state) < _errors(t, alone)).all()
+
+
+@pytest.mark.parametrize('wrong', [Rotation.from_euler('x', 180, degrees=True),
+                                   Rotation.from_euler('z', 90, degrees=True),
+                                   Rotation.from_euler('y', 30, degrees=True)])
+def test_imu_that_is_mounted_another_way_is_refused_with_the_right_one(wrong):
+    with pytest.raises(RecordingError, match='mounted another way') as caught:
+        _fuse(_recording(), _source(turn=TURN * wrong))
+    words = str(caught.value).split('imu_rpy: [')[1].split(']')[0]
+    found = Rotation.from_euler('xyz', [float(x) for x in words.split(',')])
+    assert (found.inv() * TURN).magnitude() < np.radians(3.0)
+
+
+@pytest.mark.parametrize('limit', [0.0, 0.1])
+def test_imu_on_another_body_is_refused(limit):
+    recording = _recording()
+    imu = recording.channels['/imu']
+    other = replace(imu, fields={k: v[::-1].copy() for k, v in imu.fields.items()})
+    mixed = replace(recording, channels=dict(recording.channels, **{'/imu': other}))
+    with pytest.raises(RecordingError, match='does not turn as the body does'):
+        _fuse(mixed, _source(), limit)

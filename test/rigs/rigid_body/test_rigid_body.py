@@ -1,0 +1,314 @@
+"""rigid_body: the figures of quaternion_6dof, and a payload behind a wrist sensor."""
+
+from dataclasses import replace
+import pathlib
+
+import cylinder_chain as chain
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+from three_bodies import CHAIN
+import yaml
+
+from ros_inertial_id.errors import ConfigError, InertialIdError
+from ros_inertial_id.estimation.base_parameters import find_base_parameters
+from ros_inertial_id.estimation.estimators import ESTIMATORS, Problem
+from ros_inertial_id.estimation.r_factors import RFactors
+from ros_inertial_id.identification.identify import identify
+from ros_inertial_id.identification.settings import options_class
+from ros_inertial_id.measurement.recording import Channel, Recording
+from ros_inertial_id.methods import METHODS
+from ros_inertial_id.rigs.bodies.link_tree import random_bodies
+from ros_inertial_id.rigs.calibration.sensor_sets import sensor_sets
+from ros_inertial_id.rigs.measurement.body_state import BodyState
+from ros_inertial_id.rigs.measurement.sources import BodiesState
+
+rigid_body = METHODS['rigid_body']
+
+OPTIONS = options_class('rigid_body')()
+URDF = (pathlib.Path(__file__).parents[3] / 'urdf' / 'franka.urdf').read_text()
+BODY = np.array([4.0, 0.2, -0.12, 0.4, 0.37, 0.0, 0.30, 0.0, 0.0, 0.20])
+JOINTS = tuple(f'fr3_joint{i}' for i in range(1, 8))
+FIVE = (0.3, 0.6, 0.9, 1.2, 1.5)  # the paper's instants
+ALL = tuple(np.arange(1, 101) * 0.02)  # all steps of its simulation
+TRUE = np.concatenate([[m] * 3 + [a, b, b]
+                       for m, a, b in zip(chain.MASS, chain.J11, chain.J22)])
+
+
+def _cylinders():
+    bodies = {f'b{i}': {'pose': f'/b{i}'} for i in range(1, 7)}
+    wrenches = {f'/ft{i + 1}': {'acts_on': f'b{i + 1}', 'from': f'b{i}' if i else '',
+                                'axes': 'world', 'point': [float(-chain.LENGTH[i] / 2), 0, 0]}
+                for i in range(6)}
+    options = replace(OPTIONS, unknowns='principal', sensor_bias=False, mass=1000.0, size=1.0)
+    text = yaml.safe_dump({'bodies': bodies, 'wrenches': wrenches}, sort_keys=False)
+    rig = rigid_body.build(text, options, np.array([0.0, 0.0, -chain.GRAVITY]))
+    return rig, rigid_body.parameters(rig, options)
+
+
+def _state(times, digits=None, flip=False):
+    bodies, wrench = [], []
+    for position, q, omega, alpha, acc, load in chain.samples(times, digits):
+        if flip:
+            q = q * np.where(np.arange(len(q)) % 2, -1.0, 1.0)[:, None]
+        specific = Rotation.from_quat(q).inv().apply(acc + [0.0, 0.0, chain.GRAVITY])
+        bodies.append(BodyState(position, q, omega, alpha, specific))
+        wrench.append(load)
+    wrench = np.concatenate(wrench, axis=1)
+    return BodiesState(np.array(times), 0, tuple(bodies), wrench, wrench)
+
+
+def _estimate(rig, columns, state):
+    def factors(state):
+        out = RFactors(len(columns))
+        for block in rigid_body.regress(state, rig, columns):
+            out.accumulate(block, np.arange(len(columns)))
+        return out
+
+    random = rigid_body.random_state(rig, 200, np.random.default_rng(0))
+    base = find_base_parameters(factors(random).system()[0], columns)
+    assert len(base) == len(columns)  # six unknowns of every body can be seen by some motion
+    return ESTIMATORS['ordinary'](Problem(factors(state), base, {}))
+
+
+@pytest.mark.parametrize('times, digits, absolute, relative', [
+    (FIVE, None, 1e-9, 1e-9),
+    (ALL, 7, 0.01, 2e-4),  # the bar; the paper prints .0264 and 3.1e-4
+    # Five instants leave five times the rounding: torques of 7000 N m with seven digits.
+    (FIVE, 7, 0.01, 6e-4)])
+def test_reaches_the_figures_of_quaternion_6dof(times, digits, absolute, relative):
+    rig, columns = _cylinders()
+    estimate = _estimate(rig, columns, _state(times, digits))
+    error = abs(estimate.params - TRUE)[estimate.determined]
+    assert error.max() < absolute
+    assert (error / TRUE[estimate.determined]).max() < relative
+
+
+def test_names_what_the_papers_motion_does_not_determine():
+    rig, columns = _cylinders()
+    for digits in (None, 7):
+        estimate = _estimate(rig, columns, _state(FIVE, digits))
+        unknown = [p.name for p, known in zip(columns, estimate.determined) if not known]
+        assert unknown == ['mx1', 'my1', 'Iyy1', 'Izz1']
+
+
+def test_sign_of_the_quaternion_does_not_matter():
+    rig, columns = _cylinders()
+    plain = _estimate(rig, columns, _state(ALL, 7)).params
+    flipped = _estimate(rig, columns, _state(ALL, 7, flip=True)).params
+    np.testing.assert_allclose(flipped, plain, rtol=1e-12)
+
+
+@pytest.fixture(scope='module')
+def swing():
+    pytest.importorskip('mujoco')
+    from ros_inertial_id.rigs.simulation.wrist_sensor import WristRig
+    rig = WristRig(URDF, JOINTS, 'fr3_flange')
+    return rig, rig.record(20.0)
+
+
+def _about_centre(pi):
+    m, c = pi[0], np.array(pi[1:4]) / pi[0]
+    xx, xy, yy, xz, yz, zz = pi[4:]
+    inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    return m, c, inertia - m * (c @ c * np.eye(3) - np.outer(c, c))
+
+
+def _check_payload(rig, model, sure=4.0):
+    # Sixteen numbers within 4 standard errors: a false alarm in one of a thousand seeds.
+    entries = model.base
+    value = np.array([e['value'] for e in entries])
+    error = np.array([e['standard_error'] for e in entries])
+    true = np.concatenate([rig.parameters, rig.bias])
+    assert np.all(abs(value - true) < sure * error)
+    (m, c, inertia), (m0, c0, inertia0) = map(_about_centre, (value[:10], rig.parameters))
+    assert abs(m / m0 - 1) < 0.005
+    assert abs(c - c0).max() < 1e-3
+    assert abs(inertia - inertia0).max() < 0.05 * np.linalg.eigvalsh(inertia0)[0]
+
+
+def test_recovers_payload_and_bias_behind_a_wrist_sensor(swing):
+    rig, recording = swing
+    _check_payload(rig, identify([recording], OPTIONS, method='rigid_body').model)
+
+
+def test_payload_with_an_imu_needs_no_joint_states(swing):
+    rig, recording = swing
+    alone = replace(recording, channels={t: c for t, c in recording.channels.items()
+                                         if t != '/joint_states'}, robot_description='')
+    text = ('bodies: {payload: {imu: /payload/imu}}\n'
+            'wrenches: {/wrench: {acts_on: payload}}\n')
+    _check_payload(rig, identify([alone], OPTIONS, method='rigid_body', urdf=text).model)
+
+
+def test_sensor_that_shows_the_reaction_is_noticed(swing):
+    rig, recording = swing
+    wrench = recording.channels['/wrench']
+    turned = replace(wrench, fields={k: -v for k, v in wrench.fields.items()})
+    other = replace(recording, channels={**recording.channels, '/wrench': turned})
+    model = identify([other], OPTIONS, method='rigid_body').model
+    assert model.preprocessing[0]['wrench_of'] == 'by_body'
+    assert model.base[0]['value'] == pytest.approx(2.0, rel=0.005)
+    bias = [e['value'] for e in model.base[10:]]
+    np.testing.assert_allclose(bias, -rig.bias, atol=0.01)  # as that sensor shows it
+
+
+def test_gravity_direction_is_found_when_asked_for_behind_a_sensor_that_drifts():
+    """A drift of 0.5 N turns the direction by 0.1 degrees where nobody looks for it."""
+    pytest.importorskip('mujoco')
+    from ros_inertial_id.rigs.simulation.wrist_sensor import WristRig
+    tilted = Rotation.from_euler('xyz', [0.4, -0.7, 0.0]).apply([0.0, 0.0, -9.81])
+    rig = WristRig(URDF, JOINTS, 'fr3_flange', gravity_base=tilted)
+    options, recording = replace(OPTIONS, gravity='identified'), rig.record(20.0)
+    channel, drift = recording.channels['/wrench'], np.array([0.5, -0.3, 0.2])
+    crept = channel.fields['force'] + np.linspace(0.0, drift, len(channel))
+    recording = replace(recording, channels={**recording.channels, '/wrench': replace(
+        channel, fields={**channel.fields, 'force': crept})})
+    model = identify([recording], options, method='rigid_body').model
+    found = model.preprocessing[0]['gravity']
+    drifted = model.preprocessing[0]['sensor_drift']['/wrench']
+    np.testing.assert_allclose(drifted[:3], np.abs(drift), atol=0.03)
+    angle = np.degrees(np.arccos(min(1.0, np.dot(found['direction'], tilted) / 9.81)))
+    assert angle < 4 * found['standard_error_deg'] < 0.1
+    assert model.base[0]['value'] == pytest.approx(2.0, rel=0.005)
+
+
+def test_held_payload_is_refused(swing):
+    """Noise of a body at rest would pass for motion, and numbers would come out."""
+    rig, recording = swing
+    rng = np.random.default_rng(1)
+    still = {}
+    for topic, channel in recording.channels.items():
+        held = {k: v[:1] * (k != 'angular_velocity') + 0.05 * rng.standard_normal(v.shape)
+                for k, v in channel.fields.items()}
+        still[topic] = replace(channel, fields=held)
+    text = ('bodies: {payload: {imu: /payload/imu}}\n'
+            'wrenches: {/wrench: {acts_on: payload}}\n')
+    options = replace(OPTIONS, cutoff=5.0)
+    with pytest.raises(InertialIdError, match='excites nothing'):
+        identify([Recording(still)], options, method='rigid_body', urdf=text)
+
+
+def _wrench_of_bodies(bodies, parameters, point):
+    """Return force and torque (N, 6) about ``point`` in the world, centre of mass by centre."""
+    out = np.zeros((len(point), 6))
+    for body, pi in zip(bodies, parameters):
+        m, c, inertia = _about_centre(pi)
+        R = body.rotation()
+        acc = body.acc + np.cross(body.alpha, c) + np.cross(body.omega, np.cross(body.omega, c))
+        force = np.einsum('nij,nj->ni', R, m * acc)
+        momentum = body.omega @ inertia
+        spin = np.einsum('nij,nj->ni', R, body.alpha @ inertia + np.cross(body.omega, momentum))
+        centre = body.position + R @ c
+        out[:, :3] += force
+        out[:, 3:] += spin + np.cross(centre - point, force)
+    return out
+
+
+def test_chain_of_bodies_needs_no_sensor_between_them():
+    rig = rigid_body.build(CHAIN, OPTIONS, np.array([0.0, 0.0, -9.81]))
+    rng = np.random.default_rng(3)
+    bodies = random_bodies(rig.joints, 200, rng, rig.gravity_base)
+    pi = rng.uniform(0.5, 2.0, (3, 10))
+    a, _, c = bodies
+    point = a.position + np.einsum('nij,j->ni', a.rotation(), [0.02, -0.05, 0.1])
+    axes = a.rotation() @ Rotation.from_euler('xyz', [0.3, -0.2, 1.0]).as_matrix()
+    base = _wrench_of_bodies(bodies, pi, point)
+    base = np.concatenate([np.einsum('nji,nj->ni', axes, base[:, k:k + 3]) for k in (0, 3)], 1)
+    ankle = _wrench_of_bodies(bodies[2:], pi[2:], c.position)
+    bias = rng.standard_normal(12)
+    measured = np.concatenate([base, ankle], axis=1) + bias
+    state = BodiesState(np.arange(200.0), 0, bodies, measured, measured)
+    columns = rigid_body.parameters(rig, OPTIONS)
+    factors = RFactors(len(columns))
+    for block in rigid_body.regress(state, rig, columns):
+        factors.accumulate(block, np.arange(len(columns)))
+    A, b, _ = factors.system()
+    found = find_base_parameters(A, columns)
+    assert len(found) == 27 + 12  # a and b group by the hinge between them
+    # Exact data through one QR: 1e-13 times the condition of a few hundred.
+    beta = np.linalg.lstsq(A[:, found.independent], b, rcond=None)[0]
+    np.testing.assert_allclose(beta, found.reduce(np.concatenate([pi.ravel(), bias])), atol=1e-9)
+
+
+def _about_z(t):
+    """Return attitudes that turn about z alone, at times t (N,)."""
+    return Rotation.from_euler('z', (0.6 * np.sin(np.pi * t) + 0.4 * np.sin(1.8 * np.pi * t))[
+        :, None])
+
+
+def _about_all(t):
+    return Rotation.from_euler('xyz', np.stack([
+        0.9 * np.sin(1.9 * t) + 0.3 * np.sin(5 * t), 0.8 * np.sin(2.5 * t + 1.0)
+        + 0.3 * np.cos(4.4 * t), 1.2 * np.sin(1.6 * t)], axis=1))
+
+
+def _recorded_body(seed, pi, attitude, sensor=Rotation.identity()):
+    """Return the Recording of a body with parameters pi (10,) behind a turned ``sensor``."""
+    def rate(t):
+        return (attitude(t - 1e-5).inv() * attitude(t + 1e-5)).as_rotvec() / 2e-5
+
+    rng, t = np.random.default_rng(seed), np.arange(0.0, 20.0, 0.004)
+    w = 2 * np.pi * np.array([0.4, 0.7, 1.1])
+    p = np.array([0.1, 0.08, 0.06]) * np.sin(t[:, None] * w)
+    R, omega, alpha = attitude(t), rate(t), (rate(t + 1e-3) - rate(t - 1e-3)) / 2e-3
+    acc = R.inv().apply(-w ** 2 * p + [0.0, 0.0, 9.81])
+    c, inertia = pi[1:4] / pi[0], np.diag(pi[[4, 6, 9]])
+    force = pi[0] * (acc + np.cross(alpha, c) + np.cross(omega, np.cross(omega, c)))
+    torque = np.cross(pi[1:4], acc) + alpha @ inertia + np.cross(omega, omega @ inertia)
+    force, torque = sensor.inv().apply(force), sensor.inv().apply(torque)
+    quaternion = (R * Rotation.from_rotvec(2e-3 * rng.standard_normal((len(t), 3)))).as_quat()
+    stamps, noise = np.round(t * 1e9).astype(np.int64), rng.standard_normal((3, len(t), 3))
+    return Recording({topic: Channel(topic, f'geometry_msgs/msg/{kind}', stamps, stamps.copy(),
+                                     fields, ()) for topic, kind, fields in (
+        ('/p', 'PoseStamped', {'position': p + 3e-4 * noise[0], 'orientation_xyzw': quaternion}),
+        ('/w', 'WrenchStamped', {'force': force + 0.2 * noise[1],
+                                 'torque': torque + 0.01 * noise[2]}))},
+        'bodies: {b: {pose: /p}}\nwrenches: {/w: {acts_on: b}}', 'upright', {'path': 'by hand'})
+
+
+def test_noise_of_the_attitude_does_not_show_inertias_of_axes_that_nothing_turns():
+    """Least squares finds Ixx 0.00 +- 0.01 by the noise of the markers alone; it is 0.37."""
+    model = identify([_recorded_body(0, BODY, _about_z)], OPTIONS, method='rigid_body').model
+    found = {e['name']: e for e in model.base}
+    assert not any(found[name]['determined'] for name in ('Ixx1', 'Ixy1', 'Iyy1'))
+    for name, true in zip(('m1', 'mcx1', 'mcy1', 'mcz1', 'Izz1'), BODY[[0, 1, 2, 3, 9]]):
+        assert abs(found[name]['value'] - true) < 3.5 * found[name]['standard_error'] < 0.02
+
+
+@pytest.mark.parametrize('degrees', [0.0, 1.0])
+def test_a_turned_sensor_is_found_and_taken_into_account(degrees):
+    turn = degrees * np.array([0.6, -0.64, 0.48])
+    made = _recorded_body(1, BODY, _about_all, Rotation.from_rotvec(turn, degrees=True))
+    model = identify([made], OPTIONS, method='rigid_body').model
+    note = model.preprocessing[0].get('sensor_turned', {}).get('/w')
+    assert (note is not None) == (degrees > 0.0)
+    if note:
+        error = np.array(note['standard_error_deg'])
+        assert (np.abs(note['turn_deg'] - turn) < 4 * error).all() and (error < 0.1).all()
+    z = [(e['value'] - true) / e['standard_error'] for e, true in zip(model.base, BODY)]
+    assert len(z) == 10 and np.abs(z).max() < 3.5  # 8.2 where nobody looks for the turn
+
+
+def test_ranks_say_which_sensors_a_chain_can_do_without():
+    sets = sensor_sets(CHAIN)
+    ranks = {topics: base and len(base) for topics, base in sets.items()}
+    assert ranks == {('/base', '/ankle'): 27, ('/base',): 26, ('/ankle',): 10}
+
+
+@pytest.mark.parametrize('text, words', [
+    ('bodies: {a: {pose: /a}}\nwrenches: {/w: {acts_on: c}}', "'c'"),
+    ('bodies: {a: {pose: /a, markers: /b}}\nwrenches: {/w: {acts_on: a}}', 'one source'),
+    ('bodies: {a: {pose: /a}, b: {pose: /b}}\nwrenches: {/w: {acts_on: a}}', 'no wrench'),
+    ('body: {}', "unknown key"),
+    ('[1, 2]', 'neither a URDF')])
+def test_bad_descriptions_are_refused_with_reason(text, words):
+    with pytest.raises(InertialIdError, match=words):
+        rigid_body.build(text, OPTIONS, np.array([0.0, 0.0, -9.81]))
+
+
+def test_principal_inertias_need_a_sensor_between_bodies():
+    text = ('bodies: {a: {pose: /a}, b: {pose: /b, parent: a, joint: spherical}}\n'
+            'wrenches: {/w: {acts_on: a}}')
+    with pytest.raises(ConfigError, match='principal'):
+        rigid_body.build(text, replace(OPTIONS, unknowns='principal'), np.array([0, 0, -9.81]))

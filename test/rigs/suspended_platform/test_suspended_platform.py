@@ -1,0 +1,303 @@
+"""suspended_platform: from marker topics alone to the links' parameters, and what goes wrong."""
+
+from dataclasses import replace
+import pathlib
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+import yaml
+
+from ros_inertial_id.errors import EstimationError, InertialIdError
+from ros_inertial_id.identification.identify import identify
+from ros_inertial_id.identification.model import IdentifiedModel
+from ros_inertial_id.identification.settings import load_options, options_class
+from ros_inertial_id.methods import METHODS
+
+pytest.importorskip('mujoco', reason='the simulated platform needs mujoco')
+import platform_truth as rig  # noqa: E402
+
+from ros_inertial_id.rigs.calibration.calibrate import calibrate_platform  # noqa: E402
+from ros_inertial_id.rigs.calibration.load_dependence import (check_stiffness,  # noqa: E402
+                                                              LoadedStiffness)
+
+OPTIONS = options_class('suspended_platform')()
+ROOT = pathlib.Path(__file__).parents[3]
+WEIGHTS = (None, (40.0, [0.0, 0.0, 0.05]), (40.0, [0.25, 0.1, 0.05]), (40.0, [-0.1, -0.25, 0.05]))
+
+
+@pytest.fixture(scope='module')
+def recordings():
+    held = [rig.record(rig.TWO_LINKS, p, 10.0, 200 + k) for k, p in enumerate(rig.POSTURES)]
+    loose = [rig.record(rig.TWO_LINKS, p, 10.0, 300 + k, held=False)
+             for k, p in enumerate(rig.LOOSE)]
+    return held, loose
+
+
+@pytest.fixture(scope='module')
+def calibration():
+    recorded = [rig.loaded(weight, 15.0, 400 + k) for k, weight in enumerate(WEIGHTS)]
+    return calibrate_platform(rig.description(rig.TWO_LINKS, calibrated=False), recorded, OPTIONS)
+
+
+def _paper_errors(model, links):
+    """Return per link (first moment error / mass [m], inertia error / largest principal [-])."""
+    value = {e['name']: e['value'] for e in model.base}
+    out = []
+    for k, link in enumerate(links[1:]):
+        true = rig.ten(link)
+        xx, xy, yy, xz, yz, zz = true[4:]
+        largest = np.linalg.eigvalsh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])[-1]
+        first = max(abs(value[f'mc{a}{k}'] - t) for a, t in zip('xyz', true[1:4]))
+        second = max(abs(value[f'I{a}{k}'] - t)
+                     for a, t in zip(('xx', 'xy', 'yy', 'xz', 'yz', 'zz'), true[4:]))
+        out.append((first / link.mass, second / largest))
+    return out
+
+
+def test_stiffness_is_calibrated_within_half_a_percent(calibration):
+    found, true = calibration.stiffness, rig.STIFFNESS
+    assert np.all(abs(np.diag(found) / np.diag(true) - 1) < 0.005)
+    scale = np.sqrt(np.outer(np.diag(true), np.diag(true)))
+    # The rest pose is level within a degree only: its tilt turns the couplings by as much.
+    assert abs((found - true) / scale).max() < 0.005
+    assert np.all(abs(np.diag(found - true)) < 3 * np.diag(calibration.stiffness_error))
+    assert calibration.platform[0] == pytest.approx(25.0, rel=0.02)
+
+
+def test_whole_procedure_from_markers_meets_the_papers_errors(calibration, recordings):
+    held, loose = recordings
+    model = identify(held + loose, OPTIONS, method='suspended_platform',
+                     urdf=calibration.text).model
+    (first0, second0), (first1, second1) = _paper_errors(model, rig.TWO_LINKS)
+    assert first0 < 0.0009 and second0 < 0.0037  # Table 5 of the paper
+    assert first1 < 0.0017 and second1 < 0.0155
+    z = np.array([(v - t) / e for v, e, t in rig.truth(model, rig.TWO_LINKS)])
+    assert len(z) == 18
+    # Those of the calibration are in the stated errors; see the next test.
+    assert np.sqrt((z ** 2).mean()) < 1.3 and abs(z).max() < 3.0
+
+
+def test_errors_of_the_calibration_are_passed_on(calibration, recordings):
+    recordings = [recordings[0][0], recordings[1][0]]
+    text = yaml.safe_load(calibration.text)
+    lower = [np.array(row.split(), dtype=float) for row in text['platform'].pop('covariance')]
+    covariance = np.array([[lower[max(i, j)][min(i, j)] for j in range(43)] for i in range(43)])
+    # An error that is as likely as not, all in one direction: the covariance is its square.
+    v = np.random.default_rng(3).multivariate_normal(np.zeros(43), covariance)
+    rows = [' '.join(f'{x:.17g}' for x in row[:k + 1]) for k, row in enumerate(np.outer(v, v))]
+    known, moved, told = (identify(recordings, OPTIONS, method='suspended_platform',
+                                   urdf=yaml.safe_dump({**text, 'platform': platform})).model
+                          for platform in (text['platform'], _moved(text['platform'], v),
+                                           {**text['platform'], 'covariance': rows}))
+    change = np.array([b['value'] - a['value'] for a, b in zip(known.base, moved.base)])
+    np.testing.assert_array_equal(told.values, known.values)
+    size = np.sqrt(np.diag(told.covariance - known.covariance))
+    # Weights by the residual change a little too, to second order in the error.
+    np.testing.assert_allclose(size, abs(change), atol=0.02 * size.max() , rtol=0.05)
+
+
+def _moved(platform, v):
+    """Return the description of a platform whose calibrated numbers are off by v (43,)."""
+    K = np.array(platform['stiffness'])
+    K[np.triu_indices(6)] += v[10:31]
+    K = np.triu(K) + np.triu(K, 1).T
+    damping = np.array(platform['damping']) + np.diag(v[31:37])
+    return {**platform, 'stiffness': K.tolist(), 'damping': damping.tolist(),
+            'inertial': (np.array(platform['inertial']) + v[:10]).tolist(),
+            'preload': (np.array(platform['preload']) + v[37:]).tolist()}
+
+
+def test_a_calibration_that_is_cut_off_is_refused(calibration):
+    text = yaml.safe_load(calibration.text)
+    text['platform']['covariance'] = text['platform']['covariance'][:-1]
+    with pytest.raises(InertialIdError, match='43 lines'):
+        METHODS['suspended_platform'].build(yaml.safe_dump(text), OPTIONS, np.zeros(3))
+
+
+def test_known_springs_give_all_eighteen_within_their_errors(recordings):
+    held, loose = recordings
+    model = identify(held + loose, OPTIONS, method='suspended_platform',
+                     urdf=rig.description(rig.TWO_LINKS)).model
+    z = np.array([(v - t) / e for v, e, t in rig.truth(model, rig.TWO_LINKS)])
+    assert len(z) == 18 and abs(z).max() < 3.0
+    assert all(summary['not_still'] == [] for summary in model.preprocessing)
+    assert [s['held'] for s in model.preprocessing] == [[['link1']]] * 4 + [[[]]] * 2
+
+
+def test_held_postures_alone_leave_the_moments_of_inertia_open(recordings):
+    model = identify(recordings[0], OPTIONS, method='suspended_platform',
+                     urdf=rig.description(rig.TWO_LINKS)).model
+    assert model.statistics['rank'] == 18 + 6  # six of damping
+    assert model.statistics['rank_in_data'] == 17 + 6
+    unknown = {e['name'] for e in model.base if e['value'] is None}
+    assert unknown == {f'I{a}{a}{k}' for a in 'xyz' for k in (0, 1)}
+
+
+def test_leg_of_three_links_is_recovered():
+    def turned(x, y, z):
+        return rig.turned('z', z) @ rig.turned('y', y) @ rig.turned('x', x)
+
+    held = [((0, 0, 0), 0, (0, 0, 0)), ((40, 0, 0), -60, (20, 0, 0)),
+            ((0, -80, 0), -30, (0, 60, 0)), ((60, 30, 60), -90, (40, -40, 40)),
+            ((-30, 40, -70), -100, (-80, 0, 90)), ((80, 0, 80), -20, (90, 40, 0))]
+    loose = [((50, 0, 0), -40, (30, 20, 0)), ((0, 50, 30), -70, (0, -40, 30)),
+             ((40, -50, 30), -20, (40, 40, 30))]
+    recordings = [rig.record(rig.LEG, [turned(*hip), rig.turned('x', knee), turned(*ankle)],
+                             10.0 if k < 6 else 5.0, 20 + k, held=k < 6)
+                  for k, (hip, knee, ankle) in enumerate(held + loose)]
+    model = identify(recordings, OPTIONS, method='suspended_platform',
+                     urdf=rig.description(rig.LEG)).model
+    assert model.statistics['rank'] == model.statistics['rank_in_data'] == 34 + 6
+    z = np.array([(v - t) / e for v, e, t in rig.truth(model, rig.LEG)])
+    assert len(z) == 34
+    # Of 34 numbers one may well be beyond three standard errors by chance (9 %).
+    assert np.sort(abs(z))[-2] < 3.0 and abs(z).max() < 4.0
+
+
+def test_posture_that_creeps_is_noticed(recordings):
+    recording = recordings[0][0]
+    channel = recording.channels['/markers']
+    position = channel.fields['position'].copy()
+    link1 = position[:, 12:]
+    centre = link1.mean(1, keepdims=True)
+    sensitivity = np.linspace(0.0, np.radians(3.0), len(position))  # a strap that gives way
+    turn = Rotation.from_rotvec(np.outer(sensitivity, [1.0, 0.0, 0.0])).as_matrix()
+    position[:, 12:] = centre + np.einsum('nij,nkj->nki', turn, link1 - centre)
+    slipped = replace(recording, channels={'/markers': replace(
+        channel, fields={**channel.fields, 'position': position})})
+    text = rig.description(rig.TWO_LINKS)
+    with pytest.raises(InertialIdError, match='was not still'):
+        identify([slipped], replace(OPTIONS, posture='held'), method='suspended_platform',
+                 urdf=text)
+    model = identify([slipped], OPTIONS, method='suspended_platform', urdf=text).model
+    entry, = model.preprocessing[0]['not_still']
+    assert entry['link'] == 'link1'
+    assert entry['degrees'] == pytest.approx(3.0 / np.sqrt(12.0), rel=0.1)
+
+
+def test_spring_that_touches_a_stop_is_noticed(recordings):
+    height = recordings[0][0].channels['/markers'].fields['position'][-300:, :8, 2].mean() - 0.015
+    struck = rig.record(rig.TWO_LINKS, rig.POSTURES[0], 10.0, 200, stop=height - 0.001)
+    text = rig.description(rig.TWO_LINKS)
+    good, bad = (identify([r], OPTIONS, method='suspended_platform', urdf=text).model
+                 .preprocessing[0]['impacts'] for r in (recordings[0][0], struck))
+    assert good == []
+    assert bad and all(b[1] < 10.0 for b in bad)
+
+
+def test_marker_lost_for_a_second_is_said_and_does_no_harm(recordings):
+    held, loose = recordings
+    recording = held[0]
+    channel = recording.channels['/markers']
+    position = channel.fields['position'].copy()
+    position[600:720, 3] = np.nan
+    gone = replace(recording, channels={'/markers': replace(
+        channel, fields={**channel.fields, 'position': position})})
+    model = identify([gone, *held[1:], *loose], OPTIONS, method='suspended_platform',
+                     urdf=rig.description(rig.TWO_LINKS)).model
+    lost = model.preprocessing[0]['sources']['platform /markers']['markers_missing']['p3']
+    assert lost['samples'] == 120
+    assert lost['longest'] == pytest.approx(1.0, abs=0.02)
+    assert lost['from'] == pytest.approx(5.0, abs=0.01)
+    z = np.array([(v - t) / e for v, e, t in rig.truth(model, rig.TWO_LINKS)])
+    assert abs(z).max() < 4.0
+
+
+def test_link_that_disappears_cuts_the_recording_there(recordings):
+    recording = recordings[0][0]
+    channel = recording.channels['/markers']
+    position = channel.fields['position'].copy()
+    position[600:720, 12:] = np.nan
+    gone = replace(recording, channels={'/markers': replace(
+        channel, fields={**channel.fields, 'position': position})})
+    model = identify([gone], OPTIONS, method='suspended_platform',
+                     urdf=rig.description(rig.TWO_LINKS)).model
+    (start, end), = model.preprocessing[0]['gaps_at']
+    assert start == pytest.approx(5.0, abs=0.02) and end == pytest.approx(6.0, abs=0.02)
+
+
+def test_uncalibrated_platform_is_refused(recordings):
+    with pytest.raises(InertialIdError, match='calibrate'):
+        identify(recordings[0], OPTIONS, method='suspended_platform',
+                 urdf=rig.description(rig.TWO_LINKS, calibrated=False))
+
+
+def test_springs_that_are_the_same_under_every_load_are_found_so(calibration):
+    light, heavy = calibration.loads
+    assert (light.mass, heavy.mass) == (0.0, 40.0)
+    # Rows of free vibrations alone are correlated: 5 standard errors are what refuses.
+    difference = heavy.stiffness - light.stiffness
+    assert (np.abs(difference) < 5.0 * np.hypot(heavy.error, light.error)).all()
+    assert calibration.excess < 1.2 and 'is that of noise' in calibration.verdict
+
+
+def test_springs_that_stiffen_under_load_are_refused():
+    """Coil springs five percent stiffer under 40 kg: one stiffness for both is wrong."""
+    stiffer = replace(rig.SPRINGS, stiffness=1.05 * rig.STIFFNESS)
+    made = [rig.loaded(weight, 15.0, 400 + k, stiffer if weight else rig.SPRINGS)
+            for k, weight in enumerate(WEIGHTS)]
+    with pytest.raises(EstimationError, match='stiffness of the springs depends on the load'):
+        calibrate_platform(rig.description(rig.TWO_LINKS, calibrated=False), made, OPTIONS)
+
+
+def test_more_than_the_platform_was_calibrated_with_is_refused_with_both_loads(recordings):
+    text = rig.description(rig.TWO_LINKS).replace(
+        'platform:\n', 'platform:\n  largest_load: {}\n', 1)
+    # link0 and link1 weigh 80.8 kg: no more than 2.5 times 33 kg, and 16 times 5 kg.
+    with pytest.raises(InertialIdError, match='not cover this load.*up to 5 kg.*found 8[01]'):
+        identify(recordings[0][:1], OPTIONS, method='suspended_platform', urdf=text.format(5.0))
+    robot = METHODS['suspended_platform'].build(text.format(33.0), OPTIONS, [0.0, 0.0, -9.81])
+    METHODS['suspended_platform'].observe(recordings[0][0], robot, OPTIONS)
+
+
+def test_one_mass_alone_cannot_show_whether_springs_depend_on_the_load():
+    weight = np.array([40.0, *np.zeros(9)])
+    with pytest.raises(InertialIdError, match='all recordings carry the same mass.*40 kg in all'):
+        calibrate_platform(rig.description(rig.TWO_LINKS, calibrated=False),
+                           [(None, weight), (None, weight)], OPTIONS)
+
+
+@pytest.mark.parametrize('slope, known', [(0.0, True), (0.5, False), (5e-3, True)])
+def test_a_stiffness_that_grows_with_three_masses_is_refused_by_its_slope(slope, known):
+    """Stiffness 1000 + slope % per kg, each load known to 0.3 %; 0.05 % at 10 kg is no matter."""
+    errors = np.array([[1.0, -1.0, 0.5, 0.0, -0.5, 1.0], [0.0] * 6, [-1.0] * 3 + [1.0] * 3])
+    loads = [LoadedStiffness(m, 1e3 * (1.0 + slope * m / 100) + 3.0 * e, np.full(6, 3.0))
+             for m, e in zip((0.0, 5.0, 10.0), errors)]
+    if known:
+        return check_stiffness(loads)
+    said = r'rx \+5\.0 \+- 0\.4 % from 0 to 10 kg added, \+0\.5 % per kg'
+    with pytest.raises(EstimationError, match=said):
+        check_stiffness(loads)
+
+
+def test_empty_platform_alone_cannot_be_calibrated():
+    with pytest.raises(InertialIdError, match='known mass'):
+        calibrate_platform(rig.description(rig.TWO_LINKS, calibrated=False),
+                           [rig.loaded(None, 5.0, 1)], OPTIONS)
+
+
+def test_model_survives_its_file_and_predicts_held_out_swings(recordings):
+    held, loose = recordings
+    text = rig.description(rig.TWO_LINKS)
+    result = identify(held + loose[:1], OPTIONS, method='suspended_platform', urdf=text,
+                      validate=loose[1:])
+    judged = result.model.statistics['validation']['filtered']
+    # Noise of accelerations alone makes 1 to 2 %, what the filter guesses at the ends twice that.
+    assert judged['relative_percent'] < 2.0
+    again = IdentifiedModel.from_yaml(result.model.to_yaml())
+    np.testing.assert_array_equal(again.values, result.model.values)
+
+
+@pytest.mark.parametrize('name, method', [('two_link_platform', 'suspended_platform'),
+                                          ('two_bodies', 'rigid_body'),
+                                          ('payload_imu', 'rigid_body')])
+def test_descriptions_that_are_shipped_can_be_read(name, method):
+    text = (ROOT / 'urdf' / f'{name}.yaml').read_text()
+    robot = METHODS[method].build(text, options_class(method)(), np.array([0.0, 0.0, -9.81]))
+    assert len(METHODS[method].parameters(robot, options_class(method)())) >= 10
+
+
+@pytest.mark.parametrize('name', ['suspended_platform', 'rigid_body', 'wrist_sensor'])
+def test_configurations_that_are_shipped_can_be_read(name):
+    load_options(str(ROOT / 'config' / f'{name}.yaml'))
