@@ -20,8 +20,8 @@ def fold_of(sample: np.ndarray, samples: int, seconds: float) -> np.ndarray:
     Return in which fold a sample of a recording is, (N,).
 
     sample : (N,) its number among ``samples``, which take ``seconds``
-    A fold is not one fifth of the time: what the arm does there alone would be left out as a whole,
-    and the residual be that of motion that the others do not show.
+    A fold is not one fifth of the time: what the arm does there alone would be left out as a
+    whole, and the residual be that of motion that the others do not show.
     """
     pieces = FOLDS * int(np.clip(seconds / (FOLDS * PIECE), 1, ROUNDS))
     return np.minimum(sample * pieces // samples, pieces - 1) % FOLDS

@@ -58,7 +58,8 @@ def test_clean_recordings_are_good_and_nothing_is_left_out(name, seed, mounting)
     assert cleaned([recording], result)[0] is recording  # so its numbers are as without a checkup
 
 
-LEVEL = {'efforts permuted': 1, 'encoder zero': 2, 'effort delayed': 2, 'one gain': 2}
+LEVEL = {'efforts permuted': 1, 'encoder zero': 2, 'effort delayed': 2, 'one gain': 2,
+         'effort saturates': 2}
 
 
 @pytest.mark.parametrize('fault', FAULTS)

@@ -34,8 +34,8 @@ def effort_changes(evidence: Evidence) -> Iterator[Candidate]:
     windows = [*combinations(range(1, count), 2)]
     kinds = [(_constant, [(k, count) for k in range(1, count)]), (_constant, windows),
              (_bump, windows)]
-    best = []
-    for j in np.flatnonzero(~evidence.rows.still):
+    best: list[tuple] = []
+    for j in map(int, np.flatnonzero(~evidence.rows.still)):
         own = _added(evidence, j, evidence.base.torque[j] * (piece[:, None] == np.arange(count)))
         for shape, bounds in kinds:
             T = np.array([shape(count, a, b) for a, b in bounds]).T
@@ -43,11 +43,11 @@ def effort_changes(evidence: Evidence) -> Iterator[Candidate]:
             nats = _of_shares(evidence, j, nats) - np.log(len(bounds))
             k = int(np.argmax(nats))
             low, high = np.searchsorted(piece, bounds[k])
-            best.append((float(nats[k]), len(best), shape, int(j), int(low), int(high),
+            best.append((float(nats[k]), len(best), shape, j, int(low), int(high),
                          len(bounds)))
     tried = [*drift(evidence)]
-    for nats, _, shape, j, low, high, choices in sorted(best)[-FITTED:]:
-        if nats > 0.0:
+    for gain, _, shape, j, low, high, choices in sorted(best)[-FITTED:]:
+        if gain > 0.0:
             low, high = _edges(evidence, j, low, high, samples // count)
             column = evidence.base.torque[j] * shape(samples, low, high)
             tried.append(_candidate(evidence, j, column, (low, high), float(np.log(choices))))
@@ -68,7 +68,7 @@ def _bump(count: int, low: int, high: int) -> np.ndarray:
 
 def _candidate(evidence: Evidence, j: int, column: np.ndarray, edges: tuple[int, int],
                cost: float) -> Candidate:
-    """Return the Candidate of a torque ``column`` (N,) of joint ``j`` between samples ``edges``."""
+    """Return the Candidate of a torque ``column`` (N,) of joint ``j``, within ``edges``."""
     rows, t, (low, high) = evidence.rows, evidence.rows.motion.t, edges
     h = evidence.hypothesis(extra=_of_joint(evidence, j, column[:, None]))
     fit = evidence.fit(h)
@@ -130,11 +130,11 @@ def drift(evidence: Evidence) -> Iterator[Candidate]:
     t, names = rows.motion.t, rows.robot.joint_names
     time = (t - t.mean()) / max(np.ptp(t), 1e-9)
     columns = {}
-    for j in np.flatnonzero(~rows.still):
+    for j in map(int, np.flatnonzero(~rows.still)):
         X = rows.columns(j, rows.gravity)[:, -4:-1] * time[:, None] * evidence.base.torque[j]
         nats = together(evidence, _added(evidence, j, X)) + X.shape[1]
         if _of_shares(evidence, j, np.array(nats)) - X.shape[1] > WORTH:
-            columns[int(j)] = X
+            columns[j] = X
     if not columns:
         return
     extra = tuple(np.hstack([X if k == j else np.zeros_like(X) for k, X in columns.items()])

@@ -13,6 +13,8 @@ SMALL = 0.005       # relative residual that leaves no room for a gain of one jo
 BADLY = 0.1         # relative residual from which costly alternatives are asked
 OFF_COMMON, OFF_ONE = 1.5, 1.1  # factors between efforts and torques that are worth a word
 SHORT = 0.05        # of the largest torque that an effort lacks
+OFF_SURELY = 1.25   # of one joint: what is less must be most of the residual
+HALF = 0.5
 PER_GAIN = 3.0      # nats that a free gain costs: it could be anything within a factor of 20
 
 
@@ -114,6 +116,9 @@ def _one_gain(evidence: Evidence) -> Iterator[Candidate]:
         scale = np.ones(count)
         scale[j] = 1 / factor
         fit = evidence.fit(evidence.hypothesis(scale=scale))
+        if abs(np.log(factor)) < np.log(OFF_SURELY) and (
+                fit.relative > HALF * evidence.base.relative):
+            continue  # bodies and friction that the model lacks are worth as much
         if best is None or fit.evidence > best[2].evidence:
             best = j, factor, fit, evidence.hypothesis(scale=scale)
     if best:
@@ -138,7 +143,7 @@ def saturation(evidence: Evidence) -> Iterator[Candidate]:
             fit = evidence.fit(h)
             values = fit.values
         short = -float(values[len(rows.prior.mean)])
-        if short > SHORT:
+        if short > SHORT and fit.residual[j] < HALF * evidence.base.residual[j]:
             tried.append((fit.evidence, j, short, h, fit))
     if tried:
         _, j, short, h, fit = max(tried, key=lambda one: one[0])

@@ -167,10 +167,11 @@ def delays(evidence: Evidence) -> Iterator[Candidate]:
 
 def _one_delay(evidence: Evidence) -> Iterator[Candidate]:
     """Yield the one joint whose effort is late or early by more than the others' friction lags."""
-    count, own, names = len(evidence.rows.robot), evidence.own_fits, evidence.rows.robot.joint_names
+    names, own = evidence.rows.robot.joint_names, evidence.own_fits
+    count = len(names)
     gain = evidence.effective * np.log(np.diagonal(own[:, :count]) / own[:, count:].min(axis=1))
     tried = []
-    for j in np.flatnonzero(~evidence.rows.still & (gain > CERTAIN)):
+    for j in map(int, np.flatnonzero(~evidence.rows.still & (gain > CERTAIN))):
         k = int(np.argmin(own[j, count:]))
         seconds = _peak(np.append(DELAYS, 0.0), -np.log(np.append(own[j, count:], own[j, j])), k)
         target = np.arange(count)
@@ -179,7 +180,7 @@ def _one_delay(evidence: Evidence) -> Iterator[Candidate]:
         fit = evidence.fit(h)
         gone = evidence.base.residual[j] ** 2 - fit.residual[j] ** 2
         if abs(seconds) > LATE_ALONE and gone > (LAG * _friction(evidence, j)) ** 2:
-            tried.append((fit.evidence, float(seconds), int(j), h, fit))
+            tried.append((fit.evidence, float(seconds), j, h, fit))
     if not tried:
         return
     _, seconds, j, h, fit = max(tried, key=lambda one: one[0])
