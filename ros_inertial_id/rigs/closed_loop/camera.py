@@ -89,7 +89,7 @@ def _candidates(robot, markers, options, shared):
     if options.find_camera and (not found or found[0].typical > BAD):
         camera, = shared.cameras
         guesses = [replace(shared, cameras=(replace(camera, rotation=R, translation=p),))
-                   for R, p in registered(robot, few.camera_frames(),
+                   for R, p in registered(robot, few.fit.library, few.camera_frames(),
                                           options.marker_noise / options.tag_noise)]
         found = sorted((few.adjust(g, few.search(g)) for g in guesses), key=_cost)
         best = min((_on_clock(few, f) for f in found[:2]), key=_cost)
