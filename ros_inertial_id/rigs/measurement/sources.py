@@ -280,7 +280,7 @@ def noise_again(series: Series, clock: signals.Clock, kernel: np.ndarray,
 
 
 def on_stretches(series: Sequence[Series], clock: signals.Clock) -> list[np.ndarray]:
-    """Return the values (N, k) of all ``series`` beside one another, on each stretch of a clock."""
+    """Return the values (N, k) of all ``series`` side by side, on each stretch of a clock."""
     return [np.concatenate([on_clock(s.t, s.values, start + np.arange(count) * clock.period)
                             for s in series], axis=1) for start, count in clock.segments]
 

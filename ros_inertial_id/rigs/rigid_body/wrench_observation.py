@@ -67,8 +67,8 @@ def observe_wrenches(recording: Recording, robot: BodyRig, options: Any) -> Bodi
     def observation(gravity, sign=1.0):
         return BodiesObservation(
             clock, kernel, lambda t: motion(t, gravity, measured), tuple(wrenches),
-            1.0 / cutoff, summary['decimate'], summary, sign, noisy=lambda rng: noisy(gravity, rng),
-            filtered=lambda other: filtered(gravity, other))
+            1.0 / cutoff, summary['decimate'], summary, sign,
+            noisy=lambda rng: noisy(gravity, rng), filtered=lambda other: filtered(gravity, other))
 
     _check_moving(observation(gravity), sources[0].topic)
     sign = {'on_body': 1.0, 'by_body': -1.0}.get(options.wrench_of)
