@@ -11,7 +11,7 @@ high order convolved with that kernel: signal and derivatives are one band of on
 """
 
 from dataclasses import dataclass, replace
-from typing import Sequence
+from typing import Iterable, Sequence
 
 import numpy as np
 
@@ -148,6 +148,20 @@ def smooth(x: np.ndarray, kernel: np.ndarray, rows: slice = slice(None)) -> np.n
 def smooth_inside(x: np.ndarray, kernel: np.ndarray) -> np.ndarray:
     """Return x (N, k) filtered where the kernel (2 h + 1,) lies wholly inside: (N - 2 h, k)."""
     return convolve_inside(x, kernel)
+
+
+def white_noise(pieces: Iterable[np.ndarray], kernel: np.ndarray) -> np.ndarray:
+    """
+    Return the standard deviations (k,) of white noise in signals: what is beyond a low-pass.
+
+    pieces : arrays (N_i, k) on a uniform clock; kernel : (2 h + 1,) low-pass of the motion
+    """
+    half, square, count = len(kernel) // 2, 0.0, 0
+    for x in pieces:
+        beyond = (x - smooth(x, kernel))[half:len(x) - half]
+        square, count = square + (beyond ** 2).sum(0), count + len(beyond)
+    share = 1.0 - 2.0 * kernel[half] + (kernel ** 2).sum()  # of white noise beyond it
+    return np.sqrt(square / max(count, 1) / share)
 
 
 def smoothed_derivatives(x: np.ndarray, kernel: np.ndarray, period: float, most: int = 2

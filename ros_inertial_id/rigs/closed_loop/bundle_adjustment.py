@@ -14,7 +14,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from .cameras import Camera, camera_of, placed
-from .marker_fit import LARGEST_STEP, MarkerFit, OUTLIER
+from .marker_fit import MarkerFit, OUTLIER
 from ..dynamics.continuation import newton
 from ..measurement.marker_clocks import on_one_clock, reference_stamps, velocity_of
 from ..measurement.markers import common_frames
@@ -97,8 +97,6 @@ class Bundle:
                                           np.ones(len(shared.offsets), dtype=bool)])
         self._velocities = {k: velocity_of(m) for k, m in enumerate(markers)
                             if m.topic in shared.offsets}
-        slide = np.asarray(robot.prismatic)[list(robot.independent)]
-        self._step = LARGEST_STEP * np.where(slide, robot.reach(), 1.0)
 
     def camera_frames(self) -> Any:
         """Return the Frames as the camera sees them."""
@@ -137,7 +135,7 @@ class Bundle:
             change, errors, loose = self._solve(S, right, noise)
             dz = np.einsum('bkl,bl->bk', inverse, own + B @ change[self._free])
             shared = moved(shared, change, centre)
-            goal = q[:, index] + np.clip(dz, -self._step, self._step)
+            goal = q[:, index] + np.clip(dz, -self.fit.step, self.fit.step)
             nearby, closed = newton(robot, q, robot.transformation(q)[0], goal, goal)
             q = np.where(closed[:, None], nearby, q)
             error = np.maximum(np.linalg.norm(errors, axis=1), 1e-150)

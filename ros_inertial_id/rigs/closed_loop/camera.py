@@ -2,9 +2,11 @@
 Where cameras stand and the time offset of each marker topic, found from the markers.
 
 Where nothing is known of the camera its pose is first sought among random ones by registration,
-then adjusted together with the motion (bundle_adjustment.py); further cameras begin where the
-first one's motion puts them (further_cameras.py).  What the markers leave
-undetermined is not given a number: with ``camera:`` it stays as it says, without it is refused.
+then adjusted together with the motion (bundle_adjustment.py).  The first camera alone shows the
+motion; the points that another one sees are then where the mechanism is at the same time, and one
+rigid registration gives its pose (Kabsch 1976), one for every clock offset that is tried.  What
+the markers leave undetermined is not given a number: with ``camera:`` it stays as it says, without
+it is refused.
 """
 
 from dataclasses import replace
@@ -16,12 +18,13 @@ from scipy.spatial.transform import Rotation
 
 from .bundle_adjustment import Bundle, Shared, spread_stamps, STEP
 from .cameras import cameras_of, line_of
-from .further_cameras import begin
 from .marker_fit import OUTLIER
 from .markers import WRONG
-from .registration import registered
+from .registration import aligned, registered
 from ..dynamics.mechanism import Mechanism
-from ..measurement.marker_clocks import other_topics, own_clocks
+from ..measurement.marker_clocks import (on_one_clock, ONE_CLOCK, other_topics, own_clocks,
+                                         reference_stamps)
+from ...dynamics.body_motion import body_motions, frame_of
 from ...errors import RecordingError
 
 FRAMES = 5000      # at most, spread over the recording; more add no precision
@@ -32,6 +35,8 @@ ALIKE = 1.2        # ratio of mean losses below which two poses fit alike
 OPEN = 1e-3        # [rad, m] per unit of an open direction: a number that it moves is open, too
 OPEN_CLOCK = 1e-4  # [s] likewise
 TURNED, MOVED = 0.2, 0.1  # [rad], share of the reach: poses that differ more are two
+ROUNDS = 10        # of registration with weights
+FEWEST = 10        # readings at times at which the first camera saw something
 
 
 def find_shared(robot: Mechanism, markers: Sequence[Any], options: Any) -> Shared:
@@ -50,7 +55,7 @@ def find_shared(robot: Mechanism, markers: Sequence[Any], options: Any) -> Share
     best = _first_alone(robot, own, options, first)
     if others:
         bundle = Bundle(robot, own, options, best, spread_stamps(own, best, FRAMES))
-        best = begin(robot, bundle, best, markers, others)
+        best = _begin(robot, bundle, best, markers, others)
     if not best.offsets and not any(camera.free for camera in best.cameras):
         return best
     many = Bundle(robot, markers, options, best, spread_stamps(markers, best, FRAMES))
@@ -80,6 +85,70 @@ def _first_alone(robot, markers, options, camera):
     return found[0].shared
 
 
+def _begin(robot, bundle, shared, markers, others):
+    """
+    Return ``shared`` with the other Cameras, about where they stand, and clock offsets.
+
+    bundle : of what the first camera saw; shared : as it shows it; markers : of all cameras
+    """
+    q = bundle.search(shared)
+    first = [m for m in markers if not any(m.topic in camera.topics for camera in others)]
+    clock = reference_stamps(first, shared.offsets)
+    for camera in others:
+        own = [m for m in markers if m.topic in camera.topics]
+        late = sorted({m.topic for m in own if bundle.limit
+                       and np.isin(m.t, clock).mean() < ONE_CLOCK})
+        tried = []
+        for start in bundle.starts() if late else [0.0]:
+            offsets = {**shared.offsets, **dict.fromkeys(late, start)}
+            there = on_one_clock([*first, *own], offsets, bundle.t)[len(first):]
+            pairs = _pairs(robot, bundle.t, q, there)
+            if len(pairs[0]) >= FEWEST:
+                tried.append((*_fitted(camera, *pairs), offsets))
+        if not tried:
+            raise RecordingError(
+                f"the camera of {', '.join(camera.topics)} saw nothing when the first one did",
+                do='set largest_clock_offset: where their clocks differ')
+        _, best, offsets = min(tried, key=lambda found: found[0])
+        if camera.free and not any(m.rotation is not None for m in own):
+            _check_spread(pairs[1], bundle.fit.noise[0], camera)
+        shared = replace(shared, cameras=(*shared.cameras, best), offsets=offsets)
+    return shared
+
+
+def _pairs(robot, t, q, markers):
+    """Return points (P, 3) of Markers and where a mechanism at q (M, n), t (M,), has them."""
+    motions, seen, there = body_motions(robot.robot, q), [], []
+    for marker in markers:
+        link = frame_of(robot.robot, marker.link)
+        there.append(motions[link.body + 1].at(link).p.T[np.isin(t, marker.t)])
+        seen.append(marker.position[np.isin(marker.t, t)])
+    return np.concatenate(seen), np.concatenate(there)
+
+
+def _fitted(camera, seen, there):
+    """Return (median square [m^2], Camera) that puts points (P, 3) on others, if it is free."""
+    weight = np.ones(len(seen))
+    for _ in range(ROUNDS):
+        if camera.free:
+            R, p = aligned(seen[:, None], weight[:, None], there[:, None])
+            camera = replace(camera, rotation=R, translation=p)
+        square = ((seen @ camera.rotation.T + camera.translation - there) ** 2).sum(1)
+        usual = float(np.median(square))
+        weight = 1.0 / (1.0 + square / max(usual, 1e-12))
+    return usual, camera
+
+
+def _check_spread(points, noise, camera):
+    """Raise RecordingError where points (P, 3) lie on a line: noise alone would show a turn."""
+    width = np.linalg.svd(points - points.mean(0), compute_uv=False)[1] / np.sqrt(len(points))
+    if width < OUTLIER * noise:
+        raise RecordingError(
+            f"the markers of {', '.join(camera.topics)} do not determine where their camera "
+            'stands', found='all on one line: a turn about it is open',
+            do='see another marker with it, a tag (pose), or give its pose in cameras:')
+
+
 def _candidates(robot, markers, options, shared):
     """Return Adjusted near ``shared`` or, if need be, anywhere, the best first."""
     few = Bundle(robot, markers, options, shared, spread_stamps(markers, shared, FEW))
@@ -89,7 +158,7 @@ def _candidates(robot, markers, options, shared):
     if options.find_camera and (not found or found[0].typical > BAD):
         camera, = shared.cameras
         guesses = [replace(shared, cameras=(replace(camera, rotation=R, translation=p),))
-                   for R, p in registered(robot, few.camera_frames(),
+                   for R, p in registered(robot, few.fit.library, few.camera_frames(),
                                           options.marker_noise / options.tag_noise)]
         found = sorted((few.adjust(g, few.search(g)) for g in guesses), key=_cost)
         best = min((_on_clock(few, f) for f in found[:2]), key=_cost)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .marker_fit import MarkerFit, OUTLIER
+from .marker_fit import covariance_of, MarkerFit, OUTLIER
 from ..dynamics.continuation import newton
 from ..measurement.kalman import Readings, smoothed_by_white_jerk
 from ...measurement import signals
@@ -122,7 +122,8 @@ def smoothed(fit: MarkerFit, q: np.ndarray, good: np.ndarray) -> SmoothMotion:
     for width in WIDTHS:
         here = _at(stamps, t, nominal[:, :len(index)])
         around = np.where(believed[:, None], q, near)
-        A, g, kept[closed] = fit.linearised(rows[closed], around[closed], width)
+        A, g, kept[closed] = fit.linearised(
+            rows[closed], around[closed], fit.robot.closing(around[closed])[0], width)
         g += np.einsum('bkl,bl->bk', A, fit.turned(around[closed][:, index] - here[closed]))
         nominal, variance = _smooth(t, nominal, _on_ticks(A, g, ticks[closed], nominal))
         here = _at(stamps, t, nominal[:, :len(index)])
@@ -133,10 +134,8 @@ def smoothed(fit: MarkerFit, q: np.ndarray, good: np.ndarray) -> SmoothMotion:
 
 def _apart(fit, q, z, variance):
     """Return which frames (M,) of configurations q (M, n) are no noise away from z (M, k)."""
-    A, _, _ = fit.linearised(np.arange(len(q)), q)
-    count = A.shape[-1]
-    ridge = 1e-12 * (1.0 + np.trace(A, axis1=1, axis2=2))[:, None, None] * np.eye(count)
-    own = np.diagonal(np.linalg.inv(A + ridge), axis1=1, axis2=2)
+    A, _, _ = fit.linearised(np.arange(len(q)), q, fit.robot.closing(q)[0])
+    own = np.diagonal(covariance_of(A), axis1=1, axis2=2)
     aside = fit.turned(z - q[:, list(fit.robot.independent)])
     return (aside ** 2 > OUTLIER ** 2 * (own + variance)).any(1)
 

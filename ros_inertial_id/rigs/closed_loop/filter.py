@@ -1,5 +1,5 @@
 """
-The causal half of closed_loop_imu.py: z, zdot, zddot and covariance while the mechanism moves.
+The causal half of imu.py: z, zdot, zddot and covariance while the mechanism moves.
 
 The equations are the smoother's, run forward only: a batch of samples is predicted from the last
 state, markers alone make that the nominal motion, and the filter adds the IMUs to it.  Clock

@@ -36,18 +36,17 @@ class MarkerFit:
         self._links = [frame_of(robot.robot, link) for link in frames.links]
         self.noise = marker_noise, tag_noise
         slide = np.asarray(robot.prismatic)[list(robot.independent)]
-        self._step = LARGEST_STEP * np.where(slide, robot.reach(), 1.0)
+        self.step = LARGEST_STEP * np.where(slide, robot.reach(), 1.0)
         self._whole = np.where(slide | coupled(robot), 0.0, 2.0 * np.pi)
-        walk = random_walk(robot, LIBRARY * len(robot), np.random.default_rng(0), steps=20)
-        self._library = walk
-        self._points = np.stack(
-            [body_motions(robot.robot, walk)[f.body + 1].at(f).p.T for f in self._links], axis=1)
+        self.library = random_walk(robot, LIBRARY * len(robot), np.random.default_rng(0), steps=20)
+        motions = body_motions(robot.robot, self.library)
+        self._points = np.stack([motions[f.body + 1].at(f).p.T for f in self._links], axis=1)
 
     def search(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return z, q and covariance of the frames ``rows``, from the nearest configurations."""
         start = np.concatenate([self._nearest(part) for part in
                                 np.array_split(rows, max(1, len(rows) // 256))])
-        return self._iterate(rows, self._library[start], None)
+        return self._iterate(rows, self.library[start], None)
 
     def assemblies(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """
@@ -64,7 +63,7 @@ class MarkerFit:
             some = np.flatnonzero(start >= 0)
             if not some.size:
                 break
-            _, other, covariance = self._iterate(some, self._library[start[some]], None)
+            _, other, covariance = self._iterate(some, self.library[start[some]], None)
             new = (self._apart(other[:, None], configurations[some, :number]) > ALIKE).all(1)
             configurations[some, number] = other
             frames.append(some[new])
@@ -81,19 +80,23 @@ class MarkerFit:
         square = np.nan_to_num(self.residuals(rows, q) ** 2).sum(-1)
         return 0.5 * OUTLIER ** 2 * np.log1p(square / OUTLIER ** 2).sum(1)
 
-    def linearised(self, rows: np.ndarray, q: np.ndarray,
-                   width: float | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def linearised(self, rows: np.ndarray, q: np.ndarray, R: np.ndarray,
+                   width: float | None = None, kept: np.ndarray | None = None
+                   ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """
         Return information A (M, k, k), right-hand side g (M, k) of z, and what counts (M, m).
 
-        rows : (M,) indices of the frames; q : (M, n) near the truth
-        width : of Cauchy weights [standard deviations]; None: what is an OUTLIER does not count
+        rows : (M,) indices of the frames; q : (M, n) near the truth, where v = R zdot
+        R : (M, n, k); width : of Cauchy weights [standard deviations]; None: what is an OUTLIER
+        does not count
+        kept : (M, m) markers that count instead, each as much as its noise says
         """
-        R = self.robot.closing(q)[0]
         residual, slope = self.residuals(rows, q, R)
         seen = np.isfinite(residual)
         residual = np.nan_to_num(residual)
-        if width is None:
+        if kept is not None:
+            weight = seen * kept[:, :, None]
+        elif width is None:
             weight = seen * (residual ** 2 < OUTLIER ** 2).all(-1, keepdims=True)
         else:
             weight = seen / (1.0 + (residual ** 2).mean(-1, keepdims=True) / width ** 2)
@@ -224,19 +227,19 @@ class MarkerFit:
             limit = distance.min(1) + COARSE * usual
             near = q[rows]
             for number in range(MOST - 1):
-                distance[self._apart(near[:, None], self._library[None]) < APART] = np.inf
+                distance[self._apart(near[:, None], self.library[None]) < APART] = np.inf
                 best = distance.argmin(1)
                 good = distance[np.arange(len(rows)), best] < limit
                 if not good.any():
                     break
                 out[number, rows[good]] = best[good]
-                near = self._library[best]
+                near = self.library[best]
         return out
 
     def _apart(self, a, b):
         """Return how far configurations a and b (..., n) are apart, in largest steps of z."""
         index = list(self.robot.independent)
-        return np.abs(self.turned(a[..., index] - b[..., index]) / self._step).max(-1)
+        return np.abs(self.turned(a[..., index] - b[..., index]) / self.step).max(-1)
 
     def turned(self, change: np.ndarray) -> np.ndarray:
         """Return a change of z (..., k) within half a turn, unless couplings count the turns."""
@@ -255,21 +258,10 @@ class MarkerFit:
         active = np.arange(len(rows))
         for _ in range(ROUNDS):
             R, open_[active], closing = robot.closing(q[active])
-            residual, slope = self.residuals(rows[active], q[active], R)
-            weight = np.isfinite(residual).astype(float)
-            residual = np.nan_to_num(residual)
-            if kept is None:
-                norm = (residual ** 2).mean(-1, keepdims=True)
-                weight = weight / (1.0 + norm / OUTLIER ** 2)
-            else:
-                weight = weight * kept[active][:, :, None]
-            A = np.einsum('bmik,bmi,bmil->bkl', slope, weight, slope)
-            g = np.einsum('bmik,bmi,bmi->bk', slope, weight, residual)
-            # The ridge makes the variance of what no marker shows large, not infinite.
-            ridge = 1e-12 * (1.0 + np.trace(A, axis1=1, axis2=2))
-            inverse = np.linalg.inv(A + ridge[:, None, None] * np.eye(len(robot)))
-            covariance[active] = inverse
-            dz = np.clip((inverse @ g[:, :, None])[:, :, 0], -self._step, self._step)
+            A, g, _ = self.linearised(rows[active], q[active], R, OUTLIER,
+                                      None if kept is None else kept[active])
+            covariance[active] = inverse = covariance_of(A)
+            dz = np.clip((inverse @ g[:, :, None])[:, :, 0], -self.step, self.step)
             q[active] += np.einsum('bnk,bk->bn', R, dz) + closing
             small = SETTLED * np.sqrt(np.diagonal(inverse, axis1=1, axis2=2))
             active = active[(np.abs(dz) > small).any(1) | (open_[active] > NEARLY)]
@@ -277,3 +269,10 @@ class MarkerFit:
                 break
         q[open_ > NEARLY] = start[open_ > NEARLY]
         return q[:, index], q, covariance
+
+
+def covariance_of(information: np.ndarray) -> np.ndarray:
+    """Return the inverse (M, k, k) of information (M, k, k): large of what no marker shows."""
+    size = information.shape[-1]
+    ridge = 1e-12 * (1.0 + np.trace(information, axis1=1, axis2=2))  # large, not infinite
+    return np.linalg.inv(information + ridge[:, None, None] * np.eye(size))

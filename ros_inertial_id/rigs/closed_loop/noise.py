@@ -105,18 +105,11 @@ def _force_rate(robot, joints, state):
 
 def _deviation(joints):
     """Return the standard deviations (k,) of white noise in z: what is beyond the cutoff."""
-    kernel, period = joints.kernel, joints.clock.period
-    half, out = len(kernel) // 2, []
-    kept = 1.0 - 2.0 * kernel[half] + (kernel ** 2).sum()  # share of white noise beyond it
-    for joint in joints.joints:
-        square, count = 0.0, 0
-        for start, size in joints.clock.segments:
-            size = min(size, LOOKED)
-            x = np.interp(start + np.arange(size) * period, *joints.position[joint])[:, None]
-            residual = (x - signals.smooth(x, kernel))[half:size - half]
-            square, count = square + float((residual ** 2).sum()), count + len(residual)
-        out.append(np.sqrt(square / max(count, 1) / kept))
-    return np.array(out)
+    pieces = (start + np.arange(min(size, LOOKED)) * joints.clock.period
+              for start, size in joints.clock.segments)
+    return signals.white_noise((np.stack([np.interp(t, *joints.position[name])
+                                          for name in joints.joints], axis=1) for t in pieces),
+                               joints.kernel)
 
 
 def _drawn(joints, count, standard_deviation, rng, draws=DRAWS):

@@ -13,26 +13,23 @@ import warnings
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from ..dynamics.continuation import random_walk
 from ..dynamics.mechanism import Mechanism
 from ...dynamics.body_motion import body_motions, frame_of
 
-LIBRARY = 400  # random configurations per independent coordinate
 STARTS = 64    # random rotations: the nearest is about half a radian from the truth
 ROUNDS = 20    # of matching and registration
 BEST = 6       # poses returned
 TURNED = 0.2   # [rad] poses closer together are one
 
 
-def registered(robot: Mechanism, frames: Any, arm: float) -> list[tuple[np.ndarray, np.ndarray]]:
+def registered(robot: Mechanism, configurations: np.ndarray, frames: Any,
+               arm: float) -> list[tuple[np.ndarray, np.ndarray]]:
     """
     Return the BEST poses [(rotation (3, 3), translation (3,))] that put Frames on a Mechanism.
 
     frames : as the camera sees them; arm : [m] of a tag's axis points
-    robot : Mechanism that was seen
+    robot : Mechanism that was seen; configurations : (C, n) random ones
     """
-    rng = np.random.default_rng(0)
-    configurations = random_walk(robot, LIBRARY * len(robot), rng, steps=20)
     targets, seen = _library(robot, configurations, frames, arm), _points(frames, arm)
     weight = np.isfinite(seen).all(-1)
     whole = weight.sum(1) >= np.median(weight.sum(1))  # frames that show as much as most

@@ -95,8 +95,7 @@ def read_markers(recording: Recording, lines: Sequence[str]) -> list[Marker]:
             raise RecordingError(f'marker {line!r} was never seen')
         order = np.flatnonzero(good)[np.argsort(t[good], kind='stable')]
         name = topic if label is None else f'{topic}[{label}]'
-        out.append(Marker(name, link, t[order], position[order],
-                          None if rotation is None else rotation[order]))
+        out.append(Marker(name, link, t, position, rotation).rows(order))
     return out
 
 

@@ -1,7 +1,7 @@
 """From topics to the motion of bodies: poses, marker clusters, IMUs and wrenches on one clock."""
 
 from dataclasses import dataclass, field, replace
-from typing import Callable, Iterator, Mapping, Sequence
+from typing import Any, Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -275,14 +275,29 @@ def noise_again(series: Series, clock: signals.Clock, kernel: np.ndarray,
 
     series : as measured; clock : on which it is looked at; rng : that the noise is drawn from
     """
-    half, square, count = len(kernel) // 2, 0.0, 0
-    kept = 1.0 - 2.0 * kernel[half] + (kernel ** 2).sum()  # share of white noise beyond it
-    for start, size in clock.segments:
-        x = on_clock(series.t, series.values, start + np.arange(size) * clock.period)
-        residual = (x - signals.smooth(x, kernel))[half:size - half]
-        square, count = square + (residual ** 2).sum(0), count + len(residual)
-    noise = np.sqrt(square / max(count, 1) / kept) * rng.standard_normal(series.values.shape)
-    return replace(series, values=series.values + noise)
+    noise = signals.white_noise(on_stretches([series], clock), kernel)
+    return replace(series, values=series.values + noise * rng.standard_normal(series.values.shape))
+
+
+def on_stretches(series: Sequence[Series], clock: signals.Clock) -> list[np.ndarray]:
+    """Return the values (N, k) of all ``series`` side by side, on each stretch of a clock."""
+    return [np.concatenate([on_clock(s.t, s.values, start + np.arange(count) * clock.period)
+                            for s in series], axis=1) for start, count in clock.segments]
+
+
+def motion_summary(clock: signals.Clock, cutoff: float, ends_at: float | None,
+                   options: Any) -> dict[str, Any]:
+    """
+    Return what a BodiesObservation's summary says of its clock and filter.
+
+    cutoff : of the low-pass [Hz]; ends_at : where the motion ends [Hz], None where nobody looked
+    options : with the cutoff that was asked for and ``decimate``
+    """
+    return {'rate': 1.0 / clock.period, 'samples': clock.samples, 'missing': clock.missing,
+            'gaps': clock.gaps, 'gaps_at': gaps_between(clock), 'segments': len(clock.segments),
+            'duration': sum(count for _, count in clock.segments) * clock.period,
+            'cutoff': cutoff, 'cutoff_chosen': not options.cutoff, 'motion_ends_at': ends_at,
+            'decimate': options.decimate or max(1, int(1.0 / (20.0 * cutoff * clock.period)))}
 
 
 def gaps_between(clock: signals.Clock) -> list[list[float]]:

@@ -14,8 +14,8 @@ from ..measurement.body_state import (BodyState, choose_pose_cutoff, on_clock, s
                                       state_of_pose)
 from ..measurement.imu_fusion import fuse_imu, pose_track
 from ..measurement.joint_motion import read_joint_motion
-from ..measurement.sources import (BodiesObservation, common_clock, gaps_between, noise_again,
-                                   read_imu, read_pose, read_wrench, usable)
+from ..measurement.sources import (BodiesObservation, common_clock, motion_summary, noise_again,
+                                   on_stretches, read_imu, read_pose, read_wrench, usable)
 from ...dynamics.body_motion import apply, body_motions, Frame, frame_of, twists
 from ...dynamics.robot_model import RobotModel
 from ...errors import ConfigError, RecordingError
@@ -45,13 +45,9 @@ def observe_wrenches(recording: Recording, robot: BodyRig, options: Any) -> Bodi
         cutoff *= WIDER if len(robot.link_names) > 1 else 1.0
     kernel = signals.zero_phase_kernel(clock.period, cutoff)
     clock = usable(clock, kernel, sources[0].topic)
-    decimate = options.decimate or max(1, int(1.0 / (20.0 * cutoff * clock.period)))
     summary = {
         'topic': sources[0].topic, 'wrench_topics': [w.topic for w in wrenches],
-        'rate': 1.0 / clock.period, 'samples': clock.samples, 'missing': clock.missing,
-        'gaps': clock.gaps, 'gaps_at': gaps_between(clock), 'segments': len(clock.segments),
-        'duration': sum(c for _, c in clock.segments) * clock.period, 'cutoff': cutoff,
-        'cutoff_chosen': not options.cutoff, 'motion_ends_at': valley, 'decimate': decimate,
+        **motion_summary(clock, cutoff, valley, options),
         'velocity': 'measured' if len(measured) > len(sources) else 'differentiated',
         'sources': {s.topic: dict(s.note) for s in [*sources, *wrenches]}}
     gravity = np.asarray(robot.gravity_base)
@@ -71,8 +67,8 @@ def observe_wrenches(recording: Recording, robot: BodyRig, options: Any) -> Bodi
     def observation(gravity, sign=1.0):
         return BodiesObservation(
             clock, kernel, lambda t: motion(t, gravity, measured), tuple(wrenches),
-            1.0 / cutoff, decimate, summary, sign, noisy=lambda rng: noisy(gravity, rng),
-            filtered=lambda other: filtered(gravity, other))
+            1.0 / cutoff, summary['decimate'], summary, sign,
+            noisy=lambda rng: noisy(gravity, rng), filtered=lambda other: filtered(gravity, other))
 
     _check_moving(observation(gravity), sources[0].topic)
     sign = {'on_body': 1.0, 'by_body': -1.0}.get(options.wrench_of)
@@ -155,9 +151,8 @@ def _motion(recording, robot, options, wrenches, origin):
     series = [read(recording, source, origin) for source in robot.sources]
 
     def raw(clock):
-        return [np.concatenate([on_clock(s.t, s.values[:, :3] if imu else s.values,
-                                         start + np.arange(count) * clock.period)
-                                for s in series], axis=1) for start, count in clock.segments]
+        return on_stretches([replace(s, values=s.values[:, :3]) if imu else s for s in series],
+                            clock)
 
     def states(t, kernel, gravity, measured):
         period = t[1] - t[0]
@@ -178,15 +173,9 @@ def _arm_motion(recording, robot, options, wrenches, origin):
                                            options.joint_states_topic, options.velocity, origin)
 
     def raw(clock):
-        out = []
-        for start, count in clock.segments:
-            t = start + np.arange(count) * clock.period
-            if velocity is not None:
-                out.append(on_clock(velocity.t, velocity.values, t))
-            else:
-                q = on_clock(position.t, position.values, t)
-                out.append(signals.differentiate(q, clock.period))
-        return out
+        if velocity is not None:
+            return on_stretches([velocity], clock)
+        return [signals.differentiate(q, clock.period) for q in on_stretches([position], clock)]
 
     def states(t, kernel, gravity, measured):
         period = t[1] - t[0]

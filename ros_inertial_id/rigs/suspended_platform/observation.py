@@ -7,8 +7,9 @@ import numpy as np
 from .impacts import impacts_in
 from .motion import HELD, PlatformMotion
 from .rig import PlatformRig, spring_wrench
-from ..measurement.body_state import choose_pose_cutoff, on_clock
-from ..measurement.sources import BodiesObservation, common_clock, gaps_between, read_pose, usable
+from ..measurement.body_state import choose_pose_cutoff
+from ..measurement.sources import (BodiesObservation, common_clock, motion_summary, on_stretches,
+                                   read_pose, usable)
 from ...errors import RecordingError
 from ...measurement import signals
 from ...measurement.recording import Recording
@@ -38,7 +39,7 @@ def observe_platform(recording: Recording, robot: PlatformRig, options: Any) -> 
     clock = common_clock(seen, origin)
     cutoff, valley = options.cutoff, None
     if not cutoff:
-        cutoff, valley = choose_pose_cutoff(_poses(seen, clock), clock.period)
+        cutoff, valley = choose_pose_cutoff(on_stretches(seen, clock), clock.period)
     kernel = signals.zero_phase_kernel(clock.period, cutoff)
     clock = usable(clock, kernel, seen[0].topic)
     motion = PlatformMotion(robot, series, kernel, clock.period)
@@ -47,18 +48,14 @@ def observe_platform(recording: Recording, robot: PlatformRig, options: Any) -> 
     imus = _fuse_imus(recording, robot, motion, stretches, options)
     not_still = _check_postures(robot, postures, clock, options)
     summary = {
-        'topic': seen[0].topic, 'rate': 1.0 / clock.period, 'samples': clock.samples,
-        'missing': clock.missing, 'gaps': clock.gaps, 'gaps_at': gaps_between(clock),
-        'segments': len(clock.segments), 'cutoff': cutoff, 'cutoff_chosen': not options.cutoff,
-        'duration': sum(c for _, c in clock.segments) * clock.period, 'motion_ends_at': valley,
+        'topic': seen[0].topic, **motion_summary(clock, cutoff, valley, options),
         'velocity': 'differentiated', 'held': [_held_links(robot, p) for p in postures],
         'not_still': not_still, 'imus': imus,
         'sources': {f'{name} {s.topic}': dict(s.note)
                     for name, s in zip(('platform', *robot.link_names), series) if s}}
-    decimate = options.decimate or max(1, int(1.0 / (20.0 * cutoff * clock.period)))
-    summary['decimate'] = decimate
-    out = BodiesObservation(clock, kernel, motion, (), TRIM / cutoff, decimate, summary,
-                            filtered=motion.filtered, noisy=lambda rng: motion.noisy(clock, rng))
+    out = BodiesObservation(
+        clock, kernel, motion, (), TRIM / cutoff, summary['decimate'], summary,
+        filtered=motion.filtered, noisy=lambda rng: motion.noisy(clock, rng))
     summary['impacts'] = impacts_in(out, robot)
     _check_load(out, robot)
     return out
@@ -95,12 +92,6 @@ def _fuse_imus(recording, robot, motion, stretches, options):
         if moving and source and source.imu:
             notes[name] = motion.fuse(recording, body, moving, options.largest_clock_offset)
     return notes
-
-
-def _poses(series, clock):
-    """Return the unfiltered poses (N, 7 s) on the clock, one array per stretch."""
-    return [np.concatenate([on_clock(s.t, s.values, start + np.arange(count) * clock.period)
-                            for s in series], axis=1) for start, count in clock.segments]
 
 
 def _held_links(robot, posture):
