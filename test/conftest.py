@@ -44,7 +44,7 @@ def arm3_recording(arm3_motion):
 
 @pytest.fixture
 def trapped(tmp_path_factory):
-    """Return a folder with files named like Python's, NumPy's and our modules; each notes a run."""
+    """Return a folder with files named like modules of Python, NumPy and ours; each notes it."""
     folder = tmp_path_factory.mktemp('trapped')
     for name in (*sys.stdlib_module_names, 'numpy', 'scipy', 'yaml', 'rclpy', 'ros_inertial_id'):
         (folder / f'{name}.py').write_text(

@@ -9,6 +9,7 @@ search can be stopped at any time.
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+import logging
 import time
 
 import numpy as np
@@ -33,6 +34,7 @@ REPEATS = 5  # of the last run while no motion keeps all limits
 TIGHTEN = 100.0  # price from which on broken bounds are blamed on the coarse grid
 FINER = 10  # times the coarse grid
 LONGER = 5.0  # times as long goes on who has found no motion at all: computers differ
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -71,10 +73,12 @@ def search(problem: MotionProblem, samples: int, restarts: int, seed: int, secon
     lost = []
     with closing(in_processes(_restarts, shared, shares, processes)) as events:
         for event in events:
-            if event and isinstance(event[1], Lost):
-                lost.append(event[1].reason)
+            result = event[1] if event else None
+            if isinstance(result, Lost):
+                lost.append(result.reason)
+                _logger.warning('a process of the search failed: %s', result.reason)
             else:
-                yield event[1] if event else None
+                yield result
     if len(lost) == processes:
         raise MotionError('all processes that search failed', found=lost[0],
                           do='give processes: 1')

@@ -72,8 +72,8 @@ class BagPasses(Passes):
         places, ranges = structure.places_in(plan.structure), dict[str, Any]()
         for bag in self.mapped.bags:
             extend(ranges, read_factors(bag.file).ranges)
-        merged_folds = self._run(merge_leaves, None, tasks, [f'one of {len(t)} bags' for t in tasks])
-        return Accumulated([f.select(places) for f in merged_folds], ranges)
+        folds = self._run(merge_leaves, None, tasks, [f'one of {len(t)} bags' for t in tasks])
+        return Accumulated([f.select(places) for f in folds], ranges)
 
     def residuals(self, data: Dataset, parameters: Sequence[Parameter],
                   values: np.ndarray) -> Residuals:
@@ -117,7 +117,7 @@ class BagPasses(Passes):
             if isinstance(result, Lost):
                 raise RecordingError(f'{bag}: it or its kept factors cannot be read again',
                                      found=result.reason,
-                                 do='bags and their cache must be seen by all workers')
+                                     do='bags and their cache must be seen by all workers')
         return results
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..errors import ConfigError
 from ..estimation.r_factors import one_thread
-from ..processes import in_processes, Lost, lost
+from ..processes import in_processes, lost
 
 Function = Callable[[Any, Any], Any]
 
