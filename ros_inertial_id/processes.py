@@ -24,7 +24,9 @@ from typing import Any, TypeVar
 TRIES = 3   # processes that one task may end
 POLL = 0.1  # [s]
 DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of Linux
-# Until the path stands, nothing may be imported but what is built into the interpreter.
+# -c puts the current folder at the head of the path unless -P is given, which Python 3.10 has not;
+# there nothing may be imported until the path stands, but what is built into the interpreter.
+SAFE = ['-P'] if sys.version_info >= (3, 11) else []
 BEGIN = """import sys
 sys.path[:] = {path}
 from {package}.processes import begin
@@ -59,7 +61,7 @@ def start(module: str, words: Sequence[str], **how: Any) -> 'subprocess.Popen[by
     home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     path = [entry or home for entry in sys.path if entry or home == os.getcwd()]
     code = BEGIN.format(path=path, package=__package__, module=module, parent=os.getpid())
-    return subprocess.Popen([sys.executable, '-c', code, *words], **how)
+    return subprocess.Popen([sys.executable, *SAFE, '-c', code, *words], **how)
 
 
 def begin(module: str, parent: int) -> None:

@@ -302,10 +302,10 @@ def test_ctrl_c_ends_at_once_with_one_sentence(paths, import_path, tmp_path):
             'here._keep_no_plan()\n'
             f'here.sys.exit(here.main({words!r}))\n')
     verb = subprocess.Popen([sys.executable, '-c', code], env=import_path, text=True,
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
     workers = pids(tmp_path / 'cache')
     began = time.monotonic()
-    verb.send_signal(signal.SIGINT)
+    os.killpg(verb.pid, signal.SIGINT)  # as a terminal does
     out, err = verb.communicate()
     assert time.monotonic() - began < PROMPT
     assert verb.returncode == 130 and out == ''
