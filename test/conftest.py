@@ -1,6 +1,7 @@
 """What all tests share: the recordings of real robots, and simulated ones made in memory."""
 
 import os
+import sys
 
 os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')  # tests run side by side, one per core
 
@@ -39,3 +40,19 @@ def arm3_recording(arm3_motion):
     """Return the Recording of ``arm3_motion`` without noise."""
     names, t, q, v, _, tau = arm3_motion
     return mujoco_arm.recording(names, t, q, v, tau)
+
+
+@pytest.fixture
+def trapped(tmp_path_factory):
+    """Return a folder with files named like modules of Python, NumPy and ours; each notes it."""
+    folder = tmp_path_factory.mktemp('trapped')
+    for name in (*sys.stdlib_module_names, 'numpy', 'scipy', 'yaml', 'rclpy', 'ros_inertial_id'):
+        (folder / f'{name}.py').write_text(
+            f'open({str(folder / "executed")!r}, "a").write(__name__ + "\\n")\n')
+    return folder
+
+
+@pytest.fixture
+def import_path():
+    """Return the environment in which a new Python imports what this one does."""
+    return dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, sys.path)))

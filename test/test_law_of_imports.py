@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[1] / PACKAGE
 # The floors of the README: a room imports from lower numbers only.  The wing of rigs reaches over
 # several floors: each of its rooms stands on its own, and SUBROOMS says how they serve each other.
 FLOORS = {
-    '__init__': 0, 'errors': 0, 'jackknife': 0, 'options': 1, 'share': 1,
+    '__init__': 0, 'errors': 0, 'jackknife': 0, 'options': 1, 'processes': 1, 'share': 1,
     'measurement': 2, 'dynamics': 2,
     'methods': 3, 'estimation': 3,
     'identification': 4, 'simulation': 4,
@@ -30,7 +30,8 @@ FLOORS = {
 VISITORS = {'cli/verbs_rigs.py', 'demonstration/rig_demo.py', 'nodes/simulated_rig.py'}
 NOT_YET = {'identification/identified_description.py', 'report/sheet.py'}
 # What stands at the top of the package beside rooms.
-FILES_AT_THE_TOP = {'__init__', '__main__', 'errors', 'jackknife', 'options', 'share'}
+FILES_AT_THE_TOP = {'__init__', '__main__', 'errors', 'jackknife', 'options', 'processes',
+                    'share'}
 # Sub-rooms: each imports from those before it in its list, and files of the room itself (contract,
 # recording, signals, ...) from none of them but as said.  Peers stand in one tuple.
 WING = 'rigs'

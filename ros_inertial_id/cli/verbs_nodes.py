@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 from importlib.util import find_spec
-import subprocess
-import sys
 from typing import Any
 
 from ..errors import ConfigError
+from ..processes import start
 
 
 def demo(options: Any) -> int:
@@ -38,9 +37,10 @@ def _run(what: str, module: str, needs: Sequence[str], words: Sequence[str]) -> 
     if missing:
         raise ConfigError(f'{what} needs {" and ".join(needs)}', found=f'no {", ".join(missing)}',
                           do="pip install '.[ros,sim]', or source the setup file of ROS 2")
-    process = subprocess.Popen([sys.executable, '-m', f'ros_inertial_id.{module}', *words])
+    process = start(module, words)
     while True:
         try:
-            return process.wait()
+            status = process.wait()
+            return status if status >= 0 else 128 - status  # of a signal, as shells have it
         except KeyboardInterrupt:
             continue  # the other process got the same signal and ends in its own order

@@ -2,8 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-import ctypes
-import os
 from pathlib import Path
 import signal
 import subprocess
@@ -21,6 +19,7 @@ from std_srvs.srv import Trigger
 
 from ..errors import RecordingError
 from ..identification.model import IdentifiedModel
+from ..processes import start
 
 
 PATIENCE = 600.0  # [s] of wall time for an answer; a busy computer may need a hundred
@@ -67,9 +66,10 @@ class Chain:
         for key, value in parameters.items():
             arguments += ['-p', f'{key}:={value}']
         with open(self.out / f'{name}.log', 'w') as log:
-            self._processes[name] = subprocess.Popen(
-                [sys.executable, '-m', f'ros_inertial_id.nodes.{name}', '--ros-args', *arguments],
-                stdout=log, stderr=subprocess.STDOUT, preexec_fn=_die_with_parent)
+            # A session of its own: Ctrl-C reaches the demo alone, which then ends all in order.
+            self._processes[name] = start(
+                f'nodes.{name}', ['--ros-args', *arguments], stdout=log,
+                stderr=subprocess.STDOUT, start_new_session=True)
 
     def call(self, service: str, enough: Callable[[], object] = lambda: False) -> str:
         """
@@ -162,12 +162,6 @@ class Chain:
                 process.kill()
                 process.wait()
         self.node.destroy_node()
-
-
-def _die_with_parent():
-    """Let the kernel end this process when the demo is gone, however it went (Linux)."""
-    os.setpgrp()  # Ctrl-C reaches the demo alone, which then ends the others in order
-    ctypes.CDLL(None).prctl(1, signal.SIGTERM)
 
 
 def say(words: str) -> None:

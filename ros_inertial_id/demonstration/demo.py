@@ -227,7 +227,3 @@ def _fresh(out):
     make_folder(out)
     if (out / 'recording').exists():
         raise ConfigError(f'{out} holds a demonstration already', do='give another --out')
-
-
-if __name__ == '__main__':
-    sys.exit(main())

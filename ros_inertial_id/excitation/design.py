@@ -20,8 +20,8 @@ from .friction_sweep import KIND
 from .limits import Limits
 from .objective import MotionProblem
 from .problem import check_postures, design_parameters, DesignOptions, motion_problem
+from .search import search
 from .sweep_design import design_sweep, SweepDesign
-from .workers import search
 from .workspace import torque_errors
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.robot_model import RobotModel

@@ -6,8 +6,10 @@ After each run the motion is shrunk until no limit is exceeded on a fine grid, a
 search can be stopped at any time.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
+import logging
 import time
 
 import numpy as np
@@ -18,6 +20,9 @@ from .feasible import (clearances, finest_grid, grid, PLACE_RESERVE, postures_al
                        random_postures, shrink)
 from .fourier import basis, random_motion
 from .objective import MotionProblem, Objective
+from ..errors import MotionError
+from ..estimation.r_factors import one_thread
+from ..processes import in_processes, Lost
 
 MARGIN = 0.998  # share of the limits the search may use: peaks lie between its samples
 DENSER = 4  # times as many samples for position, velocity, acceleration: they cost little
@@ -28,6 +33,8 @@ RUNS = ((2.0, 10.0, 60), (4.0, 100.0, 100), (16.0, 300.0, 150), (64.0, 3e3, 200)
 REPEATS = 5  # of the last run while no motion keeps all limits
 TIGHTEN = 100.0  # price from which on broken bounds are blamed on the coarse grid
 FINER = 10  # times the coarse grid
+LONGER = 5.0  # times as long goes on who has found no motion at all: computers differ
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -45,6 +52,51 @@ class Candidate:
 
 class _OutOfTime(Exception):
     pass
+
+
+def search(problem: MotionProblem, samples: int, restarts: int, seed: int, seconds: float,
+           processes: int) -> Generator[Candidate | None, None, None]:
+    """
+    Yield Candidates as they are found, and None several times per second; ends by itself.
+
+    problem, samples, seed : see restart; restarts : how many
+    seconds : for all of them at most, ``LONGER`` times as many while there is no motion at all,
+        counted from when a process is there; what is found does not depend on them otherwise
+    processes : 1 searches in this process, more in new ones.  Closing the generator stops them.
+    MotionError where none of the processes came to an end.
+    """
+    shared = problem, samples, seed, seconds
+    if processes == 1:
+        yield from _restarts(shared, range(restarts))
+        return
+    shares = [range(k, restarts, processes) for k in range(processes)]
+    lost = []
+    with closing(in_processes(_restarts, shared, shares, processes)) as events:
+        for event in events:
+            result = event[1] if event else None
+            if isinstance(result, Lost):
+                lost.append(result.reason)
+                _logger.warning('a process of the search failed: %s', result.reason)
+            else:
+                yield result
+    if len(lost) == processes:
+        raise MotionError('all processes that search failed', found=lost[0],
+                          do='give processes: 1')
+
+
+def _restarts(shared: tuple[MotionProblem, int, int, float], numbers: Sequence[int]
+              ) -> Iterator[Candidate]:
+    """Yield the Candidates of the restarts ``numbers``, one after the other."""
+    problem, samples, seed, seconds = shared
+    keep_pages()
+    deadlines = time.monotonic() + LONGER * seconds, time.monotonic() + seconds
+    met = False
+    with one_thread():
+        for number in numbers:
+            for candidate in restart(problem, samples, number, seed, deadlines[met:]) \
+                    if time.monotonic() < deadlines[met] else ():
+                met = met or bool(np.isfinite(candidate.value))
+                yield candidate
 
 
 def keep_pages() -> None:

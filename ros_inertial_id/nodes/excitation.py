@@ -8,7 +8,6 @@ doubt brakes the robot along its own path, closes the bag and says why.
 """
 
 from collections.abc import Iterator, Sequence
-import sys
 
 from diagnostic_msgs.msg import DiagnosticArray
 import numpy as np
@@ -343,7 +342,3 @@ class Excitation(Node):
 def main(args: Sequence[str] | None = None) -> int:
     """Run the node with the command line ``args``; return its exit code."""
     return run(Excitation, args)
-
-
-if __name__ == '__main__':
-    sys.exit(main())

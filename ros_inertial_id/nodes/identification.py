@@ -11,7 +11,6 @@ the robot moves.
 
 from dataclasses import asdict, dataclass
 import pathlib
-import sys
 import threading
 from typing import Any
 
@@ -217,7 +216,3 @@ class Identification(Node):
 def main(args: list[str] | None = None) -> int:
     """Run the node with ROS arguments ``args``, of the command line if None; return its status."""
     return run(Identification, args, coroutines=True)
-
-
-if __name__ == '__main__':
-    sys.exit(main())

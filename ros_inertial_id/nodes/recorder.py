@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import datetime
 import faulthandler
 import pathlib
-import sys
 
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
@@ -327,7 +326,3 @@ class Recorder(Node):
 def main(args: list[str] | None = None) -> int:
     """Run the node with ROS arguments ``args``, of the command line if None; return its status."""
     return run(Recorder, args)
-
-
-if __name__ == '__main__':
-    sys.exit(main())

@@ -11,7 +11,6 @@ every sample and the latched ``robot_description``; what is to be predicted, wit
 from dataclasses import asdict, replace
 import json
 from pathlib import Path
-import sys
 
 from diagnostic_msgs.msg import DiagnosticArray
 from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
@@ -161,7 +160,3 @@ def _write(path, truth):
 def main(args: list[str] | None = None) -> int:
     """Run the node with ROS arguments ``args``, of the command line if None; return its status."""
     return run(SimulatedRig, args)
-
-
-if __name__ == '__main__':
-    sys.exit(main())

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, fields
 import json
 from pathlib import Path
-import sys
 
 from diagnostic_msgs.msg import DiagnosticArray
 import numpy as np
@@ -294,7 +293,3 @@ def _column(kind, points, names, joints, rest):
 def main(args: Sequence[str] | None = None) -> int:
     """Run the node with the command line ``args``; return its exit code."""
     return run(SimulatedRobot, args)
-
-
-if __name__ == '__main__':
-    sys.exit(main())

@@ -8,7 +8,6 @@ says so when the motion leaves what was identified.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-import sys
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
@@ -311,7 +310,3 @@ def _check_mounting(words, options):
 def main(args: list[str] | None = None) -> int:
     """Run the node with ROS arguments ``args``, of the command line if None; return its status."""
     return run(TorquePrediction, args)
-
-
-if __name__ == '__main__':
-    sys.exit(main())

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import partial
 import math
 import queue
-import sys
 
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
@@ -131,7 +130,3 @@ class Watch(Node):
 def main(args: list[str] | None = None) -> int:
     """Run the node with ROS arguments ``args``, of the command line if None; return its status."""
     return run(Watch, args)
-
-
-if __name__ == '__main__':
-    sys.exit(main())

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from .execution import Lost, run_tasks
+from .execution import run_tasks
 from .mapped_bags import accumulate_bag, Mapped, NOT_KEPT, Shared
 from ..errors import RecordingError
 from ..estimation.r_factors import GroupFactor, RFactors
 from ..identification.cached_factors import read_factors
 from ..identification.plan import Plan
+from ..processes import Lost
 
 Report = Callable[[str, int, int], None]
 Leaf = tuple[str, int, float]
@@ -39,15 +40,17 @@ class Engine:
     progress: Report | None = None
     selected: 'Callable[[Plan, Sequence[Mapped]], Sequence[Leaf]] | None' = None
 
-    def run(self, function: Any, shared: Any, tasks: Sequence[Any], stage: str) -> list[Any]:
+    def run(self, function: Any, shared: Any, tasks: Sequence[Any], stage: str,
+            few: int = 1) -> list[Any]:
         """
         Return function(shared, task), or Lost, of all ``tasks`` in their order.
 
         function, shared : see ``run_tasks``; stage : of the progress
+        few : so many tasks cost less than processes take to start, and are done in this one
         """
         out: list[Any] = [None] * len(tasks)
-        done = 0
-        for number, result in run_tasks(function, shared, tasks, jobs=self.jobs,
+        done, jobs = 0, self.jobs if len(tasks) > few else 1
+        for number, result in run_tasks(function, shared, tasks, jobs=jobs,
                                         scheduler=self.scheduler):
             out[number], done = result, done + 1
             if self.progress:

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from .bag_map import all_leaves, Engine, Leaf, map_bags, merge_leaves
-from .execution import Lost
 from .mapped_bags import bag_dataset, Mapped, Shared
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.regressor import RegressorBlock
@@ -29,9 +28,9 @@ from ..identification.plan import Plan
 from ..identification.stretches import FEW, rows_of_stretches, Share, shares_of, THIN, thinning
 from ..identification.structure import Structure
 from ..identification.validation import evaluate, extend
+from ..processes import Lost
 
-
-FEW_TASKS = 8
+FEW_TASKS = 8  # of these passes, which cost less than processes take to start
 
 
 @dataclass(frozen=True)
@@ -73,15 +72,16 @@ class BagPasses(Passes):
         places, ranges = structure.places_in(plan.structure), dict[str, Any]()
         for bag in self.mapped.bags:
             extend(ranges, read_factors(bag.file).ranges)
-        return Accumulated([f.select(places) for f in self._run(merge_leaves, None, tasks)],
-                           ranges)
+        folds = self._run(merge_leaves, None, tasks, [f'one of {len(t)} bags' for t in tasks])
+        return Accumulated([f.select(places) for f in folds], ranges)
 
     def residuals(self, data: Dataset, parameters: Sequence[Parameter],
                   values: np.ndarray) -> Residuals:
         """Return the Residuals of parameters; see Passes."""
         bags = self.mapped.bags
         shared = self._shared(), parameters, values, sum(b.notes['samples'] for b in bags)
-        return merged(self._run(bag_residuals, shared, some(bags)))
+        seen = some(bags)
+        return merged(self._run(bag_residuals, shared, seen, [b.path for b in seen]))
 
     def stretches(self, data: Dataset, base: BaseParameters, values: np.ndarray,
                   across: np.ndarray) -> list[RFactors]:
@@ -96,7 +96,7 @@ class BagPasses(Passes):
                                                   for k in range(FOLDS)]), bag.notes['span_s']))
                  for bag, share in zip(bags, shares)]
         return merged_stretches(self._run(bag_stretches, (self._shared(), base, values, across),
-                                          tasks))
+                                          tasks, [b.path for b in bags]))
 
     def readers(self, data: Dataset) -> tuple[None, None]:
         """Return nothing: estimators that read every sample again are refused."""
@@ -109,16 +109,15 @@ class BagPasses(Passes):
     def _shared(self) -> Shared:
         return Shared(self.mapped.plan, self.engine.cache, self.engine.keep_all)
 
-    def _run(self, function: Any, shared: Any, tasks: Sequence[Any]) -> list[Any]:
-        """Return what a function gives for all ``tasks``; RecordingError where one is lost."""
-        few = len(tasks) <= FEW_TASKS  # cost less than processes take to start
-        engine = replace(self.engine, jobs=1) if few else self.engine
-        results = engine.run(function, shared, tasks, 'merge')
-        lost = next((r for r in results if isinstance(r, Lost)), None)
-        if lost:
-            raise RecordingError('a bag or its kept factors cannot be read again',
-                                 found=lost.reason,
-                                 do='bags and their cache must be seen by all workers')
+    def _run(self, function: Any, shared: Any, tasks: Sequence[Any], of: Sequence[str]
+             ) -> list[Any]:
+        """Return what a function gives for all tasks; RecordingError that names a lost one."""
+        results = self.engine.run(function, shared, tasks, 'merge', FEW_TASKS)
+        for bag, result in zip(of, results):
+            if isinstance(result, Lost):
+                raise RecordingError(f'{bag}: it or its kept factors cannot be read again',
+                                     found=result.reason,
+                                     do='bags and their cache must be seen by all workers')
         return results
 
 

@@ -12,7 +12,6 @@ import numpy as np
 
 from .bag_map import Engine, Leaf
 from .bag_passes import BagPasses, MappedBags
-from .execution import Lost
 from .mapped_bags import decided_plan, Mapped
 from ..errors import RecordingError
 from ..estimation.residuals import merged
@@ -23,6 +22,7 @@ from ..identification.model import IdentifiedModel
 from ..identification.plan import check_options, Plan
 from ..measurement.recording import Recording
 from ..methods import DEFAULT_METHOD, METHODS
+from ..processes import Lost
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ from ..identification.robot import robot_of
 from ..measurement.bags.bag import read_bag, split_window
 from ..measurement.bags.storage import sha256, storage_files
 from ..measurement.recording import Recording
+from ..processes import lost
 
 FIRST = 3  # bags that can be used, which decide the plan
 NOT_KEPT = 'its factors cannot be kept'  # begins a reason that is none of the bag
@@ -155,6 +156,8 @@ def decided_plan(shared: tuple[str, Any, str, str, bool], paths: Sequence[str]
             failed[path] = '' if keep_all else unusable(found)
         except InertialIdError as error:
             failed[path] = str(error)
+        except Exception as error:  # one bag never ends the others
+            failed[path] = lost(error).reason
         if failed[path] or any(r.provenance['sha256'] == recording.provenance['sha256']
                                for r in recordings):
             continue

@@ -21,7 +21,7 @@ from ros_inertial_id.report.design_files import write_design
 from ros_inertial_id.excitation.fourier import random_motion
 from ros_inertial_id.excitation.motion_files import read_motion
 from ros_inertial_id.excitation.problem import motion_problem
-from ros_inertial_id.excitation.search import restart
+from ros_inertial_id.excitation.search import restart, search
 
 URDF = pathlib.Path(__file__).parents[2] / 'urdf'
 WALL, UPRIGHT = (9.81, 0.0, 0.0), (0.0, 0.0, -9.81)
@@ -295,6 +295,11 @@ def test_search_in_processes_finds_what_one_process_finds():
     alone = design(arm3(), replace(SMALL, restarts=2))
     spread = design(arm3(), replace(SMALL, restarts=2, processes=2))
     assert spread.value == pytest.approx(alone.value, rel=1e-9)
+
+
+def test_processes_that_all_fail_say_why():
+    with pytest.raises(MotionError, match='AttributeError.*processes: 1'):
+        list(search(None, 100, 2, 0, 1.0, 2))
 
 
 def test_stopped_search_keeps_the_best_motion_so_far():

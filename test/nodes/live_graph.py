@@ -120,7 +120,8 @@ class Graph:
         self.environment = dict(
             os.environ, ROS_DOMAIN_ID=str(self.domain), ROS_LOG_DIR=str(folder),
             ROS_AUTOMATIC_DISCOVERY_RANGE='LOCALHOST', OPENBLAS_NUM_THREADS='1',
-            PYTHONPATH=os.pathsep.join((str(ROOT), os.environ.get('PYTHONPATH', ''))))
+            PYTHONPATH=os.pathsep.join(filter(
+                None, (str(ROOT), os.environ.get('PYTHONPATH')))))
         os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
         self.context = rclpy.Context()
         rclpy.init(context=self.context, domain_id=self.domain)
@@ -138,8 +139,7 @@ class Graph:
 
     def start(self, kind, /, *arguments, limits=None, **parameters):
         """Start a node of this package as a Process; ``limits`` runs in it before all else."""
-        room = 'demonstration' if kind == 'demo' else 'nodes'
-        command = [sys.executable, '-m', f'ros_inertial_id.{room}.{kind}', *arguments]
+        command = [sys.executable, str(ROOT / 'scripts' / kind), *arguments]
         command += ['--ros-args'] * bool(parameters)
         for key, value in parameters.items():
             command += ['-p', f'{key}:={value}']

@@ -1,7 +1,6 @@
 """The simulated rigs over DDS: recorder, identification, latched model, live prediction."""
 
 import json
-import os
 from pathlib import Path
 import signal
 import subprocess
@@ -21,22 +20,17 @@ from ros_inertial_id.identification.model import IdentifiedModel  # noqa: E402
 from ros_inertial_id.measurement.bags.bag import read_bag  # noqa: E402
 from ros_inertial_id.rigs.simulation.live_rigs import RIGS  # noqa: E402
 
+DEMO = str(ROOT / 'scripts' / 'demo')
 PATIENCE = 300.0  # [s] for a demonstration on a loaded machine; it takes one
 
 
 def demonstration(graph, folder, rig):
     """Return the numbers of ``demo --rig`` in the domain of a graph."""
-    command = [sys.executable, '-m', 'ros_inertial_id.demonstration.demo', '--rig', rig, '--out',
-               str(folder), '--json']
-    done = subprocess.run(command, cwd=ROOT, env=environment(graph), capture_output=True,
+    command = [sys.executable, DEMO, '--rig', rig, '--out', str(folder), '--json']
+    done = subprocess.run(command, cwd=ROOT, env=graph.environment, capture_output=True,
                           text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout)
-
-
-def environment(graph):
-    return dict(os.environ, ROS_DOMAIN_ID=str(graph.domain), ROS_LOG_DIR=str(graph.folder),
-                ROS_AUTOMATIC_DISCOVERY_RANGE='LOCALHOST', OPENBLAS_NUM_THREADS='1')
 
 
 def nodes_of(folder):
@@ -129,19 +123,19 @@ def test_model_without_live_prediction_is_refused_in_words(graph, tmp_path):
     assert 'serial_arm, closed_loop' in process.output
 
 
-def test_interrupted_demonstration_leaves_no_process_behind(graph, tmp_path):
+def test_interrupted_demonstration_leaves_no_process_behind(graph, tmp_path, trapped):
     log = tmp_path / 'log'
     with log.open('w') as output:
         demo = subprocess.Popen(
-            [sys.executable, '-m', 'ros_inertial_id.demonstration.demo', '--rig', 'wrist_sensor',
-             '--out', str(tmp_path / 'demo')], cwd=ROOT, env=environment(graph), stdout=output,
-            stderr=subprocess.STDOUT)
+            [sys.executable, DEMO, '--rig', 'wrist_sensor', '--out', str(tmp_path / 'demo')],
+            cwd=trapped, env=graph.environment, stdout=output, stderr=subprocess.STDOUT)
     end = time.monotonic() + PATIENCE
     while len(nodes_of(tmp_path / 'demo')) < 4 and time.monotonic() < end:
         time.sleep(0.2)
     demo.send_signal(signal.SIGINT)
     assert demo.wait(PATIENCE) == 130, log.read_text()
     assert nodes_of(tmp_path / 'demo') == []
+    assert not (trapped / 'executed').exists()
 
 
 def test_rig_that_is_always_late_ends_all_the_same(graph):

@@ -33,11 +33,12 @@ PATIENCE = 60.0  # [s] for one thing to happen on a loaded machine; nothing wait
 
 def start(*parameters, log):
     """Start the node in its own process with ``name:=value`` parameters, output to ``log``."""
-    command = [sys.executable, '-m', 'ros_inertial_id.nodes.simulated_robot', '--ros-args']
+    command = [sys.executable, str(ROOT / 'scripts' / 'simulated_robot'), '--ros-args']
     for parameter in parameters:
         command += ['-p', parameter]
     environment = dict(os.environ, ROS_DOMAIN_ID=str(DOMAIN), ROS_LOG_DIR=str(log.parent),
-                       ROS_AUTOMATIC_DISCOVERY_RANGE='LOCALHOST')
+                       ROS_AUTOMATIC_DISCOVERY_RANGE='LOCALHOST', PYTHONPATH=os.pathsep.join(
+                           filter(None, (str(ROOT), os.environ.get('PYTHONPATH')))))
     with log.open('w') as output:
         return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output,
                                 stderr=subprocess.STDOUT)

@@ -3,9 +3,12 @@
 from http.client import HTTPConnection
 import json
 import math
+import os
 import re
 import shutil
+import signal
 import subprocess
+import sys
 import threading
 
 import pytest
@@ -13,10 +16,11 @@ import pytest
 rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue  # noqa: E402
-from live_graph import LATCHED  # noqa: E402
+from live_graph import LATCHED, ROOT  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
 from std_msgs.msg import String  # noqa: E402
 from std_srvs.srv import Trigger  # noqa: E402
+from test_processes import until  # noqa: E402
 
 from ros_inertial_id.nodes.conversions import table  # noqa: E402
 from ros_inertial_id.nodes.watch_server import HEADER, WatchServer  # noqa: E402
@@ -181,6 +185,35 @@ class Once(WatchState):
     def since(self, number, patience):
         self.closed = True
         return super().since(number, patience)
+
+
+def refuses(port):
+    try:
+        ask(port, 'GET', '/')
+    except ConnectionError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGKILL])
+def test_the_node_ends_with_its_verb_and_runs_nothing_of_the_current_folder(
+        graph, tmp_path, trapped, number):
+    log = tmp_path / 'log'
+    with log.open('w') as output:
+        verb = subprocess.Popen(
+            [sys.executable, str(ROOT / 'scripts' / 'inertial-id'), 'watch', '--port', '0'],
+            cwd=trapped, env=graph.environment, stdout=output, stderr=subprocess.STDOUT,
+            start_new_session=True)
+    port = int(until(lambda: re.search(r'look at http://[^:]*:(\d+)', log.read_text()))[1])
+    assert ask(port, 'GET', '/')[0] == 200
+    if number == signal.SIGINT:
+        os.killpg(verb.pid, number)  # as a terminal does
+    else:
+        verb.send_signal(number)
+    assert verb.wait(PATIENCE) == (0 if number == signal.SIGINT else -number)
+    until(lambda: refuses(port))
+    assert 'Traceback' not in log.read_text()
+    assert not (trapped / 'executed').exists()
 
 
 @pytest.mark.skipif(BROWSER is None, reason='no browser is installed')

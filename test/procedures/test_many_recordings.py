@@ -7,11 +7,15 @@ import re
 import resource
 import shutil
 import signal
+import subprocess
 import sys
+import time
 
 import mujoco_arm
 import numpy as np
 import pytest
+from test_processes import never, pids, PROMPT, ROOT, runs
+from threadpoolctl import threadpool_info
 
 import ros_inertial_id as rid
 from ros_inertial_id.cli.main import main
@@ -20,11 +24,13 @@ from ros_inertial_id.errors import RecordingError
 from ros_inertial_id.estimation.r_factors import RFactors
 from ros_inertial_id.identification.settings import load_options
 from ros_inertial_id.measurement.bags.bag import read_bag, write_recording
+from ros_inertial_id.procedures import bag_map, bag_passes, mapped_bags
 from ros_inertial_id.procedures.bag_map import Engine, map_bags, merge_leaves
 from ros_inertial_id.procedures.bag_paths import find_bags
 from ros_inertial_id.procedures.everyday import once_each, within_budget
-from ros_inertial_id.procedures.execution import Lost, memory_share, run_tasks
+from ros_inertial_id.procedures.execution import memory_share, run_tasks
 from ros_inertial_id.procedures.many_recordings import identify_many
+from ros_inertial_id.processes import Lost
 
 DAYS = 4
 VISCOUS = 0.8
@@ -261,6 +267,100 @@ def test_a_killed_process_is_replaced_and_a_hopeless_task_lost(tmp_path):
     assert isinstance(results[5], Lost) and 'exit code -9' in results[5].reason
     assert results[6] == Lost('ValueError: six')
     assert results[7] <= memory_share(2)  # half of the machine's memory each
+
+
+def threads(wanted, task):
+    """Return the most threads that a library of BLAS uses where a task is done."""
+    return max(pool['num_threads'] for pool in threadpool_info() if pool['user_api'] == 'blas')
+
+
+def test_workers_use_blas_on_one_thread(monkeypatch):
+    monkeypatch.setenv('OPENBLAS_NUM_THREADS', '2')
+    assert dict(run_tasks(threads, None, range(2), jobs=2)) == {0: 1, 1: 1}
+
+
+def process(shared, task):
+    return os.getpid()
+
+
+def test_few_tasks_are_done_in_this_process():
+    engine = Engine(jobs=2)
+    assert engine.run(process, None, range(3), 'bags', few=3) == [os.getpid()] * 3
+    assert os.getpid() not in engine.run(process, None, range(3), 'bags', few=2)
+
+
+def never_accumulated(shared, path):
+    return next(never(shared.cache, path))
+
+
+def test_ctrl_c_ends_at_once_with_one_sentence(paths, import_path, tmp_path):
+    (tmp_path / 'cache').mkdir()
+    words = ['identify', *paths[:3], '--jobs', '2', '--cache', str(tmp_path / 'cache'), '--out',
+             str(tmp_path / 'out')]
+    code = ('import test_many_recordings as here\n'
+            'here.bag_map.accumulate_bag = here.never_accumulated\n'
+            'here._keep_no_plan()\n'
+            f'here.sys.exit(here.main({words!r}))\n')
+    verb = subprocess.Popen([sys.executable, '-c', code], env=import_path, text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+    workers = pids(tmp_path / 'cache')
+    began = time.monotonic()
+    os.killpg(verb.pid, signal.SIGINT)  # as a terminal does
+    out, err = verb.communicate()
+    assert time.monotonic() - began < PROMPT
+    assert verb.returncode == 130 and out == ''
+    assert err.splitlines()[-1] == 'inertial-id: interrupted' and 'Traceback' not in err
+    assert not any(runs(pid) for pid in workers)
+
+
+def _keep_no_plan():
+    mapped_bags._keep_plan = lambda *_: None  # the folder is for what the workers note
+
+
+def faulty(shared, path):
+    """Return what ``accumulate_bag`` does; an error for one bag, the end for another."""
+    if path.endswith('day1'):
+        raise ValueError('six')
+    if path.endswith('day2'):
+        os._exit(7)
+    return mapped_bags.accumulate_bag(shared, path)
+
+
+def test_what_goes_wrong_in_a_worker_is_said_of_the_bag(paths, options, tmp_path, monkeypatch):
+    monkeypatch.setattr(bag_map, 'accumulate_bag', faulty)
+    many = identify_many(paths[:DAYS], options, engine=Engine(jobs=2, cache=str(tmp_path)))
+    assert set(many.left_out) == {paths[1], paths[2]}
+    assert many.left_out[paths[1]] == 'ValueError: six'
+    assert 'exit code 7' in many.left_out[paths[2]] and 'memory' not in many.left_out[paths[2]]
+
+
+def test_what_goes_wrong_before_and_after_is_said_of_the_bag(paths, options, kept, tmp_path,
+                                                             monkeypatch):
+    def read(path):
+        if path == paths[1]:
+            raise ValueError('six')
+        return read_bag(path)
+
+    def late(shared, bag):
+        raise ValueError('seven')
+
+    monkeypatch.setattr(bag_passes, 'bag_residuals', late)
+    with pytest.raises(RecordingError, match='day0: .*seven'):
+        identify_many(paths[:DAYS], options, engine=kept)
+    monkeypatch.setattr(mapped_bags, 'read_bag', read)
+    with pytest.raises(RecordingError, match='day1: ValueError: six'):
+        identify_many([paths[1]], options, engine=Engine(cache=str(tmp_path / 'empty')))
+
+
+@pytest.mark.parametrize('verb', ['design', 'identify'])
+def test_nothing_of_the_current_folder_is_executed(verb, paths, trapped, import_path, tmp_path):
+    words = {'identify': [*paths[:2], '--jobs', '2', '--cache', str(tmp_path)],
+             'design': [str(ROOT / 'urdf' / 'arm2.urdf'), '--seconds', '3', '--period', '5']}
+    done = subprocess.run(
+        [sys.executable, str(ROOT / 'scripts' / 'inertial-id'), verb, *words[verb], '--out',
+         str(tmp_path / 'out')], env=import_path, cwd=trapped, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert not (trapped / 'executed').exists()
 
 
 def test_merging_in_a_tree_is_merging_one_after_the_other(serial):
