@@ -18,6 +18,7 @@ from ..methods import METHODS
 from ..procedures.checkup import check as checkup
 from ..procedures.checkup.checked import checked_statistics, cleaned, judged, unusable
 from ..procedures.checkup.finding import Checkup, DO_NOT_USE, WRONG
+from ..procedures.checkup.velocity_kind import followed
 from ..report import summary, write_report
 
 Recordings = Recording | Sequence[Recording] | None
@@ -121,7 +122,8 @@ def _identified(training: Sequence[Recording], found: Checkup, data: Dataset | N
         if data and data.holds(used, task.options):
             result = spine.identify_data(replace(data, progress=task.progress), others)
         else:
-            result = spine.identify(used, task.options, validate=others, **task.words)
+            result = spine.identify(used, followed(task.options, found.checks), validate=others,
+                                    **task.words)
     except EstimationError as error:
         causes = [f.sentence() for f in found.checks if f.severity == WRONG]
         if not causes:

@@ -18,6 +18,7 @@ import numpy as np
 from .checkup.check import check
 from .checkup.checked import cleaned, unusable
 from .checkup.finding import Checkup
+from .checkup.velocity_kind import followed
 from ..errors import InertialIdError
 from ..identification import identify as spine
 from ..identification.bag_factors import dataset_of, factors_of
@@ -162,6 +163,7 @@ def decided_plan(shared: tuple[str, Any, str, str, bool], paths: Sequence[str]
                                for r in recordings):
             continue
         recordings.append(recording)
+        options = followed(options, found.checks)
         urdf = urdf or recording.robot_description
         if len(recordings) == FIRST:
             break

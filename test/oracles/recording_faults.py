@@ -395,7 +395,7 @@ FAULTS = {
                                                    'axis turned')),
     'axis turned': (motions(axis), ('axis turned',)),
     'velocity delayed': (motions(lambda t, q, v, k, r: (
-        q, late(t, v, (0.015, 0.04, 0.1)[k]), None)), ('velocity delayed',)),
+        q, late(t, v, (0.015, 0.04, 0.1)[k]), None)), ('velocity delayed', 'velocity not used')),
     'encoder zero': (motions(encoder), ('encoder zero off',)),
     'not unwrapped': (motions(wrapped), ('position not unwrapped',)),
     'frozen': (frozen, ('frozen',)), 'repeated rows': (repeated, ('samples held',)),

@@ -9,7 +9,7 @@ import pytest
 from ros_inertial_id.measurement.recording import Channel, Recording
 from ros_inertial_id.procedures.checkup import channel_checks as module, signal_values
 from ros_inertial_id.procedures.checkup.channel_checks import channel_checks
-from ros_inertial_id.procedures.checkup.finding import NOTE
+from ros_inertial_id.procedures.checkup.finding import DOUBTFUL, MASKED, NOTE
 
 IMU = 'sensor_msgs/msg/Imu'
 
@@ -43,6 +43,9 @@ def test_an_arm_at_rest_between_steps_of_its_encoder_is_one_robot():
     t, q, v, tau = _motion(rate=100.0)
     q = 1e-4 * np.round(q[0] / 1e-4 + rng.choice([-1, 0, 1], q.shape, p=[0.15, 0.7, 0.15]))
     assert 'two robots on one topic' not in _names(_joints(t, q, 0.0 * v, tau))
+    # Beside noise that is finer than a step.
+    assert 'two robots on one topic' not in _names(
+        _joints(t, q + 1e-7 * rng.standard_normal(q.shape), 0.0 * v, tau))
     q[:, 0] = _motion(rate=100.0)[1][:, 0]
     assert not any('quantised' in name for name in _names(_joints(t, q, 0.0 * v, tau)))
     other = q.copy()
@@ -86,6 +89,101 @@ def test_clipped_stuck_and_broken_values_are_named():
     assert _names(_joints(t, q, v, stuck)) == ['effort stuck']
     (finding,) = [f for f in channel_checks(_joints(t, q, v, broken)) if f.severity != NOTE]
     assert finding.name == 'effort not finite' and finding.windows == ((t[77], t[77]),)
+    assert finding.says == 'the effort of b is not finite in 1 of 4000 messages'
+    assert finding.severity == MASKED
+
+
+@pytest.mark.parametrize('rows', [slice(0, 1), slice(0, 4), slice(-1, None), slice(-3, None)])
+def test_messages_that_are_broken_at_an_end_are_masked(rows):
+    t, q, v, tau = _motion()
+    q[rows], tau[rows] = q[rows] + 0.5, 50.0 * tau[rows] + 20.0
+    found = channel_checks(_joints(t, q, v, tau))
+    assert [(f.name, f.joints, f.severity) for f in found] == [
+        (name, ('a', 'b', 'c'), MASKED) for name in ('position spikes', 'effort spikes')]
+    for finding in found:
+        np.testing.assert_allclose(finding.windows, [t[rows][[0, -1]]])
+    assert 'is broken where the recording begins or ends' in found[0].says
+
+
+def test_messages_that_lack_are_lost_and_no_jitter():
+    t, q, v, tau = _motion()
+    keep = np.sort(np.random.default_rng(0).permutation(len(t))[:2800])
+    keep = np.unique(np.r_[0, keep, len(t) - 1])
+    t = t + np.random.default_rng(1).uniform(-5e-4, 5e-4, len(t))  # a tenth of the period
+    (finding,) = channel_checks(_joints(*(x[keep] for x in (t, q, v, tau))))
+    assert finding.severity == NOTE and finding.name == 'messages lost'
+    assert finding.says == (f'{4000 - len(keep)} of 4000 messages are lost; all gaps are bridged')
+
+
+@pytest.mark.parametrize('length, severity', [(99, NOTE), (599, DOUBTFUL)])
+def test_bursts_of_lost_messages_say_how_long_they_are(length, severity):
+    t, q, v, tau = _motion()
+    keep = np.ones(len(t), dtype=bool)
+    keep[1000:1000 + length], keep[2500:2500 + length] = False, False
+    (finding,) = channel_checks(_joints(*(x[keep] for x in (t, q, v, tau))))
+    assert finding.severity == severity
+    gap = np.diff(t[keep]).max()
+    assert finding.says == (f'{2 * length} of 4000 messages are lost; 2 gaps, up to {gap:.2g} s, '
+                            'are too long to bridge')
+
+
+def test_coarse_positions_are_no_wrong_stamps():
+    t, q, v, tau = _motion()
+    # Noise of the differences takes from the slope on them.
+    found = channel_checks(_joints(t, 0.04 * np.round(q / 0.04), v, tau))
+    assert {f.name for f in found} == {'position quantised'}
+    found = channel_checks(_joints(1.3 * t, q, v, tau))
+    assert 'wrong rate or stamps' in {f.name for f in found}
+
+
+def test_stamps_off_any_grid_jitter():
+    t, q, v, tau = _motion()
+    late = np.sort(t + np.random.default_rng(0).uniform(0.0, 0.02, len(t)))
+    assert _names(_joints(late, q, v, tau)) == ['stamps jitter']
+
+
+def test_messages_that_come_twice_are_no_stamps_that_repeat():
+    t, q, v, tau = _motion()
+    twice = np.sort(np.r_[np.arange(len(t)), 40 * np.arange(100) + 7])
+    (finding,) = channel_checks(_joints(*(x[twice] for x in (t, q, v, tau))))
+    assert finding.says == '100 of 4100 messages come twice' and finding.severity == NOTE
+    other = np.r_[False, np.diff(t[twice]) == 0.0]
+    tau = tau[twice] + 1e-3 * other[:, None]
+    (finding,) = channel_checks(_joints(t[twice], q[twice], v[twice], tau))
+    assert finding.says == '100 of 4100 messages have the stamp of the one before'
+    assert finding.severity == DOUBTFUL
+
+
+def test_messages_that_come_in_another_order_are_counted():
+    t, q, v, tau = _motion()
+    order = np.arange(len(t))
+    order[[100, 101, 2000, 2001]] = order[[101, 100, 2001, 2000]]
+    (finding,) = channel_checks(_joints(*(x[order] for x in (t, q, v, tau))))
+    assert finding.says == 'the stamps run backwards 2 times in 4000 messages'
+
+
+def test_a_jerk_that_positions_show_is_no_spike_of_velocities():
+    t, q, v, tau = _motion(rate=100.0)
+    jerks = np.flatnonzero(np.diff(np.sign(v[:, 1])))[1:-1] + 1  # backlash at reversals
+    way = np.zeros(len(t))
+    for k in jerks:
+        v[k, 1] += 1.0
+        way += 0.01 * np.clip(np.arange(len(t)) - k + 0.5, 0.0, 1.0)
+    assert _names(_joints(t, q, v, tau)) == ['velocity spikes']
+    q[:, 1] += way
+    assert _names(_joints(t, q, v, tau)) == []
+
+
+def test_values_that_repeat_at_standstill_are_not_held():
+    t, q, v, tau = _motion()
+    rest = 1200  # of 4000 messages, with a flicker of the last digit now and then
+    flicker = 1e-3 * (np.random.default_rng(2).random((rest, 3)) < 0.1)
+    smooth = np.clip((t - t[rest]) / 2.0, 0.0, 1.0)[:, None] ** 2
+    v = smooth * v + np.gradient(smooth[:, 0], t)[:, None] * (q - q[0])
+    q = 1e-5 * np.round((q[0] + smooth * (q - q[0])) / 1e-5)
+    v[:rest] = flicker
+    tau[:rest] = 0.05 * np.round(tau[:rest] / 0.05)
+    assert channel_checks(_joints(t, q, v, tau)) == []
 
 
 def test_coarse_steps_that_last_are_not_stuck():
@@ -154,7 +252,7 @@ def test_a_crank_that_turns_many_times_is_not_in_degrees():
 def test_a_gap_says_nothing_of_the_velocities_beside_it(monkeypatch):
     urdf = mujoco_arm.description('arm3')
     t, q, v, _ = mujoco_arm.motion(3, 4.4, 500, seed=6)
-    keep = (t < 1.4) | (t > 2.2)
+    keep = (t < 1.4) | (t > 2.4)
     recording = replace(
         mujoco_arm.recording(mujoco_arm.joints_of(urdf), t[keep], q[keep], v[keep], q[keep]),
         robot_description=urdf)

@@ -11,6 +11,7 @@ from ...errors import RecordingError
 
 JOINT_STATE = 'sensor_msgs/msg/JointState'
 PIECE = 50_000  # samples that are looked at together
+BROKEN = 0.2  # of the messages with values that are no numbers: of more of them a source fails
 
 
 def find_channel(recording: Recording, joints: Sequence[str], topic: str, what: str) -> Channel:
@@ -116,17 +117,26 @@ def series_of(channel: Channel, what: str, joints: Sequence[str], origin: int,
     return out
 
 
-def whole(channel: Channel) -> Channel:
+def whole(channel: Channel, joints: Sequence[str] = (), most: float = 1.0) -> Channel:
     """
     Return a JointState ``channel`` without the messages that ``series_of`` refuses.
 
-    These carry a joint, but not all that the channel has of it, or infinite.
+    These carry one of ``joints``, by default of all, but not all that the channel has of it, or
+    infinite.  Of more than the share ``most`` of the messages all are kept: such a source fails.
     """
-    fields = np.stack(list(channel.fields.values()))
-    finite = np.isfinite(fields)
-    carried = finite.any(axis=1, keepdims=True)
-    broken = (~np.isnan(fields)).any(axis=0) & (carried & ~finite).any(axis=0)
-    return channel.rows(~broken.any(axis=1)) if broken.any() else channel
+    columns = [channel.names.index(joint) for joint in joints or channel.names]
+    published = {name: np.array([_some_finite(values[:, c]) for c in columns])
+                 for name, values in channel.fields.items()}
+    broken = np.zeros(len(channel), dtype=bool)
+    for low in range(0, len(channel), PIECE):
+        page_out()
+        part = {name: values[low:low + PIECE][:, columns]
+                for name, values in channel.fields.items()}
+        carried = np.any([~np.isnan(values) for values in part.values()], axis=0)
+        lacks = np.any([published[name] & ~np.isfinite(values)
+                        for name, values in part.items()], axis=0)
+        broken[low:low + PIECE] = (carried & lacks).any(axis=1)
+    return channel.rows(~broken) if 0.0 < broken.mean() <= most else channel
 
 
 def check_effort(effort: Mapping, topic: str) -> None:

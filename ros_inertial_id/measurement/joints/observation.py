@@ -10,7 +10,8 @@ from typing import Sequence
 
 import numpy as np
 
-from .channels import carries, check_effort, common_clock, find_channel, series_of
+from .channels import (BROKEN, carries, check_effort, common_clock, find_channel, series_of,
+                       whole)
 from .drives import effort_map, joint_side
 from .kinematic_state import JointSpaceObservation, SignalOptions
 from .periods import average, read_periods
@@ -43,7 +44,10 @@ def observe_joints(recording: Recording, joints: Sequence[str],
     motion = find_channel(recording, joints, options.joint_states_topic, 'position')
     force = (find_channel(recording, actuated, options.effort_topic or motion.topic, 'effort')
              if actuated else motion)
-    both, unwrap = force is motion, Unwrapper(joints)
+    both, unwrap, messages = force is motion, Unwrapper(joints), len(motion)
+    motion = whole(motion, tuple({*joints, *actuated} & {*motion.names}), BROKEN)
+    force = motion if both else whole(force, actuated, BROKEN)
+    left_out = messages - len(motion)
     motion = joint_side(unwrap(motion), joints, options)
     force = motion if both else force
     t = (motion.stamp_ns - origin) * 1e-9
@@ -75,6 +79,7 @@ def observe_joints(recording: Recording, joints: Sequence[str],
         'velocity': 'measured' if measured else 'differentiated',
         'velocity_disagreement': agreement, 'effort_kind': options.effort_kind,
         'position_kind': options.position_kind,
+        **({'not_finite': left_out} if left_out else {}),
         **({'averaged_periods': count} if count else {}),
         **({'unwrapped': unwrap.counts} if unwrap.counts else {})}
     return with_cutoff(replace(probe, measured_velocity=measured, period=repeats, summary=summary,

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from .finding import Finding, WRONG
-from .raw_signals import Quantity, RawSignals, runs, windows_of
+from .finding import Finding
+from .raw_signals import not_finite, Quantity, RawSignals
 from .sensor_checks import sensor_findings
 from .signal_findings import signal_findings
 from ...dynamics.robot_model import load_robot_model
@@ -45,24 +45,8 @@ def _findings(channel: Channel, limits: dict[str, tuple[float, float]],
               origin: int) -> list[Finding]:
     if channel.type != JOINT_STATE:
         return list(sensor_findings(channel, origin))
-    return list(_broken(channel, origin)) + [
+    return not_finite(channel, channel.names, origin) + [
         f for signals in joint_signals(channel, limits, origin) for f in signal_findings(signals)]
-
-
-def _broken(channel: Channel, origin: int) -> Iterator[Finding]:
-    """Yield values that are no numbers beside others of the same joint and message that are."""
-    there = {name: np.isfinite(values) for name, values in channel.fields.items()}
-    some = np.any(list(there.values()), axis=0)
-    for name, finite in there.items():
-        for j, joint in enumerate(channel.names):
-            bad = some[:, j] & ~finite[:, j]
-            if bad.any() and finite[:, j].any():
-                t = (channel.stamp_ns - origin) * 1e-9
-                yield Finding(f'{name} not finite', f'the {name} of {joint} is not finite in '
-                              f'{int(bad.sum())} messages', 'values that are no numbers',
-                              float(bad.sum()), 'samples', (joint,), WRONG,
-                              'mend its source, or cut the recording with @START:END',
-                              windows_of(t, runs(bad)))
 
 
 def joint_signals(channel: Channel, limits: dict[str, tuple[float, float]],

@@ -20,6 +20,7 @@ from .rows import motion_of, prior_of, rows_of, WIDTH
 from .selection import all_scaled, best_of, NOTHING, VISIBLE
 from .signal_findings import signal_findings
 from .signal_samples import BY_SHARE, MOST
+from .velocity_kind import by_best_velocity, saying_what_is_used
 from .verdicts import HALF, joint_verdicts, Judged, whole_verdict
 from ...errors import EstimationError, RecordingError
 from ...estimation.r_factors import one_thread
@@ -71,8 +72,8 @@ def check_and_read(recordings: Sequence[Recording], options: Any, *, method: str
         fits: dict[str, Any] = {}
         data = None
         if not any(f.severity == WRONG and f not in mounting for f in findings):
-            more, fits, data = _models(masked, _trusted(options, findings), urdf, model)
-            findings += more
+            more, fits, data = _models(masked, options, urdf, model, findings)
+            findings = saying_what_is_used([*findings, *more], data)
         shares = tuple(without_bad(r, [f for f in findings if f.recording == k])[1]
                        for k, r in enumerate(recordings))
     return checkup_of(findings, shares, **fits), data
@@ -184,16 +185,21 @@ def _mounting_in_degrees(mounting: str) -> list[Finding]:
 
 
 def _models(recordings: Sequence[Recording], options: Any, urdf: str,
-            model: IdentifiedModel | None
+            model: IdentifiedModel | None, signals: Sequence[Finding]
             ) -> tuple[list[Finding], dict[str, Any], Dataset | None]:
     """Return the Findings of the model checks, what checkup_of takes of them, and the Dataset."""
     try:
-        data = read_dataset(recordings, options, DEFAULT_METHOD, urdf)
-        evidence = _evidence(data, model)
+        data, unused = by_best_velocity(read_dataset(recordings, options, DEFAULT_METHOD, urdf),
+                                        urdf, signals, lambda read: _evidence(read, model))
+        # Velocities that lag make causes where there are none.
+        trusted = _trusted(options, signals)
+        evidence = _evidence(data if trusted == options else read_dataset(
+            recordings, trusted, DEFAULT_METHOD, urdf), model)
     except (RecordingError, EstimationError) as error:
         return [Finding('cannot be prepared', str(error), 'the preparation of the signals', 1.0,
                         'recordings', (), WRONG, 'see the reason')], {}, None
     findings, base = _causes(evidence)
+    findings += unused
     findings += _resting(evidence, DOUBTFUL if model is None else NOTE)
     rms = evidence.nominal
     nominal = rms if evidence.rows.prior.nominal else base.torque

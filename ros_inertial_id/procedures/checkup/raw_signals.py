@@ -4,15 +4,16 @@ Raw signals: joint channels as messages brought them, for the signal checks.
 Of a long recording one stretch after the other, so that memory stays that of one.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from .finding import Finding, MASKED, WRONG
 from ...errors import InertialIdError
-from ...measurement.joints.channels import carries, find_channel
+from ...measurement.joints.channels import BROKEN, carries, find_channel
 from ...measurement.joints.drives import joint_side
 from ...measurement.large_arrays import page_out
 from ...measurement.recording import Channel, Recording
@@ -44,6 +45,7 @@ class RawSignals:
     position [rad or m], velocity, effort : Quantity, None where it is not recorded
     same_topic : whether the efforts came with the positions; joints : their names
     lower, upper : (n,) limits of the positions, nan where not given; prismatic : (n,) bool
+    broken : Findings on messages that are not among these, as their values are no numbers
     """
 
     joints: tuple[str, ...]
@@ -54,6 +56,7 @@ class RawSignals:
     lower: np.ndarray
     upper: np.ndarray
     prismatic: np.ndarray
+    broken: tuple[Finding, ...] = ()
 
     @cached_property
     def rests(self) -> np.ndarray:
@@ -83,11 +86,13 @@ def raw_signals(recording: Recording, robot: Any, options: Any) -> Iterator[RawS
         page_out()
         moved = joint_side(motion.rows(slice(low, low + PIECE)), joints, options)
         effort = _beside(motion, force, low) if force is not None else None
+        own = [moved] if effort is None or force is motion else [moved, effort]
         yield RawSignals(
             joints, _quantity(moved, 'position', joints, origin),
             _quantity(moved, 'velocity', joints, origin) if has_velocity else None,
             _quantity(effort, 'effort', joints, origin) if effort is not None else None,
-            force is motion, robot.lower, robot.upper, np.asarray(robot.prismatic))
+            force is motion, robot.lower, robot.upper, np.asarray(robot.prismatic),
+            tuple(f for c in own for f in not_finite(c, joints, origin)))
 
 
 def _beside(motion: Channel, force: Channel, low: int) -> Channel:
@@ -106,6 +111,35 @@ def _quantity(channel: Channel, name: str, joints: tuple[str, ...], origin: int)
     whole = np.isfinite(values).all(axis=1)
     t = (channel.stamp_ns - origin) * 1e-9
     return Quantity(t, values) if whole.all() else Quantity(t[whole], values[whole])
+
+
+def not_finite(channel: Channel, joints: Sequence[str], origin: int) -> list[Finding]:
+    """
+    Return Findings on values that are no numbers beside others of the same joint and message.
+
+    channel : of joint states; joints : looked at; origin : zero of time [ns]
+    Such messages are left out, here and where they are read.
+    """
+    there = {name: np.isfinite(values) for name, values in channel.fields.items()}
+    some, out = np.any(list(there.values()), axis=0), []
+    t = (channel.stamp_ns - origin) * 1e-9
+    for name, finite in there.items():
+        alike: dict[bytes, list[str]] = {}
+        for joint in joints:
+            j = channel.names.index(joint)
+            bad = some[:, j] & ~finite[:, j]
+            if bad.any() and finite[:, j].any():
+                alike.setdefault(bad.tobytes(), []).append(joint)
+        for mask, names in alike.items():
+            bad = np.frombuffer(mask, dtype=bool)
+            few = bad.mean() <= BROKEN
+            out.append(Finding(
+                f'{name} not finite', f'the {name} of {", ".join(names)} is not finite in '
+                f'{int(bad.sum())} of {len(bad)} messages', 'values that are no numbers',
+                float(bad.sum()), 'samples', tuple(names), MASKED if few else WRONG,
+                'mend its source' + ('' if few else ', or cut the recording with @START:END'),
+                windows_of(t, runs(bad))))
+    return out
 
 
 def runs(chosen: np.ndarray) -> list[tuple[int, int]]:

@@ -22,14 +22,14 @@ def signal_findings(signals: RawSignals) -> list[Finding]:
     """
     t = signals.position.t
     if len(t) < LEAST or not t[-1] > t[0]:
-        return []
+        return list(signals.broken)
     found = [f for one in (*signal_samples.CHECKS.values(), *signal_values.CHECKS.values())
              for f in one(signals)]
     # Bad samples contradict the positions too: velocities are compared without them.
     bad = [w for f in found if f.severity == MASKED and not f.name.startswith('effort')
            for w in f.windows]
     found += signal_values.velocities(_without_repeats(signals), bad)
-    return _without_echoes(found)
+    return [*signals.broken, *_without_echoes(found)]
 
 
 def _without_repeats(signals: RawSignals) -> RawSignals:

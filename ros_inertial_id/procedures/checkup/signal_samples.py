@@ -15,6 +15,8 @@ CERTAIN = 7.0     # nats: odds of a thousand to one
 FROZEN = 0.05     # [s] of equal messages, and at least this many samples:
 SOME = 5
 MANY = 20         # stretches: so many are the rhythm of a slow source
+AROUND = 0.05     # [s] on both sides in which a joint that moves goes a way
+SLOW = 0.1        # of what is usual: less is standstill
 STUCK = 0.3       # [s] of one value while the joint moves
 CLIPPED = 0.8     # of the samples near an extreme value that are exactly there
 NEAR = 0.03       # of the range: near it
@@ -25,6 +27,8 @@ NEARLY_ALL = 0.98  # of the samples at an extreme: a constant with exceptions
 ISOLATED = 12.0   # standard deviations by which a spike leaves both neighbours
 BLOCK = 100       # samples of which the noise is taken: ten spikes among them are none
 VISIBLE = 0.05    # of the range of its signal that a spike must have
+ENDS = 5          # first and last samples that may be broken together, as a driver starts
+JUMP = 4.0        # times the steps that one in a hundred exceeds: a jump that no motion makes
 SOME_OF = 1000    # samples
 COARSE, ROUGH = 0.02, 0.2  # quantisation step over standard deviation: worth a note, doubtful
 
@@ -79,16 +83,18 @@ def _moves(signals: RawSignals, first: int, last: int) -> bool:
 
 
 def held(signals: RawSignals) -> Iterator[Finding]:
-    """Yield channels of ``signals`` whose joints all keep their values together."""
-    rows = still_rows(signals)
-    rows &= ~_long(signals, rows)
-    if rows.mean() > 0.01:
+    """Yield channels of ``signals`` whose joints all keep their values together in motion."""
+    moving = _moves_at(signals, signals.position.t)
+    rows = still_rows(signals) & (np.diff(signals.position.t) > 0.0)  # a message may come twice
+    rows = (rows & ~_long(signals, rows))[moving[1:]]
+    if len(rows) and rows.mean() > 0.01:
         yield _held('messages', float(rows.sum()), 'samples', signals, float(rows.mean()))
         return
     for name, x in signals.quantities().items():
         chosen = ~signals.rests | (name == 'effort')  # what moves must change
         same = np.diff(x.values[:, chosen], axis=0) == 0
-        same = same[~_long(signals, same.all(axis=1))]
+        same = same[~_long(signals, same.all(axis=1)) & _moves_at(signals, x.t)[1:]
+                    & (np.diff(x.t) > 0.0)]
         if not len(same):
             continue
         alone, together = same.mean(axis=0), same.all(axis=1).mean()
@@ -101,11 +107,22 @@ def held(signals: RawSignals) -> Iterator[Finding]:
                 yield _held(name, float(nats), 'nats', signals, float(together))
 
 
+def _moves_at(signals: RawSignals, t: np.ndarray) -> np.ndarray:
+    """Return (N,) whether any joint goes a way that shows around the times t (N,) [s]."""
+    at, q = signals.position.t, signals.position.values
+    near = max(1, int(round(AROUND / signals.position.period)))
+    ends = [np.clip(np.arange(len(at)) + k, 0, len(at) - 1) for k in (-near, near)]
+    way = np.abs(q[ends[1]] - q[ends[0]])
+    typical = np.sqrt((way ** 2).mean(axis=0))
+    moves = ((way > SLOW * typical) & ~signals.rests).any(axis=1)
+    return moves[np.searchsorted(at, t).clip(max=len(at) - 1)]
+
+
 def _held(what: str, evidence: float, unit: str, signals: RawSignals, share: float) -> Finding:
-    return Finding('samples held', f'{100 * share:.0f} % of the {what} repeat the one before: '
-                   'sampled slower than they are published', 'equal values of all joints at once',
-                   evidence, unit, signals.joints, DOUBTFUL if share > 0.3 else NOTE,
-                   'record at the rate of the driver')
+    return Finding('samples held', f'{100 * share:.0f} % of the {what} in motion repeat the one '
+                   'before: sampled slower than they are published',
+                   'equal values of all joints at once', evidence, unit, signals.joints,
+                   DOUBTFUL if share > 0.3 else NOTE, 'record at the rate of the driver')
 
 
 def stuck(signals: RawSignals) -> Iterator[Finding]:
@@ -236,26 +253,56 @@ def _step(column: np.ndarray) -> float:
 
 
 def spikes(signals: RawSignals) -> Iterator[Finding]:
-    """Yield isolated samples of ``signals`` that leave both neighbours and come back."""
+    """Yield samples of ``signals`` that leave both neighbours, or are parted at an end."""
     for name, x in signals.quantities().items():
+        alike: dict[bytes, list[str]] = {}  # a broken message spoils many joints at once
         for j, joint in enumerate(signals.joints):
             bad = isolated(x, j)
+            if name == 'velocity' and len(x.t) == len(signals.position.t):
+                bad &= ~_shown(signals, x.values[:, j], j, bad)
             if not bad.any() or bad.mean() > 0.02:
                 continue
             if (name != 'effort' and signals.rests[j]
                     and np.ptp(x.values[:, j]) < VISIBLE * np.ptp(x.values, axis=0).max()):
                 continue  # steps of an encoder at rest
-            yield Finding(f'{name} spikes', f'spikes in the {name} of {joint}',
-                          'samples that leave both neighbours', float(bad.sum()), 'samples',
-                          (joint,), MASKED, 'look for broken messages or cables',
+            alike.setdefault(bad.tobytes(), []).append(joint)
+        for mask, joints in alike.items():
+            bad, names = np.frombuffer(mask, dtype=bool), ', '.join(joints)
+            ends = not bad[ENDS:-ENDS].any()
+            yield Finding(f'{name} spikes', f'the {name} of {names} is broken where the recording '
+                          'begins or ends' if ends else f'spikes in the {name} of {names}',
+                          'samples that a jump parts from their neighbours', float(bad.sum()),
+                          'samples', tuple(joints), MASKED, 'look for broken messages or cables',
                           windows_of(x.t, runs(bad)))
 
 
+def _shown(signals: RawSignals, v: np.ndarray, j: int, bad: np.ndarray) -> np.ndarray:
+    """
+    Return (N,) which ``bad`` samples (N,) of a velocity ``v`` (N,) the positions of joint j show.
+
+    Where backlash or elasticity lets a joint jerk, the way between the neighbours is that of the
+    velocities as they are; where a message is broken, that of a line across it.
+    """
+    t, q = signals.position.t, signals.position.values[:, j]
+    out = np.zeros_like(bad)
+    for a, b in runs(bad):
+        part = slice(max(0, a - 1), min(len(v), b + 2))
+        ends = [v[k] for k in (a - 1, b + 1) if 0 <= k < len(v)]
+        steps, way = np.diff(t[part]), q[part][-1] - q[part][0]
+        recorded = float((0.5 * (v[part][1:] + v[part][:-1]) * steps).sum())
+        out[a:b + 1] = abs(way - recorded) < abs(way - float(np.mean(ends)) * steps.sum())
+    return out
+
+
 def isolated(x: Quantity, j: int) -> np.ndarray:
-    """Return (N,) which samples of column ``j`` of a Quantity ``x`` are spikes of 1 or 2."""
+    """
+    Return (N,) which samples of column ``j`` of a Quantity ``x`` are spikes of 1 or 2.
+
+    Or up to ENDS at its beginning or end that a jump parts from all others.
+    """
     column = x.values[:, j]
-    out = np.zeros(len(column), dtype=bool)
     low, high = np.quantile(column, (0.005, 0.995))
+    out = _broken_ends(column, VISIBLE * (high - low))
     for width in (1, 2):
         before = column[width:-width] - column[:-2 * width]
         after = column[width:-width] - column[2 * width:]
@@ -263,6 +310,16 @@ def isolated(x: Quantity, j: int) -> np.ndarray:
         if high > low and away.max() > VISIBLE * (high - low):
             noise = np.maximum(_local_noise(0.5 * np.abs(before + after)), _usual(column) / 4)
             out[width:-width] |= away > np.maximum(ISOLATED * noise, VISIBLE * (high - low))
+    return out
+
+
+def _broken_ends(column: np.ndarray, visible: float) -> np.ndarray:
+    """Return (N,) the first and last samples of a ``column`` (N,) beyond a ``visible`` jump."""
+    out = np.zeros(len(column), dtype=bool)
+    steps = np.abs(np.diff(column))
+    jumps = np.flatnonzero(steps > max(JUMP * np.quantile(steps, 0.99), visible, 1e-12))
+    out[:max(jumps[jumps < ENDS], default=-1) + 1] = True
+    out[min(jumps[jumps >= len(steps) - ENDS], default=len(column)) + 1:] = True
     return out
 
 

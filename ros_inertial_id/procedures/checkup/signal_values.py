@@ -10,6 +10,8 @@ import numpy as np
 
 from .finding import DOUBTFUL, Finding, NOTE, WRONG
 from .raw_signals import Quantity, RawSignals
+from .signal_samples import still_rows
+from ...measurement.interpolation import longest_gap
 from ...measurement.spectral import moving_mean
 
 DEGREES = 180.0 / np.pi
@@ -22,6 +24,10 @@ LONGEST = 0.15  # [s] of a delay that is looked for
 LATE = 0.005    # [s] of a delay that is no delay of a filter
 GAP = 5.0       # periods without a sample
 JITTER = 0.5    # of the period, from which a step is irregular
+GRID = 0.25     # of the period, within which a step is a whole number of periods
+ON_GRID = 0.8   # of the steps that are whole periods where more than half of the messages are lost
+FEW = 0.01      # of the messages: fewer that lack or repeat change nothing
+UNKNOWN = 0.2   # of the time in gaps that are not bridged, from which too little is left
 STANDING = 10   # steps of an encoder between which the position of an arm at rest may change
 
 
@@ -77,7 +83,7 @@ def two_publishers(signals: RawSignals) -> Iterator[Finding]:
     turned &= away > 20 * (np.quantile(np.abs(q[2:] - q[:-2]), 0.2, axis=0) + 1e-9)
     apart = np.diff(np.sort(q, axis=0), axis=0)
     resolution = apart.min(axis=0, initial=np.inf, where=apart > 1e-9)
-    turned &= away > STANDING * resolution
+    turned &= (away > STANDING * resolution) & ~signals.rests
     both = turned.any(axis=1)
     if both.mean() > 0.1:
         yield Finding('two robots on one topic', 'the positions jump to and fro between two '
@@ -87,33 +93,81 @@ def two_publishers(signals: RawSignals) -> Iterator[Finding]:
 
 
 def stamps(signals: RawSignals) -> Iterator[Finding]:
-    """Yield stamps of ``signals`` that repeat, run backwards or jitter."""
-    yield from stamp_findings(signals.position.t, signals.joints)
+    """Yield stamps of ``signals`` that repeat, run backwards, jitter or miss messages."""
+    yield from stamp_findings(signals.position.t, signals.joints, still_rows(signals))
 
 
-def stamp_findings(t: np.ndarray, names: tuple[str, ...]) -> Iterator[Finding]:
+def stamp_findings(t: np.ndarray, names: tuple[str, ...],
+                   equal: np.ndarray | None = None) -> Iterator[Finding]:
     """
-    Yield stamps that repeat, run backwards or jitter.
+    Yield stamps that repeat, run backwards, jitter or miss messages.
 
     t : (N,) stamps of a channel [s]; names : of what it carries
+    equal : (N - 1,) whether a message holds what the one before does, None where unknown
     """
     steps = np.diff(t)
-    period = Quantity(t, t[:, None]).period
-    back, same = int((steps < 0).sum()), int((steps == 0).sum())
-    irregular = (np.abs(steps - period) > JITTER * period) & (steps < 10 * period)
+    period = _shortest_period(steps)
+    back, same = int((steps < 0).sum()), steps == 0
+    # Whole periods without a message are losses, and no jitter.
+    on_grid = np.abs(steps - period * np.maximum(1.0, np.round(steps / period))) < GRID * period
+    irregular = (np.abs(steps - period) > JITTER * period) & (steps < 10 * period) & ~on_grid
     if back:
-        yield Finding('stamps run backwards', f'the stamps run backwards {back} times', 'stamps',
-                      float(back), 'samples', names, WRONG,
-                      'look for two publishers or two clocks on the topic')
-    elif same > 0.01 * len(steps):
-        yield Finding('stamps repeat', f'{same} messages have the stamp of the one before',
-                      'stamps', float(same), 'samples', names, DOUBTFUL,
-                      'stamp messages when they are measured, at the full rate of the driver')
+        yield Finding('stamps run backwards', f'the stamps run backwards {back} times in '
+                      f'{len(t)} messages', 'stamps', float(back), 'samples', names, WRONG,
+                      'look for two publishers or two clocks on the topic, or a network that '
+                      'exchanges messages')
+        return
+    if same.mean() > FEW:
+        yield _repeated(int(same.sum()), len(t), names,
+                        equal is not None and bool(equal[same].all()))
     elif irregular.mean() > 0.2:
         yield Finding('stamps jitter', f'{100 * irregular.mean():.0f} % of the stamps are more '
                       f'than {100 * JITTER:.0f} % of the period off', 'steps of the stamps',
                       float(irregular.sum()), 'samples', names, DOUBTFUL,
                       'stamp messages when they are measured, not when they are published')
+        return
+    yield from _lost(t[np.append(True, ~same)], period, names)
+
+
+def _shortest_period(steps: np.ndarray) -> float:
+    """Return the period [s] of which ``steps`` (N,) [s] are multiples, else their median."""
+    later = steps[steps > 0.0]
+    if not later.size:
+        return 1.0
+    short = later[later < (2.0 - JITTER) * np.quantile(later, 0.1)]
+    base = float(np.median(short))
+    count = np.round(later / base)
+    whole = np.abs(later - base * count) < GRID * base
+    if whole.mean() < ON_GRID:
+        return float(np.median(later))
+    return float(later[whole].sum() / max(1.0, count[whole].sum()))  # jitter averages out
+
+
+def _repeated(count: int, messages: int, names: tuple[str, ...], whole: bool) -> Finding:
+    """Return the Finding of ``count`` stamps of ``messages`` that repeat, ``whole``: with all."""
+    if whole:  # which count once where they are read
+        return Finding('messages twice', f'{count} of {messages} messages come twice',
+                       'messages with the stamp and all values of the one before', float(count),
+                       'samples', names, NOTE, 'look for two recorders, bridges or repeated sends')
+    return Finding('stamps repeat', f'{count} of {messages} messages have the stamp of the one '
+                   'before', 'stamps', float(count), 'samples', names, DOUBTFUL,
+                   'stamp messages when they are measured, at the full rate of the driver')
+
+
+def _lost(t: np.ndarray, period: float, names: tuple[str, ...]) -> Iterator[Finding]:
+    """Yield messages that lack between increasing stamps t (N,) [s] that keep a ``period`` [s]."""
+    steps = np.diff(t)
+    lost = int((np.round(steps / period) - 1.0).clip(min=0.0).sum())
+    if lost <= FEW * (len(t) + lost):
+        return
+    gaps = steps[steps > longest_gap(steps)]
+    unknown = float(gaps.sum() / (t[-1] - t[0]))
+    bridged = (f'; {len(gaps)} gaps, up to {gaps.max():.2g} s, are too long to bridge'
+               if len(gaps) else '; all gaps are bridged')
+    yield Finding('messages lost', f'{lost} of {len(t) + lost} messages are lost{bridged}',
+                  'whole periods between stamps', float(lost), 'samples', names,
+                  DOUBTFUL if unknown > UNKNOWN else NOTE,
+                  'look at the load of the network and of the recorder')
 
 
 def velocities(signals: RawSignals,
@@ -136,9 +190,12 @@ def velocities(signals: RawSignals,
     strong = np.array([c for _, _, c in lags])
     with np.errstate(divide='ignore', invalid='ignore'):
         fit = scale ** 2 * power / (v * v).sum(axis=0)
+        # Noise of either lessens one of both slopes: what is off must be so by each.
+        slopes = np.log(np.abs([scale, scale / fit]))
     sure = moving & (fit > 0.8)
+    off = sure & (np.abs(slopes).min(axis=0) > np.log(OFF)) & (slopes.prod(axis=0) > 0.0)
     yield from _signs(signals, scale, sure, len(v))
-    yield from _scales(signals, scale, sure, len(v))
+    yield from _scales(signals, scale, sure, off)
     yield from _delays(signals, lags, moving & (strong > 0.9), scale)
 
 
@@ -201,9 +258,8 @@ def _signs(signals: RawSignals, scale: np.ndarray, sure: np.ndarray,
 
 
 def _scales(signals: RawSignals, scale: np.ndarray, sure: np.ndarray,
-            count: int) -> Iterator[Finding]:
-    size = np.abs(scale)
-    bad = sure & (np.abs(np.log(np.maximum(size, 1e-12))) > np.log(OFF))
+            bad: np.ndarray) -> Iterator[Finding]:
+    size, count = np.abs(scale), len(signals.position.t)
     if not bad.any():
         return
     names = tuple(np.array(signals.joints)[bad].tolist())
@@ -236,7 +292,7 @@ def _delays(signals: RawSignals, lags: list[tuple[float, float, float]], sure: n
                       f'{1e3 * abs(middle):.0f} ms {"behind" if middle > 0 else "ahead of"} the '
                       'positions', 'cross-correlation with differentiated position',
                       float(nats[bad].sum()), 'nats', names, NOTE,
-                      'velocity: auto differentiates positions where that matters')
+                      'look for a filter of the velocities in the driver')
 
 
 CHECKS: dict[str, Callable[[RawSignals], Iterator[Finding]]] = {

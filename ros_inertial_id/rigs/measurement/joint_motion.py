@@ -7,7 +7,8 @@ import numpy as np
 from .sources import Series
 from ...measurement import signals
 from ...measurement.interpolation import interpolate
-from ...measurement.joints.channels import carries, find_channel, series_of
+from ...measurement.joints.channels import (BROKEN, carries, find_channel, series_of,
+                                            whole)
 from ...measurement.joints.kinematic_state import JointSpaceObservation
 from ...measurement.joints.observation import check_moving, choose_velocity
 from ...measurement.joints.wrapping import Unwrapper
@@ -25,7 +26,8 @@ def read_joint_motion(recording: Recording, joints: Sequence[str], topic: str, w
 
     Raises RecordingError for what observe_joints refuses.
     """
-    channel = Unwrapper(joints)(find_channel(recording, joints, topic, 'position'))
+    channel = Unwrapper(joints)(whole(
+        find_channel(recording, joints, topic, 'position'), joints, BROKEN))
     position = series_of(channel, 'position', joints, origin_ns)
     has_velocity = carries(channel, 'velocity', joints)
     velocity = series_of(channel, 'velocity', joints, origin_ns) if has_velocity else {}
