@@ -7,7 +7,7 @@ from ..identification.model import IdentifiedModel
 from ..report import verdict
 
 ENTRY_KEYS = ('name', 'expression', 'value', 'standard_error', 'unit', 'determined',
-              'relative_percent', 'nominal')
+              'relative_percent', 'nominal', 'unconstrained')
 
 
 def write_result(result: Any, options: Any) -> dict[str, Any]:
@@ -30,15 +30,11 @@ def write_result(result: Any, options: Any) -> dict[str, Any]:
 def outline(model: IdentifiedModel) -> dict[str, Any]:
     """Return what --json promises: the numbers of a ``model`` without its description."""
     numbers = dict(model.statistics)
-    if 'consistent' in numbers:
-        consistent = numbers['consistent']
-        numbers['consistent'] = {
-            'relative_percent': consistent['training']['filtered']['relative_percent'],
-            'unconstrained_relative_percent':
-                numbers['training']['filtered']['relative_percent'],
-            **{k: v for k, v in consistent.items() if k != 'unconstrained_values'}}
+    if 'unconstrained' in numbers:
+        numbers['unconstrained'] = {k: v for k, v in numbers['unconstrained'].items()
+                                    if k != 'values'}
     known = {k: v for k, v in model.mounting.items() if k in ('known', 'missing')}
     return {'method': model.method, 'verdict': verdict(model), **numbers,
-            'base_parameters': [{k: entry[k] for k in ENTRY_KEYS} for entry in model.base],
+            'base_parameters': [{k: entry[k] for k in ENTRY_KEYS if k in entry} for entry in model.base],
             'mounting_parameters': known, 'preprocessing': model.preprocessing,
             'mounting': {k: v for k, v in model.mounting.items() if k not in known}}

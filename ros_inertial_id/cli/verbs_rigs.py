@@ -106,8 +106,8 @@ def postures(options: Any) -> None:
     result = identify_postures(text, held, settings, gravity)
     base, estimate = result.base, result.estimate
     problem = Problem(result.factors, base, {})
-    _, links = consistent_links(Dataset(suspended_platform, (robot,), (), settings), problem,
-                                estimate)
+    links = consistent_links(Dataset(suspended_platform, (robot,), (), settings), problem,
+                             estimate).entry
     bounds, note = _intervals(result, links['links'])
     chosen, factor = suggest_posture(result, held)
     turns, = relative_turns(robot, chosen)

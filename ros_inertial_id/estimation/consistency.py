@@ -30,6 +30,7 @@ DISSIPATION = 0.1  # weight of -log(friction): shifts by 0.1 standard errors at 
 DIRECT_STEPS = 60  # three times what data take that agree with bodies
 BARRIERS = tuple(10.0 ** k for k in range(6, -1, -1))
 CLOSE = 0.1        # decrement, of the barrier, at which the next one begins
+WIDENINGS = 3       # until the errors that friction's border leaves no longer change
 NEWTON_STEPS = 400  # for each of them
 DECREMENT = 1e-10  # squared Newton decrement left: twice the distance of the objective from best
 THINNEST = 1e-3    # m of a nominal body without extent: its prior must have an inverse
@@ -43,7 +44,9 @@ class ConsistentEstimate:
     Standard parameters with positive definite pseudo-inertias.
 
     values : (p,) standard parameters; params : (b,) the base parameters they imply
-    cov_params : (b, b) covariance of params by the curvature of the objective at its minimum
+    cov_params : (b, b) covariance of params by the curvature of the objective at its minimum;
+        that of friction's barrier one standard deviation inside: at the border it knows too much
+    prior : (b, b) covariance of params by that curvature without the data
     smallest_eigenvalue : link -> of its pseudo-inertia at the joint frame [kg or kg m^2]
     loss_percent : increase of the weighted residual over the unconstrained estimate
     steps : Newton steps taken
@@ -52,6 +55,7 @@ class ConsistentEstimate:
     values: np.ndarray
     params: np.ndarray
     cov_params: np.ndarray
+    prior: np.ndarray
     smallest_eigenvalue: dict[str, float]
     loss_percent: float
     steps: int
@@ -76,14 +80,15 @@ def consistent(problem: Problem, estimate: Estimate, *, masses: Mapping[str, flo
                               do='let all ten of every body be identified')
     cost = _cost(problem, estimate, known, inherited)
     x, free = _start(cost, base.parameters, dict(masses or {}), total_mass)
-    x, hessian, steps = _minimise(cost, x, free)
+    x, steps = _minimise(cost, x, free)
     K = base.matrix()
     half = K @ free
-    covariance = half @ np.linalg.solve(free.T @ hessian @ free, half.T)
+    covariance, prior = (half @ np.linalg.solve(free.T @ h @ free, half.T)
+                         for h in _curvatures(cost, x, free))
     eigenvalues = np.linalg.eigvalsh(cost.pseudo(x))[:, 0]
     before, after = (cost.misfit(beta) for beta in (estimate.params, K @ x))
     return ConsistentEstimate(
-        x, K @ x, (covariance + covariance.T) / 2,
+        x, K @ x, (covariance + covariance.T) / 2, (prior + prior.T) / 2,
         {link: float(w) for link, w in zip(bodies(base.parameters), eigenvalues)},
         float(max(0.0, 100.0 * (after / before - 1.0))) if before > 0 else 0.0, steps)
 
@@ -96,7 +101,7 @@ def prior_curvature(problem: Problem, estimate: Estimate, values: np.ndarray
     problem, estimate : see ``consistent``; values : (p,) of physically consistent bodies
     """
     cost = _cost(problem, estimate, (), None)
-    return cost.prior_derivatives(values)
+    return cost.without_data(values)
 
 
 @dataclass(frozen=True)
@@ -105,7 +110,7 @@ class _Cost:
     The objective about x (p,).
 
     A (b, b), b (b,), outside : weighted rows, |outside| what no parameters explain
-    M, target : rows of the estimate times K, with a row for each known parameter
+    M, target : rows of the estimate times K; pins, pinned : a row for each known parameter
     body : (n, 10) columns of the bodies; nominal (n, 4, 4) their P0, inverse (n, 4, 4)
     other : columns of no body; center, weight : their prior; C x >= 0 : passive friction
     barrier : factor of D and of the friction prior
@@ -116,6 +121,8 @@ class _Cost:
     outside: float
     M: np.ndarray
     target: np.ndarray
+    pins: np.ndarray
+    pinned: np.ndarray
     body: np.ndarray
     nominal: np.ndarray
     inverse: np.ndarray
@@ -142,20 +149,20 @@ class _Cost:
         logdet = log_det(P)
         if logdet == -np.inf:
             return np.inf
-        residual = self.M @ x - self.target
+        residual, pinned = self.M @ x - self.target, self.pins @ x - self.pinned
         away = (x[self.other] - self.center) * self.weight
-        return (0.5 * residual @ residual + 0.5 * away @ away
+        return (0.5 * (residual @ residual + pinned @ pinned + away @ away)
                 + self.barrier * PRIOR * (np.einsum('nij,nji->', self.inverse, P) - logdet)
                 - self.barrier * DISSIPATION * np.log(slack).sum())
 
     def derivatives(self, x):
         """Return gradient (p,) and Hessian (p, p)."""
-        gradient, hessian = self.prior_derivatives(x)
+        gradient, hessian = self.without_data(x)
         return gradient + self.M.T @ (self.M @ x - self.target), hessian + self.M.T @ self.M
 
-    def prior_derivatives(self, x):
-        """Return gradient (p,) and Hessian (p, p) of all but the data."""
-        gradient, hessian = np.zeros(len(x)), np.zeros((len(x), len(x)))
+    def without_data(self, x, inside=0.0):
+        """Return gradient (p,) and Hessian (p, p) of all but the data; friction so far inside."""
+        gradient, hessian = self.pins.T @ (self.pins @ x - self.pinned), self.pins.T @ self.pins
         G = np.einsum('nij,kjl->nkil', np.linalg.inv(self.pseudo(x)), _UNIT)
         slope = np.einsum('nij,kji->nk', self.inverse, _UNIT) - np.einsum('nkii->nk', G)
         bend = np.einsum('nkij,nlji->nkl', G, G)
@@ -164,7 +171,7 @@ class _Cost:
             hessian[np.ix_(columns, columns)] += self.barrier * PRIOR * second
         gradient[self.other] += (x[self.other] - self.center) * self.weight ** 2
         hessian[self.other, self.other] += self.weight ** 2
-        slack = self.C @ x
+        slack = self.C @ x + inside
         gradient -= self.C.T @ (self.barrier * DISSIPATION / slack)
         hessian += (self.C.T * (self.barrier * DISSIPATION / slack ** 2)) @ self.C
         return gradient, hessian
@@ -186,9 +193,8 @@ def _cost(problem, estimate, known, inherited):
     kept = [k for k, p in enumerate(parameters) if p.name in known]
     pins = np.eye(len(parameters))[kept] / np.array([[parameters[k].prior_sd] for k in kept]
                                                     ).reshape(-1, 1)
-    return _Cost(A, b, outside, np.vstack([rows @ problem.base.matrix(), pins]),
-                 np.concatenate([target, pins @ nominal]), body, P0, np.linalg.inv(P0), other,
-                 nominal[other], weight, passive_rows(parameters))
+    return _Cost(A, b, outside, rows @ problem.base.matrix(), target, pins, pins @ nominal, body,
+                 P0, np.linalg.inv(P0), other, nominal[other], weight, passive_rows(parameters))
 
 
 def _with_inherited(A, b, inherited):
@@ -271,22 +277,34 @@ def _mass_scales(cost, links, masses, total_mass):
 
 def _minimise(cost, x, free):
     """
-    Return (minimum, Hessian there, Newton steps) over x + free z.
+    Return (minimum, Newton steps) over x + free z.
 
     Where the data pull bodies out of their domain, steps along its border are short: there the
     barriers are lowered by and by (central path: Nesterov and Nemirovskii 1994).
     """
-    best, hessian, decrement, steps = newton(cost.value, cost.derivatives, x, free, DECREMENT,
-                                             DIRECT_STEPS)
+    best, decrement, steps = newton(cost.value, cost.derivatives, x, free, DECREMENT,
+                                    DIRECT_STEPS)
     if decrement > 0.0:
         best = x
         for barrier in BARRIERS:
             enough = DECREMENT if barrier == 1.0 else CLOSE * barrier
             lifted = replace(cost, barrier=barrier)
-            best, hessian, decrement, more = newton(lifted.value, lifted.derivatives, best, free,
-                                                    enough, NEWTON_STEPS)
+            best, decrement, more = newton(lifted.value, lifted.derivatives, best, free, enough,
+                                           NEWTON_STEPS)
             steps += more
     if decrement > 0.0:
         raise EstimationError('the physically consistent estimate did not settle',
                               found=f'a decrement of {decrement:.1e} after {steps} steps')
-    return best, hessian, steps
+    return best, steps
+
+
+def _curvatures(cost, x, free):
+    """Return the Hessians (p, p) at the minimum x that errors follow from: whole, without data."""
+    data, inside = cost.M.T @ cost.M, np.zeros(len(cost.C))
+    for _ in range(WIDENINGS):
+        prior = cost.without_data(x, inside)[1]
+        across = cost.C @ free
+        inside = np.sqrt(np.einsum('ij,ji->i', across, np.linalg.solve(
+            free.T @ (data + prior) @ free, across.T)))
+    prior = cost.without_data(x, inside)[1]
+    return data + prior, prior

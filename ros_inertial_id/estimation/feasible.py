@@ -140,10 +140,9 @@ def log_det(P: np.ndarray) -> float:
 
 def newton(cost: Callable[[np.ndarray], float],
            derivatives: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]], x: np.ndarray,
-           free: np.ndarray, enough: float, most: int
-           ) -> tuple[np.ndarray, np.ndarray, float, int]:
+           free: np.ndarray, enough: float, most: int) -> tuple[np.ndarray, float, int]:
     """
-    Return (x, Hessian there (p, p), decrement left or 0 at the minimum, steps), steps <= most.
+    Return (x, decrement left or 0 at the minimum, steps), steps <= most.
 
     Self-concordant terms need no solver: damped steps with a line search cannot end in a wrong
     valley (Nesterov and Nemirovskii 1994).
@@ -153,12 +152,12 @@ def newton(cost: Callable[[np.ndarray], float],
     which that is done
     EstimationError where the Hessian is not positive definite.
     """
-    value, hessian, decrement = cost(x), np.eye(len(x)), np.inf
+    value, decrement = cost(x), np.inf
     for step in range(most):
         try:
             gradient, hessian = derivatives(x)
         except np.linalg.LinAlgError:  # a body without extent, within rounding
-            return x, hessian, decrement, step
+            return x, decrement, step
         reduced, slope = free.T @ hessian @ free, free.T @ gradient
         size = 1.0 / np.sqrt(np.diag(reduced))  # unit diagonal: kg and kg m^2 meet as equals
         scaled = reduced * size * size[:, None]
@@ -166,15 +165,15 @@ def newton(cost: Callable[[np.ndarray], float],
         decrement = -float(slope @ move)
         # Below rounding of the objective itself there is nothing left to gain.
         if decrement <= max(enough, 1e-13 * abs(value)):
-            return x, hessian, 0.0, step
+            return x, 0.0, step
         direction, length = free @ move, 1.0
         while not (new := cost(x + length * direction)) <= (
                 value - ARMIJO * length * decrement):
             length *= 0.5
             if length < 1e-10:
-                return x, hessian, 0.0, step
+                return x, 0.0, step
         x, value = x + length * direction, new
-    return x, hessian, decrement, most
+    return x, decrement, most
 
 
 def _factor(scaled):

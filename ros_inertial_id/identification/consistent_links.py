@@ -7,13 +7,12 @@ that this link too is physically consistent.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from .dataset import Dataset
-from .validation import fits
 from ..dynamics.inertial_parameters import bodies
 from ..errors import ConfigError
 from ..estimation.base_parameters import BaseParameters
@@ -25,25 +24,56 @@ from ..estimation.r_factors import one_thread, RFactors
 from ..estimation.residuals import Fit
 
 
-def consistent_links(data: Dataset, problem: Problem, estimate: Estimate,
-                     inherited: np.ndarray | None = None) -> tuple[np.ndarray, dict[str, Any]]:
+@dataclass(frozen=True)
+class ConsistentLinks:
     """
-    Return (standard parameters (p,), their entry in the statistics beside the free ones).
+    The physically consistent parameters that predict, and how certain they are.
 
-    data : the Dataset; problem, estimate : of its unconstrained identification
+    values : (p,) standard parameters; entry : their entry in the statistics
+    free : the unconstrained Estimate; found : ConsistentEstimate
+    """
+
+    values: np.ndarray
+    entry: dict[str, Any]
+    free: Estimate
+    found: ConsistentEstimate
+
+    @property
+    def estimate(self) -> Estimate:
+        """Return the base parameters that predict as an Estimate by independent rows."""
+        covariance = self.found.cov_params
+        return replace(self.free, params=self.found.params, cov_params=covariance,
+                       bse=np.sqrt(np.maximum(np.diag(covariance), 0.0)))
+
+    def carried(self, covariance: np.ndarray) -> np.ndarray:
+        """
+        Return by which covariance (b, b) one more of the unconstrained parameters widens these.
+
+        covariance : (b, b).  What moves those moves these as far as the data decide (linearised).
+        """
+        scale = self.free.bse
+        share = (self.found.cov_params / scale) @ np.linalg.pinv(
+            self.free.cov_params / np.outer(scale, scale), rcond=1e-12, hermitian=True) / scale
+        return share @ covariance @ share.T
+
+
+def consistent_links(data: Dataset, problem: Problem, estimate: Estimate,
+                     inherited: np.ndarray | None = None) -> ConsistentLinks:
+    """
+    Return the ConsistentLinks of an unconstrained ``estimate`` by independent rows.
+
+    data : the Dataset; problem : of its identification
     inherited : see identification/inherited_errors.py
     """
-    whole = _with_all_links(data, problem.base)
-    found = _consistent(data, replace(problem, base=whole), estimate, inherited)
-    names, variance = whole.names(), np.diag(found.cov_params)
-    links = {link: found.values[k:k + 10].tolist()
-             for link, k in bodies(whole.parameters).items()}
-    return found.values[len(whole.parameters) - len(problem.base.parameters):], {
-        'training': fits(problem.factors, found.params), 'loss_percent': found.loss_percent,
-        'smallest_pseudo_inertia_eigenvalue': found.smallest_eigenvalue, 'links': links,
-        'base': dict(zip(names, found.params.tolist())),
-        'standard_error': dict(zip(names, np.sqrt(np.maximum(variance, 0.0)).tolist())),
-        'unconstrained_values': problem.base.standard(estimate.params).tolist()}
+    whole = replace(problem, base=_with_all_links(data, problem.base))
+    found = _consistent(data, whole, estimate, inherited)
+    parameters = whole.base.parameters
+    links = {link: found.values[k:k + 10].tolist() for link, k in bodies(parameters).items()}
+    return ConsistentLinks(
+        found.values[len(parameters) - len(problem.base.parameters):],
+        {'loss_percent': found.loss_percent,
+         'smallest_pseudo_inertia_eigenvalue': found.smallest_eigenvalue, 'links': links},
+        estimate, found)
 
 
 def cross_validate_consistent(data: Dataset, folds: Sequence[RFactors], problem: Problem,

@@ -42,11 +42,13 @@ def mounting_entry(data: Dataset, texts: list[str], base: BaseParameters) -> dic
     return {'text': texts, 'gravity_base': gravity, **generalized}
 
 
-def base_entries(base: BaseParameters, estimate: Estimate) -> list[dict[str, Any]]:
+def base_entries(base: BaseParameters, estimate: Estimate, unconstrained: Estimate | None = None
+                 ) -> list[dict[str, Any]]:
     """
     Return one entry per base parameter: name, expression, unit, value, standard error, nominal.
 
-    base : BaseParameters; estimate : of them; what is not determined has no value
+    base : BaseParameters; estimate : of them, that predicts; what is not determined has no value
+    unconstrained : the Estimate by the data alone, a pair (value, standard error) beside it
     """
     out = []
     # A given value is a value, though no data showed it.
@@ -60,6 +62,9 @@ def base_entries(base: BaseParameters, estimate: Estimate) -> list[dict[str, Any
                     'standard_error': float(error) if known else None,
                     'relative_percent': float(100 * error / abs(value)) if known and value
                     else None, 'nominal': float(nominal), 'grouping': grouping})
+    if unconstrained:
+        for entry, pair in zip(out, zip(unconstrained.params, unconstrained.bse)):
+            entry['unconstrained'] = [float(x) for x in pair] if entry['determined'] else None
     return out
 
 

@@ -27,6 +27,7 @@ class Fitted:
     residuals : of a first estimate, for their correlation
     inherited : (b, k) errors of unit size that come with the robot or the motion, or None
     cross_validation : Fit of stretches to the estimate of the others, None before ``completed``
+    widened : (b, b) covariance by the search of constants, in the estimate once ``completed``
     """
 
     problem: Problem
@@ -34,6 +35,7 @@ class Fitted:
     residuals: Residuals
     inherited: np.ndarray | None
     cross_validation: Fit | None = None
+    widened: np.ndarray | None = None
 
 
 def fit(data: Dataset, reduced: Reduced, passes: Passes) -> Fitted:
@@ -63,17 +65,19 @@ def completed(data: Dataset, reduced: Reduced, fitted: Fitted) -> Fitted:
     data, reduced, fitted : see ``fit``; adds to the notes of ``reduced``
     """
     problem, estimate, base = fitted.problem, fitted.estimate, reduced.base
+    widened = None
     if reduced.refined:
         refined = refine(Problem(problem.factors, base, estimate.correlation, grid=reduced.grid),
                          reduced.searched)
         assert refined is not None
-        estimate = estimate.widened(refined.inflation)
+        widened = refined.inflation
+        estimate = estimate.widened(widened)
         reduced.notes['nonlinear_parameters'] = refined.values
     if fitted.inherited is not None:
         estimate = estimate.widened(fitted.inherited @ fitted.inherited.T)
     estimate = without_noise(data, problem, estimate)
     estimator = ESTIMATORS[data.options.estimator]
-    return replace(fitted, estimate=estimate, cross_validation=cross_validate(
+    return replace(fitted, estimate=estimate, widened=widened, cross_validation=cross_validate(
         reduced.folds, parameters_by(estimator, base, estimate.correlation)))
 
 

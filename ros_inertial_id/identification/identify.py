@@ -150,11 +150,11 @@ def _validate(model: IdentifiedModel, recordings: Sequence[Recording],
     statistics = model.statistics
     statistics['validation'], curves = validation(model, recordings, progress=progress)
     model.provenance['validation'] = [dict(r.provenance) for r in recordings]
-    if 'consistent' in statistics:
-        consistent = statistics['consistent']
+    if 'unconstrained' in statistics:
+        free = statistics['unconstrained']
         data = read_dataset(recordings, prediction_options(model), model.method,
                             model.robot['urdf'])
         residuals, _, _ = evaluate(data, model.parameters,
-                                   np.array(consistent['unconstrained_values']), False)
-        consistent['unconstrained_validation'] = residuals.summary()
+                                   np.array(free['values']), False)
+        free['validation'] = residuals.summary()
     return curves

@@ -34,7 +34,8 @@ class IdentifiedModel:
     parameters : tuple of Parameter; values : (p,) standard parameters that reproduce the base
         parameters (those that the data cannot show are as in the robot description)
     base : list of dicts name, expression, value, standard_error, unit, determined, nominal,
-        relative_percent; covariance : (b, b) of the base parameters
+        relative_percent, and unconstrained (value, standard error) by the data alone where bodies
+        are physically consistent; covariance : (b, b) of the base parameters
     statistics : rank, condition number, residuals in training, left-out and validation data
     validity_range : joint -> smallest and largest q, v, a in training
     preprocessing, provenance : how signals were prepared; bags, hashes, windows, versions
@@ -89,6 +90,10 @@ class IdentifiedModel:
             raise ConfigError(f'{source} is of another version', expected=VERSION,
                               found=data.get('version'), do='identify again with this version')
         data = with_present_keys(data)
+        if 'base' in ((data.get('statistics') or {}).get('consistent') or {}):
+            raise ConfigError(f'{source} is of an earlier version', found='base parameters of '
+                              'another estimate than that which predicts',
+                              do='identify again with this version')
         del data['format'], data['version']
         names = {f.name for f in fields(cls)} - {'values'}
         for words, keys in (('is incomplete; it has no', names - set(data)),

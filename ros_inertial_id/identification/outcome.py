@@ -27,19 +27,23 @@ def model_of(solution: Solution, recordings: Sequence[Recording]) -> IdentifiedM
     recordings : that it was identified from
     """
     data, fitted = solution.data, solution.fitted
-    base, estimate = solution.reduced.base, fitted.estimate
+    base, free = solution.reduced.base, fitted.estimate
     statistics, crossed = _statistics(solution), fitted.cross_validation
     if solution.consistent:
-        statistics['consistent'] = solution.consistent
+        statistics['consistent'] = solution.consistent.entry
+        statistics['unconstrained'] = {
+            'training': fits(fitted.problem.factors, free.params),
+            'values': base.standard(free.params).tolist()}
         crossed = cross_validate_consistent(data, solution.reduced.folds, fitted.problem,
-                                            estimate, fitted.inherited)
+                                            free, fitted.inherited)
     statistics['cross_validation'] = crossed and crossed.summary()
     statistics.update(rank_of_bodies(data.method, data.robots, base))
     statistics['choices'] = _choices(solution, crossed)
     return IdentifiedModel(
         data.method.name, asdict(data.options), robot_entry(data.robot),
         mounting_entry(data, [r.mounting for r in recordings], base), base.parameters,
-        solution.values, base_entries(base, estimate), estimate.cov_params, statistics,
+        solution.values, base_entries(base, solution.estimate, solution.consistent and free),
+        solution.estimate.cov_params, statistics,
         solution.reduced.ranges, [o.summary for o in data.observations], provenance(recordings))
 
 
@@ -86,7 +90,7 @@ def _statistics(solution: Solution) -> dict[str, Any]:
         'condition_number': estimate.condition_number,
         'standard_deviation': estimate.standard_deviation,
         'correlation_samples': estimate.correlation,
-        'training': fits(problem.factors, estimate.params),
+        'training': fits(problem.factors, solution.estimate.params),
         **reduced.notes,
         'essential': [names[k] for k in essential],
         'condition_causes': condition_causes(problem, estimate),

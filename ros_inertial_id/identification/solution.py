@@ -1,11 +1,10 @@
 """Solution: the parameters that predict, under gravity as given or as the torques show it."""
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
-from .consistent_links import consistent_links
+from .consistent_links import consistent_links, ConsistentLinks
 from .dataset import Dataset
 from .fitting import completed, fit, Fitted
 from .gravity_direction import across_gravity, check_gravity, GravityCheck
@@ -14,6 +13,7 @@ from .reduction import reduce_again, reduce_data, Reduced
 from .stretches import robust_errors
 from .structure import Structure, structure_of
 from ..dynamics.friction import LAWS
+from ..estimation.estimators import Estimate
 from ..estimation.r_factors import RFactors
 
 
@@ -23,8 +23,9 @@ class Solution:
     What one pass through the spine gives.
 
     data : the Dataset, under gravity as it was used; first : Reduced under gravity as given
-    values : (p,) standard parameters that predict; consistent : their entry in the statistics,
-        None where they are not physically consistent; gravity : its check, None without
+    values : (p,) standard parameters that predict; estimate : of their base parameters
+    consistent : ConsistentLinks that they are of, None where they need not be physically
+        consistent and ``estimate`` is that of ``fitted``; gravity : its check, None without
     """
 
     data: Dataset
@@ -32,17 +33,17 @@ class Solution:
     reduced: Reduced
     fitted: Fitted
     values: np.ndarray
-    consistent: dict[str, Any] | None = None
+    estimate: Estimate
+    consistent: ConsistentLinks | None = None
     gravity: GravityCheck | None = None
 
 
 @dataclass(frozen=True)
 class _Checked:
-    """A Fitted with consistent values and their entry, folds of stretches, gravity's check."""
+    """A Fitted with consistent links, folds of stretches, gravity's check."""
 
     fitted: Fitted
-    values: np.ndarray
-    entry: dict[str, Any]
+    links: ConsistentLinks
     folds: list[RFactors]
     gravity: GravityCheck | None
 
@@ -59,11 +60,11 @@ def solve(data: Dataset, structure: Structure, passes: Passes) -> Solution:
     if not (data.options.consistent or consistent_by_default(data)):
         fitted = completed(data, reduced, fitted)
         values = reduced.base.standard(fitted.estimate.params, data.options.dependent)
-        return Solution(data, first, reduced, fitted, values)
+        return Solution(data, first, reduced, fitted, values, fitted.estimate)
     if not data.method.searches_gravity or not np.any(data.robot.gravity_base):
         fitted = completed(data, reduced, fitted)
-        values, entry = consistent_links(data, fitted.problem, fitted.estimate, fitted.inherited)
-        return Solution(data, first, reduced, fitted, values, entry)
+        links = consistent_links(data, fitted.problem, fitted.estimate, fitted.inherited)
+        return Solution(data, first, reduced, fitted, links.values, links.estimate, links)
     checked = _checked(data, fitted, passes)
     gravity = checked.gravity
     if gravity and gravity.overwhelming and not data.options.mounting:
@@ -76,12 +77,18 @@ def solve(data: Dataset, structure: Structure, passes: Passes) -> Solution:
             (data, reduced), gravity = other, gravity.without_springs
             first, checked = reduced, _checked(data, fit(data, reduced, passes), passes)
     fitted = completed(data, reduced, checked.fitted)
-    estimate = robust_errors(fitted.problem, fitted.estimate, checked.folds)
+    links, estimate = checked.links, checked.links.estimate
+    if fitted.widened is not None:
+        estimate = estimate.widened(links.carried(fitted.widened))
+    free = robust_errors(fitted.problem, fitted.estimate, checked.folds,
+                         reduced.base.prior_covariance())
+    estimate = robust_errors(fitted.problem, estimate, checked.folds, links.found.prior)
     if data.options.mounting and checked.gravity and checked.gravity is not gravity:
         errors = checked.gravity.errors()
-        estimate = estimate.widened(errors @ errors.T)
-    return Solution(data, first, reduced, replace(fitted, estimate=estimate), checked.values,
-                    checked.entry, gravity)
+        free = free.widened(errors @ errors.T)
+        estimate = estimate.widened(links.carried(errors @ errors.T))
+    return Solution(data, first, reduced, replace(fitted, estimate=free), links.values, estimate,
+                    links, gravity)
 
 
 def _without_springs(data: Dataset, first: Reduced, fitted: Fitted, gravity: GravityCheck,
@@ -113,12 +120,12 @@ def consistent_by_default(data: Dataset) -> bool:
 def _checked(data: Dataset, fitted: Fitted, passes: Passes) -> _Checked:
     """Return the consistent estimate and gravity's direction, both by stretches of motion."""
     problem, estimate = fitted.problem, fitted.estimate
-    values, entry = consistent_links(data, problem, estimate, fitted.inherited)
+    links = consistent_links(data, problem, estimate, fitted.inherited)
     across = across_gravity(data.robot.gravity_base)
-    folds = passes.stretches(data, problem.base, values, across)
+    folds = passes.stretches(data, problem.base, links.values, across)
     alike = all(np.allclose(r.gravity_base, data.robot.gravity_base) for r in data.robots)
-    check = check_gravity(problem, estimate, values, folds, across) if alike else None
-    return _Checked(fitted, values, entry, folds, check)
+    check = check_gravity(problem, estimate, links.values, folds, across) if alike else None
+    return _Checked(fitted, links, folds, check)
 
 
 def _tilted(data: Dataset, direction: np.ndarray) -> Dataset:

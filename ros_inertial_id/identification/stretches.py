@@ -184,11 +184,14 @@ def with_tilts(block: RegressorBlock, tilts: Sequence[Mapping[str, np.ndarray]],
     return RegressorBlock(block.t, block.segment, tuple(groups))
 
 
-def robust_errors(problem: Problem, estimate: Estimate, folds: Sequence[RFactors]) -> Estimate:
+def robust_errors(problem: Problem, estimate: Estimate, folds: Sequence[RFactors],
+                  prior: np.ndarray) -> Estimate:
     """
     Return the Estimate with standard errors no smaller than those by leaving stretches out.
 
     problem, estimate : of all data; folds : of ``Passes.stretches``
+    prior : (b, b) covariance of what is known without data, so that what they leave open does not
+        run away; centred where all stretches together give ``estimate``
     Nothing changes with fewer than FEWEST stretches.  The few know each error to a quarter: see
     ``moderated_covariance``.
     """
@@ -197,12 +200,12 @@ def robust_errors(problem: Problem, estimate: Estimate, folds: Sequence[RFactors
         return estimate
     sigma = effective_standard_deviation(problem, estimate.standard_deviation)
     systems = joined(problem, np.array([_normal(f, sigma, size) for f in folds]))
-    # As much prior as the estimate has, so that what the data leave open does not run away.
     scale = problem.base.prior_sd
-    prior = np.linalg.inv(problem.base.prior_covariance() / np.outer(scale, scale))
-    target = prior @ (problem.base.nominal() / scale)
+    systems *= np.outer(np.append(scale, 1.0), np.append(scale, 1.0))
+    prior, whole, params = prior / np.outer(scale, scale), systems.sum(0), estimate.params / scale
+    center = params + prior @ (whole[:-1, :-1] @ params - whole[:-1, -1])
     _, without = left_out(systems, lambda sums: scale * np.linalg.solve(
-        sums[:-1, :-1] * np.outer(scale, scale) + prior, sums[:-1, -1] * scale + target))
+        np.eye(size) + prior @ sums[:-1, :-1], center + prior @ sums[:-1, -1]))
     covariance = moderated_covariance(estimate.cov_params, without)
     bse = np.sqrt(np.diag(covariance))
     return replace(estimate, bse=bse, cov_params=covariance, by_rows=estimate.cov_params,

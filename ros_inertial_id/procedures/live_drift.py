@@ -55,9 +55,7 @@ def changes_since(model: IdentifiedModel, structure: Structure, factors: RFactor
         return ()
     base, T = at_constants(structure, {p.name: p for p in model.parameters})
     own = factors.combine(T)
-    # Also of what the data did not determine; the covariance is that of the unconstrained values.
-    consistent = model.statistics.get('consistent', {})
-    beta = base.matrix() @ np.array(consistent.get('unconstrained_values', model.values))
+    beta = base.matrix() @ model.values  # also of what the data did not determine
     entries, S, spread = change_columns(base)
     entries, S, spread = entries[:-2], S[:-2, :-2], spread[:-2]
     sigma = row_deviation(residuals)

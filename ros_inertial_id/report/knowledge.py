@@ -66,10 +66,12 @@ class Knowledge:
 
     @property
     def impossible(self) -> bool:
-        """Return whether it is surely below zero although a sum of what cannot be."""
+        """Return whether the data alone have it surely below zero, though it cannot be."""
         entry = self.entry
-        return bool(self.never_negative and entry['determined']
-                    and entry['value'] + SURE * entry['standard_error'] < 0.0)
+        if not (self.never_negative and entry['determined']):
+            return False
+        value, error = entry.get('unconstrained') or (entry['value'], entry['standard_error'])
+        return bool(value + SURE * error < 0.0)
 
     @property
     def negative(self) -> bool:
@@ -101,9 +103,9 @@ def evaluate(model: IdentifiedModel) -> list[Knowledge]:
 
 
 def fits(model: IdentifiedModel) -> dict[str, Any]:
-    """Return {training, cross-validation, validation: {filtered, raw}} of a ``model`` in use."""
+    """Return {training, cross-validation, validation: {filtered, raw}} of a ``model``."""
     s = model.statistics
-    out = {'training': s.get('consistent', s)['training']}
+    out = {'training': s['training']}
     if s.get('cross_validation'):
         out['cross-validation'] = {'filtered': s['cross_validation']}
     if 'validation' in s:

@@ -40,7 +40,7 @@ def render(identification: Identification) -> str:
         'bodies': tables.bodies(model), 'validity_range': tables.validity_range(model, robot),
         'fits': tables.fit_columns(model), 'torque': torque, 'friction': friction,
         'friction_charts': [drawings.friction(curve) for curve in drawn],
-        'forest': forest(known), 'consistent': tables.consistent_values(model),
+        'forest': forest(known), 'consistent': model.statistics.get('consistent'),
         'parameters': [tables.parameter_row(item) for item in known],
         'symbolic': symbolic_groupings(model),
         'options': tables.changed_options(model), 'recordings': tables.recordings(model),

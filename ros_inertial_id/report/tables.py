@@ -86,9 +86,9 @@ def fit_columns(model: IdentifiedModel) -> list[tuple[str, str, dict[str, Any]]]
     """Return (part, kind, fit) of every residual statistics there is of a ``model``."""
     s = model.statistics
     parts = fits(model)
-    if 'consistent' in s:
-        parts = {'training, free': s['training'], 'training, consistent': parts.pop('training'),
-                 **parts}
+    free = s.get('unconstrained', {}).get('training')
+    if free:
+        parts['training, unconstrained'] = free
     return [(part, kind, fit[kind]) for part, fit in parts.items()
             for kind in ('filtered', 'raw') if kind in fit]
 
@@ -100,12 +100,14 @@ def parameter_row(item: Knowledge) -> dict[str, Any]:
            'owner': item.lead.owner, 'determined': entry['determined'], 'grade': item.grade,
            'nominal': f"{entry['nominal']:.4g}" if item.described else '',
            'impossible': item.impossible, 'negative': item.negative, 'mixed': '',
-           'surprise': None, 'number': entry['value'],
+           'surprise': None, 'unconstrained': '', 'number': entry['value'],
            'share': entry['relative_percent'], 'prior': entry['nominal']}
     if entry['determined']:
         row['value'], row['error'] = with_error(entry['value'], entry['standard_error'])
         row['relative'] = percent(entry['relative_percent'])
         row['surprise'] = item.surprise if item.described else None
+        if entry.get('unconstrained'):
+            row['unconstrained'] = ' ± '.join(with_error(*entry['unconstrained']))
     if item.inflation > MIXED:
         row['mixed'] = f'{item.partner} ({item.correlation:+.2f})'
     return row
@@ -185,14 +187,10 @@ def friction(known: list[Knowledge], model: IdentifiedModel) -> dict[str, Any] |
     rows: dict[str, dict[str, Any]] = {}
     nonlinear: dict[tuple[str, str], str] = {}
     units: dict[str, str] = {}
-    consistent = consistent_values(model)
     for item in known:
         law, row = item.lead.law, parameter_row(item)
         if law not in LAWS:
             continue
-        if row['determined'] and consistent:
-            row['value'], row['error'] = consistent['base'][item.name]
-            row['negative'] = row['value'].startswith('-') and row['negative']
         laws[law] = row['unit']
         rows.setdefault(item.lead.owner, {})[law] = row
         if item.lead.nonlinear is not None and row['determined']:
@@ -201,21 +199,6 @@ def friction(known: list[Knowledge], model: IdentifiedModel) -> dict[str, Any] |
     if not laws:
         return None
     return {'laws': laws, 'rows': rows, 'nonlinear': nonlinear, 'nonlinear_units': units}
-
-
-def consistent_values(model: IdentifiedModel) -> dict[str, Any] | None:
-    """
-    Return None, or base name -> (value, error) texts and link -> smallest eigenvalue.
-
-    model : whose physically consistent parameters are asked for
-    """
-    entry = model.statistics.get('consistent')
-    if not entry:
-        return None
-    return {'base': {name: with_error(value, entry['standard_error'][name])
-                     for name, value in entry['base'].items()},
-            'eigenvalues': entry['smallest_pseudo_inertia_eigenvalue'],
-            'loss': entry['loss_percent']}
 
 
 def validity_range(model: IdentifiedModel, robot: Any) -> tuple[dict[str, str], list[Any]]:

@@ -206,7 +206,7 @@ def _consistent(model: IdentifiedModel) -> Iterator[str]:
     if found:
         yield ('The model predicts with physically consistent parameters: '
                f"{significant(found['loss_percent'], 2)} % more weighted residual in training "
-               'than the free ones.')
+               'than unconstrained ones.')
 
 
 def _residual(model: IdentifiedModel, few: Few) -> Iterator[str]:
@@ -277,22 +277,22 @@ def _unknown(known: list[Knowledge], few: Few) -> Iterator[str]:
 
 
 def _impossible(model: IdentifiedModel, known: list[Knowledge], few: Few) -> Iterator[str]:
-    wrong = [f"{k.name} = {k.entry['value']:.2g}" for k in known if k.impossible]
-    if wrong:
-        advice = ('the consistent values do not' if 'consistent' in model.statistics else
-                  'predict with them, but do not read them one by one')
+    wrong = [f"{k.name} = {(k.entry.get('unconstrained') or [k.entry['value']])[0]:.2g}"
+             for k in known if k.impossible]
+    if wrong and 'unconstrained' in model.statistics:
+        yield (f'The data alone would have below zero what is physically impossible: {few(wrong)}. '
+               'They absorb something that is not in the model. The model does not use them.')
+    elif wrong:
         yield (f'Below zero, which is physically impossible: {few(wrong)}. They absorb something '
-               f'that is not in the model: {advice}.')
+               'that is not in the model: predict with them, but do not read them one by one.')
 
 
 def _negative(model: IdentifiedModel, known: list[Knowledge], few: Few) -> Iterator[str]:
     """Name what came out below zero within its error: zero and small values are as likely."""
     wrong = [k.name for k in known if k.negative and not k.impossible]
     if wrong:
-        advice = ('the consistent values, with which the model predicts, are not'
-                  if 'consistent' in model.statistics else '--consistent gives possible values')
         yield (f'Below zero within {SURE:.0f} standard errors, though it cannot be: {few(wrong)}. '
-               f'The data allow zero; {advice}.')
+               'The data allow zero; --consistent gives possible values.')
 
 
 def _rank(model: IdentifiedModel) -> Iterator[str]:

@@ -57,9 +57,10 @@ def _smallest(links):
     return min(np.linalg.eigvalsh(pseudo_inertia(ten))[0] for ten in links.values())
 
 
-def _errors(told, truth, names):
-    """Return how many standard errors each base parameter of a consistent estimate is off."""
-    return np.array([(told['base'][n] - t) / told['standard_error'][n]
+def _errors(model, truth, names):
+    """Return how many standard errors each base parameter of a consistent model is off."""
+    entries = {e['name']: e for e in model.base}
+    return np.array([(entries[n]['value'] - t) / entries[n]['standard_error']
                      for n, t in zip(names, truth)])
 
 
@@ -89,7 +90,7 @@ def test_links_of_a_platform_can_exist_and_weigh_what_is_known(rig, recordings):
     assert sum(ten[0] for ten in told['links'].values()) == pytest.approx(80.817, abs=1e-9)
     assert 0.0 <= told['loss_percent'] < 0.5  # true bodies explain the data as well
     names = [e['name'] for e in model.base if e['unit'] in ('kg m', 'kg m^2')]
-    z = _errors(told, [t for _, _, t in rig.truth(model, rig.TWO_LINKS)], names)
+    z = _errors(model, [t for _, _, t in rig.truth(model, rig.TWO_LINKS)], names)
     assert len(z) == 18 and abs(z).max() < 3.0
 
 
@@ -131,8 +132,8 @@ def test_identified_inertials_go_into_the_platforms_description(rig, recordings)
 def test_consistent_value_of_the_papers_example_lies_in_its_intervals(result):
     for found in (result, paper.with_table_3(result)):
         problem = Problem(found.factors, found.base, {})
-        _, told = consistent_links(Dataset(METHODS['suspended_platform'], (found.robot,), (),
-                                           PLATFORM), problem, found.estimate)
+        told = consistent_links(Dataset(METHODS['suspended_platform'], (found.robot,), (),
+                                        PLATFORM), problem, found.estimate).entry
         assert _smallest(told['links']) > 0.0
         interval = found.interval('Iyy0')
         for low, high in interval.values():
@@ -178,10 +179,11 @@ def test_bodies_of_a_chain_can_exist_though_noise_would_have_them_impossible():
     with pytest.raises(EstimationError, match='consistent'):
         feasible_interval(base.expand(free.params, np.zeros(20)), N, np.eye(20)[0], np.eye(20),
                           np.zeros(20))
-    _, told = consistent_links(Dataset(METHODS['rigid_body'], (rig,), (), BODIES), problem, free)
+    found = consistent_links(Dataset(METHODS['rigid_body'], (rig,), (), BODIES), problem, free)
+    told = found.entry
     assert list(told['links']) == ['upper', 'lower'] and _smallest(told['links']) > 0.0
     assert 0.0 <= told['loss_percent'] < 5.0
-    z = _errors(told, base.reduce(truth), base.names())
+    z = (found.estimate.params - base.reduce(truth)) / found.estimate.bse
     # Unconstrained they are normal; bounds on true bodies only pull closer.
     assert np.sqrt((z ** 2).mean()) < 1.5 and abs(z).max() < 4.0
 
@@ -218,7 +220,8 @@ def test_slider_crank_is_of_matter():
     model = crank.slider_crank([crank.recording(seed=0)], cutoff=10.0, consistent=True)
     told = model.statistics['consistent']
     assert _smallest(told['links']) > 0.0
+    value = {e['name']: e['value'] for e in model.base}
     # Limit of the prior's pull in six parameters of two thousand rows.
     assert 0.0 <= told['loss_percent'] < 1.0
     for name in crank.oracle.FOUR:
-        assert told['base'][name] == pytest.approx(crank.oracle.BASE[name], rel=0.02)
+        assert value[name] == pytest.approx(crank.oracle.BASE[name], rel=0.02)
