@@ -35,6 +35,7 @@ def outline(model: IdentifiedModel) -> dict[str, Any]:
                                     if k != 'values'}
     known = {k: v for k, v in model.mounting.items() if k in ('known', 'missing')}
     return {'method': model.method, 'verdict': verdict(model), **numbers,
-            'base_parameters': [{k: entry[k] for k in ENTRY_KEYS if k in entry} for entry in model.base],
+            'base_parameters': [{k: entry[k] for k in ENTRY_KEYS if k in entry}
+                                for entry in model.base],
             'mounting_parameters': known, 'preprocessing': model.preprocessing,
             'mounting': {k: v for k, v in model.mounting.items() if k not in known}}

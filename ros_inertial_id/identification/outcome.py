@@ -42,7 +42,8 @@ def model_of(solution: Solution, recordings: Sequence[Recording]) -> IdentifiedM
     return IdentifiedModel(
         data.method.name, asdict(data.options), robot_entry(data.robot),
         mounting_entry(data, [r.mounting for r in recordings], base), base.parameters,
-        solution.values, base_entries(base, solution.estimate, solution.consistent and free),
+        solution.values,
+        base_entries(base, solution.estimate, free if solution.consistent else None),
         solution.estimate.cov_params, statistics,
         solution.reduced.ranges, [o.summary for o in data.observations], provenance(recordings))
 

@@ -1,8 +1,8 @@
 """
 Stretches of time: R factors of each about base parameters and a tilt of gravity.
 
-What differs between stretches more than white noise lets one expect is model error; leaving them
-out one by one (jackknife: Quenouille 1956, Tukey 1958) puts it into the standard errors.  They are
+What differs between stretches more than white noise lets one expect is model error, which belongs
+into the standard errors: they are clusters of residuals (Bell and McCaffrey 2002).  They are
 stretches of distinct motion: what a model lacks is a function of the motion, so that two periods
 of a trajectory, or two recordings of it, say no more of it than one does.  What it lacks for
 seconds (friction of a slow motion) outlasts a stretch, and its neighbours share it: stretches are
@@ -23,10 +23,10 @@ from ..estimation.base_parameters import BaseParameters
 from ..estimation.estimators import Estimate
 from ..estimation.problem import effective_standard_deviation, Problem
 from ..estimation.r_factors import RFactors
-from ..jackknife import deviations, left_out, standard_errors
 
 STRETCHES = 16  # enough that a standard error of them is known to a fifth
 FEWEST = 8
+ALONE = 0.99  # of the information on a direction: no other stretch tells how wrong one is
 LASTING = 5.0  # times what correlates a residual: a stretch so long knows its error to 5 %
 LEVEL = 0.975  # of the one-sided interval at which Student's t and the normal agree
 THIN = 4  # every that many sample at most: two per period of the cutoff are left
@@ -187,13 +187,15 @@ def with_tilts(block: RegressorBlock, tilts: Sequence[Mapping[str, np.ndarray]],
 def robust_errors(problem: Problem, estimate: Estimate, folds: Sequence[RFactors],
                   prior: np.ndarray) -> Estimate:
     """
-    Return the Estimate with standard errors no smaller than those by leaving stretches out.
+    Return the Estimate with errors no smaller than what differs between stretches of the motion.
 
     problem, estimate : of all data; folds : of ``Passes.stretches``
-    prior : (b, b) covariance of what is known without data, so that what they leave open does not
-        run away; centred where all stretches together give ``estimate``
-    Nothing changes with fewer than FEWEST stretches.  The few know each error to a quarter: see
-    ``moderated_covariance``.
+    prior : (b, b) covariance of what is known without data
+    Each stretch pulls the estimate by its residual; those pulls are the errors, each larger by
+    the share of the information that is its own, which the fit took out of the residual (Bell and
+    McCaffrey 2002; leaving it out, as a jackknife does, overdoes that where stretches show
+    different things).  Nothing changes with fewer than FEWEST stretches.  The few know each error
+    to a quarter: see ``moderated_covariance``.
     """
     count, size = len(folds), len(problem.base)
     if count < FEWEST:
@@ -202,27 +204,36 @@ def robust_errors(problem: Problem, estimate: Estimate, folds: Sequence[RFactors
     systems = joined(problem, np.array([_normal(f, sigma, size) for f in folds]))
     scale = problem.base.prior_sd
     systems *= np.outer(np.append(scale, 1.0), np.append(scale, 1.0))
-    prior, whole, params = prior / np.outer(scale, scale), systems.sum(0), estimate.params / scale
-    center = params + prior @ (whole[:-1, :-1] @ params - whole[:-1, -1])
-    _, without = left_out(systems, lambda sums: scale * np.linalg.solve(
-        np.eye(size) + prior @ sums[:-1, :-1], center + prior @ sums[:-1, -1]))
-    covariance = moderated_covariance(estimate.cov_params, without)
+    prior, information = prior / np.outer(scale, scale), systems[:, :-1, :-1]
+    pulls = systems[:, :-1, -1] - information @ (estimate.params / scale)
+    root = _root(np.linalg.solve(np.eye(size) + prior @ information.sum(0), prior))
+    shares, turns = np.linalg.eigh(root.T @ information @ root)
+    lone = 1.0 / np.sqrt(1.0 - np.clip(shares, 0.0, ALONE))
+    away = scale * np.einsum('ab,gbk,gk,gck,dc,gd->ga', root, turns, lone, turns, root, pulls,
+                             optimize=True)
+    covariance = moderated_covariance(estimate.cov_params, away - away.mean(0))
     bse = np.sqrt(np.diag(covariance))
     return replace(estimate, bse=bse, cov_params=covariance, by_rows=estimate.cov_params,
                    data_bse=bse / np.maximum(estimate.bse, 1e-300) * estimate.data_bse)
 
 
-def moderated_covariance(covariance: np.ndarray, without: np.ndarray) -> np.ndarray:
+def _root(covariance):
+    """Return F (b, b), F F' = ``covariance``, which may be singular."""
+    variances, turn = np.linalg.eigh((covariance + covariance.T) / 2)
+    return turn * np.sqrt(np.maximum(variances, 0.0))
+
+
+def moderated_covariance(covariance: np.ndarray, away: np.ndarray) -> np.ndarray:
     """
     Return the covariance (b, b) of parameters with what differs between stretches in it.
 
-    covariance : (b, b) by independent rows; without : (count, b) each of the stretches
+    covariance : (b, b) by independent rows; away : (count, b) what each stretch adds to them
     That of the stretches is drawn towards a multiple of the former, as a matrix (Ledoit and Wolf
     2004), by the weights of ``moderation``; no standard error gets smaller.
     """
-    errors, away = np.sqrt(np.diag(covariance)), deviations(without)
-    ratios = standard_errors(without) / np.maximum(errors, 1e-300)
-    common, own = moderation(ratios, len(without) - 1)
+    errors = np.sqrt(np.diag(covariance))
+    ratios = np.linalg.norm(away, axis=0) / np.maximum(errors, 1e-300)
+    common, own = moderation(ratios, len(away) - 1)
     out = common * covariance + own * away.T @ away
     lift = np.maximum(1.0, errors / np.maximum(np.sqrt(np.diag(out)), 1e-300))
     return out * np.outer(lift, lift)

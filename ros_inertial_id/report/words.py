@@ -280,8 +280,8 @@ def _impossible(model: IdentifiedModel, known: list[Knowledge], few: Few) -> Ite
     wrong = [f"{k.name} = {(k.entry.get('unconstrained') or [k.entry['value']])[0]:.2g}"
              for k in known if k.impossible]
     if wrong and 'unconstrained' in model.statistics:
-        yield (f'The data alone would have below zero what is physically impossible: {few(wrong)}. '
-               'They absorb something that is not in the model. The model does not use them.')
+        yield (f'By the data alone below zero, which is physically impossible: {few(wrong)}. They '
+               'absorb something that is not in the model. The model does not use them.')
     elif wrong:
         yield (f'Below zero, which is physically impossible: {few(wrong)}. They absorb something '
                'that is not in the model: predict with them, but do not read them one by one.')

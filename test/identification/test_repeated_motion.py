@@ -6,8 +6,13 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
+from ros_inertial_id.estimation.base_parameters import find_base_parameters
+from ros_inertial_id.estimation.estimators import Problem, ridge
+from ros_inertial_id.dynamics.inertial_parameters import Parameter
+from ros_inertial_id.estimation.r_factors import GroupFactor, merge, RFactors, triangle
 from ros_inertial_id.identification.stretches import (distinct_stretches, joined,
-                                                      moderated_covariance, moderation)
+                                                      moderated_covariance, moderation,
+                                                      robust_errors)
 
 
 def _motion(t):
@@ -100,14 +105,37 @@ def test_stretches_are_longer_than_what_the_model_lacks():
     assert count == 8 and variance.mean() == pytest.approx(0.9 * time / 4800, rel=0.06)
 
 
+def test_errors_hold_the_truth_where_each_stretch_shows_something_else():
+    """Errors that last; every direction is shown by one stretch above all, one is the noisiest."""
+    rng, rows, z, wider = np.random.default_rng(7), 400, [], []
+    base = find_base_parameters(rng.normal(size=(24, 8)), tuple(
+        Parameter(f'x{k}', '', 1.0, 0.0, 10.0, 'rows') for k in range(8)))
+    for _ in range(150):
+        folds = []
+        for stretch in range(8):
+            W, error = (lfilter([1.0], [1.0, -0.9], rng.normal(size=(rows, k)), axis=0)
+                        for k in (8, 1))
+            W *= np.where(np.arange(8) == stretch, 3.0, 1.0)
+            y = W.sum(1) + error[:, 0] * (3.0 if stretch == 5 else 1.0)
+            R = triangle(np.asfortranarray(np.column_stack([W, y, y])))
+            folds.append(RFactors(8, {'rows': GroupFactor('', np.arange(8), R, rows)}))
+        problem = Problem(merge(folds), base, {})
+        by_rows = ridge(problem)
+        estimate = robust_errors(problem, by_rows, folds, base.prior_covariance())
+        z.extend((estimate.params - 1.0) / estimate.bse)
+        wider.extend(estimate.bse / by_rows.bse)
+    assert 0.93 < np.mean(np.abs(z) < 1.96) < 0.985
+    assert np.median(wider) > 1.5  # that of the rows does not know what lasts
+
+
 def test_what_is_known_together_stays_known_where_each_one_is_not():
     """Ten threes of which the sum is known, as of friction laws that are hard to tell apart."""
     rng = np.random.default_rng(4)
     V = np.linalg.qr(np.column_stack([np.ones(3), rng.normal(size=(3, 2))]))[0]
     by_rows, true = (np.kron(np.eye(10), V * variance @ V.T)
                      for variance in ([1e-4, 1.0, 1.0], [4e-4, 9.0, 1.0]))
-    left_out = rng.multivariate_normal(np.zeros(30), true, 16) / 15 ** 0.5
-    out = moderated_covariance(by_rows, left_out)
+    away = rng.multivariate_normal(np.zeros(30), true, 16) / 16 ** 0.5
+    out = moderated_covariance(by_rows, away)
     stated = np.sqrt([np.ones(3) @ out[k:k + 3, k:k + 3] @ np.ones(3) / 3
                       for k in range(0, 30, 3)])
     # Sixteen stretches know an error to a fifth, and Student's t widens it by a tenth.
