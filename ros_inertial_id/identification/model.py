@@ -90,10 +90,6 @@ class IdentifiedModel:
             raise ConfigError(f'{source} is of another version', expected=VERSION,
                               found=data.get('version'), do='identify again with this version')
         data = with_present_keys(data)
-        if 'base' in ((data.get('statistics') or {}).get('consistent') or {}):
-            raise ConfigError(f'{source} is of an earlier version', found='base parameters of '
-                              'another estimate than that which predicts',
-                              do='identify again with this version')
         del data['format'], data['version']
         names = {f.name for f in fields(cls)} - {'values'}
         for words, keys in (('is incomplete; it has no', names - set(data)),
@@ -121,6 +117,9 @@ def _checked(data: dict[str, Any]) -> dict[str, Any]:
     for name, kind in KINDS.items():
         if not isinstance(data[name], kind):
             raise ValueError(f'{name} is no {kind.__name__}')
+    if 'unconstrained_values' in (data['statistics'].get('consistent') or ()):
+        raise ConfigError('a model file of an earlier version', found='base parameters of another '
+                          'estimate than that which predicts', do='identify again')
     values = np.array([float(p.pop('value')) for p in data['parameters']])
     covariance = np.array([[float(x) for x in row.split()] for row in data['covariance']])
     if not np.isfinite(values).all() or covariance.shape != (len(data['base']),) * 2:
