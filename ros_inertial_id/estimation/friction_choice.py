@@ -1,85 +1,88 @@
 """
-The choice of friction laws, joint by joint, by an information criterion.
+The choice of friction laws: a law stays where it predicts motion that the fit has not seen.
 
-All laws asked for take part at first.  A law whose coefficient adds less to the likelihood than
-its place costs by the Bayesian information criterion (Schwarz 1978), z^2 < ln N with N the
-independent rows of its joint, is left out, the least significant first, and all others are fitted
-anew.  At last the smaller set has to stand on segments of the data that it did not see.
+Viscous and Coulomb friction, offset and rotor inertia are there in every joint.  Springs, power
+laws and the like describe what is left, and where the motion is short for them they describe it
+there and nowhere else.  Each is left out in turn, of all joints: it stays if stretches of motion
+that are left out of the fit are predicted better with it, by more than one standard error of the
+difference over the stretches (Breiman, Friedman, Olshen and Stone 1984, Sec. 3.4.3).
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from .base_parameters import BaseParameters
-from .cross_validation import cross_validate, parameters_by
-from .problem import Estimate, Problem
-from .r_factors import merge, RFactors
 
-WORSE = 1.01  # the chosen laws may leave this much more in unseen segments than all of them
+PLAIN = ('viscous', 'coulomb', 'presliding', 'offset', 'armature')
 
 
 @dataclass(frozen=True)
 class FrictionChoice:
     """
-    Which friction laws the data choose.
+    What speaks for a law, by the squared error of stretches left out.
 
-    base : BaseParameters without the laws left out
-    reasons : joint -> list of {law, kept (bool), z_square, threshold}
-    left_out_percent : residual on unseen segments with all laws and with those chosen [%]
+    law : its name; places : of its base parameters
+    change : of the squared error without it [share]; error : standard error of ``change``
+    stays : whether it is kept
     """
 
-    base: BaseParameters
-    reasons: dict[str, list[dict[str, Any]]]
-    left_out_percent: tuple[float, float]
+    law: str
+    places: tuple[int, ...]
+    change: float
+    error: float
+    stays: bool
 
 
-def choose_laws(folds: Sequence[RFactors], base: BaseParameters,
-                estimator: Callable[[Problem], Estimate], correlation: Mapping[str, float],
-                laws: Collection[str]) -> FrictionChoice:
+def choose_laws(systems: np.ndarray, base: BaseParameters, groups: Sequence[str]
+                ) -> tuple[FrictionChoice, ...]:
     """
-    Return the FrictionChoice among ``laws`` (names), every other column staying.
+    Return a FrictionChoice for every law that is not PLAIN; a coefficient that is grouped stays.
 
-    A law that is grouped with other parameters (a rotor inertia with a link's) stays, too.
-
-    folds : RFactors of the b base columns, of successive stretches of the data
-    correlation : group -> autocorrelation time of the residual [samples]
-    estimator : see estimators.py
+    systems : (count, b + 1, b + 1) normal equations of stretches of motion, weighted, of [W, y]
+    base : BaseParameters of the columns; groups : names of the joints
     """
-    total = merge(folds)
-    selection = np.arange(len(base))
-    reasons: dict[tuple[str, str], tuple[bool, float, float]] = {}
-    small = base
-    while True:
-        problem = Problem(total.select(selection), small, correlation)
-        estimate = estimator(problem)
-        z_square = (estimate.params / estimate.bse) ** 2
-        weakest, margin = None, 0.0
-        for i, parameter in _optional(small, laws, total.groups):
-            group = total.groups[parameter.owner]
-            threshold = np.log(group.rows / correlation.get(parameter.owner, 1.0))
-            reasons[parameter.owner, parameter.law] = (True, z_square[i], threshold)
-            if z_square[i] - threshold < margin:
-                weakest, margin = i, z_square[i] - threshold
-        if weakest is None:
-            break
-        gone = small.parameters[small.independent[weakest]]
-        reasons[gone.owner, gone.law] = (False, *reasons[gone.owner, gone.law][1:])
-        selection, small = np.delete(selection, weakest), without(small, weakest)
-    whole, part = (fit.relative_percent or 0.0 if fit else 0.0 for fit in (
-        cross_validate(folds, parameters_by(estimator, base, correlation)),
-        cross_validate([f.select(selection) for f in folds],
-                       parameters_by(estimator, small, correlation))))
-    if part > WORSE * whole:
-        small = base
-        reasons = {key: (True, *value[1:]) for key, value in reasons.items()}
-    by_joint: dict[str, list[dict[str, Any]]] = {}
-    for (joint, law), (kept, z, threshold) in reasons.items():
-        by_joint.setdefault(joint, []).append({'law': law, 'kept': kept, 'z_square': float(z),
-                                               'threshold': float(threshold)})
-    return FrictionChoice(small, by_joint, (whole, part))
+    places: dict[str, list[int]] = {}
+    for i, (k, row) in enumerate(zip(base.independent, base.X)):
+        own = base.parameters[k]
+        if own.law and own.law not in PLAIN and own.owner in groups and not np.any(row):
+            places.setdefault(own.law, []).append(i)
+    scale = base.prior_sd
+    systems = systems * np.outer(np.append(scale, 1.0), np.append(scale, 1.0))
+    prior = np.linalg.inv(base.prior_covariance() / np.outer(scale, scale))
+    target, whole = prior @ (base.nominal() / scale), systems.sum(0)
+
+    def errors(gone: Sequence[str]) -> np.ndarray:
+        """Return the squared error (count,) of each stretch without the laws ``gone``."""
+        out = [k for law in gone for k in places[law]]
+        kept = np.setdiff1d(np.arange(len(base)), out)
+        rows = np.append(kept, len(base))
+        own, rest = systems[:, rows[:, None], rows], whole[np.ix_(rows, rows)]
+        beta = np.linalg.solve(rest[:-1, :-1] - own[:, :-1, :-1] + prior[np.ix_(kept, kept)],
+                               (rest[:-1, -1] - own[:, :-1, -1] + target[kept])[:, :, None])
+        beta = np.append(beta[:, :, 0], np.full((len(own), 1), -1.0), axis=1)
+        return np.einsum('ga,gab,gb->g', beta, own, beta)
+
+    before = errors(())
+    total = max(float(before.sum()), 1e-300)
+    worse = {law: errors((law,)) - before for law in places}
+    out = sorted((law for law, w in worse.items() if _as_good(w)), key=lambda x: worse[x].sum())
+    while out and not _as_good(errors(out) - before):  # two laws that share their work
+        out.pop()
+    return tuple(FrictionChoice(law, tuple(places[law]), float(w.sum() / total),
+                                float(_error(w) / total), law not in out)
+                 for law, w in worse.items())
+
+
+def _as_good(worse):
+    """Return whether errors (count,) are larger by no more than one standard error."""
+    return worse.sum() <= _error(worse)
+
+
+def _error(values):
+    """Return the standard error of the sum of independent ``values`` (count,)."""
+    return np.sqrt(len(values)) * values.std(ddof=1)
 
 
 def without(base: BaseParameters, place: int) -> BaseParameters:
@@ -94,11 +97,3 @@ def without(base: BaseParameters, place: int) -> BaseParameters:
         base, parameters=base.parameters[:k] + base.parameters[k + 1:],
         independent=independent - (independent > k),
         dependent=base.dependent - (base.dependent > k), X=np.delete(base.X, place, axis=0))
-
-
-def _optional(base, laws, groups):
-    """Yield (place, Parameter) of the base parameters of ``laws`` in a joint that stand alone."""
-    for i, (k, row) in enumerate(zip(base.independent, base.X)):
-        own = base.parameters[k]
-        if own.law in laws and own.owner in groups and not np.any(row):
-            yield i, base.parameters[k]

@@ -1,6 +1,6 @@
 """Reduction: the data as R factors about base parameters, friction laws and constants chosen."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,6 @@ from ..dynamics.inertial_parameters import Parameter
 from ..estimation.base_parameters import BaseParameters
 from ..estimation.constants_grid import Grid
 from ..estimation.estimators import ESTIMATORS, params_of, Problem
-from ..estimation.friction_choice import choose_laws
 from ..estimation.nonlinear_parameters import alternatives, RefinedNonlinear
 from ..estimation.r_factors import merge, RFactors
 
@@ -49,9 +48,25 @@ def reduce_data(data: Dataset, structure: Structure, passes: Passes) -> Reduced:
 
     data : the Dataset; structure : of its columns; passes : over it
     """
-    rows = passes.accumulated(data, structure)
+    return _chosen(data, structure, passes.accumulated(data, structure), passes)
 
-    def correlation(base: BaseParameters, factors: RFactors) -> dict[str, float]:
+
+def reduce_without(data: Dataset, before: Reduced, names: Collection[str], passes: Passes
+                   ) -> Reduced:
+    """
+    Return the data as R factors without laws that stand alone, constants chosen anew.
+
+    data : the Dataset; before : Reduced with them; names : of the laws; passes : over the Dataset
+    """
+    structure, wide = before.tried
+    structure, places = structure.without(names)
+    rows = Accumulated([f.select(places) for f in wide], before.ranges)
+    return _chosen(data, structure, rows, passes)
+
+
+def _chosen(data, structure, rows, passes):
+    """Return Reduced, the residual of a first estimate looked at where laws are chosen."""
+    def correlation(base, factors):
         draft = params_of(ESTIMATORS[data.options.estimator])(Problem(factors, base, {}))
         return passes.residuals(data, base.parameters, base.standard(draft)).correlation()
 
@@ -66,27 +81,16 @@ def choose(structure: Structure, rows: Accumulated, options: EstimationOptions,
     structure : of the columns of ``rows``; correlation : (base, factors) -> group -> correlation
     time of the residual of a first estimate [samples], asked for where laws are chosen
     """
-    notes, wide = dict[str, Any](), rows.folds
+    wide = rows.folds
     base, folds, grid = choose_alternatives(structure, wide)
     if _second_choice(structure, base):  # once more, counted in independent rows
         base, folds, grid = choose_alternatives(structure, wide, correlation(base, merge(folds)))
-    if options.choose_friction:
-        times = correlation(base, merge(folds))
-        choice = choose_laws(folds, base, ESTIMATORS[options.estimator], times,
-                             {p.law for p in base.parameters if p.law})
-        notes['friction_choice'] = {'joints': choice.reasons,
-                                    'left_out_percent': list(choice.left_out_percent)}
-        left = {p.name for p in choice.base.parameters}
-        structure, places = structure.without(
-            [p.name for p in base.parameters if p.name not in left])
-        wide = [f.select(places) for f in wide]
-        base, folds, grid = choose_alternatives(structure, wide, times)
     searched = structure.searched_laws & set(options.refine_nonlinear)
     refined = refine(Problem(merge(folds), base, {}, grid=grid), searched) if grid else None
     if refined and grid:
         base = refined.base
         folds = [f.combine(grid.columns(base)) for f in wide]
-    return Reduced(base, folds, grid, searched, refined, notes, (structure, wide), rows.ranges)
+    return Reduced(base, folds, grid, searched, refined, {}, (structure, wide), rows.ranges)
 
 
 def reduce_again(data: Dataset, before: Reduced, passes: Passes) -> Reduced:

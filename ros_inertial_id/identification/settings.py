@@ -26,8 +26,6 @@ class EstimationOptions:
                               'full parameters, from which a URDF can be written')
     unconstrained: bool = option(False, 'predict with the base parameters as estimated, where '
                                  'physically consistent bodies are the default')
-    choose_friction: bool = option(False, 'leave out friction laws of a joint that explain too '
-                                   'little, by an information criterion')
     refine_nonlinear: tuple[str, ...] = option(
         ('coulomb', 'presliding', 'stribeck', 'stribeck_atan'),
         'friction laws whose nonlinear parameter, where it is found from the data, is refined '

@@ -9,11 +9,12 @@ from .dataset import Dataset
 from .fitting import completed, fit, Fitted
 from .gravity_direction import across_gravity, check_gravity, GravityCheck
 from .passes import Passes
-from .reduction import reduce_again, reduce_data, Reduced
-from .stretches import robust_errors
+from .reduction import reduce_again, reduce_data, reduce_without, Reduced
+from .stretches import FEWEST, normal_equations, robust_errors
 from .structure import Structure, structure_of
 from ..dynamics.friction import LAWS
 from ..estimation.estimators import Estimate
+from ..estimation.friction_choice import choose_laws, FrictionChoice
 from ..estimation.r_factors import RFactors
 
 
@@ -26,6 +27,7 @@ class Solution:
     values : (p,) standard parameters that predict; estimate : of their base parameters
     consistent : ConsistentLinks that they are of, None where they need not be physically
         consistent and ``estimate`` is that of ``fitted``; gravity : its check, None without
+    laws : what spoke for each friction law that was chosen by prediction
     """
 
     data: Dataset
@@ -36,6 +38,7 @@ class Solution:
     estimate: Estimate
     consistent: ConsistentLinks | None = None
     gravity: GravityCheck | None = None
+    laws: tuple[FrictionChoice, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,10 @@ def solve(data: Dataset, structure: Structure, passes: Passes) -> Solution:
         if other:
             (data, reduced), gravity = other, gravity.without_springs
             first, checked = reduced, _checked(data, fit(data, reduced, passes), passes)
+    laws: tuple[FrictionChoice, ...] = ()
+    if tuple(getattr(data.options, 'friction', ())) == ('auto',):
+        reduced, checked, laws = _laws_that_predict(data, reduced, checked, passes)
+        first = reduced if any(not law.stays for law in laws) else first
     fitted = completed(data, reduced, checked.fitted)
     links, estimate = checked.links, checked.links.estimate
     if fitted.widened is not None:
@@ -88,7 +95,24 @@ def solve(data: Dataset, structure: Structure, passes: Passes) -> Solution:
         free = free.widened(errors @ errors.T)
         estimate = estimate.widened(links.carried(errors @ errors.T))
     return Solution(data, first, reduced, replace(fitted, estimate=free), links.values, estimate,
-                    links, gravity)
+                    links, gravity, laws)
+
+
+def _laws_that_predict(data: Dataset, reduced: Reduced, checked: _Checked, passes: Passes
+                       ) -> tuple[Reduced, _Checked, tuple[FrictionChoice, ...]]:
+    """Return both without the friction laws that do not predict stretches left out, and why."""
+    fitted = checked.fitted
+    problem, base = fitted.problem, reduced.base
+    systems = normal_equations(problem, fitted.estimate, checked.folds)
+    if len(systems) < FEWEST:
+        return reduced, checked, ()
+    choices = choose_laws(systems, base, tuple(problem.factors.groups))
+    gone = [base.parameters[base.independent[k]].name
+            for choice in choices if not choice.stays for k in choice.places]
+    if gone:
+        reduced = reduce_without(data, reduced, gone, passes)
+        checked = _checked(data, fit(data, reduced, passes), passes)
+    return reduced, checked, choices
 
 
 def _without_springs(data: Dataset, first: Reduced, fitted: Fitted, gravity: GravityCheck,

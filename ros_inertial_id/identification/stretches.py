@@ -200,8 +200,7 @@ def robust_errors(problem: Problem, estimate: Estimate, folds: Sequence[RFactors
     count, size = len(folds), len(problem.base)
     if count < FEWEST:
         return estimate
-    sigma = effective_standard_deviation(problem, estimate.standard_deviation)
-    systems = joined(problem, np.array([_normal(f, sigma, size) for f in folds]))
+    systems = joined(problem, normal_equations(problem, estimate, folds))
     scale = problem.base.prior_sd
     systems *= np.outer(np.append(scale, 1.0), np.append(scale, 1.0))
     prior, information = prior / np.outer(scale, scale), systems[:, :-1, :-1]
@@ -275,10 +274,18 @@ def joined(problem: Problem, systems: np.ndarray) -> np.ndarray:
     return np.add.reduceat(systems, np.arange(0, count, together))
 
 
-def _normal(factors, sigma, size):
-    """Return the normal equations (b + 1, b + 1) of [W, y] about the base columns, weighted."""
-    out = np.zeros((size + 1, size + 1))
-    for name, group in factors.groups.items():
-        rows = np.column_stack([group.equations(factors.size)[:, :size], group.R[:, -2]])
-        out += rows.T @ rows / sigma[name] ** 2
+def normal_equations(problem: Problem, estimate: Estimate, folds: Sequence[RFactors]
+                     ) -> np.ndarray:
+    """
+    Return the normal equations (count, b + 1, b + 1) of [W, y], weighted as in the ``estimate``.
+
+    problem : about b base columns; estimate : of it; folds : whose first columns are these
+    """
+    size = len(problem.base)
+    sigma = effective_standard_deviation(problem, estimate.standard_deviation)
+    out = np.zeros((len(folds), size + 1, size + 1))
+    for sums, factors in zip(out, folds):
+        for name, group in factors.groups.items():
+            rows = np.column_stack([group.equations(factors.size)[:, :size], group.R[:, -2]])
+            sums += rows.T @ rows / sigma[name] ** 2
     return out

@@ -87,10 +87,9 @@ class OnlineIdentification:
         if not METHODS[method].predicts_live:
             raise ConfigError('nothing to learn online', found=f'method {method}',
                               exists=[n for n, m in METHODS.items() if m.predicts_live])
-        if options.estimator not in ACCUMULATED or options.consistent or options.choose_friction:
+        if options.estimator not in ACCUMULATED or options.consistent:
             raise ConfigError('online estimation', expected=f'estimator: one of {ACCUMULATED}',
-                              found=f'{options.estimator}, consistent: {options.consistent}, '
-                              f'choose_friction: {options.choose_friction}',
+                              found=f'{options.estimator}, consistent: {options.consistent}',
                               do='identify from a recording for these')
         self._urdf, self._method = urdf, METHODS[method]
         if reference and self._method.joints_alone:  # efforts are read where the model read them
@@ -171,6 +170,9 @@ class OnlineIdentification:
         """Learn from a Recording, filtered as its summary says, and from what comes after it."""
         fixed = replace(self._options, cutoff=summary['cutoff'], velocity=summary['velocity'])
         columns = with_known(self._method.parameters(robot, fixed), fixed.given)
+        if self._reference and fixed.friction == ('auto',):  # the laws that it chose
+            known = {p.name for p in self._reference.parameters}
+            columns = tuple(p for p in columns if not p.law or p.name in known)
         structure = structure_of(self._method, [robot], columns)
         if self._reference:
             check_reference(self._reference, structure, robot.gravity_base)

@@ -121,7 +121,7 @@ def test_written_files_have_the_models_gravity_and_inertia(result, tmp_path):
 def test_what_a_urdf_cannot_hold_is_listed_in_it_with_its_size(result, tmp_path):
     lines = result.model.to_urdf(tmp_path / 'arm.urdf')
     names = {line.split(' = ')[0] for line in lines}
-    assert {'off1', 'Ia1', 'ks1'} <= names and all('N m in the training data' in x for x in lines)
+    assert {'off1', 'Ia1'} <= names and all('N m in the training data' in x for x in lines)
 
 
 def test_prediction_and_validation_are_of_one_mind(bags, result):

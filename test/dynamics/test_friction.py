@@ -18,6 +18,7 @@ from ros_inertial_id.estimation.nonlinear_parameters import refine_nonlinear
 from ros_inertial_id.estimation.r_factors import RFactors
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.identification.settings import options_class
+from ros_inertial_id.identification.stretches import normal_equations
 from ros_inertial_id.methods import METHODS
 
 serial_arm = METHODS['serial_arm']
@@ -241,36 +242,52 @@ def test_exponential_stribeck_speed_is_recovered_within_its_error():
         assert abs(entry['value'] - 0.13) < 3.5 * entry['standard_error'] < 0.05
 
 
-def test_the_choice_of_laws_keeps_what_is_there_and_says_why():
+def test_the_choice_of_laws_keeps_what_predicts_stretches_left_out():
     urdf, t, q, v, a, _ = paper_data(3)
     tau = mujoco_arm.torque(urdf, q, v, a) + 0.8 * np.tanh(v / 0.01) + 0.5 * v
-    tau[:, 1] += 3.0 * q[:, 1]  # a spring in the second joint
-    tau[:, 2] += 0.4            # an offset in the third
     tau += 0.05 * np.random.default_rng(3).normal(size=v.shape)
-    laws = ('viscous', 'coulomb', 'stribeck', 'spring', 'offset')
-    options = serial_arm.Options(friction=laws, coulomb_width=0.01)
-    problem, folds = mujoco_arm.problem(urdf, options, t, q, v, a, tau, folds=5)
-    choice = choose_laws(folds, problem.base, ridge, {}, laws)
-    kept = {joint: {r['law'] for r in entry if r['kept']}
-            for joint, entry in choice.reasons.items()}
-    assert kept['joint1'] == {'viscous', 'coulomb'}
-    assert kept['joint2'] == {'viscous', 'coulomb', 'spring'}
-    assert kept['joint3'] == {'viscous', 'coulomb', 'offset'}
-    assert len(choice.base) == len(problem.base) - 7
-    for entry in choice.reasons.values():
-        assert all((r['z_square'] >= r['threshold']) == r['kept'] for r in entry)
-    assert choice.left_out_percent[1] <= 1.01 * choice.left_out_percent[0]
-    slow = choose_laws(folds, problem.base, ridge, {'joint1': 50.0}, laws).reasons
-    rows = problem.factors.groups['joint1'].rows  # fifty in a row say what one does
-    for joint, independent in (('joint1', rows / 50.0), ('joint2', rows)):
-        assert [r['threshold'] for r in slow[joint]] == pytest.approx(
-            [np.log(independent)] * len(slow[joint]))
-    left = {choice.base.parameters[k] for k in choice.base.independent}
-    selection = [i for i, k in enumerate(problem.base.independent)
-                 if problem.base.parameters[k] in left]
-    smaller = ridge(replace(problem, base=choice.base,
-                            factors=problem.factors.select(selection)))
-    assert len(smaller.params) == len(choice.base)
+    options = serial_arm.Options(friction=('viscous', 'coulomb', 'stribeck', 'spring', 'offset'),
+                                 coulomb_width=0.01)
+    sprung = tau + np.outer(q[:, 1], [0.0, 3.0, 0.0])  # a spring in the second joint
+    for torque, stay in ((tau, set()), (sprung, {'spring'})):
+        problem, folds = mujoco_arm.problem(urdf, options, t, q, v, a, torque, folds=16)
+        systems = normal_equations(problem, ridge(problem), folds)
+        found = choose_laws(systems, problem.base, tuple(problem.factors.groups))
+        assert {c.law for c in found} == {'stribeck', 'spring'}
+        assert {c.law for c in found if c.stays} == stay
+        for c in found:  # what leaving it out costs, by refitting without it
+            assert c.change > c.error if c.stays else c.change < 3.0 * abs(c.error)
+            assert _left_out(systems, problem.base, c.places) / _left_out(
+                systems, problem.base, ()) - 1.0 == pytest.approx(c.change, abs=1e-6)
+
+
+def _left_out(systems, base, places):
+    """Return the squared error of every stretch by ridge regression on the others, summed."""
+    kept = np.setdiff1d(np.arange(len(base)), places)
+    prior, total = np.linalg.inv(base.prior_covariance())[np.ix_(kept, kept)], 0.0
+    for k, own in enumerate(systems):
+        rest = np.delete(systems, k, axis=0).sum(0)
+        beta = np.linalg.solve(rest[np.ix_(kept, kept)] + prior,
+                               rest[kept, -1] + prior @ base.nominal()[kept])
+        row = np.append(beta, -1.0)
+        total += row @ own[np.ix_([*kept, -1], [*kept, -1])] @ row
+    return total
+
+
+def test_identification_chooses_laws_and_tells_why():
+    urdf, t, q, v, a, _ = paper_data(5)
+    names = mujoco_arm.joints_of(urdf)
+    tau = mujoco_arm.torque(urdf, q, v, a) + 0.8 * np.tanh(v / 0.02) + 0.5 * v
+    tau += 0.1 * np.random.default_rng(5).normal(size=v.shape)
+    for spring in (0.0, 5.0):
+        recording = mujoco_arm.recording(names, t, q, v, tau + spring * q)
+        model = identify([recording], options_class('serial_arm')(), urdf=urdf).model
+        laws = {p.law for p in model.parameters if p.law}
+        assert {'viscous', 'offset', 'armature'} <= laws
+        assert ('spring' in laws) == (spring > 0.0)
+        told = {c['candidate'].split(';')[0]: c['chosen'] for c in model.statistics['choices']
+                if c['what'] == 'friction law'}
+        assert told.keys() == {'spring', 'power'} and told['spring'] == (spring > 0.0)
 
 
 def test_a_law_that_does_not_exist_names_those_that_do():
@@ -295,19 +312,3 @@ def test_coulomb_asymmetry_and_offset_are_one_where_the_step_is_sharp():
     j = problem.base.names().index('off1')
     correlation = estimate.cov_params[i, j] / (estimate.bse[i] * estimate.bse[j])
     assert correlation < -0.9
-
-
-def test_identification_chooses_laws_when_asked_and_tells_why():
-    urdf, t, q, v, a, _ = paper_data(5)
-    names = mujoco_arm.joints_of(urdf)
-    tau = mujoco_arm.torque(urdf, q, v, a) + 0.8 * np.tanh(v / 0.02) + 0.5 * v
-    tau[:, 2] += 0.6
-    tau += 0.1 * np.random.default_rng(5).normal(size=v.shape)
-    options = replace(options_class('serial_arm')(), choose_friction=True, coulomb_width=0.02,
-                      friction=('viscous', 'coulomb', 'offset', 'spring'))
-    model = identify([mujoco_arm.recording(names, t, q, v, tau)], options, urdf=urdf).model
-    left = {(p.law, p.owner) for p in model.parameters if p.law}
-    assert {('viscous', n) for n in names} | {('coulomb', n) for n in names} <= left
-    assert ('offset', 'joint3') in left and ('spring', 'joint1') not in left
-    reasons = model.statistics['friction_choice']['joints']
-    assert {r['law'] for r in reasons['joint3'] if r['kept']} >= {'viscous', 'coulomb', 'offset'}

@@ -66,7 +66,7 @@ def test_its_uncertainty_reaches_the_parameters(arm3, tilted):
     ratio = np.diag(tilted.covariance) / np.diag(sure.covariance)
     # Friction is chosen under gravity as given in one, as found in the other: a tenth of it.
     # Other bodies touch the border of what can exist, which knows of neighbouring parameters.
-    assert ratio.max() > 2.0 and np.median(ratio) > 1.2 and ratio.min() > 0.6
+    assert ratio.max() > 2.0 and np.median(ratio) > 1.1 and ratio.min() > 0.6
 
 
 def test_an_upright_base_stays_upright(arm3):

@@ -76,7 +76,8 @@ def test_seven_joints_are_recovered_and_predict_another_motion():
     other, tau = simulated(urdf, truth, seed=6, duration=15.0, noise=0.0)
     found = identify([recording], OPTIONS, urdf=urdf, validate=[other])
     z = errors(found.model, truth)
-    assert len(z) == 43 + 7 * 6 - 2  # the rotors of two joints are one with link inertias
+    # The rotors of two joints are one with link inertias; no spring and no power law is there.
+    assert len(z) == 43 + 7 * 4 - 2
     assert np.mean(np.abs(z) < 3.0) >= 0.95
     assert found.model.statistics['validation']['filtered']['relative_percent'] < 2.0
 
@@ -118,8 +119,8 @@ def test_mountings_of_recordings_are_obeyed(arm3):
     wall = (9.81, 0.0, 0.0)
     recording, _ = simulated(urdf, truth, gravity=wall, mounting='rpy 0 1.5707963267948966 0')
     model = identify([recording], OPTIONS, urdf=urdf).model
-    # METHODS.md, offsets apart; one rotor shows; springs and bent friction curves.
-    assert len(model.base) == 17 + 9 + 1 + 6
+    # METHODS.md, offsets apart; one rotor shows; no springs, no bent friction curves.
+    assert len(model.base) == 17 + 9 + 1
     assert np.abs(errors(model, truth)).max() < 4.0
     np.testing.assert_allclose(model.mounting['gravity_base'], [wall], atol=1e-12)
 
