@@ -1,10 +1,12 @@
 """
 Accuracy on public recordings, with default options, as the table of doc/accuracy.md.
 
-    python benchmark/accuracy.py --data FOLDER [--write]
+    python benchmark/accuracy.py --data FOLDER [--bags FOLDER] [--write]
 
-FOLDER holds kuka_lwr4/ (FloBaRoID) and panda/ (Gaz et al. 2019) as .npz with stamp_s, q, v, tau;
-nothing is fetched.  --write puts the table into the page.  Half a minute of CPU per line.
+--data holds kuka_lwr4/ (FloBaRoID) and panda/ (Gaz et al. 2019) as .npz with stamp_s, q, v, tau;
+--bags the ROS 2 bags of inverse-dynamics-solver (UNISA, BSD-3) as ur10.db3 and fer.db3 with their
+.urdf.  Nothing is fetched.  --write puts the table into the page.  Plain: viscous and Coulomb
+friction, offset, rotor inertia by least squares, the better one of step and smooth sign.
 """
 
 import argparse
@@ -15,8 +17,11 @@ import ros_inertial_id as rid
 from ros_inertial_id.identification.identify import validation
 
 PAGE = Path(__file__).resolve().parents[1] / 'doc' / 'accuracy.md'
-HEAD = ('| recording | training -> validation | filtered [%] | raw [%] | worst joint [%] |',
-        '|---|---|---|---|---|')
+HEAD = ('| recording | training -> validation | filtered [%] | raw [%] | plain [%] '
+        '| worst joint [%] |',
+        '|---|---|---|---|---|---|')
+PLAIN = {'friction': ['viscous', 'coulomb', 'offset', 'armature'], 'estimator': 'ordinary',
+         'unconstrained': True, 'mounting': 'upright'}
 
 
 def read(folder, name):
@@ -32,10 +37,18 @@ def row(robot, words, training, checked, urdf):
     filtered, raw = fit['filtered'], fit['raw']
     worst = max(filtered['rms'], key=lambda n: filtered['rms'][n] / filtered['measured_rms'][n])
     share = 100.0 * filtered['rms'][worst] / filtered['measured_rms'][worst]
+    plain = min(_filtered(training, checked, urdf, **PLAIN, **width)
+                for width in ({}, {'coulomb_width': 0.0}))
     line = (f"| {robot} | {words} | {filtered['relative_percent']:.2f} | "
-            f"{raw['relative_percent']:.2f} | {worst} {share:.1f} |")
+            f"{raw['relative_percent']:.2f} | {plain:.2f} | {worst} {share:.1f} |")
     print(line, flush=True)
     return line
+
+
+def _filtered(training, checked, urdf, **options):
+    """Return the relative residual of the validation with these options [%]."""
+    model = rid.identify(training, urdf=urdf, **options).model.identified
+    return validation(model, [checked])[0]['filtered']['relative_percent']
 
 
 def seconds(recording, k):
@@ -63,14 +76,28 @@ def panda(folder):
               log.window(cut, None), urdf)
 
 
+def halves(folder, name, robot):
+    """Yield the lines of both halves of a bag."""
+    bag, urdf = rid.read_bag(folder / f'{name}.db3'), folder / f'{name}.urdf'
+    topic = next(iter(bag.channels.values()))
+    cut = float((topic.stamp_ns[len(topic) // 2] - topic.stamp_ns[0]) * 1e-9)
+    one, two = bag.window(0.0, cut), bag.window(cut, None)
+    yield row(robot, 'first half -> second', [one], two, urdf)
+    yield row(robot, 'second half -> first', [two], one, urdf)
+
+
 def main():
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.strip().split('\n')[0])
     parser.add_argument('--data', type=Path, required=True)
+    parser.add_argument('--bags', type=Path)
     parser.add_argument('--write', action='store_true')
     options = parser.parse_args()
     print('\n'.join(HEAD))
     lines = [*HEAD, *kuka(options.data / 'kuka_lwr4'), *panda(options.data / 'panda')]
+    if options.bags:
+        lines += [*halves(options.bags, 'ur10', 'UR10, currents'),
+                  *halves(options.bags, 'fer', 'Franka FER, 30 Hz')]
     if options.write:
         text = PAGE.read_text(encoding='utf-8')
         table = '\n'.join(['<!-- table -->', *lines, '<!-- end -->'])
