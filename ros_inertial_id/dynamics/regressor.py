@@ -62,6 +62,10 @@ class RegressorBlock:
                        for g in self.groups)
         return RegressorBlock(self.t[chosen], self.segment, groups)
 
+    def predicted(self, values: np.ndarray) -> dict[str, np.ndarray]:
+        """Return group name -> what ``values`` (p,) of all Parameters give (B,)."""
+        return {g.name: g.W @ values[g.columns] for g in self.groups}
+
 
 def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """

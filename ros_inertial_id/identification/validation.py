@@ -46,7 +46,7 @@ def evaluate(data: Dataset, parameters: Sequence[Parameter], values: np.ndarray,
             done += len(state.t)
             continue
         for block in data.method.regress(state, robot, parameters):
-            predicted = {g.name: g.W @ values[g.columns] for g in block.groups}
+            predicted = block.predicted(values)
             residuals.add(block, predicted)
             if outside and beyond is not None:
                 part = slice(low, low + len(block.t))
