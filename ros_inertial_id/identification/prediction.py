@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike
 
 from .dataset import read_dataset
 from .model import IdentifiedModel
+from .prediction_band import half_widths
 from .robot import check_robot
 from .settings import prediction_options
-from ..dynamics.regressor import RegressorBlock
 from ..errors import ConfigError, RecordingError
 from ..estimation.r_factors import one_thread
 from ..measurement.recording import Recording
@@ -29,6 +29,10 @@ class Prediction:
     t : (N,) [s], of a recording since its start; names, units : of the groups
     torque, measured : (N, g) predicted and measured, filtered alike; raw : (N, g) as recorded
     Of a motion that is given nothing is filtered, and nothing measured: not a number.
+    lower, upper : (N, g) of the band that holds 95 % of the samples of motion as in the training;
+        not a number for models without one
+    outside : (N, g) how far the motion is beyond the validity range, in half ranges; there the
+        band is wider, by rule and not by data
     """
 
     t: np.ndarray
@@ -37,6 +41,9 @@ class Prediction:
     torque: np.ndarray
     measured: np.ndarray
     raw: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    outside: np.ndarray
 
     @property
     def residual(self) -> np.ndarray:
@@ -55,10 +62,11 @@ def predict(model: IdentifiedModel, recording: Recording) -> Prediction:
         data = read_dataset([recording], prediction_options(model), model.method,
                             model.robot['urdf'])
         check_robot(model, data.robot)
-        blocks = list(data.blocks(model.parameters, training=False))
-    if not blocks:
-        raise RecordingError('the recording is too short', found='no samples left after filtering')
-    return _by_rows(model, blocks)
+        states = list(data.states(training=False))
+        if not states:
+            raise RecordingError('the recording is too short',
+                                 found='no samples left after filtering')
+        return _by_rows(model, states)
 
 
 def predict_motion(model: IdentifiedModel, robot: Any, motion: Motion) -> Prediction:
@@ -76,8 +84,7 @@ def predict_motion(model: IdentifiedModel, robot: Any, motion: Motion) -> Predic
     if not (np.diff(t) > 0.0).all():
         raise ConfigError('t', expected='increasing times [s]', found='others')
     method = METHODS[model.method]
-    found = _by_rows(model, list(method.regress(method.state_of(robot, q, v, a, t), robot,
-                                                model.parameters)))
+    found = _by_rows(model, [(robot, method.state_of(robot, q, v, a, t))])
     none = np.full_like(found.torque, np.nan)
     return replace(found, measured=none, raw=none)
 
@@ -95,15 +102,22 @@ def live_prediction(model: IdentifiedModel, robot: Any) -> Callable[[Any], LiveT
 
 def _live(model, robot, state):
     """Return the LiveTorques of a state by the rows of its method."""
-    rows = _by_rows(model, list(METHODS[model.method].regress(state, robot, model.parameters)))
+    rows = _by_rows(model, [(robot, state)])
     return LiveTorques(rows.names, rows.torque, rows.residual, rows.measured)
 
 
-def _by_rows(model: IdentifiedModel, blocks: Sequence[RegressorBlock]) -> Prediction:
-    """Return the Prediction of successive blocks, what is known beforehand included."""
+def _by_rows(model: IdentifiedModel, states: Sequence[tuple[Any, Any]]) -> Prediction:
+    """Return the Prediction of successive (robot, state), what is known beforehand included."""
+    method = METHODS[model.method]
+    blocks = [block for robot, state in states
+              for block in method.regress(state, robot, model.parameters)]
     groups = blocks[0].groups
     columns = [[(predicted + g.known, g.y + g.known, g.y_raw + g.known) for g, predicted in
                 zip(block.groups, model.predict(block).values())] for block in blocks]
     torque, measured, raw = np.concatenate(columns, axis=2).transpose(1, 2, 0)
-    return Prediction(np.concatenate([b.t for b in blocks]), tuple(g.name for g in groups),
-                      tuple(g.unit for g in groups), torque, measured, raw)
+    names = tuple(g.name for g in groups)
+    half, outside = map(np.concatenate, zip(*(half_widths(
+        model.statistics.get('prediction_band') or {}, names, method.validity_range(state, robot),
+        model.validity_range) for robot, state in states)))
+    return Prediction(np.concatenate([b.t for b in blocks]), names, tuple(g.unit for g in groups),
+                      torque, measured, raw, torque - half, torque + half, outside)
