@@ -24,7 +24,7 @@ def excess(seen: Mapping[str, Mapping[str, np.ndarray]], ranges: Mapping[str, Ma
             low, high = ranges.get(where, {}).get(name, (-np.inf, np.inf))
             other = group in seen and where != group and name in ('v', 'a')
             if other or not np.isfinite(high - low) or high == low:
-                away.append(0.0 * x)
+                away.append(np.zeros(np.shape(x)))
                 continue
             beyond = np.abs(2.0 * x - low - high) / (high - low) - 1.0
             away.append(np.where(beyond > 2.0 * MARGIN, beyond, 0.0))

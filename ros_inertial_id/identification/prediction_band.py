@@ -19,6 +19,7 @@ from .outside import excess
 from .stretches import as_wide
 from .validation import ENOUGH
 from ..dynamics.inertial_parameters import Parameter
+from ..dynamics.regressor import part_of
 from ..estimation.cross_validation import FOLDS, piece_of
 
 LEVEL = 0.95  # share of the samples of motion like the training that a band holds
@@ -39,8 +40,7 @@ def left_out(data: Dataset, parameters: Sequence[Parameter], values: np.ndarray,
     stride, done = max(1, whole // ENOUGH), 0
     for robot, state in data.states(training=True):
         chosen = slice((-done) % stride, None, stride)
-        seen = {name: {k: x[chosen] for k, x in own.items()} for name, own in
-                data.method.validity_range(state, robot).items()}
+        seen = part_of(data.method.validity_range(state, robot), chosen)
         piece = piece_of(done + np.arange(len(state.t))[chosen], samples, seconds)
         low, done = 0, done + len(state.t)
         for block in data.thinned(state, robot, parameters, chosen):

@@ -139,6 +139,28 @@ def test_what_is_predicted_is_what_was_validated(bags):
     assert model.validate(other)['filtered'] == said
 
 
+def test_predictions_have_a_band_that_a_model_file_keeps(arm3_motion, tmp_path):
+    names, t, q, v, _, tau = arm3_motion
+    # Friction that no law has: what is left of it grows with the speed.
+    tau = tau + 0.1 * v * np.sin(5.0 * q) + 0.02 * np.random.default_rng(0).normal(size=q.shape)
+    half = len(t) // 2
+    one, other = (replace(mujoco_arm.recording(names, t[part], q[part], v[part], tau[part]),
+                          robot_description=mujoco_arm.description('arm3'))
+                  for part in (slice(None, half), slice(half, None)))
+    model = rid.identify(one).model
+    found = model.predict(other)
+    inside = (found.lower <= found.measured) & (found.measured <= found.upper)
+    width = np.mean(found.upper - found.lower, axis=0) / np.std(found.residual, axis=0)
+    assert np.all(inside.mean(axis=0) > 0.85) and inside.mean() > 0.9 and np.all(width < 6.0)
+    model.save(tmp_path / 'model.yaml')
+    again = rid.load_model(tmp_path / 'model.yaml')
+    np.testing.assert_array_equal(again.predict(other).upper, found.upper)
+    still = again.predict((np.zeros(1), 100.0 + q[:1], 0.0 * q[:1], 0.0 * q[:1]))
+    assert np.all(still.outside > 10.0) and np.all(still.upper > found.upper.max())
+    del again.statistics['prediction_band']  # as models of before are
+    assert np.isnan(again.predict(other).lower).all() and found.outside.shape == found.torque.shape
+
+
 def given(model, recording):
     """Return the prediction for the motion of a recording, without its torques."""
     identified = model.identified
