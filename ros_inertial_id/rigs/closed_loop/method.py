@@ -165,9 +165,9 @@ class ClosedLoop(Method[Mechanism, MechanismState, Observation, ClosedLoopOption
                  t: np.ndarray | None = None) -> MechanismState:
         """Return the MechanismState of independent coordinates that are given, not measured."""
         none = np.zeros((len(q), len(robot.actuated)))
-        t = np.arange(len(q), dtype=float) if t is None else t
-        state = JointSpaceState(t, 0, q, v, a, none, none)
-        return close(robot, state)
+        clock = np.arange(len(q), dtype=float) if t is None else t
+        state = JointSpaceState(clock, 0, q, v, a, none, none)
+        return replace(close(robot, state), alone=t is None)
 
     def energy_rows(self, robot: Mechanism, parameters: Sequence[Parameter], samples: int,
                     rng: np.random.Generator) -> np.ndarray:
