@@ -343,7 +343,8 @@ def test_states_alone_do_not_remember_each_other_and_a_motion_does():
     rubs = recording(extra=lambda z, rate: 0.1 * np.sign(rate))
     model = model_of(slider_crank([rubs], friction=('crank presliding',)))
     rng = np.random.default_rng(0)
-    q, v = rng.uniform(-1.0, 1.0, (8, 1)), rng.uniform(0.5, 1.0, (8, 1)) * (-1.0) ** np.arange(8)[:, None]
+    q, v = rng.uniform(-1.0, 1.0, (8, 1)), rng.uniform(0.5, 1.0, (8, 1))
+    v[::2] *= -1.0
     one_by_one = [model.torque(*state) for state in zip(q, v, 0.0 * q)]
     np.testing.assert_allclose(model.torque(q, v, 0.0 * q), one_by_one, atol=1e-9)
     motion = model.predict((np.arange(8.0), q, v, 0.0 * q))
