@@ -47,7 +47,7 @@ def photograph(page, picture, width, height):
 def live(model, recording):
     """Return the live page as it is while an arm moves."""
     prediction, state = model.predict(recording), WatchState()
-    curves = {'measured': prediction.measured, 'predicted': prediction.predicted,
+    curves = {'measured': prediction.measured, 'predicted': prediction.torque,
               'residual': prediction.residual}
     for name, values in curves.items():
         for t, row in zip(prediction.t, values):

@@ -22,7 +22,7 @@ from ..identification.identified_description import (description_of, largest_spe
 from ..identification.identify import validation
 from ..identification.inverse_dynamics import InverseDynamics
 from ..identification.model import IdentifiedModel
-from ..identification.prediction import predict, Prediction
+from ..identification.prediction import Motion, predict, predict_motion, Prediction
 from ..identification.robot import check_robot
 from ..identification.settings import robot_of_model
 from ..identification.symbolic_groupings import symbolic_groupings, SymbolicGroupings
@@ -69,7 +69,13 @@ class Model:
         return symbolic_groupings(self.identified)
 
     def torque(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> np.ndarray:
-        """Return the joint torques (..., n) [N m] of a motion q, v, a (..., n)."""
+        """
+        Return the joint torques (..., n) [N m] of states q, v, a (..., n), each alone.
+
+        Leaves out what a state does not tell: where a joint turned last.  Presliding friction is
+        as developed in the direction of v, and nothing at v = 0.  Just after a reversal that is
+        too much, by up to twice the Coulomb friction; ``predict`` of the motion knows the way.
+        """
         return self._dynamics.torque(q, v, a)
 
     def gravity(self, q: ArrayLike) -> np.ndarray:
@@ -96,9 +102,18 @@ class Model:
         check_robot(self.identified, other._robot)
         return other
 
-    def predict(self, recording: Recording) -> Prediction:
-        """Return measured and predicted torques over a ``recording`` of the robot."""
-        return predict(self.identified, recording)
+    def predict(self, motion: Recording | Motion) -> Prediction:
+        """
+        Return the predicted torques of a motion, presliding friction with its memory.
+
+        motion : a Recording, mounted as it says, whose torques stand beside those predicted and
+            filtered alike, as in a validation; or (t, q, v, a) of successive samples of the robot
+            as this Model is mounted: t (N,) [s], q, v, a (N, n), whose torques are not filtered
+        Friction begins as unknown: zero until a joint has moved by its presliding distance.
+        """
+        if isinstance(motion, Recording):
+            return predict(self.identified, motion)
+        return predict_motion(self.identified, self._robot, motion)
 
     def validate(self, recordings: Recording | Sequence[Recording]) -> dict[str, Any]:
         """Return the {filtered, raw} residuals of the model on other ``recordings``."""

@@ -13,8 +13,8 @@ on long contiguous runs (einsum multiplies and adds in one pass over them, witho
 Nothing of the size of the recording is ever formed.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -48,11 +48,16 @@ class RowGroup:
 
 @dataclass(frozen=True)
 class RegressorBlock:
-    """Consecutive samples as equations: t (B,) [s], segment number, one RowGroup per joint."""
+    """
+    Consecutive samples as equations: t (B,) [s], segment number, one RowGroup per joint.
+
+    seen : {joint or body: {quantity: (B,)}} of ``Method.validity_range``, where somebody asks
+    """
 
     t: np.ndarray
     segment: int
     groups: tuple[RowGroup, ...]
+    seen: Mapping[str, Mapping[str, np.ndarray]] = field(default_factory=dict)
 
     def rows(self, chosen: slice | np.ndarray) -> 'RegressorBlock':
         """Return the block of the samples chosen by a slice or an index array."""
@@ -60,7 +65,17 @@ class RegressorBlock:
                                 g.y_raw[chosen], g.known[chosen] if isinstance(g.known, np.ndarray)
                                 else g.known)
                        for g in self.groups)
-        return RegressorBlock(self.t[chosen], self.segment, groups)
+        return RegressorBlock(self.t[chosen], self.segment, groups, part_of(self.seen, chosen))
+
+    def predicted(self, values: np.ndarray) -> dict[str, np.ndarray]:
+        """Return group name -> what ``values`` (p,) of all Parameters give (B,)."""
+        return {g.name: g.W @ values[g.columns] for g in self.groups}
+
+
+def part_of(seen: Mapping[str, Mapping[str, np.ndarray]], chosen: slice | np.ndarray
+            ) -> dict[str, dict[str, np.ndarray]]:
+    """Return {joint or body: {quantity: (B,)}} of the samples ``chosen`` of what was ``seen``."""
+    return {where: {name: x[chosen] for name, x in own.items()} for where, own in seen.items()}
 
 
 def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -110,7 +110,7 @@ def residuals_of(blocks: Iterable[RegressorBlock], values: np.ndarray) -> Residu
     """
     out = Residuals()
     for block in blocks:
-        out.add(block, {g.name: g.W @ values[g.columns] for g in block.groups})
+        out.add(block, block.predicted(values))
     return out
 
 

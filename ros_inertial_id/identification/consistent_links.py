@@ -17,11 +17,10 @@ from ..dynamics.inertial_parameters import bodies
 from ..errors import ConfigError
 from ..estimation.base_parameters import BaseParameters
 from ..estimation.consistency import consistent, ConsistentEstimate
-from ..estimation.cross_validation import cross_validate
+from ..estimation.cross_validation import cross_validate, LeftOut
 from ..estimation.estimators import Estimate, Problem
 from ..estimation.known_parameters import is_known, with_known
 from ..estimation.r_factors import one_thread, RFactors
-from ..estimation.residuals import Fit
 
 
 @dataclass(frozen=True)
@@ -78,9 +77,9 @@ def consistent_links(data: Dataset, problem: Problem, estimate: Estimate,
 
 def cross_validate_consistent(data: Dataset, folds: Sequence[RFactors], problem: Problem,
                               estimate: Estimate, inherited: np.ndarray | None
-                              ) -> Fit | None:
+                              ) -> LeftOut | None:
     """
-    Return the Fit of every fold to the consistent parameters of the others.
+    Return the LeftOut Fit of every fold to the consistent parameters of the others.
 
     data, problem, estimate, inherited : see ``consistent_links``; folds : of the problem's factors
     Weights are those of all data, as are laws, constants and gravity.

@@ -11,11 +11,11 @@ from .passes import Passes
 from .reduction import Reduced
 from .structure import refine
 from ..estimation.base_parameters import BaseParameters
-from ..estimation.cross_validation import cross_validate, parameters_by
+from ..estimation.cross_validation import cross_validate, LeftOut, parameters_by
 from ..estimation.estimators import Estimate, ESTIMATORS, params_of, Problem
 from ..estimation.motion_noise import motion_noise, MotionNoise
 from ..estimation.r_factors import merge
-from ..estimation.residuals import Fit, Residuals
+from ..estimation.residuals import Residuals
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,8 @@ class Fitted:
     problem : that it solves, with the correlation of its rows
     residuals : of a first estimate, for their correlation
     inherited : (b, k) errors of unit size that come with the robot or the motion, or None
-    cross_validation : Fit of stretches to the estimate of the others, None before ``completed``
+    cross_validation : LeftOut of stretches, by the estimate of the others, None before
+        ``completed``
     widened : (b, b) covariance by the search of constants, in the estimate once ``completed``
     """
 
@@ -34,7 +35,7 @@ class Fitted:
     estimate: Estimate
     residuals: Residuals
     inherited: np.ndarray | None
-    cross_validation: Fit | None = None
+    cross_validation: LeftOut | None = None
     widened: np.ndarray | None = None
 
 

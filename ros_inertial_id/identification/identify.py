@@ -78,7 +78,7 @@ def identify_data(data: Dataset, validate: Sequence[Recording] = (),
         _check_nominal(data)
         structure = structure_of(data.method, data.robots, _columns(data))
         solution = solve(aligned(data, structure), structure, passes)
-        model = model_of(solution, data.recordings)
+        model = model_of(solution, data.recordings, passes)
         curves = passes.curves(solution.data, model)
     return Identification(model, curves, _validate(model, validate, data.progress)
                           if validate else ())

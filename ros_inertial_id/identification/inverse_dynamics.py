@@ -40,6 +40,7 @@ class InverseDynamics:
         Return the joint torques (..., n) [N m] ([N] of sliders), at the joints.
 
         q, v, a : (..., n) positions [rad], velocities [rad/s], accelerations [rad/s^2] ([m] ...)
+        Every state stands alone: presliding friction has no memory and is as developed.
         """
         return self._sum(q, v, a, lambda p: True)
 
@@ -77,8 +78,8 @@ class InverseDynamics:
         share = self.values * [wanted(p) for p in self.parameters]
         # What is known beforehand stands beside the rows as a whole: it has no shares.
         whole = all(wanted(p) for p in self.parameters)
-        out = [np.stack([g.W @ share[g.columns] + (g.known if whole else 0.0)
-                         for g in block.groups], axis=-1)
+        out = [np.stack([x + (g.known if whole else 0.0) for g, x in
+                         zip(block.groups, block.predicted(share).values())], axis=-1)
                for block in self.method.regress(
                    self.method.state_of(self.robot, *flat), self.robot, self.parameters)]
         return np.concatenate(out).reshape(q.shape)

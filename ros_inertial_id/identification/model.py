@@ -56,7 +56,7 @@ class IdentifiedModel:
 
     def predict(self, block: RegressorBlock) -> dict[str, np.ndarray]:
         """Return group name -> predicted rows (B,) of a RegressorBlock ``block``."""
-        return {g.name: g.W @ self.values[g.columns] for g in block.groups}
+        return block.predicted(self.values)
 
     def to_yaml(self) -> str:
         """Return the model as YAML text."""

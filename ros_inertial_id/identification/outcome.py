@@ -10,9 +10,12 @@ from .consistent_links import cross_validate_consistent
 from .entries import base_entries, mounting_entry, provenance, robot_entry
 from .model import IdentifiedModel
 from .mounting import rank_of_bodies
+from .passes import Passes
+from .prediction_band import band_of
 from .reduction import Reduced
 from .solution import Solution
 from .validation import fits
+from ..estimation.cross_validation import FOLDS
 from ..estimation.law_evidence import law_evidence
 from ..estimation.residuals import Fit
 from ..estimation.statistics import (condition_causes, dependence, essential_parameters,
@@ -20,11 +23,12 @@ from ..estimation.statistics import (condition_causes, dependence, essential_par
 from ..measurement.recording import Recording
 
 
-def model_of(solution: Solution, recordings: Sequence[Recording]) -> IdentifiedModel:
+def model_of(solution: Solution, recordings: Sequence[Recording],
+             passes: Passes) -> IdentifiedModel:
     """
     Return the IdentifiedModel of a ``solution``, with its statistics.
 
-    recordings : that it was identified from
+    recordings : that it was identified from; passes : over them
     """
     data, fitted = solution.data, solution.fitted
     base, free = solution.reduced.base, fitted.estimate
@@ -37,6 +41,10 @@ def model_of(solution: Solution, recordings: Sequence[Recording]) -> IdentifiedM
         crossed = cross_validate_consistent(data, solution.reduced.folds, fitted.problem,
                                             free, fitted.inherited)
     statistics['cross_validation'] = crossed and crossed.summary()
+    if crossed and len(crossed.params) == FOLDS:
+        residuals = passes.left_out(data, base.parameters,
+                                    np.array([base.standard(x) for x in crossed.params]))
+        statistics['prediction_band'] = band_of(residuals, solution.reduced.ranges)
     statistics.update(rank_of_bodies(data.method, data.robots, base))
     statistics['choices'] = _choices(solution, crossed)
     return IdentifiedModel(

@@ -10,6 +10,27 @@ from ..dynamics.regressor import RegressorBlock
 MARGIN = 0.02  # of a range beyond its ends: an end is one sample, with noise
 
 
+def excess(seen: Mapping[str, Mapping[str, np.ndarray]], ranges: Mapping[str, Mapping[str, Any]],
+           group: str) -> np.ndarray:
+    """
+    Return how far beyond its ranges a motion is, (N,) in half ranges of the farthest; 0: inside.
+
+    seen : {joint or body: {quantity: (N,)}}; ranges : see Outside; group : whose torque it is of
+    Positions of all joints count, as they turn the weight; velocity and acceleration its own.
+    """
+    away = []
+    for where, quantities in seen.items():
+        for name, x in quantities.items():
+            low, high = ranges.get(where, {}).get(name, (-np.inf, np.inf))
+            other = group in seen and where != group and name in ('v', 'a')
+            if other or not np.isfinite(high - low) or high == low:
+                away.append(np.zeros(np.shape(x)))
+                continue
+            beyond = np.abs(2.0 * x - low - high) / (high - low) - 1.0
+            away.append(np.where(beyond > 2.0 * MARGIN, beyond, 0.0))
+    return np.max(away, axis=0)
+
+
 class Outside:
     """
     Sums of squares inside and outside of the validity range of a model.

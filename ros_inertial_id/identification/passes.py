@@ -13,6 +13,7 @@ import numpy as np
 
 from .dataset import Dataset
 from .model import IdentifiedModel
+from .prediction_band import left_out
 from .stretches import motion_of, rows_of_stretches, shares_of, thinning
 from .structure import Structure
 from .validation import evaluate, extend
@@ -95,6 +96,17 @@ class Passes:
                                one.samples(training=True) for one in recordings))
         return merged_stretches(rows_of_stretches(one, base, values, across, share)
                                 for one, share in zip(recordings, shares))
+
+    def left_out(self, data: Dataset, parameters: Sequence[Parameter],
+                 values: np.ndarray) -> list[dict[str, np.ndarray]]:
+        """
+        Return what ``prediction_band.left_out`` gives of every recording, of some of many.
+
+        data, parameters, values : see there
+        """
+        recordings = some(list(data.each()))
+        whole = sum(one.samples(training=True) for one in recordings)
+        return [left_out(one, parameters, values, whole) for one in recordings]
 
     def curves(self, data: Dataset, model: IdentifiedModel) -> tuple[RegressorBlock, ...]:
         """

@@ -161,7 +161,7 @@ def rows_of_stretches(data: Dataset, base: BaseParameters, values: np.ndarray, a
 
 def _torques(blocks, values):
     """Return group -> (N,) torque of standard parameters in all ``blocks``."""
-    parts = [{g.name: g.W @ values[g.columns] for g in block.groups} for block in blocks]
+    parts = [block.predicted(values) for block in blocks]
     return {name: np.concatenate([p[name] for p in parts]) for name in parts[0]}
 
 

@@ -1,6 +1,7 @@
 """Validation: the residuals of parameters, over blocks read again or over what was accumulated."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ import numpy as np
 from .dataset import Dataset
 from .outside import Outside
 from ..dynamics.inertial_parameters import Parameter
-from ..dynamics.regressor import RegressorBlock
+from ..dynamics.regressor import part_of, RegressorBlock
 from ..errors import RecordingError
 from ..estimation.r_factors import RFactors
 from ..estimation.residuals import Fit, Residuals
@@ -41,18 +42,20 @@ def evaluate(data: Dataset, parameters: Sequence[Parameter], values: np.ndarray,
         extend(ranges, seen)
         beyond, low = outside.mask(seen) if outside else None, 0
         if number % every:
-            thin = state.rows(slice((-done) % stride, None, stride))
-            curves += data.method.regress(thin, robot, parameters)
+            thin = slice((-done) % stride, None, stride)
+            for block in data.method.regress(state.rows(thin), robot, parameters):
+                part, low = slice(low, low + len(block.t)), low + len(block.t)
+                curves.append(replace(block, seen=part_of(part_of(seen, thin), part)))
             done += len(state.t)
             continue
         for block in data.method.regress(state, robot, parameters):
-            predicted = {g.name: g.W @ values[g.columns] for g in block.groups}
+            predicted = block.predicted(values)
             residuals.add(block, predicted)
+            part, low = slice(low, low + len(block.t)), low + len(block.t)
             if outside and beyond is not None:
-                part = slice(low, low + len(block.t))
                 outside.add(block, predicted, {k: x[part] for k, x in beyond.items()})
-                low = part.stop
-            curves.append(block.rows(_shown(block, predicted, stride)))
+            curves.append(replace(block, seen=part_of(seen, part)).rows(
+                _shown(block, predicted, stride)))
             done += len(block.t)
             data.report('validate', done, whole)
     if not done:

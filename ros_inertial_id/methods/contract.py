@@ -222,12 +222,15 @@ class Method(ABC, Generic[RobotT, StateT, ObservationT, OptionsT]):
     def validity_range(self, state: StateT, robot: RobotT) -> dict[str, dict[str, np.ndarray]]:
         """Return {joint or body: {quantity: (N,)}} of a ``state`` of ``robot``: its range."""
 
-    def state_of(self, robot: RobotT, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> StateT:
+    def state_of(self, robot: RobotT, q: np.ndarray, v: np.ndarray, a: np.ndarray,
+                 t: np.ndarray | None = None) -> StateT:
         """
         Return the State of a motion that is given and not measured.
 
         robot : of ``build``; q, v, a : (N, n) of its n (independent) joints [rad], [rad/s],
         [rad/s^2] ([m] and so on for sliders).  ConfigError where there are no joints.
+        t : (N,) [s] of samples that follow one another, so that presliding friction has its
+        memory; None: each stands alone, friction developed
         """
         raise ConfigError('no joint coordinates', found=f'method {self.name}',
                           expected='a method of joints: serial_arm or closed_loop')

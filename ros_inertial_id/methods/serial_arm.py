@@ -19,8 +19,9 @@ from ..dynamics.robot_model import robot_from_options, RobotModel, RobotOptions
 from ..dynamics.tree_rows import bodies_rows
 from ..errors import ConfigError
 from ..measurement.joints.drives import effort_map, motor_speeds
+from ..measurement.joints.history import History
 from ..measurement.joints.kinematic_state import (JointSpaceObservation, JointSpaceState,
-                                                  SignalOptions)
+                                                  SignalOptions, Surroundings)
 from ..measurement.joints.observation import observe_joints, with_time_offset
 from ..measurement.live import listen_to_efforts, listen_to_joints, LiveMotion
 from ..measurement.recording import Recording
@@ -141,11 +142,15 @@ class SerialArm(Method[RobotModel, JointSpaceState, JointSpaceObservation, Seria
         none = np.zeros(size)
         return JointSpaceState(np.arange(samples, dtype=float), 0, q, v, a, none, none)
 
-    def state_of(self, robot: RobotModel, q: np.ndarray, v: np.ndarray,
-                 a: np.ndarray) -> JointSpaceState:
-        """Return the JointSpaceState of a motion that is given and not measured."""
+    def state_of(self, robot: RobotModel, q: np.ndarray, v: np.ndarray, a: np.ndarray,
+                 t: np.ndarray | None = None) -> JointSpaceState:
+        """Return the JointSpaceState of a motion that is given; see methods/contract.py."""
         none = np.zeros(q.shape)
-        return JointSpaceState(np.arange(len(q), dtype=float), 0, q, v, a, none, none)
+        if t is None:
+            return JointSpaceState(np.arange(len(q), dtype=float), 0, q, v, a, none, none)
+        around = Surroundings(t, q, v, a, np.ones(1), slice(0, len(q), 1),
+                              History.none(len(robot)))
+        return JointSpaceState(t, 0, q, v, a, none, none, around)
 
     def validity_range(self, state: JointSpaceState,
                        robot: RobotModel) -> dict[str, dict[str, np.ndarray]]:

@@ -25,6 +25,7 @@ from ..identification.dataset import Dataset
 from ..identification.model import IdentifiedModel
 from ..identification.passes import Accumulated, merged_stretches, Passes, some
 from ..identification.plan import Plan
+from ..identification.prediction_band import left_out
 from ..identification.stretches import FEW, rows_of_stretches, Share, shares_of, THIN, thinning
 from ..identification.structure import Structure
 from ..identification.validation import evaluate, extend
@@ -98,6 +99,13 @@ class BagPasses(Passes):
         return merged_stretches(self._run(bag_stretches, (self._shared(), base, values, across),
                                           tasks, [b.path for b in bags]))
 
+    def left_out(self, data: Dataset, parameters: Sequence[Parameter],
+                 values: np.ndarray) -> list[dict[str, np.ndarray]]:
+        """Return what is left of stretches of some bags, predicted from the others; see Passes."""
+        seen = some(self.mapped.bags)
+        shared = self._shared(), parameters, values, sum(b.notes['samples'] for b in seen)
+        return self._run(bag_left_out, shared, seen, [b.path for b in seen])
+
     def readers(self, data: Dataset) -> tuple[None, None]:
         """Return nothing: estimators that read every sample again are refused."""
         return None, None
@@ -130,6 +138,17 @@ def bag_residuals(shared: tuple[Shared, Sequence[Parameter], np.ndarray, int], b
     """
     common, parameters, values, whole = shared
     return evaluate(bag_dataset(common, bag), parameters, values, True, whole=whole)[0]
+
+
+def bag_left_out(shared: tuple[Shared, Sequence[Parameter], np.ndarray, int], bag: Mapped
+                 ) -> dict[str, np.ndarray]:
+    """
+    Return the residuals of one ``bag`` left out; see ``prediction_band.left_out``.
+
+    shared : (what holds for all bags, parameters, their values (FOLDS, p), samples of the bags)
+    """
+    common, parameters, values, whole = shared
+    return left_out(bag_dataset(common, bag), parameters, values, whole)
 
 
 def bag_stretches(shared: tuple[Shared, BaseParameters, np.ndarray, np.ndarray],

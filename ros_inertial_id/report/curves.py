@@ -14,6 +14,7 @@ import numpy as np
 from ..dynamics.friction import friction_column, LAWS
 from ..dynamics.regressor import RegressorBlock
 from ..identification.model import IdentifiedModel
+from ..identification.prediction_band import half_widths
 
 GAP = 3.5  # wide steps of time: a longer one is a gap
 WIDE = 0.75  # quantile: samples of an envelope are up to four mean steps apart
@@ -28,6 +29,7 @@ class Curve:
 
     t : (N,) [s], recordings one after the other; starts : times at which a further one begins
     y, y_raw, predicted : (N,) [unit]
+    half : (N,) half the width of the band of the prediction [unit], not a number: unknown
     """
 
     name: str
@@ -37,6 +39,7 @@ class Curve:
     y: np.ndarray
     y_raw: np.ndarray
     predicted: np.ndarray
+    half: np.ndarray
 
     @property
     def residual(self) -> np.ndarray:
@@ -45,7 +48,15 @@ class Curve:
 
 
 class Predicts(Protocol):
-    """What curves ask of a model."""
+    """What curves ask of a model; see IdentifiedModel."""
+
+    @property
+    def statistics(self) -> dict[str, Any]:
+        """Return the statistics, with the band if there is one."""
+
+    @property
+    def validity_range(self) -> dict[str, Any]:
+        """Return joint -> smallest and largest q, v, a in training."""
 
     def predict(self, block: RegressorBlock, /) -> dict[str, np.ndarray]:
         """Return {group: predicted (B,)} of the rows of a block."""
@@ -62,14 +73,24 @@ def curves(model: Predicts, blocks: Iterable[RegressorBlock]) -> dict[str, Curve
         return {}
     t, starts, breaks = _timeline(blocks)
     predicted = [model.predict(block) for block in blocks]
+    half = np.concatenate([_half(model, block) for block in blocks])
     out = {}
     for k, group in enumerate(blocks[0].groups):
         columns = [np.concatenate(parts) for parts in (
             [b.groups[k].y for b in blocks], [b.groups[k].y_raw for b in blocks],
-            [p[group.name] for p in predicted])]
+            [p[group.name] for p in predicted])] + [half[:, k]]
         lines = [np.insert(x, breaks, np.nan) for x in (t, *columns)]
         out[group.name] = Curve(group.name, group.unit, lines[0], starts, *lines[1:])
     return out
+
+
+def _half(model: Predicts, block: RegressorBlock) -> np.ndarray:
+    """Return half the widths (B, g) of the band; of a motion that was not seen not a number."""
+    band = model.statistics.get('prediction_band')
+    if not band or not block.seen:
+        return np.full((len(block.t), len(block.groups)), np.nan)
+    names = [g.name for g in block.groups]
+    return half_widths(band, names, block.seen, model.validity_range)[0]
 
 
 def _timeline(blocks: Sequence[RegressorBlock]) -> tuple[np.ndarray, tuple[float, ...], Any]:

@@ -65,6 +65,8 @@ class Drawings:
                 line('measured', 'measured', curve.y),
                 line('predicted', 'predicted', curve.predicted)]},
                 {'label': f'residual [{curve.unit}]', 'height': LOW, 'series': [
+                    *({'kind': 'band', 'low': self.array(-half), 'high': self.array(half)}
+                      for half in [curve.half] if np.isfinite(half).any()),
                     line('residual', 'residual', curve.residual)]}]})
 
     def friction(self, curve: FrictionCurve) -> str:

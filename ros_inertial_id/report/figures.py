@@ -71,6 +71,7 @@ def torque_figure(curve: Curve) -> Figure:
                                       (curve.y, MEASURED, 1.4, 'measured, filtered'),
                                       (curve.predicted, PREDICTED, 0.8, 'predicted')):
             top.plot(curve.t, y, color=color, lw=wide, label=label)
+        low.fill_between(curve.t, -curve.half, curve.half, color=PREDICTED, alpha=0.25, lw=0)
         low.plot(curve.t, curve.residual, color=RESIDUAL, lw=0.7)
         low.axhline(0.0, color=MEASURED, lw=0.5)
         for axis in (top, low):

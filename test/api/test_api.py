@@ -12,6 +12,8 @@ import pinocchio as pin
 import pytest
 
 import ros_inertial_id as rid
+from ros_inertial_id.identification.dataset import read_dataset
+from ros_inertial_id.identification.settings import prediction_options
 from ros_inertial_id.measurement.bags.bag import write_recording
 from ros_inertial_id.methods.serial_arm import SerialArm
 
@@ -124,12 +126,67 @@ def test_what_a_urdf_cannot_hold_is_listed_in_it_with_its_size(result, tmp_path)
     assert {'off1', 'Ia1'} <= names and all('N m in the training data' in x for x in lines)
 
 
-def test_prediction_and_validation_are_of_one_mind(bags, result):
-    other = rid.read_bag(bags[1])
-    prediction = result.model.predict(other)
-    relative = 100 * np.linalg.norm(prediction.residual) / np.linalg.norm(prediction.measured)
-    assert relative == pytest.approx(
-        result.model.validate(other)['filtered']['relative_percent'], rel=1e-9)
+def test_what_is_predicted_is_what_was_validated(bags):
+    recording, other = map(rid.read_bag, bags[:2])
+    model = rid.identify(recording, validate=other, friction=['viscous', 'presliding']).model
+    said = model.statistics['validation']['filtered']
+    # Friction of a motion that is given goes through no filter.
+    for prediction, within in ((model.predict(other), 1e-9), (given(model, other), 0.02)):
+        assert prediction.names == model.joint_names and prediction.units == ('N m',) * 3
+        residual = model.predict(other).measured - prediction.torque
+        rms = np.sqrt(np.mean(residual ** 2, axis=0))
+        np.testing.assert_allclose(rms, list(said['rms'].values()), rtol=within)
+    assert model.validate(other)['filtered'] == said
+
+
+def test_predictions_have_a_band_that_a_model_file_keeps(arm3_motion, tmp_path):
+    names, t, q, v, _, tau = arm3_motion
+    # Friction that no law has: what is left of it grows with the speed.
+    tau = tau + 0.1 * v * np.sin(5.0 * q) + 0.02 * np.random.default_rng(0).normal(size=q.shape)
+    half = len(t) // 2
+    one, other = (replace(mujoco_arm.recording(names, t[part], q[part], v[part], tau[part]),
+                          robot_description=mujoco_arm.description('arm3'))
+                  for part in (slice(None, half), slice(half, None)))
+    model = rid.identify(one).model
+    found = model.predict(other)
+    inside = (found.lower <= found.measured) & (found.measured <= found.upper)
+    width = np.mean(found.upper - found.lower, axis=0) / np.std(found.residual, axis=0)
+    assert np.all(inside.mean(axis=0) > 0.85) and inside.mean() > 0.9 and np.all(width < 6.0)
+    model.save(tmp_path / 'model.yaml')
+    again = rid.load_model(tmp_path / 'model.yaml')
+    np.testing.assert_array_equal(again.predict(other).upper, found.upper)
+    still = again.predict((np.zeros(1), 100.0 + q[:1], 0.0 * q[:1], 0.0 * q[:1]))
+    assert np.all(still.outside > 10.0) and np.all(still.upper > found.upper.max())
+    del again.statistics['prediction_band']  # as models of before are
+    assert np.isnan(again.predict(other).lower).all() and found.outside.shape == found.torque.shape
+
+
+def given(model, recording):
+    """Return the prediction for the motion of a recording, without its torques."""
+    identified = model.identified
+    data = read_dataset([recording], prediction_options(identified), identified.method,
+                        identified.robot['urdf'])
+    states = [state for _, state in data.states(training=False)]
+    return model.predict(tuple(np.concatenate([getattr(s, x) for s in states]) for x in 'tqva'))
+
+
+def test_a_motion_remembers_its_reversals_and_a_state_does_not(bags):
+    recording = rid.read_bag(bags[0])
+    model = rid.identify(recording, friction=['viscous', 'presliding']).model
+    t = np.linspace(0.0, 2.0, 401)
+    q = np.stack([np.sin(3.0 * t), 0.0 * t, 0.0 * t], axis=1)
+    v, a = np.gradient(q, t, axis=0), 0.0 * q
+    law, = (p for p in model.identified.parameters if (p.law, p.owner) == ('presliding', 'joint1'))
+    friction = model.identified.values[model.identified.parameters.index(law)]
+    state, begun = 0.0, model.torque(q, v, a)[:, 0] - friction * np.sign(v[:, 0])
+    expected = [begun[0]]  # nothing is known of the way before: zero
+    for step, rate, rest in zip(np.diff(q[:, 0]), v[1:, 0], begun[1:]):
+        state = np.sign(rate) + (state - np.sign(rate)) * np.exp(-abs(step) / law.nonlinear)
+        expected.append(rest + friction * state)
+    np.testing.assert_allclose(model.predict((t, q, v, a)).torque[:, 0], expected, atol=1e-9)
+    for wrong in ((t[:-1], q, v, a), (t[::-1], q, v, a), (t, q[:, :2], v, a)):
+        with pytest.raises(rid.ConfigError):
+            model.predict(wrong)
 
 
 def test_a_recording_that_nothing_masks_is_observed_once(bags, monkeypatch):

@@ -45,7 +45,9 @@ def test_charts_hold_the_curves_of_the_model(good, page):
     assert len(charts) == len(drawn) == 2
     for chart, curve in zip(charts, drawn.values()):
         raw, filtered, predicted = chart['panes'][0]['series']
-        residual, = chart['panes'][1]['series']
+        band, residual = chart['panes'][1]['series']
+        np.testing.assert_allclose(numbers(page, band['high']), curve.half, rtol=1e-6)
+        assert np.mean(np.abs(curve.residual) <= curve.half) > 0.9 and np.nanmin(curve.half) > 0
         for series, y in ((raw, curve.y_raw), (filtered, curve.y), (predicted, curve.predicted),
                           (residual, curve.residual)):
             # Single precision holds seven digits.

@@ -254,7 +254,9 @@ def block(t, segment, y):
 
 
 class Constant:
-    """A model that predicts 1."""
+    """A model that predicts 1, with no band."""
+
+    statistics, validity_range = {}, {}
 
     def predict(self, block):
         return {group.name: group.W[:, 0] for group in block.groups}

@@ -161,12 +161,13 @@ class ClosedLoop(Method[Mechanism, MechanismState, Observation, ClosedLoopOption
         none = np.zeros((samples, len(robot.actuated)))
         return MechanismState(np.arange(samples, dtype=float), 0, q, v, a, R, none)
 
-    def state_of(self, robot: Mechanism, q: np.ndarray, v: np.ndarray,
-                 a: np.ndarray) -> MechanismState:
+    def state_of(self, robot: Mechanism, q: np.ndarray, v: np.ndarray, a: np.ndarray,
+                 t: np.ndarray | None = None) -> MechanismState:
         """Return the MechanismState of independent coordinates that are given, not measured."""
         none = np.zeros((len(q), len(robot.actuated)))
-        state = JointSpaceState(np.arange(len(q), dtype=float), 0, q, v, a, none, none)
-        return close(robot, state)
+        clock = np.arange(len(q), dtype=float) if t is None else t
+        state = JointSpaceState(clock, 0, q, v, a, none, none)
+        return replace(close(robot, state), alone=t is None)
 
     def energy_rows(self, robot: Mechanism, parameters: Sequence[Parameter], samples: int,
                     rng: np.random.Generator) -> np.ndarray:

@@ -22,6 +22,7 @@ class MechanismState:
     t : (N,) [s]; segment : number of the stretch
     q, v, a : (N, n) all joints [rad, m, s]; R : (N, n, k) with v = R zdot
     tau : (N, m) of the actuated joints [N m] ([N]) as recorded
+    alone : no sample follows another, so that friction with a memory is as developed
     """
 
     t: np.ndarray
@@ -31,6 +32,7 @@ class MechanismState:
     a: np.ndarray
     R: np.ndarray
     tau: np.ndarray
+    alone: bool = False
 
     def rows(self, part: slice) -> 'MechanismState':
         """Return the MechanismState of the samples chosen by a slice."""

@@ -58,7 +58,8 @@ class JointForce:
         elif self.parameter.law == 'preload':
             force = np.ones(len(q))
         else:
-            force = friction_column(self.parameter, q, v, a)
+            developed = state.alone and self.parameter.law == 'presliding'
+            force = friction_column(self.parameter, 0.0 * q if developed else q, v, a)
         return state.R[:, self.joint] * force[:, None]
 
 

@@ -10,6 +10,7 @@ from scipy.signal import butter, sosfiltfilt
 import slider_crank_lagrangian as oracle
 from slider_crank_runs import OPTIONS, recording, slider_crank, URDF, values
 
+from ros_inertial_id.api.model import model_of
 from ros_inertial_id.errors import ConfigError, RecordingError
 from ros_inertial_id.estimation.base_parameters import CHOICES, find_base_parameters
 from ros_inertial_id.identification.identify import identify
@@ -336,3 +337,15 @@ def test_a_recording_that_begins_with_a_jerk_is_trimmed_as_far_as_the_filter_gue
 
     model = slider_crank([recording(jerky)], cutoff=25.0)
     assert model.statistics['training']['raw']['relative_percent'] < 0.1
+
+
+def test_states_alone_do_not_remember_each_other_and_a_motion_does():
+    rubs = recording(extra=lambda z, rate: 0.1 * np.sign(rate))
+    model = model_of(slider_crank([rubs], friction=('crank presliding',)))
+    rng = np.random.default_rng(0)
+    q, v = rng.uniform(-1.0, 1.0, (8, 1)), rng.uniform(0.5, 1.0, (8, 1))
+    v[::2] *= -1.0
+    one_by_one = [model.torque(*state) for state in zip(q, v, 0.0 * q)]
+    np.testing.assert_allclose(model.torque(q, v, 0.0 * q), one_by_one, atol=1e-9)
+    motion = model.predict((np.arange(8.0), q, v, 0.0 * q))
+    assert abs(motion.torque[0] - one_by_one[0]).max() > 1e-6  # it begins as unknown
