@@ -93,4 +93,19 @@ def check_robot(model: IdentifiedModel, robot: Any) -> None:
         raise RobotModelError(
             f"the model is of robot {model.robot['name']!r} with other kinematics",
             found=f'robot {robot.name!r}, same joint names but other axes or placements')
-    check_mounting(METHODS[model.method], model, prediction_options(model), robot)
+    method, options = METHODS[model.method], prediction_options(model)
+    columns = [(p.name, p.unit, p.owner, p.law) for p in model.parameters]
+    there = [(p.name, p.unit, p.owner, p.law) for p in method.parameters(robot, options)]
+    bodies = [column for column in there if not column[3]]
+    if [c for c in columns if not c[3]] != bodies or not set(columns) <= set(there):
+        raise RobotModelError('the parameters of the model are not those of its robot',
+                              found=sorted({c[0] for c in set(columns) ^ set(bodies) - set(there)}),
+                              do='take the file as it was written')
+    state = method.random_state(robot, 2, np.random.default_rng(0))
+    for where, quantities in method.validity_range(state, robot).items():
+        lacking = set(quantities) - set(model.validity_range.get(where, ()))
+        if lacking:
+            raise RobotModelError(f'the validity_range of the model lacks {where}',
+                                  found=f"no {', '.join(sorted(lacking))}",
+                                  do='take the file as it was written')
+    check_mounting(method, model, options, robot)
