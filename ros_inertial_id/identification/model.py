@@ -72,7 +72,7 @@ class IdentifiedModel:
         """
         try:
             data = yaml.load(text, Loader=getattr(yaml, 'CSafeLoader', yaml.SafeLoader))
-        except yaml.YAMLError as error:
+        except (yaml.YAMLError, ValueError, RecursionError) as error:
             raise ConfigError(f'{source} is not YAML',
                               found=' '.join(str(error).split())) from None
         if not isinstance(data, dict) or data.get('format') != FORMAT:

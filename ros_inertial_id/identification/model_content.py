@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from ..dynamics.description import HEAVIEST
 from ..dynamics.friction import LAWS
 from ..dynamics.inertial_parameters import Parameter
-from ..dynamics.robot_model import HEAVIEST
 from ..errors import ConfigError
 from ..methods import METHODS
 

@@ -13,6 +13,7 @@ from ..measurement.recording import Recording
 from ..methods import DEFAULT_METHOD, METHODS
 
 IMU = 'sensor_msgs/msg/Imu'
+WEAKEST = 4.0  # [m/s^2] of gravity that an IMU of a wrong scale may still show
 AT_REST = 1.0  # [m/s^2] largest standard deviation of a base IMU that shows gravity
 
 
@@ -57,6 +58,10 @@ def imu_gravity(recording: Recording, robot: Any) -> np.ndarray | None:
             raise RecordingError(f'the base IMU {channel.topic} was not at rest',
                                  expected=f'a standard deviation below {AT_REST} m/s^2',
                                  found=f'{shake:.2f} m/s^2')
+        if np.linalg.norm(mean) < WEAKEST:
+            raise RecordingError(f'the base IMU {channel.topic} shows no gravity',
+                                 expected=f'about 9.81 m/s^2, at least {WEAKEST}',
+                                 found=f'{np.linalg.norm(mean):.3g} m/s^2')
         return -(_rotation_of(channel, robot) @ mean)
     return None
 
