@@ -6,6 +6,11 @@ in one line: the command line prints it as it is and exits with status 2, a serv
 """
 
 
+def printable(text):
+    r"""Return ``text`` with what commands a terminal shown as ``\x1b``: names come from files."""
+    return ''.join(c if c.isprintable() or c in '\n\t' else ascii(c)[1:-1] for c in str(text))
+
+
 class InertialIdError(Exception):
     """
     Base of all errors this package raises for bad input.
@@ -25,7 +30,7 @@ class InertialIdError(Exception):
             parts.append(f'there is: {_words(exists)}')
         if do is not None:
             parts.append(str(do))
-        super().__init__('; '.join(part.rstrip('.;') for part in parts))
+        super().__init__(printable('; '.join(part.rstrip('.;') for part in parts)))
 
 
 class ConfigError(InertialIdError):

@@ -150,7 +150,7 @@ def read_yaml(path: str) -> Any:
     path : of the file; ConfigError when it cannot be read or is no YAML
     """
     try:
-        return yaml.safe_load(Path(path).read_text(encoding='utf-8'))
+        return yaml_content(Path(path).read_text(encoding='utf-8'))
     except OSError as error:
         raise ConfigError(f'configuration {path} cannot be read', found=error.strerror) from None
     except RecursionError:
@@ -161,6 +161,24 @@ def read_yaml(path: str) -> Any:
     except (yaml.YAMLError, ValueError) as error:  # ValueError: a date that is none
         raise ConfigError(f'configuration {path} is not YAML',
                           found=' '.join(str(error).split())) from None
+
+
+class _Loader(yaml.SafeLoader):  # in Python: the library's C overflows its stack when nested
+    """Refuses a key that is there twice, of which YAML libraries keep the last one silently."""
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+        """Return the mapping of a ``node``; YAMLError where a key is there twice."""
+        keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)
+                and key.tag != 'tag:yaml.org,2002:merge']
+        twice = {key for key in keys if keys.count(key) > 1} if len(set(keys)) < len(keys) else ()
+        if twice:
+            raise yaml.YAMLError(f"{', '.join(sorted(twice))} is there twice, {node.start_mark}")
+        return super().construct_mapping(node, deep)
+
+
+def yaml_content(text: str) -> Any:
+    """Return what a YAML ``text`` holds; YAMLError where it is none, or a key is there twice."""
+    return yaml.load(text, Loader=_Loader)
 
 
 def schema(kinds: Mapping[str, type[Any]]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Identify: recordings in, a model out; the one call that nodes, verbs and notebooks make."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 import logging
 from pathlib import Path
@@ -205,4 +205,11 @@ def _some(recordings: Recordings) -> list[Recording]:
 
 def several(recordings: Recordings) -> list[Recording]:
     """Return ``recordings`` as a list: one, several, or none."""
-    return [recordings] if isinstance(recordings, Recording) else list(recordings or ())
+    found = ([recordings] if isinstance(recordings, Recording) or not isinstance(
+        recordings, Iterable) or isinstance(recordings, (str, bytes)) else list(recordings))
+    for other in found:
+        if other is not None and not isinstance(other, Recording):
+            raise RecordingError('recordings', expected='what read_bag or read_log returns',
+                                 found=repr(other)[:60], do=f'give read_bag({other!r})'
+                                 if isinstance(other, str) else None)
+    return [recording for recording in found if recording is not None]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .shared_arguments import LOAD
-from ..errors import ConfigError
+from ..errors import ConfigError, printable
 from ..identification.model import plain
 from ..measurement.bags.bag import read_bag
 from ..measurement.recording import Recording
@@ -35,7 +35,7 @@ def show(options: Any, data: Mapping[str, Any], text: str) -> None:
     result's own or the lines of the text.
     """
     if not options.json:
-        print(text)
+        print(printable(text))
         return
     head = {'schema': f'ros_inertial_id/{options.verb}/{KEYS}', 'verdict': text.split('\n')}
     print(json.dumps(plain({**head, **data})))

@@ -9,6 +9,7 @@ verb that is asked for is imported: help and versions come at once.
 from collections.abc import Callable, Sequence
 import gc
 import importlib
+import io
 import logging
 import os
 import signal
@@ -16,9 +17,17 @@ import sys
 from typing import Any
 
 from .arguments import parse
-from ..errors import InertialIdError
+from ..errors import InertialIdError, printable
 
 INTERRUPTED = 130  # exit status, as shells have it
+
+
+class _Handler(logging.StreamHandler):
+    """Writes warnings to standard error, one line each."""
+
+    def format(self, record: logging.LogRecord) -> str:  # noqa: A003
+        """Return the line of a ``record``, with nothing that commands a terminal."""
+        return printable(f'{record.levelname}: {record.getMessage()}')
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -29,7 +38,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     # Verbs use BLAS on one thread; more would be started and spin while Python imports (0.2 s).
     os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
-    logging.basicConfig(level=logging.WARNING, format='%(levelname)s: %(message)s')
+    for stream in (sys.stdout, sys.stderr):  # a locale without the letters of a name
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors='backslashreplace')
+    logging.basicConfig(level=logging.WARNING, handlers=[_Handler()])
     try:
         options = parse(sys.argv[1:] if arguments is None else arguments)
         return _run(options) if options is not None else 0

@@ -13,6 +13,7 @@ Palmgren 1957 for the drag of lubricants.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+import re
 from typing import Any, Callable
 
 import numpy as np
@@ -233,6 +234,15 @@ def friction_column(parameter: Parameter, q: np.ndarray, v: np.ndarray,
     parameter : of ``friction_parameters``; q [rad], v [rad/s], a [rad/s^2] (m for sliders)
     """
     return LAWS[parameter.law].column(q, v, a, parameter.nonlinear)
+
+
+def never_negative(parameter: Parameter) -> bool:
+    """Return whether no body and no drive has a ``parameter`` below zero."""
+    if parameter.law == 'armature':
+        return True
+    if parameter.law:
+        return parameter.law in LAWS and not LAWS[parameter.law].signed
+    return re.fullmatch(r'(m|Ixx|Iyy|Izz)\d+', parameter.name) is not None
 
 
 def passive_rows(parameters: Sequence[Parameter]) -> np.ndarray:

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
+from .description import check_description, HEAVIEST
 from .tree_rows import joint_steps, JointStep
 from ..errors import ConfigError, RobotModelError
 from ..options import option
 
 STANDARD_GRAVITY = 9.81  # [m/s^2], the value of the papers
-HEAVIEST = 1e9  # [kg, kg m, kg m^2]: no link of a robot is beyond
 
 
 @dataclass(frozen=True)
@@ -198,9 +198,7 @@ def _named(locked, moving):
 
 
 def _parse(urdf):
-    if '<robot' not in urdf:
-        raise RobotModelError('the robot description is not a URDF', expected='<robot ...>',
-                              found=repr(urdf[:40]))
+    check_description(urdf)
     try:
         model = pin.buildModelFromXML(urdf)
     except (ValueError, RuntimeError) as error:

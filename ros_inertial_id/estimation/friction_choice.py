@@ -34,6 +34,11 @@ class FrictionChoice:
     error: float
     stays: bool
 
+    def words(self) -> str:
+        """Return the law, and what speaks for it, in words."""
+        return (f'{self.law}; without it the squared error of stretches left out changes by '
+                f'{100 * self.change:+.1f} +- {100 * self.error:.1f} %')
+
 
 def choose_laws(systems: np.ndarray, base: BaseParameters, groups: Sequence[str]
                 ) -> tuple[FrictionChoice, ...]:

@@ -10,6 +10,8 @@ subtracting its columns from the measured torque.
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ..dynamics.description import HEAVIEST
+from ..dynamics.friction import never_negative
 from ..dynamics.inertial_parameters import Parameter
 from ..errors import ConfigError
 
@@ -33,8 +35,9 @@ def with_known(parameters: Sequence[Parameter], lines: Sequence[str]) -> tuple[P
             numbers = [float(word) for word in words[1:]]
         except ValueError:
             numbers = None
-        if not words or numbers is None or len(numbers) > 2 or len(numbers) == 2 and not (
-                numbers[1] > 0.0):
+        if (not words or numbers is None or len(numbers) > 2
+                or not all(abs(x) < HEAVIEST for x in numbers) or not all(numbers[1:])
+                or min(numbers[1:], default=1.0) < 0.0):
             raise ConfigError('option given', found=repr(line),
                               expected='NAME, NAME VALUE or NAME VALUE STANDARD_DEVIATION')
         single = [k for k, p in enumerate(out) if p.name == words[0]]
@@ -47,6 +50,9 @@ def with_known(parameters: Sequence[Parameter], lines: Sequence[str]) -> tuple[P
                               'its parameters', found=repr(line))
         for k in single or owned:
             value = numbers[0] if numbers else out[k].nominal
+            if value < 0.0 and never_negative(out[k]):
+                raise ConfigError('option given', expected=f'{words[0]} that is not negative',
+                                  found=repr(line))
             prior_sd = numbers[1] if len(numbers) == 2 else EXACT * out[k].scale
             out[k] = replace(out[k], nominal=value, prior_sd=prior_sd)
     return tuple(out)

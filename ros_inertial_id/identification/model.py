@@ -7,21 +7,13 @@ from typing import Any
 import numpy as np
 import yaml
 
+from .model_content import checked_content
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.regressor import RegressorBlock
 from ..errors import ConfigError
 
 FORMAT = 'ros_inertial_id/identified_model'
 VERSION = 1
-KINDS = {'method': str, 'options': dict, 'robot': dict, 'mounting': dict, 'parameters': list,
-         'base': list, 'covariance': list, 'statistics': dict, 'validity_range': dict,
-         'preprocessing': list, 'provenance': dict}
-# Keys that whoever predicts with a model reads.
-NEEDED = {'robot': {'name', 'joints', 'kinematics_sha256', 'urdf'},
-          'mounting': {'gravity_base'},
-          'base': {'name', 'value', 'standard_error', 'unit', 'determined', 'nominal',
-                   'expression'},
-          'preprocessing': {'cutoff', 'velocity'}, 'statistics': {'training'}}
 
 
 @dataclass(frozen=True)
@@ -80,7 +72,7 @@ class IdentifiedModel:
         """
         try:
             data = yaml.load(text, Loader=getattr(yaml, 'CSafeLoader', yaml.SafeLoader))
-        except yaml.YAMLError as error:
+        except (yaml.YAMLError, ValueError, RecursionError) as error:
             raise ConfigError(f'{source} is not YAML',
                               found=' '.join(str(error).split())) from None
         if not isinstance(data, dict) or data.get('format') != FORMAT:
@@ -96,11 +88,7 @@ class IdentifiedModel:
                             ('has keys that no model file has:', set(data) - names)):
             if keys:
                 raise ConfigError(f"{source} {words} {', '.join(sorted(map(str, keys)))}")
-        try:
-            return cls(**_checked(data))
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise ConfigError(f'{source} is damaged', found=f'{type(error).__name__}: {error}',
-                              do='identify again, or take the file as it was written') from None
+        return cls(**checked_content(data, source))
 
 
 # Keys of model files of version 0.1.0, which are still read: {where: {then: now}}.
@@ -110,30 +98,6 @@ FORMER_KEYS: dict[tuple[str, ...], dict[str, str]] = {
     ('options',): {'refine_shapes': 'refine_nonlinear'},
     ('parameters',): {'spread': 'prior_sd', 'shape': 'nonlinear'},
     ('preprocessing',): {'struck': 'impacts'}}
-
-
-def _checked(data: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of an IdentifiedModel; ValueError and its like where one is damaged."""
-    for name, kind in KINDS.items():
-        if not isinstance(data[name], kind):
-            raise ValueError(f'{name} is no {kind.__name__}')
-    if 'unconstrained_values' in (data['statistics'].get('consistent') or ()):
-        raise ConfigError('a model file of an earlier version', found='base parameters of another '
-                          'estimate than that which predicts', do='identify again')
-    values = np.array([float(p.pop('value')) for p in data['parameters']])
-    covariance = np.array([[float(x) for x in row.split()] for row in data['covariance']])
-    if not np.isfinite(values).all() or covariance.shape != (len(data['base']),) * 2:
-        raise ValueError(f"{len(data['base'])} base parameters, covariance {covariance.shape}, "
-                         f'{np.isnan(values).sum()} values that are no numbers')
-    for where, keys in NEEDED.items():
-        entries = data[where] if isinstance(data[where], list) else [data[where]]
-        for entry in entries:
-            if not isinstance(entry, dict) or not keys <= set(entry):
-                raise ValueError(f'{where} lacks {sorted(keys - set(entry))}')
-    if not data['preprocessing'] or not data['mounting']['gravity_base']:
-        raise ValueError('no recording stands behind it')
-    return dict(data, values=values, covariance=covariance,
-                parameters=tuple(Parameter(**p) for p in data['parameters']))
 
 
 def with_present_keys(data: dict[str, Any]) -> dict[str, Any]:

@@ -72,10 +72,8 @@ def _choices(solution: Solution, crossed: Fit | None) -> list[dict[str, Any]]:
         given = np.allclose(solution.gravity.given, data.robot.gravity_base
                             / np.linalg.norm(data.robot.gravity_base), atol=1e-9)
         entries += solution.gravity.choices(used=not given)
-    entries += [{
-        'what': 'friction law', 'left_out_error': None, 'evidence': None, 'chosen': law.stays,
-        'candidate': f'{law.law}; without it the squared error of stretches left out changes by '
-                     f'{100 * law.change:+.1f} +- {100 * law.error:.1f} %'} for law in solution.laws]
+    entries += [{'what': 'friction law', 'candidate': law.words(), 'left_out_error': None,
+                 'evidence': None, 'chosen': law.stays} for law in solution.laws]
     return entries + _law_choices(solution.first, fitted.estimate.correlation)
 
 

@@ -13,6 +13,7 @@ from ..measurement.recording import Recording
 from ..methods import DEFAULT_METHOD, METHODS
 
 IMU = 'sensor_msgs/msg/Imu'
+WEAKEST = 4.0  # [m/s^2] of gravity that an IMU of a wrong scale may still show
 AT_REST = 1.0  # [m/s^2] largest standard deviation of a base IMU that shows gravity
 
 
@@ -57,6 +58,10 @@ def imu_gravity(recording: Recording, robot: Any) -> np.ndarray | None:
             raise RecordingError(f'the base IMU {channel.topic} was not at rest',
                                  expected=f'a standard deviation below {AT_REST} m/s^2',
                                  found=f'{shake:.2f} m/s^2')
+        if np.linalg.norm(mean) < WEAKEST:
+            raise RecordingError(f'the base IMU {channel.topic} shows no gravity',
+                                 expected=f'about 9.81 m/s^2, at least {WEAKEST}',
+                                 found=f'{np.linalg.norm(mean):.3g} m/s^2')
         return -(_rotation_of(channel, robot) @ mean)
     return None
 
@@ -93,4 +98,20 @@ def check_robot(model: IdentifiedModel, robot: Any) -> None:
         raise RobotModelError(
             f"the model is of robot {model.robot['name']!r} with other kinematics",
             found=f'robot {robot.name!r}, same joint names but other axes or placements')
-    check_mounting(METHODS[model.method], model, prediction_options(model), robot)
+    method, options = METHODS[model.method], prediction_options(model)
+    columns = [(p.name, p.unit, p.owner, p.law) for p in model.parameters]
+    there = [(p.name, p.unit, p.owner, p.law) for p in method.parameters(robot, options)]
+    bodies = [column for column in there if not column[3]]
+    if [c for c in columns if not c[3]] != bodies or not set(columns) <= set(there):
+        raise RobotModelError('the parameters of the model are not those of its robot',
+                              found=sorted({c[0] for c in
+                                            set(columns) ^ set(bodies) - set(there)}),
+                              do='take the file as it was written')
+    state = method.random_state(robot, 2, np.random.default_rng(0))
+    for where, quantities in method.validity_range(state, robot).items():
+        lacking = set(quantities) - set(model.validity_range.get(where, ()))
+        if lacking:
+            raise RobotModelError(f'the validity_range of the model lacks {where}',
+                                  found=f"no {', '.join(sorted(lacking))}",
+                                  do='take the file as it was written')
+    check_mounting(method, model, options, robot)

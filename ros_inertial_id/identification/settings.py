@@ -81,8 +81,7 @@ def prediction_options(model: IdentifiedModel) -> Any:
     kind = options_class(model.method)
     # An option that came after the model was made stands at its default.
     names = {f.name for f in fields(kind)}
-    known = {name: tuple(v) if isinstance(v, list) else v
-             for name, v in model.options.items() if name in names}
+    known = {name: v for name, v in model.options.items() if name in names}
     if 'average_periods' in known:
         known['average_periods'] = False  # what is predicted are samples as they come
     first = model.preprocessing[0]
@@ -93,7 +92,8 @@ def prediction_options(model: IdentifiedModel) -> Any:
     if 'time_offset' in known:  # what was found, and no more
         known.update(time_offset=first.get('time_offset', 0.0), find_time_offset=False)
     cutoff = max(seen['cutoff'] for seen in model.preprocessing)
-    return kind(**dict(known, cutoff=cutoff, velocity=first['velocity']))
+    return options_from(kind, dict(known, cutoff=cutoff, velocity=first['velocity']),
+                        'the model')
 
 
 def robot_of_model(model: IdentifiedModel, gravity_base: np.ndarray | None = None) -> Any:

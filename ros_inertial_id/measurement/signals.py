@@ -17,11 +17,12 @@ import numpy as np
 
 from .interpolation import longest_gap
 from .spectral import butterworth_kernel, convolve_at, convolve_inside, power_spectrum
-from ..errors import RecordingError
+from ..errors import ConfigError, RecordingError
 
 FILTER_ORDER = 4
 STENCIL = 6  # half width of the difference stencil: order 12, exact far above any cutoff
 FEW = 100  # samples of a kernel per row wanted, below which sums of products cost less than FFT
+WIDEST = 10_000_000  # samples on each side of a kernel: more than any recording shows
 FORGOTTEN = 1e-4  # the kernel ends where its envelope falls below this share of its peak
 HIGHEST = 0.25  # cutoff that is chosen, as a share of the sampling rate
 SHOWN = 1e-4  # of the power of velocities: a hundredth of the speed is motion and no noise
@@ -120,6 +121,9 @@ def zero_phase_kernel(period: float, cutoff: float, half_width: float | None = N
     decay = 2.0 * np.pi * cutoff * np.sin(np.pi / (2 * FILTER_ORDER))
     natural = -np.log(FORGOTTEN) / decay
     half = int(np.ceil((half_width or natural) / period))
+    if half > WIDEST:
+        raise ConfigError('cutoff', expected=f'at least {cutoff * half / WIDEST:.2g} Hz for '
+                          f'samples every {period:.2g} s', found=f'{cutoff:.2g} Hz')
     kernel = butterworth_kernel(period, cutoff, FILTER_ORDER, half)
     if half_width is not None and half_width < natural:
         kernel = kernel * np.hanning(2 * half + 3)[1:-1] ** 0.5

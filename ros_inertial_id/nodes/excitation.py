@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from diagnostic_msgs.msg import DiagnosticArray
 import numpy as np
 import rclpy
-from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.subscription import Subscription
 from std_msgs.msg import String
@@ -23,6 +22,7 @@ from .controller_link import controller_link
 from .controllers import Controllers
 from .conversions import deliver, diagnostics, every, latched
 from .course_sender import CourseSender, PIECE, TOO_LATE
+from .guarded import GuardedNode
 from .held_position import HeldPosition
 from .joint_watch import JointWatch
 from .motion_design import MotionDesign
@@ -44,7 +44,7 @@ LATE = 1.0  # [s] that joint states of the end of a motion may come late: the ba
 MOVED = 5e-3  # [rad or m] more than an arm creeps while a bag is opened
 
 
-class Excitation(Node):
+class Excitation(GuardedNode):
     """One course at a time, sent in pieces that end at rest."""
 
     _complete = False  # until all that a shutdown has to end is there
@@ -300,6 +300,12 @@ class Excitation(Node):
         self._course = None
         self._say(status)
         self._recorder.stop()
+
+    def fault(self, words: str) -> None:
+        """Say what went wrong in a callback, and brake where a motion is played."""
+        super().fault(words)
+        if self._course is not None:
+            self._brake(words)
 
     def _stop_on_request(self):
         if self._design.busy:

@@ -16,13 +16,13 @@ from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.callback_groups import ReentrantCallbackGroup
-from rclpy.node import Node
 from rclpy.task import Future
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import Trigger
 import yaml
 
 from .conversions import diagnostics, every, latched
+from .guarded import GuardedNode
 from .model_topics import base_table, identified_urdf
 from .online import Online
 from .parameters import check_mounting, declare_options, read_options, refuse_unless
@@ -62,7 +62,7 @@ class NodeOptions:
                               'online, go to /diagnostics; empty: none')
 
 
-class Identification(Node):
+class Identification(GuardedNode):
     """Identifies in a thread of its own, so that other calls are answered meanwhile."""
 
     _worker = None  # also of a node that was refused before it was complete

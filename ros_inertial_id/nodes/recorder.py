@@ -14,11 +14,11 @@ import faulthandler
 import pathlib
 
 from diagnostic_msgs.msg import DiagnosticArray
-from rclpy.node import Node
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
 from .conversions import deliver, diagnostics, every, latched, seconds, simulated_time
+from .guarded import GuardedNode
 from .parameters import check_file_name, check_mounting, declare_options, refuse_unless
 from .quality import subscribe
 from .running import LEAVE, run
@@ -57,7 +57,7 @@ class RecorderOptions:
     robot_description_topic: str = option('robot_description', 'topic of the URDF')
 
 
-class Recorder(Node):
+class Recorder(GuardedNode):
     """Subscribes as soon as a topic has a publisher, writes between start and stop."""
 
     _bag: BagWriter | None = None  # also of a node that was refused before it was complete

@@ -15,12 +15,12 @@ from pathlib import Path
 from diagnostic_msgs.msg import DiagnosticArray
 from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
 from rclpy.impl.implementation_singleton import rclpy_implementation
-from rclpy.node import Node
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 import yaml
 
 from .conversions import DEPTH, diagnostics, every, latched, message_class
+from .guarded import GuardedNode
 from .parameters import declare_options
 from .running import run
 from .simulator_clock import BURST, SimulatorClock
@@ -33,7 +33,7 @@ from ..share import shared_file
 TICK = 0.008  # [s] of wall time between steps, each of all samples that are due
 
 
-class SimulatedRig(Node):
+class SimulatedRig(GuardedNode):
     """Publishes what the rig's sensors say, on time."""
 
     def __init__(self, **node_options):

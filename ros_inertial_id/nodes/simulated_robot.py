@@ -20,7 +20,6 @@ from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
 from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
 from rclpy.impl.implementation_singleton import rclpy_implementation
-from rclpy.node import Node
 from rclpy.time import Time
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64, String
@@ -29,6 +28,7 @@ from trajectory_msgs.msg import JointTrajectory
 import yaml
 
 from .conversions import DEPTH, diagnostics, latched
+from .guarded import GuardedNode
 from .parameters import declare_options
 from .running import run
 from .simulator_clock import BURST, NEXT_PIECE, SimulatorClock
@@ -45,7 +45,7 @@ FAULTY = 0     # index of the joint that joint_stuck and effort_offset strike
 STILL = 1e-6   # [rad or m] by which a trajectory that rests moves at most
 
 
-class SimulatedRobot(Node):
+class SimulatedRobot(GuardedNode):
     """Publishes one joint state for every tick of its clock."""
 
     def __init__(self, **node_options):

@@ -13,7 +13,6 @@ from typing import Any
 from diagnostic_msgs.msg import DiagnosticArray
 import numpy as np
 from rcl_interfaces.msg import SetParametersResult
-from rclpy.node import Node
 from rclpy.subscription import Subscription
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
@@ -21,6 +20,7 @@ from std_msgs.msg import String
 from .base_imu import BaseImu
 from .conversions import DEPTH, diagnostics, every, latched
 from .external_torque import ExternalTorque, ExternalTorqueOptions
+from .guarded import GuardedNode
 from .parameters import check_mounting, declare_options
 from .prediction_health import PredictionHealth
 from .quality import advertise, subscribe
@@ -65,7 +65,7 @@ class PredictionOptions(ExternalTorqueOptions):
                            'times', unit='s', at_least=0.001, at_most=1.0)
 
 
-class TorquePrediction(Node):
+class TorquePrediction(GuardedNode):
     """Predicts in small batches; one thread, no queue of its own."""
 
     def __init__(self, **node_options):
@@ -155,12 +155,14 @@ class TorquePrediction(Node):
             action()
         except InertialIdError as error:
             self._refuse(str(error))
-        except Exception as error:  # a damaged model: say so and wait for another
-            self._refuse(f'the model cannot be used; found {type(error).__name__}: {error}')
+
+    def fault(self, words: str) -> None:
+        """Say what went wrong and predict no more until another model or description comes."""
+        self._refuse(words)
 
     def _refuse(self, words):
         self._refusal, self._live = words, None
-        self.get_logger().error(f'no prediction: {words}')
+        super().fault(f'no prediction: {words}')
 
     def _accept(self, model):
         """Start predicting with a model; raise InertialIdError when it does not fit."""

@@ -12,7 +12,6 @@ import math
 import queue
 
 from diagnostic_msgs.msg import DiagnosticArray
-from rclpy.node import Node
 from rclpy.qos import qos_profile_sensor_data
 from rclpy.task import Future
 from sensor_msgs.msg import JointState
@@ -20,10 +19,12 @@ from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import Trigger
 
 from .conversions import every, latched, LEVELS, STATE
+from .guarded import GuardedNode
 from .parameters import declare_options
 from .running import run
 from .watch_server import WatchServer
 from .watch_state import WatchState
+from ..errors import RecordingError
 from ..options import option
 from ..report import watch_page
 
@@ -44,7 +45,7 @@ class WatchOptions:
     excitation: str = option('excitation', 'name of the node that plays motions')
 
 
-class Watch(Node):
+class Watch(GuardedNode):
     """Gathers what the page shows and calls the services that its buttons ask for."""
 
     server: WatchServer | None = None  # also of a node that was refused before it was complete
@@ -83,7 +84,14 @@ class Watch(Node):
 
     def _table(self, fact, message):
         """Note name, value and standard error of every base parameter."""
-        names, columns = (message.layout.dim[k].label.split(',') for k in (0, 1))
+        if len(message.layout.dim) != 2:
+            raise RecordingError(f'{fact} is no table', expected='a layout of rows and columns',
+                                 found=f'{len(message.layout.dim)} dimensions')
+        names, columns = (dimension.label.split(',') for dimension in message.layout.dim)
+        if message.data and (len(message.data) != len(names) * len(columns)
+                             or not {'value', 'standard_error'} <= set(columns)):
+            raise RecordingError(f'{fact} is no table', expected='value and standard_error of '
+                                 f'{len(names)} rows', found=f'{len(message.data)} numbers')
         places = [columns.index('value'), columns.index('standard_error')]
         rows = []
         for k, name in enumerate(names if message.data else []):

@@ -12,6 +12,7 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import ipaddress
 import json
+import socket
 import threading
 from typing import Any
 from urllib.parse import unquote
@@ -70,6 +71,21 @@ class WatchServer:
         self._server.server_close()
 
 
+def _names() -> tuple[str, ...]:
+    """Return the names of this machine; whose name service says another one is another's."""
+    own = socket.gethostname().lower()
+    return 'localhost', own, f'{own}.local', own.split('.')[0], socket.getfqdn().lower()
+
+
+def _is_address(name: str) -> bool:
+    """Return whether ``name`` is numbers alone, which no name service can turn to this server."""
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
 class _Handler(BaseHTTPRequestHandler):
     """Answers one request; what it needs is given by WatchServer as attributes of the class."""
 
@@ -107,14 +123,15 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _from_here(self) -> bool:
         """Return whether the browser asked for this server by a name that it has."""
-        host = self.headers.get('Host', '')
+        host = self.headers.get('Host', '').lower()
         address, port = self.where
         origin = self.headers.get('Origin')
         if origin is not None and origin != f'http://{host}':
             return False
-        if not ipaddress.ip_address(address).is_loopback:
-            return True
-        return host in (f'{address}:{port}', f'localhost:{port}')
+        if ipaddress.ip_address(address).is_loopback:
+            return host in (f'{address}:{port}', f'localhost:{port}')
+        name, _, of_port = host.rpartition(':')
+        return of_port == str(port) and (name in _names() or _is_address(name.strip('[]')))
 
     def _answer(self, status: HTTPStatus, body: bytes, kind: str = 'text/plain') -> None:
         self.send_response(status)

@@ -7,12 +7,11 @@ from one that it excites, but only together with others (large inflation).
 """
 
 from dataclasses import dataclass
-import re
 from typing import Any
 
 import numpy as np
 
-from ..dynamics.friction import LAWS
+from ..dynamics.friction import LAWS, never_negative
 from ..dynamics.inertial_parameters import Parameter
 from ..estimation.statistics import dependence
 from ..identification.model import IdentifiedModel
@@ -124,16 +123,8 @@ def _not_described(model: IdentifiedModel) -> set[str]:
 
 def _never_negative(grouping: dict[str, float], parameters: dict[str, Parameter]) -> bool:
     """Return whether a sum adds up only what no body and no drive has below zero."""
-    return all(coefficient > 0.0 and _positive(parameters[name])
+    return all(coefficient > 0.0 and never_negative(parameters[name])
                for name, coefficient in grouping.items())
-
-
-def _positive(parameter: Parameter) -> bool:
-    if parameter.law == 'armature':
-        return True
-    if parameter.law:
-        return parameter.law in LAWS and not LAWS[parameter.law].signed
-    return re.fullmatch(r'(m|Ixx|Iyy|Izz)\d+', parameter.name) is not None
 
 
 def _grade(entry: dict[str, Any]) -> str:

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -251,3 +252,19 @@ def test_the_page_draws_it_in_a_browser(tmp_path):
     assert re.search(r'data-call="record">', page) and re.search(
         r'data-call="identify" disabled="">', page)
     assert '&lt;img src=x' in page and '<img' not in page
+
+
+def test_a_server_for_all_machines_answers_to_its_own_names_only():
+    asked = []
+    server = WatchServer(('0.0.0.0', 0), 'page', WatchState(), ['record'], asked.append)
+    port = int(server.url.rsplit(':')[-1].strip('/'))
+    try:
+        for host in (f'evil.example:{port}', 'evil.example', '127.0.0.1:1', ''):
+            assert ask(port, 'POST', '/call/record', Host=host, Origin=f'http://{host}',
+                       **{HEADER: '1'})[0] == 403
+        assert not asked
+        for host in (f'127.0.0.1:{port}', f'192.168.1.7:{port}', f'{socket.gethostname()}:{port}'):
+            assert ask(port, 'POST', '/call/record', Host=host, Origin=f'http://{host.lower()}',
+                       **{HEADER: '1'})[0] == 202
+    finally:
+        server.close()

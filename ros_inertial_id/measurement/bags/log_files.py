@@ -31,11 +31,12 @@ from decimal import Decimal, DecimalException
 import logging
 from pathlib import Path
 import re
-from zipfile import BadZipFile
+from zipfile import BadZipFile, is_zipfile, ZipFile
 import zlib
 
 import numpy as np
 
+from .packing import check_ratio
 from ...errors import RecordingError
 
 _ALIASES = {alias: kind for kind, aliases in {
@@ -82,6 +83,9 @@ def read_npz(path: Path, columns: str = '') -> Log:
     Raises RecordingError for one that cannot be read or holds no numbers.
     """
     try:
+        if is_zipfile(path):
+            with ZipFile(path) as archive:
+                check_ratio(path.stat().st_size, sum(e.file_size for e in archive.infolist()))
         with np.load(path, allow_pickle=False) as file:
             arrays = {key: file[key] for key in file.files}
     except (OSError, ValueError, EOFError, BadZipFile, zlib.error, RuntimeError,

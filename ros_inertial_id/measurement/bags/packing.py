@@ -1,5 +1,6 @@
 """Compression of bags (zstd, lz4) through the libraries that rosbags brings along."""
 
+import os
 import sys
 
 from lz4.frame import LZ4FrameDecompressor
@@ -13,6 +14,14 @@ ZSTD_MAGIC = b'\x28\xb5\x2f\xfd'
 DAMAGED = (zstd.ZstdError, RuntimeError, ValueError, EOFError, MemoryError)
 _BLOCK = 1 << 20
 LARGEST = 1 << 30  # bytes of a chunk or message; more is taken for damage
+FREE, RATIO = 1 << 28, 200  # bytes that any file may unpack to; times its size that others may
+
+
+def check_ratio(packed: int, plain: int) -> None:
+    """Raise ValueError where ``packed`` bytes that hold measurements are no ``plain`` bytes."""
+    if plain > max(FREE, RATIO * packed):
+        raise ValueError(f'{packed} bytes that unpack to {plain} or more: nothing measured is so '
+                         'alike')
 
 
 def unpack(data: bytes, method: str, size: int = LARGEST) -> bytes:
@@ -43,12 +52,14 @@ def unpack_file(packed: str, plain: str) -> str:
     packed, plain : paths of the file and of the new one
     """
     unpacker, begun = zstd.ZstdDecompressor(), True  # whether a frame has no end yet
+    whole = os.stat(packed).st_size
     with open(packed, 'rb') as source, open(plain, 'wb') as target:
         try:
             while block := source.read(_BLOCK):
                 begun = True
                 while block or not unpacker.needs_input:
                     target.write(unpacker.decompress(block, _BLOCK))
+                    check_ratio(whole, target.tell())
                     block = b''
                     if unpacker.eof:
                         block, unpacker = unpacker.unused_data, zstd.ZstdDecompressor()

@@ -1,6 +1,6 @@
 """Joint channels: which topic carries the joints; its values, refused where not whole."""
 
-from typing import Mapping, Sequence
+from typing import Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from ..recording import Channel, Recording
 from ...errors import RecordingError
 
 JOINT_STATE = 'sensor_msgs/msg/JointState'
+LARGEST = 1e12  # of what a joint measures, in any unit
 PIECE = 50_000  # samples that are looked at together
 BROKEN = 0.2  # of the messages with values that are no numbers: of more of them a source fails
 
@@ -67,16 +68,21 @@ def carries(channel: Channel, what: str, joints: Sequence[str]) -> bool:
     return bool(columns) and all(_some_finite(channel.fields[what][:, c]) for c in columns)
 
 
+def sound(x: np.ndarray) -> np.ndarray:
+    """Return which of x are numbers that a robot can have, in any unit; same shape."""
+    return np.abs(x) < LARGEST  # not-a-number is not
+
+
 def _some_finite(x: np.ndarray) -> bool:
     """Return whether any of x (N,) is finite; the first samples mostly are."""
-    return any(np.isfinite(x[k:k + PIECE]).any() for k in range(0, len(x), PIECE))
+    return any(sound(x[k:k + PIECE]).any() for k in range(0, len(x), PIECE))
 
 
 def all_finite(values: np.ndarray, columns: Sequence[int]) -> bool:
     """Return whether all ``values`` (N, k) of ``columns`` are finite, looked at in pieces."""
     for low in range(0, len(values), PIECE):
         page_out()
-        if not np.isfinite(values[low:low + PIECE][:, columns]).all():
+        if not sound(values[low:low + PIECE][:, columns]).all():
             return False
     return True
 
@@ -98,15 +104,16 @@ def series_of(channel: Channel, what: str, joints: Sequence[str], origin: int,
     out, known = {}, (np.ones(len(t), dtype=bool), t)
     for joint, column in zip(joints, columns):
         values = channel.fields[what][:, column]
-        good = np.isfinite(values)
+        good = sound(values)
         lacking = np.ones(len(t), dtype=bool)
         for other in channel.fields.values():
             lacking &= np.isnan(other[:, column])
         broken = ~good & ~lacking
         if broken.any():
             k = int(np.flatnonzero(broken)[0])
+            wrong = (f'beyond {LARGEST:g}' if np.isfinite(values[broken]).all() else 'not finite')
             raise RecordingError(
-                f'{what} of {joint} in {channel.topic} is not finite in '
+                f'{what} of {joint} in {channel.topic} is {wrong} in '
                 f'{int(broken.sum())} of {len(t)} messages',
                 found=f'{values[k]} at {t[k]:.3f} s (sample {k})',
                 do='cut the recording with @START:END or mend its source')
@@ -133,20 +140,31 @@ def whole(channel: Channel, joints: Sequence[str] = (), most: float = 1.0) -> Ch
         part = {name: values[low:low + PIECE][:, columns]
                 for name, values in channel.fields.items()}
         carried = np.any([~np.isnan(values) for values in part.values()], axis=0)
-        lacks = np.any([published[name] & ~np.isfinite(values)
+        lacks = np.any([published[name] & ~sound(values)
                         for name, values in part.items()], axis=0)
         broken[low:low + PIECE] = (carried & lacks).any(axis=1)
     return channel.rows(~broken) if 0.0 < broken.mean() <= most else channel
 
 
-def check_effort(effort: Mapping, topic: str) -> None:
-    """Raise RecordingError when an ``effort`` {joint: (t, values)} of ``topic`` is all zero."""
+def check_effort(effort: Mapping, topic: str, moving: Collection[str] = ()) -> None:
+    """
+    Raise RecordingError when an effort is zero throughout, or the same while its joint moves.
+
+    effort : {joint: (t, values)} of a topic; topic : its name; moving : joints that move
+    """
     silent = [joint for joint, (_, values) in effort.items() if not np.any(values)]
     if silent:
         raise RecordingError(f'the effort in {topic} is zero in every message',
                              found=f'for {", ".join(silent)}',
                              do='the driver does not report efforts: enable them, or name '
                                 'another topic in effort_topic:')
+    frozen = [joint for joint in moving if joint in effort and not np.ptp(effort[joint][1])]
+    if frozen:
+        raise RecordingError(f'the effort in {topic} is the same in every message',
+                             expected='one that changes as the joint moves',
+                             found=', '.join(f'{j} {effort[j][1][0]:.4g}' for j in frozen),
+                             do='the driver repeats a value: mend it, or name another topic in '
+                                'effort_topic:')
 
 
 def common_clock(motion: Channel, force: Channel, joints: Sequence[str], origin: int

@@ -36,7 +36,8 @@ class SignalOptions(DriveOptions):
     average_periods: bool = option(False, 'average the whole periods that the player marked: '
                                    'noise shrinks by the square root of their number')
     decimate: int = option(0, 'learn from every that many sample; 0: ten per period of the '
-                           'cutoff, more add no information', at_least=0)
+                           'cutoff, more add no information', at_least=0,
+                           at_most=10_000)
 
 
 @dataclass(frozen=True)

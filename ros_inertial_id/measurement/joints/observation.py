@@ -20,6 +20,7 @@ from .. import signals
 from ..recording import Recording
 from ...errors import RecordingError
 
+MOVES = 0.01  # [rad or m] of a joint that does not stand still
 ENOUGH = 30.0  # [s] of motion, to choose the cutoff and the kind of velocity by
 SHORTEST = 1.0  # [s]: no arm shows its inertia in less
 STILL = 1e-3  # [rad or m]: a recording in which no joint moves more excites nothing
@@ -55,7 +56,7 @@ def observe_joints(recording: Recording, joints: Sequence[str],
     velocity = (series_of(motion, 'velocity', joints, origin, t)
                 if carries(motion, 'velocity', joints) else {})
     effort = series_of(force, 'effort', actuated, origin, t if force is motion else None)
-    check_effort(effort, force.topic)
+    check_effort(effort, force.topic, [j for j, (_, q) in position.items() if np.ptp(q) > MOVES])
     clock = common_clock(motion, force, joints, origin)
     series = (*position.values(), *velocity.values(), *effort.values())
     clock = _together(clock, series, position)

@@ -22,6 +22,7 @@ from .signal_findings import signal_findings
 from .signal_samples import BY_SHARE, MOST
 from .velocity_kind import by_best_velocity, saying_what_is_used
 from .verdicts import HALF, joint_verdicts, Judged, whole_verdict
+from ...dynamics.robot_model import gravity_from_mounting
 from ...errors import EstimationError, RecordingError
 from ...estimation.r_factors import one_thread
 from ...identification.dataset import Dataset, Progress, read_dataset
@@ -175,6 +176,7 @@ def _mounting_in_degrees(mounting: str) -> list[Finding]:
     words = mounting.replace(',', ' ').split()
     if not words or words[0] not in ('rpy', 'rho_phi'):
         return []
+    gravity_from_mounting(mounting)  # says what is wrong with other words
     angles = [abs(float(x)) for x in words[1:]]
     if max(angles, default=0.0) <= 2 * np.pi:
         return []

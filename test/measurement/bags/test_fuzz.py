@@ -191,13 +191,18 @@ def test_an_edited_npz(edits):
 def model():
     """Return the content of a model file, as small as can be."""
     parameter = Parameter('m1', 'kg', 1.0, 1.0, 0.5)
-    base = {'name': 'm1', 'value': 1.0, 'standard_error': 0.1, 'unit': 'kg', 'determined': 'well',
-            'nominal': 1.0, 'expression': 'm1', 'relative_percent': 10.0}
+    base = {'name': 'm1', 'value': 1.0, 'standard_error': 0.1, 'unit': 'kg', 'determined': True,
+            'nominal': 1.0, 'expression': 'm1', 'relative_percent': 10.0, 'grouping': {'m1': 1.0}}
+    residuals = {'rms': {'j': 0.1}, 'relative_percent': 1.0}
+    statistics = {'training': {'filtered': residuals}, 'samples': 9, 'rank': 1, 'rank_in_data': 1,
+                  'condition_number': 1.0, 'correlation_samples': {'j': 1.0}}
     whole = IdentifiedModel(
         'serial_arm', {'method': 'serial_arm'},
         {'name': 'r', 'joints': ['j'], 'kinematics_sha256': '0', 'urdf': URDF},
-        {'text': '', 'gravity_base': [0, 0, -9.81]}, (parameter,), np.ones(1), [base], np.eye(1),
-        {'training': {}}, {}, [{'cutoff': 5.0, 'velocity': 'measured'}])
+        {'text': [''], 'gravity_base': [[0, 0, -9.81]]}, (parameter,), np.ones(1), [base],
+        np.eye(1), statistics, {'j': {'q': [0.0, 1.0]}},
+        [{'cutoff': 5.0, 'velocity': 'measured'}],
+        {'created': '2026-01-01T00:00:00+00:00', 'recordings': []})
     return whole.to_yaml()
 
 

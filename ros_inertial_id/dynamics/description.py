@@ -1,0 +1,114 @@
+"""Description: what a URDF must be before anybody reads it, told by link and joint."""
+
+from functools import lru_cache
+import math
+from xml.etree import ElementTree
+
+from ..errors import RobotModelError
+
+HEAVIEST = 1e9  # [kg, kg m, kg m^2]: no link of a robot is beyond
+LONGEST = 64_000_000  # letters
+INERTIA = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
+MOVING = ('revolute', 'continuous', 'prismatic')
+
+
+@lru_cache(maxsize=8)
+def check_description(urdf: str) -> None:
+    """
+    Raise RobotModelError for a URDF text that no robot has.
+
+    urdf : without document types, with numbers that are finite, with joints that make one tree
+    """
+    if '<robot' not in urdf:
+        raise RobotModelError('the robot description is not a URDF', expected='<robot ...>',
+                              found=repr(urdf[:40]))
+    if len(urdf) > LONGEST:
+        raise RobotModelError('the robot description is too long', found=f'{len(urdf)} letters',
+                              expected=f'at most {LONGEST}')
+    if '<!DOCTYPE' in urdf or '<!ENTITY' in urdf:  # entities of entities unfold without end
+        raise RobotModelError('the robot description declares a document type',
+                              expected='a URDF, which has none', do='take out <!DOCTYPE ...>')
+    try:
+        robot = ElementTree.fromstring(urdf.encode('utf-8', 'replace'),
+                                       ElementTree.XMLParser(encoding='utf-8'))
+    except ElementTree.ParseError as error:
+        raise RobotModelError('the URDF cannot be read', expected='XML', found=error) from None
+    for link in robot.findall('link'):
+        _check_link(link)
+    joints = robot.findall('joint')
+    for joint in joints:
+        _check_joint(joint)
+    _check_tree([link.get('name', '') for link in robot.findall('link')], joints)
+
+
+def _check_link(link: ElementTree.Element) -> None:
+    where = f"link {link.get('name')!r} of the URDF"
+    for found in link.iterfind('inertial/mass'):
+        _number(found.get('value'), f'{where}: mass', low=0.0)
+    for found in link.iterfind('inertial/inertia'):
+        for name in INERTIA:
+            low = 0.0 if name[1] == name[2] else -HEAVIEST
+            _number(found.get(name), f'{where}: {name}', low)
+    for found in link.iterfind('inertial/origin'):
+        for name in ('xyz', 'rpy'):
+            _numbers(found.get(name), f'{where}: origin {name} of its inertial')
+
+
+def _check_joint(joint: ElementTree.Element) -> None:
+    where = f"joint {joint.get('name')!r} of the URDF"
+    for found in joint.findall('origin'):
+        for name in ('xyz', 'rpy'):
+            _numbers(found.get(name), f'{where}: origin {name}')
+    for found in joint.findall('axis'):
+        axis = _numbers(found.get('xyz'), f'{where}: axis')
+        if axis and joint.get('type') in MOVING and math.hypot(*axis) < 1e-6:
+            raise RobotModelError(f'{where}: axis', expected='a direction', found=found.get('xyz'),
+                                  do='correct its <axis>')
+
+
+def _number(text: str | None, where: str, low: float = -HEAVIEST) -> float | None:
+    """Return the number in ``text``, None without one; from ``low`` to HEAVIEST."""
+    if text is None:
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not low <= value <= HEAVIEST:
+        raise RobotModelError(where, expected=f'a number from {low:g} to {HEAVIEST:g}',
+                              found=repr(text[:40]), do='correct the description')
+    return value
+
+
+def _numbers(text: str | None, where: str) -> list[float]:
+    """Return the three numbers in ``text``, [] without any."""
+    words = (text or '').split()
+    if words and len(words) != 3:
+        raise RobotModelError(where, expected='three numbers', found=repr((text or '')[:40]))
+    return [x for x in (_number(word, where) for word in words) if x is not None]
+
+
+def _check_tree(links: list[str], joints: list[ElementTree.Element]) -> None:
+    """Raise RobotModelError where joints do not make one tree of the links."""
+    parents: dict[str, str] = {}
+    for joint in joints:
+        ends = [joint.find(end) for end in ('parent', 'child')]
+        parent, child = ((end.get('link') or '') if end is not None else '' for end in ends)
+        where = f"joint {joint.get('name')!r} of the URDF"
+        for link in (parent, child):
+            if link not in links:
+                raise RobotModelError(f'{where} names a link that is not there', found=repr(link),
+                                      exists=links[:20])
+        if child in parents:
+            raise RobotModelError(f'{where} carries a link that another joint carries already',
+                                  found=child, do='a tree has one joint per link; for loops see '
+                                  '--method closed_loop')
+        parents[child] = parent
+    for link in links:
+        seen = {link}
+        while link in parents:
+            link = parents[link]
+            if link in seen:
+                raise RobotModelError('the joints of the URDF go round in a circle',
+                                      found=' '.join(sorted(seen)), expected='a tree')
+            seen.add(link)

@@ -1,0 +1,108 @@
+"""Every change of one leaf of a good model file is refused with words, or predicts in peace."""
+
+import copy
+from dataclasses import replace
+import math
+import warnings
+
+import numpy as np
+import pytest
+from ros_inertial_id.api.model import model_of
+from ros_inertial_id.cli.model_files import outline
+from ros_inertial_id.errors import InertialIdError
+from ros_inertial_id.identification.identify import identify
+from ros_inertial_id.identification.model import IdentifiedModel
+from ros_inertial_id.identification.prediction import live_prediction
+from ros_inertial_id.identification.robot import check_robot
+from ros_inertial_id.identification.settings import options_class, prediction_options
+from ros_inertial_id.methods import METHODS
+from ros_inertial_id.nodes.prediction_health import PredictionHealth
+from ros_inertial_id.report.knowledge import evaluate
+import yaml
+
+DELETED = object()
+VALUES = (DELETED, None, {}, [], 'x', -1.0, 1e308, math.nan)
+
+
+@pytest.fixture
+def model(arm3, arm3_recording):
+    return identify([arm3_recording], options_class('serial_arm')(consistent=True), urdf=arm3[0]
+                    ).model.to_yaml()
+
+
+def leaves(data, path=()):
+    """Yield the paths of all values of nested mappings and lists; of lists the ends."""
+    if path:
+        yield path
+    items = data.items() if isinstance(data, dict) else ()
+    if isinstance(data, list):
+        items = [(k, data[k]) for k in sorted({0, len(data) - 1}) if data]
+    for key, value in items:
+        yield from leaves(value, (*path, key))
+
+
+def changed(data, path, value):
+    """Return the content with one value changed or deleted."""
+    out = at = copy.deepcopy(data)
+    for key in path[:-1]:
+        at = at[key]
+    if value is DELETED:
+        del at[path[-1]]
+    else:
+        at[path[-1]] = value
+    return out
+
+
+def used(text, recording):
+    """Read a model and do with it what torque_prediction, reports and Model do."""
+    model = IdentifiedModel.from_yaml(text)
+    method, options = METHODS[model.method], prediction_options(model)
+    options = replace(options, joint_states_topic='/joint_states')
+    robot = method.build(model.robot['urdf'], options, model.mounting['gravity_base'][0])
+    check_robot(model, robot)
+    live = method.live(robot, options, 0.08, model.preprocessing[0])
+    for channel in recording.channels.values():
+        live.add(channel)
+    stamps, state = live.take()
+    torques = live_prediction(model, robot)(state).at(stamps, state.t)
+    assert np.isfinite(torques.predicted).all()
+    health = PredictionHealth(model)
+    health.watch(method.validity_range(state, robot))
+    health.account(torques, stamps)
+    health.report()
+    outline(model)
+    evaluate(model)
+    still = np.zeros(len(robot))
+    assert np.isfinite(model_of(model).torque(still, still, still)).all()
+
+
+def test_one_leaf_changes_are_refused_with_words_or_work(model, arm3_recording):
+    recording = arm3_recording.window(0.0, 1.0)
+    data = yaml.load(model, Loader=yaml.CSafeLoader)
+    used(model, recording)
+    cases = [(path, value) for path in leaves(data) for value in VALUES]
+    cases = cases[::max(1, len(cases) // 900)]
+    broken, refused = [], 0
+    warnings.simplefilter('error')
+    for path, value in cases:
+        text = yaml.dump(changed(data, path, value), Dumper=yaml.CSafeDumper)
+        try:
+            used(text, recording)
+        except InertialIdError as error:
+            refused += 1
+            assert '\n' not in str(error)
+        except Exception as error:
+            broken.append((path, value, error))
+    assert not broken
+    assert 800 < len(cases) and refused > len(cases) / 2
+
+
+def test_a_model_of_other_columns_than_its_robot_is_refused(model, arm3_recording):
+    data = yaml.load(model, Loader=yaml.CSafeLoader)
+    for spoil, said in ((lambda d: d['parameters'][0].update(owner='link9'), 'not those of its'),
+                        (lambda d: d['validity_range'].popitem(), 'lacks joint3'),
+                        (lambda d: d['validity_range'].clear(), 'at least 1')):
+        other = copy.deepcopy(data)
+        spoil(other)
+        with pytest.raises(InertialIdError, match=said):
+            used(yaml.dump(other, Dumper=yaml.CSafeDumper), arm3_recording)
