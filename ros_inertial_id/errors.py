@@ -6,7 +6,7 @@ in one line: the command line prints it as it is and exits with status 2, a serv
 """
 
 
-def printable(text):
+def printable(text: object) -> str:
     r"""Return ``text`` with what commands a terminal shown as ``\x1b``: names come from files."""
     return ''.join(c if c.isprintable() or c in '\n\t' else ascii(c)[1:-1] for c in str(text))
 

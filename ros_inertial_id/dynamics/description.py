@@ -1,4 +1,4 @@
-"""Description: what a URDF must be before anybody reads it, told by link and joint."""
+"""Description: what a URDF must be before anybody reads it, by link and joint."""
 
 from functools import lru_cache
 import math

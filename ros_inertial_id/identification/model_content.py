@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from .prediction_band import TERMS
 from ..dynamics.description import HEAVIEST
 from ..dynamics.friction import LAWS
 from ..dynamics.inertial_parameters import Parameter
@@ -154,7 +153,8 @@ _STATISTICS = mapping(_anything, {
     'validation': _FIT, 'cross_validation': _or_none(_RESIDUALS),
     'standard_deviation': mapping(_POSITIVE), 'rank_gap': _ANY_NUMBER,
     'prediction_band': mapping(_anything, {'joints': mapping(mapping(_POSITIVE, {
-        term: _POSITIVE for term in (*TERMS, 'slow')}))}),
+        term: _POSITIVE for term in ('constant', 'per_speed', 'per_acceleration',
+                                     'near_reversal', 'slow')}))}),
     'essential': _TEXTS, 'validation_seen': _TEXTS, 'masked_share': listed(_ANY_NUMBER),
     'nonlinear_parameters': mapping(mapping(_anything, {'value': number()},
                                             {'standard_error': _ANY_NUMBER})),

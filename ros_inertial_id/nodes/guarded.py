@@ -55,7 +55,7 @@ class GuardedNode(Node):
             words = f'{where}: {_words(error)}'
             self.fault(words)
             response: Any = args[1] if len(args) > 1 else None
-            if hasattr(response, 'message'):
+            if 'message' in getattr(response, 'get_fields_and_field_types', dict)():
                 response.success, response.message = False, words
             return response
 
