@@ -2,6 +2,7 @@
 
 from dataclasses import asdict, dataclass, field, fields
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from ..errors import ConfigError
 
 FORMAT = 'ros_inertial_id/identified_model'
 VERSION = 1
+DEEPEST = 100  # brackets: a model file has three
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,9 @@ class IdentifiedModel:
         text : as ``to_yaml`` makes it; source : where it comes from, for messages
         ConfigError when it is something else, of another version, incomplete or damaged.
         """
+        if _nested(text) > DEEPEST:
+            raise ConfigError(f'{source} is not an identified model',
+                              expected=f'at most {DEEPEST} brackets open')
         try:
             data = yaml.load(text, Loader=getattr(yaml, 'CSafeLoader', yaml.SafeLoader))
         except (yaml.YAMLError, ValueError, RecursionError) as error:
@@ -89,6 +94,14 @@ class IdentifiedModel:
             if keys:
                 raise ConfigError(f"{source} {words} {', '.join(sorted(map(str, keys)))}")
         return cls(**checked_content(data, source))
+
+
+def _nested(text: str) -> int:
+    """Return how many brackets of a text are open at most: libyaml dies of a hundred thousand."""
+    letters = np.frombuffer(text.encode(errors='replace'), np.uint8)
+    step = np.isin(letters, tuple(b'[{')).astype(int) - np.isin(letters, tuple(b']}'))
+    in_a_row = max((len(m) // 2 for m in re.findall(r'(?:[-?:] ){9,}', text)), default=0)
+    return max(int(np.cumsum(step).max(initial=0)), in_a_row)
 
 
 # Keys of model files of version 0.1.0, which are still read: {where: {then: now}}.

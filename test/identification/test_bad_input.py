@@ -160,9 +160,8 @@ def test_a_description_without_inertia_is_refused_where_it_is_leaned_on(arm3_rec
 
 def test_inertias_that_no_link_has_are_refused(arm3_recording, urdf):
     heavy = re.sub(r'mass value="[^"]*"', 'mass value="1e308"', urdf)
-    refused(arm3_recording, heavy, "link 'base_link' of the URDF: mass; expected a number from 0 to "
-            "1e[+]09; found '1e308'; correct the description",
-            RobotModelError)
+    refused(arm3_recording, heavy, "link 'base_link' of the URDF: mass; expected a number from 0 "
+            "to 1e[+]09; found '1e308'; correct the description", RobotModelError)
 
 
 def test_a_description_without_inertia_is_enough_for_least_squares(arm3_recording, urdf):

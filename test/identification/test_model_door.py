@@ -106,3 +106,9 @@ def test_a_model_of_other_columns_than_its_robot_is_refused(model, arm3_recordin
         spoil(other)
         with pytest.raises(InertialIdError, match=said):
             used(yaml.dump(other, Dumper=yaml.CSafeDumper), arm3_recording)
+
+
+@pytest.mark.parametrize('nest', ['[', '{a: ', '- '])
+def test_a_text_that_is_nested_too_deeply_is_refused(nest):
+    with pytest.raises(InertialIdError, match='at most 100 brackets'):
+        IdentifiedModel.from_yaml('a:\n  ' + nest * 100000)
