@@ -41,7 +41,7 @@ class MotionOptions:
                                  at_least=1e-7)
     tag_noise: float = option(1e-2, 'standard deviation of a tag orientation', unit='rad',
                               at_least=1e-7)
-    camera: tuple[str, ...] = option(
+    camera: tuple[float, ...] = option(
         (), 'pose of the camera (frame of the markers) in the base link: X Y Z ROLL PITCH YAW; '
         'empty: the base link itself', unit='m, rad')
     find_camera: bool = option(
