@@ -27,12 +27,12 @@ sys.path[:0] = [str(ROOT), str(ROOT / 'test' / 'oracles')]
 import mujoco_arm  # noqa: E402
 from recording_faults import FAULTS, rebuilt  # noqa: E402
 import ros_inertial_id as rid  # noqa: E402
+from ros_inertial_id.checks.check import check  # noqa: E402
+from ros_inertial_id.checks.finding import NOTE  # noqa: E402
 from ros_inertial_id.dynamics.robot_model import load_robot_model  # noqa: E402
 from ros_inertial_id.identification.identify import identify  # noqa: E402
 from ros_inertial_id.identification.settings import load_options  # noqa: E402
 from ros_inertial_id.measurement.bags.bag import read_bag  # noqa: E402
-from ros_inertial_id.procedures.checkup.check import check  # noqa: E402
-from ros_inertial_id.procedures.checkup.finding import NOTE  # noqa: E402
 import six_axis_arm  # noqa: E402
 
 

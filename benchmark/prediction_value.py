@@ -27,7 +27,7 @@ from ros_inertial_id.excitation.fourier import random_motion
 from ros_inertial_id.excitation.limits import find_limits
 from ros_inertial_id.excitation.problem import motion_problem
 from ros_inertial_id.excitation.workspace import torque_errors
-from ros_inertial_id.identification.inverse_dynamics import InverseDynamics
+from ros_inertial_id.identification.model.inverse_dynamics import InverseDynamics
 from ros_inertial_id.methods.serial_arm import SerialArm
 from ros_inertial_id.simulation.arm import ArmOptions, SimulatedArm
 

@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits
 
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.excitation.design import design, DesignOptions
-from ros_inertial_id.identification.inverse_dynamics import InverseDynamics
+from ros_inertial_id.identification.model.inverse_dynamics import InverseDynamics
 from ros_inertial_id.methods.serial_arm import SerialArm
 from ros_inertial_id.simulation.arm import ArmOptions, SimulatedArm
 from ros_inertial_id.simulation.true_robot import JointFriction

@@ -14,21 +14,22 @@ FLOORS = {
     'measurement': 2, 'dynamics': 2,
     'methods': 3, 'estimation': 3,
     'identification': 4, 'simulation': 4,
-    'procedures': 5, 'excitation': 5,
+    'checks': 5,
+    'procedures': 6, 'excitation': 6,
     'rigs/__init__': 3,
     'rigs/dynamics': 3, 'rigs/measurement': 3,
     'rigs/bodies': 4, 'rigs/closed_loop': 4, 'rigs/rigid_body': 4, 'rigs/suspended_platform': 4,
     'rigs/calibration': 5, 'rigs/simulation': 5,
-    'report': 6,
-    'api': 7,
-    'cli': 8,
-    'nodes': 9,
-    'demonstration': 10,
-    '__main__': 11,
+    'report': 7,
+    'api': 8,
+    'cli': 9,
+    'nodes': 10,
+    'demonstration': 11,
+    '__main__': 12,
 }
 # Who comes in by the door of the wing: the table of methods names its classes, in words.
 VISITORS = {'cli/verbs_rigs.py', 'demonstration/rig_demo.py', 'nodes/simulated_rig.py'}
-NOT_YET = {'identification/identified_description.py', 'report/sheet.py'}
+NOT_YET = {'identification/model/identified_description.py', 'report/sheet.py'}
 # What stands at the top of the package beside rooms.
 FILES_AT_THE_TOP = {'__init__', '__main__', 'errors', 'jackknife', 'options', 'processes',
                     'share'}
@@ -120,7 +121,7 @@ def users(*modules):
 def test_every_room_has_a_floor_and_the_top_holds_only_rooms():
     assert {room_of(path) for path in FILES} == set(FLOORS)
     assert {p.stem for p in ROOT.glob('*.py')} == FILES_AT_THE_TOP
-    assert len({room.split('/')[0] for room in FLOORS} - FILES_AT_THE_TOP) <= 14
+    assert len({room.split('/')[0] for room in FLOORS} - FILES_AT_THE_TOP) <= 15
     assert all(isinstance(floor, int) for floor in FLOORS.values())
 
 

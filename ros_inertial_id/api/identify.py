@@ -7,18 +7,18 @@ from pathlib import Path
 from typing import Any
 
 from .model import Model, model_of
+from ..checks import check as checkup
+from ..checks.checked import checked_statistics, cleaned, judged, unusable
+from ..checks.finding import Checkup, DO_NOT_USE, WRONG
+from ..checks.velocity_kind import followed
 from ..errors import EstimationError, InertialIdError, RecordingError
 from ..identification import identify as spine
-from ..identification.dataset import Dataset, Progress
-from ..identification.files import read_description
+from ..identification.model.files import read_description
+from ..identification.prepare.dataset import Dataset, Progress
+from ..identification.prepare.training_data import each_once, name_of, seen_before
 from ..identification.settings import load_options
-from ..identification.training_data import each_once, name_of, seen_before
 from ..measurement.recording import Recording
 from ..methods import METHODS
-from ..procedures.checkup import check as checkup
-from ..procedures.checkup.checked import checked_statistics, cleaned, judged, unusable
-from ..procedures.checkup.finding import Checkup, DO_NOT_USE, WRONG
-from ..procedures.checkup.velocity_kind import followed
 from ..report import summary, write_report
 
 Recordings = Recording | Sequence[Recording] | None

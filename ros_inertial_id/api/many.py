@@ -7,18 +7,18 @@ from typing import Any
 
 from .identify import description_text, Recordings, several
 from .model import Model, model_of
+from ..checks.check import together
+from ..checks.checked import checked_statistics
 from ..errors import ConfigError
-from ..identification.dataset import Progress
-from ..identification.files import read_text
 from ..identification.identify import Identification, validation
-from ..identification.model import IdentifiedModel
+from ..identification.model.files import read_text
+from ..identification.model.identified_model import IdentifiedModel
+from ..identification.prepare.dataset import Progress
+from ..identification.prepare.training_data import seen_before
 from ..identification.settings import load_options
-from ..identification.training_data import seen_before
 from ..measurement.bags.bag import read_bag
 from ..procedures.bag_map import Engine
 from ..procedures.bag_paths import find_bags
-from ..procedures.checkup.check import together
-from ..procedures.checkup.checked import checked_statistics
 from ..procedures.drift import Drift
 from ..procedures.drift import drift as drift_of
 from ..procedures.everyday import everyday

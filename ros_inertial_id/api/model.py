@@ -16,16 +16,16 @@ from ..dynamics.pinocchio_model import pinocchio_model
 from ..dynamics.robot_model import gravity_from_mounting, STANDARD_GRAVITY
 from ..estimation.corrected_urdf import damping_and_friction
 from ..estimation.payload import Payload
-from ..identification.files import read_text, write_text
-from ..identification.identified_description import (description_of, largest_speeds, mjcf_of,
-                                                     tree_of)
 from ..identification.identify import validation
-from ..identification.inverse_dynamics import InverseDynamics
-from ..identification.model import IdentifiedModel
-from ..identification.prediction import Motion, predict, predict_motion, Prediction
-from ..identification.robot import check_robot
+from ..identification.judge.prediction import Motion, predict, predict_motion, Prediction
+from ..identification.model.files import read_text, write_text
+from ..identification.model.identified_description import (description_of, largest_speeds, mjcf_of,
+                                                           tree_of)
+from ..identification.model.identified_model import IdentifiedModel
+from ..identification.model.inverse_dynamics import InverseDynamics
+from ..identification.model.symbolic_groupings import symbolic_groupings, SymbolicGroupings
+from ..identification.prepare.robot import check_robot
 from ..identification.settings import robot_of_model
-from ..identification.symbolic_groupings import symbolic_groupings, SymbolicGroupings
 from ..measurement.recording import Recording
 from ..methods import METHODS
 from ..procedures.payload import identify_payload

@@ -9,7 +9,7 @@ import numpy as np
 
 from .shared_arguments import LOAD
 from ..errors import ConfigError, printable
-from ..identification.model import plain
+from ..identification.model.identified_model import plain
 from ..measurement.bags.bag import read_bag
 from ..measurement.recording import Recording
 

@@ -3,7 +3,7 @@
 import pathlib
 from typing import Any
 
-from ..identification.model import IdentifiedModel
+from ..identification.model.identified_model import IdentifiedModel
 from ..report import verdict
 
 ENTRY_KEYS = ('name', 'expression', 'value', 'standard_error', 'unit', 'determined',

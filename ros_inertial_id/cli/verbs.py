@@ -11,11 +11,11 @@ from .verbs_checkup import status, validation_verdict, verdict_lines
 from ..api.identify import identify
 from ..dynamics.robot_model import gravity_from_mounting, robot_from_options
 from ..errors import ConfigError
-from ..identification.files import make_folder, read_description, read_text
 from ..identification.identify import validation
-from ..identification.model import IdentifiedModel
+from ..identification.model.files import make_folder, read_description, read_text
+from ..identification.model.identified_model import IdentifiedModel
+from ..identification.prepare.training_data import seen_before
 from ..identification.settings import load_options, options_class
-from ..identification.training_data import seen_before
 from ..procedures.bag_paths import several
 from ..report import write_report
 
@@ -196,7 +196,7 @@ def schema_(options: Any) -> None:
     options : of the command line
     """
     from ..excitation.problem import DesignOptions
-    from ..identification.driver import DriverOptions
+    from ..identification.prepare.driver import DriverOptions
     from ..methods import METHODS
     from ..options import DESIGN, DRIVER, schema
     kinds = {**{name: options_class(name) for name in METHODS}, DESIGN: DesignOptions,

@@ -5,14 +5,14 @@ from typing import Any
 
 from .console import Progress, read_recording, show, written
 from ..api import identify as api
-from ..identification.files import read_description
-from ..identification.model import IdentifiedModel
+from ..checks.check import check
+from ..checks.checked import residual_verdict
+from ..checks.finding import Checkup, DO_NOT_USE
+from ..checks.verdicts import VALIDATION
+from ..identification.model.files import read_description
+from ..identification.model.identified_model import IdentifiedModel
 from ..identification.settings import prediction_options
 from ..measurement.recording import Recording
-from ..procedures.checkup.check import check
-from ..procedures.checkup.checked import residual_verdict
-from ..procedures.checkup.finding import Checkup, DO_NOT_USE
-from ..procedures.checkup.verdicts import VALIDATION
 from ..report.sheet import checkup_sheet
 
 STRICT_STATUS = 3

@@ -9,7 +9,7 @@ from .model_files import outline, write_result
 from .verbs_checkup import status
 from ..api.many import drift, identify_many
 from ..errors import ConfigError
-from ..identification.files import make_folder, read_description
+from ..identification.model.files import make_folder, read_description
 from ..procedures.many_recordings import Many
 
 CONTRADICTING = 2.0  # times the residual of each alone; short bags of one robot leave 1.5 times

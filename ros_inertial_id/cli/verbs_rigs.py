@@ -11,10 +11,10 @@ from .console import known_load, Progress, read_recording, show, written
 from ..dynamics.robot_model import gravity_from_mounting
 from ..errors import ConfigError, EstimationError
 from ..estimation.problem import Problem
-from ..identification.consistent_links import consistent_links
-from ..identification.dataset import Dataset
-from ..identification.files import read_description, read_text, write_text
-from ..identification.mounting import unknown
+from ..identification.fit.consistent_links import consistent_links
+from ..identification.judge.mounting import unknown
+from ..identification.model.files import read_description, read_text, write_text
+from ..identification.prepare.dataset import Dataset
 from ..identification.settings import load_options
 from ..procedures.drive_gains import identify_drive_gains
 from ..report.digits import with_error

@@ -19,7 +19,7 @@ import yaml
 
 from .chain import Chain, evaluate, say
 from ..errors import ConfigError, RecordingError
-from ..identification.model import IdentifiedModel
+from ..identification.model.identified_model import IdentifiedModel
 from ..measurement.bags.bag import read_bag
 from ..methods import METHODS
 from ..nodes.conversions import latched, STATE

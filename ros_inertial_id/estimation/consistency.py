@@ -70,7 +70,7 @@ def consistent(problem: Problem, estimate: Estimate, *, masses: Mapping[str, flo
     masses : {link: known mass [kg]}; total_mass : known sum of the masses of all moving links
     known : names of parameters to keep at nominal, give or take their prior standard deviation
     inherited : (b, k) errors of unit size that all rows share, see
-        identification/inherited_errors.py
+        identification/fit/inherited_errors.py
     EstimationError when the known masses contradict one another or the links.
     problem : whose base parameters have bodies of ten parameters each; estimate : of it
     """

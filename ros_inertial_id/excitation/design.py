@@ -26,8 +26,8 @@ from .workspace import torque_errors
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
-from ..identification.files import read_text
-from ..identification.model import IdentifiedModel
+from ..identification.model.files import read_text
+from ..identification.model.identified_model import IdentifiedModel
 from ..methods import METHODS
 from ..options import check_ranges, DESIGN, options_from, read_blocks
 

@@ -11,18 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from .dataset import Dataset, Progress, read_dataset
-from .known_base import with_sums
-from .model import IdentifiedModel
-from .outcome import model_of
-from .outside import Outside
+from .fit.solution import solve
+from .judge.outside import Outside
+from .judge.validation import evaluate
+from .model.identified_model import IdentifiedModel
+from .model.outcome import model_of
 from .passes import Passes
-from .robot import check_robot
+from .prepare.dataset import Dataset, Progress, read_dataset
+from .prepare.robot import check_robot
+from .prepare.time_offset import aligned
+from .reduce.known_base import with_sums
+from .reduce.structure import structure_of
 from .settings import prediction_options
-from .solution import solve
-from .structure import structure_of
-from .time_offset import aligned
-from .validation import evaluate
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.regressor import RegressorBlock
 from ..errors import ConfigError, RecordingError, RobotModelError

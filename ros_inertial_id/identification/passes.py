@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from .dataset import Dataset
-from .model import IdentifiedModel
-from .prediction_band import left_out
-from .stretches import motion_of, rows_of_stretches, shares_of, thinning
-from .structure import Structure
-from .validation import evaluate, extend
+from .judge.prediction_band import left_out
+from .judge.validation import evaluate, extend
+from .model.identified_model import IdentifiedModel
+from .prepare.dataset import Dataset
+from .reduce.stretches import motion_of, rows_of_stretches, shares_of, thinning
+from .reduce.structure import Structure
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.regressor import RegressorBlock
 from ..errors import RecordingError

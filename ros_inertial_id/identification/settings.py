@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .model import IdentifiedModel
+from .model.identified_model import IdentifiedModel
 from ..dynamics.friction import LAWS
 from ..errors import ConfigError
 from ..estimation.base_parameters import CHOICES

@@ -9,7 +9,7 @@ from rclpy.node import Node
 from .conversions import every
 from .streams import Streams
 from ..errors import RecordingError
-from ..identification.robot import imu_gravity
+from ..identification.prepare.robot import imu_gravity
 from ..measurement.recording import Channel, Recording
 
 AVERAGE = 1.0  # [s] of samples behind a direction

@@ -13,7 +13,7 @@ from .conversions import DEPTH, latched
 from .quality import advertise
 from ..dynamics.robot_model import RobotModel
 from ..errors import ConfigError
-from ..identification.model import IdentifiedModel
+from ..identification.model.identified_model import IdentifiedModel
 from ..measurement.joints.drives import effort_map, joint_side
 from ..measurement.live import carried
 from ..measurement.recording import Channel

@@ -28,14 +28,14 @@ from .online import Online
 from .parameters import check_mounting, declare_options, read_options, refuse_unless
 from .running import run
 from ..api.identify import identify
+from ..checks.finding import DO_NOT_USE
 from ..errors import ConfigError, InertialIdError, RecordingError
-from ..identification.files import make_folder, read_description, read_text
-from ..identification.model import IdentifiedModel, plain
+from ..identification.model.files import make_folder, read_description, read_text
+from ..identification.model.identified_model import IdentifiedModel, plain
 from ..identification.settings import load_options, options_class
 from ..measurement.bags.bag import read_bag
 from ..methods import DEFAULT_METHOD, METHODS
 from ..options import option
-from ..procedures.checkup.finding import DO_NOT_USE
 from ..procedures.payload import identify_payload
 from ..report import summary
 from ..report.knowledge import fits

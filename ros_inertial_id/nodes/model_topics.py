@@ -32,8 +32,8 @@ from .conversions import table
 from ..dynamics.friction import LAWS
 from ..dynamics.inertial_parameters import SYMBOLS
 from ..errors import InertialIdError
-from ..identification.identified_description import description_of
-from ..identification.model import IdentifiedModel
+from ..identification.model.identified_description import description_of
+from ..identification.model.identified_model import IdentifiedModel
 from ..identification.settings import robot_of_model
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..identification.model import IdentifiedModel
+from ..identification.model.identified_model import IdentifiedModel
 from ..methods.contract import LiveTorques
 from ..report.knowledge import fits
 

@@ -23,14 +23,13 @@ from .parameters import check_file_name, check_mounting, declare_options, refuse
 from .quality import subscribe
 from .running import LEAVE, run
 from .subscriptions import no_decoder, Subscriptions
+from ..checks.channel_checks import channel_checks
+from ..checks.finding import NOTE
 from ..errors import InertialIdError, RecordingError
 from ..measurement.bags.bag import BagWriter, read_bag
-from ..measurement.bags.messages import (DECODERS, encode_string, header_stamp_ns,
-                                         JOINT_STATE)
+from ..measurement.bags.messages import DECODERS, encode_string, header_stamp_ns, JOINT_STATE
 from ..measurement.stream_clock import StreamClock
 from ..options import option
-from ..procedures.checkup.channel_checks import channel_checks
-from ..procedures.checkup.finding import NOTE
 
 STRING = 'std_msgs/msg/String'
 SETTABLE = {'name', 'mounting'}  # of the next bag

@@ -25,7 +25,7 @@ from .parameters import declare_options
 from .running import run
 from .simulator_clock import BURST, SimulatorClock
 from ..errors import ConfigError
-from ..identification.model import plain
+from ..identification.model.identified_model import plain
 from ..measurement.bags.messages import encode
 from ..rigs.simulation.live_rigs import RIGS, STEP
 from ..share import shared_file

@@ -27,19 +27,19 @@ from .quality import advertise, subscribe
 from .running import run
 from .streams import Streams
 from .subscriptions import served
+from ..checks.finding import DO_NOT_USE
 from ..dynamics.robot_model import gravity_from_mounting
 from ..errors import ConfigError, InertialIdError, RobotModelError
-from ..identification.files import read_text
-from ..identification.model import IdentifiedModel
-from ..identification.prediction import live_prediction
-from ..identification.robot import check_robot
+from ..identification.judge.prediction import live_prediction
+from ..identification.model.files import read_text
+from ..identification.model.identified_model import IdentifiedModel
+from ..identification.prepare.robot import check_robot
 from ..identification.settings import prediction_options
 from ..measurement.bags.messages import encode, JOINT_STATE
 from ..measurement.recording import Channel
 from ..methods import AnyMethod, METHODS
 from ..methods.contract import LiveSource, LiveTorques
 from ..options import option
-from ..procedures.checkup.finding import DO_NOT_USE
 from ..procedures.stream_watch import as_values, StreamWatch
 
 JOINT_STATES = 'joint_states'

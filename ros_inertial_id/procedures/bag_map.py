@@ -14,8 +14,8 @@ from .execution import run_tasks
 from .mapped_bags import accumulate_bag, Mapped, NOT_KEPT, Shared
 from ..errors import RecordingError
 from ..estimation.r_factors import GroupFactor, RFactors
-from ..identification.cached_factors import read_factors
-from ..identification.plan import Plan
+from ..identification.reduce.cached_factors import read_factors
+from ..identification.reduce.plan import Plan
 from ..processes import Lost
 
 Report = Callable[[str, int, int], None]

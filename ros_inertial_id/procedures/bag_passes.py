@@ -20,15 +20,16 @@ from ..estimation.base_parameters import BaseParameters
 from ..estimation.cross_validation import fold_of, FOLDS
 from ..estimation.r_factors import RFactors
 from ..estimation.residuals import merged, Residuals
-from ..identification.cached_factors import read_factors
-from ..identification.dataset import Dataset
-from ..identification.model import IdentifiedModel
+from ..identification.judge.prediction_band import left_out
+from ..identification.judge.validation import evaluate, extend
+from ..identification.model.identified_model import IdentifiedModel
 from ..identification.passes import Accumulated, merged_stretches, Passes, some
-from ..identification.plan import Plan
-from ..identification.prediction_band import left_out
-from ..identification.stretches import FEW, rows_of_stretches, Share, shares_of, THIN, thinning
-from ..identification.structure import Structure
-from ..identification.validation import evaluate, extend
+from ..identification.prepare.dataset import Dataset
+from ..identification.reduce.cached_factors import read_factors
+from ..identification.reduce.plan import Plan
+from ..identification.reduce.stretches import (FEW, rows_of_stretches, Share, shares_of, THIN,
+                                               thinning)
+from ..identification.reduce.structure import Structure
 from ..processes import Lost
 
 FEW_TASKS = 8  # of these passes, which cost less than processes take to start

@@ -23,11 +23,11 @@ from ..estimation.changes import Changes, changes_of
 from ..estimation.problem import prior_rows
 from ..estimation.r_factors import one_thread, RFactors
 from ..estimation.residuals import merged, Residuals
-from ..identification.cached_factors import read_factors
-from ..identification.model import IdentifiedModel
-from ..identification.plan import Plan, plan_of
-from ..identification.robot import check_robot
-from ..identification.structure import at_constants, structure_of
+from ..identification.model.identified_model import IdentifiedModel
+from ..identification.prepare.robot import check_robot
+from ..identification.reduce.cached_factors import read_factors
+from ..identification.reduce.plan import Plan, plan_of
+from ..identification.reduce.structure import at_constants, structure_of
 from ..measurement.bags.bag import split_window
 from ..methods import METHODS
 

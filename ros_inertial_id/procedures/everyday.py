@@ -17,8 +17,8 @@ import numpy as np
 from .bag_map import all_leaves, Leaf
 from .mapped_bags import Mapped
 from ..errors import ConfigError
-from ..identification.cached_factors import read_factors
-from ..identification.plan import Plan
+from ..identification.reduce.cached_factors import read_factors
+from ..identification.reduce.plan import Plan
 
 ALIKE = 0.1  # nats of Jensen-Bregman divergence per parameter: the same motion
 NOISE = 0.02  # of the torque: residual by which information is counted, before any is known

@@ -26,8 +26,8 @@ from ..estimation.nonlinear_parameters import one_alternative
 from ..estimation.problem import prior_rows
 from ..estimation.r_factors import one_thread, RFactors
 from ..estimation.residuals import Residuals
-from ..identification.dataset import read_dataset
-from ..identification.mounting import any_mounting, structural_base
+from ..identification.judge.mounting import any_mounting, structural_base
+from ..identification.prepare.dataset import read_dataset
 from ..measurement.recording import Recording
 from ..methods import DEFAULT_METHOD
 

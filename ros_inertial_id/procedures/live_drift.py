@@ -16,8 +16,8 @@ from .drift_findings import Finding, findings_since, Series
 from ..errors import ConfigError
 from ..estimation.r_factors import RFactors
 from ..estimation.residuals import Residuals
-from ..identification.model import IdentifiedModel
-from ..identification.structure import at_constants, Structure
+from ..identification.model.identified_model import IdentifiedModel
+from ..identification.reduce.structure import at_constants, Structure
 from ..methods import METHODS
 
 

@@ -15,11 +15,11 @@ from .bag_passes import BagPasses, MappedBags
 from .mapped_bags import decided_plan, Mapped
 from ..errors import RecordingError
 from ..estimation.residuals import merged
-from ..identification.cached_factors import read_factors
-from ..identification.dataset import Dataset
 from ..identification.identify import Identification, identify_data
-from ..identification.model import IdentifiedModel
-from ..identification.plan import check_options, Plan
+from ..identification.model.identified_model import IdentifiedModel
+from ..identification.prepare.dataset import Dataset
+from ..identification.reduce.cached_factors import read_factors
+from ..identification.reduce.plan import check_options, Plan
 from ..measurement.recording import Recording
 from ..methods import DEFAULT_METHOD, METHODS
 from ..processes import Lost

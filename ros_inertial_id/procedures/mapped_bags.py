@@ -15,19 +15,19 @@ from typing import Any
 
 import numpy as np
 
-from .checkup.check import check
-from .checkup.checked import cleaned, unusable
-from .checkup.finding import Checkup
-from .checkup.velocity_kind import followed
+from ..checks.check import check
+from ..checks.checked import cleaned, unusable
+from ..checks.finding import Checkup
+from ..checks.velocity_kind import followed
 from ..errors import InertialIdError
 from ..identification import identify as spine
-from ..identification.bag_factors import dataset_of, factors_of
-from ..identification.cached_factors import find_factors, folders, key_of, write_factors
-from ..identification.dataset import Dataset
-from ..identification.files import write_text
-from ..identification.model import plain
-from ..identification.plan import FORMAT, Plan, plan_of
-from ..identification.robot import robot_of
+from ..identification.model.files import write_text
+from ..identification.model.identified_model import plain
+from ..identification.prepare.dataset import Dataset
+from ..identification.prepare.robot import robot_of
+from ..identification.reduce.bag_factors import dataset_of, factors_of
+from ..identification.reduce.cached_factors import find_factors, folders, key_of, write_factors
+from ..identification.reduce.plan import FORMAT, Plan, plan_of
 from ..measurement.bags.bag import read_bag, split_window
 from ..measurement.bags.storage import sha256, storage_files
 from ..measurement.recording import Recording

@@ -22,7 +22,7 @@ from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.pinocchio_model import momentum_terms
 from ..dynamics.robot_model import RobotModel
 from ..errors import ConfigError
-from ..identification.model import IdentifiedModel
+from ..identification.model.identified_model import IdentifiedModel
 from ..methods import METHODS
 
 GAP = 0.1  # [s] between samples after which the observer begins anew

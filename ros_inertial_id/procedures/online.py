@@ -26,12 +26,12 @@ from ..estimation.estimators import ESTIMATORS, Problem
 from ..estimation.known_parameters import with_known
 from ..estimation.r_factors import one_thread, RFactors
 from ..estimation.residuals import Residuals
-from ..identification.entries import base_entries
-from ..identification.model import IdentifiedModel
+from ..identification.model.entries import base_entries
+from ..identification.model.identified_model import IdentifiedModel
 from ..identification.passes import Accumulated
-from ..identification.reduction import choose, Reduced
-from ..identification.robot import robot_of
-from ..identification.structure import structure_of
+from ..identification.prepare.robot import robot_of
+from ..identification.reduce.reduction import choose, Reduced
+from ..identification.reduce.structure import structure_of
 from ..measurement.bags.messages import JOINT_STATE
 from ..measurement.joints.channels import whole
 from ..measurement.recording import Channel, joined, Recording

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from .checkup.channel_checks import channel_checks
-from .checkup.finding import Finding, NOTE
+from ..checks.channel_checks import channel_checks
+from ..checks.finding import Finding, NOTE
 from ..measurement.interpolation import LONGEST_GAP, longest_gap
 from ..measurement.recording import Channel, joined, Recording
 

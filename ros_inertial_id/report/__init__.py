@@ -13,8 +13,8 @@ from .knowledge import ROUGH_PERCENT, WELL_PERCENT
 from .summary import summary
 from .words import verdict
 from ..errors import ConfigError
-from ..identification.files import write_text
 from ..identification.identify import Identification
+from ..identification.model.files import write_text
 
 __all__ = ['summary', 'verdict', 'watch_page', 'write_report']
 

@@ -21,8 +21,8 @@ from .drawings import Drawings
 from .knowledge import fits, SURE
 from ..dynamics.friction import friction_column, LAWS
 from ..errors import RobotModelError
-from ..identification.files import write_text
-from ..identification.model import IdentifiedModel
+from ..identification.model.files import write_text
+from ..identification.model.identified_model import IdentifiedModel
 
 FRICTION = ('fv', 'fc', 'off')  # symbols of what is drawn over time
 DAY_S = 86400.0  # between the first and the last model: friction is drawn over time then

@@ -13,8 +13,8 @@ import numpy as np
 
 from ..dynamics.friction import friction_column, LAWS
 from ..dynamics.regressor import RegressorBlock
-from ..identification.model import IdentifiedModel
-from ..identification.prediction_band import half_widths
+from ..identification.judge.prediction_band import half_widths
+from ..identification.model.identified_model import IdentifiedModel
 
 GAP = 3.5  # wide steps of time: a longer one is a gap
 WIDE = 0.75  # quantile: samples of an envelope are up to four mean steps apart

@@ -11,8 +11,8 @@ from .curves import Curve, curves, friction_curves, FrictionCurve
 from .digits import typeset
 from .knowledge import evaluate, Knowledge, NOT, ROUGH, WELL, ZERO
 from ..errors import ConfigError
-from ..identification.files import make_folder
 from ..identification.identify import Identification
+from ..identification.model.files import make_folder
 
 try:
     import matplotlib

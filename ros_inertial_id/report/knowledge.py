@@ -14,7 +14,7 @@ import numpy as np
 from ..dynamics.friction import LAWS, never_negative
 from ..dynamics.inertial_parameters import Parameter
 from ..estimation.statistics import dependence
-from ..identification.model import IdentifiedModel
+from ..identification.model.identified_model import IdentifiedModel
 
 WELL, ROUGH, ZERO, NOT = 'known well', 'known roughly', 'not significant', 'not determined'
 MARKS = {WELL: 'well', ROUGH: 'rough', ZERO: 'zero', NOT: ''}  # classes of the style sheet

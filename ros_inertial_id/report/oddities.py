@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import math
 from typing import Any
 
-from ..procedures.checkup.finding import Finding
+from ..checks.finding import Finding
 
 LOST = 0.5  # [s] a marker must be gone, or an IMU silent, before it is worth a word
 IMU_AXES = ('gyro x', 'gyro y', 'gyro z', 'accelerometer x', 'accelerometer y',

@@ -17,8 +17,8 @@ from .reach import force_unit
 from .words import chapters, worst_joint
 from .. import __version__
 from ..identification.identify import Identification
+from ..identification.model.symbolic_groupings import symbolic_groupings
 from ..identification.settings import robot_of_model
-from ..identification.symbolic_groupings import symbolic_groupings
 
 
 def render(identification: Identification) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..dynamics.robot_model import RobotModel
-from ..identification.model import IdentifiedModel
+from ..identification.model.identified_model import IdentifiedModel
 from ..identification.settings import robot_of_model
 
 HALF = 0.5  # share of a limit below which a motion is called small

@@ -13,8 +13,8 @@ import numpy as np
 
 from .digits import significant, with_error
 from .drawings import Drawings
-from ..identification.files import write_text
-from ..procedures.checkup.finding import Checkup, DO_NOT_USE, DOUBTFUL, GOOD, WRONG
+from ..checks.finding import Checkup, DO_NOT_USE, DOUBTFUL, GOOD, WRONG
+from ..identification.model.files import write_text
 
 if TYPE_CHECKING:  # scipy.signal behind them takes a third of the time to start
     from ..estimation.payload import Payload

@@ -7,7 +7,7 @@ from .knowledge import evaluate, fits, NOT
 from .reach import force_unit
 from .words import verdict
 from ..dynamics.friction import LAWS
-from ..identification.model import IdentifiedModel
+from ..identification.model.identified_model import IdentifiedModel
 from ..identification.settings import robot_of_model
 
 WIDTH, WIDEST = 98, 118  # of sentences, of the table

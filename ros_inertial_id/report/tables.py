@@ -9,7 +9,7 @@ from .knowledge import fits, Knowledge, MIXED, ROUGH, WELL
 from .reach import unit_of
 from .words import relative_residuals
 from ..dynamics.friction import LAWS
-from ..identification.model import IdentifiedModel, plain
+from ..identification.model.identified_model import IdentifiedModel, plain
 from ..identification.settings import options_class
 from ..methods import DEFAULT_METHOD
 

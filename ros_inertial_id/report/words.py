@@ -14,9 +14,9 @@ from .knowledge import (evaluate, fits, Knowledge, MIXED, NOT, ROUGH, ROUGH_PERC
                         WELL_PERCENT, ZERO)
 from .oddities import oddities
 from .reach import force_unit, goes_round, RANGES, reached, SPEEDS
-from ..identification.model import IdentifiedModel
+from ..checks.finding import DO_NOT_USE
+from ..identification.model.identified_model import IdentifiedModel
 from ..identification.settings import robot_of_model
-from ..procedures.checkup.finding import DO_NOT_USE
 
 CARRIES_OVER, MUCH_WORSE = 1.3, 2.0  # other data over training, relative residuals
 CONTRADICTED = 5.0  # nats against a given direction of gravity that are an alarm

@@ -17,8 +17,8 @@ from ros_inertial_id.estimation.friction_choice import choose_laws
 from ros_inertial_id.estimation.nonlinear_parameters import refine_nonlinear
 from ros_inertial_id.estimation.r_factors import RFactors
 from ros_inertial_id.identification.identify import identify
+from ros_inertial_id.identification.reduce.stretches import normal_equations
 from ros_inertial_id.identification.settings import options_class
-from ros_inertial_id.identification.stretches import normal_equations
 from ros_inertial_id.methods import METHODS
 
 serial_arm = METHODS['serial_arm']

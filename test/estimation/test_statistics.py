@@ -17,7 +17,7 @@ from ros_inertial_id.estimation.residuals import Residuals
 from ros_inertial_id.estimation.statistics import (condition_causes, dependence,
                                                    essential_parameters, whiteness)
 from ros_inertial_id.identification.identify import identify
-from ros_inertial_id.identification.mounting import structural_base
+from ros_inertial_id.identification.judge.mounting import structural_base
 from ros_inertial_id.identification.settings import options_class
 from ros_inertial_id.methods import METHODS
 

@@ -17,11 +17,11 @@ import yaml
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import ConfigError, MotionError
 from ros_inertial_id.excitation.design import design, DesignOptions
-from ros_inertial_id.report.design_files import write_design
 from ros_inertial_id.excitation.fourier import random_motion
 from ros_inertial_id.excitation.motion_files import read_motion
 from ros_inertial_id.excitation.problem import motion_problem
 from ros_inertial_id.excitation.search import restart, search
+from ros_inertial_id.report.design_files import write_design
 
 URDF = pathlib.Path(__file__).parents[2] / 'urdf'
 WALL, UPRIGHT = (9.81, 0.0, 0.0), (0.0, 0.0, -9.81)

@@ -11,12 +11,12 @@ from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import MotionError
 from ros_inertial_id.excitation.collision import wanted_shapes
 from ros_inertial_id.excitation.design import design, DesignOptions
-from ros_inertial_id.report.design_files import write_design
 from ros_inertial_id.excitation.friction_sweep import sweep_about
 from ros_inertial_id.excitation.limits import kinematic_limits
 from ros_inertial_id.excitation.motion_files import read_motion
 from ros_inertial_id.excitation.playback import plan_course
 from ros_inertial_id.excitation.rehearsal import rehearse
+from ros_inertial_id.report.design_files import write_design
 
 ARM = load_robot_model((Path(__file__).parents[2] / 'urdf' / 'arm3.urdf').read_text())
 OPTIONS = DesignOptions(kind='friction_sweep', friction=('viscous', 'coulomb'), sweep_leg=1.0)

@@ -7,7 +7,8 @@ import mujoco_arm
 import numpy as np
 import pytest
 
-from ros_inertial_id.identification import gravity_direction, solution
+from ros_inertial_id.identification.choose import gravity_direction
+from ros_inertial_id.identification.fit import solution
 from ros_inertial_id.identification.identify import identify, validation
 from ros_inertial_id.identification.settings import options_class
 from ros_inertial_id.report.words import verdict

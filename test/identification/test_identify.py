@@ -12,9 +12,9 @@ from ros_inertial_id.api.model import model_of
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import ConfigError
 from ros_inertial_id.estimation.estimators import ESTIMATORS
-from ros_inertial_id.identification import dataset
 from ros_inertial_id.identification.identify import identify, validation
-from ros_inertial_id.identification.model import FORMAT, IdentifiedModel
+from ros_inertial_id.identification.model.identified_model import FORMAT, IdentifiedModel
+from ros_inertial_id.identification.prepare import dataset
 from ros_inertial_id.identification.settings import options_class
 from ros_inertial_id.measurement.recording import Recording
 

@@ -11,9 +11,9 @@ from ros_inertial_id.api.model import model_of
 from ros_inertial_id.cli.model_files import outline
 from ros_inertial_id.errors import InertialIdError
 from ros_inertial_id.identification.identify import identify
-from ros_inertial_id.identification.model import IdentifiedModel
-from ros_inertial_id.identification.prediction import live_prediction
-from ros_inertial_id.identification.robot import check_robot
+from ros_inertial_id.identification.judge.prediction import live_prediction
+from ros_inertial_id.identification.model.identified_model import IdentifiedModel
+from ros_inertial_id.identification.prepare.robot import check_robot
 from ros_inertial_id.identification.settings import options_class, prediction_options
 from ros_inertial_id.methods import METHODS
 from ros_inertial_id.nodes.prediction_health import PredictionHealth

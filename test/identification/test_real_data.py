@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from recording_faults import FAULTS
 
+from ros_inertial_id.checks.check import check
+from ros_inertial_id.checks.finding import NOTE, USABLE
 from ros_inertial_id.cli.verbs_checkup import validation_verdict
 from ros_inertial_id.identification.identify import identify, validation
 from ros_inertial_id.identification.settings import options_class
-from ros_inertial_id.procedures.checkup.check import check
-from ros_inertial_id.procedures.checkup.finding import NOTE, USABLE
 
 DEFAULTS = options_class('serial_arm')()
 KUKA = tuple(f'lwr_{i}_joint' for i in range(7))

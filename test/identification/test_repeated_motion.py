@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
+from ros_inertial_id.dynamics.inertial_parameters import Parameter
 from ros_inertial_id.estimation.base_parameters import find_base_parameters
 from ros_inertial_id.estimation.estimators import Problem, ridge
-from ros_inertial_id.dynamics.inertial_parameters import Parameter
 from ros_inertial_id.estimation.r_factors import GroupFactor, merge, RFactors, triangle
-from ros_inertial_id.identification.stretches import (distinct_stretches, joined,
-                                                      moderated_covariance, moderation,
-                                                      robust_errors)
+from ros_inertial_id.identification.reduce.stretches import (distinct_stretches, joined,
+                                                             moderated_covariance, moderation,
+                                                             robust_errors)
 
 
 def _motion(t):

@@ -10,10 +10,10 @@ import pinocchio as pin
 import slider_crank_runs
 
 from ros_inertial_id.dynamics.robot_model import load_robot_model
-from ros_inertial_id.identification.model import IdentifiedModel
-from ros_inertial_id.identification.mounting import structural_base
+from ros_inertial_id.identification.judge.mounting import structural_base
+from ros_inertial_id.identification.model.identified_model import IdentifiedModel
+from ros_inertial_id.identification.model.symbolic_groupings import symbolic_groupings
 from ros_inertial_id.identification.settings import options_class
-from ros_inertial_id.identification.symbolic_groupings import symbolic_groupings
 from ros_inertial_id.methods import METHODS
 
 BODY = inertial(1.0, (0.1, 0.02, 0.01), (0.2, 0.1, 0.1))

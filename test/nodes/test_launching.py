@@ -20,8 +20,8 @@ from ros_inertial_id.nodes.launching import (ARGUMENTS, arguments, COMMON,  # no
                                              PLANS)
 from ros_inertial_id.nodes.recorder import RecorderOptions  # noqa: E402
 from ros_inertial_id.nodes.torque_prediction import PredictionOptions  # noqa: E402
-from ros_inertial_id.share import config_file  # noqa: E402
 from ros_inertial_id.nodes.watch import WatchOptions  # noqa: E402
+from ros_inertial_id.share import config_file  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
 OPTIONS = {'recorder': (RecorderOptions,), 'torque_prediction': (PredictionOptions,),

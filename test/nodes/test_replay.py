@@ -18,7 +18,7 @@ from sensor_msgs.msg import JointState  # noqa: E402
 from std_msgs.msg import Float64MultiArray, String  # noqa: E402
 
 from ros_inertial_id.identification.identify import identify  # noqa: E402
-from ros_inertial_id.identification.model import IdentifiedModel  # noqa: E402
+from ros_inertial_id.identification.model.identified_model import IdentifiedModel  # noqa: E402
 from ros_inertial_id.identification.settings import options_class  # noqa: E402
 from ros_inertial_id.measurement.bags.bag import read_bag, write_recording  # noqa: E402
 

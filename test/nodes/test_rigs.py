@@ -16,7 +16,7 @@ pytest.importorskip('mujoco', reason='the simulated rigs need mujoco')
 from live_graph import LATCHED, ROOT  # noqa: E402
 from std_msgs.msg import String  # noqa: E402
 
-from ros_inertial_id.identification.model import IdentifiedModel  # noqa: E402
+from ros_inertial_id.identification.model.identified_model import IdentifiedModel  # noqa: E402
 from ros_inertial_id.measurement.bags.bag import read_bag  # noqa: E402
 from ros_inertial_id.rigs.simulation.live_rigs import RIGS  # noqa: E402
 

@@ -6,10 +6,10 @@ import mujoco_arm
 import numpy as np
 import pytest
 
+from ros_inertial_id.checks import channel_checks as module, signal_values
+from ros_inertial_id.checks.channel_checks import channel_checks
+from ros_inertial_id.checks.finding import DOUBTFUL, MASKED, NOTE
 from ros_inertial_id.measurement.recording import Channel, Recording
-from ros_inertial_id.procedures.checkup import channel_checks as module, signal_values
-from ros_inertial_id.procedures.checkup.channel_checks import channel_checks
-from ros_inertial_id.procedures.checkup.finding import DOUBTFUL, MASKED, NOTE
 
 IMU = 'sensor_msgs/msg/Imu'
 

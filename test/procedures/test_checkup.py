@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from recording_faults import columns, FAULTS, rebuilt
 
+from ros_inertial_id.checks import raw_signals
+from ros_inertial_id.checks.check import check
+from ros_inertial_id.checks.checked import checked_statistics, cleaned
+from ros_inertial_id.checks.finding import DO_NOT_USE, GOOD, MASKED, NOTE
 from ros_inertial_id.cli.main import main
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.identification.settings import load_options
-from ros_inertial_id.procedures.checkup import raw_signals
-from ros_inertial_id.procedures.checkup.check import check
-from ros_inertial_id.procedures.checkup.checked import checked_statistics, cleaned
-from ros_inertial_id.procedures.checkup.finding import DO_NOT_USE, GOOD, MASKED, NOTE
 from ros_inertial_id.report.words import verdict
 
 OPTIONS = load_options('', 'serial_arm')[1]

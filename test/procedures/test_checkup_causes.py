@@ -9,14 +9,14 @@ import pytest
 from recording_faults import FAULTS, rebuilt
 import slider_crank_runs
 
-from ros_inertial_id.identification.dataset import read_dataset
+from ros_inertial_id.checks.check import check
+from ros_inertial_id.checks.effort_gains import gains
+from ros_inertial_id.checks.evidence import Evidence
+from ros_inertial_id.checks.finding import DO_NOT_USE, GOOD, NOTE, USABLE, WRONG
+from ros_inertial_id.checks.gravity_alternatives import gravity
+from ros_inertial_id.checks.rows import motion_of, prior_of, rows_of
+from ros_inertial_id.identification.prepare.dataset import read_dataset
 from ros_inertial_id.identification.settings import load_options
-from ros_inertial_id.procedures.checkup.check import check
-from ros_inertial_id.procedures.checkup.effort_gains import gains
-from ros_inertial_id.procedures.checkup.evidence import Evidence
-from ros_inertial_id.procedures.checkup.finding import DO_NOT_USE, GOOD, NOTE, USABLE, WRONG
-from ros_inertial_id.procedures.checkup.gravity_alternatives import gravity
-from ros_inertial_id.procedures.checkup.rows import motion_of, prior_of, rows_of
 
 OPTIONS = load_options('', 'serial_arm')[1]
 

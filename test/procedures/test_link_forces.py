@@ -6,10 +6,10 @@ import mujoco_arm
 import numpy as np
 import pytest
 
+from ros_inertial_id.checks.contacts import force_nats
+from ros_inertial_id.checks.rows import DELAYS, Motion, prior_of, rows_of
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.identification.settings import load_options
-from ros_inertial_id.procedures.checkup.contacts import force_nats
-from ros_inertial_id.procedures.checkup.rows import DELAYS, Motion, prior_of, rows_of
 
 USUAL = np.array([0.2, 0.2, 0.15, 0.15, 0.08, 0.08, 0.05])  # [N m] of residuals
 COUNT = 40

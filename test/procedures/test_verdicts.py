@@ -2,10 +2,10 @@
 
 import pytest
 
-from ros_inertial_id.procedures.checkup.check import checkup_of
-from ros_inertial_id.procedures.checkup.checked import checked_statistics
-from ros_inertial_id.procedures.checkup.finding import DO_NOT_USE, DOUBTFUL, Finding, GOOD, USABLE
-from ros_inertial_id.procedures.checkup.verdicts import joint_verdicts, Judged, whole_verdict
+from ros_inertial_id.checks.check import checkup_of
+from ros_inertial_id.checks.checked import checked_statistics
+from ros_inertial_id.checks.finding import DO_NOT_USE, DOUBTFUL, Finding, GOOD, USABLE
+from ros_inertial_id.checks.verdicts import joint_verdicts, Judged, whole_verdict
 
 
 @pytest.mark.parametrize('share, lasting, outside, nominal, word', [

@@ -15,7 +15,7 @@ import slider_crank_lagrangian as crank
 from ros_inertial_id.dynamics.regressor import RegressorBlock, RowGroup
 from ros_inertial_id.estimation.statistics import dependence
 from ros_inertial_id.identification.identify import identify
-from ros_inertial_id.identification.model import IdentifiedModel
+from ros_inertial_id.identification.model.identified_model import IdentifiedModel
 from ros_inertial_id.identification.settings import options_class
 from ros_inertial_id.report import summary, verdict, write_report
 from ros_inertial_id.report.curves import curves, friction_curves

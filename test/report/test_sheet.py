@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from test_report import Page
 
+from ros_inertial_id.checks.finding import Checkup, Finding, Verdict
 from ros_inertial_id.estimation.payload import Payload
-from ros_inertial_id.procedures.checkup.finding import Checkup, Finding, Verdict
 from ros_inertial_id.report.sheet import (calibration_sheet, checkup_sheet, payload_sheet,
                                           write_sheet)
 

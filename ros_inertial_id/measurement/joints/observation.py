@@ -10,8 +10,7 @@ from typing import Sequence
 
 import numpy as np
 
-from .channels import (BROKEN, carries, check_effort, common_clock, find_channel, series_of,
-                       whole)
+from .channels import BROKEN, carries, check_effort, common_clock, find_channel, series_of, whole
 from .drives import effort_map, joint_side
 from .kinematic_state import JointSpaceObservation, SignalOptions
 from .periods import average, read_periods

@@ -26,7 +26,7 @@ from ...estimation.coloured import autocovariances, score_covariance
 from ...estimation.estimators import ESTIMATORS, Problem
 from ...estimation.r_factors import RFactors
 from ...estimation.residuals import Residuals
-from ...identification.dataset import Progress
+from ...identification.prepare.dataset import Progress
 from ...measurement.recording import Recording
 
 NOISE = 1.5  # times the residual that the markers' noise makes; linear springs give 1.0

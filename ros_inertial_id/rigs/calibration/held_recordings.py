@@ -17,9 +17,9 @@ from ..suspended_platform.method import SuspendedPlatform
 from ..suspended_platform.posture_file import joined
 from ...dynamics.inertial_parameters import SYMBOLS
 from ...errors import EstimationError
-from ...identification.dataset import Progress
 from ...identification.identify import identify
-from ...identification.robot import robot_of
+from ...identification.prepare.dataset import Progress
+from ...identification.prepare.robot import robot_of
 from ...measurement.recording import Recording
 
 suspended_platform = SuspendedPlatform()

@@ -11,7 +11,7 @@ from ..bodies.body_rig import body_groups
 from ..rigid_body.method import RigidBody
 from ...errors import ConfigError
 from ...estimation.base_parameters import BaseParameters
-from ...identification.mounting import structural_base
+from ...identification.judge.mounting import structural_base
 
 rigid_body = RigidBody()
 

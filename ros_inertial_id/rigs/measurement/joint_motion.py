@@ -7,8 +7,7 @@ import numpy as np
 from .sources import Series
 from ...measurement import signals
 from ...measurement.interpolation import interpolate
-from ...measurement.joints.channels import (BROKEN, carries, find_channel, series_of,
-                                            whole)
+from ...measurement.joints.channels import BROKEN, carries, find_channel, series_of, whole
 from ...measurement.joints.kinematic_state import JointSpaceObservation
 from ...measurement.joints.observation import check_moving, choose_velocity
 from ...measurement.joints.wrapping import Unwrapper

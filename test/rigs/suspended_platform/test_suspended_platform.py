@@ -10,7 +10,7 @@ import yaml
 
 from ros_inertial_id.errors import EstimationError, InertialIdError
 from ros_inertial_id.identification.identify import identify
-from ros_inertial_id.identification.model import IdentifiedModel
+from ros_inertial_id.identification.model.identified_model import IdentifiedModel
 from ros_inertial_id.identification.settings import load_options, options_class
 from ros_inertial_id.methods import METHODS
 

@@ -1,0 +1,103 @@
+"""
+Checked identification: samples that a checkup masks are left out, the model carries the verdict.
+
+    checkup = check(recordings, options)
+    result = identify(cleaned(recordings, checkup), options)
+    result.model.statistics.update(checked_statistics(result.model.statistics, checkup))
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from .finding import Checkup, DO_NOT_USE, Verdict, verdict_entry, verdict_of, WORDS, WRONG
+from .masking import without_bad
+from .raw_signals import AT_REST
+from .verdicts import CROSS, joint_verdicts, Judged, VALIDATION, whole_verdict
+from ..measurement.recording import Recording
+
+
+def cleaned(recordings: Sequence[Recording], checkup: Checkup) -> list[Recording]:
+    """Return the ``recordings`` without the samples that their ``checkup`` masks."""
+    return [without_bad(recording, [f for f in checkup.checks if f.recording == number])[0]
+            for number, recording in enumerate(recordings)]
+
+
+def unusable(found: Checkup) -> str:
+    """Return why a recording is left out by its checkup ``found``, '' if it is not."""
+    if found.verdict.word != DO_NOT_USE:
+        return ''
+    causes = [f.sentence() for f in found.checks if f.severity == WRONG]
+    return '; '.join(causes[:2]) or '; '.join(found.verdict.reasons) or 'verdict: do not use'
+
+
+def judged(found: Checkup, statistics: Mapping[str, Any]) -> Checkup:
+    """Return a Checkup with verdict and residuals of the model with these ``statistics``."""
+    entry, fit = statistics['verdict'], _unseen(statistics)[0]
+    return replace(found, verdict=verdict_of(entry), residual=_residual(fit, found), joints={
+        joint: verdict_of(own) for joint, own in entry['joints'].items()})
+
+
+def _unseen(statistics: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
+    """Return the residuals that the verdict of an identification is on, and of what they are."""
+    crossed = statistics.get('cross_validation')
+    return (crossed, CROSS) if crossed else (statistics['training']['filtered'], 'in training')
+
+
+def _residual(fit: Mapping[str, Any], found: Checkup) -> dict[str, float]:
+    """Return {joint: RMS} for the torques of a Checkup, as shares of them in a ``fit``."""
+    return {joint: fit['rms'][joint] / max(fit['measured_rms'][joint], 1e-300) * torque
+            for joint, torque in found.torque.items()}
+
+
+def checked_statistics(statistics: Mapping[str, Any], checkup: Checkup) -> dict[str, Any]:
+    """
+    Return ``checks``, ``masked_share`` and ``verdict`` of a model, for its statistics.
+
+    statistics : of the IdentifiedModel; checkup : of its training data
+    The verdict is on the residual of each joint where the model that predicts is fitted to the
+    other stretches, not on that of the checkup's fit, and on its validation where there is one.
+    """
+    verdict = residual_verdict(*_unseen(statistics), checkup)
+    if checkup.torque and 'validation' in statistics:
+        verdict = _with_validation(verdict, statistics['validation'])
+    return {**checkup.to_dict(), 'verdict': verdict}
+
+
+def _with_validation(verdict: Mapping[str, Any], validation: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a ``verdict`` that is no better than the residuals of joints in a ``validation``."""
+    fit, seen = validation['filtered'], validation.get('range', {})
+    torque = {joint: rms for joint, rms in fit['measured_rms'].items()
+              if np.ptp(seen.get(joint, {}).get('q', (0.0, np.inf))) > AT_REST}
+    residual = {joint: fit['rms'][joint] for joint in torque}
+    fitted = Judged(residual, torque, VALIDATION)
+    joints = joint_verdicts(fitted, {}, ())
+    whole = whole_verdict(fitted, joints, ())
+
+    def worse(old: Mapping[str, Any], new: Verdict) -> dict[str, Any]:
+        return {'word': max(old['word'], new.word, key=WORDS.index),
+                'reasons': list(dict.fromkeys([*old['reasons'], *new.reasons]))}
+
+    return {**worse(verdict, whole), 'joints': {
+        joint: worse(old, joints[joint]) if joint in joints else old
+        for joint, old in verdict['joints'].items()}}
+
+
+def residual_verdict(fit: Mapping[str, Any], where: str, checkup: Checkup,
+                     outside: Mapping[str, float] = MappingProxyType({})) -> dict[str, Any]:
+    """
+    Return the verdict on residuals.
+
+    fit : {rms, measured_rms: {joint: of data that the model has not seen}}; where : in words
+    checkup : of these data, whose own rows may be filtered otherwise: shares are compared
+    outside : {joint: the same, of what left the trained range}
+    """
+    if not checkup.torque:
+        return verdict_entry(checkup.verdict, checkup.joints)
+    fitted = Judged(_residual(fit, checkup), checkup.torque, where)
+    joints = joint_verdicts(fitted, checkup.nominal, checkup.checks, checkup.lasting, outside)
+    whole = whole_verdict(fitted, joints, checkup.checks)
+    return verdict_entry(whole, joints)

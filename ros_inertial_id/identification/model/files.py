@@ -1,0 +1,89 @@
+"""Files: texts in, results out; a result is whole or not there, also on a full disk."""
+
+import os
+from pathlib import Path
+import shutil
+import subprocess
+
+from ...errors import ConfigError
+
+XACRO = '<xacro:'  # in what is no URDF yet
+
+
+def read_text(path: str | Path) -> str:
+    """
+    Return the text of a file, UTF-8.
+
+    path : of the file; ConfigError where it cannot be read or is no text
+    """
+    try:
+        return Path(path).read_text(encoding='utf-8')
+    except UnicodeDecodeError:
+        raise ConfigError(f'{path} cannot be read', expected='text in UTF-8',
+                          found='other bytes') from None
+    except (OSError, ValueError) as error:  # ValueError: a null byte in the path
+        raise ConfigError(f'{path} cannot be read',
+                          found=getattr(error, 'strerror', None) or error) from None
+
+
+def read_description(path: str | Path) -> str:
+    """
+    Return the text of a robot description; a xacro file is expanded by the tool ``xacro``.
+
+    path : of a URDF, a xacro file or the YAML of a rig
+    ConfigError where it cannot be read, is empty, or is xacro and cannot be expanded.
+    """
+    text = read_text(path)
+    if not text.strip():
+        raise ConfigError(f'the robot description {path} is empty', expected='a URDF')
+    return _expanded(path) if XACRO in text else text
+
+
+def _expanded(path: str | Path) -> str:
+    tool = shutil.which('xacro')
+    if tool is None:
+        raise ConfigError(f'{path} is a xacro file and there is no xacro to expand it',
+                          do=f'run "xacro {path} > robot.urdf" where ROS is, and give robot.urdf')
+    done = subprocess.run([tool, str(path)], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise ConfigError(f'xacro cannot expand {path}',
+                          found=(done.stderr.strip().splitlines() or ['no message'])[-1],
+                          do=f'run "xacro {path}" with the arguments it needs')
+    return done.stdout
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """
+    Write a text in UTF-8 beside its place and move it there: a failure leaves what was there.
+
+    path : of the file, replaced where it exists; a pipe or device is written to as it is
+    text : of the file
+    ConfigError where it cannot be written.
+    """
+    goal = Path(path)
+    try:
+        goal = goal.resolve()  # a link stays a link
+        if goal.exists() and not goal.is_file():
+            goal.write_text(text, encoding='utf-8')
+            return
+        beside = goal.with_name(f'.{os.getpid()}.{goal.name[:200]}')
+        try:
+            beside.write_text(text, encoding='utf-8')
+            beside.replace(goal)
+        finally:
+            beside.unlink(missing_ok=True)
+    except (OSError, ValueError) as error:  # ValueError: a null byte in the path
+        raise ConfigError(f'{path} cannot be written',
+                          found=getattr(error, 'strerror', None) or error) from None
+
+
+def make_folder(path: str | Path) -> None:
+    """
+    Make a folder and those above it.
+
+    path : of the folder; ConfigError where it cannot be made
+    """
+    try:
+        Path(path).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f'folder {path} cannot be made', found=error.strerror) from None

@@ -1,0 +1,162 @@
+"""
+The description with what was identified in it: a URDF, MJCF, or the YAML of a rig.
+
+What a description cannot hold (offsets, springs, rotor inertias, friction that is no line) stands
+in it as a comment, and is said to whoever writes it.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+from xml.etree import ElementTree as xml
+
+import numpy as np
+
+from .identified_model import IdentifiedModel
+from ...dynamics.friction import friction_column
+from ...dynamics.inertial_parameters import about_center, check_consistent, Parameter
+from ...dynamics.robot_model import RobotModel
+from ...errors import EstimationError, RobotModelError
+from ...estimation.corrected_urdf import corrected_urdf
+
+LOAD = 'payload'  # link that a wrist sensor carries
+AS_DAMPING = ('viscous', 'coulomb', 'coulomb_atan', 'stiction')  # laws that URDF's numbers mean
+
+
+def description_of(model: IdentifiedModel, robot: Any) -> tuple[str, list[str]]:
+    """
+    Return (text of the description, what it cannot hold in words) of an identified robot.
+
+    A URDF keeps all but its inertial and friction numbers; one whose arm carries a payload behind
+    a sensor gets that payload as a further link; a rig's YAML gets ``inertial`` of its bodies.
+
+    model : IdentifiedModel, physically consistent; robot : built from its description
+    EstimationError where the model is not physically consistent, or of a mechanism with loops.
+    """
+    # Rooms of rigs and of other formats are imported when they are needed: most runs do not.
+    from ...rigs.bodies.body_rig import PAYLOAD
+    from ...rigs.bodies.description_text import with_inertials
+    links = consistent_parameters(model)
+    if '<robot' not in robot.urdf:
+        return with_inertials(robot.urdf, links), []
+    if tuple(links) == (PAYLOAD,):
+        return urdf_with_payload(robot.urdf, _sensor_frame(model), links[PAYLOAD]), []
+    tree = tree_of(robot)
+    text = corrected_urdf(tree, model.parameters, model.values, model.validity_range)
+    lines = _beyond(model, tree, lambda p: _in_urdf(text, p))
+    return _with_comment(text, model, lines), lines
+
+
+def urdf_with_payload(urdf: str, frame: str, parameters: np.ndarray | Sequence[float]) -> str:
+    """
+    Return the URDF text with a link LOAD fixed to the link ``frame``, and nothing else changed.
+
+    parameters : (10,) of the payload about and along that frame
+    EstimationError when no body has them; RobotModelError without such a link.
+    urdf : text of the arm without the payload
+    """
+    links = [link.get('name') for link in xml.fromstring(urdf).findall('link')]
+    if frame not in links:
+        raise RobotModelError('the payload cannot be put into the URDF', expected='the link in '
+                              'whose frame the sensor measures', found=repr(frame), exists=links)
+    if LOAD in links:
+        raise RobotModelError(f'the URDF has a link {LOAD!r} already', do='give the URDF of the '
+                              'arm without its payload')
+    pi = np.asarray(parameters, dtype=float)
+    check_consistent(pi, 'the payload')
+    mass, centre, inertia = about_center(pi)
+    places = {f'i{"xyz"[i]}{"xyz"[j]}': float(inertia[i, j]) for i in range(3)
+              for j in range(i, 3)}
+    tensor = ' '.join(f'{key}="{value!r}"' for key, value in places.items())
+    new = f"""  <link name="{LOAD}">
+    <inertial>
+      <origin xyz="{' '.join(repr(float(x)) for x in centre)}"/>
+      <mass value="{mass!r}"/>
+      <inertia {tensor}/>
+    </inertial>
+  </link>
+  <joint name="{LOAD}_joint" type="fixed">
+    <parent link="{frame}"/>
+    <child link="{LOAD}"/>
+  </joint>
+"""
+    end = urdf.rindex('</robot>')
+    return urdf[:end] + new + urdf[end:]
+
+
+def mjcf_of(model: IdentifiedModel, robot: Any) -> tuple[str, list[str]]:
+    """
+    Return (text of the MJCF, what it cannot hold in words) of an identified tree robot.
+
+    model : IdentifiedModel, physically consistent; robot : built from its description, mounted
+    """
+    from .identified_mjcf import HELD, identified_mjcf
+    consistent_parameters(model)
+    tree = tree_of(robot)
+    text = identified_mjcf(tree, model.parameters, model.values, largest_speeds(model))
+    lines = _beyond(model, tree, lambda p: p.law in HELD)
+    comment = _comment(model, lines)
+    return text.replace('>\n', f'>\n{comment}\n', 1), lines
+
+
+def tree_of(robot: Any) -> RobotModel:
+    """Return the RobotModel of a serial robot; EstimationError for a mechanism or rig."""
+    if not isinstance(robot, RobotModel):
+        raise EstimationError('no description of a tree', found='a mechanism with loops or a rig',
+                              expected='a robot that is a tree')
+    return robot
+
+
+def consistent_parameters(model: IdentifiedModel) -> dict[str, list[float]]:
+    """Return {link: ten parameters} of a consistent ``model``; EstimationError for another."""
+    links = model.statistics.get('consistent', {}).get('links')
+    if links is None:
+        raise EstimationError('the model has no physically consistent parameters',
+                              do='identify with --consistent')
+    return links
+
+
+def largest_speeds(model: IdentifiedModel) -> dict[str, float]:
+    """Return {joint: largest speed of the training data [rad/s]} of a ``model``."""
+    return {joint: float(np.abs(seen['v']).max())
+            for joint, seen in model.validity_range.items() if 'v' in seen}
+
+
+def _beyond(model: IdentifiedModel, robot: RobotModel, holds: Any) -> list[str]:
+    """Return one line per joint term that a description does not hold, with its torque."""
+    lines = []
+    for p, value in zip(model.parameters, model.values):
+        if p.law and value and not holds(p):
+            seen = model.validity_range.get(p.owner, {})
+            ends = np.array([seen.get(name, [0.0, 0.0]) for name in 'qva'])
+            largest = float(np.abs(value * friction_column(p, *ends)).max())
+            lines.append(f'{p.name} = {value:.6g} {p.unit} ({p.law} of {p.owner}, up to '
+                         f'{largest:.3g} N m in the training data)')
+    return lines
+
+
+def _in_urdf(text: str, parameter: Parameter) -> bool:
+    """Return whether <dynamics> of the parameter's joint holds what it means."""
+    dynamics = xml.fromstring(text).find(f"joint[@name='{parameter.owner}']/dynamics")
+    name = 'damping' if parameter.law == 'viscous' else 'friction'
+    return (parameter.law in AS_DAMPING and dynamics is not None
+            and dynamics.get(name) is not None)
+
+
+def _comment(model: IdentifiedModel, lines: Sequence[str]) -> str:
+    head = f"identified by ros_inertial_id, {model.provenance.get('created', '')}"
+    held = ['not held by this file:', *lines] if lines else []
+    text = '\n     '.join([head, *held]).replace('--', '- -')
+    return f'<!-- {text} -->'
+
+
+def _with_comment(text: str, model: IdentifiedModel, lines: Sequence[str]) -> str:
+    """Return the URDF with a comment before its first element, behind an XML declaration."""
+    at = text.index('<robot')
+    return f'{text[:at]}{_comment(model, lines)}\n{text[at:]}'
+
+
+def _sensor_frame(model: IdentifiedModel) -> str:
+    """Return the frame in which the wrist sensor of a payload measured."""
+    first = model.preprocessing[0]
+    return (model.options.get('wrench_frame')
+            or first['sources'][first['wrench_topics'][0]]['frame_id'])

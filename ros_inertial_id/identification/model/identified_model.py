@@ -1,0 +1,167 @@
+"""IdentifiedModel: a YAML file that says everything needed to predict with it and to judge it."""
+
+from dataclasses import asdict, dataclass, field, fields
+import math
+import re
+from typing import Any
+
+import numpy as np
+import yaml
+
+from .model_content import checked_content
+from ...dynamics.inertial_parameters import Parameter
+from ...dynamics.regressor import RegressorBlock
+from ...errors import ConfigError
+
+FORMAT = 'ros_inertial_id/identified_model'
+VERSION = 1
+DEEPEST = 100  # brackets: a model file has three
+
+
+@dataclass(frozen=True)
+class IdentifiedModel:
+    """
+    What was identified, from what, and how well.
+
+    method, options : of the identification (options as plain values)
+    robot : name, joints, kinematics_sha256, urdf; mounting : text and gravity_base
+    parameters : tuple of Parameter; values : (p,) standard parameters that reproduce the base
+        parameters (those that the data cannot show are as in the robot description)
+    base : list of dicts name, expression, value, standard_error, unit, determined, nominal,
+        relative_percent, and unconstrained (value, standard error) by the data alone where bodies
+        are physically consistent; covariance : (b, b) of the base parameters
+    statistics : rank, condition number, residuals in training, left-out and validation data
+    validity_range : joint -> smallest and largest q, v, a in training
+    preprocessing, provenance : how signals were prepared; bags, hashes, windows, versions
+    """
+
+    method: str
+    options: dict[str, Any]
+    robot: dict[str, Any]
+    mounting: dict[str, Any]
+    parameters: tuple[Parameter, ...]
+    values: np.ndarray
+    base: list[dict[str, Any]]
+    covariance: np.ndarray
+    statistics: dict[str, Any]
+    validity_range: dict[str, Any]
+    preprocessing: list[Any]
+    provenance: dict[str, Any] = field(default_factory=dict)
+
+    def predict(self, block: RegressorBlock) -> dict[str, np.ndarray]:
+        """Return group name -> predicted rows (B,) of a RegressorBlock ``block``."""
+        return block.predicted(self.values)
+
+    def to_yaml(self) -> str:
+        """Return the model as YAML text."""
+        data = {'format': FORMAT, 'version': VERSION}
+        for item in fields(self):
+            data[item.name] = getattr(self, item.name)
+        data['parameters'] = [dict(asdict(p), value=float(v))
+                              for p, v in zip(self.parameters, self.values)]
+        del data['values']
+        data['covariance'] = [' '.join(f'{x:.17g}' for x in row) for row in self.covariance]
+        return yaml.dump(plain(data), Dumper=_dumper(), sort_keys=False, allow_unicode=True,
+                         width=98)
+
+    @classmethod
+    def from_yaml(cls, text: str, source: str = 'model') -> 'IdentifiedModel':
+        """
+        Return the model in YAML text.
+
+        text : as ``to_yaml`` makes it; source : where it comes from, for messages
+        ConfigError when it is something else, of another version, incomplete or damaged.
+        """
+        if _nested(text) > DEEPEST:
+            raise ConfigError(f'{source} is not an identified model',
+                              expected=f'at most {DEEPEST} brackets open')
+        try:
+            data = yaml.load(text, Loader=getattr(yaml, 'CSafeLoader', yaml.SafeLoader))
+        except (yaml.YAMLError, ValueError, RecursionError) as error:
+            raise ConfigError(f'{source} is not YAML',
+                              found=' '.join(str(error).split())) from None
+        if not isinstance(data, dict) or data.get('format') != FORMAT:
+            raise ConfigError(f'{source} is not an identified model', expected=f'format: {FORMAT}',
+                              found=data.get('format') if isinstance(data, dict) else type(data))
+        if data.get('version') != VERSION:
+            raise ConfigError(f'{source} is of another version', expected=VERSION,
+                              found=data.get('version'), do='identify again with this version')
+        data = with_present_keys(data)
+        del data['format'], data['version']
+        names = {f.name for f in fields(cls)} - {'values'}
+        for words, keys in (('is incomplete; it has no', names - set(data)),
+                            ('has keys that no model file has:', set(data) - names)):
+            if keys:
+                raise ConfigError(f"{source} {words} {', '.join(sorted(map(str, keys)))}")
+        return cls(**checked_content(data, source))
+
+
+def _nested(text: str) -> int:
+    """Return how many brackets of a text are open at most: libyaml dies of a hundred thousand."""
+    letters = np.frombuffer(text.encode(errors='replace'), np.uint8)
+    step = np.isin(letters, tuple(b'[{')).astype(int) - np.isin(letters, tuple(b']}'))
+    in_a_row = max((len(m) // 2 for m in re.findall(r'(?:[-?:] ){9,}', text)), default=0)
+    return max(int(np.cumsum(step).max(initial=0)), in_a_row)
+
+
+# Keys of model files of version 0.1.0, which are still read: {where: {then: now}}.
+FORMER_KEYS: dict[tuple[str, ...], dict[str, str]] = {
+    (): {'region': 'validity_range'},
+    ('statistics',): {'deviation': 'standard_deviation', 'shapes': 'nonlinear_parameters'},
+    ('options',): {'refine_shapes': 'refine_nonlinear'},
+    ('parameters',): {'spread': 'prior_sd', 'shape': 'nonlinear'},
+    ('preprocessing',): {'struck': 'impacts'}}
+
+
+def with_present_keys(data: dict[str, Any]) -> dict[str, Any]:
+    """
+    Return the content of a model file with the keys of version 0.1.0 as they are called now.
+
+    data : mapping as read from the file
+    """
+    data = _renamed(data, FORMER_KEYS[()])
+    for (key,), names in ((k, v) for k, v in FORMER_KEYS.items() if k):
+        entry = data.get(key)
+        if isinstance(entry, dict):
+            data[key] = _renamed(entry, names)
+        elif isinstance(entry, list):
+            data[key] = [_renamed(e, names) if isinstance(e, dict) else e for e in entry]
+    return data
+
+
+def _renamed(mapping: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
+    return {names.get(key, key): value for key, value in mapping.items()}
+
+
+def plain(value: Any) -> Any:
+    """Return a ``value`` as numbers, lists and dicts of Python alone, not-a-number as None."""
+    if isinstance(value, dict):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(v) for v in value]
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def _dumper():
+    base: Any = getattr(yaml, 'CSafeDumper', yaml.SafeDumper)
+
+    class Dumper(base):
+        """Short lists of numbers on one line, long texts as blocks."""
+
+    def text(dumper, value):
+        style = '|' if '\n' in value else None
+        return dumper.represent_scalar('tag:yaml.org,2002:str', value, style=style)
+
+    def sequence(dumper, value):
+        flat = all(isinstance(x, (int, float, bool, type(None))) for x in value)
+        return dumper.represent_sequence('tag:yaml.org,2002:seq', value, flow_style=flat)
+
+    Dumper.add_representer(str, text)
+    Dumper.add_representer(list, sequence)
+    return Dumper

@@ -1,0 +1,161 @@
+"""Dataset: recordings of one robot, observed: what every later step reads."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from .robot import robot_of
+from .training_data import check_one_robot
+from ...dynamics.inertial_parameters import Parameter
+from ...dynamics.regressor import RegressorBlock
+from ...measurement.joints.kinematic_state import JointSpaceState, PIECE
+from ...measurement.joints.observation import at_one_cutoff
+from ...measurement.recording import Recording
+from ...methods import METHODS
+from ...methods.contract import Method, Observation, Robot, State
+
+Progress = Callable[[str, int, int], None]
+KEPT = 80_000  # samples of all recordings whose training states are kept: 50 MB of seven joints
+ENOUGH = 20  # pieces that show what is asked of a part of the data
+REMEMBERED = 15_000  # samples of all recordings whose rows are kept: some 45 MB of seven joints
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """
+    A method, and of every recording the robot as it was mounted and what was observed.
+
+    robots, observations : one per recording, see methods/contract.py
+    options : of the method with EstimationOptions
+    progress : called with (stage, samples done, samples in all) on long work
+    recordings : of which they are
+    kept : {id of an observation: (it, its training states)}, filled while they are read
+    every : one piece in so many of each recording alone, see ``part``
+    """
+
+    method: Method
+    robots: tuple[Any, ...]
+    observations: tuple[Any, ...]
+    options: Any
+    progress: Progress | None = None
+    recordings: tuple[Recording, ...] = field(default=(), compare=False, repr=False)
+    kept: dict[int, tuple[Any, list[Any]]] = field(default_factory=dict, compare=False,
+                                                   repr=False)
+    every: int = 1
+
+    @property
+    def robot(self) -> Any:
+        """Return the first robot: they differ in their mounting alone."""
+        return self.robots[0]
+
+    def holds(self, recordings: Sequence[Recording], options: Any) -> bool:
+        """Return whether it is of these very ``recordings``, read with these ``options``."""
+        return (self.options == options and len(recordings) == len(self.recordings)
+                and all(one is other for one, other in zip(recordings, self.recordings)))
+
+    def each(self) -> 'Iterator[Dataset]':
+        """Yield a Dataset of each recording alone, which keeps what the whole one keeps."""
+        for k in range(len(self.observations)):
+            yield replace(self, robots=self.robots[k:k + 1],
+                          observations=self.observations[k:k + 1],
+                          recordings=self.recordings[k:k + 1])
+
+    def pairs(self) -> Iterator[tuple[Robot, Observation]]:
+        """Yield every robot with what was observed of it."""
+        yield from zip(self.robots, self.observations)
+
+    def samples(self, training: bool) -> int:
+        """Return about how many samples there are, thinned out for ``training``."""
+        return -(-sum(o.samples(training) for o in self.observations) // self.every)
+
+    def seconds(self) -> float:
+        """Return how long the recordings take [s]."""
+        return float(sum(o.summary['duration'] for o in self.observations))
+
+    def part(self) -> 'Dataset':
+        """Return about ENOUGH pieces, evenly spread, of long recordings of joints alone."""
+        every = self.samples(training=False) // (ENOUGH * PIECE)
+        return (replace(self, every=every, kept={}) if every > 1 and self.method.joints_alone
+                else self)
+
+    def states(self, training: bool) -> Iterator[tuple[Robot, State]]:
+        """Yield (robot, state), recording by recording; ``training`` : see Observation."""
+        for robot, observation in self.pairs():
+            for state in self.states_of(observation, training):
+                yield robot, state
+
+    def states_of(self, observation: Any, training: bool = True) -> Iterator[Any]:
+        """
+        Yield the states of an ``observation`` of the Dataset, computed once if it is short.
+
+        training : see Observation
+        """
+        known = self.kept.get(id(observation))
+        if self.every > 1:
+            yield from observation.states(training, self.every)
+            return
+        before = [o for o, _ in self.kept.values()]
+        if not training or (known is None and sum(
+                o.samples() for o in (*before, observation)) > KEPT):
+            yield from observation.states(training)
+            return
+        if known is None:
+            short = sum(o.samples(training=True) for o in (*before, observation)) <= REMEMBERED
+            known = self.kept[id(observation)] = observation, [
+                replace(state, memory={}) if short and isinstance(state, JointSpaceState)
+                else state for state in observation.states(True)]
+        yield from known[1]
+
+    def thinned(self, state: Any, robot: Any, parameters: Sequence[Parameter],
+                chosen: slice) -> Iterator[RegressorBlock]:
+        """
+        Yield the rows of the ``chosen`` samples of a state of joints, out of those that are kept.
+
+        state, robot, parameters : see ``Method.regress``; chosen : with a step above zero
+        """
+        if not _remembers(state):
+            yield from self.method.regress(state.rows(chosen), robot, parameters)
+            return
+        wanted, low = np.arange(len(state.t))[chosen], 0
+        for block in self.method.regress(state, robot, parameters):
+            high = low + len(block.t)
+            part = wanted[np.searchsorted(wanted, low):np.searchsorted(wanted, high)] - low
+            if len(part):
+                yield block.rows(slice(part[0], part[-1] + 1, chosen.step))
+            low = high
+
+    def blocks(self, parameters: Sequence[Parameter],
+               training: bool = True) -> Iterator[RegressorBlock]:
+        """Yield the rows of all states about ``parameters``; ``training`` : see Observation."""
+        for robot, state in self.states(training):
+            yield from self.method.regress(state, robot, parameters)
+
+    def report(self, stage: str, done: int, whole: int) -> None:
+        """Tell whoever waits that ``done`` of ``whole`` samples of a stage are through."""
+        if self.progress:
+            self.progress(stage, done, whole)
+
+
+def _remembers(state):
+    """Return whether the rows of a state are kept, so that all cost less than some anew."""
+    return isinstance(state, JointSpaceState) and state.memory is not None
+
+
+def read_dataset(recordings: Sequence[Recording], options: Any, method: str, urdf: str = '',
+                 progress: Progress | None = None) -> Dataset:
+    """
+    Return the Dataset of Recordings, joints of all of them behind one filter.
+
+    options : of the method with EstimationOptions; method : its name
+    urdf : text of the description, '' for the recordings' own; progress : see Dataset
+    Raises what ``Method.build`` and ``Method.observe`` raise, and ``check_one_robot``.
+    """
+    robots = tuple(robot_of(recording, options, urdf, method) for recording in recordings)
+    check_one_robot(robots, recordings)
+    observations = tuple(METHODS[method].observe(recording, robot, options)
+                         for recording, robot in zip(recordings, robots))
+    if len(observations) > 1 and METHODS[method].joints_alone:
+        observations = at_one_cutoff(observations, options.decimate)
+    return Dataset(METHODS[method], robots, observations, options, progress, tuple(recordings))

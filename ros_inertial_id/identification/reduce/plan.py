@@ -1,0 +1,119 @@
+"""
+Plan: what is decided once, before the bags of a year are accumulated one by one.
+
+R factors merge only where their columns mean the same, so what shapes the columns beyond the
+data of one bag is held: the filter's cutoff, the kind of velocity, the time offset of efforts,
+the description.  What is linear in the factors (friction laws and their constants, of which all
+that are tried have columns, and base parameters under the mountings that occur) is left open and
+chosen from the merged factors.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cached_property
+import hashlib
+import json
+from typing import Any
+
+from .structure import Structure, structure_of
+from ..judge.mounting import any_mounting
+from ..model.identified_model import IdentifiedModel, plain
+from ..settings import prediction_options
+from ...dynamics.inertial_parameters import Parameter
+from ...errors import ConfigError
+from ...estimation.known_parameters import with_known
+from ...methods import METHODS
+
+FORMAT = 2  # of what is cached: counts up when rows, preparation or files change their meaning
+READ_AGAIN = ('robust', 'total', 'instrumental')  # estimators that need more than R factors
+
+
+@dataclass(frozen=True)
+class Plan:
+    """
+    What is held for all recordings of a kind of robot.
+
+    method : its name; options : of it with EstimationOptions; cutoff, velocity and time offset
+    given
+    urdf : text of the description
+    links : (10 n,) standard parameters of the links by which a tilt of gravity pulls
+    asked : the options as given, with which every recording is checked by itself
+    """
+
+    method: str
+    options: Any
+    urdf: str
+    links: tuple[float, ...]
+    asked: Any
+
+    @cached_property
+    def key(self) -> str:
+        """Return a hash of all that factors depend on beside the recording."""
+        own = {f.name for f in fields(METHODS[self.method].Options)}
+        held, asked = ({k: v for k, v in asdict(o).items() if k in own}
+                       for o in (self.options, self.asked))
+        text = json.dumps([FORMAT, self.method, plain(held), self.urdf, list(self.links),
+                           plain(asked)])
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    @cached_property
+    def columns(self) -> tuple[Parameter, ...]:
+        """Return the Parameters of the rows: all friction laws and constants that are tried."""
+        method = METHODS[self.method]
+        robot = any_mounting(method, self.urdf, self.options)[0]
+        return with_known(method.parameters(robot, self.options), self.options.given)
+
+    @cached_property
+    def structure(self) -> Structure:
+        """Return the Structure under any mounting: columns of it hold those of each mounting."""
+        method = METHODS[self.method]
+        return structure_of(method, any_mounting(method, self.urdf, self.options), self.columns)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what a model file remembers, so that its caches serve again."""
+        return {'options': plain(asdict(self.options)), 'links': list(self.links),
+                'asked': plain(asdict(self.asked))}
+
+
+def check_options(method: str, options: Any) -> None:
+    """
+    Raise ConfigError for what many recordings cannot be identified with.
+
+    method : its name; options : of it with EstimationOptions
+    """
+    if not METHODS[method].joints_alone:  # whose rows need nothing of other recordings
+        raise ConfigError('many recordings', found=f'method {method}',
+                          exists=[n for n, m in METHODS.items() if m.joints_alone],
+                          do='identify these bags without --jobs and --scheduler')
+    if options.estimator in READ_AGAIN:
+        raise ConfigError('many recordings', found=f'estimator {options.estimator}, which reads '
+                          'the data again', expected='ridge, weighted or ordinary',
+                          do='set estimator: to one of these, or give fewer bags without --jobs '
+                             'and --scheduler')
+    if options.given and options.estimator != 'ridge':
+        raise ConfigError('given parameters', expected='estimator: ridge, which keeps them',
+                          found=options.estimator)
+
+
+def plan_of(model: IdentifiedModel, options: Any | None = None) -> Plan:
+    """
+    Return the Plan that a model stands for.
+
+    model : of some recordings of the robot; options : as given for its identification, None for
+    those of the model; gravity is held only where they, or the model's plan, say so
+    """
+    remembered: Mapping[str, Any] | None = model.provenance.get('plan')
+    known = prediction_options(model)
+    if remembered:
+        own = {f.name for f in fields(known)}
+        held, asked = (replace(known, **{
+            k: tuple(v) if isinstance(v, list) else v
+            for k, v in entry.items() if k in own})
+            for entry in (remembered['options'], remembered.get('asked', remembered['options'])))
+        return Plan(model.method, held, model.robot['urdf'], tuple(remembered['links']), asked)
+    count = 10 * len(model.robot['joints'])
+    held = known if options is None else replace(
+        options, cutoff=known.cutoff, velocity=known.velocity, time_offset=known.time_offset,
+        find_time_offset=False)
+    links = tuple(float(x) for x in model.values[:count])
+    return Plan(model.method, held, model.robot['urdf'], links, options or held)
