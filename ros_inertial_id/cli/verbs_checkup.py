@@ -8,7 +8,7 @@ from ..api import identify as api
 from ..checks.check import check
 from ..checks.checked import residual_verdict
 from ..checks.finding import Checkup, DO_NOT_USE
-from ..checks.verdicts import VALIDATION
+from ..checks.finding import VALIDATION
 from ..identification.model.files import read_description
 from ..identification.model.identified_model import IdentifiedModel
 from ..identification.settings import prediction_options
