@@ -12,9 +12,9 @@ from itertools import combinations
 import numpy as np
 
 from .described import LOAD
-from .evidence import Evidence, Score, WORTH
+from .evidence import Evidence, WORTH
 from .finding import DOUBTFUL, MASKED
-from .hypothesis import Candidate, Fitted
+from .hypothesis import Candidate, Fitted, Score
 from .samples import FRICTION
 
 PIECES = 24      # of time, in which a constant torque is looked for
@@ -167,56 +167,34 @@ def _of_shares(evidence: Evidence, j: int, nats: np.ndarray) -> np.ndarray:
 def picked_up(evidence: Evidence) -> Iterator[Candidate]:
     """Yield, by ``evidence``, something picked up or put down during the recording."""
     s = evidence.samples
-    number, share, gain = _roughly(evidence)
-    if gain < WORTH:
+    order, loads = np.arange(len(s.fold)), [s.load(j) * LOAD for j in range(len(s.robot))]
+    starts = (STEPS * (len(order) - 1)).astype(int)
+    # All steps at once: the columns of step k are the ten from 10 k on.
+    score = evidence.score([((order[:, None] >= starts)[:, :, None] * X[:, None])
+                            .reshape(len(X), -1) for X in loads])
+    parts = [slice(10 * k, 10 * k + 10) for k in range(len(STEPS))]
+    nats = [Score(score.information[p, p], score.toward[p]).together() for p in parts]
+    if max(nats) < WORTH:
         return
-    own = np.flatnonzero(s.motion.number == number)
-    k = own[int(share * (len(own) - 1))]
-    fit = None
-    for _ in range(3):
-        k = k if fit is None else _moment(evidence, fit, own)
-        there = (np.arange(len(s.fold)) >= k) & (s.motion.number == number)
-        h = evidence.hypothesis(extra=tuple(X * there[:, None] for X in _loads(evidence)))
+    k = int(starts[int(np.argmax(nats))])
+    for again in range(3):
+        h = evidence.hypothesis(extra=tuple(X * (order >= k)[:, None] for X in loads))
         fit = evidence.fit(h)
-    assert fit is not None
+        if again < 2:
+            k = _moment(evidence, fit, loads)
     mass = float(fit.values[len(s.mean)] * LOAD[0])
-    when, end = float(s.motion.t[k]), float(s.motion.t[own[-1]])
+    when, end = float(s.motion.t[k]), float(s.motion.t[-1])
     yield Candidate('payload changed', f'a payload of about {mass:+.2g} kg is '
                     f'{"picked up" if mass > 0 else "put down"} at {when:.2f} s',
                     'cut the recording there with @START:END', h, fit, s.robot.joint_names,
-                    cost=float(np.log(len(STEPS)) + 5.0), windows=((when, end),),
-                    recording=int(number))
+                    cost=float(np.log(len(STEPS)) + 5.0), windows=((when, end),))
 
 
-def _loads(evidence: Evidence) -> list[np.ndarray]:
-    """Return per joint the columns (N, 10) of a usual load on the last body."""
-    return [evidence.samples.load(j) * LOAD for j in range(len(evidence.samples.robot))]
-
-
-def _roughly(evidence: Evidence) -> tuple[int, float, float]:
-    """Return (recording, share of it, nats by the score) of the best of STEPS."""
-    number, best = evidence.samples.motion.number, (0, 0.0, -np.inf)
-    load, order = _loads(evidence), np.arange(len(number))
-    for one in np.unique(number):
-        own = np.flatnonzero(number == one)
-        starts = own[(STEPS * (len(own) - 1)).astype(int)]
-        # All steps at once: the columns of step k are those of its own ten.
-        there = (order[:, None] >= starts) & (number == one)[:, None]
-        score = evidence.score([(there[:, :, None] * X[:, None]).reshape(len(X), -1)
-                                for X in load])
-        for k, share in enumerate(STEPS):
-            part = slice(10 * k, 10 * k + 10)
-            nats = Score(score.information[part, part], score.toward[part]).together()
-            best = max(best, (int(one), float(share), nats), key=lambda x: x[2])
-    return best
-
-
-def _moment(evidence: Evidence, fit: Fitted, own: np.ndarray) -> int:
+def _moment(evidence: Evidence, fit: Fitted, loads: Sequence[np.ndarray]) -> int:
     """Return the sample from which the changed parameters explain more than those before."""
-    s, before = evidence.samples, np.zeros(len(own))
-    p = len(s.mean)
-    for j, (at, load) in enumerate(zip(s.places, _loads(evidence))):
-        r0 = s.motion.tau[own, j] - s.columns(j)[own] @ fit.values[at]
-        r1 = r0 - load[own] @ fit.values[p:]
+    s, before = evidence.samples, np.zeros(len(evidence.samples.fold))
+    for j, (at, load) in enumerate(zip(s.places, loads)):
+        r0 = s.motion.tau[:, j] - s.columns(j) @ fit.values[at]
+        r1 = r0 - load @ fit.values[len(s.mean):]
         before += (r0 ** 2 - r1 ** 2) / max(fit.residual[j], 0.01 * fit.torque[j]) ** 2
-    return int(own[int(np.argmin(np.cumsum(before)))])
+    return int(np.argmin(np.cumsum(before)))

@@ -29,9 +29,8 @@ def without_bad(recording: Recording, findings: Sequence[Finding]) -> tuple[Reco
     """
     Return a ``recording`` without what ``findings`` mask, and the share of samples it lost.
 
-    An isolated bad sample is dropped for its joint alone and bridged like a lost message; a window
-    is dropped for all joints and becomes a gap, on both sides of which the filter starts anew.  The
-    recording itself is returned where nothing is dropped.
+    An isolated bad sample is dropped for its joint and bridged like a lost message; a window is
+    dropped for all joints and becomes a gap, on both sides of which the filter starts anew.
     """
     masked = [f for f in findings if f.severity == MASKED and f.windows]
     if not masked:

@@ -1,6 +1,6 @@
 """Contacts: windows in which the residual is far beyond what it is elsewhere."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,7 +8,7 @@ from scipy.special import ndtri
 
 from .evidence import CERTAIN, Evidence
 from .finding import Finding, MASKED, NOTE
-from .samples import Motion, Samples, WIDTH
+from .samples import Samples, WIDTH
 from .signals import runs
 from ..measurement.spectral import moving_mean
 
@@ -68,26 +68,18 @@ class _Hits:
 
 
 def without_contacts(evidence: Evidence) -> tuple[Evidence, list[Finding]]:
-    """Return the ``evidence`` of the samples without contact, and one Finding per recording."""
+    """Return the ``evidence`` of the samples without contact, and the Findings."""
     windows = _windows(evidence, evidence)
     if windows.beyond(windows.square).max() < SUSPICIOUS:
         return evidence, []
     hits = _hits(evidence, _trimmed(evidence))
     if not hits.hit.any() or hits.hit.any(axis=1).mean() > RARE:
         return evidence, []
-    found = _findings(evidence, hits)
-    keep = ~_masked(evidence.samples.motion, found)
+    found, t = _findings(evidence, hits), evidence.samples.motion.t
+    keep = np.ones(len(t), dtype=bool)
+    for start, end in (w for f in found if f.severity == MASKED for w in f.windows):
+        keep &= (t < start) | (t > end)
     return (evidence if keep.all() else Evidence(evidence.samples.chosen(keep))), found
-
-
-def _masked(motion: Motion, found: Sequence[Finding]) -> np.ndarray:
-    """Return (N,) which samples of a ``motion`` are in windows that are ``found`` and left out."""
-    out = np.zeros(len(motion.t), dtype=bool)
-    for finding in found:
-        for start, end in finding.windows if finding.severity == MASKED else ():
-            out |= ((motion.number == finding.recording)
-                    & (motion.t >= start) & (motion.t <= end))
-    return out
 
 
 def _trimmed(whole: Evidence) -> Evidence:
@@ -111,13 +103,10 @@ def _windows(whole: Evidence, fitted: Evidence) -> _Windows:
     moving = np.abs(motion.v) > WIDTH
     # At rest friction takes any value below its limit: that is no contact.
     r = whole.residuals(whole.as_recorded, fitted.base) * moving
-    mean, square = np.empty_like(r), np.empty_like(r)
-    for number in np.unique(motion.number):
-        own = np.flatnonzero(motion.number == number)
-        step = max(float(np.median(np.diff(motion.t[own]))), 1e-4)
-        size = max(1, int(round(WINDOW / step)))
-        mean[own] = moving_mean(r[own], size, 'constant')
-        square[own] = np.maximum(moving_mean(r[own] ** 2, size, 'constant'), 0.0)
+    step = max(float(np.median(np.diff(motion.t))), 1e-4)
+    size = max(1, int(round(WINDOW / step)))
+    mean = moving_mean(r, size, 'constant')
+    square = np.maximum(moving_mean(r ** 2, size, 'constant'), 0.0)
     floor = (NOISE * fitted.base.torque) ** 2
     level = 0.5 * np.log(np.maximum(square, floor))
     # How residuals scatter from window to window is theirs: heavy tails of friction are no event.
@@ -159,38 +148,27 @@ def _grown(hit: np.ndarray, beyond: np.ndarray) -> np.ndarray:
 
 
 def _findings(whole: Evidence, hits: _Hits) -> list[Finding]:
-    motion, names, out = whole.samples.motion, whole.samples.robot.joint_names, []
-    for number in np.unique(motion.number):
-        own = np.flatnonzero(motion.number == number)
-        t = motion.t[own]
-        windows = _joined([(t[a], t[b]) for a, b in runs(np.asarray(hits.hit[own].any(axis=1)))])
-        inside = {w: own[(t >= w[0]) & (t <= w[1])] for w in windows}
-        # As the motion begins or ends friction does what no law describes: to all joints at the
-        # very end, to one alone near it.
-        begins = tuple(w for w, k in inside.items() if min(w[0] - t[0], t[-1] - w[1]) < (
-            BEGIN if hits.alone[k].any(axis=0).sum() <= 1 else WINDOW))
-        touched = tuple(w for w in windows if w not in begins)
-        for some, name, severity in ((touched, 'contact', MASKED), (begins, 'transient', NOTE)):
-            if not some:
-                continue
-            k = np.concatenate([inside[w] for w in some])
-            joints = tuple(n for j, n in enumerate(names) if hits.hit[k, j].any())
-            out.append(Finding(name, SAYS[name].format(', '.join(joints)),
-                               'residuals in a window against all others, of a joint alone or as '
-                               'a force on a link makes them', float(hits.nats[k].max()), 'nats',
-                               joints, severity, DO[name], some, int(number)))
+    t, names, out = whole.samples.motion.t, whole.samples.robot.joint_names, []
+    windows: list[tuple[float, float]] = []
+    for a, b in runs(np.asarray(hits.hit.any(axis=1))):  # one where nearer than the averaging
+        near = bool(windows) and t[a] - windows[-1][1] < 2 * WINDOW
+        windows.append((windows.pop()[0] if near else float(t[a]), float(t[b])))
+    inside = {w: np.flatnonzero((t >= w[0]) & (t <= w[1])) for w in windows}
+    # As the motion begins or ends friction does what no law describes: to all joints at the very
+    # end, to one alone near it.
+    begins = tuple(w for w, k in inside.items() if min(w[0] - t[0], t[-1] - w[1]) < (
+        BEGIN if hits.alone[k].any(axis=0).sum() <= 1 else WINDOW))
+    touched = tuple(w for w in windows if w not in begins)
+    for some, name, severity in ((touched, 'contact', MASKED), (begins, 'transient', NOTE)):
+        if not some:
+            continue
+        k = np.concatenate([inside[w] for w in some])
+        joints = tuple(n for n, hit in zip(names, hits.hit[k].any(axis=0)) if hit)
+        out.append(Finding(name, SAYS[name].format(', '.join(joints)),
+                           'residuals in a window against all others, of a joint alone or as a '
+                           'force on a link makes them', float(hits.nats[k].max()), 'nats',
+                           joints, severity, DO[name], some))
     return out
-
-
-def _joined(windows: list[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
-    """Return windows as one where they are nearer than the averaging is long."""
-    out: list[tuple[float, float]] = []
-    for start, end in windows:
-        if out and start - out[-1][1] < 2 * WINDOW:
-            out[-1] = (out[-1][0], end)
-        else:
-            out.append((float(start), float(end)))
-    return tuple(out)
 
 
 def force_nats(samples: Samples, chosen: np.ndarray, mean: np.ndarray, square: np.ndarray,

@@ -114,8 +114,8 @@ class Described:
             b += len(r) * w * X.T @ r
         x = np.linalg.solve(H, b)
         left['load'] = [r - X @ x for r, X in zip(left['alone'], loads)]
-        effective = np.where(samples.still, 1.0, [len(r) / correlation_of(r)
-                                                 for r in left['alone']])
+        effective = np.where(samples.still, 1.0,
+                             [len(r) / correlation_of(r) for r in left['alone']])
         free = {'alone': 0, 'percent': 0, 'no gravity': 0, 'factor': 1, 'factors': count,
                 'load': 10}
         torque = np.sqrt(np.mean(samples.motion.tau ** 2, axis=0))
@@ -137,4 +137,3 @@ def _without_friction(samples, j):
     out = (samples.motion.tau[:, j], samples.torque(j, samples.mean),
            samples.torque(j, samples.mean, np.zeros(3)), samples.load(j) * LOAD)
     return tuple(x - Q @ (Q.T @ x) for x in out)
-

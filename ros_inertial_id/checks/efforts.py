@@ -152,7 +152,10 @@ def delays(evidence: Evidence) -> Iterator[Candidate]:
         tried.append((k, h, evidence.fit(h)))
     k, h, fit = max(tried, key=lambda one: one[2].evidence)
     seconds = _peak(np.append(DELAYS, 0.0), values, k)
-    if (abs(seconds) < LATE or _contradicted(evidence, fit)
+    worse = evidence.effective * np.log(fit.residual / fit.torque
+                                        / evidence.base.residual * evidence.base.torque)
+    # Friction's lag is a joint's own: none speaks against a delay of all.
+    if (abs(seconds) < LATE or np.any(worse > CERTAIN + np.log(count))
             or _load_friction(evidence).evidence > fit.evidence):
         return
     yield Candidate('effort delayed', f'the efforts are {1e3 * abs(seconds):.0f} ms '
@@ -189,13 +192,6 @@ def _one_delay(evidence: Evidence) -> Iterator[Candidate]:
                     'motion and the other joints', f'look at the filter and the stamps of '
                     f'{names[j]}', h, fit, (names[j],), cost=float(np.log(len(DELAYS) * count)),
                     severity=WRONG if abs(seconds) > 0.02 else DOUBTFUL)
-
-
-def _contradicted(evidence: Evidence, fit: Fitted) -> bool:
-    """Return whether a joint speaks against a delay of all: friction's lag is a joint's own."""
-    before = np.maximum(evidence.base.residual / evidence.base.torque, 1e-300)
-    nats = evidence.effective * np.log(np.maximum(fit.residual / fit.torque, 1e-300) / before)
-    return bool(np.any(nats > CERTAIN + np.log(len(nats))))
 
 
 def _load_friction(evidence: Evidence) -> Fitted:
@@ -243,11 +239,7 @@ def gains(evidence: Evidence) -> Iterator[Candidate]:
 
 
 def _units(evidence: Evidence, ratio: np.ndarray, sure: np.ndarray) -> Iterator[Candidate]:
-    """
-    Yield one factor for all joints, and one for each where that explains more.
-
-    ratio : (n,) efforts over described torques; sure : (n,) bool where that is known
-    """
+    """Yield one factor for all, and one for each by the (n,) ``ratio`` where that is ``sure``."""
     size = np.maximum(np.abs(ratio), 1e-12)
     middle, common = float(np.exp(np.median(np.log(size[sure])))), None
     if abs(np.log(middle)) > np.log(OFF_COMMON):
@@ -305,7 +297,7 @@ def _one_gain(evidence: Evidence) -> Iterator[Candidate]:
         # The fit without the joint, then its own gain, and again with it.
         scale, factor = np.ones(count), 1.0
         fit = evidence.fit(evidence.as_recorded, without=j)
-        for again in range(3):
+        for _ in range(3):
             factor = float(np.clip(abs(_factor(evidence, j, fit.values)) or 1.0, 1e-4, 1e4))
             scale = np.where(np.arange(count) == j, 1 / factor, 1.0)
             h = evidence.hypothesis(scale=scale)

@@ -99,15 +99,16 @@ class Evidence:
 
     def of_joint(self, j: int, X: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return columns X (N, m) of joint ``j``, zero for the others."""
-        return tuple(X if k == j else np.zeros_like(X) for k in range(len(self.as_recorded.scale)))
+        return tuple(X if k == j else np.zeros_like(X) for k in range(len(self.effective)))
 
     def fit(self, h: Hypothesis, without: int | None = None) -> Fitted:
-        """Return how well ``h`` predicts left-out data; ``without`` : a joint that says nothing."""
+        """Return how well ``h`` predicts left-out data; ``without`` : a joint not asked."""
         equations, count = self.equations(h), float(len(self.samples.fold))
         torque = np.sqrt(np.maximum(equations.YY.sum(1) / count, 1e-300))
         mean, sd = self._prior(equations)
-        # Density of what was recorded: a factor changes its unit, a torque that is added does not.
-        unit = np.abs(h.scale) * np.sqrt(self._power(h) / count)
+        # Of what was recorded: a factor changes its unit, a torque that is added does not.
+        unit = torque if not h.added else np.sqrt(self.equations(
+            replace(h, added=())).YY.sum(1) / count)
         sigma, there = 0.3 * torque, np.arange(len(torque)) != without
         for _ in range(ROUNDS):
             weight = there * self.effective / count / sigma ** 2
@@ -281,11 +282,6 @@ class Evidence:
         y = h.scale[j] * self.samples.targets(j)[:, h.target[j]]
         return y + h.added[j] if h.added else y
 
-    def _power(self, h: Hypothesis) -> np.ndarray:
-        """Return (n,) the sums of squares of the efforts that joints have by ``h``."""
-        joints = np.arange(len(h.target))
-        return self.under(h.gravity).YY[joints, :, h.target, h.target].sum(1)
-
     def _prior(self, equations: Equations) -> tuple[np.ndarray, np.ndarray]:
         """Return means in units of the prior, and standard deviations, (p + extra,) each."""
         s, extra = self.samples, equations.AY.shape[2] - len(self.samples.mean)
@@ -318,7 +314,7 @@ class Evidence:
 
 
 def _pulled(P, count, heavy, gravity):
-    """Return products (F, k, l) with rows [W, targets] under a gravity (3,), of [W, G, targets]."""
+    """Return products (F, k, l) with rows [W, targets] under a gravity, of [W, G, targets]."""
     out = np.concatenate([P[:, :count], P[:, count + 3 * len(heavy):]], axis=1)
     for k in np.flatnonzero(gravity):
         out[:, heavy] += gravity[k] * P[:, count + k * len(heavy):][:, :len(heavy)]

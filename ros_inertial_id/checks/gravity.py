@@ -25,6 +25,7 @@ UPRIGHT = np.array([0.0, 0.0, -1.0])  # as most robots stand
 DESCRIBED = 0.3     # relative error of the gravity torques of a description
 HALF = 0.5          # of the torque, or of what was left before, that a description may leave
 COMPENSATED = 0.2   # share of gravity that a driver leaves
+ALIKE = 1.1         # times the residual: free bodies do without as well
 STEPS_OF_GRAVITY = 6
 TURNED = 3.0        # [deg] of gravity, from which a mounting is wrong
 TWO = 2.0           # nats more than an effort that is negated: two channels are wrong, not one
@@ -37,20 +38,10 @@ EXPLAINED = 0.35    # of what the description leaves, that a load may leave
 
 def gravity(evidence: Evidence) -> Iterator[Candidate]:
     """Yield gravity taken off the efforts, or from where ``evidence`` says it comes."""
-    s, names = evidence.samples, evidence.samples.robot.joint_names
-    h, (nats, inertia) = evidence.hypothesis(gravity=np.zeros(3)), _no_gravity(evidence)
-    models = evidence.descriptions.nats
-    # Currents hold a small share of gravity too, but the same of inertial torques.
-    lacks = nats > 0.0 and inertia > -CERTAIN and models['no gravity'] > models['alone']
-    if lacks or not s.described:
-        fit = _at_least(evidence.fit(h), evidence.base.evidence + nats)
-        yield Candidate('gravity compensated', 'gravity has been taken off the efforts already',
-                        'record the whole motor torque, or give mounting: gravity 0 0 0', h, fit,
-                        names)
+    s = evidence.samples
+    yield from _compensated(evidence)
     if not np.any(s.gravity):
         return
-    if lacks:
-        yield from _described_gravity(evidence, fit, nats)
     if s.described:  # small masses below zero explain the same efforts as well
         yield _from(evidence, -s.gravity, cost=float(np.log(2.0)))
     declared = s.gravity / np.linalg.norm(s.gravity)
@@ -83,28 +74,34 @@ def _from(evidence: Evidence, gravity: np.ndarray, cost: float) -> Candidate:
                      cost=cost)
 
 
-def _at_least(fit: Fitted, evidence: float) -> Fitted:
-    return replace(fit, evidence=max(fit.evidence, evidence))
-
-
-def _described_gravity(evidence: Evidence, none: Fitted, nats: float) -> Iterator[Candidate]:
+def _compensated(evidence: Evidence) -> Iterator[Candidate]:
     """
-    Yield the gravity torques of the description taken off the efforts, as drivers do.
+    Yield gravity taken off the efforts: all of it, or that of the description, as drivers do.
 
-    none : the fit without any gravity, which explains less; nats : by which gravity is missing
+    Free masses of zero explain efforts without gravity as well, so the residual cannot tell, but
+    the description can.  Where free bodies need gravity all the same, the description is rough.
     """
-    s = evidence.samples
-    if not s.described or evidence.base.relative < SMALL:
-        return
-    h = evidence.hypothesis(added=tuple(
-        s.torque(j, s.mean) - s.torque(j, s.mean, np.zeros(3)) for j in range(len(s.robot))))
-    fit = evidence.fit(h)
-    if fit.residual @ fit.residual > none.residual @ none.residual:
-        return
-    fit = _at_least(fit, evidence.base.evidence + nats + 1.0)
-    yield Candidate('gravity compensated', 'gravity, as the description has it, has been taken '
-                    'off the efforts already', 'record the whole motor torque, or add the same '
-                    'gravity again', h, fit, s.robot.joint_names)
+    s, none, nats = evidence.samples, evidence.hypothesis(gravity=np.zeros(3)), 0.0
+    tried = {'gravity has been taken off the efforts already': none}
+    if s.described:
+        models = evidence.descriptions.nats
+        nats, inertia = _no_gravity(evidence)
+        # Currents hold a small share of gravity too, but the same of inertial torques.
+        if nats <= 0.0 or inertia <= -CERTAIN or models['no gravity'] <= models['alone']:
+            return
+        if np.any(s.gravity):
+            tried['gravity, as the description has it, has been taken off the efforts already'] = (
+                evidence.hypothesis(added=tuple(
+                    s.torque(j, s.mean) - s.torque(j, s.mean, np.zeros(3))
+                    for j in range(len(s.robot)))))
+    fits = {says: evidence.fit(h) for says, h in tried.items()}
+    says = min(fits, key=lambda one: float(np.linalg.norm(fits[one].residual)))
+    fit, h = fits[says], tried[says]
+    if np.mean(np.log(fit.residual / evidence.base.residual)) < np.log(ALIKE):
+        fit = replace(fit, evidence=max(fit.evidence, evidence.base.evidence + nats))
+        yield Candidate('gravity compensated', says, 'record the whole motor torque, or give '
+                        'mounting: gravity 0 0 0, or add the same gravity again', h, fit,
+                        s.robot.joint_names)
 
 
 def _no_gravity(evidence: Evidence) -> tuple[float, float]:
@@ -116,8 +113,6 @@ def _no_gravity(evidence: Evidence) -> tuple[float, float]:
     Inertial torques are then there as described, or by the same share as gravity: a unit.
     """
     s, nats, inertia = evidence.samples, 0.0, 0.0
-    if not s.described:
-        return 0.0, 0.0
     for j in range(len(s.robot)):
         inert, y = s.torque(j, s.mean, np.zeros(3)), s.motion.tau[:, j]
         X = np.column_stack([s.torque(j, s.mean) - inert, inert, s.columns(j)[:, -FRICTION:-1]])

@@ -63,7 +63,7 @@ class Candidate:
     One alternative, fitted.
 
     name, says, do, tests : as of a Finding; hypothesis, fit : of it; cost : nats of its freedom
-    joints : concerned; severity : of the finding; windows : [s]; recording : its number
+    joints : concerned; severity : of the finding; windows : [s]
     axes : (n,) by which angles are to be multiplied, -1 of axes that are turned, None for none
     """
 
@@ -77,7 +77,6 @@ class Candidate:
     cost: float = 0.0
     tests: str = 'left-out evidence against the data as recorded'
     windows: tuple[tuple[float, float], ...] = ()
-    recording: int = 0
     axes: np.ndarray | None = None
 
 

@@ -20,6 +20,7 @@ from ..estimation.cross_validation import fold_of, FOLDS
 from ..estimation.r_factors import RFactors
 from ..estimation.residuals import autocovariance, correlation_time
 from ..identification.prepare.dataset import Dataset
+from ..measurement.joints.kinematic_state import JointSpaceState
 from ..methods.serial_arm import SerialArm
 
 ENOUGH = 1000       # samples: they are spread over the recording
@@ -35,10 +36,9 @@ METHOD = SerialArm()
 
 @dataclass(frozen=True)
 class Motion:
-    """t, number : (N,) stamps [s] and recording; q, v, a, tau : (N, n); late : (N, n, delays)."""
+    """t : (N,) [s]; q, v, a, tau : (N, n); late : (N, n, delays) the efforts at other times."""
 
     t: np.ndarray
-    number: np.ndarray
     q: np.ndarray
     v: np.ndarray
     a: np.ndarray
@@ -48,7 +48,7 @@ class Motion:
     def rows(self, chosen: np.ndarray) -> 'Motion':
         """Return the Motion of the ``chosen`` samples (mask or indices)."""
         return Motion(*(x[chosen] for x in (
-            self.t, self.number, self.q, self.v, self.a, self.tau, self.late)))
+            self.t, self.q, self.v, self.a, self.tau, self.late)))
 
     def turned(self, factor: np.ndarray) -> 'Motion':
         """Return the Motion with angles times a ``factor`` (n,)."""
@@ -93,16 +93,14 @@ class Samples:
     @cached_property
     def still(self) -> np.ndarray:
         """Return (n,) bool which joints stand still: friction takes whatever their efforts are."""
-        q, number = self.motion.q, self.motion.number
-        spans = [np.ptp(q[number == k], axis=0) for k in np.unique(number)]
-        return np.asarray(np.max(spans, axis=0) < AT_REST)
+        return np.asarray(np.ptp(self.motion.q, axis=0) < AT_REST)
 
     @cached_property
     def _declared(self) -> list[np.ndarray]:
         return [self._columns(j, self.gravity) for j in range(len(self.places))]
 
     def columns(self, j: int, gravity: np.ndarray | None = None) -> np.ndarray:
-        """Return the columns (N, c) of joint ``j`` under a ``gravity`` (3,), as declared: None."""
+        """Return (N, c) of joint ``j`` under a ``gravity`` (3,) [m/s^2], as declared: None."""
         if gravity is None or np.array_equal(gravity, self.gravity):
             return self._declared[j]
         return self._columns(j, gravity)
@@ -115,7 +113,7 @@ class Samples:
         return out
 
     def torque(self, j: int, values: np.ndarray, gravity: np.ndarray | None = None) -> np.ndarray:
-        """Return the torques (N,) of bodies with ``values`` (p,) in joint ``j``; see columns."""
+        """Return (N,) of joint ``j`` by bodies with ``values`` (p,) under ``gravity`` (3,)."""
         return self.columns(j, gravity)[:, :-FRICTION] @ values[self.places[j][:-FRICTION]]
 
     def load(self, j: int) -> np.ndarray:
@@ -145,7 +143,8 @@ class Samples:
     @property
     def as_declared(self) -> 'Samples':
         """Return the samples with gravity as declared and no delays: fewer columns to reduce."""
-        return replace(self, matrices=tuple(self._declared), heavy=tuple(h[:0] for h in self.heavy),
+        none = tuple(h[:0] for h in self.heavy)
+        return replace(self, matrices=tuple(self._declared), heavy=none,
                        motion=replace(self.motion, late=self.motion.late[:, :, :0]))
 
     def chosen(self, keep: np.ndarray) -> 'Samples':
@@ -156,7 +155,7 @@ class Samples:
 
 def samples_of(data: Dataset, values: np.ndarray | None = None) -> Samples:
     """
-    Return the Samples of a Dataset ``data`` of serial_arm, thinned out evenly.
+    Return the Samples of a Dataset ``data`` of one recording of serial_arm, thinned out evenly.
 
     values : (10 n,) of its bodies, those of the description by default
     """
@@ -164,24 +163,20 @@ def samples_of(data: Dataset, values: np.ndarray | None = None) -> Samples:
     own = METHOD.parameters(data.robot, plain)[:(10 + FRICTION) * len(data.robot)]
     if values is not None:
         own = (*(replace(p, nominal=float(x)) for p, x in zip(own, values)), *own[len(values):])
-    whole = sum(o.samples(True) for o in data.observations)
     wanted = min(MOST, max(ENOUGH, data.seconds() / SPACING))
-    stride = max(1, int(np.ceil(whole / wanted)))
-    parts, fold = [], []
-    for number, one in enumerate(data.each()):
-        count = 0
-        for _, state in one.states(training=True):
-            chosen = slice(stride // 2, None, stride)
-            t = state.t[chosen]
-            late = np.stack([np.stack([np.interp(t + d, state.t, column) for d in DELAYS], axis=1)
-                             for column in state.tau.T], axis=1)
-            # Copies: a view of few samples would keep the whole piece alive.
-            q, v, a, tau = (x[chosen].copy() for x in (state.q, state.v, state.a, state.tau))
-            parts.append((t.copy(), np.full(len(t), number), q, v, a, tau, late))
-            count += len(t)
-        fold.append(fold_of(np.arange(count), count, one.seconds()))
+    stride = max(1, int(np.ceil(data.samples(training=True) / wanted)))
+    chosen, parts = slice(stride // 2, None, stride), []
+    state: JointSpaceState
+    for state in data.states_of(data.observations[0]):
+        t = state.t[chosen]
+        late = np.stack([np.stack([np.interp(t + d, state.t, column) for d in DELAYS], axis=1)
+                         for column in state.tau.T], axis=1)
+        # Copies: a view of few samples would keep the whole piece alive.
+        parts.append((*(x[chosen].copy() for x in (
+            state.t, state.q, state.v, state.a, state.tau)), late))
     motion = Motion(*(np.concatenate(x) for x in zip(*parts)))
-    return equations(data.robot, motion, own, np.concatenate(fold))
+    count = len(motion.t)
+    return equations(data.robot, motion, own, fold_of(np.arange(count), count, data.seconds()))
 
 
 def equations(robot: Any, motion: Motion, parameters: tuple[Parameter, ...],

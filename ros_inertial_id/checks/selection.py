@@ -75,7 +75,7 @@ def best_of(evidence: Evidence, known: set[str],
     alike = [one for one in others if one.name != c.name and nats(one) > nats(c) - AS_LIKELY][-1:]
     says = '; or, as likely, '.join(one.says for one in (c, *alike))
     return c, Finding(c.name, says, c.tests, nats(c), 'nats', c.joints, c.severity, c.do,
-                      c.windows, c.recording)
+                      c.windows)
 
 
 def _not_described(evidence: Evidence) -> bool:

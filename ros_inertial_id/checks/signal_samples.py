@@ -50,8 +50,7 @@ def _long(signals: RawSignals, rows: np.ndarray) -> np.ndarray:
 
 def frozen(signals: RawSignals) -> Iterator[Finding]:
     """Yield stretches in which messages of ``signals`` repeat while the robot moves."""
-    t, q = signals.position.t, signals.position.values
-    rows = signals.repeats
+    q, rows = signals.position.values, signals.repeats
     least = _least_frozen(signals, rows)
     found = [(a, b + 1) for a, b in runs(rows) if b - a + 1 >= least]
     found = [(a, b) for a, b in found if _moves(signals, a, b)]

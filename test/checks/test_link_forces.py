@@ -21,7 +21,7 @@ def rows():
     robot = load_robot_model(mujoco_arm.description('franka'))
     q = np.random.default_rng(0).uniform(-1.0, 1.0, (COUNT, 7)) + [0, 0, 0, -1.5, 0, 1.5, 0]
     still = np.zeros_like(q)
-    motion = Motion(np.arange(COUNT) * 0.1, np.zeros(COUNT, int), q, still, still, still,
+    motion = Motion(np.arange(COUNT) * 0.1, q, still, still, still,
                     np.zeros((*q.shape, len(DELAYS))))
     parameters = METHOD.parameters(robot, load_options('', 'serial_arm')[1])[:70]
     return equations(robot, motion, parameters, np.zeros(COUNT, int))
