@@ -21,11 +21,7 @@ REACH = 8.0
 
 
 def autocovariances(residuals: Residuals) -> dict[str, np.ndarray]:
-    """
-    Return group -> (2 L + 1,) tapered autocovariance of Residuals at lags -L to L.
-
-    residuals : of successive samples
-    """
+    """Return group -> (2 L + 1,) tapered autocovariance of Residuals at lags -L to L."""
     from scipy.signal.windows import parzen  # costs more than most identifications: when needed
     times, out = residuals.correlation(), {}
     for name, (total, pairs) in residuals.covariances.items():

@@ -37,18 +37,14 @@ class Grid:
     parameters: tuple[Parameter, ...]
 
     def logarithms(self, name: str) -> np.ndarray:
-        """
-        Return the logarithms of the constants tried for a coefficient, increasing.
-
-        name : of the coefficient
-        """
+        """Return the logarithms of the constants tried for a coefficient, increasing."""
         return np.log([self.parameters[k].nonlinear or 0.0 for k in self.choices[name]])
 
     def weights(self, name: str, logarithm: float) -> np.ndarray:
         """
         Return (p,) what the column at exp(logarithm) is of the columns of the grid.
 
-        name : of the coefficient; logarithm : of the constant between those tried
+        logarithm : of the constant between those tried
         """
         out = np.zeros(self.factors.size)
         out[list(self.choices[name])] = _interpolation(self.logarithms(name).tolist(), logarithm)

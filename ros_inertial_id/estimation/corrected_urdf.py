@@ -247,7 +247,7 @@ def damping_and_friction(parameters: Sequence[Parameter], values: np.ndarray | S
 
     What URDF can hold of it: exact for viscous and Coulomb friction, else the closest curve; {}
     where no friction was identified.
-    parameters : (p,) Parameters; values : (p,) theirs; joint : its name
+    parameters : (p,) Parameters; values : (p,) theirs
     """
     own = [(p, x) for p, x in zip(parameters, values) if p.owner == joint and p.law
            and LAWS[p.law].brakes]

@@ -22,7 +22,6 @@ def ordinary(problem: Problem) -> Estimate:
     Return the ordinary least squares Estimate.
 
     Assumes errors of equal variance in all rows, regressors without error (Gauss).
-    problem : any
     """
     groups = problem.factors.groups
     beta = solve(problem.factors.system(), problem.base)
@@ -38,7 +37,6 @@ def weighted(problem: Problem) -> Estimate:
     Return the two-step weighted least squares Estimate: each joint by its own residual.
 
     Assumes errors independent between joints, of one variance per joint (Aitken; Gautier 1997).
-    problem : any
     """
     beta, standard_deviation = two_step(problem)
     return finish(problem, beta, standard_deviation, None)

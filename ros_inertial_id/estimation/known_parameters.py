@@ -59,9 +59,5 @@ def with_known(parameters: Sequence[Parameter], lines: Sequence[str]) -> tuple[P
 
 
 def is_known(parameter: Parameter) -> bool:
-    """
-    Return whether a Parameter is taken as exact.
-
-    parameter : any
-    """
+    """Return whether a Parameter is taken as exact."""
     return parameter.prior_sd <= 2.0 * EXACT * parameter.scale

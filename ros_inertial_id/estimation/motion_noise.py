@@ -32,11 +32,7 @@ class MotionNoise:
     covariances: dict[str, np.ndarray]
 
     def correlation(self, residuals: Residuals) -> dict[str, float]:
-        """
-        Return group -> correlation of what is left of Residuals without this noise [rows].
-
-        residuals : of the same data
-        """
+        """Return group -> correlation of what is left of Residuals without this noise [rows]."""
         out = residuals.correlation()
         for name, own in self.covariances.items():
             total, pairs = residuals.covariances[name]
@@ -51,11 +47,7 @@ class MotionNoise:
         return out
 
     def errors(self, problem: Problem, estimate: Estimate) -> np.ndarray:
-        """
-        Return H (b, R): errors of the base parameters by R independent ones of unit size.
-
-        problem : of the same data; estimate : of it
-        """
+        """Return H (b, R): errors of the base parameters by R independent ones of unit size."""
         standard_deviation = effective_standard_deviation(problem, estimate.standard_deviation)
         scores = np.sum([s / standard_deviation[name] ** 2 for name, s in self.scores.items()], 0)
         return estimate.cov_params @ scores / np.sqrt(scores.shape[1])

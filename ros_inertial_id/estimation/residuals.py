@@ -28,7 +28,7 @@ class Fit:
         """
         Add the residuals and targets (N,) of one group.
 
-        name : of the group; error, y : [unit of the group]
+        error, y : [unit of the group]
         """
         self.residual[name] = self.residual.get(name, 0.0) + float(error @ error)
         self.target[name] = self.target.get(name, 0.0) + float(y @ y)
@@ -127,7 +127,7 @@ def add_lags(sums: dict[str, tuple[np.ndarray, np.ndarray]], name: str, lags: np
     """
     Add products at lags (N,), and their numbers of ``pairs`` (N,), to the ``sums`` of a group.
 
-    name : of the group; lags : [square of its unit]
+    lags : [square of its unit]
     """
     before = sums.get(name, (np.zeros(0), np.zeros(0)))
     longer = max(len(before[0]), len(lags))

@@ -53,7 +53,6 @@ def identify(recordings: Sequence[Recording], options: Any, *, method: str = DEF
     Return the Identification of a robot from Recordings.
 
     recordings, validate : to identify from, and to validate on
-    options : of the method with EstimationOptions; method : its name
     urdf : text of the description, '' for the recordings' own
     progress : called with (stage, samples done, samples in all) on long work
     InertialIdError of all kinds for bad input: see the steps.
@@ -94,8 +93,6 @@ def validation(model: IdentifiedModel, recordings: Sequence[Recording], *,
     ``range`` says what they hold, ``outside`` what of it left the training data's range, and the
     residual there; ``fixed_cutoff`` is the residual behind a filter of FIXED, as figures of other
     tools are.
-
-    model : IdentifiedModel; recordings : of its robot; progress : see ``identify``
     """
     with one_thread():
         data = read_dataset(recordings, prediction_options(model), model.method,

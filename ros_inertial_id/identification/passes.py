@@ -52,7 +52,6 @@ class Passes:
         """
         Return the Accumulated rows of all recordings.
 
-        data : the Dataset; structure : of its columns
         RecordingError where no sample is left after filtering.
         """
         folds = [RFactors(int(structure.keep.max()) + 1) for _ in range(FOLDS)]
@@ -75,7 +74,7 @@ class Passes:
         """
         Return the Residuals of parameters, for their correlation.
 
-        data : the Dataset; parameters, values : (p,) standard parameters that predict
+        parameters, values : (p,) standard parameters that predict
         """
         whole = data.samples(training=True)
         return merged(evaluate(one, parameters, values, True, whole=whole)[0]
@@ -86,7 +85,7 @@ class Passes:
         """
         Return RFactors about [b base columns, torque by a tilt of gravity (2)], one per stretch.
 
-        data : the Dataset; base : BaseParameters; values : (p,) standard parameters that gravity
+        values : (p,) standard parameters that gravity
         pulls; across : (3, 2) unit vectors across gravity in the base frame, of the tilts [rad]
         """
         recordings = some(list(data.each()))
@@ -144,7 +143,7 @@ def blocks_of(data: Dataset, regress: Callable[[Any, Any], Iterable[RegressorBlo
     """
     Yield the RegressorBlocks of the training data, in order of time.
 
-    data : the Dataset; regress : (state, robot) -> blocks; ranges : extended by what is seen
+    regress : (state, robot) -> blocks; ranges : extended by what is seen
     """
     for robot, state in data.states(training=True):
         extend(ranges, data.method.validity_range(state, robot))

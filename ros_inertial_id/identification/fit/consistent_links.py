@@ -61,7 +61,6 @@ def consistent_links(data: Dataset, problem: Problem, estimate: Estimate,
     """
     Return the ConsistentLinks of an unconstrained ``estimate`` by independent rows.
 
-    data : the Dataset; problem : of its identification
     inherited : see identification/fit/inherited_errors.py
     """
     whole = replace(problem, base=_with_all_links(data, problem.base))
@@ -81,7 +80,7 @@ def cross_validate_consistent(data: Dataset, folds: Sequence[RFactors], problem:
     """
     Return the LeftOut Fit of every fold to the consistent parameters of the others.
 
-    data, problem, estimate, inherited : see ``consistent_links``; folds : of the problem's factors
+    data, problem, estimate, inherited : see ``consistent_links``
     Weights are those of all data, as are laws, constants and gravity.
     """
     plain, whole = replace(estimate, system=None), _with_all_links(data, problem.base)

@@ -40,11 +40,7 @@ class Fitted:
 
 
 def fit(data: Dataset, reduced: Reduced, passes: Passes) -> Fitted:
-    """
-    Return the Fitted estimate by independent rows, with errors of what it rests on.
-
-    data : the Dataset; reduced : of it; passes : over it
-    """
+    """Return the Fitted estimate by independent rows, with errors of what it rests on."""
     estimator, base = ESTIMATORS[data.options.estimator], reduced.base
     read, instruments = passes.readers(data)
     total = merge(reduced.folds)

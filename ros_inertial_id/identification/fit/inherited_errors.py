@@ -29,7 +29,6 @@ def inherited_errors(data: Dataset, base: BaseParameters,
 
     data : the Dataset; a method that offers ``calibrated`` has robots with a ``covariance``
         (k, k) or None, and observations of a ``motion`` with ``extrinsic_sensitivities()``
-    base : BaseParameters; estimate : of them
     """
     if not data.method.is_calibrated:
         return None

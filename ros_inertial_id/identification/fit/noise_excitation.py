@@ -28,7 +28,7 @@ def without_noise(data: Dataset, problem: Problem, estimate: Estimate) -> Estima
     """
     Return the estimate as it is without noise in the rows, and no number for what only it excites.
 
-    data : Dataset; problem, estimate : of it.  Of least squares a direction of noise alone may be
+    problem, estimate : of it.  Of least squares a direction of noise alone may be
     off by all that the prior allows: so much is added to the covariance; instruments do not
     shrink it, and their covariance says how little is known of it.  A base parameter of which
     less than LOST of the prior is ruled out by least squares is not determined.
@@ -90,7 +90,7 @@ def noise_gram(data: Dataset, base: BaseParameters,
     """
     Return the expected contribution G (b, b) of the motion's noise to W'W of the base columns.
 
-    data : Dataset; base : BaseParameters of its columns; None where the method draws no noise
+    base : BaseParameters of its columns; None where the method draws no noise
     standard_deviation : group -> of its residual, by which the rows are weighted
     """
     place, gram, drawn = base.places(), np.zeros((len(base), len(base))), False

@@ -15,7 +15,7 @@ def excess(seen: Mapping[str, Mapping[str, np.ndarray]], ranges: Mapping[str, Ma
     """
     Return how far beyond its ranges a motion is, (N,) in half ranges of the farthest; 0: inside.
 
-    seen : {joint or body: {quantity: (N,)}}; ranges : see Outside; group : whose torque it is of
+    seen : {joint or body: {quantity: (N,)}}
     Positions of all joints count, as they turn the weight; velocity and acceleration its own.
     """
     away = []

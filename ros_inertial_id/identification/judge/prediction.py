@@ -55,7 +55,7 @@ def predict(model: IdentifiedModel, recording: Recording) -> Prediction:
     """
     Return the Prediction of a model over a Recording of its robot.
 
-    model : IdentifiedModel; recording : mounted as the model knows it
+    recording : mounted as the model knows it
     RobotModelError where it is of another robot, RecordingError where nothing is left.
     """
     with one_thread():
@@ -73,7 +73,7 @@ def predict_motion(model: IdentifiedModel, robot: Any, motion: Motion) -> Predic
     """
     Return the Prediction of a ``motion`` that is given: (t (N,), q, v, a (N, n)).
 
-    model : IdentifiedModel; robot : of its method's ``build``, as it is mounted
+    robot : of its method's ``build``, as it is mounted
     ConfigError where the shapes do not fit, or t does not increase.
     """
     t, q, v, a = (np.asarray(x, dtype=float) for x in motion)
@@ -93,7 +93,7 @@ def live_prediction(model: IdentifiedModel, robot: Any) -> Callable[[Any], LiveT
     """
     Return what turns one state of a running machine after the other into LiveTorques.
 
-    model : IdentifiedModel; robot : of its method's ``build``, as it is mounted now
+    robot : of its method's ``build``, as it is mounted now
     """
     method = METHODS[model.method]
     own = method.predictor(robot, model.parameters, model.values)

@@ -33,7 +33,7 @@ def left_out(data: Dataset, parameters: Sequence[Parameter], values: np.ndarray,
     """
     Return {group: (4, N) stretch, residual, speed, acceleration} of samples left out.
 
-    data : a Dataset of one recording; parameters : p; values : (FOLDS, p) from the other folds
+    data : a Dataset of one recording; values : (FOLDS, p) from the other folds
     whole : samples of all recordings, of which some are taken
     """
     samples, seconds, out = data.samples(training=True), data.seconds(), dict[str, Any]()

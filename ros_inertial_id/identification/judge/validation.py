@@ -24,7 +24,7 @@ def evaluate(data: Dataset, parameters: Sequence[Parameter], values: np.ndarray,
     """
     Return Residuals, blocks thinned out to their envelope for curves, and the validity range.
 
-    data : the Dataset; parameters, values : (p,) standard parameters that predict
+    parameters, values : (p,) standard parameters that predict
     training : see Observation, and of long recordings only as many samples as show the
         correlation of residuals
     outside : that counts what lies outside of a model's range, None: nothing

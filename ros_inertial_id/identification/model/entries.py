@@ -30,7 +30,7 @@ def mounting_entry(data: Dataset, texts: list[str], base: BaseParameters) -> dic
     """
     Return what a model file says of the mountings of a Dataset.
 
-    data : the Dataset; texts : one per recording, as recorded
+    texts : one per recording, as recorded
     base : BaseParameters that these mountings show
     """
     gravity: list[list[float]] = []
@@ -47,7 +47,7 @@ def base_entries(base: BaseParameters, estimate: Estimate, unconstrained: Estima
     """
     Return one entry per base parameter: name, expression, unit, value, standard error, nominal.
 
-    base : BaseParameters; estimate : of them, that predicts; what is not determined has no value
+    estimate : of them, that predicts; what is not determined has no value
     unconstrained : the Estimate by the data alone, a pair (value, standard error) beside it
     """
     out = []

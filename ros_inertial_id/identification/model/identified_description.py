@@ -29,7 +29,7 @@ def description_of(model: IdentifiedModel, robot: Any) -> tuple[str, list[str]]:
     A URDF keeps all but its inertial and friction numbers; one whose arm carries a payload behind
     a sensor gets that payload as a further link; a rig's YAML gets ``inertial`` of its bodies.
 
-    model : IdentifiedModel, physically consistent; robot : built from its description
+    model : IdentifiedModel, physically consistent
     EstimationError where the model is not physically consistent, or of a mechanism with loops.
     """
     # Rooms of rigs and of other formats are imported when they are needed: most runs do not.
@@ -87,7 +87,7 @@ def mjcf_of(model: IdentifiedModel, robot: Any) -> tuple[str, list[str]]:
     """
     Return (text of the MJCF, what it cannot hold in words) of an identified tree robot.
 
-    model : IdentifiedModel, physically consistent; robot : built from its description, mounted
+    model : IdentifiedModel, physically consistent
     """
     from .identified_mjcf import HELD, identified_mjcf
     consistent_parameters(model)

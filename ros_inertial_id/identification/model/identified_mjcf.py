@@ -24,7 +24,7 @@ def identified_mjcf(robot: RobotModel, parameters: Sequence[Parameter], values: 
     """
     Return the MJCF text of a tree robot with the standard parameters of a model.
 
-    robot : RobotModel, mounted; parameters, values : (p,) of the model, physically consistent
+    parameters, values : (p,) of the model, physically consistent
     speeds : {joint: largest speed seen [rad/s]} up to which a richer friction law is summed up
         as damping and friction loss
     """

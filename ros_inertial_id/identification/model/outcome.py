@@ -27,7 +27,7 @@ def model_of(solution: Solution, recordings: Sequence[Recording],
     """
     Return the IdentifiedModel of a ``solution``, with its statistics.
 
-    recordings : that it was identified from; passes : over them
+    recordings : that it was identified from
     """
     data, fitted = solution.data, solution.fitted
     base, free = solution.reduced.base, fitted.estimate

@@ -87,11 +87,7 @@ class Dataset:
                 yield robot, state
 
     def states_of(self, observation: Any, training: bool = True) -> Iterator[Any]:
-        """
-        Yield the states of an ``observation`` of the Dataset, computed once if it is short.
-
-        training : see Observation
-        """
+        """Yield the states of an ``observation`` of the Dataset, computed once if it is short."""
         known = self.kept.get(id(observation))
         if self.every > 1:
             yield from observation.states(training, self.every)
@@ -113,7 +109,7 @@ class Dataset:
         """
         Yield the rows of the ``chosen`` samples of a state of joints, out of those that are kept.
 
-        state, robot, parameters : see ``Method.regress``; chosen : with a step above zero
+        chosen : with a step above zero
         """
         if not _remembers(state):
             yield from self.method.regress(state.rows(chosen), robot, parameters)
@@ -148,8 +144,7 @@ def read_dataset(recordings: Sequence[Recording], options: Any, method: str, urd
     """
     Return the Dataset of Recordings, joints of all of them behind one filter.
 
-    options : of the method with EstimationOptions; method : its name
-    urdf : text of the description, '' for the recordings' own; progress : see Dataset
+    urdf : text of the description, '' for the recordings' own
     Raises what ``Method.build`` and ``Method.observe`` raise, and ``check_one_robot``.
     """
     robots = tuple(robot_of(recording, options, urdf, method) for recording in recordings)

@@ -22,8 +22,7 @@ def robot_of(recording: Recording, options: Any, urdf: str = '',
     """
     Return the Robot of a Recording, mounted as the options or the recording say.
 
-    options : of the method; urdf : text of the description, '' for the recording's own
-    method : its name
+    urdf : text of the description, '' for the recording's own
     RecordingError where there is no description, or an IMU that was not at rest.
     """
     text = urdf or recording.robot_description
@@ -86,11 +85,7 @@ def _rotation_of(channel, robot):
 
 
 def check_robot(model: IdentifiedModel, robot: Any) -> None:
-    """
-    Raise RobotModelError when the model knows too little of a robot, as it is mounted.
-
-    model : IdentifiedModel; robot : of the same method's ``build``
-    """
+    """Raise RobotModelError when the model knows too little of a robot, as it is mounted."""
     if tuple(model.robot['joints']) != robot.joint_names:
         raise RobotModelError('the model is of another robot', do='use its own model file',
                               expected=model.robot['joints'], found=robot.joint_names)

@@ -45,7 +45,7 @@ def seen_before(training: Sequence[Mapping[str, Any]], others: Sequence[Recordin
     """
     Return the names of recordings of which samples were in the training data.
 
-    training : provenance of the training recordings; others : to validate on
+    training : provenance of the training recordings
     """
     known = [Recording({}, provenance=entry) for entry in training]
     return [name_of(r) for r in others if any(_common(k, r) for k in known)]

@@ -24,7 +24,7 @@ def with_sums(recordings: Sequence[Recording], options: Any, method: str, urdf: 
     """
     Return the options with base parameters among the ``known`` ones written as sums.
 
-    recordings : whose mountings decide the base parameters; method : its name; options : of it
+    recordings : whose mountings decide the base parameters
     urdf : text, '' for that of the recordings
     ConfigError where there is no such base parameter.
     """

@@ -76,11 +76,7 @@ class Plan:
 
 
 def check_options(method: str, options: Any) -> None:
-    """
-    Raise ConfigError for what many recordings cannot be identified with.
-
-    method : its name; options : of it with EstimationOptions
-    """
+    """Raise ConfigError for what many recordings cannot be identified with."""
     if not METHODS[method].joints_alone:  # whose rows need nothing of other recordings
         raise ConfigError('many recordings', found=f'method {method}',
                           exists=[n for n, m in METHODS.items() if m.joints_alone],
