@@ -8,10 +8,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .errors_in_variables import instrumental, total
 from .problem import (effective_standard_deviation, Estimate, finish, group_standard_deviation,
                       least_squares, prior_rows, Problem, solve, two_step)
-from .robust import robust
+from .robust import instrumental, robust, total
 
 __all__ = ('ESTIMATORS', 'Estimate', 'Problem', 'ordinary', 'params_of', 'ridge',
            'weighted')

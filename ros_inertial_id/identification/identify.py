@@ -12,21 +12,19 @@ from typing import Any
 import numpy as np
 
 from .fit.solution import solve
-from .judge.outside import Outside
-from .judge.validation import evaluate
+from .judge.validation import evaluate, Outside
 from .model.identified_model import IdentifiedModel
 from .model.outcome import model_of
 from .passes import Passes
 from .prepare.dataset import Dataset, Progress, read_dataset
-from .prepare.robot import check_robot
+from .prepare.robot import check_robot, with_sums
 from .prepare.time_offset import aligned
-from .reduce.known_base import with_sums
 from .reduce.structure import structure_of
 from .settings import prediction_options
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.regressor import RegressorBlock
 from ..errors import ConfigError, RecordingError, RobotModelError
-from ..estimation.known_parameters import with_known
+from ..estimation.base_parameters import with_known
 from ..estimation.r_factors import one_thread
 from ..measurement.joints.kinematic_state import JointSpaceObservation
 from ..measurement.joints.observation import with_cutoff

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .judge.prediction_band import left_out
+from .judge.prediction import left_out
 from .judge.validation import evaluate, extend
 from .model.identified_model import IdentifiedModel
 from .prepare.dataset import Dataset

@@ -14,7 +14,7 @@ from .execution import run_tasks
 from .mapped_bags import accumulate_bag, Mapped, NOT_KEPT, Shared
 from ..errors import RecordingError
 from ..estimation.r_factors import GroupFactor, RFactors
-from ..identification.reduce.cached_factors import read_factors
+from ..identification.reduce.bag_factors import read_factors
 from ..identification.reduce.plan import Plan
 from ..processes import Lost
 

@@ -20,12 +20,12 @@ from ..estimation.base_parameters import BaseParameters
 from ..estimation.cross_validation import fold_of, FOLDS
 from ..estimation.r_factors import RFactors
 from ..estimation.residuals import merged, Residuals
-from ..identification.judge.prediction_band import left_out
+from ..identification.judge.prediction import left_out
 from ..identification.judge.validation import evaluate, extend
 from ..identification.model.identified_model import IdentifiedModel
 from ..identification.passes import Accumulated, merged_stretches, Passes, some
 from ..identification.prepare.dataset import Dataset
-from ..identification.reduce.cached_factors import read_factors
+from ..identification.reduce.bag_factors import read_factors
 from ..identification.reduce.plan import Plan
 from ..identification.reduce.stretches import (FEW, rows_of_stretches, Share, shares_of, THIN,
                                                thinning)

@@ -18,7 +18,7 @@ from ..estimation.residuals import merged
 from ..identification.identify import Identification, identify_data
 from ..identification.model.identified_model import IdentifiedModel
 from ..identification.prepare.dataset import Dataset
-from ..identification.reduce.cached_factors import read_factors
+from ..identification.reduce.bag_factors import read_factors
 from ..identification.reduce.plan import check_options, Plan
 from ..measurement.recording import Recording
 from ..methods import DEFAULT_METHOD, METHODS

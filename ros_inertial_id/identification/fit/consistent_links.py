@@ -15,11 +15,10 @@ import numpy as np
 from ..prepare.dataset import Dataset
 from ...dynamics.inertial_parameters import bodies
 from ...errors import ConfigError
-from ...estimation.base_parameters import BaseParameters
+from ...estimation.base_parameters import BaseParameters, is_known, with_known
 from ...estimation.consistency import consistent, ConsistentEstimate
 from ...estimation.cross_validation import cross_validate, LeftOut
 from ...estimation.estimators import Estimate, Problem
-from ...estimation.known_parameters import is_known, with_known
 from ...estimation.r_factors import one_thread, RFactors
 
 

@@ -21,10 +21,10 @@ from ..model.identified_model import IdentifiedModel, plain
 from ..settings import prediction_options
 from ...dynamics.inertial_parameters import Parameter
 from ...errors import ConfigError
-from ...estimation.known_parameters import with_known
+from ...estimation.base_parameters import with_known
 from ...methods import METHODS
 
-FORMAT = 2  # of what is cached: counts up when rows, preparation or files change their meaning
+FORMAT = 3  # of what is cached: counts up when rows, preparation or files change their meaning
 READ_AGAIN = ('robust', 'total', 'instrumental')  # estimators that need more than R factors
 
 

@@ -12,9 +12,8 @@ from ..prepare.dataset import Dataset
 from ..settings import EstimationOptions
 from ...dynamics.inertial_parameters import Parameter
 from ...estimation.base_parameters import BaseParameters
-from ...estimation.constants_grid import Grid
 from ...estimation.estimators import ESTIMATORS, params_of, Problem
-from ...estimation.nonlinear_parameters import alternatives, RefinedNonlinear
+from ...estimation.nonlinear_parameters import alternatives, Grid, RefinedNonlinear
 from ...estimation.r_factors import merge, RFactors
 
 NEAR = 4  # constants beside the chosen one: as many as interpolation between them needs

@@ -22,12 +22,12 @@ from xml.parsers import expat
 
 import numpy as np
 
-from .consistency import solid
-from ..dynamics.friction import friction_column, LAWS
-from ..dynamics.inertial_parameters import (about_center, about_origin, bodies, check_consistent,
-                                            Parameter, parameters_of, pseudo_inertia)
-from ..dynamics.robot_model import link_placements, RobotModel
-from ..errors import RobotModelError
+from ...dynamics.friction import friction_column, LAWS
+from ...dynamics.inertial_parameters import (about_center, about_origin, bodies, check_consistent,
+                                             Parameter, parameters_of, pseudo_inertia)
+from ...dynamics.robot_model import link_placements, RobotModel
+from ...errors import RobotModelError
+from ...estimation.consistency import solid
 
 TENSOR = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
 PLACES = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
