@@ -17,7 +17,7 @@ import numpy as np
 import pinocchio as pin
 
 import ros_inertial_id as rid
-from ros_inertial_id.identification.judge.prediction_band import alarm_ratios, half_widths
+from ros_inertial_id.identification.judge.prediction import alarm_ratios, half_widths
 from ros_inertial_id.identification.settings import robot_of_model
 from ros_inertial_id.procedures.momentum_observer import observer_of
 

@@ -175,7 +175,7 @@ def test_pinocchio_lives_in_dynamics():
     # Excitation plans with it; entries notes its version in the provenance.
     allowed = {'dynamics', 'rigs/dynamics', 'excitation'}
     strangers = {room: files for room, files in users('pinocchio').items() if room not in allowed}
-    assert strangers == {'identification': ['entries.py']}
+    assert strangers == {'identification': ['outcome.py']}
 
 
 def test_mujoco_never_meets_what_it_is_the_oracle_of():

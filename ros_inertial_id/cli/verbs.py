@@ -14,7 +14,7 @@ from ..errors import ConfigError
 from ..identification.identify import validation
 from ..identification.model.files import make_folder, read_description, read_text
 from ..identification.model.identified_model import IdentifiedModel
-from ..identification.prepare.training_data import seen_before
+from ..identification.prepare.dataset import seen_before
 from ..identification.settings import load_options, options_class
 from ..procedures.bag_paths import several
 from ..report import write_report
@@ -196,7 +196,7 @@ def schema_(options: Any) -> None:
     options : of the command line
     """
     from ..excitation.problem import DesignOptions
-    from ..identification.prepare.driver import DriverOptions
+    from ..identification.settings import DriverOptions
     from ..methods import METHODS
     from ..options import DESIGN, DRIVER, schema
     kinds = {**{name: options_class(name) for name in METHODS}, DESIGN: DesignOptions,

@@ -24,12 +24,12 @@ from ..estimation.cross_validation import fold_of, FOLDS
 from ..estimation.r_factors import RFactors
 from ..estimation.residuals import merged, Residuals
 from ..identification.identify import Identification, identify_data
-from ..identification.judge.prediction_band import left_out
+from ..identification.judge.prediction import left_out
 from ..identification.judge.validation import evaluate, extend
 from ..identification.model.identified_model import IdentifiedModel
 from ..identification.passes import Accumulated, merged_stretches, Passes, some
 from ..identification.prepare.dataset import Dataset
-from ..identification.reduce.cached_factors import read_factors
+from ..identification.reduce.bag_factors import read_factors
 from ..identification.reduce.plan import check_options, Plan
 from ..identification.reduce.stretches import (FEW, rows_of_stretches, Share, shares_of, THIN,
                                                thinning)
@@ -150,7 +150,7 @@ def bag_residuals(shared: tuple[Shared, Sequence[Parameter], np.ndarray, int], b
 def bag_left_out(shared: tuple[Shared, Sequence[Parameter], np.ndarray, int], bag: Mapped
                  ) -> dict[str, np.ndarray]:
     """
-    Return the residuals of one ``bag`` left out; see ``prediction_band.left_out``.
+    Return the residuals of one ``bag`` left out; see ``judge.prediction.left_out``.
 
     shared : (what holds for all bags, parameters, their values (FOLDS, p), samples of the bags)
     """

@@ -25,7 +25,7 @@ from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.pinocchio_model import momentum_terms
 from ..dynamics.robot_model import RobotModel
 from ..errors import ConfigError
-from ..identification.judge.prediction_band import alarm_ratios, half_widths
+from ..identification.judge.prediction import alarm_ratios, half_widths
 from ..identification.model.identified_model import IdentifiedModel
 from ..methods import METHODS
 
@@ -84,7 +84,7 @@ class MomentumObserver:
 
     robot : RobotModel, mounted as it is; parameters, values : (p,) identified ones of serial_arm
     band : of the model's predictions, and the ranges of its training, see
-        ``prediction_band.half_widths``
+        ``judge.prediction.half_widths``
     bandwidth : of the residual [rad/s]
     false_alarms : [1/h] how often errors alone may look like contact
     Raises EstimationError when a body is not physically consistent, ConfigError for friction of

@@ -4,8 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .inherited_errors import inherited_errors
-from .noise_excitation import without_noise
+from .inherited_errors import inherited_errors, motion_noise, MotionNoise, without_noise
 from ..passes import Passes
 from ..prepare.dataset import Dataset
 from ..reduce.reduction import Reduced
@@ -13,7 +12,6 @@ from ..reduce.structure import refine
 from ...estimation.base_parameters import BaseParameters
 from ...estimation.cross_validation import cross_validate, LeftOut, parameters_by
 from ...estimation.estimators import Estimate, ESTIMATORS, params_of, Problem
-from ...estimation.motion_noise import motion_noise, MotionNoise
 from ...estimation.r_factors import merge
 from ...estimation.residuals import Residuals
 
@@ -40,11 +38,7 @@ class Fitted:
 
 
 def fit(data: Dataset, reduced: Reduced, passes: Passes) -> Fitted:
-    """
-    Return the Fitted estimate by independent rows, with errors of what it rests on.
-
-    data : the Dataset; reduced : of it; passes : over it
-    """
+    """Return the Fitted estimate by independent rows, with errors of what it rests on."""
     estimator, base = ESTIMATORS[data.options.estimator], reduced.base
     read, instruments = passes.readers(data)
     total = merge(reduced.folds)

@@ -22,10 +22,9 @@ from ..suspended_platform.observation import observe_platform
 from ..suspended_platform.rig import KEYS, platform_rig
 from ...errors import EstimationError, RecordingError
 from ...estimation.base_parameters import find_base_parameters
-from ...estimation.coloured import autocovariances, score_covariance
 from ...estimation.estimators import ESTIMATORS, Problem
 from ...estimation.r_factors import RFactors
-from ...estimation.residuals import Residuals
+from ...estimation.residuals import Residuals, score_covariance, tapered_autocovariances
 from ...identification.prepare.dataset import Progress
 from ...measurement.recording import Recording
 
@@ -172,7 +171,7 @@ def _instrumental(states, rest, value):
         inverse = np.linalg.inv(ZW / size / size[:, None]) / size / size[:, None]
     except np.linalg.LinAlgError:
         inverse = np.full((43, 43), np.nan)  # nothing moved it, see the caller
-    scores = score_covariance(pairs, autocovariances(residuals), sd, np.arange(43))
+    scores = score_covariance(pairs, tapered_autocovariances(residuals), sd, np.arange(43))
     return inverse @ Zy, inverse @ scores @ inverse.T, rms, inverse
 
 
