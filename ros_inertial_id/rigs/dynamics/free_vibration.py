@@ -95,10 +95,9 @@ def vibration(springs: Suspension, pi: np.ndarray) -> Vibration:
 
 def _balance(springs, pi):
     """
-    Return where all forces cancel.
+    Return displacement (6,), rotation (3, 3), stiffness (6, 6) where all forces cancel.
 
-    displacement (6,), rotation (3, 3), stiffness (6, 6), mass matrices (10, 6, 6) of unit
-    parameters about the origin along the world's axes
+    Also mass matrices (10, 6, 6) of unit parameters about the origin along the world's axes.
     """
     x, g = np.zeros(6), springs.gravity
     for _ in range(STEPS):
