@@ -98,9 +98,7 @@ class Trial:
         """
         Return (offset [s] that the torque is stamped late, error ratio without and with it, sd).
 
-        sd : standard deviation of the offset [s], without one stretch after the other
-        limit : the largest offset believed [s]; topic : of the torque, for the message
-        cutoff : of the motion [Hz]
+        cutoff : of the motion [Hz]; limit : the largest offset believed [s]
         """
         found = self._offset(cutoff, limit)
         if found is None:
@@ -113,7 +111,7 @@ class Trial:
         """
         Return whether ``drift`` and ``shift`` were changed: the ends of the recording differ.
 
-        cutoff, limit : see ``torque_offset``; beyond SURE standard errors it is no chance
+        cutoff [Hz], limit [s] : see ``torque_offset``
         """
         clock = self.at(BROADER * cutoff).joints.clock
         (first, size), (last, other) = clock.segments[0], clock.segments[-1]
@@ -194,11 +192,7 @@ class Trial:
                    float((known - known_at_rest)[:, i].mean()))
 
     def _state(self, observation, stretch=None):
-        """
-        Return one MechanismState of a stretch (start [s], samples), without its ends.
-
-        None: the one with most motion of SAMPLES
-        """
+        """Return one MechanismState of a stretch (start [s], samples), or that of most motion."""
         joints = observation.joints
         clock = joints.clock
         start, count = stretch or _longest_way(joints)

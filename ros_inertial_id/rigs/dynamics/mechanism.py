@@ -92,9 +92,7 @@ class Mechanism:
     def transformation(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return (R (B, n, k) with v = R zdot, dexterity (B,)) at closed configurations q."""
         _, J, _ = self.constraint(q)
-        R = np.zeros((len(q), len(self.robot), len(self)))
-        R[:, list(self.independent), np.arange(len(self))] = 1.0
-        R[:, list(self.dependent)] = -self.solve_dependent(J, J[:, :, list(self.independent)])
+        R = self._with_dependent(-self.solve_dependent(J, J[:, :, list(self.independent)]))
         return R, dexterity(self.loops, self.scaled(J))
 
     def closing(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -103,16 +101,19 @@ class Mechanism:
 
         The step (B, n), of dependent joints, is Newton-Raphson's; q need not be closed.
         """
-        step, R = np.zeros(q.shape), np.zeros((len(q), len(self.robot), len(self)))
-        R[:, list(self.independent), np.arange(len(self))] = 1.0
-        if not self.dependent:
-            return R, np.zeros(len(q)), step
+        step = np.zeros(q.shape)
         C, J, _ = self.constraint(q)
         solved = -self.solve_dependent(J, np.concatenate(
             [C[:, :, None], J[:, :, list(self.independent)]], axis=2))
         step[:, list(self.dependent)] = solved[:, :, 0]
-        R[:, list(self.dependent)] = solved[:, :, 1:]
-        return R, np.abs(C).max(1), step
+        return self._with_dependent(solved[:, :, 1:]), np.abs(C).max(1, initial=0.0), step
+
+    def _with_dependent(self, dependent):
+        """Return R (B, n, k) whose rows of dependent joints (B, n - k, k) are given."""
+        R = np.zeros((len(dependent), len(self.robot), len(self)))
+        R[:, list(self.independent), np.arange(len(self))] = 1.0
+        R[:, list(self.dependent)] = dependent
+        return R
 
     def motion(self, q: np.ndarray, R: np.ndarray, zdot: np.ndarray,
                zddot: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
