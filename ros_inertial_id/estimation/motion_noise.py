@@ -4,16 +4,18 @@ Noise of the motion: what it adds to the uncertainty of least squares, and to it
 The rows are computed from a motion that the filter left noisy, and where the torque is as recorded
 that noise is not white: it ends at the cutoff and grows towards it, which is where the regressors
 are.  Drawn and sent through the same filter it becomes torque errors e, whose scores W' e have the
-covariance that belongs between the bread of the sandwich (White 1980).
+covariance that belongs between the bread of the sandwich (White 1980).  Rows are weighted by all
+that is left of them: those of a passive joint, whose torque is known to be zero, have no other
+noise than the motion's, and would outweigh all others without it.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from .base_parameters import BaseParameters
-from .problem import effective_standard_deviation, Estimate, Problem
+from .problem import bread, effective_standard_deviation, Estimate, Problem, solved_weights
 from .residuals import add_lags, autocovariance, correlation_time, Residuals
 from ..dynamics.regressor import RegressorBlock
 
@@ -31,34 +33,43 @@ class MotionNoise:
     scores: dict[str, np.ndarray]
     covariances: dict[str, np.ndarray]
 
-    def correlation(self, residuals: Residuals) -> dict[str, float]:
+    def remaining(self, residuals: Residuals) -> dict[str, float]:
         """
-        Return group -> correlation of what is left of Residuals without this noise [rows].
+        Return group -> share of what Residuals, correlated as they are, weigh without this noise.
 
         residuals : of the same data
         """
-        out = residuals.correlation()
+        whole_time, out = residuals.correlation(), {}
         for name, own in self.covariances.items():
             total, pairs = residuals.covariances[name]
             whole = total / pairs
             padded = np.pad(own, (0, max(0, len(whole) - len(own))))
             remaining = whole - padded[:len(whole)]
-            if remaining[0] <= LEAST * whole[0]:
-                out[name] = LEAST
-            else:
-                share = float(remaining[0] / whole[0])
-                out[name] = correlation_time(remaining / remaining[0]) * share
+            share = float(remaining[0] / whole[0])
+            if share > LEAST:
+                share *= correlation_time(remaining / remaining[0])
+            out[name] = min(1.0, max(share, LEAST) / whole_time[name])
         return out
 
-    def errors(self, problem: Problem, estimate: Estimate) -> np.ndarray:
+    def with_errors(self, problem: Problem, estimate: Estimate, residuals: Residuals
+                    ) -> tuple[Estimate, np.ndarray]:
         """
-        Return H (b, R): errors of the base parameters by R independent ones of unit size.
+        Return the estimate with errors of all other noise, and those of this noise (b, R).
 
-        problem : of the same data; estimate : of it
+        The latter are by R independent ones of unit size.  Residuals : of the same data
         """
-        standard_deviation = effective_standard_deviation(problem, estimate.standard_deviation)
-        scores = np.sum([s / standard_deviation[name] ** 2 for name, s in self.scores.items()], 0)
-        return estimate.cov_params @ scores / np.sqrt(scores.shape[1])
+        inverse, weights = bread(problem, estimate), solved_weights(problem, estimate)
+        sd = effective_standard_deviation(problem, estimate.standard_deviation)
+        meat = np.linalg.inv(problem.base.prior_covariance()) * estimate.leaning
+        for name, share in self.remaining(residuals).items():
+            rows = problem.factors.groups[name].equations(len(meat)) * sd[name]
+            meat += share * rows.T @ rows / weights[name] ** 4
+        covariance = inverse @ meat @ inverse
+        error = np.sqrt(np.diag(covariance))
+        scores = np.sum([s / weights[name] ** 2 for name, s in self.scores.items()], 0)
+        return (replace(estimate, cov_params=covariance, bse=error,
+                        data_bse=estimate.data_bse * error / estimate.bse),
+                inverse @ scores / np.sqrt(scores.shape[1]))
 
 
 def motion_noise(pairs: Iterable[tuple[RegressorBlock, dict[str, np.ndarray], float]],

@@ -17,7 +17,7 @@ from scipy.linalg import eigh
 from ..prepare.dataset import Dataset
 from ...estimation.base_parameters import BaseParameters
 from ...estimation.estimators import Estimate, Problem
-from ...estimation.problem import effective_standard_deviation, prior_rows
+from ...estimation.problem import effective_standard_deviation, prior_rows, solved_weights
 
 LOST = 0.5  # of the prior standard deviation
 SHARE = 0.5  # of the information in a direction: with more noise than that it has no number
@@ -33,10 +33,7 @@ def without_noise(data: Dataset, problem: Problem, estimate: Estimate) -> Estima
     shrink it, and their covariance says how little is known of it.  A base parameter of which
     less than LOST of the prior is ruled out by least squares is not determined.
     """
-    base, weights = problem.base, estimate.standard_deviation
-    leaning = data.options.estimator == 'ridge'
-    if leaning:
-        weights = effective_standard_deviation(problem, weights)
+    base, weights = problem.base, solved_weights(problem, estimate)
     gram = noise_gram(data, base, weights)
     if gram is None:
         return estimate
@@ -47,7 +44,7 @@ def without_noise(data: Dataset, problem: Problem, estimate: Estimate) -> Estima
     shares, directions = eigh(gram * np.outer(scales, scales), information + tiny)
     unbiased = data.options.estimator in UNBIASED
     if not unbiased:
-        prior = prior_rows(base)[0] * scales if leaning else np.zeros((0, len(scales)))
+        prior = prior_rows(base)[0] * scales if estimate.leaning else np.zeros((0, len(scales)))
         estimate = _made_good(problem, estimate, scales, (information + tiny, prior),
                               (shares, directions))
     noisy = directions[:, shares > SHARE] * scales[:, None]

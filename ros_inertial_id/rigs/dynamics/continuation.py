@@ -172,7 +172,7 @@ def newton(mechanism: Mechanism, q: np.ndarray, R: np.ndarray, predict: np.ndarr
     for _ in range(rounds):
         C, J, _ = mechanism.constraint(q[active])
         step = mechanism.solve_dependent(J, C[:, :, None])[:, :, 0]
-        good = np.abs(C).max(1) < NEARLY
+        good = np.abs(C).max(1, initial=0.0) < NEARLY
         # The last step of a good one brings full precision.
         q[np.ix_(active, np.array(dependent, dtype=int))] -= step
         settled[active[good]] = True
