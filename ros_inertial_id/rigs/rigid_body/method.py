@@ -16,7 +16,7 @@ from .wrench_observation import observe_wrenches
 from ..bodies.bodies_method import BodiesMethod
 from ..bodies.body_rig import body_rig, BodyRig, payload_rig
 from ..bodies.link_tree import random_bodies
-from ..dynamics.composite import AXES, composite_rows, own_rows, ROW_UNITS
+from ..dynamics.rigid_bodies import AXES, composite_rows, own_rows, ROW_UNITS
 from ..measurement.sources import BodiesObservation, BodiesState
 from ...dynamics.inertial_parameters import Parameter, ten_of_body
 from ...dynamics.regressor import BLOCK, RegressorBlock, RowGroup

@@ -11,7 +11,7 @@ import numpy as np
 
 from .force_fit import DRIFT, ends_of, legendre
 from ..bodies.body_rig import Wrench
-from ..dynamics.composite import own_rows
+from ..dynamics.rigid_bodies import own_rows
 from ..measurement.sources import BodiesObservation, Series
 
 SURE = 5.0     # standard errors beyond which the sensor drifts ...

@@ -12,7 +12,7 @@ from typing import Iterator
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from ..dynamics.composite import AXES, composite_rows, ROW_UNITS
+from ..dynamics.rigid_bodies import AXES, composite_rows, ROW_UNITS
 from ..measurement.body_state import BodyState
 from ..measurement.sources import BodiesState
 from ...dynamics.inertial_parameters import inertia_tensor, Parameter, SCALES, SYMBOLS, UNITS

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from .rig import PlatformRig, spring_wrench
-from ..dynamics.composite import composite_rows
+from ..dynamics.rigid_bodies import composite_rows
 from ..measurement.body_state import on_clock
 from ..measurement.sources import BodiesObservation
 from ...measurement import signals
