@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import yaml
 
-from ..suspended_platform.held_postures import Postures, postures_of
 from ..suspended_platform.method import SuspendedPlatform
-from ..suspended_platform.posture_file import joined
+from ..suspended_platform.postures import Postures, postures_of
+from ..suspended_platform.postures import joined
 from ...dynamics.inertial_parameters import SYMBOLS
 from ...errors import EstimationError
 from ...identification.identify import identify

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 from scipy.linalg import null_space
 
-from ..suspended_platform.held_postures import (link_parameters, posture_block, Postures,
-                                                random_postures)
 from ..suspended_platform.method import SuspendedPlatform
+from ..suspended_platform.postures import link_parameters, posture_block, Postures, random_postures
 from ...dynamics.inertial_parameters import Parameter
 from ...estimation.base_parameters import BaseParameters, decide_rank, find_base_parameters
 from ...estimation.estimators import Estimate, ordinary, Problem

@@ -1,18 +1,16 @@
 """From topics to the motion of bodies: poses, marker clusters, IMUs and wrenches on one clock."""
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Callable, Iterator, Mapping, Sequence
+from typing import Mapping, Sequence
 
 import numpy as np
 
 from .body_state import continuous, on_clock
 from .marker_cluster import register_cluster
-from ...errors import ConfigError, RecordingError
+from ...errors import RecordingError
 from ...measurement import signals
 from ...measurement.recording import Channel, Recording
 
-PIECE = 8192  # samples of one state
-REDRAWN = 4096  # samples whose noise is drawn once more, for its share of the excitation
 WRENCHES = ('geometry_msgs/msg/WrenchStamped', 'geometry_msgs/msg/Wrench')
 
 
@@ -48,108 +46,6 @@ class Series:
     t: np.ndarray
     values: np.ndarray
     note: Mapping = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class BodiesState:
-    """
-    Consecutive samples of several bodies on one clock.
-
-    t : (N,) [s]; segment : number of the stretch; bodies : tuple of BodyState
-    wrench, wrench_raw : (N, 6 s) measured forces [N] and torques [N m], filtered and not
-    sign : 1 where sensors show the wrench on a body, -1 where they show its reaction
-    """
-
-    t: np.ndarray
-    segment: int
-    bodies: tuple
-    wrench: np.ndarray
-    wrench_raw: np.ndarray
-    sign: float = 1.0
-
-    def rows(self, chosen: slice) -> 'BodiesState':
-        """Return the BodiesState of the samples ``chosen`` by a slice."""
-        return BodiesState(self.t[chosen], self.segment,
-                           tuple(body.rows(chosen) for body in self.bodies),
-                           self.wrench[chosen], self.wrench_raw[chosen], self.sign)
-
-
-@dataclass(frozen=True)
-class BodiesObservation:
-    """
-    The motion of bodies in one recording, as the spine wants it.
-
-    motion(t) : -> tuple of BodyState on a uniform stretch t (N,)
-    wrenches : Series of every measured wrench (6 columns); sign : see BodiesState
-    filtered(kernel) : -> the motion behind another low-pass; None where it has none of its own
-    noisy(rng) : -> the motion with its noise once more; None where that is not known
-    """
-
-    clock: signals.Clock
-    kernel: np.ndarray
-    motion: Callable
-    wrenches: tuple
-    trim: float
-    decimate: int
-    summary: Mapping
-    sign: float = 1.0
-    filtered: Callable | None = None
-    noisy: Callable | None = None
-
-    def samples(self, training: bool = False) -> int:
-        """Return about how many samples ``states`` will yield."""
-        count = sum(count for _, count in self.clock.segments)
-        return -(-count // self.decimate) if training else count
-
-    def states(self, training: bool = False) -> Iterator[BodiesState]:
-        """
-        Yield BodiesStates in order of time; with ``training`` decimated.
-
-        Always without the ends of every stretch: bodies swing when a recording of them begins, so
-        what the filter guesses there is no motion of theirs, and no residual of the model.
-        """
-        period = self.clock.period
-        edge = int(round(self.trim / period))
-        stride = self.decimate if training else 1
-        for number, (start, count) in enumerate(self.clock.segments):
-            if count <= max(half_width(self.kernel) + 2, 2 * edge + 2):
-                continue
-            state = self._stretch(start + np.arange(count) * period, number)
-            for low in range(edge, count - edge, PIECE * stride):
-                keep = slice(low, min(low + PIECE * stride, count - edge), stride)
-                yield state.rows(keep)
-
-    def noisy_states(self) -> Iterator[tuple[BodiesState, BodiesState, float]]:
-        """Yield (training state, the same with the motion's noise once more, times it counts)."""
-        if self.noisy is None or len(self.kernel) < 3:
-            return
-        times, done = max(1.0, self.samples(training=True) / REDRAWN), 0
-        other = replace(self, motion=self.noisy(np.random.default_rng(0)))
-        for state, moved in zip(self.states(training=True), other.states(training=True)):
-            part = slice(0, REDRAWN - done)
-            done += len(state.t[part])
-            yield state.rows(part), moved.rows(part), times
-            if done >= REDRAWN:
-                return
-
-    def low_passed(self, cutoff: float) -> 'BodiesObservation':
-        """Return the observation of the same motion filtered at ``cutoff`` [Hz] instead."""
-        if self.filtered is None:
-            raise ConfigError('estimator instrumental', expected='a motion of joints or markers',
-                              found='one without a low-pass to lower', do='use another estimator')
-        kernel = signals.zero_phase_kernel(self.clock.period, cutoff)
-        return replace(self, motion=self.filtered(kernel))
-
-    def _stretch(self, t, number):
-        parts = [on_clock(series.t, series.values, t) for series in self.wrenches]
-        raw = np.concatenate(parts, axis=1) if parts else np.zeros((len(t), 0))
-        smooth = signals.smooth(raw, self.kernel) if raw.size else raw
-        return BodiesState(t, number, self.motion(t), smooth, raw, self.sign)
-
-
-def half_width(kernel: np.ndarray) -> int:
-    """Return how far smoothed_derivatives with a low-pass ``kernel`` reaches [samples]."""
-    return len(kernel) // 2 + 2 * signals.STENCIL
 
 
 def channel_of(recording: Recording, topic: str, types: Sequence[str] = ()) -> Channel:
@@ -250,6 +146,11 @@ def common_clock(series: Sequence[Series], origin_ns: int) -> signals.Clock:
                          len(segments) - 1)
 
 
+def half_width(kernel: np.ndarray) -> int:
+    """Return how far smoothed_derivatives with a low-pass ``kernel`` reaches [samples]."""
+    return len(kernel) // 2 + 2 * signals.STENCIL
+
+
 def usable(clock: signals.Clock, kernel: np.ndarray, topic: str) -> signals.Clock:
     """
     Return the Clock without stretches too short to filter; RecordingError when none is left.
@@ -283,21 +184,6 @@ def on_stretches(series: Sequence[Series], clock: signals.Clock) -> list[np.ndar
     """Return the values (N, k) of all ``series`` side by side, on each stretch of a clock."""
     return [np.concatenate([on_clock(s.t, s.values, start + np.arange(count) * clock.period)
                             for s in series], axis=1) for start, count in clock.segments]
-
-
-def motion_summary(clock: signals.Clock, cutoff: float, ends_at: float | None,
-                   options: Any) -> dict[str, Any]:
-    """
-    Return what a BodiesObservation's summary says of its clock and filter.
-
-    cutoff : of the low-pass [Hz]; ends_at : where the motion ends [Hz], None where nobody looked
-    options : with the cutoff that was asked for and ``decimate``
-    """
-    return {'rate': 1.0 / clock.period, 'samples': clock.samples, 'missing': clock.missing,
-            'gaps': clock.gaps, 'gaps_at': gaps_between(clock), 'segments': len(clock.segments),
-            'duration': sum(count for _, count in clock.segments) * clock.period,
-            'cutoff': cutoff, 'cutoff_chosen': not options.cutoff, 'motion_ends_at': ends_at,
-            'decimate': options.decimate or max(1, int(1.0 / (20.0 * cutoff * clock.period)))}
 
 
 def gaps_between(clock: signals.Clock) -> list[list[float]]:

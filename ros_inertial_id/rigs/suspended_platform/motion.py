@@ -14,7 +14,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from .rig import PlatformRig
-from ..bodies.link_tree import Joint
+from ..bodies.joints import Joint
 from ..measurement.body_state import acceleration_at, BodyState, on_clock, state_of_pose
 from ..measurement.fused_motion import FusedMotion
 from ..measurement.imu_fusion import fuse_imu, pose_track
