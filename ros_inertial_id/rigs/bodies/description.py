@@ -41,8 +41,6 @@ def read_description(text: str, known: Sequence[str]) -> dict[str, Any]:
 def read_source(name: str, entry: Mapping[str, Any]) -> BodySource:
     """
     Return the BodySource that a body's entry names; an IMU may be on a body that is seen besides.
-
-    name : of the body; entry : its mapping in the description
     """
     kinds = [kind for kind in MOTIONS if entry.get(kind)]
     imu = None
@@ -74,11 +72,7 @@ def mapping(value: Any, what: str) -> dict[str, Any]:
 
 
 def read_inertial(entry: Mapping[str, Any], name: str) -> np.ndarray:
-    """
-    Return the nominal standard parameters (10,) of a body's entry, zeros without any.
-
-    entry : mapping of the body; name : its name, for what ConfigError says
-    """
+    """Return the nominal standard parameters (10,) of a body's entry, zeros without any."""
     return vector(entry.get('inertial', [0.0] * 10), f'inertial of body {name!r}', 10)
 
 
@@ -156,11 +150,7 @@ def _end(text, node):
 
 
 def with_inertials(text: str, links: Mapping[str, Sequence[float]]) -> str:
-    """
-    Return the YAML text with ``inertial`` of {link: (10,)} set; see the methods' rigs.
-
-    text : of a rig's description; links : ten parameters by name of link or body
-    """
+    """Return the YAML text with ``inertial`` of {link: (10,)} set; see the methods' rigs."""
     section, = (key for key in BODIES if key in yaml.safe_load(text))
     for link, ten in links.items():
         text = with_entries(text, (section, link), {'inertial': ten})

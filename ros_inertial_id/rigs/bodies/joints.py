@@ -49,7 +49,6 @@ def read_joint(entry: Mapping[str, Any], name: str, before: Sequence[str],
 
     entry : mapping with ``parent, joint, position, own_position, rpy, axis``, all optional
     before : names of the bodies so far; default : (parent, kind) where the entry says nothing
-    name : of the body, for what ConfigError says
     """
     parent, kind = entry.get('parent', default[0]), entry.get('joint', default[1])
     if parent and parent not in before:

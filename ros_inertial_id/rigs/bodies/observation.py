@@ -1,6 +1,4 @@
-"""
-Observation of bodies, from markers, poses and IMUs on one clock, and what methods of it share.
-"""
+"""Observation of bodies: their motion and wrenches on one clock; what methods of them share."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -52,8 +52,6 @@ def channel_of(recording: Recording, topic: str, types: Sequence[str] = ()) -> C
     """
     Return the Channel of a topic (with or without its slash), or the only one of ``types``.
 
-    recording : Recording that holds it; topic : '' where the type says enough
-
     Raises RecordingError when there is no such topic, or not one alone of these types.
     """
     if topic:
@@ -70,11 +68,29 @@ def channel_of(recording: Recording, topic: str, types: Sequence[str] = ()) -> C
     return found[0]
 
 
+def one_of(channel: Channel, label: str, values: np.ndarray) -> np.ndarray:
+    """
+    Return the values (n, d) of one body in a Channel that may hold many, (n, d) or (n, many, d).
+
+    label : one of its names, or an index; '' for the only one.  RecordingError when there is none.
+    """
+    if values.ndim == 2:
+        return values
+    count = values.shape[1]
+    if not label and count == 1:
+        return values[:, 0]
+    if label in channel.names:
+        return values[:, channel.names.index(label)]
+    if label.isdigit() and int(label) < count:
+        return values[:, int(label)]
+    raise RecordingError(f'{channel.topic} holds many markers', found=f'label {label!r}',
+                         exists=channel.names or tuple(str(k) for k in range(count)),
+                         do='name one: label: beside pose:, or TOPIC[LABEL] LINK in markers:')
+
+
 def read_pose(recording: Recording, source: BodySource, origin_ns: int) -> Series:
     """
     Return the Series of a body's pose: position [m], quaternion x y z w (n, 7), in the world.
-
-    recording : Recording; source : BodySource of kind pose or markers; origin_ns : zero of time
 
     Raises RecordingError for a topic without poses, or markers that are no rigid body.
     """
@@ -84,18 +100,14 @@ def read_pose(recording: Recording, source: BodySource, origin_ns: int) -> Serie
     if 'orientation_xyzw' not in channel.fields or 'position' not in channel.fields:
         raise RecordingError(f'{channel.topic} holds no poses', found=channel.type,
                              expected='PoseStamped, PoseArray, TransformStamped or tf')
-    position, quaternion = (_one_of(channel, source.label, channel.fields[name])
+    position, quaternion = (one_of(channel, source.label, channel.fields[name])
                             for name in ('position', 'orientation_xyzw'))
     quaternion = continuous(quaternion, channel.topic)
     return _series(channel, origin_ns, np.concatenate([position, quaternion], axis=1), {})
 
 
 def read_imu(recording: Recording, source: BodySource, origin_ns: int) -> Series:
-    """
-    Return the Series of an IMU: angular velocity [rad/s] and specific force [m/s^2] (n, 6).
-
-    recording : Recording; source : BodySource of kind imu; origin_ns : zero of time [ns]
-    """
+    """Return the Series of an IMU: angular velocity [rad/s] and specific force [m/s^2] (n, 6)."""
     channel = channel_of(recording, source.topic, ('sensor_msgs/msg/Imu',))
     values = np.concatenate([channel.fields['angular_velocity'],
                              channel.fields['linear_acceleration']], axis=1)
@@ -105,8 +117,6 @@ def read_imu(recording: Recording, source: BodySource, origin_ns: int) -> Series
 def read_wrench(recording: Recording, topic: str, origin_ns: int) -> Series:
     """
     Return the Series of a wrench topic: force [N], torque [N m] (n, 6), along the sensor's axes.
-
-    recording : Recording; topic : '' for the only one of its type; origin_ns : zero of time [ns]
 
     Raises RecordingError for a topic without wrenches, or zero in every message.
     """
@@ -126,7 +136,6 @@ def common_clock(series: Sequence[Series], origin_ns: int) -> signals.Clock:
     """
     Return the Clock of the first Series where all have samples.
 
-    series : at least one; origin_ns : zero of their times [ns]
     A source that stops for longer than a few of its samples cuts the recording there.
     """
     clocks = [signals.uniform_clock(np.round(s.t * 1e9).astype(np.int64) + origin_ns, origin_ns,
@@ -192,23 +201,11 @@ def gaps_between(clock: signals.Clock) -> list[list[float]]:
     return [[round(a, 3), round(start, 3)] for a, (start, _) in zip(ends, clock.segments[1:])]
 
 
-def _one_of(channel, label, values):
-    """Return the values (n, d) of one body in a channel that may hold many."""
-    if values.ndim == 2:
-        return values
-    names = channel.names or tuple(str(k) for k in range(values.shape[1]))
-    if not label and values.shape[1] == 1:
-        return values[:, 0]
-    if label not in names:
-        raise RecordingError(f'{channel.topic} holds no {label!r}', exists=names)
-    return values[:, names.index(label)]
-
-
 def _registered(channel, source, origin_ns):
     labels = tuple(source.layout)
     if 'position' not in channel.fields:
         raise RecordingError(f'{channel.topic} holds no markers', found=channel.type)
-    markers = np.stack([_one_of(channel, label, channel.fields['position'])
+    markers = np.stack([one_of(channel, label, channel.fields['position'])
                         for label in labels], axis=1)
     layout = np.array([source.layout[label] for label in labels], dtype=float)
     found = register_cluster(markers, layout, labels, channel.topic)

@@ -39,7 +39,6 @@ def observe_wrenches(recording: Recording, robot: BodyRig, options: Any) -> Bodi
     """
     Return the BodiesObservation of a BodyRig in a Recording.
 
-    recording : with the topics of the rig's sources and wrenches; robot : BodyRig
     options : rigid_body's Options.  RecordingError says what is missing or does not fit.
     """
     origin = recording.origin_ns()

@@ -124,11 +124,7 @@ def body_rig(text: str, gravity_base: np.ndarray) -> BodyRig:
 
 def body_groups(joints: Sequence[Joint], wrenches: Sequence[Wrench],
                 names: Sequence[str]) -> tuple[tuple[int, ...], ...]:
-    """
-    Return tuples of bodies (indices) that hang together without a sensor in between.
-
-    joints : one per body; wrenches : measured ones; names : of the bodies
-    """
+    """Return tuples of bodies (indices) that hang together without a sensor in between."""
     measured = {frozenset((w.on, w.reaction)) for w in wrenches}
     group = list(range(len(names)))
     for k, joint in enumerate(joints):

@@ -99,7 +99,6 @@ def calibration_blocks(state: BodiesState, rest: Rest,
 
     rest : (position (3,), rotation (3, 3)) from which displacements count
     added : (10,) parameters of what was added, in the platform's frame; zeros when empty
-    state : of the platform
     """
     for low in range(0, len(state.t), BLOCK):
         piece = state.rows(slice(low, low + BLOCK))

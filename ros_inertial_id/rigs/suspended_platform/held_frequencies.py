@@ -26,7 +26,7 @@ from .postures import platform_poses, posture_entries
 from .rig import PlatformRig
 from ..bodies.description import vector
 from ..measurement.body_state import choose_pose_cutoff, on_clock
-from ..measurement.sources import channel_of
+from ..measurement.sources import channel_of, one_of
 from ...errors import ConfigError, RecordingError
 from ...measurement import signals
 from ...measurement.bags.bag import read_bag
@@ -63,11 +63,7 @@ class HeldFrequencies:
 
 
 def read_frequencies(text: str, robot: PlatformRig, folder: Path) -> HeldFrequencies:
-    """
-    Return the HeldFrequencies of a PlatformRig in a YAML text; bags relative to ``folder``.
-
-    text : see the head of this module; robot : PlatformRig with the links
-    """
+    """Return the HeldFrequencies of a PlatformRig in a YAML text; bags relative to ``folder``."""
     poses, found = [], []
     for where, entry in posture_entries(text, KEYS):
         if ('bag' in entry) == ('frequencies' in entry):
@@ -108,7 +104,6 @@ def frequencies_of(recording: Recording, topic: str,
     Return (frequency (m,), deviation (m,)) [Hz] of the free decay in a Recording.
 
     topic : of an IMU, or of positions (label: of one of many, '' for all of them)
-    recording : of a free decay
     """
     channel = channel_of(recording, topic)
     values = _signals(channel, label)
@@ -128,12 +123,7 @@ def _signals(channel, label):
                             channel.fields['linear_acceleration']])
     elif 'position' in channel.fields:
         values = channel.fields['position']
-        if values.ndim == 3:
-            names = channel.names or tuple(str(k) for k in range(values.shape[1]))
-            if label and label not in names:
-                raise RecordingError(f'{channel.topic} holds no {label!r}', exists=names)
-            values = values[:, [names.index(label)] if label else slice(None)]
-            values = values.reshape(len(values), -1)
+        values = one_of(channel, label, values) if label else values.reshape(len(values), -1)
     else:
         raise RecordingError(f'{channel.topic} shows no vibration', found=channel.type,
                              expected='an IMU, or positions')
@@ -179,8 +169,8 @@ def decaying_modes(values: np.ndarray, period: float, count: int, highest: float
                              f'{highest:.2g} Hz', do='push the platform and let it swing')
     t = np.arange(len(y)) * period
     first = np.concatenate([np.log(-poles.real), np.log(poles.imag)])
-    fit = least_squares(lambda x: _residual(x, t, y).ravel(), first, lambda x: _slope(x, t, y),
-                        bounds=(first - AROUND, first + AROUND), x_scale='jac', max_nfev=60)
+    fit = least_squares(lambda x: _residual(x, t, y), first, x_scale='jac', max_nfev=60,
+                        bounds=(first - AROUND, first + AROUND))
     rate, omega = np.exp(fit.x[:len(poles)]), np.exp(fit.x[len(poles):])
     free = max(1, y.size - (2 * len(poles) + 1) * y.shape[1] - len(fit.x))
     covariance = np.linalg.pinv(fit.jac.T @ fit.jac) * 2 * fit.cost / free
@@ -219,31 +209,10 @@ def _pencil(y, period, count, highest):
     return s[np.sort(np.argsort(energy)[::-1][:count])]
 
 
-def _columns(x, t):
-    """Return (N, 2 m + 1): decaying cosines, sines, a constant; envelopes and phases."""
+def _residual(x, t, y):
+    """Return what decaying sines with the logarithms x (2 m,) of rates leave of y (N, k)."""
     rate, omega = np.exp(x.reshape(2, -1))
     envelope, phase = np.exp(-np.outer(t, rate)), np.outer(t, omega)
-    return np.concatenate([envelope * np.cos(phase), envelope * np.sin(phase),
-                           np.ones((len(t), 1))], axis=1), rate, omega
-
-
-def _residual(x, t, y):
-    """Return what decaying sines of these poles leave of y (N, k)."""
-    Q, _ = np.linalg.qr(_columns(x, t)[0])
-    return y - Q @ (Q.T @ y)
-
-
-def _slope(x, t, y):
-    """Return the derivatives (N k, 2 m) of ``_residual`` (Kaufman 1975: amplitudes follow)."""
-    columns, rate, omega = _columns(x, t)
-    Q, R = np.linalg.qr(columns)
-    amplitude = np.linalg.solve(R, Q.T @ y)
-    m = len(rate)
-    out = np.empty((2 * m, *y.shape))
-    for j in range(m):
-        cosine, sine = columns[:, [j]], columns[:, [m + j]]
-        a, b = amplitude[j], amplitude[m + j]
-        out[j] = -rate[j] * t[:, None] * (cosine * a + sine * b)
-        out[m + j] = omega[j] * t[:, None] * (cosine * b - sine * a)
-    out -= Q @ (Q.T @ out)
-    return -out.reshape(2 * m, -1).T
+    Q, _ = np.linalg.qr(np.concatenate([envelope * np.cos(phase), envelope * np.sin(phase),
+                                        np.ones((len(t), 1))], axis=1))
+    return (y - Q @ (Q.T @ y)).ravel()

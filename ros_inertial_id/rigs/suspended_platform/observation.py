@@ -12,7 +12,7 @@ from .motion import HELD, PlatformMotion
 from .rig import PlatformRig, spring_wrench
 from ..bodies.observation import BodiesObservation, motion_summary
 from ..dynamics.composite import composite_rows
-from ..measurement.body_state import choose_pose_cutoff, on_clock
+from ..measurement.body_state import choose_pose_cutoff, on_clock, white_variance
 from ..measurement.sources import common_clock, on_stretches, read_pose, usable
 from ...errors import RecordingError
 from ...measurement import signals
@@ -36,9 +36,6 @@ def observe_platform(recording: Recording, robot: PlatformRig, options: Any) -> 
     Refuses a platform that does not swing, one that carries much more than it was calibrated with
     and, with ``posture: held``, links that move.  Its summary says which links were held, which
     markers were lost, and where something hit it.
-
-    recording : with the topics of the rig's sources; robot : PlatformRig
-    options : suspended_platform's Options
     """
     origin = recording.origin_ns()
     series = [read_pose(recording, source, origin) if source else None
@@ -132,8 +129,6 @@ def impacts_in(observation: BodiesObservation, robot: PlatformRig) -> list[list[
 
     Whatever the links weigh, the rows of free bodies fit all of a recording alike, but for the
     noise of the markers; a stop, a hand or a slipping bolt leaves bursts of residual force.
-
-    observation : of the PlatformRig ``robot``
     """
     states = list(observation.states(training=True))
     if not np.isfinite(robot.stiffness).all() or not states:
@@ -168,20 +163,14 @@ def impacts_in(observation: BodiesObservation, robot: PlatformRig) -> list[list[
 
 
 def acceleration_noise(observation: BodiesObservation) -> np.ndarray:
-    """
-    Return how the markers' noise shows in the platform's filtered acceleration (3,) [m/s^2].
-
-    White noise has third differences of sqrt(20) times its size; those of a swing are far less.
-
-    observation : whose first body is the platform
-    """
+    """Return how the markers' noise shows in the platform's filtered acceleration (3,) [m/s^2]."""
     motion: Any = observation.motion  # a PlatformMotion
-    square = []
+    series, variance = motion.series[0], []
     for start, count in observation.clock.segments:
-        series = motion.series[0]
         t = start + np.arange(count) * motion.period
-        square.append(np.abs(np.diff(on_clock(series.t, series.values[:, :3], t), 3, axis=0)))
-    standard_deviation = np.median(np.concatenate(square), axis=0) / 0.6745 / np.sqrt(20.0)
+        variance.append(white_variance(on_clock(series.t, series.values[:, :3], t)))
+    standard_deviation = np.sqrt(np.average(
+        variance, axis=0, weights=[count for _, count in observation.clock.segments]))
     pulse = np.zeros((4 * len(motion.kernel) + 101, 1))
     pulse[len(pulse) // 2] = 1.0
     _, _, second = signals.smoothed_derivatives(pulse, motion.kernel, motion.period)

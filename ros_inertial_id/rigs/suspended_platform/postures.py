@@ -89,12 +89,7 @@ def overall_rows(rotations: np.ndarray, positions: np.ndarray) -> np.ndarray:
 
 def posture_block(postures: Postures, robot: PlatformRig,
                   parameters: Sequence[Parameter]) -> RegressorBlock:
-    """
-    Return the RegressorBlock of Postures; columns as suspended_platform.parameters.
-
-    postures : with their moments; robot : PlatformRig, whose mass counts if it is known
-    parameters : of the columns
-    """
+    """Return the RegressorBlock of Postures; columns as suspended_platform.parameters."""
     W = known_mass(posture_rows(postures.rotations, postures.positions), robot.mass)
     y = postures.moments[:, 1:].T
     if np.isfinite(robot.mass):
@@ -105,11 +100,7 @@ def posture_block(postures: Postures, robot: PlatformRig,
 
 
 def random_postures(robot: PlatformRig, count: int, rng: np.random.Generator) -> Postures:
-    """
-    Return Postures (moments zero) that the joints allow, in the frame of the first link.
-
-    robot : PlatformRig; count : of postures; rng : that they are drawn from
-    """
+    """Return Postures (moments zero) that the joints allow, in the frame of the first link."""
     bodies = random_bodies(robot.joints, count, rng, robot.gravity_base, held=True)
     return postures_of(bodies)
 
@@ -135,8 +126,6 @@ def link_parameters(robot: PlatformRig,
     Return (E (10 n, p), e (10 n,)): all links' ten parameters = E @ parameters + e.
 
     With a known overall mass the first link's mass is what remains of it.
-
-    robot : PlatformRig; parameters : p columns of its rows
     """
     links = len(robot.link_names)
     names = [f'{symbol}{k}' for k in range(links) for symbol in SYMBOLS]
@@ -164,11 +153,7 @@ def posture_entries(text: str, keys: Sequence[str]) -> list[tuple[str, dict[str,
 
 
 def read_postures(text: str, robot: PlatformRig) -> Postures:
-    """
-    Return the Postures of a PlatformRig in a YAML text; ConfigError names what is wrong.
-
-    text : see the head of this module; robot : PlatformRig, whose mass must be known
-    """
+    """Return the Postures of a PlatformRig in a YAML text; ConfigError names what is wrong."""
     entries = posture_entries(text, KEYS)
     if not np.isfinite(robot.mass):
         raise ConfigError('the description has no mass', expected='mass: of all links together, '
@@ -197,7 +182,6 @@ def link_poses(robot: PlatformRig, links: Mapping[str, Any],
     Return rotations (n, 3, 3), positions (n, 3) of the links in the first one's frame.
 
     robot : PlatformRig; links : {name: how it is turned in its parent}, as in the file
-    where : name of the posture, for what ConfigError says
     """
     rotations, positions = platform_poses(robot, links, where)
     return rotations[0].T @ rotations, (positions - positions[0]) @ rotations[0]
@@ -205,11 +189,7 @@ def link_poses(robot: PlatformRig, links: Mapping[str, Any],
 
 def platform_poses(robot: PlatformRig, links: Mapping[str, Any],
                    where: str) -> tuple[np.ndarray, np.ndarray]:
-    """
-    Return rotations (n, 3, 3), positions (n, 3) of the links in the platform's frame.
-
-    robot, links, where : as for ``link_poses``
-    """
+    """Return rotations (n, 3, 3), positions (n, 3) of the links in the platform's frame."""
     for name in links:
         if name not in robot.link_names:
             raise ConfigError(f'unknown link in {where}', found=name, exists=robot.link_names)
@@ -224,11 +204,7 @@ def platform_poses(robot: PlatformRig, links: Mapping[str, Any],
 
 
 def relative_turns(robot: PlatformRig, postures: Postures) -> list[dict[str, dict[str, Any]]]:
-    """
-    Return per posture {link: its entry} of the links that can turn, as the file has them.
-
-    robot : PlatformRig to whose links the ``postures`` belong
-    """
+    """Return per posture {link: its entry} of the links that can turn, as the file has them."""
     out = []
     for rotations in postures.rotations:
         turns = {}

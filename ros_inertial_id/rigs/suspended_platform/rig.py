@@ -140,8 +140,6 @@ def spring_wrench(robot: PlatformRig, platform: BodyState) -> tuple[np.ndarray, 
     Return the springs' wrench (N, 6) about the platform's origin, and the rates dx (N, 6).
 
     World axes; the given damping is in the wrench.
-
-    robot : PlatformRig with the springs; platform : its motion
     """
     x, dx = displacement(platform, (robot.rest_position, robot.rest_rotation))
     return robot.preload - x @ robot.stiffness.T - dx @ robot.damping.T, dx
@@ -171,7 +169,6 @@ def matrix(value: Any, what: str, symmetric: bool = False) -> np.ndarray:
     Return a matrix, (6, 6), from six diagonal numbers or six rows; UNKNOWN becomes NaN.
 
     value : as read from YAML; what : it is, for the message of ConfigError
-    symmetric : whether it has to be
     """
     if value is UNKNOWN:
         return np.full((6, 6), np.nan)

@@ -25,7 +25,7 @@ from ros_inertial_id.rigs.suspended_platform.postures import platform_poses
 pytest.importorskip('mujoco', reason='the simulated platform needs mujoco')
 from ros_inertial_id.rigs.simulation import two_link_platform as rig  # noqa: E402
 from ros_inertial_id.rigs.simulation.platform import PlatformOptions, PlatformRig  # noqa: E402
-from ros_inertial_id.rigs.simulation.platform_sensors import IMU  # noqa: E402
+from ros_inertial_id.rigs.simulation.sensors import IMU  # noqa: E402
 
 suspended_platform = METHODS['suspended_platform']
 
