@@ -2,7 +2,7 @@
 Passes over the data: all that the spine asks of recordings, each time of one after the other.
 
 Rows as R factors, the residuals of an estimate, stretches of distinct motion.  Here recordings are
-read in this process; procedures/bag_passes.py does the same in others, with the same functions.
+read in this process; procedures/many_recordings.py does the same in others, with the same functions.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
