@@ -21,9 +21,9 @@ from ..report.digits import with_error
 from ..report.oddities import signal_oddities
 from ..report.sheet import calibration_sheet, FREEDOMS, STIFFNESS_UNITS
 from ..rigs.calibration.calibrate import calibrate_platform
-from ..rigs.calibration.held_recordings import identify_held
 from ..rigs.calibration.natural_frequencies import identify_frequencies
-from ..rigs.calibration.postures import identify_postures, open_directions, suggest_posture
+from ..rigs.calibration.postures import (identify_held, identify_postures, open_directions,
+                                         suggest_posture)
 from ..rigs.calibration.sensor_sets import sensor_sets
 from ..rigs.suspended_platform.held_frequencies import read_frequencies
 from ..rigs.suspended_platform.method import SuspendedPlatform

@@ -21,7 +21,7 @@ def sensor_sets(text: str, options: Any = None, gravity: Sequence[float] = (0.0,
     """
     Return {topics: BaseParameters or None} of a description's bodies for every set of wrenches.
 
-    text : YAML of the rig; options : of rigid_body, its defaults if None
+    options : of rigid_body, its defaults if None
     gravity : (3,) in the base frame [m/s^2]
     ConfigError for a description without wrenches by topic.
 

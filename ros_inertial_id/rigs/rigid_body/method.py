@@ -15,7 +15,7 @@ from .observation import LiveWrench, observe_wrenches
 from .rig import body_rig, BodyRig, payload_rig
 from ..bodies.joints import random_bodies
 from ..bodies.observation import BodiesMethod, BodiesObservation, BodiesState
-from ..dynamics.composite import AXES, composite_rows, own_rows, ROW_UNITS
+from ..dynamics.rigid_bodies import AXES, composite_rows, own_rows, ROW_UNITS
 from ...dynamics.inertial_parameters import Parameter, ten_of_body
 from ...dynamics.regressor import BLOCK, RegressorBlock, RowGroup
 from ...dynamics.robot_model import RobotOptions

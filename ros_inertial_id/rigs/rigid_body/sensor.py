@@ -17,7 +17,7 @@ from scipy.spatial.transform import Rotation
 
 from .rig import Wrench
 from ..bodies.observation import BodiesObservation, BodiesState
-from ..dynamics.composite import own_rows
+from ..dynamics.rigid_bodies import own_rows
 from ..measurement.body_state import acceleration_at
 from ..measurement.sources import Series
 from ...errors import EstimationError

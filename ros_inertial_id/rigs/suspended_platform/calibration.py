@@ -14,7 +14,7 @@ from scipy.spatial.transform import Rotation
 
 from .rig import displacement, Rest
 from ..bodies.observation import BodiesState
-from ..dynamics.composite import AXES, composite_rows, ROW_UNITS
+from ..dynamics.rigid_bodies import AXES, composite_rows, ROW_UNITS
 from ...dynamics.inertial_parameters import inertia_tensor, Parameter, SCALES, SYMBOLS, UNITS
 from ...dynamics.regressor import BLOCK, RegressorBlock, RowGroup
 

@@ -17,7 +17,7 @@ from .observation import observe_platform
 from .rig import check_calibrated, platform_rig, PlatformRig, spring_wrench
 from ..bodies.joints import random_bodies
 from ..bodies.observation import BodiesMethod, BodiesObservation, BodiesState
-from ..dynamics.composite import AXES, composite_rows, ROW_UNITS
+from ..dynamics.rigid_bodies import AXES, composite_rows, ROW_UNITS
 from ...dynamics.inertial_parameters import Parameter, ten_of_body
 from ...dynamics.regressor import BLOCK, RegressorBlock, RowGroup
 from ...dynamics.robot_model import RobotOptions

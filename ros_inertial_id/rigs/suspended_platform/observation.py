@@ -11,7 +11,7 @@ import numpy as np
 from .motion import HELD, PlatformMotion
 from .rig import PlatformRig, spring_wrench
 from ..bodies.observation import BodiesObservation, motion_summary
-from ..dynamics.composite import composite_rows
+from ..dynamics.rigid_bodies import composite_rows
 from ..measurement.body_state import choose_pose_cutoff, on_clock, white_variance
 from ..measurement.sources import common_clock, on_stretches, read_pose, usable
 from ...errors import RecordingError
