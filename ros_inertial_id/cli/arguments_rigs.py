@@ -18,7 +18,7 @@ def add_postures(verb: argparse.ArgumentParser) -> None:
     add_rig(verb, 'suspended_platform')
     verb.add_argument('postures', nargs='?', default='',
                       help='YAML of postures with their moments, see '
-                      'rigs/suspended_platform/posture_file.py')
+                      'rigs/suspended_platform/postures.py')
     verb.add_argument('--held', action='append', default=[], metavar='BAG',
                       help='free vibration on the calibrated rig with the links held in a '
                       'posture; may be given several times')

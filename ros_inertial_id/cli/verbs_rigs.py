@@ -27,7 +27,7 @@ from ..rigs.calibration.postures import (identify_held, identify_postures, open_
 from ..rigs.calibration.sensor_sets import sensor_sets
 from ..rigs.suspended_platform.held_frequencies import read_frequencies
 from ..rigs.suspended_platform.method import SuspendedPlatform
-from ..rigs.suspended_platform.posture_file import joined, read_postures, relative_turns
+from ..rigs.suspended_platform.postures import joined, read_postures, relative_turns
 
 suspended_platform = SuspendedPlatform()
 

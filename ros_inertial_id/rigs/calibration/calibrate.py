@@ -16,14 +16,12 @@ from scipy.spatial.transform import Rotation
 import yaml
 
 from .load_dependence import check_stiffness, LoadedStiffness, stiffness_by_load
-from ..bodies.body_rig import mapping, read_description
-from ..bodies.description_text import with_entries
-from ..bodies.link_tree import free_joint, random_bodies
-from ..measurement.sources import BodiesState
+from ..bodies.description import mapping, read_description, with_entries
+from ..bodies.joints import free_joint, random_bodies
+from ..bodies.observation import BodiesState
 from ..suspended_platform.calibration import (calibration_blocks, calibration_parameters,
                                               predicted_state, stiffness_of, without_moment)
-from ..suspended_platform.impacts import acceleration_noise
-from ..suspended_platform.observation import observe_platform
+from ..suspended_platform.observation import acceleration_noise, observe_platform
 from ..suspended_platform.rig import KEYS, platform_rig
 from ...errors import EstimationError, RecordingError
 from ...estimation.base_parameters import find_base_parameters

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ..suspended_platform.calibration import calibration_blocks, NAMES, Rest, stiffness_of
+from ..suspended_platform.calibration import calibration_blocks, NAMES, stiffness_of
+from ..suspended_platform.rig import Rest
 from ...errors import EstimationError
 from ...jackknife import left_out, standard_errors
 

@@ -16,16 +16,16 @@ from ros_inertial_id.methods import METHODS
 from ros_inertial_id.rigs.calibration import natural_frequencies
 from ros_inertial_id.rigs.calibration.natural_frequencies import identify_frequencies
 from ros_inertial_id.rigs.dynamics.rigid_bodies import Suspension, vibration
-from ros_inertial_id.rigs.measurement.decay import decaying_modes
+from ros_inertial_id.rigs.suspended_platform.held_frequencies import decaying_modes
 from ros_inertial_id.rigs.suspended_platform.held_frequencies import (frequencies_of,
                                                                       HeldFrequencies,
                                                                       read_frequencies)
-from ros_inertial_id.rigs.suspended_platform.posture_file import platform_poses
+from ros_inertial_id.rigs.suspended_platform.postures import platform_poses
 
 pytest.importorskip('mujoco', reason='the simulated platform needs mujoco')
 from ros_inertial_id.rigs.simulation import two_link_platform as rig  # noqa: E402
 from ros_inertial_id.rigs.simulation.platform import PlatformOptions, PlatformRig  # noqa: E402
-from ros_inertial_id.rigs.simulation.platform_sensors import IMU  # noqa: E402
+from ros_inertial_id.rigs.simulation.sensors import IMU  # noqa: E402
 
 suspended_platform = METHODS['suspended_platform']
 
