@@ -7,37 +7,26 @@ start of the motion and plays it, ``~/stop`` brakes.  Joint states are watched a
 doubt brakes the robot along its own path, closes the bag and says why.
 """
 
-from collections.abc import Iterator, Sequence
-
-from diagnostic_msgs.msg import DiagnosticArray
 import numpy as np
 import rclpy
 from rclpy.parameter import Parameter
-from rclpy.subscription import Subscription
 from std_msgs.msg import String
-from std_srvs.srv import Trigger
 import yaml
 
-from .controller_link import controller_link
-from .controllers import Controllers
-from .conversions import deliver, diagnostics, every, latched
-from .course_sender import CourseSender, PIECE, TOO_LATE
+from .controller_link import controller_link, CourseSender, PIECE, TOO_LATE
+from .controller_state import Controllers, HeldPosition
+from .conversions import deliver, every, latched, subscribe
 from .guarded import GuardedNode
-from .held_position import HeldPosition
 from .joint_watch import JointWatch
-from .motion_design import MotionDesign
+from .motion_design import MotionDesign, PlaybackOptions
 from .parameters import declare_options, read_options
-from .playback_options import PlaybackOptions
-from .quality import subscribe
 from .recorder_dialogue import RecorderDialogue
 from .running import run
-from .subscriptions import served
 from ..dynamics.robot_model import RobotModel
 from ..errors import InertialIdError, MotionError
 from ..excitation.motion_files import check_kinematics, read_motion
 from ..excitation.playback import Course, deviation, Guard, plan_course
 from ..excitation.rehearsal import rehearse
-from ..options import check_ranges
 
 WATCH = 0.02  # [s] between looks at the joint states
 LATE = 1.0  # [s] that joint states of the end of a motion may come late: the bag is to hold it all
@@ -51,9 +40,9 @@ class Excitation(GuardedNode):
 
     def __init__(self, **node_options):
         super().__init__('excitation', **node_options)
-        own = declare_options(self, PlaybackOptions, fixed=(
-            'controller', 'joint_states_topic', 'speed_scaling_topic', 'recorder', 'config'))
-        check_ranges(own)
+        own = declare_options(self, PlaybackOptions, settable=(
+            'motion_file', 'periods', 'speed', 'approach_speed', 'tracking', 'stale', 'effort',
+            'design_out'))
         self._design = MotionDesign(self, own.config)
         self._urdf, self._shapes, self._limits = '', None, None
         self._robot: RobotModel | None = None
@@ -68,19 +57,18 @@ class Excitation(GuardedNode):
         self._held = HeldPosition(self, own.controller)
         self._status_topic = self.create_publisher(String, '~/status', latched())
         self._periods = self.create_publisher(String, '~/periods', latched())
-        self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
         subscribe(self, String, 'robot_description', self._take_description, latched())
-        self.create_service(Trigger, '~/design', self._answering(self._begin_design))
-        self.create_service(Trigger, '~/check', self._answering(self._check))
-        self.create_service(Trigger, '~/play', self._answering(self._play))
-        self.create_service(Trigger, '~/stop', self._answering(self._stop_on_request))
+        self.offer('~/design', self._begin_design)
+        self.offer('~/check', self._check)
+        self.offer('~/play', self._play)
+        self.offer('~/stop', self._stop_on_request)
         self._recorder = RecorderDialogue(self, own.recorder)
         self.create_timer(PIECE, self._send)
         every(self, WATCH, self._watch)
         every(self, 0.05, self._await_recorder)
         every(self, 0.2, self._await_design)
         every(self, 0.2, self._joints.look_for_publishers)
-        every(self, 1.0, self._diagnose)
+        self.report(self._health)
         self._complete = True
         self._say('idle')
         self.get_logger().info(
@@ -88,23 +76,15 @@ class Excitation(GuardedNode):
             f'watch {self.resolve_topic_name(own.joint_states_topic)}; off until asked: call '
             '~/check, then ~/play')
 
-    @property
-    def subscriptions(self) -> Iterator[Subscription]:
-        """Yield those that an executor serves: an EventsExecutor does not ask their group."""
-        return served(super().subscriptions)
-
-    def _diagnose(self):
-        """Say in diagnostics what it does, and what keeps it from playing."""
+    def _health(self):
+        """Return (level, what it does or what keeps it from playing, {key: value})."""
         words, slow = self._status, self._joints.slow()
         level = 'error' if words.startswith(('stopped', 'design failed')) else 'ok'
         if self._design.busy:
             words = self._design.progress()
         if slow and level == 'ok':
             level, words = 'warn', slow
-        self._diagnostics.publish(diagnostics(self, level, words, self._joints.values()))
-
-    def _options(self):
-        return read_options(self, PlaybackOptions)
+        return level, words, self._joints.values()
 
     def _take_description(self, message):
         if self._course is not None:
@@ -164,25 +144,28 @@ class Excitation(GuardedNode):
 
     def _plan(self):
         """Return the Rehearsal of the course, and whether it begins where the arm is held."""
-        options = self._options()
+        options = read_options(self, PlaybackOptions)
         if not options.motion_file:
             raise MotionError('no motion', do='set motion_file: to the YAML of a design')
         motion = read_motion(options.motion_file)
         robot, shapes, limits = self._build()
         check_kinematics(options.motion_file, robot)
-        position = self._refuse()
+        position = self._refuse(options)
         start = self._held.position(robot, position, options.tracking)
         course = plan_course(motion, position if start is None else start, robot,
                              periods=options.periods, speed=options.speed,
                              approach_speed=options.approach_speed)
         return rehearse(course, robot, shapes, limits, options.effort), start is not None
 
-    def _refuse(self):
+    def _refuse(self, options):
         """Return where the joints are; MotionError unless they and the controller are ready."""
-        self._joints.refuse(self._options().stale)
+        self._joints.refuse(options.stale)
+        self._refuse_controller()
+        return self._joints.position
+
+    def _refuse_controller(self):
         self._controller.refuse()
         self._controllers.refuse()
-        return self._joints.position
 
     def _check(self):
         self._refuse_when_busy()
@@ -193,7 +176,7 @@ class Excitation(GuardedNode):
         self._refuse_when_busy()
         if not self._urdf:
             raise MotionError('no robot_description was published')
-        seconds = self._design.begin(self._urdf, self._options().design_out)
+        seconds = self._design.begin(self._urdf, self.get_parameter('design_out').value)
         self._say('designing')
         return f'designing for at most {seconds:g} s; ~/status tells when motion_file is set'
 
@@ -215,7 +198,8 @@ class Excitation(GuardedNode):
         assert self._robot is not None and planned is not None
         try:
             self._recorder.start()
-            if deviation(self._robot, self._refuse(), planned).max() > MOVED:
+            now = self._refuse(read_options(self, PlaybackOptions))
+            if deviation(self._robot, now, planned).max() > MOVED:
                 raise MotionError('the arm moved while the motion was planned',
                                   do='call ~/play when it is at rest')
             self._begin(rehearsal.course, held)
@@ -242,7 +226,7 @@ class Excitation(GuardedNode):
     def _begin(self, course, held):
         """Send the first piece, on the robot's clock as it is now and not before planning."""
         assert self._robot is not None
-        options = self._options()
+        options = read_options(self, PlaybackOptions)
         self._guard = Guard(options.tracking, options.stale, options.effort)
         self._held.turn_away()
         self._sender.begin(course, self._robot.joint_names, held)
@@ -272,8 +256,7 @@ class Excitation(GuardedNode):
             self._let_end(f'the clock of this node went back by {-behind:.1f} s')
             return
         try:  # a controller that was restarted holds the arm: no piece may make it leap
-            self._controller.refuse()
-            self._controllers.refuse()
+            self._refuse_controller()
         except MotionError as error:
             self._let_end(str(error))
             return
@@ -321,17 +304,6 @@ class Excitation(GuardedNode):
         self._status_topic.publish(String(data=status))
         self.get_logger().info(status)
 
-    def _answering(self, action):
-        """Return a service callback that answers with the words or the refusal of ``action``."""
-        def answer(_, response):
-            try:
-                response.message, response.success = action(), True
-            except InertialIdError as error:
-                response.message, response.success = str(error), False
-                self.get_logger().error(response.message)
-            return response
-        return answer
-
     def destroy_node(self) -> None:
         """Leave the robot at rest and the bag closed, also after Ctrl-C."""
         if self._complete:
@@ -345,6 +317,6 @@ class Excitation(GuardedNode):
         super().destroy_node()
 
 
-def main(args: Sequence[str] | None = None) -> int:
-    """Run the node with the command line ``args``; return its exit code."""
-    return run(Excitation, args)
+def main() -> int:
+    """Run the node; return the exit status of its process."""
+    return run(Excitation)

@@ -9,8 +9,7 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
-from .conversions import DEPTH, latched
-from .quality import advertise
+from .conversions import advertise, DEPTH, latched
 from ..dynamics.robot_model import RobotModel
 from ..errors import ConfigError
 from ..identification.model.identified_model import IdentifiedModel

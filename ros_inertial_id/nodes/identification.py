@@ -14,18 +14,17 @@ import pathlib
 import threading
 from typing import Any
 
-from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.task import Future
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import Trigger
 import yaml
 
-from .conversions import diagnostics, every, latched
+from .conversions import latched
 from .guarded import GuardedNode
 from .model_topics import base_table, identified_urdf
 from .online import Online
-from .parameters import check_mounting, declare_options, read_options, refuse_unless
+from .parameters import check_mounting, declare_options, read_options
 from .running import run
 from ..api.identify import identify
 from ..checks.finding import DO_NOT_USE
@@ -69,12 +68,12 @@ class Identification(GuardedNode):
 
     def __init__(self, **node_options):
         super().__init__('identification', **node_options)
-        own = declare_options(self, NodeOptions, fixed=(
-            'method', 'config', 'online', 'topics', 'forget', 'drift_model'))
+        own = declare_options(self, NodeOptions, settable=(
+            'recording', 'validation', 'urdf_file', 'bare_model', 'out'))
         _, defaults = load_options(own.config, own.method)
         self._kind = options_class(own.method)
-        options = declare_options(self, self._kind, defaults)
-        refuse_unless(self, {'mounting': check_mounting})
+        options = declare_options(self, self._kind, defaults,
+                                  check=lambda new: check_mounting(new.mounting))
         self._last, self._identified = '', None
         self._worker, self._ended = None, False
         self._state: tuple[str, str, dict[str, Any]] = ('ok', 'no model yet', {})
@@ -82,7 +81,6 @@ class Identification(GuardedNode):
         self._table = self.create_publisher(Float64MultiArray, '~/base_parameters', latched())
         self._urdf = self.create_publisher(String, '~/robot_description', latched())
         self._payload = self.create_publisher(String, '~/payload', latched())
-        self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
         self.create_subscription(String, 'recorder/recording', self._remember, latched())
         # A group of its own: an unfinished answer blocks all other callbacks of its group.
         group = ReentrantCallbackGroup()
@@ -95,18 +93,19 @@ class Identification(GuardedNode):
         self._online = (Online(self, own.method, own.topics, urdf, options,
                                {'forget': own.forget, 'reference': reference})
                         if own.online else None)
-        every(self, 1.0, self._diagnose)
+        self.report(self._health)
         self.get_logger().info(f"method {own.method}, configuration {own.config or 'none'}; "
                                'call ~/identify')
 
-    def _diagnose(self):
+    def _health(self):
+        """Return (level, words, {key: value}) for diagnostics."""
         level, words, values = self._state
         if self._online:
             worse, about, more = self._online.health()
             values = {**values, **more}
             if worse == 'error' or worse == 'warn' and level == 'ok':
                 level, words = worse, about
-        self._diagnostics.publish(diagnostics(self, level, words, values))
+        return level, words, values
 
     def _remember(self, message):
         self._last = message.data
@@ -213,6 +212,6 @@ class Identification(GuardedNode):
         super().destroy_node()
 
 
-def main(args: list[str] | None = None) -> int:
-    """Run the node with ROS arguments ``args``, of the command line if None; return its status."""
-    return run(Identification, args, coroutines=True)
+def main() -> int:
+    """Run the node; return the exit status of its process."""
+    return run(Identification, coroutines=True)

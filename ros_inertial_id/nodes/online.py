@@ -11,8 +11,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import Trigger
 
-from .conversions import every, latched, table
-from .quality import subscribe
+from .conversions import every, latched, subscribe, table
 from .streams import Streams
 from ..errors import InertialIdError
 from ..measurement.recording import Channel
@@ -42,8 +41,7 @@ class Online:
         self._urdf, self._options = urdf, options
         self._complaint = ''
         self._received: set[str] = set()
-        self._streams = Streams(node, self._complain, polled=True,
-                                went_back=lambda words: self._begin())
+        self._streams = Streams(node, self._complain, went_back=lambda words: self._begin())
         self._table = node.create_publisher(Float64MultiArray, '~/online_parameters', 10)
         self._by_name = node.create_publisher(JointState, '~/online_by_name', 10)
         if not urdf:

@@ -34,7 +34,7 @@ def run(node_class: type, args: Sequence[str] | None = None, coroutines: bool = 
     """
     Run a node until one of SIGNALS or shutdown; return the exit status of its process.
 
-    node_class : makes the node; args : of ROS, those of the command line if None
+    args : of ROS, those of the command line if None
     coroutines : the node has async callbacks, which the EventsExecutor does not run
 
     A signal never breaks into a callback: the one that runs is finished, then ``destroy_node``
@@ -58,7 +58,7 @@ def run(node_class: type, args: Sequence[str] | None = None, coroutines: bool = 
             node = node_class()
             faulthandler.cancel_dump_traceback_later()
             gc.freeze()  # what lives for ever: a full collection of it takes 20 to 40 ms
-            spin(node, SingleThreadedExecutor if coroutines else Executor, end)
+            _spin(node, SingleThreadedExecutor if coroutines else Executor, end)
     except ExternalShutdownException:
         pass
     except (InertialIdError, ParameterException) as error:
@@ -87,7 +87,7 @@ def _join(args: Sequence[str] | None) -> None:
 
 class End:
     """
-    What a signal sets and ``spin`` looks at.
+    What a signal sets and the loop of callbacks looks at.
 
     A node that is always late has no quiet moment in which its executor would look at a time
     limit; a future that is done reaches it still.  A thread sets it: the signal may have come
@@ -110,13 +110,8 @@ class End:
         return self._future
 
 
-def spin(node: Any, executor_class: Callable[..., Any] = Executor, end: End | None = None) -> None:
-    """
-    Serve the callbacks of ``node``, one at a time, until its context ends or ``end`` comes.
-
-    executor_class : makes the executor of a context
-    """
-    end = end or End()
+def _spin(node: Any, executor_class: Callable[..., Any], end: End) -> None:
+    """Serve the callbacks of ``node``, one at a time, until its context ends or ``end`` comes."""
     executor = executor_class(context=node.context)
     executor.add_node(node)
     try:

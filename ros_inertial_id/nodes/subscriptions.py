@@ -1,22 +1,21 @@
 """
 Subscriptions: topics as bytes, each from the moment it has a publisher, with its losses counted.
 
-Names are resolved, so remapping is followed.  Where no parameter overrides it (``quality``), the
+Names are resolved, so remapping is followed.  Where no parameter overrides it (qos_overrides), the
 quality of service is the best that all publishers of a topic offer.  Losses are gaps in the
 publishers' sequence numbers, not ``message_lost`` events: these and an EventsExecutor can lock
 each other for ever (ros2/rmw_fastrtps#890).
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 import inspect
 from typing import Any
 
-from rclpy.callback_groups import CallbackGroup
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
-from .conversions import DEPTH, message_class
-from .quality import subscribe
+from .conversions import DEPTH, message_class, subscribe
+from .guarded import Unserved
 from ..errors import RecordingError
 from ..measurement.bags.messages import DECODERS
 
@@ -27,10 +26,8 @@ class Subscriptions:
     """
     Subscribes for a node; what comes goes to ``take``.
 
-    node : that spins
     take : called with the resolved topic, the message as bytes, the time of reception [ns]
-    polled : messages wait in the reader's queue for ``drain``, with no callback each; a node that
-        an EventsExecutor spins has to show it those ``served`` alone
+    polled : messages wait in the reader's queue for ``drain``, with no callback each
     """
 
     def __init__(self, node: Node, take: Take, polled: bool = False) -> None:
@@ -96,7 +93,7 @@ class Subscriptions:
         reader = self._readers[topic] = subscribe(self._node, kind, topic, take, _quality(), True)
         if self._polled:
             for entity in (reader, *reader.event_handlers):  # data wake the wait for events too
-                entity.callback_group = _Unserved()
+                entity.callback_group = Unserved()
         keeps = reader.qos_profile.durability
         latched = keeps == DurabilityPolicy.TRANSIENT_LOCAL or (
             keeps == DurabilityPolicy.BEST_AVAILABLE and offer[1])
@@ -115,24 +112,6 @@ class Subscriptions:
             if taken is None:
                 return
             reader.callback(*taken)
-
-
-class _Unserved(CallbackGroup):
-    """Keeps an executor from its entities: waiting for a message costs more than taking it."""
-
-    def can_execute(self, entity: Any) -> bool:
-        return False
-
-    def beginning_execution(self, entity: Any) -> bool:
-        return False
-
-    def ending_execution(self, entity: Any) -> None:
-        pass
-
-
-def served(subscriptions: Iterable[Any]) -> Iterator[Any]:
-    """Yield those of a node's ``subscriptions`` that are not polled."""
-    return (s for s in subscriptions if not isinstance(s.callback_group, _Unserved))
 
 
 class SequenceCount:

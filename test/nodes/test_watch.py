@@ -25,7 +25,7 @@ from test_processes import until  # noqa: E402
 
 from ros_inertial_id.nodes.conversions import table  # noqa: E402
 from ros_inertial_id.nodes.watch_server import HEADER, WatchServer  # noqa: E402
-from ros_inertial_id.nodes.watch_state import KEPT, STEP, WatchState  # noqa: E402
+from ros_inertial_id.nodes.watch_server import KEPT, STEP, WatchState  # noqa: E402
 
 BROWSER = shutil.which('chromium') or shutil.which('chromium-browser') or shutil.which(
     'google-chrome')
