@@ -16,12 +16,12 @@ import yaml
 from .controller_link import controller_link, CourseSender, PIECE, TOO_LATE
 from .controller_state import Controllers, HeldPosition
 from .conversions import deliver, every, latched, subscribe
-from .guarded import GuardedNode
 from .joint_watch import JointWatch
-from .motion_design import MotionDesign, PlaybackOptions
+from .long_work import LongWork
+from .motion_design import (declare_design, design_options, designed, PlaybackOptions, robot_of)
 from .parameters import declare_options, read_options
 from .recorder_dialogue import RecorderDialogue
-from .running import run
+from .running import GuardedNode, run
 from ..dynamics.robot_model import RobotModel
 from ..errors import InertialIdError, MotionError
 from ..excitation.motion_files import check_kinematics, read_motion
@@ -43,8 +43,9 @@ class Excitation(GuardedNode):
         own = declare_options(self, PlaybackOptions, settable=(
             'motion_file', 'periods', 'speed', 'approach_speed', 'tracking', 'stale', 'effort',
             'design_out'))
-        self._design = MotionDesign(self, own.config)
         self._urdf, self._shapes, self._limits = '', None, None
+        declare_design(self, own.config, lambda: self._urdf)
+        self._work, self._motion_file, self._to_play = LongWork(self), '', False
         self._robot: RobotModel | None = None
         self._course: Course | None = None
         self._built = None  # from which description and options
@@ -58,16 +59,15 @@ class Excitation(GuardedNode):
         self._status_topic = self.create_publisher(String, '~/status', latched())
         self._periods = self.create_publisher(String, '~/periods', latched())
         subscribe(self, String, 'robot_description', self._take_description, latched())
-        self.offer('~/design', self._begin_design)
-        self.offer('~/check', self._check)
-        self.offer('~/play', self._play)
-        self.offer('~/stop', self._stop_on_request)
+        for name, action in (
+                ('design', self._begin_design), ('start_design', self._begin_design),
+                ('check', self._check), ('play', self._play), ('start_play', self._start_play),
+                ('stop', self._stop_on_request), ('cancel', self._cancel)):
+            self.offer(f'~/{name}', action)
         self._recorder = RecorderDialogue(self, own.recorder)
         self.create_timer(PIECE, self._send)
         every(self, WATCH, self._watch)
         every(self, 0.05, self._await_recorder)
-        every(self, 0.2, self._await_design)
-        every(self, 0.2, self._joints.look_for_publishers)
         self.report(self._health)
         self._complete = True
         self._say('idle')
@@ -78,13 +78,13 @@ class Excitation(GuardedNode):
 
     def _health(self):
         """Return (level, what it does or what keeps it from playing, {key: value})."""
-        words, slow = self._status, self._joints.slow()
+        words, slow = self._status, self._joints.streams.slow()
         level = 'error' if words.startswith(('stopped', 'design failed')) else 'ok'
-        if self._design.busy:
-            words = self._design.progress()
+        if self._work.busy:
+            words = self._work.words
         if slow and level == 'ok':
             level, words = 'warn', slow
-        return level, words, self._joints.values()
+        return level, words, self._joints.streams.values()
 
     def _take_description(self, message):
         if self._course is not None:
@@ -101,9 +101,9 @@ class Excitation(GuardedNode):
         """Return robot, shapes and limits, made once for a description and design.* of now."""
         if not self._urdf:
             raise MotionError('no robot_description was published')
-        wanted = self._urdf, self._design.options()
+        wanted = self._urdf, design_options(self)
         if wanted != self._built:  # seconds, where there are meshes
-            self._robot, self._shapes, self._limits = self._design.robot(self._urdf)
+            self._robot, self._shapes, self._limits = robot_of(*wanted)
             self._built = wanted
         self._joints.of(self._robot)
         return self._robot, self._shapes, self._limits
@@ -128,6 +128,13 @@ class Excitation(GuardedNode):
     def _watch(self):
         """Look at all joint states since the last time; brake when they give reason, or cease."""
         self._joints.read()
+        if self._to_play:
+            self._to_play = False
+            try:
+                self._play()
+            except InertialIdError as error:
+                self.get_logger().error(str(error))
+                self._work.tell(state='failed', message=str(error))
         if self._course is not None and self._joints.silence > self._guard.stale:
             self._brake(f'no joint states for {self._joints.silence:.2f} s')
 
@@ -170,26 +177,35 @@ class Excitation(GuardedNode):
     def _check(self):
         self._refuse_when_busy()
         rehearsal, _ = self._plan()
-        return rehearsal.words(self._design.options().mounting or 'upright')
+        return rehearsal.words(design_options(self).mounting or 'upright')
 
     def _begin_design(self):
         self._refuse_when_busy()
-        if not self._urdf:
-            raise MotionError('no robot_description was published')
-        seconds = self._design.begin(self._urdf, self.get_parameter('design_out').value)
-        self._say('designing')
-        return f'designing for at most {seconds:g} s; ~/status tells when motion_file is set'
+        robot, *_ = self._build()
+        options, folder = design_options(self), self.get_parameter('design_out').value
 
-    def _await_design(self):
+        def work():
+            self._motion_file, words = designed(robot, options, folder, self._work)
+            return words
+
+        self._work.begin('design', work, self._have_designed)
+        self._say('designing')
+        return (f'designing for at most {options.seconds:g} s; ~/status tells when motion_file is '
+                'set')
+
+    def _have_designed(self, success, words):
         """Make the motion the one to be played once it is designed."""
-        outcome = self._design.outcome()
-        if outcome is None:
-            return
-        path, words = outcome
-        if path:
-            self.set_parameters([Parameter('motion_file', value=path)])
-            words += f'; motion_file is {path}'
-        self._say(words)
+        if success:
+            self.set_parameters([Parameter('motion_file', value=self._motion_file)])
+        self._say(f'{words}; motion_file is {self._motion_file}' if success
+                  else f'design failed: {words}')
+
+    def _start_play(self):
+        """Answer before the motion is planned and the bag is open, which takes seconds."""
+        self._refuse_when_busy()
+        self._to_play = True
+        self._work.tell(work='play', state='running', step='planning', fraction=0.0, message='')
+        return 'the motion is being planned; ~/progress tells how far it is, ~/cancel ends it'
 
     def _play(self):
         self._refuse_when_busy()
@@ -213,7 +229,7 @@ class Excitation(GuardedNode):
             raise MotionError('a motion is being played', do='call ~/stop first')
         if self._recorder.closing:
             raise MotionError('the bag of the last motion is being closed', do='call again')
-        if self._design.busy:
+        if self._work.busy:
             raise MotionError('a motion is being designed',
                               do='wait for it, or call ~/stop to take the best so far')
 
@@ -232,6 +248,7 @@ class Excitation(GuardedNode):
         self._sender.begin(course, self._robot.joint_names, held)
         self._course, self._seen = course, 0
         self._publish_periods(course)
+        self._work.tell(work='play', state='running', step='playing', fraction=0.0, message='')
         self._say('playing')
 
     def _publish_periods(self, course):
@@ -246,11 +263,12 @@ class Excitation(GuardedNode):
         self._joints.read()
         if self._course is None:  # they gave reason to brake
             return
-        behind = self._sender.behind
+        behind, share = self._sender.behind, self._sender.now / self._course.duration
+        self._work.tell(fraction=round(min(1.0, max(0.0, share)), 2))
         if self._sender.passed(PIECE):
             ends = self._sender.stamps(np.array([self._course.duration]))[0]
             if self._seen > ends or self._joints.now_ns() > ends + LATE * 1e9:
-                self._end('finished' + self._sender.stretched(), known=True)
+                self._end('finished' + self._sender.stretched(), known=True, state='done')
             return
         if behind < -TOO_LATE:
             self._let_end(f'the clock of this node went back by {-behind:.1f} s')
@@ -268,19 +286,20 @@ class Excitation(GuardedNode):
                 f'is, {self._sender.delay:.2f} s later than planned')
             self._publish_periods(self._course)
 
-    def _brake(self, reason, known=False):
+    def _brake(self, reason, known=False, state='failed'):
         """Command the robot to rest along its path, now; close the bag; say why."""
         self._sender.brake()
         self.get_logger().error(f'stopped: {reason}')
-        self._end(f'stopped: {reason}', known)
+        self._end(f'stopped: {reason}', known, state)
 
-    def _end(self, status, known=False):
+    def _end(self, status, known=False, state='failed'):
         """Send nothing more; ``known``: whether the controller holds the arm where that ends."""
         rest = self._sender.end()
         if known and rest is not None:
             self._held.ended(*rest)
         self._held.listen()
         self._course = None
+        self._work.tell(state=state, message=status)
         self._say(status)
         self._recorder.stop()
 
@@ -291,13 +310,21 @@ class Excitation(GuardedNode):
             self._brake(words)
 
     def _stop_on_request(self):
-        if self._design.busy:
-            self._design.end()
+        if self._work.busy:
+            self._work.enough = True
             return 'the search ends; the best motion so far is kept'
         if self._course is None:
             raise MotionError('no motion is being played')
-        self._brake('asked to', known=True)
+        self._brake('asked to', known=True, state='cancelled')
         return 'braking'
+
+    def _cancel(self):
+        """End what is under way, without a result."""
+        if self._to_play:
+            self._to_play = False
+            self._work.tell(state='cancelled')
+            return 'nothing moves'
+        return self._work.cancel() if self._work.busy else self._stop_on_request()
 
     def _say(self, status):
         self._status = status
@@ -307,7 +334,7 @@ class Excitation(GuardedNode):
     def destroy_node(self) -> None:
         """Leave the robot at rest and the bag closed, also after Ctrl-C."""
         if self._complete:
-            self._design.close()
+            self._work.close()
             if self._course is not None:
                 self._brake('the player was shut down')
             while self._recorder.closing:

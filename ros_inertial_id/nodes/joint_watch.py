@@ -9,7 +9,7 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from std_msgs.msg import Float64
 
-from .conversions import simulated_time, subscribe
+from .conversions import every, simulated_time, subscribe
 from .streams import Streams
 from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError, RecordingError
@@ -33,7 +33,7 @@ class JointWatch:
     """
     Joint states of a ``node``'s robot, and what is wrong with them.
 
-    topic, scaling_topic : of the joint states, of the driver's speed scaling ('' for none)
+    topics : of the joint states, of the driver's speed scaling ('' for none)
     doubt : called with words when joint states cannot be read
     slowed : called with words when the driver slows trajectories down, or its clock went back
     seen : called with stamps (N,) [ns] and {position, velocity, effort: (N, n)} of what came
@@ -47,8 +47,9 @@ class JointWatch:
                  seen: Callable[[np.ndarray, dict[str, np.ndarray]], None]):
         self._node, self._doubt, self._seen = node, doubt, seen
         self._topic, scaling_topic = topics
-        self._streams = Streams(node, self._complain, went_back=slowed)
+        self.streams = Streams(node, self._complain, went_back=slowed)
         self._simulated = simulated_time(node)
+        every(node, 0.2, lambda: self.streams.look((self._topic,)))
         self._driver = DriverWatch(node, scaling_topic, slowed)
         self._robot: RobotModel | None = None
         self._received_at, self._looked_at, self._resumed_at = 0.0, 0.0, 0.0  # wall time [s]
@@ -63,16 +64,12 @@ class JointWatch:
             self.position = None
         self._robot = robot
 
-    def look_for_publishers(self) -> None:
-        """Subscribe as the publishers of the joint states ask for."""
-        self._streams.look((self._topic,))
-
     def read(self) -> None:
         """Take all joint states since the last time."""
         now = time.monotonic()
         if now - self._looked_at > HELD_UP:
             self._resumed_at, self._resumed_ns = now, self._clock_ns()  # more may be on its way
-        self._streams.hand_to(self._take)
+        self.streams.hand_to(self._take)
         self._looked_at = time.monotonic()
 
     def now_ns(self) -> int:
@@ -94,20 +91,8 @@ class JointWatch:
     def _clock_ns(self) -> int:
         return int(self._node.get_clock().now().nanoseconds)
 
-    def slow(self) -> str:
-        """Return in words how joint states fall behind, '' when they do not."""
-        return self._streams.slow()
-
-    def values(self) -> dict[str, str]:
-        """Return {key: value} of the stamps for diagnostics."""
-        return self._streams.values()
-
     def refuse(self, stale: float) -> None:
-        """
-        Refuse without joint states on our clock of the last ``stale`` [s].
-
-        Raises MotionError, also when the driver is too slow or slows trajectories down.
-        """
+        """Raise MotionError without sound joint states of the last ``stale`` [s]."""
         if self._simulated and not self._clock_ns():
             raise MotionError('use_sim_time: the clock stands at 0',
                               expected='a publisher of /clock', found='none so far',
@@ -121,7 +106,7 @@ class JointWatch:
             raise MotionError(self._complaint or 'the joint states are late',
                               expected=f'one every {stale:g} s at the latest (stale:)',
                               found=f'the last {silence:.2f} s ago')
-        self._driver.refuse(self._topic, self.slow())
+        self._driver.refuse(self._topic, self.streams.slow())
 
     def _read_newest(self, stale: float) -> float:
         """Return the silence [s] after all has been read that came while this process was busy."""
@@ -161,7 +146,7 @@ class JointWatch:
         if self._simulated:
             self._driver.simulated(ahead, now)
         else:
-            self._driver.stamped(ahead + self._streams.waited)  # as it was when they came
+            self._driver.stamped(ahead + self.streams.waited)  # as it was when they came
         self._seen(stamps, values)
 
 
@@ -169,8 +154,8 @@ class DriverWatch:
     """
     Clock and speed of the driver of a ``node``'s robot.
 
-    topic : Float64 [%] of a driver that can slow trajectories down, '' for none
-    slowed : called with words when it does
+    topic : Float64 [%] of a driver that can slow trajectories down, '' for none; ``slowed`` is
+        called with words when it does
     """
 
     def __init__(self, node: Node, topic: str, slowed: Callable[[str], None]):
@@ -213,11 +198,9 @@ class DriverWatch:
 
     def refuse(self, joint_states_topic: str, slow: str = '') -> None:
         """
-        Refuse to play through this driver as it is.
+        Refuse a driver that stamps by another clock, or slows trajectories down, by a MotionError.
 
-        joint_states_topic : that its stamps come from; slow : how they fall behind, in words
-        Raises MotionError when it stamps by another clock, is slower than its rate, or slows
-        trajectories down.
+        slow : how the stamps of ``joint_states_topic`` fall behind, which is refused as well
         """
         if self._scaling < UNSCALED:
             raise MotionError('the driver slows trajectories down', expected='100 %',

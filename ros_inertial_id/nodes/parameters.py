@@ -17,7 +17,8 @@ from rclpy.parameter import Parameter
 
 from ..dynamics.robot_model import gravity_from_mounting
 from ..errors import InertialIdError
-from ..options import element_type, options_from
+from ..methods import METHODS
+from ..options import DESIGN, element_type, options_from, read_blocks
 
 ARRAYS = {str: (Parameter.Type.STRING_ARRAY, ParameterType.PARAMETER_STRING_ARRAY),
           float: (Parameter.Type.DOUBLE_ARRAY, ParameterType.PARAMETER_DOUBLE_ARRAY),
@@ -77,6 +78,25 @@ def check_mounting(words: str) -> None:
     """Raise ConfigError for ``words`` that are no mounting; '' and imu are."""
     if words not in ('', 'imu'):
         gravity_from_mounting(words)
+
+
+def refuse_misfit(build: Callable[[Any], object], new: Any, present: Any) -> None:
+    """Raise what ``build`` raises of ``new`` options, unless the ``present`` ones are as bad."""
+    try:
+        build(new)
+    except InertialIdError:
+        try:
+            build(present)
+        except InertialIdError:
+            return  # or what is missing could not be given one by one
+        raise
+
+
+def configured_mounting(path: str) -> str:
+    """Return the mounting that a configuration file gives, of method or design; '' for none."""
+    blocks = read_blocks(path, tuple(METHODS)) if path else {}
+    given = [(blocks.get(name) or {}).get('mounting') for name in (*METHODS, DESIGN)]
+    return next((str(words) for words in given if words), '')
 
 
 def _plain(parameter: Parameter) -> Any:

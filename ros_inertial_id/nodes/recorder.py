@@ -16,9 +16,8 @@ from pathlib import Path, PurePath
 from std_msgs.msg import String
 
 from .conversions import deliver, every, latched, seconds, simulated_time, subscribe
-from .guarded import GuardedNode
-from .parameters import check_mounting, declare_options
-from .running import LEAVE, run
+from .parameters import check_mounting, configured_mounting, declare_options
+from .running import GuardedNode, LEAVE, run
 from .subscriptions import no_decoder, Subscriptions
 from ..checks.channel_checks import channel_checks
 from ..checks.finding import NOTE
@@ -49,7 +48,9 @@ class RecorderOptions:
     name: str = option('', 'name of the next bag; empty: date and time')
     storage: str = option('mcap', 'storage of the bag', choices=('mcap', 'sqlite3'))
     compress: bool = option(False, 'compress the bag with zstd')
-    mounting: str = option('upright', 'how the robot is mounted, written into the bag')
+    config: str = option('', 'YAML of the robot, whose mounting holds where none is given')
+    mounting: str = option('', 'how the robot is mounted, written into the bag; empty: as the '
+                           'configuration says, else upright')
     robot_description_topic: str = option('robot_description', 'topic of the URDF')
 
 
@@ -86,7 +87,11 @@ class Recorder(GuardedNode):
         self.report(self._health)
         self.get_logger().info(
             f"ready to record {', '.join(self._topics)} to {self._options.out}, "
-            f'mounting {self._options.mounting!r}; call ~/start')
+            f'mounting {self._mounting()!r}; call ~/start')
+
+    def _mounting(self):
+        return (self.get_parameter('mounting').value
+                or configured_mounting(self._options.config) or 'upright')
 
     def _look_for_publishers(self):
         """Subscribe to topics that have got a publisher; return the names of those without."""
@@ -166,7 +171,7 @@ class Recorder(GuardedNode):
     def _latched_so_far(self):
         """Return [(topic, message)] of what a late joiner gets, mounting and description first."""
         out = [(self.resolve_topic_name('mounting'),
-                encode_string(self.get_parameter('mounting').value))]
+                encode_string(self._mounting()))]
         if self._description:
             out.append((self._description_topic, self._description))
         else:
@@ -301,7 +306,7 @@ def _check(options):
     if name and (PurePath(name).name != name or name == '..' or '\0' in name):
         raise ConfigError('parameter name', expected='a name without a folder',
                           found=repr(name), do='the folder is the parameter out')
-    check_mounting(options.mounting)
+    check_mounting(options.mounting or configured_mounting(options.config))
 
 
 def main() -> int:

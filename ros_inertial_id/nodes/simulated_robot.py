@@ -18,14 +18,12 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64
 from trajectory_msgs.msg import JointTrajectory
 
-from .conversions import DEPTH, every
+from .conversions import DEPTH, every, publish_joint_states
 from .parameters import declare_options
 from .running import run
 from .simulator_clock import NEXT_PIECE, Simulator, SimulatorOptions, TICK
 from ..errors import ConfigError, InertialIdError
 from ..identification.model.files import read_text
-from ..measurement.bags.messages import encode, JOINT_STATE
-from ..measurement.recording import Channel
 from ..options import option
 from ..simulation.arm import ArmOptions, SimulatedArm
 
@@ -123,10 +121,8 @@ class SimulatedRobot(Simulator):
 
     def _send(self, publisher, stamp_ns, q, v, tau):
         """Publish joint states, stamped stamp_ns (k,) [ns]; q, v, tau : (k, n)."""
-        fields = {'position': q, 'velocity': v, 'effort': tau}
-        for message in encode(Channel('', JOINT_STATE, stamp_ns, stamp_ns, fields,
-                                      self._published_names)):
-            publisher.publish(message)
+        publish_joint_states(publisher, stamp_ns, self._published_names, position=q, velocity=v,
+                             effort=tau)
 
     def _listen(self):
         return self.create_subscription(

@@ -19,7 +19,7 @@ from std_msgs.msg import String
 import yaml
 
 from .conversions import every, latched
-from .guarded import GuardedNode
+from .running import GuardedNode
 from ..identification.model.files import write_text
 from ..identification.model.identified_model import plain
 from ..options import option

@@ -14,12 +14,11 @@ import numpy as np
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
-from .conversions import advertise, DEPTH, every, latched, subscribe
+from .conversions import advertise, DEPTH, every, latched, publish_joint_states, subscribe
 from .external_torque import ExternalTorque, ExternalTorqueOptions
-from .guarded import GuardedNode
 from .parameters import check_mounting, declare_options
 from .prediction_health import PredictionHealth
-from .running import run
+from .running import GuardedNode, run
 from .streams import Streams
 from ..checks.finding import DO_NOT_USE
 from ..dynamics.robot_model import gravity_from_mounting
@@ -29,8 +28,7 @@ from ..identification.model.files import read_text
 from ..identification.model.identified_model import IdentifiedModel
 from ..identification.prepare.robot import check_robot, imu_gravity
 from ..identification.settings import prediction_options
-from ..measurement.bags.messages import encode, JOINT_STATE
-from ..measurement.recording import Channel, Recording
+from ..measurement.recording import Recording
 from ..methods import AnyMethod, METHODS
 from ..methods.contract import LiveSource, LiveTorques
 from ..options import option
@@ -250,7 +248,7 @@ class TorquePrediction(GuardedNode):
                                   (self._residual, torques.residual),
                                   (self._measured, torques.measured)):
             if publisher.get_subscription_count():
-                _publish(publisher, stamp_ns, torques.names, effort)
+                publish_joint_states(publisher, stamp_ns, torques.names, effort=effort)
 
     def _report(self):
         """Return (level, words, {key: value}) for diagnostics."""
@@ -269,8 +267,7 @@ class TorquePrediction(GuardedNode):
                 level, words = 'warn', '; '.join(f.says for f in found)
             for name, sd in live.standard_deviation.items():
                 values[f'{name} standard deviation of q, v, a'] = ' '.join(f'{x:.2g}' for x in sd)
-            slow = self._streams.slow()
-            if slow:
+            if slow := self._streams.slow():
                 level, words = 'warn', slow
             if live.received == self._received:
                 level, words = 'warn', f"nothing received on {', '.join(self._topics())}"
@@ -284,13 +281,6 @@ class TorquePrediction(GuardedNode):
 def _period(options):
     """Return how often predictions are computed [s]: a batch takes a part of the lag only."""
     return min(options.period, options.lag / PARTS) if options.lag else options.period
-
-
-def _publish(publisher, stamp_ns, names, effort):
-    """Publish efforts (N, n) as JointStates, written as bytes: far cheaper than messages."""
-    channel = Channel('', JOINT_STATE, stamp_ns, stamp_ns, {'effort': effort}, names)
-    for message in encode(channel):
-        publisher.publish(message)
 
 
 def _check(options):

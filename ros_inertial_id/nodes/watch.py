@@ -19,9 +19,8 @@ from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import Trigger
 
 from .conversions import every, latched, LEVELS, STATE
-from .guarded import GuardedNode
 from .parameters import declare_options
-from .running import run
+from .running import GuardedNode, run
 from .watch_server import WatchServer, WatchState
 from ..errors import RecordingError
 from ..options import option

@@ -7,7 +7,8 @@ asked last.
 ``GET /`` is the page, ``GET /events`` what changes (server-sent events, JSON), ``POST /call/NAME``
 asks for a service by its name on the page.  Other sites that are open in the same browser reach
 none of it: requests need the host name of this server and, to call, a header that a foreign page
-may not send.
+may not send.  Where other machines reach the page, that header holds a token, which stands behind
+the # of ``url``: only who was given it presses buttons.
 """
 
 from collections import deque
@@ -17,6 +18,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import ipaddress
 import json
 import math
+import secrets
 import socket
 import threading
 from typing import Any
@@ -124,14 +126,17 @@ class WatchServer:
                               found=error, do='give another port') from None
         self._server.daemon_threads = True
         handler.where = str(self._server.server_address[0]), self._server.server_port
+        local = ipaddress.ip_address(handler.where[0]).is_loopback
+        handler.token = self._token = '' if local else secrets.token_urlsafe(12)
         self._state = state
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.1,))
         self._thread.start()
 
     @property
     def url(self) -> str:
-        """Return where the page is."""
-        return f'http://{self._server.server_address[0]!s}:{self._server.server_port}/'
+        """Return where the page is, with the token that its buttons need, if any."""
+        return (f'http://{self._server.server_address[0]!s}:{self._server.server_port}/'
+                + (f'#{self._token}' if self._token else ''))
 
     def close(self) -> None:
         """End all streams and the server."""
@@ -160,6 +165,7 @@ class _Handler(BaseHTTPRequestHandler):
     """Answers one request; what it needs is given by WatchServer as attributes of the class."""
 
     where: tuple[str, int]  # (address, port)
+    token: str  # '' where only this machine reaches the page
     page: bytes
     state: WatchState
     calls: tuple[str, ...]
@@ -183,8 +189,12 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         """Ask for a service."""
         name = unquote(self.path.removeprefix('/call/'))
-        if not self._from_here() or self.headers.get(HEADER) is None:
+        given = self.headers.get(HEADER)
+        if not self._from_here() or given is None:
             self._answer(HTTPStatus.FORBIDDEN, b'calls come from the page alone')
+        elif self.token and not secrets.compare_digest(given.encode(), self.token.encode()):
+            self._answer(HTTPStatus.FORBIDDEN, b'open the page by the address that the node logs: '
+                                               b'its token is needed to call')
         elif not self.path.startswith('/call/') or name not in self.calls:
             self._answer(HTTPStatus.NOT_FOUND, f"there is {', '.join(self.calls)}".encode())
         else:

@@ -33,7 +33,7 @@ class Watching:
 
     def read(self):
         """Take what has come; return whether a position is known."""
-        self.joints.look_for_publishers()
+        self.joints.streams.look(('joint_states',))
         self.executor.spin_once(timeout_sec=0.02)
         self.joints.read()
         return self.joints.position is not None
