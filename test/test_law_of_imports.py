@@ -216,4 +216,4 @@ def test_the_core_is_found_by_its_own_imports():
     assert 'bodies' in subrooms_used(ROOT / 'rigs' / 'rigid_body' / 'method.py')
     assert 'methods' in rooms_used(ROOT / 'rigs' / 'closed_loop' / 'method.py')
     assert 'rigs/simulation' in rooms_used(ROOT / 'nodes' / 'simulated_rig.py')
-    assert 'rclpy' in {name.split('.')[0] for name in imports(ROOT / 'nodes' / 'guarded.py')}
+    assert 'rclpy' in {name.split('.')[0] for name in imports(ROOT / 'nodes' / 'running.py')}
