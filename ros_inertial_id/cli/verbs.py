@@ -6,7 +6,7 @@ import pathlib
 from typing import Any
 
 from .console import bar, Progress, read_recording, show, written
-from .model_files import outline, write_result
+from .model_files import write_result
 from .verbs_checkup import status, validation_verdict, verdict_lines
 from ..api.identify import identify
 from ..dynamics.robot_model import gravity_from_mounting, robot_from_options
@@ -17,7 +17,7 @@ from ..identification.model.identified_model import IdentifiedModel
 from ..identification.prepare.training_data import seen_before
 from ..identification.settings import load_options, options_class
 from ..procedures.bag_paths import several
-from ..report import write_report
+from ..report import outline, write_report
 
 
 def import_(options: Any) -> None:
@@ -119,7 +119,8 @@ def compare(options: Any) -> None:
 
     options : of the command line
     """
-    from ..report.comparison import compare_models, write_comparison
+    from ..report.comparison import compare_models, comparison_sheet
+    from ..report.sheet import write_sheet
     if len(options.models) < 2:
         raise ConfigError('compare', found='one model', expected='two models or more')
     models = [IdentifiedModel.from_yaml(read_text(path), path) for path in options.models]
@@ -132,8 +133,9 @@ def compare(options: Any) -> None:
     files = {}
     if options.out:
         make_folder(options.out)
-        files['report'] = write_comparison(found, pathlib.Path(options.out) / 'comparison.html',
-                                           ['inertial-id', *options.words])
+        files['report'] = write_sheet(comparison_sheet(found),
+                                      pathlib.Path(options.out) / 'comparison.html',
+                                      ['inertial-id', *options.words])
     show(options, {**found.to_dict(), **files}, '\n'.join([found.to_text(), *files.values()]))
 
 
@@ -144,7 +146,7 @@ def payload(options: Any) -> None:
     options : of the command line
     """
     from ..procedures.payload import identify_payload
-    from ..report.sheet import payload_sheet
+    from ..report.sheets import payload_sheet
     model = IdentifiedModel.from_yaml(read_text(options.model), options.model)
     bags = [read_recording(bag) for bag in options.bags]
     result = identify_payload(model, bags, link=options.link, frame=options.frame)

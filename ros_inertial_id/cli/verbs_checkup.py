@@ -13,7 +13,7 @@ from ..identification.model.files import read_description
 from ..identification.model.identified_model import IdentifiedModel
 from ..identification.settings import prediction_options
 from ..measurement.recording import Recording
-from ..report.sheet import checkup_sheet
+from ..report.sheets import checkup_sheet
 
 STRICT_STATUS = 3
 

@@ -5,12 +5,13 @@ from pathlib import Path
 from typing import Any
 
 from .console import Progress, read_recording, show
-from .model_files import outline, write_result
+from .model_files import write_result
 from .verbs_checkup import status
 from ..api.many import drift, identify_many
 from ..errors import ConfigError
 from ..identification.model.files import make_folder, read_description
 from ..procedures.many_recordings import Many
+from ..report import outline
 
 CONTRADICTING = 2.0  # times the residual of each alone; short bags of one robot leave 1.5 times
 LISTED = 20  # bags that count, named on a terminal
@@ -62,9 +63,10 @@ def drift_(options: Any) -> None:
                       scheduler=options.scheduler, progress=progress)
     files = {}
     if options.out:
-        from ..report.drift import write_drift
+        from ..report.sheet import write_sheet
+        from ..report.sheets import drift_sheet
         make_folder(options.out)
-        files['report'] = write_drift(found, Path(options.out) / 'drift.html',
+        files['report'] = write_sheet(drift_sheet(found), Path(options.out) / 'drift.html',
                                       ['inertial-id', *options.words])
     show(options, {**found.to_dict(), **files}, '\n'.join([found.to_text(), *files.values()]))
 

@@ -18,8 +18,8 @@ from ..identification.prepare.dataset import Dataset
 from ..identification.settings import load_options
 from ..procedures.drive_gains import identify_drive_gains
 from ..report.digits import with_error
-from ..report.oddities import signal_oddities
-from ..report.sheet import calibration_sheet, FREEDOMS, STIFFNESS_UNITS
+from ..report.recording_words import signal_sentences
+from ..report.sheets import calibration_sheet, FREEDOMS, STIFFNESS_UNITS
 from ..rigs.calibration.calibrate import calibrate_platform
 from ..rigs.calibration.held_recordings import identify_held
 from ..rigs.calibration.natural_frequencies import identify_frequencies
@@ -58,7 +58,7 @@ def calibrate(options: Any) -> None:
     files = written(options, lambda: calibration_sheet(result, options.rig))
     show(options, dict(numbers, description=str(options.out), **files), '\n'.join([
         *_aligned(rows), f'residual RMS (N and N m): {left}', result.verdict,
-        *signal_oddities(result.preprocessing), str(options.out), *files.values()]))
+        *signal_sentences(result.preprocessing), str(options.out), *files.values()]))
 
 
 def sensors(options: Any) -> None:

@@ -3,8 +3,7 @@
 import numpy as np
 
 from .drawings import Drawings
-from .page import fill
-from .sheet import Card, Sheet, Table
+from .sheet import Card, Section, Sheet, sheet_text, Table
 from ..dynamics.robot_model import RobotModel
 from ..excitation.design import Design
 from ..excitation.regressor_adjoint import Chain, TreePass
@@ -28,21 +27,20 @@ def motion_page(design: Design) -> str:
         plots.append((f'{name}torque of the nominal model without friction', '[N m, N]',
                       _torques(robot, q, v, a, gravity), -limits.effort, limits.effort))
     joints = [(name, cls.removeprefix('s-')) for name, cls in zip(robot.joint_names, classes)]
-    charts = [drawings.limited((title, unit), t, joints, values, np.stack([low, high]))
-              for title, unit, values, low, high in plots]
-    sheet, to = _sheet(design), range(1, len(robot) + 2)
+    over_time = [drawings.limited((title, unit), t, joints, values, np.stack([low, high]))
+                 for title, unit, values, low, high in plots]
+    to = range(1, len(robot) + 2)
     carriers = [parent + 1 for parent in (*robot.parents, design.tool[0])]
     view = {'points': drawings.array(_points(design, tree).ravel()),
             'count': len(robot) + 2, 'period': motion.period,
             'links': [*zip(carriers, to, [*classes, 's-tool'])],
             'gravity': design.gravities[0].tolist(), 'sphere': limits.sphere,
             'box': limits.box.tolist() if np.isfinite(limits.box).all() else None}
-    return fill('motion.html', {
-        'title': sheet.title, 'sheet': sheet, 'joints': joints, 'charts': charts, 'view': view,
-        'singular': drawings.singular(design.singular_values)}, drawings)
+    return sheet_text(_sheet(design, drawings), (), 'motion.html', joints=joints,
+                      over_time=over_time, view=view)
 
 
-def _points(design, tree):
+def _points(design: Design, tree: TreePass) -> np.ndarray:
     """Return base, joints and tool, (FRAMES, n + 2, 3), in the base frame [m]."""
     body, offset = design.tool
     tool = tree.p[:, body] + np.einsum('xkb,k->xb', tree.R[:, :, body], offset)
@@ -59,7 +57,8 @@ def _torques(robot: RobotModel, q: np.ndarray, v: np.ndarray, a: np.ndarray,
     return np.einsum('xjb,xjb->bj', tree.s, chain.moves.T @ wrenches)
 
 
-def _sheet(design):
+def _sheet(design: Design, drawings: Drawings) -> Sheet:
+    """Return what the page says beside the moving arm and the curves over time."""
     use, names, motion = design.use, design.motion.joint_names, design.motion
     left = {kind: 1.0 - share for kind, share in design.limits.margins.items()}
     heads = ['joint', *(kind.replace('_', ' ') for kind in use.joints), 'standard error of torque']
@@ -73,13 +72,17 @@ def _sheet(design):
     cards.append(Card(str(len(design.base_names)), 'base parameters'))
     if np.isfinite(use.tool_outside):
         cards.append(Card(f'{-1000.0 * use.tool_outside:.1f} mm',
-                          'inside its bounds is the end effector'))
+                          'is the end effector inside its bounds'))
     if np.isfinite(use.gap):
-        apart = 1000.0 * (use.gap + design.options.distance)  # [mm]
-        cards.append(Card(f'{apart:.1f} mm',
-                          'links are apart at least, but for those built nearer'))
+        between = 1000.0 * (use.gap + design.options.distance)  # [mm]
+        cards.append(Card(f'{between:.1f} mm', 'least distance between links, but for those '
+                          'built nearer'))
     return Sheet(
         f'Excitation of {design.robot.name}',
-        f'Period {motion.period:g} s, {motion.harmonics} harmonics', cards, design.notices,
-        [Table('Share of each limit used', heads, rows, note='Standard errors of torque: '
-               'predicted, root mean square over the workspace.')])
+        f'Period {motion.period:g} s, {motion.harmonics} harmonics', cards, design.notices, (
+            Section('Share of each limit used', tables=[Table(
+                heads, rows, note='Standard errors of torque: predicted, root mean square over '
+                'the workspace.')]),
+            Section('Singular values of the weighted base regressor',
+                    charts=[drawings.singular(design.singular_values)])),
+        numbers=design.summary(), drawings=drawings)
