@@ -103,17 +103,17 @@ def _row(key: tuple[str, str], entries: Sequence[Row | None]) -> dict[str, Any]:
     estimates = [e if e and e['determined'] else None for e in entries]
     values = [e['value'] if e else None for e in estimates]
     errors = [e['standard_error'] if e else None for e in estimates]
-    scores = [_score(values[0], errors[0], value, error)
-              for value, error in zip(values[1:], errors[1:])
-              if None not in (values[0], errors[0], value, error)]
+    first, *others = estimates
+    scores = [_score(first, other) for other in others if first and other]
     return {'name': key[0], 'expression': key[1], 'unit': next(e['unit'] for e in entries if e),
             'values': values, 'errors': errors, 'z': max(scores, default=None)}
 
 
-def _score(value: float, error: float, other: float, other_error: float) -> float:
+def _score(one: Row, other: Row) -> float:
     """Return how many standard errors two independent estimates differ by."""
-    size = math.hypot(error, other_error)
-    return abs(value - other) / size if size else (0.0 if value == other else math.inf)
+    size = math.hypot(one['standard_error'], other['standard_error'])
+    apart = float(abs(one['value'] - other['value']))
+    return apart / size if size else (math.inf if apart else 0.0)
 
 
 def _friction(models: Sequence[IdentifiedModel]) -> dict[str, tuple[np.ndarray, np.ndarray]]:

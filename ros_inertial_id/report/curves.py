@@ -60,7 +60,8 @@ def curves(model: IdentifiedModel, blocks: Iterable[RegressorBlock]) -> dict[str
     half = np.concatenate([_half(model, block) for block in blocks])
     out = {}
     for k, group in enumerate(blocks[0].groups):
-        parts = {'y': [b.groups[k].y for b in blocks], 'y_raw': [b.groups[k].y_raw for b in blocks],
+        parts = {'y': [b.groups[k].y for b in blocks],
+                 'y_raw': [b.groups[k].y_raw for b in blocks],
                  'predicted': [p[group.name] for p in predicted]}
         moved = set.intersection(*(set(b.seen.get(group.name, ())) for b in blocks))
         parts |= {name: [b.seen[group.name][name] for b in blocks] for name in sorted(moved)}

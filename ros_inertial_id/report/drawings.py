@@ -81,14 +81,15 @@ class Drawings:
         bands = [self.band(curve.half)] if np.isfinite(curve.half).any() else []
         several = ', recordings one after the other' if curve.starts else ''
         return self.add(
-            title, f'{curve.name}, {part}: measured and predicted {kind}', ('time' + several, 's'), _without_breaks(curve.t), [
+            title, f'{curve.name}, {part}: measured and predicted {kind}',
+            ('time' + several, 's'), _without_breaks(curve.t), [
                 pane(f'{kind} [{curve.unit}]', TALL,
                      [self.line('measured, raw', 'raw', curve.y_raw), measured, predicted]),
                 pane(f'residual [{curve.unit}]', LOW, [*bands, residual])],
             link=part, marks=[{'x': x} for x in curve.starts])
 
     def residuals(self, curve: Curve) -> list[str]:
-        """Return the numbers of charts of a residual over speed and position, if they are known."""
+        """Return the numbers of charts of a residual over speed and position, where known."""
         turning = 'rad' if curve.unit == 'N m' else 'm'
         return [self.add(
             f'residual over {words}', f'{curve.name}: residual over {words}',
@@ -105,7 +106,8 @@ class Drawings:
         frequency : (M,) [Hz]; measured, residual : (M,) amplitudes [unit of the ``curve``]
         """
         return self.add(
-            'spectra of torque and residual', f'{curve.name}: amplitude spectrum of torque and residual',
+            'spectra of torque and residual',
+            f'{curve.name}: amplitude spectrum of torque and residual',
             ('frequency', 'Hz'), frequency, [pane(f'amplitude [{curve.unit}]', SMALL, [
                 self.line('measured', 'measured', np.log10(measured)),
                 self.line('residual', 'residual', np.log10(residual))], log=True)], xlog=True)
@@ -198,7 +200,7 @@ class Drawings:
 
 def pane(label: str, height: int, series: Sequence[Mapping[str, Any]], **more: Any
          ) -> dict[str, Any]:
-    """Return a pane of a chart: a label with its unit, height [px], series; more : from, log (y are decades)."""
+    """Return a pane: label, ``height`` [px], ``series``; more : from, log (y are decades)."""
     return {'label': label, 'height': height, 'series': list(series), **more}
 
 

@@ -37,7 +37,8 @@ def write_figures(identification: Identification, folder: str | Path, kind: str)
     """
     Write the charts of the page of an ``identification`` and its parameters; return the paths.
 
-    folder : made where it is not there; kind : svg or pdf; ConfigError where they cannot be written
+    folder : made where it is not there; kind : svg or pdf
+    ConfigError where they cannot be written.
     """
     make_folder(folder)
     with matplotlib.rc_context(STYLE):

@@ -1,9 +1,9 @@
 """
 Links: what each link of a robot weighs, where its mass is, and how well the data determine it.
 
-The numbers are those of the model that predicts.  Their errors combine what the data say of sums of
-parameters with the prior about each (``knowledge.posterior``): where the data determine only a sum,
-the error of its parts stays that of the prior.
+The numbers are those of the model that predicts.  Their errors combine what the data say of sums
+of parameters with the prior about each (``knowledge.posterior``): where the data determine only a
+sum, the error of its parts stays that of the prior.
 """
 
 from collections.abc import Sequence
@@ -29,8 +29,8 @@ class Link:
     One link; arrays (7,) of mass, centre of mass and principal moments of inertia about it.
 
     values, errors : of the model, with standard errors; nominal : of the description, None where
-        it has no mass; determined : whether the data halve the error at least, and mass and moments
-        are significant
+        it has no mass
+    determined : whether the data halve the error at least, and mass and moments are significant
     alone, in_sums, without_effect : symbols of its ten parameters, by what the base parameters
         hold of them
     """
@@ -47,12 +47,12 @@ class Link:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON: a mapping per quantity."""
         nominal = [None] * len(QUANTITIES) if self.nominal is None else self.nominal
-        return {'link': self.name, **{
-            name: {'value': value, 'standard_error': error, 'nominal': given, 'unit': unit,
-                   'determined': bool(sure)}
-            for name, value, error, given, unit, sure in zip(
-                QUANTITIES, self.values, self.errors, nominal, UNITS, self.determined)},
-            'alone': self.alone, 'in_sums': self.in_sums, 'without_effect': self.without_effect}
+        columns = zip(QUANTITIES, self.values, self.errors, nominal, UNITS, self.determined)
+        numbers = {name: {'value': value, 'standard_error': error, 'nominal': given, 'unit': unit,
+                          'determined': bool(sure)}
+                   for name, value, error, given, unit, sure in columns}
+        return {'link': self.name, **numbers, 'alone': self.alone, 'in_sums': self.in_sums,
+                'without_effect': self.without_effect}
 
 
 def links_of(model: IdentifiedModel) -> list[Link]:

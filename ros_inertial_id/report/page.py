@@ -1,8 +1,8 @@
 """
 The page of an identification, in the order in which an engineer asks.
 
-What may I use it for; what do the links weigh; how well does it predict; friction; what was decided
-and why; parameters and correlations; provenance.
+What may I use it for; what do the links weigh; how well does it predict; friction; what was
+decided and why; parameters and correlations; provenance.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,8 @@ def report_sheet(identification: Identification) -> Sheet:
     """Return the page of an ``identification``."""
     model, drawings = identification.model, Drawings()
     uses, links, words = uses_of(model), links_of(model), chapters(model)
-    predicted = [text for text in words['Prediction'] if not text.startswith('Verdict')]  # in a card
+    # The verdict stands in a card.
+    predicted = [text for text in words['Prediction'] if not text.startswith('Verdict')]
     return Sheet(
         f"{model.robot['name']}: identified dynamics", f"Method {model.method}, estimator "
         f"{model.options['estimator']}, {model.provenance['created']}", _cards(model, uses),
@@ -110,11 +111,11 @@ def _small(drawings: Drawings, curve: Curve, samples: int) -> list[str]:
 def _friction(identification: Identification, drawings: Drawings) -> Section:
     model = identification.model
     drawn = friction_curves(model, identification.training)
+    note = ('Line: friction of the model with two standard errors. Dots: measured torque minus '
+            'that of all other parameters, in training.') if drawn else ''
     return Section('Friction', f'{len(drawn)} curves over speed with two standard errors',
                    tables=[tables.friction_table(evaluate(model))], opened=False,
-                   charts=[drawings.friction(curve) for curve in drawn], note=(
-        'Line: friction of the model with two standard errors. Dots: measured torque minus that of '
-        'all other parameters, in training.') if drawn else '')
+                   charts=[drawings.friction(curve) for curve in drawn], note=note)
 
 
 def _decided(model: IdentifiedModel, drawings: Drawings,
@@ -124,14 +125,13 @@ def _decided(model: IdentifiedModel, drawings: Drawings,
     decided = tables.decisions(model)
     cutoffs = [drawings.cutoff(number, seen['cutoff_curve'], seen['cutoff'])
                for number, seen in enumerate(model.preprocessing, 1) if 'cutoff_curve' in seen]
-    checks = findings_table([dict(vars(f), amount=f.amount) for f in found])
     return Section(
         'What was decided, and why', f'{len(decided.rows)} decisions, {len(found)} findings',
         [*words['Recordings'], *words['What would help']],
-        [decided, checks, tables.settings_table(model), tables.signals(model),
+        [decided, findings_table(found), tables.settings_table(model), tables.signals(model),
          tables.validity_table(model, robot_of_model(model))], cutoffs,
-        note='Choice of the cutoff: one too low cuts the motion, one too high passes noise; either '
-        'raises the relative residual.' if cutoffs else '', opened=False)
+        note='Choice of the cutoff: one too low cuts the motion, one too high passes noise; '
+        'either raises the relative residual.' if cutoffs else '', opened=False)
 
 
 def _parameters(model: IdentifiedModel, drawings: Drawings, words: Sequence[str]) -> Section:

@@ -40,7 +40,7 @@ class Card(NamedTuple):
 @dataclass(frozen=True)
 class Table:
     """
-    A table of texts or Cells.
+    A table of cells, each a text or a Cell.
 
     heads, rows : as many cells as heads; words : columns of words, which stand left
     flagged : numbers of rows with something wrong; note : below it
@@ -48,7 +48,7 @@ class Table:
     """
 
     heads: Sequence[str]
-    rows: Sequence[Sequence[str | Cell]]
+    rows: Sequence[Sequence[Any]]
     words: Sequence[int] = ()
     flagged: Sequence[int] = ()
     title: str = ''

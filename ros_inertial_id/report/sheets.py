@@ -8,7 +8,7 @@ import numpy as np
 from .digits import significant, with_error
 from .drawings import Drawings
 from .sheet import Card, Section, Sheet, Table
-from ..checks.finding import Checkup, DO_NOT_USE, DOUBTFUL, GOOD, WRONG
+from ..checks.finding import Checkup, DO_NOT_USE, DOUBTFUL, Finding, GOOD, WRONG
 
 if TYPE_CHECKING:  # scipy.signal behind them takes a third of the time to start
     from ..estimation.payload import Payload
@@ -107,18 +107,16 @@ def checkup_sheet(checkup: Checkup, bags: Sequence[str]) -> Sheet:
             Section('Joints', tables=[Table(
                 heads, joints, (1, 2), [k for k, row in enumerate(joints) if row[1] == DO_NOT_USE],
                 note='RMS in N m, of prismatic joints in N.')]),
-            Section('Findings', tables=[findings_table([
-                dict(vars(f), amount=f.amount) for f in checkup.checks])])),
+            Section('Findings', tables=[findings_table(checkup.checks)])),
         numbers=checkup.to_dict())
 
 
-def findings_table(findings: Sequence[Mapping[str, object]]) -> Table:
-    """Return the table of ``findings`` of checks, as mappings with their amount in words."""
+def findings_table(findings: Sequence[Finding]) -> Table:
+    """Return the table of ``findings`` of checks."""
     rows = []
     for f in findings:
-        windows = ', '.join(f'{a:.2f} to {b:.2f}' for a, b in f['windows'])
-        rows.append((f['severity'], f['says'], ', '.join(f['joints']), windows, f['amount'],
-                     f['do']))
+        windows = ', '.join(f'{a:.2f} to {b:.2f}' for a, b in f.windows)
+        rows.append((f.severity, f.says, ', '.join(f.joints), windows, f.amount, f.do))
     return Table(('severity', 'finding', 'joints', 'from, to [s]', 'evidence', 'what to do'),
                  rows, (1, 2, 3, 4, 5),
                  [k for k, row in enumerate(rows) if row[0] in (WRONG, DOUBTFUL)])
@@ -154,5 +152,5 @@ def _robot(drawings: Drawings, robot: 'RobotDrift') -> Section:
         f'{robot.robot}, {len(robot.days)} bags', '' if named else 'no significant change',
         tables=[Table(('series', 'joint', 'kind', 'change', 'log-likelihood difference'), rows,
                       (1, 2, 3))],
-        charts=charts, note='Base parameters of each day with two standard errors, all others held '
-        'at their mean over the days; load and tilt of gravity as changes from their mean.')
+        charts=charts, note='Base parameters of each day with two standard errors, all others '
+        'held at their mean over the days; load and tilt of gravity as changes from their mean.')

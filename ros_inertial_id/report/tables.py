@@ -114,14 +114,14 @@ def residuals_table(model: IdentifiedModel, unit: str) -> Table:
         rows.append(('all', *(significant(fit['rms_all']) for fit in every)))
     rows.append(('relative', *(f"{significant(fit['relative_percent'])} %" for fit in every)))
     return Table((f'RMS [{unit}]', *columns), rows, title='Residuals', note=(
-        'Relative: residual over measured torque (RMS), all joints together. Filtered: against the '
-        'measured torque behind the filter of the positions; raw: as recorded. Cross-validation: '
-        'five parts of the training data, each predicted by an estimate from the others with the '
-        'same friction laws and direction of gravity.'))
+        'Relative: residual over measured torque (RMS), all joints together. Filtered: against '
+        'the measured torque behind the filter of the positions; raw: as recorded. '
+        'Cross-validation: five parts of the training data, each predicted by an estimate from '
+        'the others with the same friction laws and direction of gravity.'))
 
 
 def parameter_table(known: Sequence[Knowledge], unconstrained: bool) -> Table:
-    """Return the base parameters; ``unconstrained`` : whether there is an estimate without bounds."""
+    """Return the base parameters; ``unconstrained`` : whether there is an estimate so."""
     rows = []
     for item in known:
         entry, relative = item.entry, item.entry['relative_percent']

@@ -3,9 +3,9 @@ Uses: what a model may be used for, joint by joint, with the numbers that decide
 
 Page, terminal and JSON say these numbers, computed here once.  The rules:
 
-- gravity compensation: the torque that holds the robot at rest is known (two standard errors, over
-  postures within the training range) to a tenth of itself, or better than the joint's dry friction,
-  which then holds what is missing;
+- gravity compensation: the torque that holds the robot at rest is known (two standard errors,
+  over postures within the training range) to a tenth of itself, or better than the joint's dry
+  friction, which then holds what is missing;
 - feedforward: less than half of the measured torque remains as residual;
 - contact: a residual beyond the band of the prediction at its widest within the training range is
   not the model's;
@@ -81,7 +81,8 @@ class Uses:
         shares = {j.name: f'{percent(j.percent)} %' for j in self.joints if j.percent is not None}
         held = {j.name: f'{significant(j.holding_error, 2)} {j.unit}' for j in self.joints
                 if j.holding_error is not None}
-        felt = sorted((j for j in self.joints if j.contact is not None), key=lambda j: j.contact)
+        contacts = sorted((j.contact, j.name, j.unit) for j in self.joints
+                          if j.contact is not None)
         out = []
         if held:
             out.append(self._sentence(GRAVITY, held, 'the holding torque is known to',
@@ -89,12 +90,11 @@ class Uses:
         if shares:
             out.append(self._sentence(FEEDFORWARD, shares, 'the residual is',
                                       f'of the torque, {self.where}'))
-        if felt:
-            low, high = felt[0], felt[-1]
-            to = f' to {significant(high.contact, 2)} {high.unit} ({high.name})'
-            out.append(f'Contact: detectable from {significant(low.contact, 2)} {low.unit} '
-                       f"({low.name}){to if high is not low else ''} on, where the residual leaves "
-                       'the 95 % band.')
+        if contacts:
+            words = [f'{significant(x, 2)} {unit} ({name})' for x, name, unit in
+                     (contacts[0], contacts[-1])]
+            out.append(f"Contact: detectable from {' to '.join(dict.fromkeys(words))} on, where "
+                       'the residual leaves the 95 % band.')
         if not self.consistent:
             out.append('Simulation: no, the links are not physically consistent; identify with '
                        '--consistent.')
@@ -102,8 +102,8 @@ class Uses:
             out.append(self._sentence(SIMULATION, {}, 'physically consistent links in URDF and '
                                       'MJCF', ''))
         if self.payload is not None:
-            out.append(f'Payload: from {significant(self.payload, 2)} kg on, held in one posture '
-                       '(two standard errors); more postures show less.')
+            out.append(f'Payload: from {significant(self.payload, 2)} kg on in one posture (two '
+                       'standard errors); more postures resolve less.')
         return out
 
     def _sentence(self, use: str, numbers: Mapping[str, str], words: str, more: str) -> str:

@@ -29,7 +29,7 @@ SPEEDS, RANGES = ('v', 'a', 'omega', 'alpha'), ('q',)
 
 
 def verdict(model: IdentifiedModel, listed: int = 10) -> list[str]:
-    """Return the verdict on a ``model``, a sentence per item; ``listed`` : names in one at most."""
+    """Return the verdict on a ``model``, by sentences; ``listed`` : names in one at most."""
     return [text for texts in chapters(model, listed).values() for text in texts]
 
 

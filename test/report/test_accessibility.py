@@ -17,7 +17,7 @@ from ros_inertial_id.excitation.design import design, DesignOptions
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.report import watch_page, write_report
 from ros_inertial_id.report.comparison import compare_models, comparison_sheet
-from ros_inertial_id.report.motion import motion_page
+from ros_inertial_id.report.design_files import motion_page
 from ros_inertial_id.report.sheet import write_sheet
 from ros_inertial_id.report.sheets import calibration_sheet, checkup_sheet, payload_sheet
 

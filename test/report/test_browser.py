@@ -14,7 +14,7 @@ from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.excitation.design import design, DesignOptions
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.report import write_report
-from ros_inertial_id.report.motion import motion_page
+from ros_inertial_id.report.design_files import motion_page
 
 BROWSER = shutil.which('chromium') or shutil.which('chromium-browser') or shutil.which(
     'google-chrome')

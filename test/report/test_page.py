@@ -16,8 +16,8 @@ from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.report import verdict, write_report
 from ros_inertial_id.report.comparison import compare_models, comparison_sheet
 from ros_inertial_id.report.curves import Curve, curves, spectra
-from ros_inertial_id.report.knowledge import evaluate
 from ros_inertial_id.report.drawings import decoded
+from ros_inertial_id.report.knowledge import evaluate
 from ros_inertial_id.report.sheet import write_sheet
 from ros_inertial_id.report.tables import command, names_table, signals
 from ros_inertial_id.report.words import relative_residuals, worst_joint
