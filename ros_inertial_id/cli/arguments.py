@@ -152,9 +152,8 @@ VERBS = {
             out('folder for model.yaml and report.html', True),
             argument('--keep-all', 'use also the samples that the checks would mask',
                      action='store_true'), STRICT,
-            argument('--no-report', 'write no report.html', action='store_true'),
-            argument('--figures', 'write figures for print as well (needs matplotlib)',
-                     choices=('svg', 'pdf')), jobs(None), *MANY,
+            argument('--no-report', 'write no report.html', action='store_true'), jobs(None),
+            *MANY,
             argument('--count-once', 'of many bags, count motion in the same place once',
                      action='store_true'),
             argument('--budget', 'of many bags, use the most informative parts, no longer than '

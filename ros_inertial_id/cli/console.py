@@ -71,26 +71,20 @@ def identified(options: Any, result: Result | ManyResult, numbers: Mapping[str, 
     """
     Write a ``result``, print it with further ``numbers`` and ``lines``; return the exit status.
 
-    Written are model.yaml, and, where they are asked for, description, report and figures.
+    Written are model.yaml, and, where they are asked for, description and report.
     """
     folder, model = Path(options.out), result.model
     model.identified.provenance['command'] = shlex.join(['inertial-id', *options.words])
-    files: dict[str, Any] = {'model': str(folder / 'model.yaml')}
+    files = {'model': str(folder / 'model.yaml')}
     model.save(files['model'])
     if not options.no_report:
         files['report'] = result.report(folder / 'report.html')
-    if options.figures:
-        from ..report.figures import write_figures
-        files['figures'] = write_figures(result.identification, folder / 'figures',
-                                         options.figures)
     if options.urdf_out:
         files['urdf'] = options.urdf_out
         model.to_urdf(options.urdf_out)
     word = model.statistics['verdict']['word']
-    paths = [path for value in files.values()
-             for path in ([value] if isinstance(value, str) else value)]
     show(options, {**outline(model.identified), **numbers, **files},
-         '\n'.join([f'Verdict: {word}', result.summary(), *lines, *paths]))
+         '\n'.join([f'Verdict: {word}', result.summary(), *lines, *files.values()]))
     return status(options, word)
 
 

@@ -19,6 +19,7 @@ from ..identification.settings import load_options
 from ..procedures.drive_gains import identify_drive_gains
 from ..report.digits import with_error
 from ..report.recording_words import signal_sentences
+from ..report.sheet import Table
 from ..report.sheets import calibration_sheet, FREEDOMS, STIFFNESS_UNITS
 from ..rigs.calibration.calibrate import calibrate_platform
 from ..rigs.calibration.natural_frequencies import identify_frequencies
@@ -99,11 +100,9 @@ def postures(options: Any) -> None:
     bounds, note = _intervals(result, links['links'])
     chosen, factor = suggest_posture(result, held)
     turns, = relative_turns(robot, chosen)
-    entries = [{'name': n, 'expression': e, 'unit': u, 'value': v if d else None,
-                'standard_error': s if d else None} for n, e, u, v, s, d in
-               zip(base.names(), base.expressions(), base.units(), estimate.params.tolist(),
-                   estimate.bse.tolist(), estimate.determined)]
-    rows = [_row(e['expression'], e['value'], e['standard_error'], e['unit']) for e in entries]
+    entries, rows = _entries(base, [
+        (v, s) if known else (None, None) for v, s, known in
+        zip(estimate.params.tolist(), estimate.bse.tolist(), estimate.determined)])
     show(options, {
         'postures': len(held.positions), 'rank': len(base), 'rank_in_data': estimate.rank,
         'base_parameters': entries, 'open': list(result.missing), 'intervals': bounds,
@@ -128,11 +127,9 @@ def frequencies(options: Any) -> None:
     result = identify_frequencies(text, held, settings, gravity)
     base, values = result.base, [v or (None, None) for v in result.values()]
     missing = open_directions(robot, base.parameters, base)
-    entries = [{'name': n, 'expression': e, 'unit': u, 'value': v, 'standard_error': s}
-               for n, e, u, (v, s) in zip(base.names(), base.expressions(), base.units(), values)]
+    entries, rows = _entries(base, values)
     count = sum(map(len, held.frequency))
     worst = max(float(np.abs(residual).max()) for residual in result.misfit)
-    rows = [_row(e['expression'], e['value'], e['standard_error'], e['unit']) for e in entries]
     show(options, {
         'postures': len(held), 'frequencies': [f.tolist() for f in held.frequency],
         'standard_deviations': [d.tolist() for d in held.standard_deviation], 'rank': len(base),
@@ -218,6 +215,13 @@ def _gain(words):
                           ) from None
 
 
+def _entries(base, values):
+    """Return the entries of JSON and the rows of text of base parameters, by (value, error)."""
+    columns = list(zip(base.names(), base.expressions(), base.units(), values))
+    return ([{'name': n, 'expression': e, 'unit': u, 'value': v, 'standard_error': s}
+             for n, e, u, (v, s) in columns], [_row(e, v, s, u) for _, e, u, (v, s) in columns])
+
+
 def _row(name, value, error, unit):
     if value is None:
         return name, 'not determined', '', ''
@@ -226,5 +230,4 @@ def _row(name, value, error, unit):
 
 
 def _aligned(rows):
-    wide = [max(len(row[k]) for row in rows) for k in range(3)]
-    return [f'{a:<{wide[0]}}  {b:>{wide[1]}}  {c:<{wide[2]}}  {d}'.rstrip() for a, b, c, d in rows]
+    return Table([''] * 4, rows, (3,)).lines()

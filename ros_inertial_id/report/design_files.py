@@ -5,7 +5,7 @@ The page shows the use of the limits, curves against them and the moving arm.
 """
 
 import csv
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 import json
 from pathlib import Path
 
@@ -25,16 +25,6 @@ from ..excitation.sweep_design import SweepDesign
 FILES = ('motion.yaml', 'motion.csv', 'joint_trajectory.json', 'motion.html')
 FRAMES = 401  # of one period
 HUES = 8  # joints that differ by colour; those beyond are dashed
-
-
-@dataclass(frozen=True)
-class Sampled:
-    """A motion as samples: t (N,) [s]; q, v, a (N, n) [rad or m and their derivatives]."""
-
-    t: np.ndarray
-    q: np.ndarray
-    v: np.ndarray
-    a: np.ndarray
 
 
 def write_design(design: Design | SweepDesign, out_dir: str | Path) -> tuple[Path, ...]:
@@ -61,11 +51,15 @@ def write_design(design: Design | SweepDesign, out_dir: str | Path) -> tuple[Pat
     return tuple(out / name for name in FILES[:4 if isinstance(design, Design) else 3])
 
 
-def sampled(motion: Motion, rate: float, periods: int = 1) -> Sampled:
-    """Return ``periods`` of a ``motion`` Sampled at ``rate`` [1/s], both ends included."""
+def sampled(motion: Motion, rate: float, periods: int = 1) -> tuple[np.ndarray, ...]:
+    """
+    Return t (N,) [s] and q, v, a (N, n) of ``periods`` of a ``motion``, both ends included.
+
+    rate : [1/s]
+    """
     steps = max(int(round(motion.period * rate)), 1)
     t = np.linspace(0.0, periods * motion.period, periods * steps + 1)
-    return Sampled(t, *motion.at(t))
+    return (t, *motion.at(t))
 
 
 def _content(design):
@@ -108,7 +102,7 @@ def _number(value):
 def _trajectory(joint_names, samples):
     """Return the fields of a trajectory_msgs/JointTrajectory."""
     points = []
-    for t, q, v, a in zip(samples.t, samples.q, samples.v, samples.a):
+    for t, q, v, a in zip(*samples):
         nanoseconds = int(round(t * 1e9))
         points.append({
             'positions': q.tolist(), 'velocities': v.tolist(), 'accelerations': a.tolist(),
@@ -122,7 +116,7 @@ def _write_csv(path, joint_names, samples):
     with open(path, 'w', newline='', encoding='utf-8') as file:
         writer = csv.writer(file)
         writer.writerow(['time'] + [f'{symbol}_{n}' for symbol in 'qva' for n in joint_names])
-        rows = np.column_stack([samples.t, samples.q, samples.v, samples.a])
+        rows = np.column_stack(samples)
         writer.writerows([f'{x:.9g}' for x in row] for row in rows)
 
 

@@ -271,6 +271,15 @@ class Matrix {
     });
   }
 }
+// A chart as a file for print: what the style sheet says stands in its elements.
+const STYLES = ['stroke', 'stroke-width', 'stroke-dasharray', 'fill', 'opacity', 'font-size', 'visibility'];
+function drawing(svg) {
+  const copy = svg.cloneNode(true), parts = [...copy.querySelectorAll('*')];
+  svg.querySelectorAll('*').forEach((part, k) => STYLES.forEach(
+    name => parts[k].style.setProperty(name, getComputedStyle(part).getPropertyValue(name))));
+  copy.setAttribute('xmlns', NS); copy.setAttribute('font-family', 'sans-serif');
+  return copy.outerHTML;
+}
 const charts = [...document.querySelectorAll('[data-chart]')].map(box => {
   const spec = D.charts[box.dataset.chart];
   return new (spec.matrix ? Matrix : Chart)(box, spec);
@@ -344,6 +353,15 @@ for (const box of document.querySelectorAll('.scroll')) {
     box.tabIndex = 0;  // the keyboard scrolls what it can reach
     box.setAttribute('role', 'region'); box.setAttribute('aria-label', title);
   } }).observe(box);
+}
+
+for (const box of document.querySelectorAll('[data-chart]')) {
+  const name = D.charts[box.dataset.chart].label, link = document.createElement('a');
+  link.textContent = 'SVG'; link.href = '#'; link.className = 'svg no-print';
+  link.setAttribute('aria-label', `${name} as SVG`);
+  link.addEventListener('click', () => save(link, `${name}.svg`, 'image/svg+xml',
+    drawing(box.querySelector('svg'))));
+  box.append(link);
 }
 
 // What is linked to or printed is unfolded.

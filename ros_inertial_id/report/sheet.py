@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 import json
 from pathlib import Path
+import re
 import shlex
 from typing import Any, NamedTuple
 
@@ -54,6 +55,21 @@ class Table:
     title: str = ''
     note: str = ''
     grades: Sequence[str] = ()
+
+    def lines(self, longest: int = 118) -> list[str]:
+        """Return the table as lines of text; columns beyond the ``longest`` line are dropped."""
+        heads = [re.split(r', | (?=\[)', head, maxsplit=1) for head in self.heads]
+        rows = [[head[0] for head in heads], [head[1] if head[1:] else '' for head in heads]]
+        rows += [[cell.text if isinstance(cell, Cell) else cell for cell in row]
+                 for row in self.rows]
+        rows = [row for row in rows if any(row)]
+        width = [max(map(len, column)) for column in zip(*rows)]
+        shown = sum(sum(width[:k + 1]) + 2 * k <= longest for k in range(len(width)))
+        left = {0, *self.words}
+        return ['  '.join(cell.ljust(w) if k in left else cell.rjust(w)
+                          for k, (cell, w) in enumerate(zip(row[:shown], width))
+                          ).rstrip().replace('±', '+-')
+                for row in rows]
 
 
 @dataclass(frozen=True)

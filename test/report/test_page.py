@@ -277,17 +277,6 @@ def test_models_of_one_day_are_not_drawn_over_days(good, tmp_path):
     assert all(chart['unit'] != 'days' for chart in shown.data['charts'].values())
 
 
-@pytest.mark.parametrize('kind', ['svg', 'pdf'])
-def test_figures_for_print(good, tmp_path, kind):
-    pytest.importorskip('matplotlib')
-    from ros_inertial_id.report.figures import write_figures
-    paths = write_figures(good, tmp_path / 'figures', kind)
-    # Per joint training, validation, residual over speed and position, spectrum, friction.
-    assert len(set(paths)) == 2 * 6 + 1
-    head = b'%PDF' if kind == 'pdf' else b'<?xml'
-    assert all(open(path, 'rb').read(4 if kind == 'pdf' else 5) == head for path in paths)
-
-
 def test_a_report_draws_without_matplotlib(tmp_path):
     code = ('import sys\n'
             'sys.path += sys.argv[1].split(":")\n'
