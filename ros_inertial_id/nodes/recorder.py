@@ -26,8 +26,9 @@ from .subscriptions import no_decoder, Subscriptions
 from ..checks.channel_checks import channel_checks
 from ..checks.finding import NOTE
 from ..errors import InertialIdError, RecordingError
-from ..measurement.bags.bag import BagWriter, read_bag
+from ..measurement.bags.bag import read_bag
 from ..measurement.bags.messages import DECODERS, encode_string, header_stamp_ns, JOINT_STATE
+from ..measurement.bags.writing import BagWriter
 from ..measurement.stream_clock import StreamClock
 from ..options import option
 
