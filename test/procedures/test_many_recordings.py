@@ -23,7 +23,8 @@ from ros_inertial_id.cli.verbs_many import contradiction
 from ros_inertial_id.errors import RecordingError
 from ros_inertial_id.estimation.r_factors import RFactors
 from ros_inertial_id.identification.settings import load_options
-from ros_inertial_id.measurement.bags.bag import read_bag, write_recording
+from ros_inertial_id.measurement.bags.bag import read_bag
+from ros_inertial_id.measurement.bags.writing import write_recording
 from ros_inertial_id.procedures import bag_map, many_recordings, mapped_bags
 from ros_inertial_id.procedures.bag_map import (Engine, map_bags, memory_share, merge_leaves,
                                                 run_tasks)

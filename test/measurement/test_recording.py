@@ -6,10 +6,10 @@ import sys
 
 import numpy as np
 
-from ros_inertial_id.measurement import large_arrays
+from ros_inertial_id.measurement import recording as large_arrays
 from ros_inertial_id.measurement.bags import decoding
+from ros_inertial_id.measurement.bags.cdr import RawMessages
 from ros_inertial_id.measurement.bags.messages import channel_builder, decode, encode, JOINT_STATE
-from ros_inertial_id.measurement.bags.raw_messages import RawMessages
 from ros_inertial_id.measurement.recording import Channel
 
 
@@ -42,7 +42,7 @@ def test_full_disk_leaves_the_array_in_memory(monkeypatch):
 
 
 def test_files_have_no_name(tmp_path):
-    code = ('from ros_inertial_id.measurement.large_arrays import empty; import os\n'
+    code = ('from ros_inertial_id.measurement.recording import empty; import os\n'
             'x = empty((100,), float, 1); assert x.base is not None; print(os.listdir(%r))'
             % str(tmp_path))
     done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True,
