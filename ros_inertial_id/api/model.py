@@ -33,7 +33,7 @@ from ..procedures.payload import identify_payload
 _logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Model:
     """
     An identified robot under one mounting.
@@ -47,6 +47,11 @@ class Model:
 
     identified: IdentifiedModel
     gravity_base: np.ndarray
+
+    def __repr__(self) -> str:
+        verdict = self.statistics.get('verdict', {}).get('word', 'not judged')
+        return (f'Model of {self.identified.robot["name"]} ({self.identified.method}): '
+                f'{len(self.identified.base)} base parameters, {verdict}')
 
     @property
     def joint_names(self) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 Passes over the data: all that the spine asks of recordings, each time of one after the other.
 
 Rows as R factors, the residuals of an estimate, stretches of distinct motion.  Here recordings are
-read in this process; procedures/bag_passes.py does the same in others, with the same functions.
+read in this process; procedures/many_recordings.py does the same in others, by the same functions.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -99,7 +99,7 @@ class Passes:
     def left_out(self, data: Dataset, parameters: Sequence[Parameter],
                  values: np.ndarray) -> list[dict[str, np.ndarray]]:
         """
-        Return what ``prediction_band.left_out`` gives of every recording, of some of many.
+        Return what ``judge.prediction.left_out`` gives of every recording, of some of many.
 
         data, parameters, values : see there
         """

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from .drift import changes_since, check_reference
 from .drift_findings import Finding
-from .live_drift import changes_since, check_reference
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.regressor import RegressorBlock
 from ..errors import ConfigError, EstimationError, RecordingError

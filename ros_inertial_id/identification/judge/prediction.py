@@ -26,7 +26,7 @@ from ..settings import prediction_options
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.regressor import part_of
 from ...errors import ConfigError, RecordingError
-from ...estimation.cross_validation import FOLDS, piece_of
+from ...estimation.cross_validation import FOLDS, PIECE, piece_of
 from ...estimation.r_factors import one_thread
 from ...measurement.recording import Recording
 from ...methods import METHODS
@@ -87,9 +87,38 @@ def band_of(recordings: Sequence[Mapping[str, np.ndarray]],
         stretch = np.unique(np.stack([recording, piece]), axis=1, return_inverse=True)[1].ravel()
         count = int(stretch.max()) + 1
         ratio = error / np.maximum(features @ terms, np.finfo(float).tiny)
-        terms = terms * quantile_of_stretches(ratio, stretch)
-        joints[name] = {**dict(zip(TERMS, terms.tolist())), 'slow': slow}
+        scale = quantile_of_stretches(ratio, stretch)
+        peak, peak_scale = peaks_of_stretches(ratio / max(scale, 1e-300), stretch)
+        joints[name] = {**dict(zip(TERMS, (terms * scale).tolist())), 'slow': slow,
+                        'peak': peak, 'peak_scale': peak_scale}
     return {'level': LEVEL, 'stretches': count, 'joints': joints}
+
+
+def peaks_of_stretches(ratio: np.ndarray, stretch: np.ndarray) -> tuple[float, float]:
+    """
+    Return location and scale of Gumbel's distribution of the largest ratio of a stretch.
+
+    ratio : (N,) of the absolute residual to half the band's width; stretch : (N,) numbers from 0
+    By moments (Gumbel 1958), of few stretches as much wider as Student's t is.
+    """
+    largest = np.zeros(int(stretch.max()) + 1)
+    np.maximum.at(largest, stretch, ratio)
+    scale = float(np.std(largest)) * np.sqrt(6.0) / np.pi * as_wide(max(1, len(largest) - 1))
+    return max(0.0, float(largest.mean()) - np.euler_gamma * scale), scale
+
+
+def alarm_ratios(band: Mapping[str, Any], names: Sequence[str], per_hour: float) -> np.ndarray:
+    """
+    Return the ratios (g,) of residual to half width that the model alone exceeds so seldom.
+
+    band : of ``band_of``; names : of g row groups; per_hour : how often all of them together do
+    A stretch lasts PIECE or longer.  NaN without a band.
+    """
+    chance = min(0.5, per_hour * PIECE / 3600.0 / len(names))
+    joints = [band.get('joints', {}).get(name, {}) for name in names]
+    peak, scale = (np.array([terms.get(key, np.nan) for terms in joints])
+                   for key in ('peak', 'peak_scale'))
+    return np.maximum(1.0, peak - scale * np.log(-np.log1p(-chance)))
 
 
 def quantile_of_stretches(ratio: np.ndarray, stretch: np.ndarray) -> float:
