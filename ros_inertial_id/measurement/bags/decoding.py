@@ -6,6 +6,7 @@ each such group is a part with names of its own, and the parts are joined at the
 """
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -79,7 +80,8 @@ class ChannelBuilder:
             while waiting and sum(map(len, batch)) < _BATCH:
                 batch.append(waiting.pop())
             raw = RawMessages.joined(batch)
-            left, parts = np.arange(len(raw)), []
+            left = np.arange(len(raw))
+            parts: list[tuple[np.ndarray, Any]] = []
             while left.size:
                 left = self._decode_alike(raw, left, parts)
             if parts:
