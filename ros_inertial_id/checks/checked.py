@@ -18,8 +18,7 @@ from .finding import (Checkup, CROSS, DO_NOT_USE, Finding, joint_verdicts, Judge
                       VALIDATION, Verdict, verdict_entry, verdict_of, whole_verdict, WORDS, WRONG)
 from .signals import AT_REST
 from ..measurement.joints.channels import JOINT_STATE
-from ..measurement.large_arrays import empty, page_out
-from ..measurement.recording import Channel, Recording
+from ..measurement.recording import Channel, empty, page_out, Recording
 
 PIECE = 100_000  # samples that are copied together
 BRIDGED = 0.04  # [s] that a straight line follows the motion; longer is a gap

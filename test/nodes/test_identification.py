@@ -13,8 +13,8 @@ from std_msgs.msg import Float64MultiArray, String  # noqa: E402
 from std_srvs.srv import Trigger  # noqa: E402
 
 from ros_inertial_id.identification.model.identified_model import IdentifiedModel  # noqa: E402
-from ros_inertial_id.measurement.bags.bag import write_recording  # noqa: E402
 from ros_inertial_id.measurement.bags.messages import JOINT_STATE  # noqa: E402
+from ros_inertial_id.measurement.bags.writing import write_recording  # noqa: E402
 from ros_inertial_id.measurement.recording import Channel, Recording  # noqa: E402
 
 FRANKA = ROOT / 'urdf' / 'franka.urdf'
@@ -119,7 +119,8 @@ def test_calls_are_answered_while_it_computes(node, long_bag):
     node.until(second.done, 'the second answer')
     assert not first.done()
     assert not second.result().success
-    assert second.result().message == 'an identification is under way; wait for its answer'
+    assert second.result().message == (
+        'identify is under way; wait for its end, or call ~/cancel')
     assert node.get('identification', 'recording').string_value == str(long_bag)
     assert not first.done()
     node.until(first.done, 'the first answer')
@@ -133,4 +134,4 @@ def test_a_signal_ends_it_in_the_middle_of_a_computation(graph, long_bag, number
     graph.until(lambda: 'identifying from' in process.output, 'the computation')
     assert process.end(number) == 0
     assert 'Traceback' not in process.output
-    assert 'shut down while it identified' in process.output
+    assert 'identify: the node was shut down' in process.output
