@@ -12,10 +12,9 @@ from itertools import combinations
 import numpy as np
 
 from .contacts import BEGIN
-from .described import LOAD
 from .evidence import CERTAIN, Evidence, WORTH
 from .finding import DOUBTFUL, MASKED
-from .hypothesis import Candidate, Fitted, Score
+from .hypothesis import Candidate, Fitted, LOAD, Score
 from .samples import FRICTION
 
 PIECES = 24      # of time, in which a constant torque is looked for

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .described import Described, nominal_residual, ratios_of, surprise
-from .hypothesis import Fitted, Hypothesis, Score
+from .hypothesis import Described, Fitted, Hypothesis, nominal_residual, ratios_of, Score, surprise
 from .samples import correlation_of, FRICTION, Samples
 from ..estimation.cross_validation import without_each
 

@@ -10,10 +10,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from .described import UNDESCRIBED
 from .evidence import CERTAIN, Evidence, WORTH
 from .finding import NOTE
-from .hypothesis import Candidate, Fitted
+from .hypothesis import Candidate, Fitted, UNDESCRIBED
 from .samples import equations, FRICTION, METHOD
 from ..dynamics.robot_model import STANDARD_GRAVITY
 from ..estimation.gravity_search import sphere, tangent

@@ -12,9 +12,10 @@ from dataclasses import replace
 import numpy as np
 
 from .changes import effort_changes, picked_up
-from .efforts import BADLY, delays, gains, order, saturation, signs, swapped_efforts
+from .efforts import BADLY, delays, order, signs, swapped_efforts
 from .evidence import CERTAIN, Evidence
 from .finding import Finding, HALF, NOTE
+from .gains import gains, saturation
 from .gravity import encoders, gravity, in_degrees, tool, turned_axes
 from .hypothesis import Candidate
 from .samples import equations, Samples

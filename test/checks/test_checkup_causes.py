@@ -10,9 +10,9 @@ from recording_faults import FAULTS, rebuilt
 import slider_crank_runs
 
 from ros_inertial_id.checks.check import check
-from ros_inertial_id.checks.efforts import gains
 from ros_inertial_id.checks.evidence import Evidence
 from ros_inertial_id.checks.finding import DO_NOT_USE, GOOD, NOT_CHECKED, NOTE, WRONG
+from ros_inertial_id.checks.gains import gains
 from ros_inertial_id.checks.gravity import gravity
 from ros_inertial_id.checks.samples import samples_of
 from ros_inertial_id.identification.prepare.dataset import read_dataset
