@@ -23,14 +23,15 @@ ABOUT = ('Identify the inertial parameters of a robot from bags.  A bag may be c
 
 def add_import(verb: argparse.ArgumentParser) -> None:
     """Add the arguments of ``import`` to its parser ``verb``."""
-    verb.add_argument('log', nargs='+', help='.npz, .mat, .csv or .parquet with time, positions, '
-                      'velocities, torques; several files that hold them together')
+    verb.add_argument('log', nargs='+', help='.npz, .mat, .csv, .txt or .parquet with time, '
+                      'positions, velocities, torques; several files that hold them together')
     verb.add_argument('--urdf', required=True, help='robot description, stored in the bag')
     verb.add_argument('--out', required=True, help='bag to write')
     verb.add_argument('--rate', type=float, help='samples per second, for a log without time')
-    verb.add_argument('--columns', default='', help='columns of a .csv without a header line, or '
-                      'of the only matrix of a .npz or .mat, for example '
-                      '"time q1..q6 v1..v6 - tau1..tau6"; of several files with ; between')
+    verb.add_argument('--columns', default='', help='what columns of other names are, * for the '
+                      'joint: "q_*=*_angle tau_*=*_moment"; or the names of all columns without '
+                      'a header line: "time q1..q6 v1..v6 - tau1..tau6"; of several files with '
+                      '; between')
     verb.add_argument('--joints', help='joint names in the order of the columns, with commas')
 
 
