@@ -27,7 +27,7 @@ _logger = logging.getLogger(__name__)
 
 
 class Table(Protocol):
-    """A data frame of pandas or polars."""
+    """A data frame of pandas or polars; a table of pyarrow has ``column_names``."""
 
     columns: Any
 
@@ -100,8 +100,9 @@ def _read(source, columns):
     else:
         where = 'the table'
         try:
-            arrays = {str(name): np.asarray(source[name]) for name in (
-                source if isinstance(source, Mapping) else source.columns)}
+            names = (source if isinstance(source, Mapping) else source.column_names
+                     if type(source).__module__.startswith('pyarrow') else source.columns)
+            arrays = {str(name): np.asarray(source[name]) for name in names}
         except (AttributeError, TypeError, KeyError, IndexError, ValueError) as error:
             raise RecordingError('log', found=type(source).__name__, expected='a path, a data '
                                  'frame or a mapping of names to arrays') from error

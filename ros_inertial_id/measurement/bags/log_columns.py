@@ -37,8 +37,8 @@ ALIASES = {alias: kind for kind, aliases in {
 FIELDS = ('position', 'velocity', 'effort')
 CLOCKS = {'time [ns]': 1, 'time [s]': 10 ** 9}  # [ns]
 _WORDS = '|'.join(sorted((a for a, kind in ALIASES.items() if kind in FIELDS), key=len)[::-1])
-_FORMS = (re.compile(rf'(joint_?)?(?P<word>{_WORDS})((?P<number>\d+)|[_./ \[](?P<joint>[^\]]+)\]?)?',
-                     re.I),
+_FORMS = (re.compile(rf'(joint_?)?(?P<word>{_WORDS})'
+                     r'((?P<number>\d+)|[_./ \[](?P<joint>[^\]]+)\]?)?', re.I),
           re.compile(rf'/(.*/)?(?P<joint>[^/]+)/(?P<word>{_WORDS})', re.I),
           re.compile(rf'(?P<joint>.+)[_. ](?P<word>{_WORDS})', re.I))
 _MEASURED = re.compile(r'^(raw|meas|measured|msr|actual|filtered)[_. ]|(?<=\w)[_. ]'
@@ -92,31 +92,32 @@ def log_of(where: str, columns: Mapping[str, np.ndarray | None]) -> Log:
 
     Raises RecordingError for columns that hold no numbers or do not belong together.
     """
-    found = _columns_by_joint(where, columns)
+    read = {name: values for name, values in columns.items() if values is not None}
+    found = _columns_by_joint(where, list(read))
     clock = next((kind for kind in CLOCKS if kind in found), '')
     names = found.pop('names', {})
     stamps = {kind: found.pop(kind) for kind in CLOCKS if kind in found}
     for name in (name for own in found.values() for name in own.values()):
-        if columns[name].dtype.kind not in 'fiu':
-            raise RecordingError(f'{where}: {name} is not numeric', found=columns[name].dtype)
+        if read[name].dtype.kind not in 'fiu':
+            raise RecordingError(f'{where}: {name} is not numeric', found=read[name].dtype)
     wide = {kind: next(iter(own.values())) for kind, own in found.items()
-            if len(own) == 1 and columns[next(iter(own.values()))].ndim > 1}
+            if len(own) == 1 and read[next(iter(own.values()))].ndim > 1}
     labels = _labels(where, {kind: own for kind, own in found.items() if kind not in wide},
                      bool(wide), list(columns))
     log = Log({}, None, tuple(labels), {})
     for kind, own in found.items():
         log.understood[kind] = tuple([wide[kind]] if kind in wide else [own[x] for x in labels])
-        parts = [np.array(columns[name], float) for name in log.understood[kind]]
+        parts = [np.array(read[name], float) for name in log.understood[kind]]
         if len({len(part) for part in parts}) > 1:
             raise RecordingError(f'{where}: {kind} of joints differ in length',
                                  found=[len(part) for part in parts])
         log.fields[kind] = parts[0] if kind in wide else np.stack(parts, axis=1)
     if clock:
         name = stamps[clock]['']
-        log.stamp_ns = nanoseconds(where, np.asarray(columns[name]), CLOCKS[clock])
+        log.stamp_ns = nanoseconds(where, np.asarray(read[name]), CLOCKS[clock])
         log.understood['time'] = (name,)
     if names:
-        array = np.asarray(columns[names['']]).ravel()
+        array = np.asarray(read[names['']]).ravel()
         log.names = tuple(np.char.decode(array, errors='replace') if array.dtype.kind == 'S'
                           else map(str, array))
     elif all(label.isdigit() or not label for label in labels):
@@ -127,22 +128,21 @@ def log_of(where: str, columns: Mapping[str, np.ndarray | None]) -> Log:
     return log
 
 
-def _columns_by_joint(where, columns):
+def _columns_by_joint(where, names):
     """Return {quantity: {joint or '': name of the column}}; plain words before others."""
-    told = {name: meaning(name) for name, values in columns.items() if values is not None}
     places = list(ALIASES)
-    order = sorted(filter(told.get, told), key=lambda name: (
-        not told[name][2], places.index(name.lower()) if name.lower() in ALIASES else -1))
-    found: dict[str, dict[str, str]] = {}
-    for name in order:
-        kind, label, plain = told[name]
-        before = found.setdefault(kind, {}).setdefault(label, name)
-        if before != name and kind in FIELDS and plain == told[before][2]:
+    understood = [(name, said) for name in names if (said := meaning(name))]
+    understood.sort(key=lambda item: (not item[1][2], places.index(item[0].lower())
+                                if item[0].lower() in ALIASES else -1))
+    found: dict[str, dict[str, tuple[str, bool]]] = {}
+    for name, (kind, label, plain) in understood:
+        before, first = found.setdefault(kind, {}).setdefault(label, (name, plain))
+        if before != name and kind in FIELDS and plain == first:
             raise RecordingError(f'{where}: {kind} of joint {label} is there twice',
-                                 found=f'{before} and {name}', exists=list(columns),
+                                 found=f'{before} and {name}', exists=names,
                                  do='say which is meant: --columns "q=NAME tau=NAME"')
-    return {kind: {label: name for label, name in sorted(own.items(), key=lambda item: list(
-        columns).index(item[1]))} for kind, own in found.items()}
+    return {kind: {label: name for label, (name, _) in sorted(
+        own.items(), key=lambda item: names.index(item[1][0]))} for kind, own in found.items()}
 
 
 def _labels(where, found, others, exists):

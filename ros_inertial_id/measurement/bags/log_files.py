@@ -118,8 +118,8 @@ def _parquet(path):
 def _csv(path, columns):
     with path.open(newline='', encoding='utf-8-sig', errors='replace') as stream:
         rows, header = _rows(path, stream, columns)
-        told = {name: meaning(name) for name in header}
-        kinds = {name: said[0] for name, said in told.items() if said}
+        understood = {name: meaning(name) for name in header}
+        kinds = {name: said[0] for name, said in understood.items() if said}
         clocks = {name: CLOCKS[kind] for name, kind in kinds.items() if kind in CLOCKS}
         numbers = [name for name, kind in kinds.items() if kind in FIELDS]
         place = {name: i for i, name in enumerate(header)}
