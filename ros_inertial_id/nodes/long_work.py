@@ -12,6 +12,7 @@ from .conversions import every, latched
 from ..errors import InertialIdError
 
 LOOK = 0.1  # [s] between looks at the thread
+CANCELLED = 'cancelled'  # the words, and the state
 
 
 class LongWork:
@@ -78,7 +79,7 @@ class LongWork:
         """Let the work end without a result; InertialIdError where there is none."""
         if not self.busy:
             raise InertialIdError('nothing to cancel')
-        self._cancelled, self.enough = 'cancelled', True
+        self._cancelled, self.enough = CANCELLED, True
         return f"cancelling {self._now['work']}"
 
     def close(self) -> None:
@@ -93,7 +94,7 @@ class LongWork:
         try:
             self._outcome = 'done', work()
         except InertialIdError as error:
-            self._outcome = 'cancelled' if self._cancelled else 'failed', str(error)
+            self._outcome = CANCELLED if self._cancelled else 'failed', str(error)
         except Exception as error:  # a fault of ours: say so and stay alive
             self._outcome = 'failed', ('internal error, please report: '
                                        f'{type(error).__name__}: {error}')
