@@ -14,8 +14,7 @@ import numpy as np
 from .contacts import MARGIN
 from .finding import Finding, MASKED
 from ..measurement.joints.channels import JOINT_STATE
-from ..measurement.large_arrays import empty, page_out
-from ..measurement.recording import Channel, Recording
+from ..measurement.recording import Channel, empty, page_out, Recording
 
 PIECE = 100_000  # samples that are copied together
 BRIDGED = 0.04  # [s] that a straight line follows the motion; longer is a gap

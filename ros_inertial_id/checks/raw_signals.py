@@ -15,8 +15,7 @@ from .finding import Finding, MASKED, WRONG
 from ..errors import InertialIdError
 from ..measurement.joints.channels import BROKEN, carries, find_channel
 from ..measurement.joints.drives import joint_side
-from ..measurement.large_arrays import page_out
-from ..measurement.recording import Channel, Recording
+from ..measurement.recording import Channel, page_out, Recording
 
 PIECE = 500_000  # messages of one stretch
 AT_REST = 0.01  # [rad or m] that a joint goes in all where it stands still

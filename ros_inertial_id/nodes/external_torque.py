@@ -27,8 +27,9 @@ class ExternalTorqueOptions:
                                    '~/contact')
     external_bandwidth: float = option(50.0, 'of ~/external_torque: faster is noisier',
                                        unit='rad/s', at_least=1.0, at_most=500.0)
-    external_threshold: float = option(6.0, 'standard deviations beyond which a torque from '
-                                       'outside is contact', at_least=1.0, at_most=1000.0)
+    external_false_alarms: float = option(1.0, 'how often errors of the model and noise alone may '
+                                          'look like contact', unit='1/h', at_least=1e-3,
+                                          at_most=1000.0)
 
 
 class ExternalTorque:
@@ -56,7 +57,7 @@ class ExternalTorque:
             raise ConfigError('external torques need efforts in the joint states',
                               found=f'effort_topic: {options.effort_topic}')
         self._observer = observer_of(model, robot, self._options.external_bandwidth,
-                                     self._options.external_threshold)
+                                     self._options.external_false_alarms)
         self._robot, self._drives, self._topic = robot, options, options.joint_states_topic
         self._to_joints = effort_map(options, len(robot))
 
@@ -77,10 +78,11 @@ class ExternalTorque:
         for publisher, torques in ((self._torque, found.torque),
                                    (self._deviation, found.standard_deviation)):
             publish_joint_states(publisher, stamps, names, effort=torques)
-        self._say(tuple(name for name, hit in zip(names, found.contact[-1]) if hit))
+        self._say(tuple(name if hit else f'{name} unknown' for name, hit, unsure in zip(
+            names, found.contact[-1], found.unknown[-1]) if hit or unsure))
 
     def _say(self, touched):
-        """Publish the joints in contact when they are others than before."""
+        """Publish the joints in contact, and those where it is unknown, when they change."""
         if touched != self._touched:
             self._touched = touched
             self._contact.publish(String(data=', '.join(touched)))

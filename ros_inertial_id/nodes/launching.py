@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from ..errors import ConfigError
-from ..identification.prepare.driver import DriverOptions
+from ..identification.settings import DriverOptions
 from ..options import DRIVER, options_from, read_yaml
 from ..share import config_file, PACKAGE, shared_file
 

@@ -23,8 +23,9 @@ from ..checks.channel_checks import channel_checks
 from ..checks.finding import NOTE
 from ..errors import ConfigError, InertialIdError, RecordingError
 from ..identification.model.files import make_folder
-from ..measurement.bags.bag import BagWriter, read_bag
+from ..measurement.bags.bag import read_bag
 from ..measurement.bags.messages import DECODERS, encode_string, header_stamp_ns, JOINT_STATE
+from ..measurement.bags.writing import BagWriter
 from ..measurement.stream_clock import StreamClock
 from ..options import option
 

@@ -12,10 +12,10 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from .bag import write_recording
 from .log_files import nanoseconds
 from .log_formats import joined, read_file
 from .messages import JOINT_STATE
+from .writing import write_recording
 from ..recording import Channel, Recording
 from ...errors import RecordingError, RobotModelError
 
