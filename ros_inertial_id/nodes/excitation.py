@@ -206,6 +206,7 @@ class Excitation(GuardedNode):
         self._refuse_when_busy()
         self._to_play = True
         self._work.tell(work='play', state='running', step='planning', fraction=0.0, message='')
+        self._work.publish()  # planning leaves no time for it
         return 'the motion is being planned; ~/progress tells how far it is, ~/cancel ends it'
 
     def _play(self):
@@ -321,10 +322,6 @@ class Excitation(GuardedNode):
 
     def _cancel(self):
         """End what is under way, without a result."""
-        if self._to_play:
-            self._to_play = False
-            self._work.tell(state=CANCELLED)
-            return 'nothing moves'
         return self._work.cancel() if self._work.busy else self._stop_on_request()
 
     def _say(self, status):

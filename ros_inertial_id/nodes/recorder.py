@@ -203,8 +203,9 @@ class Recorder(GuardedNode):
         if self._undecoded:
             raise no_decoder(self._undecoded)
         if missing:
-            raise RecordingError('nobody publishes', found=missing, exists=sorted(
-                t for t, types in self.get_topic_names_and_types() if types[0] in DECODERS),
+            raise RecordingError(f"nobody publishes {', '.join(missing)}", exists=sorted(
+                t for t, types in self.get_topic_names_and_types()
+                if types[0] in DECODERS and t not in missing),
                 do='start the driver, or correct topics:')
         if self._clock_stands():
             raise RecordingError('use_sim_time: the clock stands at 0',

@@ -201,7 +201,7 @@ def test_what_cannot_be_done_is_refused_in_words(graph, tmp_path):
     graph.until(lambda: graph.node.count_subscribers('joint_states'), 'the recorder')
     response = graph.call('recorder/start')
     assert not response.success
-    assert 'nobody publishes; found /nowhere, /flag; there is: ' in response.message
+    assert 'nobody publishes /nowhere, /flag; there is: ' in response.message
     assert '/joint_states' in response.message
     graph.node.create_publisher(String, 'nowhere', 10)
     graph.node.create_publisher(Bool, 'flag', 10)
