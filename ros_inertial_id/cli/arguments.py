@@ -189,7 +189,7 @@ VERBS = {
         'known_rig.yaml --held bag3 --held bag4', 'verbs_rigs:postures', (
             RIG, config('suspended_platform'), WORLD,
             argument('postures', 'YAML of postures with their moments, see '
-                     'rigs/suspended_platform/posture_file.py', nargs='?', default=''),
+                     'rigs/suspended_platform/postures.py', nargs='?', default=''),
             several('--held', 'free vibration on the calibrated rig with the links held in a '
                     'posture', metavar='BAG'))),
     'frequencies': Verb(

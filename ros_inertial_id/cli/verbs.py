@@ -18,7 +18,7 @@ from ..errors import ConfigError
 from ..identification.identify import Identification, validation
 from ..identification.model.files import make_folder, read_description, read_text
 from ..identification.model.identified_model import IdentifiedModel
-from ..identification.prepare.training_data import seen_before
+from ..identification.prepare.dataset import seen_before
 from ..identification.settings import load_options, options_class, prediction_options
 from ..measurement.recording import Recording
 from ..procedures.bag_paths import several
@@ -190,7 +190,7 @@ def design_(options: Any) -> None:
 def schema_(options: Any) -> None:
     """Print the JSON schema of a configuration file: all methods and the design."""
     from ..excitation.problem import DesignOptions
-    from ..identification.prepare.driver import DriverOptions
+    from ..identification.settings import DriverOptions
     from ..methods import METHODS
     from ..options import DESIGN, DRIVER, schema
     kinds = {**{name: options_class(name) for name in METHODS}, DESIGN: DesignOptions,

@@ -22,13 +22,13 @@ from ..report.recording_words import signal_sentences
 from ..report.sheet import Table
 from ..report.sheets import calibration_sheet, FREEDOMS, STIFFNESS_UNITS
 from ..rigs.calibration.calibrate import calibrate_platform
-from ..rigs.calibration.held_recordings import identify_held
 from ..rigs.calibration.natural_frequencies import identify_frequencies
-from ..rigs.calibration.postures import identify_postures, open_directions, suggest_posture
+from ..rigs.calibration.postures import (identify_held, identify_postures, open_directions,
+                                         suggest_posture)
 from ..rigs.calibration.sensor_sets import sensor_sets
 from ..rigs.suspended_platform.held_frequencies import read_frequencies
 from ..rigs.suspended_platform.method import SuspendedPlatform
-from ..rigs.suspended_platform.posture_file import joined, read_postures, relative_turns
+from ..rigs.suspended_platform.postures import joined, read_postures, relative_turns
 
 suspended_platform = SuspendedPlatform()
 

@@ -46,7 +46,7 @@ def choose_laws(systems: np.ndarray, base: BaseParameters, groups: Sequence[str]
     Return a FrictionChoice for every law that is not PLAIN; a coefficient that is grouped stays.
 
     systems : (count, b + 1, b + 1) normal equations of stretches of motion, weighted, of [W, y]
-    base : BaseParameters of the columns; groups : names of the joints
+    groups : names of the joints
     """
     places: dict[str, list[int]] = {}
     for i, (k, row) in enumerate(zip(base.independent, base.X)):

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .assessment import with_workspace
 from .collision import CollisionShapes, wanted_shapes
 from .criteria import CRITERIA
 from .feasible import postures_allowed, random_postures
@@ -17,7 +18,6 @@ from .friction_sweep import KIND
 from .limits import find_limits
 from .objective import MotionProblem
 from .regressor_adjoint import Chain
-from .workspace import with_workspace
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.robot_model import gravity_from_mounting, RobotModel, RobotOptions
 from ..errors import MotionError
@@ -130,7 +130,7 @@ def motion_problem(robot: RobotModel, options: DesignOptions, known: np.ndarray 
     """
     Return the MotionProblem, BaseParameters and CollisionShapes of a design.
 
-    robot : RobotModel; options : DesignOptions; known : (p, p) W'W of earlier recordings or None
+    known : (p, p) W'W of earlier recordings or None
     Raises MotionError for what cannot be designed for.
     """
     limits = find_limits(robot, options)

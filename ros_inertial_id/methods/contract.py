@@ -206,7 +206,7 @@ class Method(ABC, Generic[RobotT, StateT, ObservationT, OptionsT]):
         """
         Yield the rows of ``regress``, of which columns that are not wanted may be missing.
 
-        state, robot, parameters : see ``regress``; wanted : (p,) bool
+        wanted : (p,) bool
         """
         return self.regress(state, robot, parameters)
 
@@ -240,7 +240,7 @@ class Method(ABC, Generic[RobotT, StateT, ObservationT, OptionsT]):
         """
         Return the LiveSource of a running robot.
 
-        robot, options : see ``build``; lag : age of the newest state [s]
+        lag : age of the newest state [s]
         metadata : ``summary`` of the observation that the model comes from
         Raises ConfigError where the method is not supported live.
         """
@@ -266,7 +266,6 @@ class Method(ABC, Generic[RobotT, StateT, ObservationT, OptionsT]):
         What the noise of a filtered motion does to the rows, where y is as recorded; nothing by
         default: y went through the same filter.
 
-        observation, robot, parameters : see ``observe`` and ``regress``
         values : (p,) of the parameters
         """
         return iter(())

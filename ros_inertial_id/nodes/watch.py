@@ -19,11 +19,9 @@ from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import Trigger
 
 from .conversions import every, latched, LEVELS, STATE
-from .guarded import GuardedNode
 from .parameters import declare_options
-from .running import run
-from .watch_server import WatchServer
-from .watch_state import WatchState
+from .running import GuardedNode, run
+from .watch_server import WatchServer, WatchState
 from ..errors import RecordingError
 from ..options import option
 from ..report import watch_page
@@ -52,7 +50,7 @@ class Watch(GuardedNode):
 
     def __init__(self, **node_options):
         super().__init__('watch', **node_options)
-        own = declare_options(self, WatchOptions, fixed=set(WatchOptions.__dataclass_fields__))
+        own = declare_options(self, WatchOptions, settable=())
         self.state = WatchState()
         self._nodes = {self.resolve_topic_name(name).lstrip('/'): role for role, name in (
             ('prediction', own.prediction), ('identification', own.identification),
@@ -135,6 +133,6 @@ class Watch(GuardedNode):
         super().destroy_node()
 
 
-def main(args: list[str] | None = None) -> int:
-    """Run the node with ROS arguments ``args``, of the command line if None; return its status."""
-    return run(Watch, args)
+def main() -> int:
+    """Run the node; return the exit status of its process."""
+    return run(Watch)

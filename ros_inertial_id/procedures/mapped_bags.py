@@ -25,8 +25,8 @@ from ..identification.model.files import write_text
 from ..identification.model.identified_model import plain
 from ..identification.prepare.dataset import Dataset
 from ..identification.prepare.robot import robot_of
-from ..identification.reduce.bag_factors import dataset_of, factors_of
-from ..identification.reduce.cached_factors import find_factors, folders, key_of, write_factors
+from ..identification.reduce.bag_factors import (dataset_of, factors_of, find_factors, folders,
+                                                 key_of, write_factors)
 from ..identification.reduce.plan import FORMAT, Plan, plan_of
 from ..measurement.bags.bag import read_bag, split_window
 from ..measurement.bags.storage import sha256, storage_files

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..dynamics.friction import friction_column, LAWS
 from ..dynamics.regressor import RegressorBlock
-from ..identification.judge.prediction_band import half_widths
+from ..identification.judge.prediction import half_widths
 from ..identification.model.identified_model import IdentifiedModel
 
 GAP = 3.5  # usual steps of time: a longer one is a gap

@@ -119,7 +119,8 @@ def test_calls_are_answered_while_it_computes(node, long_bag):
     node.until(second.done, 'the second answer')
     assert not first.done()
     assert not second.result().success
-    assert second.result().message == 'an identification is under way; wait for its answer'
+    assert second.result().message == (
+        'identify is under way; wait for its end, or call ~/cancel')
     assert node.get('identification', 'recording').string_value == str(long_bag)
     assert not first.done()
     node.until(first.done, 'the first answer')
@@ -133,4 +134,4 @@ def test_a_signal_ends_it_in_the_middle_of_a_computation(graph, long_bag, number
     graph.until(lambda: 'identifying from' in process.output, 'the computation')
     assert process.end(number) == 0
     assert 'Traceback' not in process.output
-    assert 'shut down while it identified' in process.output
+    assert 'identify: the node was shut down' in process.output

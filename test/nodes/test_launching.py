@@ -58,7 +58,7 @@ def test_every_argument_is_used_and_every_use_declared():
     used = {'robot', *COMMON}
     for plan in PLANS.values():
         for node in plan.nodes:
-            used |= {argument for argument, _ in offered(plan, node).values()}
+            used |= set(offered(plan, node).values())
     assert used == set(ARGUMENTS)
 
 

@@ -113,6 +113,22 @@ def test_description_and_mounting_are_in_the_bag_and_its_path_reaches_a_late_joi
     assert finished[0].data == str(tmp_path / 'first')
 
 
+def test_the_mounting_of_the_configuration_is_in_the_bag(graph, tmp_path):
+    config = tmp_path / 'wall.yaml'
+    config.write_text('serial_arm: {mounting: rpy 0 1.5708 0}\n')
+    process = driver(graph, 100, 1000)
+    graph.start('recorder', out=tmp_path, name='first', config=config)
+    begin(graph)
+    process.say('go')
+    graph.until(lambda: counted(graph) == 100, '100 counted')
+    assert graph.call('recorder/stop').success
+    assert read_bag(tmp_path / 'first').mounting == 'rpy 0 1.5708 0'
+    assert graph.set('recorder', name='second', mounting='upright') == ''  # goes before it
+    begin(graph)
+    assert graph.call('recorder/stop').success
+    assert read_bag(tmp_path / 'second').mounting == 'upright'
+
+
 def test_topics_of_other_types_are_recorded_side_by_side(graph, tmp_path):
     kinds = {'imu': Imu, 'wrench': WrenchStamped, 'pose': PoseStamped,
              'numbers': Float64MultiArray, 'words': String, 'arm/joint_states': JointState}

@@ -24,11 +24,11 @@ from ros_inertial_id.errors import RecordingError
 from ros_inertial_id.estimation.r_factors import RFactors
 from ros_inertial_id.identification.settings import load_options
 from ros_inertial_id.measurement.bags.bag import read_bag, write_recording
-from ros_inertial_id.procedures import bag_map, bag_passes, mapped_bags
-from ros_inertial_id.procedures.bag_map import Engine, map_bags, merge_leaves
+from ros_inertial_id.procedures import bag_map, many_recordings, mapped_bags
+from ros_inertial_id.procedures.bag_map import (Engine, map_bags, memory_share, merge_leaves,
+                                                run_tasks)
 from ros_inertial_id.procedures.bag_paths import find_bags
 from ros_inertial_id.procedures.everyday import once_each, within_budget
-from ros_inertial_id.procedures.execution import memory_share, run_tasks
 from ros_inertial_id.procedures.many_recordings import identify_many
 from ros_inertial_id.processes import Lost
 
@@ -343,7 +343,7 @@ def test_what_goes_wrong_before_and_after_is_said_of_the_bag(paths, options, kep
     def late(shared, bag):
         raise ValueError('seven')
 
-    monkeypatch.setattr(bag_passes, 'bag_residuals', late)
+    monkeypatch.setattr(many_recordings, 'bag_residuals', late)
     with pytest.raises(RecordingError, match='day0: .*seven'):
         identify_many(paths[:DAYS], options, engine=kept)
     monkeypatch.setattr(mapped_bags, 'read_bag', read)

@@ -14,8 +14,7 @@ from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.report import outline
 from ros_inertial_id.report.knowledge import posterior
 from ros_inertial_id.report.links import links_of
-from ros_inertial_id.report.uses import (CONTACT, FEEDFORWARD, GRAVITY, PAYLOAD, SIMULATION,
-                                         uses_of)
+from ros_inertial_id.report.uses import CONTACT, FEEDFORWARD, GRAVITY, PAYLOAD, SIMULATION, uses_of
 
 
 @pytest.fixture(scope='module')

@@ -57,7 +57,6 @@ def write_text(path: str | Path, text: str) -> None:
     Write a text in UTF-8 beside its place and move it there: a failure leaves what was there.
 
     path : of the file, replaced where it exists; a pipe or device is written to as it is
-    text : of the file
     ConfigError where it cannot be written.
     """
     goal = Path(path)

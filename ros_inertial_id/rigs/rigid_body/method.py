@@ -11,13 +11,11 @@ from typing import Any, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from .live import LiveWrench
-from .wrench_observation import observe_wrenches
-from ..bodies.bodies_method import BodiesMethod
-from ..bodies.body_rig import body_rig, BodyRig, payload_rig
-from ..bodies.link_tree import random_bodies
-from ..dynamics.composite import AXES, composite_rows, own_rows, ROW_UNITS
-from ..measurement.sources import BodiesObservation, BodiesState
+from .observation import LiveWrench, observe_wrenches
+from .rig import body_rig, BodyRig, payload_rig
+from ..bodies.joints import random_bodies
+from ..bodies.observation import BodiesMethod, BodiesObservation, BodiesState
+from ..dynamics.rigid_bodies import AXES, composite_rows, own_rows, ROW_UNITS
 from ...dynamics.inertial_parameters import Parameter, ten_of_body
 from ...dynamics.regressor import BLOCK, RegressorBlock, RowGroup
 from ...dynamics.robot_model import RobotOptions

@@ -15,10 +15,9 @@ import numpy as np
 from .calibration import calibration_blocks
 from .observation import observe_platform
 from .rig import check_calibrated, platform_rig, PlatformRig, spring_wrench
-from ..bodies.bodies_method import BodiesMethod
-from ..bodies.link_tree import random_bodies
-from ..dynamics.composite import AXES, composite_rows, ROW_UNITS
-from ..measurement.sources import BodiesObservation, BodiesState
+from ..bodies.joints import random_bodies
+from ..bodies.observation import BodiesMethod, BodiesObservation, BodiesState
+from ..dynamics.rigid_bodies import AXES, composite_rows, ROW_UNITS
 from ...dynamics.inertial_parameters import Parameter, ten_of_body
 from ...dynamics.regressor import BLOCK, RegressorBlock, RowGroup
 from ...dynamics.robot_model import RobotOptions

@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from ..bodies.body_rig import mapping, read_description, read_source
-from ..bodies.link_tree import free_joint, Joint, read_inertial, read_joint, rotation_of, vector
+from ..bodies.description import (mapping, read_description, read_inertial, read_source,
+                                  rotation_of, vector)
+from ..bodies.joints import free_joint, Joint, read_joint
 from ..measurement.body_state import BodyState
 from ...dynamics.robot_model import world_alone
 from ...errors import ConfigError
 
+Rest = tuple[np.ndarray, np.ndarray]  # position (3,) [m], rotation (3, 3) of the platform
 UNKNOWN = object()  # what step zero has yet to find
 KEYS = ('name', 'platform', 'links', 'mass')
 CALIBRATED = 43  # numbers that step zero finds ...
@@ -125,18 +127,21 @@ def check_calibrated(robot: PlatformRig) -> None:
         raise ConfigError('links', expected='at least one link on the platform', found='none')
 
 
+def displacement(body: BodyState, rest: Rest) -> tuple[np.ndarray, np.ndarray]:
+    """Return displacement x [m, rad] and its rate dx (N, 6) of a BodyState from a pose."""
+    R = body.rotation()
+    turn = Rotation.from_matrix(R @ rest[1].T).as_rotvec()
+    return (np.concatenate([body.position - rest[0], turn], axis=1),
+            np.concatenate([body.velocity, np.einsum('nij,nj->ni', R, body.omega)], axis=1))
+
+
 def spring_wrench(robot: PlatformRig, platform: BodyState) -> tuple[np.ndarray, np.ndarray]:
     """
     Return the springs' wrench (N, 6) about the platform's origin, and the rates dx (N, 6).
 
     World axes; the given damping is in the wrench.
-
-    robot : PlatformRig with the springs; platform : its motion
     """
-    R = platform.rotation()
-    turn = Rotation.from_matrix(R @ robot.rest_rotation.T).as_rotvec()
-    x = np.concatenate([platform.position - robot.rest_position, turn], axis=1)
-    dx = np.concatenate([platform.velocity, np.einsum('nij,nj->ni', R, platform.omega)], axis=1)
+    x, dx = displacement(platform, (robot.rest_position, robot.rest_rotation))
     return robot.preload - x @ robot.stiffness.T - dx @ robot.damping.T, dx
 
 
@@ -164,7 +169,6 @@ def matrix(value: Any, what: str, symmetric: bool = False) -> np.ndarray:
     Return a matrix, (6, 6), from six diagonal numbers or six rows; UNKNOWN becomes NaN.
 
     value : as read from YAML; what : it is, for the message of ConfigError
-    symmetric : whether it has to be
     """
     if value is UNKNOWN:
         return np.full((6, 6), np.nan)

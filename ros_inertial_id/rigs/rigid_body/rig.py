@@ -5,20 +5,19 @@ Read from a YAML text (config/rigid_body.yaml shows one), or made from the URDF 
 carries a payload behind a force-torque sensor.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 import hashlib
-from typing import Any, Mapping, Sequence
+from typing import Any, Sequence
 
 import numpy as np
-import yaml
 
-from .link_tree import free_joint, Joint, read_inertial, read_joint, rotation_of, vector
-from ..measurement.sources import BodySource
+from ..bodies.description import (mapping, read_description, read_inertial, read_source,
+                                  rotation_of, vector)
+from ..bodies.joints import free_joint, Joint, read_joint
 from ...dynamics.body_motion import Frame, frame_of
 from ...dynamics.robot_model import robot_from_options, RobotModel, world_alone
-from ...errors import ConfigError, RobotModelError
+from ...errors import ConfigError
 
-MOTIONS = ('pose', 'markers', 'imu')
 PAYLOAD = 'payload'
 
 
@@ -125,11 +124,7 @@ def body_rig(text: str, gravity_base: np.ndarray) -> BodyRig:
 
 def body_groups(joints: Sequence[Joint], wrenches: Sequence[Wrench],
                 names: Sequence[str]) -> tuple[tuple[int, ...], ...]:
-    """
-    Return tuples of bodies (indices) that hang together without a sensor in between.
-
-    joints : one per body; wrenches : measured ones; names : of the bodies
-    """
+    """Return tuples of bodies (indices) that hang together without a sensor in between."""
     measured = {frozenset((w.on, w.reaction)) for w in wrenches}
     group = list(range(len(names)))
     for k, joint in enumerate(joints):
@@ -138,54 +133,6 @@ def body_groups(joints: Sequence[Joint], wrenches: Sequence[Wrench],
             group = [new if g == old else g for g in group]
     return tuple(tuple(k for k, g in enumerate(group) if g == label)
                  for label in dict.fromkeys(group))
-
-
-def read_description(text: str, known: Sequence[str]) -> dict[str, Any]:
-    """
-    Return the mapping in a YAML text, unknown keys refused.
-
-    text : the YAML; known : keys that may stand in it.  Raises ConfigError, RobotModelError.
-    """
-    try:
-        data = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise ConfigError('the description is not YAML',
-                          found=str(error).replace('\n', ' ')) from None
-    if not isinstance(data, dict):
-        raise RobotModelError('the description is neither a URDF nor a YAML mapping',
-                              found=repr(text[:40]))
-    for key in data:
-        if key not in known:
-            raise ConfigError('unknown key in the description', found=key, exists=known)
-    return data
-
-
-def read_source(name: str, entry: Mapping[str, Any]) -> BodySource:
-    """
-    Return the BodySource that a body's entry names; an IMU may be on a body that is seen besides.
-
-    name : of the body; entry : its mapping in the description
-    """
-    kinds = [kind for kind in MOTIONS if entry.get(kind)]
-    imu = None
-    if len(kinds) == 2 and kinds[1] == 'imu':
-        imu = _source(name, 'imu', entry)
-        kinds = kinds[:1]
-    if len(kinds) != 1:
-        raise ConfigError(f'body {name!r} needs one source of motion', found=kinds or 'none',
-                          exists=MOTIONS, do='only an IMU may be there besides')
-    return replace(_source(name, kinds[0], entry), imu=imu)
-
-
-def _source(name, kind, entry):
-    layout = entry.get('layout') or {}
-    if kind == 'markers':
-        layout = {str(label): vector(place, f'marker {label!r} of {name!r}')
-                  for label, place in mapping(layout, f'layout of {name!r}').items()}
-    rotation = rotation_of(entry.get('imu_rpy', (0, 0, 0)), f'imu_rpy of {name!r}')
-    position = vector(entry.get('imu_position', (0, 0, 0)), f'imu_position of {name!r}')
-    return BodySource(name, kind, str(entry[kind]), str(entry.get('label', '')), layout,
-                      tuple(position), rotation)
 
 
 def _read_wrench(topic, entry, names):
@@ -200,10 +147,3 @@ def _read_wrench(topic, entry, names):
     return Wrench(topic, on, reaction, axes, vector(entry.get('point', (0, 0, 0)),
                                                     f'point of wrench {topic}'),
                   rotation_of(entry.get('rpy', (0, 0, 0)), f'rpy of wrench {topic}'))
-
-
-def mapping(value: Any, what: str) -> dict[str, Any]:
-    """Return ``value`` if it is a mapping that is not empty; ConfigError calls it ``what``."""
-    if not isinstance(value, dict) or not value:
-        raise ConfigError(what, expected='a mapping of names', found=repr(value))
-    return value

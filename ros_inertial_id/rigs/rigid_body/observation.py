@@ -1,25 +1,32 @@
-"""Observation of bodies and wrenches: which signals, which clock, which cutoff, which sign."""
+"""
+Observation of bodies and wrenches: which signals, which clock, which cutoff, which sign.
+
+A payload behind a wrist sensor is observed live, too: joint states and wrench at a fixed lag.
+"""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Mapping
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from .force_fit import force_sign, gravity_of_force
-from .sensor_alignment import sensor_alignment
-from .sensor_drift import without_drift
-from ..bodies.body_rig import BodyRig
+from .rig import BodyRig
+from .sensor import force_sign, gravity_of_force, sensor_turn, without_drift
+from ..bodies.observation import BodiesObservation, BodiesState, motion_summary
 from ..measurement.body_state import (BodyState, choose_pose_cutoff, on_clock, state_of_imu,
                                       state_of_pose)
 from ..measurement.imu_fusion import fuse_imu, pose_track
-from ..measurement.joint_motion import read_joint_motion
-from ..measurement.sources import (BodiesObservation, common_clock, motion_summary, noise_again,
-                                   on_stretches, read_imu, read_pose, read_wrench, usable)
+from ..measurement.sources import (common_clock, noise_again, on_stretches, read_imu, read_pose,
+                                   read_wrench, Series, usable)
 from ...dynamics.body_motion import apply, body_motions, Frame, frame_of, twists
 from ...dynamics.robot_model import RobotModel
 from ...errors import ConfigError, RecordingError
 from ...measurement import signals
+from ...measurement.interpolation import interpolate
+from ...measurement.joints.drives import DriveOptions
+from ...measurement.joints.kinematic_state import SignalOptions
+from ...measurement.joints.observation import observe_joints
+from ...measurement.live import listen_to_joints, LiveMotion
 from ...measurement.recording import Recording
 
 # Of the cutoff where poses sink into noise: products of what several bodies do reach higher, and
@@ -32,7 +39,6 @@ def observe_wrenches(recording: Recording, robot: BodyRig, options: Any) -> Bodi
     """
     Return the BodiesObservation of a BodyRig in a Recording.
 
-    recording : with the topics of the rig's sources and wrenches; robot : BodyRig
     options : rigid_body's Options.  RecordingError says what is missing or does not fit.
     """
     origin = recording.origin_ns()
@@ -72,16 +78,17 @@ def observe_wrenches(recording: Recording, robot: BodyRig, options: Any) -> Bodi
 
     _check_moving(observation(gravity), sources[0].topic)
     sign = {'on_body': 1.0, 'by_body': -1.0}.get(options.wrench_of)
+    wrench = robot.wrenches[0]
     if options.gravity == 'identified':
         if robot.arm is None:
             raise ConfigError('gravity: identified', expected='a payload on an arm',
                               found='bodies measured on their own')
-        gravity, sign, found = gravity_of_force(observation(np.zeros(3)), gravity, sign)
+        gravity, sign, found = gravity_of_force(observation(np.zeros(3)), wrench, gravity, sign)
         summary['gravity'] = found
     if sign is None:
-        sign = 1.0 if len(robot.wrenches) > 1 else force_sign(observation(gravity))
+        sign = 1.0 if len(robot.wrenches) > 1 else force_sign(observation(gravity), wrench)
     summary['wrench_of'] = 'on_body' if sign > 0 else 'by_body'
-    if len(robot.wrenches) == len(robot.link_names) == 1 and robot.wrenches[0].axes == 'body':
+    if len(robot.wrenches) == len(robot.link_names) == 1 and wrench.axes == 'body':
         _correct_sensor(robot, wrenches, lambda: observation(gravity, sign), summary)
     return observation(gravity, sign)
 
@@ -94,10 +101,9 @@ def _correct_sensor(robot, wrenches, observation, summary):
         wrenches[0], summary['sensor_drift'] = drift[0], {topic: drift[1]}
     if 'imu' in {s and s.kind for s in robot.sources}:
         return
-    found = sensor_alignment(observation(), wrench.rotation)
-    if found.significant:
-        wrenches[0] = _turned(wrenches[0], found.matrix())
-        summary['sensor_turned'] = {topic: found.note()}
+    turn = sensor_turn(observation(), wrench)
+    if turn is not None:
+        wrenches[0], summary['sensor_turned'] = _turned(wrenches[0], turn[0]), {topic: turn[1]}
 
 
 def _turned(series, R):
@@ -169,8 +175,12 @@ def _motion(recording, robot, options, wrenches, origin):
 def _arm_motion(recording, robot, options, wrenches, origin):
     arm = robot.arm
     frame = robot.frame or frame_of(arm, wrenches[0].note['frame_id'])
-    position, velocity = read_joint_motion(recording, arm.joint_names,
-                                           options.joint_states_topic, options.velocity, origin)
+    joints = observe_joints(recording, arm.joint_names, SignalOptions(
+        joint_states_topic=options.joint_states_topic, velocity=options.velocity,
+        cutoff=options.cutoff), actuated=())
+    position = _together(joints.summary['topic'], joints.position)
+    velocity = (_together(joints.summary['topic'], joints.velocity)
+                if joints.measured_velocity else None)
 
     def raw(clock):
         if velocity is not None:
@@ -208,3 +218,48 @@ def state_of_frame(robot: RobotModel, frame: Frame, q: np.ndarray, v: np.ndarray
     into = at.R.transpose(1, 0, 2)
     return BodyState(at.p.T, Rotation.from_matrix(at.R.transpose(2, 0, 1)).as_quat(),
                      *(apply(into, x).T for x in (at.omega, alpha, acc)))
+
+
+def _together(topic, series):
+    """Return one Series (n, k) of {joint: (stamps, values)} on the stamps of the first joint."""
+    t, _ = next(iter(series.values()))
+    return Series(topic, t, np.concatenate([interpolate(stamps, values[:, None], t)
+                                            for stamps, values in series.values()], axis=1))
+
+
+class LiveWrench(LiveMotion):
+    """The motion of the payload and the wrench on it; contract in methods/__init__.py."""
+
+    def __init__(self, robot: BodyRig, options: Any, lag: float,
+                 metadata: Mapping[str, Any]):
+        if robot.arm is None:
+            raise ConfigError('nothing to predict live', found='bodies measured on their own',
+                              expected='a payload on an arm with joint states')
+        super().__init__(options.cutoff, options.velocity == 'measured', lag, np.eye(6))
+        topic, = metadata['wrench_topics']
+        self._arm = robot.arm
+        self._frame = robot.frame or frame_of(robot.arm, metadata['sources'][topic]['frame_id'])
+        self._sign = 1.0 if metadata['wrench_of'] == 'on_body' else -1.0
+        turn = metadata.get('sensor_turned', {}).get(topic, {}).get('turn_deg', np.zeros(3))
+        self._mounted = Rotation.from_rotvec(turn, degrees=True).as_matrix()
+        self._gravity = np.asarray(robot.gravity_base)
+        if 'gravity' in metadata:
+            direction = np.array(metadata['gravity']['direction'])
+            self._gravity = np.linalg.norm(self._gravity) * direction
+        listen_to_joints(self, options.joint_states_topic or metadata['topic'],
+                         robot.arm.joint_names, DriveOptions())
+        self.listen(topic, self._load_wrench)
+
+    def _load_wrench(self, channel):
+        along = [channel.fields[kind] @ self._mounted.T for kind in ('force', 'torque')]
+        self.load(0, self.seconds(channel.stamp_ns), np.hstack(along))
+
+    def take(self) -> tuple[np.ndarray, BodiesState] | None:
+        """Return (stamps, BodiesState), or None."""
+        taken = super().take()
+        if taken is None:
+            return None
+        stamps, state = taken
+        body = state_of_frame(self._arm, self._frame, state.q, state.v, state.a, self._gravity)
+        return stamps, BodiesState(state.t, state.segment, (body,), state.tau, state.tau_raw,
+                                   self._sign)

@@ -11,6 +11,7 @@ from typing import Any, Mapping, Sequence
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from .description import rotation_of, vector
 from ..measurement.body_state import acceleration_at, BodyState
 from ...errors import ConfigError
 
@@ -48,7 +49,6 @@ def read_joint(entry: Mapping[str, Any], name: str, before: Sequence[str],
 
     entry : mapping with ``parent, joint, position, own_position, rpy, axis``, all optional
     before : names of the bodies so far; default : (parent, kind) where the entry says nothing
-    name : of the body, for what ConfigError says
     """
     parent, kind = entry.get('parent', default[0]), entry.get('joint', default[1])
     if parent and parent not in before:
@@ -67,40 +67,6 @@ def read_joint(entry: Mapping[str, Any], name: str, before: Sequence[str],
                  vector(entry.get('own_position', (0, 0, 0)), f'own_position of body {name!r}'),
                  rotation_of(entry.get('rpy', (0, 0, 0)), f'rpy of body {name!r}'),
                  axis / np.linalg.norm(axis))
-
-
-def read_inertial(entry: Mapping[str, Any], name: str) -> np.ndarray:
-    """
-    Return the nominal standard parameters (10,) of a body's entry, zeros without any.
-
-    entry : mapping of the body; name : its name, for what ConfigError says
-    """
-    return vector(entry.get('inertial', [0.0] * 10), f'inertial of body {name!r}', 10)
-
-
-def vector(value: Any, what: str, size: int = 3, nan: bool = False) -> np.ndarray:
-    """
-    Return a vector, (size,), from a description; ConfigError when it is none.
-
-    value : list of ``size`` numbers; what : they are, for the message; nan : may be among them
-    """
-    try:
-        out = np.asarray(value, dtype=float)
-        good = out.shape == (size,) and (nan or bool(np.isfinite(out).all()))
-    except (TypeError, ValueError):
-        good = False
-    if not good:
-        raise ConfigError(what, expected=f'{size} numbers', found=repr(value))
-    return out
-
-
-def rotation_of(rpy: Any, what: str = 'rpy') -> np.ndarray:
-    """
-    Return the rotation (3, 3) of roll, pitch, yaw [rad] about fixed axes, as in URDF.
-
-    rpy : list of three numbers; what : they are, for the message of ConfigError
-    """
-    return Rotation.from_euler('xyz', vector(rpy, what)).as_matrix()
 
 
 def random_bodies(joints: Sequence[Joint], samples: int, rng: np.random.Generator,

@@ -22,12 +22,12 @@ from xml.parsers import expat
 
 import numpy as np
 
-from .consistency import solid
-from ..dynamics.friction import friction_column, LAWS
-from ..dynamics.inertial_parameters import (about_center, about_origin, bodies, check_consistent,
-                                            Parameter, parameters_of, pseudo_inertia)
-from ..dynamics.robot_model import link_placements, RobotModel
-from ..errors import RobotModelError
+from ...dynamics.friction import friction_column, LAWS
+from ...dynamics.inertial_parameters import (about_center, about_origin, bodies, check_consistent,
+                                             Parameter, parameters_of, pseudo_inertia)
+from ...dynamics.robot_model import link_placements, RobotModel
+from ...errors import RobotModelError
+from ...estimation.consistency import solid
 
 TENSOR = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
 PLACES = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
@@ -247,7 +247,7 @@ def damping_and_friction(parameters: Sequence[Parameter], values: np.ndarray | S
 
     What URDF can hold of it: exact for viscous and Coulomb friction, else the closest curve; {}
     where no friction was identified.
-    parameters : (p,) Parameters; values : (p,) theirs; joint : its name
+    parameters : (p,) Parameters; values : (p,) theirs
     """
     own = [(p, x) for p, x in zip(parameters, values) if p.owner == joint and p.law
            and LAWS[p.law].brakes]

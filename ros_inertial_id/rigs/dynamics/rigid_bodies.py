@@ -1,13 +1,19 @@
 """
-Free vibration of a body on springs: natural frequencies, and how they depend on its parameters.
+Newton and Euler for rigid bodies that are measured one by one: their wrenches and vibrations.
 
-The springs put ``preload - K x`` on the body's origin, x displacement and rotation vector from
-the rest pose along the world's axes; gravity pulls at its centre.  Around the pose where both
-balance, small motions obey M a + K' x = 0; K' has a part from the weight, as a pendulum's.
-Damping is left out: at a ratio of 0.02 it moves a frequency by 0.02 percent.
+The wrench that the outside puts on a group of bodies is linear in their standard parameters.
+Whatever they do to each other cancels in the sum, so only the wrenches that cross the border of
+the group need a sensor (d'Alembert, with unit twists of a common frame as virtual motions).
+
+Springs put ``preload - K x`` on a body's origin, x displacement and rotation vector from the rest
+pose along the world's axes; gravity pulls at its centre.  Around the pose where both balance,
+small motions obey M a + K' x = 0; K' has a part from the weight, as a pendulum's.  Damping is left
+out: at a ratio of 0.02 it moves a frequency by 0.02 percent.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from pinocchio import skew
@@ -15,9 +21,47 @@ from scipy.linalg import eig
 from scipy.spatial.transform import Rotation
 
 from ...dynamics.inertial_parameters import inertia_tensor
+from ...dynamics.regressor import body_rows, cross
 from ...errors import EstimationError
 
+AXES = ('fx', 'fy', 'fz', 'nx', 'ny', 'nz')  # of the six rows: force, then torque
+ROW_UNITS = ('N',) * 3 + ('N m',) * 3
 STEPS = 50
+
+
+def own_rows(body: Any) -> np.ndarray:
+    """
+    Return the rows (6, 10, N) of one body: force, then torque, at its origin along its own axes.
+
+    body : with ``omega, alpha, acc`` (N, 3) in its own frame, ``acc`` without gravity
+    """
+    count = len(body.omega)
+    unit = np.broadcast_to(np.eye(3)[:, :, None], (3, 3, count))
+    zero = np.zeros((3, 3, count))
+    return _rows(body, np.concatenate([unit, zero]), np.concatenate([zero, unit]))
+
+
+def composite_rows(bodies: Sequence[Any], origin: np.ndarray) -> np.ndarray:
+    """
+    Return the rows (6, 10 k, N) of the sum of k bodies: force, then torque about ``origin``.
+
+    bodies : each with ``position`` (N, 3), ``rotation()`` (N, 3, 3) and what own_rows needs
+    origin : (N, 3) in the world [m], along whose axes the rows are
+    """
+    out = []
+    for body in bodies:
+        R = body.rotation()
+        inward = R.transpose(1, 2, 0)  # (row, component in the body, sample)
+        arm = np.einsum('nji,nj->in', R, body.position - origin)
+        moment = cross(inward, np.broadcast_to(arm, inward.shape))
+        zero = np.zeros_like(inward)
+        out.append(_rows(body, np.concatenate([inward, moment]), np.concatenate([zero, inward])))
+    return np.concatenate(out, axis=1)
+
+
+def _rows(body, u, w):
+    acc, alpha, omega = (np.ascontiguousarray(x.T) for x in (body.acc, body.alpha, body.omega))
+    return body_rows(u, w, acc, alpha, omega)
 
 
 @dataclass(frozen=True)
@@ -35,42 +79,16 @@ class Suspension:
     gravity: np.ndarray
 
 
-@dataclass(frozen=True)
-class Vibration:
+def vibration(springs: Suspension, pi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
-    Six modes of a body at rest on its springs.
+    Return the six natural frequencies [Hz], ascending, and their derivatives (6, 10) by ``pi``.
 
-    squared : (6,) of the angular frequencies, ascending [rad^2/s^2], negative where it topples
-    slope : (6, 10) their derivatives by the body's ten parameters
-    displacement : (6,) of the pose at rest
-    """
-
-    squared: np.ndarray
-    slope: np.ndarray
-    displacement: np.ndarray
-
-    @property
-    def frequency(self) -> np.ndarray:
-        """Return the frequencies (6,) [Hz], negative where it topples."""
-        return np.sign(self.squared) * np.sqrt(np.abs(self.squared)) / (2 * np.pi)
-
-    @property
-    def frequency_slope(self) -> np.ndarray:
-        """Return the derivatives (6, 10) of the frequencies."""
-        size = np.maximum(np.abs(self.frequency), 1e-3)  # a topple has no slope
-        return self.slope / (8 * np.pi ** 2 * size)[:, None]
-
-
-def vibration(springs: Suspension, pi: np.ndarray) -> Vibration:
-    """
-    Return the Vibration of a body with ten parameters ``pi`` about its origin, in its own frame.
-
+    pi : (10,) of the body about its origin, in its own frame [kg, kg m, kg m^2].  A frequency is
+    negative where the body topples.
     d(w^2) = psi' (dK' - w^2 dM) phi / psi' M phi (Fox and Kapoor 1968), also through the pose at
     rest, which moves with the weight.
-
-    springs : Suspension of the body; pi : (10,) [kg, kg m, kg m^2]
     """
-    x, R, stiffness, masses = _balance(springs, pi)
+    R, stiffness, masses = _balance(springs, pi)
     M = np.tensordot(pi, masses, 1)
     values, left, right = eig(stiffness, M, left=True)
     order = np.argsort(values.real)
@@ -90,15 +108,16 @@ def vibration(springs: Suspension, pi: np.ndarray) -> Vibration:
     load = np.zeros((6, 10))
     load[:3, 0], load[3:, 1:4] = springs.gravity, -skew(springs.gravity) @ R
     turn = np.linalg.solve(stiffness, load)[3:]
-    return Vibration(values, slope[:, :10] + slope[:, 10:] @ turn, x)
+    frequency = np.sign(values) * np.sqrt(np.abs(values)) / (2 * np.pi)
+    size = np.maximum(np.abs(frequency), 1e-3)  # a topple has no slope
+    return frequency, (slope[:, :10] + slope[:, 10:] @ turn) / (8 * np.pi ** 2 * size)[:, None]
 
 
 def _balance(springs, pi):
     """
-    Return where all forces cancel.
+    Return the rotation (3, 3) and stiffness (6, 6) where all forces cancel.
 
-    displacement (6,), rotation (3, 3), stiffness (6, 6), mass matrices (10, 6, 6) of unit
-    parameters about the origin along the world's axes
+    Also mass matrices (10, 6, 6) of unit parameters about the origin along the world's axes.
     """
     x, g = np.zeros(6), springs.gravity
     for _ in range(STEPS):
@@ -111,7 +130,7 @@ def _balance(springs, pi):
         residual[3:] += np.cross(moment, g)
         if np.abs(residual).max() < 1e-9 * (1.0 + np.abs(springs.preload).max()):
             T = np.kron(np.eye(2), R)
-            return x, R, K, T @ _UNIT_MASS @ T.T
+            return R, K, T @ _UNIT_MASS @ T.T
         step = np.linalg.solve(K, residual)
         step *= min(1.0, 0.3 / (np.abs(step[3:]).max() + 1e-12))  # a turn stays within the chart
         x[:3] += step[:3]
