@@ -17,11 +17,11 @@ ERRORS = {'ConfigError', 'RecordingError', 'RobotModelError', 'EstimationError',
 LONGEST = 30  # letters of an expression that is shown
 HEAD = '''# Messages
 
-Every error that is raised for bad input, by package; made from the code by
-`doc/make_messages.py`: `<name>` is filled in at run time. A message reads *what is wrong*;
-expected *what was needed*; found *what was there*; there is *what could be chosen*; *what to do*.
-The command line exits with status 2, a service returns the same text. What stands behind the common
-ones: [troubleshooting](troubleshooting.md); findings of the checks: [checkup](checkup.md).
+Every error that is raised for bad input, by package; made from the code by `doc/make_messages.py`,
+so `<name>` is filled in at run time. A message reads *what is wrong*; expected *what was needed*;
+found *what was there*; there is *what could be chosen*; *what to do*. The command line exits with
+status 2, a service returns the same text. What stands behind the common ones:
+[troubleshooting](troubleshooting.md); findings of the checks: [checkup](checkup.md).
 '''
 
 
