@@ -78,7 +78,12 @@ def observe_wrenches(recording: Recording, robot: BodyRig, options: Any) -> Bodi
 
     _check_moving(observation(gravity), sources[0].topic)
     sign = {'on_body': 1.0, 'by_body': -1.0}.get(options.wrench_of)
-    wrench = robot.wrenches[0]
+    wrench, topic = robot.wrenches[0], wrenches[0].topic
+    alone = len(robot.wrenches) == len(robot.link_names) == 1 and wrench.axes == 'body'
+    if alone and 'imu' not in {s and s.kind for s in robot.sources}:
+        turn = sensor_turn(observation(gravity), wrench)  # whose side of the sensor it is or not
+        if turn is not None:
+            wrenches[0], summary['sensor_turned'] = _turned(wrenches[0], turn[0]), {topic: turn[1]}
     if options.gravity == 'identified':
         if robot.arm is None:
             raise ConfigError('gravity: identified', expected='a payload on an arm',
@@ -88,22 +93,10 @@ def observe_wrenches(recording: Recording, robot: BodyRig, options: Any) -> Bodi
     if sign is None:
         sign = 1.0 if len(robot.wrenches) > 1 else force_sign(observation(gravity), wrench)
     summary['wrench_of'] = 'on_body' if sign > 0 else 'by_body'
-    if len(robot.wrenches) == len(robot.link_names) == 1 and wrench.axes == 'body':
-        _correct_sensor(robot, wrenches, lambda: observation(gravity, sign), summary)
-    return observation(gravity, sign)
-
-
-def _correct_sensor(robot, wrenches, observation, summary):
-    """Take drift and turn of the one sensor on the one body out of ``wrenches``; say them."""
-    topic, wrench = wrenches[0].topic, robot.wrenches[0]
-    drift = without_drift(observation(), wrench)
+    drift = without_drift(observation(gravity, sign), wrench) if alone else None
     if drift is not None:
         wrenches[0], summary['sensor_drift'] = drift[0], {topic: drift[1]}
-    if 'imu' in {s and s.kind for s in robot.sources}:
-        return
-    turn = sensor_turn(observation(), wrench)
-    if turn is not None:
-        wrenches[0], summary['sensor_turned'] = _turned(wrenches[0], turn[0]), {topic: turn[1]}
+    return observation(gravity, sign)
 
 
 def _turned(series, R):
