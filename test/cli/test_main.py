@@ -74,7 +74,7 @@ def test_mistyped_verbs_and_options_are_answered_by_the_nearest(capsys):
                                                    '--valdate', 'other')
     assert "did you mean '--out'?" in refused(capsys, 'identify', 'bag', '--outt', 'x')
     assert 'required: --out' in refused(capsys, 'identify', 'bag')
-    assert 'invalid choice' in refused(capsys, 'identify', 'bag', '--out', 'x', '--figures', 'gif')
+    assert 'invalid choice' in refused(capsys, 'completion', 'fish')
     message = refused(capsys, 'identify', 'bag', '--out', '/tmp/x', '--method', 'serial_amr')
     assert all(method in message for method in METHODS)
 
