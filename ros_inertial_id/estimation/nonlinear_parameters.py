@@ -186,7 +186,9 @@ def refine_nonlinear(problem: Problem, standard_deviation: Mapping[str, float],
     # A wrong constant leaves more than noise: errors by what the last one leaves.
     sigma = effective_standard_deviation(problem, group_standard_deviation(
         replace(problem, factors=factors), beta))
-    covariance = _gauss_newton(base, A, b, sigma, places)[2]
+    # At the end of its grid a constant hardly matters beyond it: known to a factor e, no less.
+    edge = (current <= low) | (current >= high)
+    covariance = _gauss_newton(base, A, b, sigma, places, edge)[2]
     size, values = len(base), {}
     for n, i in enumerate(places):
         error = float(np.sqrt(covariance[size + n, size + n]))
@@ -232,8 +234,12 @@ def _with_slopes(problem, places, logarithms):
             {name: g.R[:, -2] for name, g in groups.items()})
 
 
-def _gauss_newton(base, A, b, sigma, places):
-    """Return coefficients (b,), step of the logarithms (s,), covariance, squared residual."""
+def _gauss_newton(base, A, b, sigma, places, edge=()):
+    """
+    Return coefficients (b,), step of the logarithms (s,), covariance, squared residual.
+
+    edge : (s,) bool of constants that are known to a factor e for the covariance, none by default
+    """
     size, scale = len(base), base.prior_sd
     R = triangle(np.asfortranarray(np.vstack(
         [np.column_stack([A[name], b[name]]) / sigma[name] for name in A])))
@@ -246,6 +252,8 @@ def _gauss_newton(base, A, b, sigma, places):
     beta = scale * solution
     rows[:, size:] *= beta[places]
     residual = target - rows[:, :size] @ solution
+    known = np.eye(rows.shape[1])[size + np.flatnonzero(edge)]
+    rows, residual = np.vstack([rows, known]), np.pad(residual, (0, len(known)))
     U, s, Vt = np.linalg.svd(rows, full_matrices=False)
     inverse = np.where(s > 1e-9 * s[0], 1.0 / np.maximum(s, 1e-300), 0.0)
     move = (Vt.T * inverse) @ (U.T @ residual)

@@ -53,10 +53,9 @@ def fit(data: Dataset, reduced: Reduced, passes: Passes) -> Fitted:
     noise = _noise(data, base, draft)
     problem = Problem(total, base, residuals.correlation(), read, instruments)
     estimate = estimator(problem)
+    inherited = inherited_errors(data, base, estimate)
     if noise:
         estimate, inherited = noise.with_errors(problem, estimate, residuals)
-    else:
-        inherited = inherited_errors(data, base, estimate)
     return Fitted(problem, estimate, residuals, inherited)
 
 
