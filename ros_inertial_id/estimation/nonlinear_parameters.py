@@ -236,7 +236,10 @@ def refine_nonlinear(problem: Problem, standard_deviation: Mapping[str, float],
     # A wrong constant leaves more than noise: errors by what the last one leaves.
     rows = _stacked(grid, effective_standard_deviation(problem, group_standard_deviation(
         replace(problem, factors=factors), beta)))
-    covariance = _covariance(base, _gauss_newton(grid, base, rows, places, current)[3])
+    # At the end of its grid a constant hardly matters beyond it: known to a factor e, no less.
+    edge = np.flatnonzero((current <= low) | (current >= high))
+    slopes = _gauss_newton(grid, base, rows, places, current)[3]
+    covariance = _covariance(base, np.vstack([slopes, np.eye(slopes.shape[1])[len(base) + edge]]))
     size, values = len(base), {}
     for n, i in enumerate(places):
         error = float(np.sqrt(covariance[size + n, size + n]))
