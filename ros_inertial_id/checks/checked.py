@@ -152,8 +152,13 @@ def residual_verdict(fit: Mapping[str, Any], where: str, checkup: Checkup,
     checkup : of these data, whose own rows may be filtered otherwise: shares are compared
     outside : {joint: the same, of what left the trained range}
     """
-    if not checkup.torque:
-        return verdict_entry(checkup.verdict, checkup.joints)
+    if not checkup.torque:  # of a rig, whose rows are no joints: all together
+        share = fit['relative_percent'] / 100.0 if fit.get('relative_percent') else 0.0
+        whole = whole_verdict(Judged({'': share}, {'': 1.0}, where), {}, checkup.checks)
+        if WORDS.index(whole.word) < WORDS.index(checkup.verdict.word):
+            whole = replace(whole, word=checkup.verdict.word)
+        reasons = tuple(dict.fromkeys([*checkup.verdict.reasons, *whole.reasons]))
+        return verdict_entry(replace(whole, reasons=reasons), checkup.joints)
     fitted = Judged(_residual(fit, checkup), checkup.torque, where)
     joints = joint_verdicts(fitted, checkup.nominal, checkup.checks, checkup.lasting, outside)
     whole = whole_verdict(fitted, joints, checkup.checks)
