@@ -98,8 +98,12 @@ def _of_rig(recordings: Sequence[Recording], options: Any, method: str, urdf: st
     except InertialIdError:  # which says the same where it is identified
         data = None
     doubts = [o.summary.get('doubts') for o in data.observations] if data else [None]
+    strongest: dict[str, float] = {}  # what several recordings show is said once
+    for doubt in (doubt for own in doubts for doubt in own or ()):
+        strongest[doubt['tests']] = max(doubt['evidence'], strongest.get(doubt['tests'], 0.0))
     for found, own in zip(each, doubts):
-        found += [Finding(**{**doubt, 'joints': ()}) for doubt in own or ()]
+        found += [Finding(**{**doubt, 'joints': ()}) for doubt in own or ()
+                  if doubt['evidence'] == strongest[doubt['tests']]]
     whole = together([checkup_of(found, (without_bad(r, found)[1],))
                       for r, found in zip(recordings, each)])
     if whole.verdict.word == DO_NOT_USE or None not in doubts:
