@@ -218,7 +218,7 @@ class Excitation(GuardedNode):
             if deviation(self._robot, self._refuse(), planned).max() > MOVED:
                 raise MotionError('the arm moved while the motion was planned',
                                   do='call ~/play when it is at rest')
-            self._begin(rehearsal.course, held)
+            self._begin(rehearsal.course, rehearsal.brakes, held)
         except InertialIdError:
             self._recorder.stop()
             raise
@@ -239,13 +239,13 @@ class Excitation(GuardedNode):
             if words is not None:
                 self._say(f'{self._status}; {words}')
 
-    def _begin(self, course, held):
+    def _begin(self, course, brakes, held):
         """Send the first piece, on the robot's clock as it is now and not before planning."""
         assert self._robot is not None
         options = self._options()
         self._guard = Guard(options.tracking, options.stale, options.effort)
         self._held.turn_away()
-        self._sender.begin(course, self._robot.joint_names, held)
+        self._sender.begin(course, brakes, self._robot.joint_names, held)
         self._course, self._seen = course, 0
         self._publish_periods(course)
         self._say('playing')
