@@ -1,12 +1,16 @@
 """
 Accuracy on public recordings, with default options, as the table of doc/accuracy.md.
 
-    python benchmark/accuracy.py --data FOLDER [--bags FOLDER] [--write]
+    python benchmark/accuracy.py --data FOLDER [--bags FOLDER] [--logs FOLDER] [--write]
 
 --data holds kuka_lwr4/ (FloBaRoID) and panda/ (Gaz et al. 2019) as .npz with stamp_s, q, v, tau;
 --bags the ROS 2 bags of inverse-dynamics-solver (UNISA, BSD-3) as ur10.db3 and fer.db3 with their
-.urdf.  Nothing is fetched.  --write puts the table into the page.  Plain: viscous and Coulomb
-friction, offset, rotor inertia by least squares, the better one of step and smooth sign.
+.urdf; --logs ur10/ (their validation_trajectory, one JointTrajectory, as validation.npz), ur10e/
+(dynamic_calibration: harm12.npz of 30 s, rows 635 to 3510, ptp.npz of another day, rows 700 to
+4200, currents times De Luca's gains) and lbr/ (dynamic_parameter_identification: a.npz, efforts
+negated, 100 Hz, halves).  Nothing is fetched.  --write puts the
+table into the page.  Plain: viscous and Coulomb friction, offset, rotor inertia by least squares,
+the better one of step and smooth sign.
 """
 
 import argparse
@@ -17,9 +21,9 @@ import ros_inertial_id as rid
 from ros_inertial_id.identification.identify import validation
 
 PAGE = Path(__file__).resolve().parents[1] / 'doc' / 'accuracy.md'
-HEAD = ('| recording | training -> validation | filtered [%] | raw [%] | plain [%] '
+HEAD = ('| recording | training -> validation | filtered [%] | at 10 Hz [%] | raw [%] | plain [%] '
         '| worst joint [%] |',
-        '|---|---|---|---|---|---|')
+        '|---|---|---|---|---|---|---|')
 PLAIN = {'friction': ['viscous', 'coulomb', 'offset', 'armature'], 'estimator': 'ordinary',
          'unconstrained': True, 'mounting': 'upright'}
 
@@ -39,8 +43,10 @@ def row(robot, words, training, checked, urdf):
     share = 100.0 * filtered['rms'][worst] / filtered['measured_rms'][worst]
     plain = min(_filtered(training, checked, urdf, **PLAIN, **width)
                 for width in ({}, {'coulomb_width': 0.0}))
+    at_10 = fit.get('fixed_cutoff', {}).get('relative_percent')
     line = (f"| {robot} | {words} | {filtered['relative_percent']:.2f} | "
-            f"{raw['relative_percent']:.2f} | {plain:.2f} | {worst} {share:.1f} |")
+            f"{'-' if at_10 is None else f'{at_10:.2f}'} | {raw['relative_percent']:.2f} | "
+            f"{plain:.2f} | {worst} {share:.1f} |")
     print(line, flush=True)
     return line
 
@@ -76,14 +82,35 @@ def panda(folder):
               log.window(cut, None), urdf)
 
 
-def halves(folder, name, robot):
-    """Yield the lines of both halves of a bag."""
-    bag, urdf = rid.read_bag(folder / f'{name}.db3'), folder / f'{name}.urdf'
+def each_way(robot, one, two, urdf, words):
+    """Yield the lines of two Recordings, each validated on the other."""
+    yield row(robot, '{} -> {}'.format(*words), [one], two, urdf)
+    yield row(robot, '{1} -> {0}'.format(*words), [two], one, urdf)
+
+
+def halves(bag, urdf, robot):
+    """Yield the lines of both halves of a Recording."""
     topic = next(iter(bag.channels.values()))
     cut = float((topic.stamp_ns[len(topic) // 2] - topic.stamp_ns[0]) * 1e-9)
-    one, two = bag.window(0.0, cut), bag.window(cut, None)
-    yield row(robot, 'first half -> second', [one], two, urdf)
-    yield row(robot, 'second half -> first', [two], one, urdf)
+    yield from each_way(robot, bag.window(0.0, cut), bag.window(cut, None), urdf,
+                        ('first half', 'second'))
+
+
+def bags(folder):
+    """Yield the lines of the ROS 2 bags in a folder."""
+    for name, robot in (('ur10', 'UR10, currents'), ('fer', 'Franka FER, 30 Hz')):
+        yield from halves(rid.read_bag(folder / f'{name}.db3'), folder / f'{name}.urdf', robot)
+
+
+def logs(folder, bag):
+    """Yield the lines of the logs in a folder; bag : of the UR10 that has another log."""
+    if bag:
+        yield from each_way('UR10, currents', rid.read_bag(bag),
+                            *read(folder / 'ur10', 'validation'), ('exciting', 'validation'))
+    one, urdf = read(folder / 'ur10e', 'harm12')
+    yield from each_way('UR10e, currents', one, read(folder / 'ur10e', 'ptp')[0], urdf,
+                        ('12 harmonics', 'point to point'))
+    yield from halves(*read(folder / 'lbr', 'a'), 'LBR Med 7, 100 Hz')
 
 
 def main():
@@ -91,13 +118,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.strip().split('\n')[0])
     parser.add_argument('--data', type=Path, required=True)
     parser.add_argument('--bags', type=Path)
+    parser.add_argument('--logs', type=Path)
     parser.add_argument('--write', action='store_true')
     options = parser.parse_args()
     print('\n'.join(HEAD))
     lines = [*HEAD, *kuka(options.data / 'kuka_lwr4'), *panda(options.data / 'panda')]
     if options.bags:
-        lines += [*halves(options.bags, 'ur10', 'UR10, currents'),
-                  *halves(options.bags, 'fer', 'Franka FER, 30 Hz')]
+        lines += bags(options.bags)
+    if options.logs:
+        lines += logs(options.logs, options.bags and options.bags / 'ur10.db3')
     if options.write:
         text = PAGE.read_text(encoding='utf-8')
         table = '\n'.join(['<!-- table -->', *lines, '<!-- end -->'])

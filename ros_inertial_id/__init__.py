@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .api.identify import check, identify, read_log, Result
     from .api.many import drift, identify_many, ManyResult
     from .api.model import load_model, Model
+    from .api.tasks import compare, design, payload
     from .errors import (ConfigError, EstimationError, InertialIdError, MotionError,
                          RecordingError, RobotModelError)
     from .measurement.bags.bag import read_bag
@@ -24,20 +25,28 @@ if TYPE_CHECKING:
 
 __version__ = '0.2.0'
 
-_ROOMS = {'check': 'api.identify', 'drift': 'api.many', 'identify_many': 'api.many',
-          'ManyResult': 'api.many', 'identify': 'api.identify', 'load_model': 'api.model',
-          'Model': 'api.model', 'read_bag': 'measurement.bags.bag', 'read_log': 'api.identify',
-          'Recording': 'measurement.recording', 'Result': 'api.identify'}
-__all__ = ['check', 'drift', 'identify', 'identify_many', 'load_model', 'ManyResult', 'Model',
-           'read_bag', 'read_log', 'Recording', 'Result', 'ConfigError', 'EstimationError',
-           'InertialIdError', 'MotionError', 'RecordingError', 'RobotModelError']
+_ROOMS = {
+    'api.identify': ('check', 'identify', 'read_log', 'Result'),
+    'api.many': ('drift', 'identify_many', 'ManyResult'),
+    'api.model': ('load_model', 'Model'),
+    'api.tasks': ('compare', 'design', 'payload'),
+    'errors': ('ConfigError', 'EstimationError', 'InertialIdError', 'MotionError',
+               'RecordingError', 'RobotModelError'),
+    'measurement.bags.bag': ('read_bag',),
+    'measurement.recording': ('Recording',),
+}
+_ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
+__all__ = ['check', 'compare', 'ConfigError', 'design', 'drift', 'EstimationError', 'identify',
+           'identify_many', 'InertialIdError', 'load_model', 'ManyResult', 'Model', 'MotionError',
+           'payload', 'read_bag', 'read_log', 'Recording', 'RecordingError', 'Result',
+           'RobotModelError']
 
 
 def __getattr__(name: str) -> Any:
     """Return a name of the public API, imported now."""
     if name not in __all__:
         raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
-    room = importlib.import_module(f'.{_ROOMS.get(name, "errors")}', __name__)
+    room = importlib.import_module(f'.{_ROOM_OF[name]}', __name__)
     globals()[name] = getattr(room, name)
     return globals()[name]
 

@@ -1,6 +1,6 @@
 """Identify: recordings in, a model out; the one call that nodes, verbs and notebooks make."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
 import logging
 from pathlib import Path
@@ -14,18 +14,20 @@ from ..checks.velocity_kind import followed
 from ..errors import EstimationError, InertialIdError, RecordingError
 from ..identification import identify as spine
 from ..identification.model.files import read_description
-from ..identification.prepare.dataset import Dataset, Progress
-from ..identification.prepare.training_data import each_once, name_of, seen_before
+from ..identification.prepare.dataset import Dataset, each_once, name_of, Progress, seen_before
 from ..identification.settings import load_options
+from ..measurement.bags.bag import read_bag
 from ..measurement.recording import Recording
 from ..methods import METHODS
 from ..report import summary, write_report
 
-Recordings = Recording | Sequence[Recording] | None
+Source = Any  # a Recording, the path of a bag or log, or a table: see ``recording_of``
+Recordings = Source | Sequence[Source] | None
+LOGS = ('.csv', '.txt', '.npz', '.mat', '.parquet')
 _logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Result:
     """
     A Model with what the report needs of the data.
@@ -41,6 +43,9 @@ class Result:
     def model(self) -> Model:
         """Return the identified Model."""
         return model_of(self.identification.model)
+
+    def __repr__(self) -> str:
+        return self.summary()
 
     def summary(self) -> str:
         """Return what is known and how well it predicts, as text."""
@@ -62,8 +67,9 @@ def identify(recordings: Recordings, *, validate: Recordings = (), urdf: str | P
     model carries the verdict.  A recording that is given twice (by its content) counts once, and a
     validation recording that was in the training is named in ``statistics['validation_seen']``.
 
-    recordings, validate : Recordings to identify from and to validate on, one or several
-    urdf : description, a path or the text; '' for the recordings' own
+    recordings, validate : to identify from and to validate on, one or several: Recordings, paths
+        of bags or logs, tables (DataFrame, dict of arrays) with a time, positions and efforts
+    urdf : description, a path or the text; '' for the recordings' own, logs and tables need it
     config : YAML file with a block of the method's name, '' for defaults
     progress : called with (stage, samples done, samples in all) on long work
     options : single options of the configuration by name (``mounting='rpy 0 1.57 0'``),
@@ -72,10 +78,10 @@ def identify(recordings: Recordings, *, validate: Recordings = (), urdf: str | P
     cannot be used, EstimationError where they do not allow the estimate.
     """
     task = _task(config, options, urdf, progress)
-    training, repeated = each_once(_some(recordings))
+    training, repeated = each_once(_some(recordings, task.urdf))
     for name in repeated:
         _logger.warning('%s is given twice (same content): it counts once', name)
-    others = several(validate)
+    others = several(validate, task.urdf)
     seen = [name for r in others for name in seen_before([t.provenance for t in training], [r])
             or [name_of(r)] * any(r is t for t in training)]
     training, left_out, found, data = _checked(training, task)
@@ -164,7 +170,8 @@ def check(recordings: Recordings, *, urdf: str | Path = '', config: str | Path =
 
     recordings, urdf, config, progress, options : see ``identify``
     """
-    task, training = _task(config, options, urdf, progress), _some(recordings)
+    task = _task(config, options, urdf, progress)
+    training = _some(recordings, task.urdf)
     found, data = checkup.check_and_read(training, task.options, **task.words)
     if not METHODS[task.method].joints_alone or (
             len(training) > 1 and found.verdict.word == DO_NOT_USE):
@@ -196,20 +203,35 @@ def description_text(urdf: str | Path) -> str:
     return text if not text or '\n' in text or '<' in text else read_description(urdf)
 
 
-def _some(recordings: Recordings) -> list[Recording]:
-    found = several(recordings)
+def _some(recordings: Recordings, urdf: str) -> list[Recording]:
+    found = several(recordings, urdf)
     if not found:
         raise RecordingError('recordings', expected='one or more', found='none')
     return found
 
 
-def several(recordings: Recordings) -> list[Recording]:
-    """Return ``recordings`` as a list: one, several, or none."""
-    found = ([recordings] if isinstance(recordings, Recording) or not isinstance(
-        recordings, Iterable) or isinstance(recordings, (str, bytes)) else list(recordings))
-    for other in found:
-        if other is not None and not isinstance(other, Recording):
-            raise RecordingError('recordings', expected='what read_bag or read_log returns',
-                                 found=repr(other)[:60], do=f'give read_bag({other!r})'
-                                 if isinstance(other, str) else None)
-    return [recording for recording in found if recording is not None]
+def several(recordings: Recordings, urdf: str = '') -> list[Recording]:
+    """Return one or several ``recordings``, or none, as Recordings; ``urdf`` : of logs, text."""
+    each = recordings if isinstance(recordings, (list, tuple, Iterator)) else [recordings]
+    return [recording_of(one, urdf) for one in each if one is not None]
+
+
+def recording_of(source: Source, urdf: str = '') -> Recording:
+    """
+    Return the Recording that a ``source`` is, lies at, or holds.
+
+    source : Recording, path of a bag (BAG@START:END for a window) or log, or a table
+    urdf : text of the description, for logs and tables
+    RecordingError for what is none of these.
+    """
+    if isinstance(source, Recording):
+        return source
+    if isinstance(source, (str, Path)) and not str(source).lower().endswith(LOGS):
+        return read_bag(source)
+    if not isinstance(source, (str, Path, Mapping)) and not issubclass(type(source), Sized):
+        raise RecordingError('recordings', expected='Recordings, paths of bags or logs, or tables',
+                             found=repr(source)[:60])
+    if not urdf:
+        raise RecordingError('a log or table holds no description of the robot',
+                             found=repr(source)[:60], do='give urdf=')
+    return read_log(source, urdf=urdf)

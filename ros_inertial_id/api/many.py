@@ -13,23 +13,20 @@ from ..errors import ConfigError
 from ..identification.identify import Identification, validation
 from ..identification.model.files import read_text
 from ..identification.model.identified_model import IdentifiedModel
-from ..identification.prepare.dataset import Progress
-from ..identification.prepare.training_data import seen_before
+from ..identification.prepare.dataset import Progress, seen_before
 from ..identification.settings import load_options
 from ..measurement.bags.bag import read_bag
 from ..procedures.bag_map import Engine
 from ..procedures.bag_paths import find_bags
-from ..procedures.drift import Drift
-from ..procedures.drift import drift as drift_of
+from ..procedures.drift import Drift, drift as drift_of
 from ..procedures.everyday import everyday
-from ..procedures.many_recordings import identify_many as identify_bags
-from ..procedures.many_recordings import Many
+from ..procedures.many_recordings import identify_many as identify_bags, Many
 from ..report import summary, write_report
 
 ENGINE = ('jobs', 'scheduler', 'cache', 'keep_all')
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ManyResult:
     """
     A Model of many bags.
@@ -50,6 +47,9 @@ class ManyResult:
     def left_out(self) -> dict[str, str]:
         """Return {path: why} of the bags that take no part."""
         return dict(self.many.left_out)
+
+    def __repr__(self) -> str:
+        return self.summary()
 
     def summary(self) -> str:
         """Return what is known and how well it predicts, as text."""
@@ -89,9 +89,10 @@ def identify_many(paths: Sequence[str | Path] | str | Path, *, validate: Recordi
     if engine.jobs < 1:
         raise ConfigError('jobs', expected='1 or more processes', found=engine.jobs)
     method, settings = load_options(str(config), options.pop('method', ''), options)
-    others = several(validate)
+    description = description_text(urdf)
+    others = several(validate, description)
     many = identify_bags(find_bags([str(p) for p in single]), settings, method=method,
-                         urdf=description_text(urdf), engine=engine, validate=others)
+                         urdf=description, engine=engine, validate=others)
     model = many.model
     model.statistics.update(checked_statistics(
         model.statistics, together([bag.checkup for bag in many.bags])), keep_all=engine.keep_all)

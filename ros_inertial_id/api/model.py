@@ -14,10 +14,10 @@ from .parameter_table import parameter_table, ParameterTable
 from ..dynamics.inertial_parameters import bodies
 from ..dynamics.pinocchio_model import pinocchio_model
 from ..dynamics.robot_model import gravity_from_mounting, STANDARD_GRAVITY
-from ..estimation.corrected_urdf import damping_and_friction
 from ..estimation.payload import Payload
 from ..identification.identify import validation
 from ..identification.judge.prediction import Motion, predict, predict_motion, Prediction
+from ..identification.model.corrected_urdf import damping_and_friction
 from ..identification.model.files import read_text, write_text
 from ..identification.model.identified_description import (description_of, largest_speeds, mjcf_of,
                                                            tree_of)
@@ -33,7 +33,7 @@ from ..procedures.payload import identify_payload
 _logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Model:
     """
     An identified robot under one mounting.
@@ -47,6 +47,11 @@ class Model:
 
     identified: IdentifiedModel
     gravity_base: np.ndarray
+
+    def __repr__(self) -> str:
+        verdict = self.statistics.get('verdict', {}).get('word', 'not judged')
+        return (f'Model of {self.identified.robot["name"]} ({self.identified.method}): '
+                f'{len(self.identified.base)} base parameters, {verdict}')
 
     @property
     def joint_names(self) -> tuple[str, ...]:

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import ConfigError
+
 COLUMNS = ('name', 'value', 'standard_error', 'unit', 'relative_percent', 'nominal', 'expression')
 
 
@@ -30,6 +32,8 @@ class ParameterTable(Sequence[Mapping[str, Any]]):
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, str):
+            if key not in self.names:
+                raise ConfigError(f'no base parameter {key!r}', exists=self.names)
             return self.rows[self.names.index(key)]
         return self.rows[key]
 

@@ -72,7 +72,7 @@ def consistent(problem: Problem, estimate: Estimate, *, masses: Mapping[str, flo
     inherited : (b, k) errors of unit size that all rows share, see
         identification/fit/inherited_errors.py
     EstimationError when the known masses contradict one another or the links.
-    problem : whose base parameters have bodies of ten parameters each; estimate : of it
+    problem : whose base parameters have bodies of ten parameters each
     """
     base = problem.base
     if not bodies(base.parameters):
@@ -98,7 +98,7 @@ def prior_curvature(problem: Problem, estimate: Estimate, values: np.ndarray
     """
     Return gradient (p,) and Hessian (p, p) of the objective without the data, at ``values``.
 
-    problem, estimate : see ``consistent``; values : (p,) of physically consistent bodies
+    values : (p,) of physically consistent bodies
     """
     cost = _cost(problem, estimate, (), None)
     return cost.without_data(values)

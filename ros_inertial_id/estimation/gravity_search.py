@@ -123,11 +123,7 @@ class GravitySearch:
                        standard_deviation, relative)
 
     def evidence(self, one: Minimum, other: Minimum) -> float:
-        """
-        Return the log likelihood ratio of two Minimum, each with its own variances.
-
-        one, other : of this search
-        """
+        """Return the log likelihood ratio of two Minimum, each with its own variances."""
         out = 0.0
         for name, group in self.factors.groups.items():
             effective = group.rows / (self.correlation or {}).get(name, 1.0)

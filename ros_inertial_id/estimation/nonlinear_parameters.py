@@ -5,28 +5,82 @@ Columns for every constant tried are accumulated together with the others, so a 
 second look at the data: separable least squares over a grid (Golub and Pereyra 1973), joint by
 joint and repeated until nothing changes.  ``refine_nonlinear`` then leaves the grid and gives
 standard errors: between the constants tried a column is their cubic interpolation over the
-logarithm, so that this too is done on R factors.
+logarithm, so that this too is done on R factors, what does not depend on the constants eliminated
+once (variable projection).
 """
 
+from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+import math
 from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
 from .base_parameters import BaseParameters
-from .constants_grid import Profile, STEP
 from .estimators import params_of, ridge
 from .problem import (effective_standard_deviation, FULL_RANK, group_standard_deviation, Problem,
                       reciprocal_condition)
 from .r_factors import RFactors, triangle
 from ..dynamics.inertial_parameters import Parameter
 
+STEP = 0.01      # of the logarithm of a nonlinear parameter, for its derivative
 SWEEPS = 10
 PASSES = 8       # while refining
 SETTLED = 1e-3   # of the logarithm: a thousandth of the parameter
 DECISIVE = 3.0   # nats, odds of 20 to 1: for a law that was named after another of its name
+
+
+@dataclass(frozen=True)
+class Grid:
+    """
+    The columns for all constants tried.
+
+    factors : about the b base columns, then the further alternatives; parameters : Parameter of
+    every column; places : name -> its base column; choices : name -> columns of its chosen law
+    """
+
+    factors: RFactors
+    places: Mapping[str, int]
+    choices: Mapping[str, Sequence[int]]
+    parameters: tuple[Parameter, ...]
+
+    def logarithms(self, name: str) -> np.ndarray:
+        """Return the logarithms of the constants tried for a coefficient, increasing."""
+        return np.log([self.parameters[k].nonlinear or 0.0 for k in self.choices[name]])
+
+    def weights(self, name: str, logarithm: float) -> np.ndarray:
+        """
+        Return (p,) what the column at exp(logarithm) is of the columns of the grid.
+
+        logarithm : of the constant between those tried
+        """
+        out = np.zeros(self.factors.size)
+        out[list(self.choices[name])] = _interpolation(self.logarithms(name).tolist(), logarithm)
+        return out
+
+    def columns(self, base: BaseParameters) -> np.ndarray:
+        """
+        Return T (p, b): the columns of base parameters with constants between those tried.
+
+        base : with b base parameters
+        """
+        T = np.eye(self.factors.size)[:, :len(base)]
+        for name, place in self.places.items():
+            constant = base.parameters[base.independent[place]].nonlinear
+            T[:, place] = self.weights(name, np.log(constant))
+        return T
+
+
+def _interpolation(nodes, x):
+    """Return the weights of values at ``nodes`` (a list) in their cubic at x (Lagrange)."""
+    out = [0.0] * len(nodes)
+    first = min(max(bisect_left(nodes, x) - 2, 0), max(0, len(nodes) - 4))
+    near = range(first, min(first + 4, len(nodes)))
+    for k in near:
+        out[k] = math.prod((x - nodes[j]) / (nodes[k] - nodes[j]) for j in near if j != k)
+    return out
 
 
 def alternatives(parameters: Sequence[Parameter]) -> dict[str, list[int]]:
@@ -154,39 +208,35 @@ def refine_nonlinear(problem: Problem, standard_deviation: Mapping[str, float],
     Every pass needs the columns at the constants and a step beside them, from ``problem.grid``;
     the derivative by the logarithm of a constant is one more column (Kaufman 1975), so standard
     errors are of constants and coefficients together.
-
-    problem : with ``grid``
     standard_deviation : group -> of its rows, to start with
     laws : names of those to refine, default all that have such a constant
     """
-    base = problem.base
+    base, grid = problem.base, problem.grid
     places = [i for i, k in enumerate(base.independent) if base.parameters[k].nonlinear
               and (laws is None or base.parameters[k].law in laws)]
-    start = np.log([base.parameters[base.independent[i]].nonlinear for i in places])
-    grids = [problem.grid.logarithms(base.parameters[base.independent[i]].name) for i in places]
-    low, high = np.array([(g[0], g[-1]) for g in grids]).T  # what is not bounded runs away
-    sigma = effective_standard_deviation(problem, standard_deviation)
-    profile = Profile(problem.grid, base, places, sigma)
-    current, length = start.copy(), 1.0
+    current = np.log([base.parameters[base.independent[i]].nonlinear for i in places])
+    tried = [grid.logarithms(base.parameters[base.independent[i]].name) for i in places]
+    low, high = np.array([(x[0], x[-1]) for x in tried]).T  # what is not bounded runs away
+    rows = _stacked(grid, effective_standard_deviation(problem, standard_deviation))
+    length = 1.0
     best: Any = None
     for _ in range(PASSES):
-        move, cost, found = _pass(problem, places, current, sigma, profile)
+        _, move, cost, _ = _gauss_newton(grid, base, rows, places, current)
         if best is not None and cost > best[0]:
             length /= 4.0  # overshot: a shorter step from the best so far
         else:
-            best, length = (cost, current, np.clip(move, -0.7, 0.7), found), 1.0
+            best, length = (cost, current, np.clip(move, -0.7, 0.7)), 1.0
         if length * np.abs(best[2]).max() < SETTLED:
             break
         current = np.clip(best[1] + length * best[2], low, high)
-    _, current, _, found = best
-    A, b = found or _with_slopes(problem, places, current)
+    current = best[1]
     reached = _at(base, places, current)
-    factors = problem.grid.factors.combine(problem.grid.columns(reached))
-    beta = _gauss_newton(base, A, b, sigma, places)[0]
+    factors = grid.factors.combine(grid.columns(reached))
+    beta = _gauss_newton(grid, base, rows, places, current)[0]
     # A wrong constant leaves more than noise: errors by what the last one leaves.
-    sigma = effective_standard_deviation(problem, group_standard_deviation(
-        replace(problem, factors=factors), beta))
-    covariance = _gauss_newton(base, A, b, sigma, places)[2]
+    rows = _stacked(grid, effective_standard_deviation(problem, group_standard_deviation(
+        replace(problem, factors=factors), beta)))
+    covariance = _covariance(base, _gauss_newton(grid, base, rows, places, current)[3])
     size, values = len(base), {}
     for n, i in enumerate(places):
         error = float(np.sqrt(covariance[size + n, size + n]))
@@ -199,16 +249,6 @@ def refine_nonlinear(problem: Problem, standard_deviation: Mapping[str, float],
     return RefinedNonlinear(reached, factors, values, (inflation + inflation.T) / 2)
 
 
-def _pass(problem, places, logarithms, sigma, profile):
-    """Return a step of the logarithms (s,), the squared residual, and what was computed for it."""
-    found = profile.step(logarithms)
-    if found:
-        return *found, None
-    A, b = _with_slopes(problem, places, logarithms)
-    _, move, _, cost = _gauss_newton(problem.base, A, b, sigma, places)
-    return move, cost, (A, b)
-
-
 def _at(base, places, logarithms):
     """Return the BaseParameters with other nonlinear parameters."""
     parameters = list(base.parameters)
@@ -218,38 +258,47 @@ def _at(base, places, logarithms):
     return replace(base, parameters=tuple(parameters))
 
 
-def _with_slopes(problem, places, logarithms):
-    """Return {group: A} of the base columns and the slopes by the constants, and {group: b}."""
-    grid, base = problem.grid, _at(problem.base, places, logarithms)
-    slopes = [grid.columns(base)]
+def _stacked(grid, sigma):
+    """Return the triangle of [W, y] of all columns of a Grid, weighted by ``sigma``."""
+    factors = grid.factors
+    return triangle(np.asfortranarray(np.vstack(
+        [np.column_stack([group.equations(factors.size), group.R[:, -2]]) / sigma[name]
+         for name, group in factors.groups.items()])))
+
+
+def _gauss_newton(grid, base, rows, places, logarithms):
+    """
+    Return coefficients (b,), step of the logarithms (s,), squared residual, scaled rows.
+
+    Those are (m, b + s): the columns at the constants, and the slopes by them.
+    """
+    size, scale = len(base), base.prior_sd
+    slopes = [grid.columns(_at(base, places, logarithms))]
     for i, value in zip(places, logarithms):
         name = base.parameters[base.independent[i]].name
         slopes.append((grid.weights(name, value + STEP) - grid.weights(name, value - STEP)
                        )[:, None] / (2 * STEP))
-    T = np.hstack(slopes)
-    groups = grid.factors.groups
-    return ({name: g.R[:, :-2] @ T[g.columns] for name, g in groups.items()},
-            {name: g.R[:, -2] for name, g in groups.items()})
-
-
-def _gauss_newton(base, A, b, sigma, places):
-    """Return coefficients (b,), step of the logarithms (s,), covariance, squared residual."""
-    size, scale = len(base), base.prior_sd
-    R = triangle(np.asfortranarray(np.vstack(
-        [np.column_stack([A[name], b[name]]) / sigma[name] for name in A])))
-    rows, target = R[:, :-1], R[:, -1]
-    rows[:, :size] *= scale
-    if reciprocal_condition(R[:size, :size]) > FULL_RANK:
+    R = triangle(np.asfortranarray(np.column_stack(
+        [rows[:, :-1] @ np.hstack(slopes), rows[:, -1]])))
+    R[:, :size] *= scale
+    target = R[:, -1]
+    whole = reciprocal_condition(R[:size, :size]) > FULL_RANK
+    if whole:
         solution = solve_triangular(R[:size, :size], target[:size])
     else:
-        solution, *_ = np.linalg.lstsq(rows[:, :size], target, rcond=1e-12)
+        solution, *_ = np.linalg.lstsq(R[:, :size], target, rcond=1e-12)
     beta = scale * solution
-    rows[:, size:] *= beta[places]
-    residual = target - rows[:, :size] @ solution
-    U, s, Vt = np.linalg.svd(rows, full_matrices=False)
-    inverse = np.where(s > 1e-9 * s[0], 1.0 / np.maximum(s, 1e-300), 0.0)
-    move = (Vt.T * inverse) @ (U.T @ residual)
+    R[:, size:-1] *= beta[places]
+    residual = target - R[:, :size] @ solution
+    beside = R[size:, size:-1] if whole else R[:, :-1]
+    move, *_ = np.linalg.lstsq(beside, residual[size:] if whole else residual, rcond=1e-9)
+    return beta, move[-len(places):], float(residual @ residual), R[:, :-1]
+
+
+def _covariance(base, rows):
+    """Return the covariance (b + s, b + s) of coefficients and logarithms by scaled rows."""
+    _, s, Vt = np.linalg.svd(rows, full_matrices=False)
     # Directions without data keep the prior, or a constant known to a factor e.
-    half = Vt.T * np.minimum(np.where(inverse > 0.0, inverse, np.inf), 1e3)
-    half = half * np.concatenate([scale, np.ones(len(places))])[:, None]
-    return beta, move[size:], half @ half.T, float(residual @ residual)
+    half = Vt.T * np.where(s > 1e-9 * s[0], np.minimum(1.0 / np.maximum(s, 1e-300), 1e3), 1e3)
+    half = half * np.append(base.prior_sd, np.ones(rows.shape[1] - len(base)))[:, None]
+    return half @ half.T

@@ -51,6 +51,7 @@ class Estimate:
     system : (A (b, b), target (b,)) of whitened rows that say what the data do, None where those
         of the R factors are the ones that were solved
     by_rows : (b, b) covariance by independent rows, None where cov_params is that
+    leaning : whether the prior took part, and rows were weighted as if independent
     """
 
     params: np.ndarray
@@ -64,6 +65,7 @@ class Estimate:
     rank: int
     system: tuple[np.ndarray, np.ndarray] | None = None
     by_rows: np.ndarray | None = None
+    leaning: bool = False
 
     def widened(self, covariance: np.ndarray) -> 'Estimate':
         """Return the Estimate with a further ``covariance`` (b, b) in its errors."""
@@ -73,11 +75,7 @@ class Estimate:
 
 
 def two_step(problem: Problem) -> tuple[np.ndarray, dict[str, float]]:
-    """
-    Return (params (b,), standard deviations) of least squares weighted by its own residuals.
-
-    problem : any
-    """
+    """Return (params (b,), standard deviations) of least squares weighted by its own residuals."""
     beta = solve(problem.factors.system(), problem.base)
     standard_deviation = group_standard_deviation(problem, beta)
     for _ in range(2):
@@ -90,7 +88,7 @@ def group_standard_deviation(problem: Problem, beta: np.ndarray) -> dict[str, fl
     """
     Return the residual standard deviation per group; parameters shared out evenly.
 
-    problem : any; beta : (b,) base parameters
+    beta : (b,) base parameters
     EstimationError where a group has fewer rows than parameters.
     """
     groups = problem.factors.groups
@@ -112,17 +110,44 @@ def effective_standard_deviation(problem: Problem,
     """
     Return group -> standard deviation of its rows as if they were independent: fewer, or noisier.
 
-    problem : whose rows are correlated; standard_deviation : group -> of its rows
+    standard_deviation : group -> of its rows
     """
     return {name: d * np.sqrt(problem.correlation.get(name, 1.0))
             for name, d in standard_deviation.items()}
+
+
+def solved_weights(problem: Problem, estimate: Estimate) -> dict[str, float]:
+    """Return group -> standard deviation by which rows were weighted for an ``estimate``."""
+    if estimate.leaning:
+        return effective_standard_deviation(problem, estimate.standard_deviation)
+    return estimate.standard_deviation
+
+
+def bread(problem: Problem, estimate: Estimate) -> np.ndarray:
+    """Return the inverse (b, b) of the information that an ``estimate`` solved with."""
+    axes, s = _whitened(problem, solved_weights(problem, estimate))
+    half = axes / np.sqrt(s ** 2 + 1.0) if estimate.leaning else axes * _inverse(s)
+    return half @ half.T
+
+
+def _whitened(problem, standard_deviation):
+    """Return axes (b, b) and s (b,): a direction of prior size is known to 1/s of it."""
+    A, _, _ = problem.factors.system(standard_deviation)
+    factor = np.linalg.cholesky(problem.base.prior_covariance())
+    _, s, Vt = np.linalg.svd(A @ factor)
+    return factor @ Vt.T, s
+
+
+def _inverse(s):
+    floor = s > 1e-12 * s[0]
+    return np.where(floor, 1.0 / np.where(floor, s, 1.0), 1e12)
 
 
 def solve(system: tuple[np.ndarray, np.ndarray, float], base: BaseParameters) -> np.ndarray:
     """
     Return the least squares solution, of minimum change from nominal where it is free.
 
-    system : of ``RFactors.system``; base : with nominal values and prior
+    system : of ``RFactors.system``
     """
     A, b, _ = system
     scale = base.prior_sd
@@ -149,11 +174,7 @@ def least_squares(A: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def prior_rows(base: BaseParameters) -> tuple[np.ndarray, np.ndarray]:
-    """
-    Return (A, b) of the rows L^-1 (beta - nominal) = 0, with L L' the prior covariance.
-
-    base : with nominal values and prior
-    """
+    """Return (A, b) of the rows L^-1 (beta - nominal) = 0, with L L' the prior covariance."""
     factor = np.linalg.cholesky(base.prior_covariance())
     inverse = solve_triangular(factor, np.eye(len(base)), lower=True)
     return inverse, inverse @ base.nominal()
@@ -164,23 +185,16 @@ def finish(problem: Problem, beta: np.ndarray, standard_deviation: Mapping[str, 
     """
     Return the Estimate of params found with these weights, ``prior`` rows or None.
 
-    problem : that was solved; beta : (b,); standard_deviation : group -> of its rows
+    beta : (b,); standard_deviation : group -> of its rows
     """
-    A, _, _ = problem.factors.system(effective_standard_deviation(problem, standard_deviation))
-    factor = np.linalg.cholesky(problem.base.prior_covariance())
-    # Columns whitened by the prior: a singular value s is a direction known to 1/s of it.
-    _, s, Vt = np.linalg.svd(A @ factor)
-    floor = s > 1e-12 * s[0]
-    inverse = np.where(floor, 1.0 / np.where(floor, s, 1.0), 1e12)
-    data_bse = np.sqrt((((factor @ Vt.T) * inverse) ** 2).sum(1))
-    if prior is None:
-        kept = inverse
-    else:
-        kept = 1.0 / np.sqrt(s ** 2 + 1.0)
-    half = (factor @ Vt.T) * kept
+    axes, s = _whitened(problem, effective_standard_deviation(problem, standard_deviation))
+    inverse = _inverse(s)
+    data_bse = np.sqrt(((axes * inverse) ** 2).sum(1))
+    half = axes * (inverse if prior is None else 1.0 / np.sqrt(s ** 2 + 1.0))
     covariance = half @ half.T
     prior_sd = problem.base.prior_sd
     weighted_rows = problem.factors.system(standard_deviation)[0]
     return Estimate(beta, covariance, np.sqrt(np.diag(covariance)), data_bse,
                     data_bse < prior_sd, dict(standard_deviation), dict(problem.correlation),
-                    float(np.linalg.cond(weighted_rows)), int((s > 1.0).sum()))
+                    float(np.linalg.cond(weighted_rows)), int((s > 1.0).sum()),
+                    leaning=prior is not None)

@@ -7,8 +7,9 @@ With the rate r of that clock and its slope r'
     v -> r v,   a -> r^2 a + r' v,   tau -> g + r^2 (tau - g) + r' M v
 
 Both are x = x0 + r^2 x1 + r' x2 at every place of the path.  So acceleration and torque bound r',
-and jerk and torque rate its change (Bobrow, Dubowsky and Gibson 1985; Pham and Pham 2018, whose toppra has no
-limits of jerk and torque rate).  The slope goes as low as they let it, and back to 0 just in time.
+and jerk and torque rate its change (Bobrow, Dubowsky and Gibson 1985; Pham and Pham 2018, whose
+toppra has no limits of jerk and torque rate).  The slope goes as low as they let it, and back to 0
+just in time.
 Going on at the same rate keeps all limits, so there is always a way; where a limit tightens faster
 than the slope may follow, braking is begun more gently.
 """
@@ -76,7 +77,8 @@ class Brakes:
 
     def __init__(self, at: Callable[[np.ndarray], tuple[np.ndarray, ...]], duration: float,
                  approach: float, robot: RobotModel, limits: Limits, effort: float = 1.0):
-        self._period, self._approach, self._names = duration - approach, approach, robot.joint_names
+        self._period, self._approach = duration - approach, approach
+        self._names = robot.joint_names
         q, v, a = at(PATH * np.arange(round(duration / PATH) + 2))
         still = 0.0 * q
         gravity = nominal_torques(robot, q, still, still)

@@ -37,8 +37,9 @@ class PathClock:
         Return whether the path clock had to be slowed down.
         """
         end, self._end = self._end, None
-        late = end is not None and end.begin < now + margin
-        if late:
+        late = False
+        if end is not None and end.begin < now + margin:
+            late = True
             self._changes.append(end)
             self._changes.append(self._brakes.change(now + margin, self._at(now + margin), 1.0))
         self._end = self._stop(now + horizon, np.floor)

@@ -98,7 +98,8 @@ def rehearse(course: Course, robot: RobotModel, shapes: CollisionShapes, limits:
     unknown = [name for name, good in zip(robot.joint_names, known) if not good]
     notices = [f"no effort limit in the URDF for {', '.join(unknown)}"] if unknown else []
     brakes = course.brakes(robot, limits, effort)
-    return Rehearsal(use, course, brakes, stopping_of(course, brakes), (*notices, *limits.notices, *shapes.notices))
+    return Rehearsal(use, course, brakes, stopping_of(course, brakes),
+                     (*notices, *limits.notices, *shapes.notices))
 
 
 def stopping_of(course: Course, brakes: Brakes) -> Stopping:

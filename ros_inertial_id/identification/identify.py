@@ -12,21 +12,19 @@ from typing import Any
 import numpy as np
 
 from .fit.solution import solve
-from .judge.outside import Outside
-from .judge.validation import evaluate
+from .judge.validation import evaluate, Outside
 from .model.identified_model import IdentifiedModel
 from .model.outcome import model_of
 from .passes import Passes
 from .prepare.dataset import Dataset, Progress, read_dataset
-from .prepare.robot import check_robot
+from .prepare.robot import check_robot, with_sums
 from .prepare.time_offset import aligned
-from .reduce.known_base import with_sums
 from .reduce.structure import structure_of
 from .settings import prediction_options
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.regressor import RegressorBlock
 from ..errors import ConfigError, RecordingError, RobotModelError
-from ..estimation.known_parameters import with_known
+from ..estimation.base_parameters import with_known
 from ..estimation.r_factors import one_thread
 from ..measurement.joints.kinematic_state import JointSpaceObservation
 from ..measurement.joints.observation import with_cutoff
@@ -53,7 +51,6 @@ def identify(recordings: Sequence[Recording], options: Any, *, method: str = DEF
     Return the Identification of a robot from Recordings.
 
     recordings, validate : to identify from, and to validate on
-    options : of the method with EstimationOptions; method : its name
     urdf : text of the description, '' for the recordings' own
     progress : called with (stage, samples done, samples in all) on long work
     InertialIdError of all kinds for bad input: see the steps.
@@ -94,8 +91,6 @@ def validation(model: IdentifiedModel, recordings: Sequence[Recording], *,
     ``range`` says what they hold, ``outside`` what of it left the training data's range, and the
     residual there; ``fixed_cutoff`` is the residual behind a filter of FIXED, as figures of other
     tools are.
-
-    model : IdentifiedModel; recordings : of its robot; progress : see ``identify``
     """
     with one_thread():
         data = read_dataset(recordings, prediction_options(model), model.method,

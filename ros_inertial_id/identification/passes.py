@@ -2,7 +2,7 @@
 Passes over the data: all that the spine asks of recordings, each time of one after the other.
 
 Rows as R factors, the residuals of an estimate, stretches of distinct motion.  Here recordings are
-read in this process; procedures/bag_passes.py does the same in others, with the same functions.
+read in this process; procedures/many_recordings.py does the same in others, by the same functions.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .judge.prediction_band import left_out
+from .judge.prediction import left_out
 from .judge.validation import evaluate, extend
 from .model.identified_model import IdentifiedModel
 from .prepare.dataset import Dataset
@@ -52,7 +52,6 @@ class Passes:
         """
         Return the Accumulated rows of all recordings.
 
-        data : the Dataset; structure : of its columns
         RecordingError where no sample is left after filtering.
         """
         folds = [RFactors(int(structure.keep.max()) + 1) for _ in range(FOLDS)]
@@ -75,7 +74,7 @@ class Passes:
         """
         Return the Residuals of parameters, for their correlation.
 
-        data : the Dataset; parameters, values : (p,) standard parameters that predict
+        parameters, values : (p,) standard parameters that predict
         """
         whole = data.samples(training=True)
         return merged(evaluate(one, parameters, values, True, whole=whole)[0]
@@ -86,7 +85,7 @@ class Passes:
         """
         Return RFactors about [b base columns, torque by a tilt of gravity (2)], one per stretch.
 
-        data : the Dataset; base : BaseParameters; values : (p,) standard parameters that gravity
+        values : (p,) standard parameters that gravity
         pulls; across : (3, 2) unit vectors across gravity in the base frame, of the tilts [rad]
         """
         recordings = some(list(data.each()))
@@ -100,7 +99,7 @@ class Passes:
     def left_out(self, data: Dataset, parameters: Sequence[Parameter],
                  values: np.ndarray) -> list[dict[str, np.ndarray]]:
         """
-        Return what ``prediction_band.left_out`` gives of every recording, of some of many.
+        Return what ``judge.prediction.left_out`` gives of every recording, of some of many.
 
         data, parameters, values : see there
         """
@@ -144,7 +143,7 @@ def blocks_of(data: Dataset, regress: Callable[[Any, Any], Iterable[RegressorBlo
     """
     Yield the RegressorBlocks of the training data, in order of time.
 
-    data : the Dataset; regress : (state, robot) -> blocks; ranges : extended by what is seen
+    regress : (state, robot) -> blocks; ranges : extended by what is seen
     """
     for robot, state in data.states(training=True):
         extend(ranges, data.method.validity_range(state, robot))

@@ -16,18 +16,17 @@ from typing import Any
 
 import numpy as np
 
+from .drift import changes_since, check_reference
 from .drift_findings import Finding
-from .live_drift import changes_since, check_reference
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.regressor import RegressorBlock
 from ..errors import ConfigError, EstimationError, RecordingError
-from ..estimation.base_parameters import BaseParameters
+from ..estimation.base_parameters import BaseParameters, with_known
 from ..estimation.estimators import ESTIMATORS, Problem
-from ..estimation.known_parameters import with_known
 from ..estimation.r_factors import one_thread, RFactors
 from ..estimation.residuals import Residuals
-from ..identification.model.entries import base_entries
 from ..identification.model.identified_model import IdentifiedModel
+from ..identification.model.outcome import base_entries
 from ..identification.passes import Accumulated
 from ..identification.prepare.robot import robot_of
 from ..identification.reduce.reduction import choose, Reduced

@@ -14,7 +14,7 @@ import pytest
 import ros_inertial_id as rid
 from ros_inertial_id.identification.prepare.dataset import read_dataset
 from ros_inertial_id.identification.settings import prediction_options
-from ros_inertial_id.measurement.bags.bag import write_recording
+from ros_inertial_id.measurement.bags.writing import write_recording
 from ros_inertial_id.methods.serial_arm import SerialArm
 
 mujoco = pytest.importorskip('mujoco', reason='MuJoCo judges the written MJCF')
@@ -267,3 +267,40 @@ def test_no_recording_is_said(verb, nothing):
 def test_no_validation_may_be_none(arm3, arm3_recording):
     found = rid.identify(arm3_recording, urdf=arm3[0], validate=None)
     assert 'validation' not in found.model.statistics
+
+
+def test_paths_of_bags_serve_as_recordings(bags, arm3):
+    paths = [str(bag) for bag in bags[:2]]
+    by_path = rid.identify(paths[0], validate=bags[1])
+    by_recording = rid.identify(rid.read_bag(bags[0]), validate=[rid.read_bag(bags[1])])
+    assert np.array_equal(by_path.model.identified.values, by_recording.model.identified.values)
+    assert by_path.model.statistics['validation'] == by_recording.model.statistics['validation']
+    assert rid.check(paths[0]).verdict == by_path.checkup.verdict
+    with pytest.raises(rid.RecordingError, match='holds no description of the robot.*give urdf='):
+        rid.identify('log.npz')
+    with pytest.raises(rid.RecordingError, match='expected Recordings, paths of bags or logs'):
+        rid.identify(5.0, urdf=arm3[0])
+
+
+def test_results_are_short_in_a_notebook(result):
+    assert repr(result) == result.summary()
+    assert len(repr(result.model)) < 120 and 'base parameters' in repr(result.model)
+    with pytest.raises(rid.ConfigError, match="no base parameter 'zzz'; there is: "):
+        result.model.base_parameters['zzz']
+
+
+def test_models_are_compared_and_payloads_sought_by_one_call(result, bags, tmp_path):
+    result.model.save(tmp_path / 'model.yaml')
+    found = rid.compare([result, tmp_path / 'model.yaml'], bags[1])
+    assert found.different == [] and len(set(map(str, found.fits.values()))) == 1
+    with pytest.raises(rid.EstimationError, match='no payload is seen'):
+        rid.payload(result, bags[1])
+    with pytest.raises(rid.ConfigError, match='expected two models or more'):
+        rid.compare([result])
+
+
+def test_a_motion_is_designed_by_one_call(arm3, tmp_path):
+    found = rid.design(arm3[0], out=tmp_path, seconds=1.0, restarts=1, seed=1)
+    assert (tmp_path / 'motion.yaml').is_file() and found.motion.joint_names
+    with pytest.raises(rid.ConfigError, match='nonsense'):
+        rid.design(arm3[0], nonsense=1)

@@ -11,10 +11,9 @@ from ros_inertial_id.dynamics.friction import (friction_column, friction_paramet
                                                passive_rows, presliding_step)
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import ConfigError
-from ros_inertial_id.estimation.constants_grid import Grid
 from ros_inertial_id.estimation.estimators import ridge, weighted
 from ros_inertial_id.estimation.friction_choice import choose_laws
-from ros_inertial_id.estimation.nonlinear_parameters import refine_nonlinear
+from ros_inertial_id.estimation.nonlinear_parameters import Grid, refine_nonlinear
 from ros_inertial_id.estimation.r_factors import RFactors
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.identification.reduce.stretches import normal_equations

@@ -92,7 +92,7 @@ def check_gravity(problem: Problem, estimate: Estimate, values: np.ndarray,
     """
     Return the GravityCheck, None where there are too few stretches of motion.
 
-    problem, estimate : unconstrained; values : (p,) physically consistent standard parameters
+    values : (p,) physically consistent standard parameters
     folds : of ``Passes.stretches`` with these values; across : (3, 2) as there
     """
     if len(folds) < FEWEST:

@@ -15,11 +15,10 @@ import numpy as np
 from ..prepare.dataset import Dataset
 from ...dynamics.inertial_parameters import bodies
 from ...errors import ConfigError
-from ...estimation.base_parameters import BaseParameters
+from ...estimation.base_parameters import BaseParameters, is_known, with_known
 from ...estimation.consistency import consistent, ConsistentEstimate
 from ...estimation.cross_validation import cross_validate, LeftOut
 from ...estimation.estimators import Estimate, Problem
-from ...estimation.known_parameters import is_known, with_known
 from ...estimation.r_factors import one_thread, RFactors
 
 
@@ -61,7 +60,6 @@ def consistent_links(data: Dataset, problem: Problem, estimate: Estimate,
     """
     Return the ConsistentLinks of an unconstrained ``estimate`` by independent rows.
 
-    data : the Dataset; problem : of its identification
     inherited : see identification/fit/inherited_errors.py
     """
     whole = replace(problem, base=_with_all_links(data, problem.base))
@@ -81,7 +79,7 @@ def cross_validate_consistent(data: Dataset, folds: Sequence[RFactors], problem:
     """
     Return the LeftOut Fit of every fold to the consistent parameters of the others.
 
-    data, problem, estimate, inherited : see ``consistent_links``; folds : of the problem's factors
+    data, problem, estimate, inherited : see ``consistent_links``
     Weights are those of all data, as are laws, constants and gravity.
     """
     plain, whole = replace(estimate, system=None), _with_all_links(data, problem.base)

@@ -4,8 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .inherited_errors import inherited_errors
-from .noise_excitation import without_noise
+from .inherited_errors import inherited_errors, motion_noise, MotionNoise, without_noise
 from ..passes import Passes
 from ..prepare.dataset import Dataset
 from ..reduce.reduction import Reduced
@@ -13,7 +12,6 @@ from ..reduce.structure import refine
 from ...estimation.base_parameters import BaseParameters
 from ...estimation.cross_validation import cross_validate, LeftOut, parameters_by
 from ...estimation.estimators import Estimate, ESTIMATORS, params_of, Problem
-from ...estimation.motion_noise import motion_noise, MotionNoise
 from ...estimation.r_factors import merge
 from ...estimation.residuals import Residuals
 
@@ -40,22 +38,18 @@ class Fitted:
 
 
 def fit(data: Dataset, reduced: Reduced, passes: Passes) -> Fitted:
-    """
-    Return the Fitted estimate by independent rows, with errors of what it rests on.
-
-    data : the Dataset; reduced : of it; passes : over it
-    """
+    """Return the Fitted estimate by independent rows, with errors of what it rests on."""
     estimator, base = ESTIMATORS[data.options.estimator], reduced.base
     read, instruments = passes.readers(data)
     total = merge(reduced.folds)
     draft = base.standard(params_of(estimator)(Problem(total, base, {})))
     residuals = passes.residuals(data, base.parameters, draft)
     noise = _noise(data, base, draft)
-    correlation = noise.correlation(residuals) if noise else residuals.correlation()
-    problem = Problem(total, base, correlation, read, instruments)
+    problem = Problem(total, base, residuals.correlation(), read, instruments)
     estimate = estimator(problem)
-    inherited = (noise.errors(problem, estimate) if noise else
-                 inherited_errors(data, base, estimate))
+    inherited = inherited_errors(data, base, estimate)
+    if noise:
+        estimate, inherited = noise.with_errors(problem, estimate, residuals)
     return Fitted(problem, estimate, residuals, inherited)
 
 

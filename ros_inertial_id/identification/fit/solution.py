@@ -55,7 +55,7 @@ def solve(data: Dataset, structure: Structure, passes: Passes) -> Solution:
     """
     Return the Solution, gravity checked against the torques where the method asks for it.
 
-    structure : of the columns of ``data``; passes : over it.  Where nobody gave a mounting and
+    passes : over it.  Where nobody gave a mounting and
     the evidence is overwhelming, gravity's direction is the one that the torques show.
     """
     first = reduced = reduce_data(data, structure, passes)

@@ -59,7 +59,6 @@ def aligned(data: Dataset, structure: Structure) -> Dataset:
 
     data : the Dataset; only observations of joints alone have efforts to align, others and
     averaged periods are returned as they are
-    structure : of the columns
     The summary of every observation says what was found, also when it was not applied.
     """
     if not (data.method.joints_alone and data.options.find_time_offset) or any(
@@ -83,7 +82,7 @@ def find_time_offset(data: Dataset, structure: Structure) -> TimeOffset | None:
     """
     Return the TimeOffset of a Dataset's efforts, None where none within LIMIT fits.
 
-    data : the Dataset, of observations of joints; structure : of the columns
+    data : the Dataset, of observations of joints
     """
     if data.observations[0].summary['cutoff'] > HIGHEST:  # one for all
         try:

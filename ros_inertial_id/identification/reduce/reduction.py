@@ -12,9 +12,8 @@ from ..prepare.dataset import Dataset
 from ..settings import EstimationOptions
 from ...dynamics.inertial_parameters import Parameter
 from ...estimation.base_parameters import BaseParameters
-from ...estimation.constants_grid import Grid
 from ...estimation.estimators import ESTIMATORS, params_of, Problem
-from ...estimation.nonlinear_parameters import alternatives, RefinedNonlinear
+from ...estimation.nonlinear_parameters import alternatives, Grid, RefinedNonlinear
 from ...estimation.r_factors import merge, RFactors
 
 NEAR = 4  # constants beside the chosen one: as many as interpolation between them needs
@@ -43,11 +42,7 @@ class Reduced:
 
 
 def reduce_data(data: Dataset, structure: Structure, passes: Passes) -> Reduced:
-    """
-    Return the data as R factors, friction laws and nonlinear parameters chosen.
-
-    data : the Dataset; structure : of its columns; passes : over it
-    """
+    """Return the data as R factors, friction laws and nonlinear parameters chosen."""
     return _chosen(data, structure, passes.accumulated(data, structure), passes)
 
 
@@ -56,7 +51,7 @@ def reduce_without(data: Dataset, before: Reduced, names: Collection[str], passe
     """
     Return the data as R factors without laws that stand alone, constants chosen anew.
 
-    data : the Dataset; before : Reduced with them; names : of the laws; passes : over the Dataset
+    before : Reduced with them
     """
     structure, wide = before.tried
     structure, places = structure.without(names)
@@ -78,7 +73,7 @@ def choose(structure: Structure, rows: Accumulated, options: EstimationOptions,
     """
     Return the rows about base columns, friction laws and nonlinear parameters chosen.
 
-    structure : of the columns of ``rows``; correlation : (base, factors) -> group -> correlation
+    correlation : (base, factors) -> group -> correlation
     time of the residual of a first estimate [samples], asked for where laws are chosen
     """
     wide = rows.folds
@@ -98,7 +93,6 @@ def reduce_again(data: Dataset, before: Reduced, passes: Passes) -> Reduced:
     Return the data of other mountings as R factors, with the friction laws chosen before.
 
     data : the Dataset, its robots under another gravity; before : Reduced under the first one
-    passes : over the Dataset
     """
     kept = {p.name: p for p in before.base.parameters if p.nonlinear is not None}
     columns: list[Parameter] = []

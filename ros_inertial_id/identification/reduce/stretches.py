@@ -129,7 +129,7 @@ def rows_of_stretches(data: Dataset, base: BaseParameters, values: np.ndarray, a
     """
     Return STRETCHES RFactors about [b base columns, torque by a tilt of gravity (2)].
 
-    data : a Dataset of one recording; base : BaseParameters; values : (p,) standard parameters
+    data : a Dataset of one recording; values : (p,) standard parameters
     that gravity pulls
     across : (3, 2) unit vectors across gravity in the base frame, directions of the tilt [rad]
     share : of its samples
@@ -189,7 +189,7 @@ def robust_errors(problem: Problem, estimate: Estimate, folds: Sequence[RFactors
     """
     Return the Estimate with errors no smaller than what differs between stretches of the motion.
 
-    problem, estimate : of all data; folds : of ``Passes.stretches``
+    folds : of ``Passes.stretches``
     prior : (b, b) covariance of what is known without data
     Each stretch pulls the estimate by its residual; those pulls are the errors, each larger by
     the share of the information that is its own, which the fit took out of the residual (Bell and
@@ -279,7 +279,7 @@ def normal_equations(problem: Problem, estimate: Estimate, folds: Sequence[RFact
     """
     Return the normal equations (count, b + 1, b + 1) of [W, y], weighted as in the ``estimate``.
 
-    problem : about b base columns; estimate : of it; folds : whose first columns are these
+    problem : about b base columns
     """
     size = len(problem.base)
     sigma = effective_standard_deviation(problem, estimate.standard_deviation)

@@ -9,11 +9,10 @@ from ..judge.mounting import structural_base
 from ...dynamics.inertial_parameters import Parameter
 from ...errors import EstimationError
 from ...estimation.base_parameters import BaseParameters
-from ...estimation.constants_grid import Grid
 from ...estimation.estimators import Problem
 from ...estimation.friction_choice import without
-from ...estimation.nonlinear_parameters import (alternatives, choose_nonlinear, refine_nonlinear,
-                                                RefinedNonlinear)
+from ...estimation.nonlinear_parameters import (alternatives, choose_nonlinear, Grid,
+                                                refine_nonlinear, RefinedNonlinear)
 from ...estimation.problem import two_step
 from ...estimation.r_factors import merge, RFactors
 from ...methods.contract import Method
@@ -41,11 +40,7 @@ class Structure:
         return {p.law for p in self.columns if p.name in self.choices}
 
     def without(self, names: Collection[str]) -> 'tuple[Structure, list[int]]':
-        """
-        Return the Structure without parameters that stand alone, and which places it keeps.
-
-        names : theirs
-        """
+        """Return the Structure without parameters that stand alone, and which places it keeps."""
         base = self.base
         for name in names:
             base = without(base, [base.parameters[k].name for k in base.independent].index(name))
@@ -80,8 +75,7 @@ def structure_of(method: Method, robots: Sequence, columns: Sequence[Parameter])
     """
     Return the Structure: random states under every mounting show all that is possible.
 
-    method : of the rows; robots : of one description, each with its gravity
-    columns : Parameters of the rows
+    robots : of one description, each with its gravity
     """
     same_column = alternatives(columns)
     later = {k for ks in same_column.values() for k in ks[1:]}
@@ -105,7 +99,7 @@ def choose_alternatives(
     """
     Return base and folds with the chosen nonlinear parameters alone, and the Grid of all or None.
 
-    structure : of the columns; folds : RFactors as ``accumulate`` returns them
+    folds : RFactors as ``accumulate`` returns them
     correlation : group -> see Problem, for choices between laws; none by default
     """
     base, choices = structure.base, structure.choices
@@ -130,7 +124,7 @@ def refine(problem: Problem, laws: set[str]) -> RefinedNonlinear | None:
     """
     Return the RefinedNonlinear parameters of friction laws, None where there are none.
 
-    problem : with grid; laws : names of those to refine
+    laws : names of those to refine
     """
     own = [problem.base.parameters[k] for k in problem.base.independent]
     if not any(p.law in laws and p.nonlinear for p in own):

@@ -1,0 +1,81 @@
+"""What is done beside identifying: weigh a payload, compare models, design a motion."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from .identify import description_text, Recordings, Result, several
+from .model import load_model, Model
+from ..dynamics.robot_model import gravity_from_mounting, robot_from_options
+from ..errors import ConfigError
+from ..estimation.payload import Payload
+from ..excitation.design import Design, load_design, Progress
+from ..excitation.design import design as design_motion
+from ..excitation.sweep_design import SweepDesign
+from ..identification.identify import validation
+from ..procedures.payload import identify_payload
+from ..report.comparison import compare_models, Comparison
+from ..report.design_files import write_design
+
+AnyModel = Model | Result | str | Path  # also the path of a model file
+
+
+def payload(model: AnyModel, recordings: Recordings, *, link: str = '', frame: str = ''
+            ) -> Payload:
+    """
+    Return the Payload that an identified arm carries in recordings.
+
+    model : of the bare arm; recordings : with the load, see ``identify``
+    link : that carries it, the last one by default
+    frame : link of the URDF in whose frame centre and inertia are given, ``link`` by default
+    """
+    identified = model_in(model).identified
+    return identify_payload(identified, several(recordings, identified.robot['urdf']), link=link,
+                            frame=frame)
+
+
+def compare(models: Sequence[AnyModel], recording: Recordings = None) -> Comparison:
+    """
+    Return the Comparison of two or more models of one robot, with significant differences.
+
+    recording : on which all of them predict, see ``identify``; None: parameters alone
+    ConfigError for fewer models, RobotModelError where they are of different kinematics.
+    """
+    if len(models) < 2:
+        raise ConfigError('compare', found=f'{len(models)} model', expected='two models or more')
+    identified = [model_in(model).identified for model in models]
+    names = [str(model) if isinstance(model, (str, Path)) else f'model {number}'
+             for number, model in enumerate(models, 1)]
+    checked = several(recording, identified[0].robot['urdf'])
+    fits = {name: validation(model, checked)[0]['filtered']
+            for name, model in zip(names, identified)} if checked else {}
+    return compare_models(names, identified, fits)
+
+
+def design(urdf: str | Path, *, config: str | Path = '', out: str | Path = '',
+           progress: Callable[[Progress], None] | None = None, **options: Any
+           ) -> Design | SweepDesign:
+    """
+    Return the Design of a motion that reveals the parameters of a robot and keeps its limits.
+
+    urdf : description, a path or the text; config : YAML file with a block ``design``
+    out : folder for motion.yaml, motion.csv and the page, '' : nothing is written
+    progress : called with Progress a few times per second
+    options : single options of the block by name (``mounting='rpy 0 1.57 0'``, ``seconds=20.0``)
+    MotionError when a limit is missing or no motion keeps all of them.
+    """
+    settings = load_design(str(config), options)
+    gravity = gravity_from_mounting(settings.mounting or 'upright',
+                                    magnitude=settings.gravity_magnitude)
+    found = design_motion(robot_from_options(description_text(urdf), settings, gravity),
+                          settings, progress)
+    if out:
+        write_design(found, out)
+    return found
+
+
+def model_in(model: AnyModel) -> Model:
+    """Return the Model that a ``model`` is, holds, or lies at."""
+    if isinstance(model, Result):
+        return model.model
+    return model if isinstance(model, Model) else load_model(model)
