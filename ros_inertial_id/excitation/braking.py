@@ -31,7 +31,7 @@ LONGEST = 2.0  # [s] to rest
 SHARES = (0.98, 0.96, 0.94, 0.91, 0.87, 0.8, 0.65, 0.5)  # of the limits, tried one after the other
 GOING_ON = 0.8  # the same for going on after a stop: nobody waits for it
 BACK = 0.3  # share of jerk and effort rate that getting the slope back to 0 counts on
-LIVELIEST = 200.0  # [1/s^2] change of the slope, where nothing else limits it
+FASTEST = 200.0  # [1/s^2] change of the slope, where nothing else limits it
 STEEPEST = 20.0  # [1/s] of the slope, of a course that hardly moves
 ROUNDING = 1e-6  # relative: a motion that uses a limit in full may still be braked at its ends
 
@@ -106,7 +106,11 @@ class Brakes:
         return Change(begin, 0.0, self.stops[k] + [s - self._starts[k], 0.0, 0.0])
 
     def change(self, begin: float, state: np.ndarray, goal: float) -> Change:
-        """Return the Change from any ``state`` (3,), (s, s', s''), to rest or to full rate."""
+        """
+        Return the Change to a rate ``goal``, 0 or 1, from ``begin`` [s] on.
+
+        state : (3,) path time [s], rate and slope then
+        """
         share = GOING_ON if goal else SHARES[0]
         path = self._follow(np.asarray(state, dtype=float)[:, None], goal, share)
         return Change(begin, goal, _trimmed(path[:, :, 0], goal))
@@ -172,7 +176,7 @@ class Brakes:
         room, own = share * np.sign(x2) * self._most, x0 + rate ** 2 * x1
         changing = 2.0 * rate * slope * x1 + rate * (d0 + rate ** 2 * d1 + slope * d2)
         left = np.maximum(share * self._rates - np.abs(changing), BACK * self._rates)
-        most, back = (np.minimum((rates / np.abs(x2)).min(1), LIVELIEST)
+        most, back = (np.minimum((rates / np.abs(x2)).min(1), FASTEST)
                       for rates in (left, BACK * self._rates))
         return (np.maximum(((-room - own) / x2).max(1), -STEEPEST),
                 np.minimum(((room - own) / x2).min(1), STEEPEST), most, back)

@@ -14,6 +14,7 @@ import numpy as np
 
 from .braking import Brakes, Change, GRID
 
+NEARLY = 0.1  # rate below which a stop is not turned round: rest is nearer
 FULL = np.array([1.0, 0.0])  # rate and slope
 
 
@@ -41,7 +42,10 @@ class PathClock:
         if end is not None and end.begin < now + margin:
             late = True
             self._changes.append(end)
-            self._changes.append(self._brakes.change(now + margin, self._at(now + margin), 1.0))
+            begin = now + margin
+            if self._at(begin)[1] < NEARLY:
+                begin = max(begin, end.end)
+            self._changes.append(self._brakes.change(begin, self._at(begin), 1.0))
         self._end = self._stop(now + horizon, np.floor)
         return late
 

@@ -99,7 +99,11 @@ class Course:
         return times, *self.along(shown)
 
     def brakes(self, robot: RobotModel, limits: Limits, effort: float = 1.0) -> Brakes:
-        """Return the Brakes of the course, see there; MotionError where limits are too low."""
+        """
+        Return the Brakes of the course; MotionError where it cannot be stopped within limits.
+
+        effort : share of the effort limits that the nominal model may use
+        """
         once = self.approach + self.motion.period / self.speed
         return Brakes(self.at, once, self.approach, robot, limits, effort)
 

@@ -41,8 +41,8 @@ class Excitation(GuardedNode):
     def __init__(self, **node_options):
         super().__init__('excitation', **node_options)
         own = declare_options(self, PlaybackOptions, settable=(
-            'motion_file', 'periods', 'speed', 'approach_speed', 'tracking', 'stale', 'effort',
-            'design_out'))
+            'motion_file', 'from_command', 'periods', 'speed', 'approach_speed', 'tracking',
+            'stale', 'effort', 'design_out'))
         self._urdf, self._shapes, self._limits = '', None, None
         declare_design(self, own.config, lambda: self._urdf)
         self._work, self._motion_file, self._to_play = LongWork(self), '', False
@@ -159,6 +159,8 @@ class Excitation(GuardedNode):
         check_kinematics(options.motion_file, robot)
         position = self._refuse(options)
         start = self._held.position(robot, position, options.tracking)
+        if start is None and not (options.from_command or self._controllers.goes_on):
+            raise self._held.unknown()
         course = plan_course(motion, position if start is None else start, robot,
                              periods=options.periods, speed=options.speed,
                              approach_speed=options.approach_speed)

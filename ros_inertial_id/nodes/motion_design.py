@@ -31,6 +31,9 @@ class PlaybackOptions:
     controller: str = option('joint_trajectory_controller/joint_trajectory',
                              'JointTrajectory topic of the controller, or its action: a '
                              'name that ends in follow_joint_trajectory')
+    from_command: bool = option(
+        False, 'the controller goes on from its last command (interpolate_from_desired_state) and '
+        'cannot say so: the first motion may begin where the arm is measured')
     joint_states_topic: str = option('joint_states', 'topic of the joint states')
     speed_scaling_topic: str = option(
         'speed_scaling_state_broadcaster/speed_scaling', 'Float64 topic [%] of a driver that can '
