@@ -31,7 +31,7 @@ class Bench:
     def __init__(self, graph, folder):
         self.graph, self.folder = graph, folder
         self.player = graph.start('excitation', use_sim_time=True, recorder='nobody',
-                                  design_out=folder, **{'design.processes': 2})
+                                  from_command=True, design_out=folder, **{'design.processes': 2})
         self.description = graph.node.create_publisher(String, 'robot_description', LATCHED)
         self.robot = StandingRobot(graph)
         self.statuses = graph.listen(String, 'excitation/status', LATCHED)
