@@ -81,6 +81,14 @@ class Channel:
     def __len__(self) -> int:
         return len(self.stamp_ns)
 
+    def __repr__(self) -> str:
+        fields = ', '.join(f'{name} {values.shape}' for name, values in self.fields.items())
+        return f'Channel({self.topic}, {self.type}, {len(self)} samples: {fields})'
+
+    def __reduce__(self):
+        return Channel, (self.topic, self.type, self.stamp_ns, self.received_ns,
+                         dict(self.fields), self.names, self.frame_id)
+
     def rows(self, selection: Any) -> 'Channel':
         """
         Return the Channel of some samples.
@@ -135,6 +143,14 @@ class Recording:
     mounting: str = ''
     provenance: Mapping[str, Any] = field(default_factory=dict)
     periods: str = ''
+
+    def __repr__(self) -> str:
+        own = ', '.join(f'{topic}: {kind}' for topic, kind in self.types().items())
+        return f"Recording({self.provenance.get('path', '')!r}, {own or 'no topics'})"
+
+    def __reduce__(self):
+        return Recording, (dict(self.channels), self.robot_description, self.mounting,
+                           dict(self.provenance), self.periods)
 
     def types(self) -> dict[str, str]:
         """Return the ROS type of every topic."""

@@ -18,7 +18,7 @@ from .controller_state import Controllers, HeldPosition
 from .conversions import deliver, every, latched, subscribe
 from .joint_watch import JointWatch
 from .long_work import CANCELLED, LongWork
-from .motion_design import (declare_design, design_options, designed, PlaybackOptions, robot_of)
+from .motion_design import declare_design, design_options, designed, PlaybackOptions, robot_of
 from .parameters import declare_options, read_options
 from .recorder_dialogue import RecorderDialogue
 from .running import GuardedNode, run

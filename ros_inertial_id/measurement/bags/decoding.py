@@ -79,7 +79,8 @@ class ChannelBuilder:
             while waiting and sum(map(len, batch)) < _BATCH:
                 batch.append(waiting.pop())
             raw = RawMessages.joined(batch)
-            left, parts = np.arange(len(raw)), []
+            left = np.arange(len(raw))
+            parts: list[tuple[np.ndarray, Channel]] = []
             while left.size:
                 left = self._decode_alike(raw, left, parts)
             if parts:

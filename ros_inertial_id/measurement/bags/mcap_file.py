@@ -49,7 +49,9 @@ BROKEN = (*DAMAGED, struct.error)
 def read_mcap(path: Path, wanted: Callable[[str, str], bool], damage: list[str],
               progress: Callable[[float], None]) -> Iterator[Batch]:
     """
-    Yield (topic, type, messages) of the file, chunk by chunk; see storage.read_storage.
+    Yield (topic, type, messages) of the file, chunk by chunk.
+
+    wanted, damage, progress : see storage.read_storage
 
     Raises RecordingError for a file without a record.
     """
