@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .choose.choice import choose_model
 from .fit.solution import solve
 from .judge.validation import evaluate, Outside
 from .model.identified_model import IdentifiedModel
@@ -19,6 +20,7 @@ from .passes import Passes
 from .prepare.dataset import Dataset, Progress, read_dataset
 from .prepare.robot import check_robot, with_sums
 from .prepare.time_offset import aligned
+from .reduce.reduction import reduce_data
 from .reduce.structure import structure_of
 from .settings import prediction_options
 from ..dynamics.inertial_parameters import Parameter
@@ -74,9 +76,12 @@ def identify_data(data: Dataset, validate: Sequence[Recording] = (),
     with one_thread():
         _check_nominal(data)
         structure = structure_of(data.method, data.robots, _columns(data))
-        solution = solve(aligned(data, structure), structure, passes)
+        data = aligned(data, structure)
+        reduced = reduce_data(data, structure, passes)
+        choice = choose_model(data, reduced, passes)
+        solution = solve(choice)
         model = model_of(solution, data.recordings, passes)
-        curves = passes.curves(solution.data, model)
+        curves = passes.curves(choice.data, model)
     return Identification(model, curves, _validate(model, validate, data.progress)
                           if validate else ())
 

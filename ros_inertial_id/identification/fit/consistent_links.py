@@ -6,7 +6,7 @@ the rest.  Here it comes back, as a column that no row shows, with the sum as a 
 that this link too is physically consistent.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +16,8 @@ from ..prepare.dataset import Dataset
 from ...dynamics.inertial_parameters import bodies
 from ...errors import ConfigError
 from ...estimation.base_parameters import BaseParameters, is_known, with_known
-from ...estimation.consistency import consistent, ConsistentEstimate
+from ...estimation.consistency import (consistent, consistent_values, ConsistentEstimate,
+                                       DECREMENT, Known)
 from ...estimation.cross_validation import cross_validate, LeftOut
 from ...estimation.estimators import Estimate, Problem
 from ...estimation.r_factors import one_thread, RFactors
@@ -60,10 +61,11 @@ def consistent_links(data: Dataset, problem: Problem, estimate: Estimate,
     """
     Return the ConsistentLinks of an unconstrained ``estimate`` by independent rows.
 
-    inherited : see identification/fit/inherited_errors.py
+    inherited : (b, k), see identification/fit/inherited_errors.py
     """
     whole = replace(problem, base=_with_all_links(data, problem.base))
-    found = _consistent(data, whole, estimate, inherited)
+    with one_thread():
+        found = consistent(whole, estimate, _known(data, whole.base, inherited))
     parameters = whole.base.parameters
     links = {link: found.values[k:k + 10].tolist() for link, k in bodies(parameters).items()}
     return ConsistentLinks(
@@ -73,32 +75,41 @@ def consistent_links(data: Dataset, problem: Problem, estimate: Estimate,
         estimate, found)
 
 
+def values_of_links(data: Dataset, problem: Problem, estimate: Estimate,
+                    inherited: np.ndarray | None, enough: float = DECREMENT
+                    ) -> Callable[[RFactors], np.ndarray]:
+    """
+    Return what gives the consistent standard parameters of all links (p,) for R factors.
+
+    inherited : (b, k), see ``consistent_links``; enough : see ``consistent_values``
+    """
+    whole = replace(problem, base=_with_all_links(data, problem.base))
+    return consistent_values(whole, estimate, _known(data, whole.base, inherited), enough)
+
+
 def cross_validate_consistent(data: Dataset, folds: Sequence[RFactors], problem: Problem,
                               estimate: Estimate, inherited: np.ndarray | None
                               ) -> LeftOut | None:
     """
     Return the LeftOut Fit of every fold to the consistent parameters of the others.
 
-    data, problem, estimate, inherited : see ``consistent_links``
+    inherited : (b, k), see ``consistent_links``
     Weights are those of all data, as are laws, constants and gravity.
     """
-    plain, whole = replace(estimate, system=None), _with_all_links(data, problem.base)
-    return cross_validate(folds, lambda factors: _consistent(
-        data, replace(problem, base=whole, factors=factors), plain, inherited).params)
-
-
-def _consistent(data: Dataset, problem: Problem, estimate: Estimate,
-                inherited: np.ndarray | None) -> ConsistentEstimate:
-    """Return the ConsistentEstimate of a problem about all links, with what is known."""
-    options = data.options
-    given = [p for p in with_known(problem.base.parameters, options.given)
-             if any(line.split()[0] in (p.name, p.owner) for line in options.given)]
+    base = _with_all_links(data, problem.base)
     with one_thread():
-        return consistent(
-            problem, estimate, inherited=inherited,
-            masses={p.owner: p.nominal for p in given if p.unit == 'kg' and is_known(p)},
-            total_mass=_total_mass(data),
-            known=[p.name for p in given if p.unit != 'kg' or not is_known(p)])
+        values = values_of_links(data, problem, replace(estimate, system=None), inherited)
+        return cross_validate(folds, lambda factors: base.reduce(values(factors)))
+
+
+def _known(data: Dataset, base: BaseParameters, inherited: np.ndarray | None) -> Known:
+    """Return what the options and the description say of the parameters of all links."""
+    options = data.options
+    given = [p for p in with_known(base.parameters, options.given)
+             if any(line.split()[0] in (p.name, p.owner) for line in options.given)]
+    return Known({p.owner: p.nominal for p in given if p.unit == 'kg' and is_known(p)},
+                 _total_mass(data), [p.name for p in given if p.unit != 'kg' or not is_known(p)],
+                 inherited)
 
 
 def _with_all_links(data: Dataset, base: BaseParameters) -> BaseParameters:
