@@ -62,7 +62,7 @@ def _residuals(kinds: Sequence[Dataset], evidence_of: Callable[[Dataset], Eviden
                ) -> list[float]:
     """Return the relative left-out residuals of Datasets of two ``kinds``, behind one filter."""
     cutoff = min(data.observations[0].summary['cutoff'] for data in kinds)
-    return [evidence_of(replace(data, kept={}, observations=tuple(
+    return [evidence_of(data.observed(tuple(
         with_cutoff(o, cutoff) for o in data.observations))).base.relative for data in kinds]
 
 

@@ -8,7 +8,7 @@ serves the public API, the command line, the node and many bags; nothing here kn
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -121,10 +121,9 @@ def _at_fixed_cutoff(data: Dataset) -> Dataset | None:
             not o.period and o.summary['rate'] > 4.0 * FIXED for o in data.observations):
         return None
     try:
-        observations = tuple(with_cutoff(o, FIXED) for o in data.observations)
+        return data.observed([with_cutoff(o, FIXED) for o in data.observations])
     except RecordingError:  # too short for this filter
         return None
-    return replace(data, observations=observations)
 
 
 def _checked_columns(data: Dataset) -> tuple[Parameter, ...]:

@@ -388,6 +388,9 @@ def _gravity_entries(trials: _Trials, best: Candidate, given: np.ndarray, choice
     error = float(np.degrees(np.sqrt(np.linalg.eigvalsh(tilt.covariance)[-1])))
     pair = [trials.tried(f(best.extras, GRAVITY), True) for f in (_without, _with)]
     totals = [float(np.nanmean(c.errors, axis=0).sum()) for c in pair]
+    evidence = 0.5 * (totals[0] - totals[1])
+    if not pair[1].better_than(pair[0]):
+        evidence = min(evidence, 0.0)
     target = max(float(trials.systems[:, -1, -1].sum()), 1e-300)
     words = (f'{np.round(direction, 4).tolist()}, tilted by {angle:.2f} +- {error:.2f} deg')
     entries = []
@@ -399,5 +402,5 @@ def _gravity_entries(trials: _Trials, best: Candidate, given: np.ndarray, choice
             'worse_percent': 0.0 if chosen else 50.0 * worse,
             'worse_error_percent': 0.0 if chosen else 50.0 * sd, 'chosen': chosen,
             'tilt_deg': angle, 'standard_error_deg': error,
-            'evidence': 0.5 * (totals[1 - k] - totals[k])})
+            'evidence': evidence if k else -evidence})
     return entries
