@@ -12,6 +12,9 @@ from .problem import (effective_standard_deviation, Estimate, finish, group_stan
                       least_squares, prior_rows, Problem, solve, two_step)
 from .robust import instrumental, robust, total
 
+ROUNDS = 10      # of the ridge's weights
+SETTLED = 0.02   # relative change of them that is no reason for another round
+
 __all__ = ('ESTIMATORS', 'Estimate', 'Problem', 'ordinary', 'params_of', 'ridge',
            'weighted')
 
@@ -58,10 +61,12 @@ def _ridge(problem):
     _, standard_deviation = two_step(problem)
     prior = prior_rows(problem.base)
     beta = problem.base.nominal()
-    for _ in range(2):  # the weights once more from the residuals of the final kind
+    for number in range(ROUNDS):  # the weights from the residuals of the final kind
         A, b, _ = problem.factors.system(effective_standard_deviation(problem, standard_deviation))
         beta = least_squares(np.vstack([A, prior[0]]), np.concatenate([b, prior[1]]))
-        standard_deviation = group_standard_deviation(problem, beta)
+        before, standard_deviation = standard_deviation, group_standard_deviation(problem, beta)
+        if number and all(abs(x - before[k]) < SETTLED * x for k, x in standard_deviation.items()):
+            break
     return beta, standard_deviation, prior
 
 

@@ -51,6 +51,7 @@ class Estimate:
     system : (A (b, b), target (b,)) of whitened rows that say what the data do, None where those
         of the R factors are the ones that were solved
     by_rows : (b, b) covariance by independent rows, None where cov_params is that
+    leaning : whether the prior took part, and rows were weighted as if independent
     """
 
     params: np.ndarray
@@ -64,6 +65,7 @@ class Estimate:
     rank: int
     system: tuple[np.ndarray, np.ndarray] | None = None
     by_rows: np.ndarray | None = None
+    leaning: bool = False
 
     def widened(self, covariance: np.ndarray) -> 'Estimate':
         """Return the Estimate with a further ``covariance`` (b, b) in its errors."""
@@ -114,6 +116,33 @@ def effective_standard_deviation(problem: Problem,
             for name, d in standard_deviation.items()}
 
 
+def solved_weights(problem: Problem, estimate: Estimate) -> dict[str, float]:
+    """Return group -> standard deviation by which rows were weighted for an ``estimate``."""
+    if estimate.leaning:
+        return effective_standard_deviation(problem, estimate.standard_deviation)
+    return estimate.standard_deviation
+
+
+def bread(problem: Problem, estimate: Estimate) -> np.ndarray:
+    """Return the inverse (b, b) of the information that an ``estimate`` solved with."""
+    axes, s = _whitened(problem, solved_weights(problem, estimate))
+    half = axes / np.sqrt(s ** 2 + 1.0) if estimate.leaning else axes * _inverse(s)
+    return half @ half.T
+
+
+def _whitened(problem, standard_deviation):
+    """Return axes (b, b) and s (b,): a direction of prior size is known to 1/s of it."""
+    A, _, _ = problem.factors.system(standard_deviation)
+    factor = np.linalg.cholesky(problem.base.prior_covariance())
+    _, s, Vt = np.linalg.svd(A @ factor)
+    return factor @ Vt.T, s
+
+
+def _inverse(s):
+    floor = s > 1e-12 * s[0]
+    return np.where(floor, 1.0 / np.where(floor, s, 1.0), 1e12)
+
+
 def solve(system: tuple[np.ndarray, np.ndarray, float], base: BaseParameters) -> np.ndarray:
     """
     Return the least squares solution, of minimum change from nominal where it is free.
@@ -158,21 +187,14 @@ def finish(problem: Problem, beta: np.ndarray, standard_deviation: Mapping[str, 
 
     beta : (b,); standard_deviation : group -> of its rows
     """
-    A, _, _ = problem.factors.system(effective_standard_deviation(problem, standard_deviation))
-    factor = np.linalg.cholesky(problem.base.prior_covariance())
-    # Columns whitened by the prior: a singular value s is a direction known to 1/s of it.
-    _, s, Vt = np.linalg.svd(A @ factor)
-    floor = s > 1e-12 * s[0]
-    inverse = np.where(floor, 1.0 / np.where(floor, s, 1.0), 1e12)
-    data_bse = np.sqrt((((factor @ Vt.T) * inverse) ** 2).sum(1))
-    if prior is None:
-        kept = inverse
-    else:
-        kept = 1.0 / np.sqrt(s ** 2 + 1.0)
-    half = (factor @ Vt.T) * kept
+    axes, s = _whitened(problem, effective_standard_deviation(problem, standard_deviation))
+    inverse = _inverse(s)
+    data_bse = np.sqrt(((axes * inverse) ** 2).sum(1))
+    half = axes * (inverse if prior is None else 1.0 / np.sqrt(s ** 2 + 1.0))
     covariance = half @ half.T
     prior_sd = problem.base.prior_sd
     weighted_rows = problem.factors.system(standard_deviation)[0]
     return Estimate(beta, covariance, np.sqrt(np.diag(covariance)), data_bse,
                     data_bse < prior_sd, dict(standard_deviation), dict(problem.correlation),
-                    float(np.linalg.cond(weighted_rows)), int((s > 1.0).sum()))
+                    float(np.linalg.cond(weighted_rows)), int((s > 1.0).sum()),
+                    leaning=prior is not None)

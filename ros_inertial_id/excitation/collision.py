@@ -15,10 +15,8 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from .capsules import Capsules
-from .enclosing import enclosing
-from .meshes import link_geometry
-from .obstacles import floor_shape, is_upright, obstacle_shapes
+from .capsules import Capsules, enclosing
+from .shapes import floor_shape, is_upright, link_geometry, obstacle_shapes
 from ..dynamics.robot_model import gravity_from_mounting, RobotModel
 from ..errors import MotionError
 

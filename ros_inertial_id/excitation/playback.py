@@ -125,8 +125,7 @@ def plan_course(motion: Motion, start: np.ndarray, robot: RobotModel, *, periods
     """
     Return the Course of a motion from ``start`` (n,), at a share ``speed`` of its own.
 
-    periods : how often the motion is played
-    robot : RobotModel; every joint approaches at ``approach_speed`` of its speed limit
+    Every joint approaches at a share ``approach_speed`` of its speed limit.
     Raises MotionError when joints differ or start or course leave the limits.
     """
     if tuple(motion.joint_names) != tuple(robot.joint_names):
@@ -141,33 +140,20 @@ def plan_course(motion: Motion, start: np.ndarray, robot: RobotModel, *, periods
     return course
 
 
-def check_course(course: Course, robot: RobotModel) -> dict[str, float]:
-    """
-    Return {limit: share used} along ``course``.
-
-    robot : RobotModel with the limits
-    Raises MotionError where one is exceeded.
-    """
+def check_course(course: Course, robot: RobotModel) -> None:
+    """Raise MotionError where ``course`` leaves the limits of position or speed of ``robot``."""
     once = Course(course.motion, course.start, 1, course.speed, course.approach)
     q, v, _ = once.at(np.arange(0.0, once.duration, LOOK))
-    worst: dict[str, float] = {}
+    lowest, highest, fastest = q.min(0), q.max(0), np.abs(v).max(0)
     for j, name in enumerate(robot.joint_names):
         low, high, speed = robot.lower[j], robot.upper[j], robot.velocity[j]
-        if q[:, j].min() < low - 1e-9 or q[:, j].max() > high + 1e-9:
+        if lowest[j] < low - 1e-9 or highest[j] > high + 1e-9:
             raise MotionError(f'the course leaves the position limits of {name}',
                               expected=f'{low:g} to {high:g}',
-                              found=f'{q[:, j].min():.4g} to {q[:, j].max():.4g}')
-        fastest = float(np.abs(v[:, j]).max())
-        if fastest > speed * (1 + 1e-9):
+                              found=f'{lowest[j]:.4g} to {highest[j]:.4g}')
+        if fastest[j] > speed * (1 + 1e-9):
             raise MotionError(f'the course exceeds the speed limit of {name}',
-                              expected=f'at most {speed:g}', found=f'{fastest:.4g}')
-        if high > low:
-            middle, half = 0.5 * (high + low), 0.5 * (high - low)
-            share = float(np.abs(q[:, j] - middle).max() / half)
-            worst['position'] = max(worst.get('position', 0.0), share)
-        if speed > 0:
-            worst['velocity'] = max(worst.get('velocity', 0.0), fastest / speed)
-    return worst
+                              expected=f'at most {speed:g}', found=f'{fastest[j]:.4g}')
 
 
 def _check_start(start, robot):
@@ -179,9 +165,8 @@ def _check_start(start, robot):
 
 def deviation(robot: RobotModel, q: np.ndarray, expected: np.ndarray) -> np.ndarray:
     """
-    Return how far joints are from where they should be (..., n) [rad or m].
+    Return how far joints at q are from where they are expected, each (..., n) [rad or m].
 
-    robot : RobotModel; q, expected : (..., n)
     Joints without limits that turn are reported within one turn: whole turns are none of it.
     """
     away = np.asarray(q - expected)
@@ -206,33 +191,26 @@ class Guard:
         """
         Return why the robot must stop, '' when all is well.
 
-        robot : RobotModel with the limits
         expected : (N, n) of the course at the samples' own times; q, v, tau : (N, n) measured
         """
         away = deviation(robot, q, expected)
-        with np.errstate(invalid='ignore'):
-            wrong = (~(away <= self.tracking) | self._beyond(robot, q)
-                     | (np.abs(v) > FASTEST * robot.velocity)
-                     | (np.abs(tau) > self.effort * robot.effort))
+        with np.errstate(invalid='ignore'):  # a robot without efforts says NaN
+            reasons = (
+                (~np.isfinite(q), '{name}: position is not finite'),
+                (~(away <= self.tracking),
+                 '{name} is {away:.3f} from where it should be (allowed {tracking:g})'),
+                ((q < robot.lower - LIMIT_SLACK) | (q > robot.upper + LIMIT_SLACK),
+                 '{name} at {q:.4g} is beyond its position limits'),
+                (np.abs(v) > FASTEST * robot.velocity,
+                 '{name} at {v:.4g} per second is beyond its speed limit'),
+                (np.abs(tau) > self.effort * robot.effort,
+                 '{name}: effort {tau:.4g} is above {share:g} of its limit {limit:g}'))
+        wrong = np.array([places for places, _ in reasons])
         if not wrong.any():
             return ''
-        first = int(np.argmax(wrong.any(axis=1)))
-        j = int(np.argmax(wrong[first]))
-        return self._reason(robot, j, *(x[first, j] for x in (away, q, v, tau)))
-
-    def _beyond(self, robot, q):
-        return (q < robot.lower - LIMIT_SLACK) | (q > robot.upper + LIMIT_SLACK)
-
-    def _reason(self, robot, j, away, q, v, tau):
-        name = robot.joint_names[j]
-        if not np.isfinite(q):
-            return f'{name}: position is not finite'
-        if away > self.tracking:
-            return (f'{name} is {away:.3f} from where it should be '
-                    f'(allowed {self.tracking:g})')
-        if q < robot.lower[j] - LIMIT_SLACK or q > robot.upper[j] + LIMIT_SLACK:
-            return f'{name} at {q:.4g} is beyond its position limits'
-        if abs(v) > FASTEST * robot.velocity[j]:
-            return f'{name} at {v:.4g} per second is beyond its speed limit'
-        return (f'{name}: effort {tau:.4g} is above {self.effort:g} of its limit '
-                f'{robot.effort[j]:g}')
+        k = int(wrong.any((0, 2)).argmax())
+        j = int(wrong[:, k].any(0).argmax())
+        words = reasons[int(wrong[:, k, j].argmax())][1]
+        return words.format(name=robot.joint_names[j], away=away[k, j], q=q[k, j], v=v[k, j],
+                            tau=tau[k, j], tracking=self.tracking, share=self.effort,
+                            limit=robot.effort[j])

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .assessment import with_workspace
 from .collision import CollisionShapes, wanted_shapes
 from .criteria import CRITERIA
 from .feasible import postures_allowed, random_postures
@@ -17,7 +18,6 @@ from .friction_sweep import KIND
 from .limits import find_limits
 from .objective import MotionProblem
 from .regressor_adjoint import Chain
-from .workspace import with_workspace
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.robot_model import gravity_from_mounting, RobotModel, RobotOptions
 from ..errors import MotionError
@@ -83,8 +83,9 @@ class DesignOptions(RobotOptions):
         (), 'acceleration limits; empty: as the maker publishes them, else such that full speed '
         'is reached in half a second', unit='rad/s^2')
     limits: str = option(
-        '', 'robot whose published limits hold as well: fr3, fer, ur3e, ur5e, ur10e, ur16e, ur20, '
-        'iiwa7, iiwa14, gen3, gen3_6dof; none; empty: as the names of robot and joints say')
+        '', 'robot whose published limits hold as well: fr3, fer, ur3e, ur5e, ur7e, ur10e, ur12e, '
+        'ur15, ur16e, ur18, ur20, ur30, iiwa7, iiwa14, gen3, gen3_6dof; none; empty: as the names '
+        'of robot and joints say')
     jerk: tuple[float, ...] = option(
         (), 'jerk limits; empty: as the maker publishes them', unit='rad/s^3')
     effort_rate: tuple[float, ...] = option(
@@ -130,7 +131,7 @@ def motion_problem(robot: RobotModel, options: DesignOptions, known: np.ndarray 
     """
     Return the MotionProblem, BaseParameters and CollisionShapes of a design.
 
-    robot : RobotModel; options : DesignOptions; known : (p, p) W'W of earlier recordings or None
+    known : (p, p) W'W of earlier recordings or None
     Raises MotionError for what cannot be designed for.
     """
     limits = find_limits(robot, options)

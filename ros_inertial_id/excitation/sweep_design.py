@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .assessment import assess_motion, plain_use, Use
+from .assessment import assess_motion, Use
 from .feasible import postures_allowed, random_postures
 from .friction_sweep import KIND, sweep_about, SweepMotion
 from .limits import Limits
@@ -30,7 +30,6 @@ class SweepDesign:
     """
     A friction sweep that keeps its limits.
 
-    motion : SweepMotion; use : Use of the limits; limits : Limits
     friction_errors : {name: standard error} of friction columns where all else is known
     seconds : it took; notices : what was not checked
     """
@@ -49,7 +48,8 @@ class SweepDesign:
         return {'kind': KIND, 'period': round(self.motion.period, 3),
                 'friction_standard_error': self.friction_errors,
                 'seconds': round(self.seconds, 3),
-                **plain_use(self), 'notices': list(self.notices)}
+                **self.use.plain(self.motion.joint_names, self.limits.margins,
+                                 self.options.distance), 'notices': list(self.notices)}
 
     def words(self) -> tuple[str, ...]:
         """Return the design in words, line by line."""
@@ -63,7 +63,7 @@ def design_sweep(robot: RobotModel, options: DesignOptions,
     """
     Return the SweepDesign about the first posture that keeps every limit.
 
-    robot : RobotModel, mounted as it is; options : DesignOptions; stop : true ends the search
+    stop : true ends the search
     Raises MotionError when a speed exceeds a limit or no posture is found in time.
     """
     began = time.monotonic()

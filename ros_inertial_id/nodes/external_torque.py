@@ -1,6 +1,5 @@
 """What the prediction node says of torques from outside, sample by sample and without a lag."""
 
-from array import array
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,8 +8,7 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
-from .conversions import DEPTH, latched
-from .quality import advertise
+from .conversions import advertise, DEPTH, latched, publish_joint_states
 from ..dynamics.robot_model import RobotModel
 from ..errors import ConfigError
 from ..identification.model.identified_model import IdentifiedModel
@@ -79,10 +77,7 @@ class ExternalTorque:
                                    tau[good] @ self._to_joints.T)
         for publisher, torques in ((self._torque, found.torque),
                                    (self._deviation, found.standard_deviation)):
-            for stamp, row in zip(stamps.tolist(), torques):
-                message = JointState(name=list(names), effort=array('d', row.tobytes()))
-                message.header.stamp.sec, message.header.stamp.nanosec = divmod(stamp, 10 ** 9)
-                publisher.publish(message)
+            publish_joint_states(publisher, stamps, names, effort=torques)
         self._say(tuple(name if hit else f'{name} unknown' for name, hit, unsure in zip(
             names, found.contact[-1], found.unknown[-1]) if hit or unsure))
 

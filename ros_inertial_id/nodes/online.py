@@ -8,11 +8,10 @@ from typing import Any
 
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray, String
+from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 
-from .conversions import every, latched, table
-from .quality import subscribe
+from .conversions import every, table
 from .streams import Streams
 from ..errors import InertialIdError
 from ..measurement.recording import Channel
@@ -42,12 +41,9 @@ class Online:
         self._urdf, self._options = urdf, options
         self._complaint = ''
         self._received: set[str] = set()
-        self._streams = Streams(node, self._complain, polled=True,
-                                went_back=lambda words: self._begin())
+        self._streams = Streams(node, self._complain, went_back=lambda words: self._begin())
         self._table = node.create_publisher(Float64MultiArray, '~/online_parameters', 10)
         self._by_name = node.create_publisher(JointState, '~/online_by_name', 10)
-        if not urdf:
-            subscribe(node, String, 'robot_description', self._describe, latched())
         node.create_service(Trigger, '~/forget', self._forget)
         self._begin()
         every(node, 0.2, lambda: self._streams.look(self._topics))
@@ -61,9 +57,10 @@ class Online:
         self._watch = StreamWatch(self._urdf)
         self._learning = learning if self._urdf else None
 
-    def _describe(self, message):
-        if message.data != self._urdf:
-            self._urdf = message.data
+    def describe(self, urdf: str) -> None:
+        """Begin anew with another description."""
+        if urdf != self._urdf:
+            self._urdf = urdf
             self._begin()
 
     def _forget(self, _, response):

@@ -12,8 +12,8 @@ import pytest
 
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import MotionError
+from ros_inertial_id.excitation.capsules import enclosing
 from ros_inertial_id.excitation.collision import wanted_shapes
-from ros_inertial_id.excitation.enclosing import enclosing
 from ros_inertial_id.excitation.problem import DesignOptions
 
 URDF = Path(__file__).parents[2] / 'urdf'

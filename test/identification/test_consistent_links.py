@@ -23,9 +23,9 @@ from ros_inertial_id.identification.model.identified_description import (descrip
 from ros_inertial_id.identification.prepare.dataset import Dataset
 from ros_inertial_id.identification.settings import options_class, robot_of_model
 from ros_inertial_id.methods import METHODS
-from ros_inertial_id.rigs.bodies.link_tree import random_bodies
+from ros_inertial_id.rigs.bodies.joints import random_bodies
+from ros_inertial_id.rigs.bodies.observation import BodiesState
 from ros_inertial_id.rigs.calibration.postures import identify_postures
-from ros_inertial_id.rigs.measurement.sources import BodiesState
 
 rigid_body = METHODS['rigid_body']
 

@@ -45,11 +45,11 @@ def fit(data: Dataset, reduced: Reduced, passes: Passes) -> Fitted:
     draft = base.standard(params_of(estimator)(Problem(total, base, {})))
     residuals = passes.residuals(data, base.parameters, draft)
     noise = _noise(data, base, draft)
-    correlation = noise.correlation(residuals) if noise else residuals.correlation()
-    problem = Problem(total, base, correlation, read, instruments)
+    problem = Problem(total, base, residuals.correlation(), read, instruments)
     estimate = estimator(problem)
-    inherited = (noise.errors(problem, estimate) if noise else
-                 inherited_errors(data, base, estimate))
+    inherited = inherited_errors(data, base, estimate)
+    if noise:
+        estimate, inherited = noise.with_errors(problem, estimate, residuals)
     return Fitted(problem, estimate, residuals, inherited)
 
 

@@ -10,11 +10,14 @@ noise and those of the calibration.
 The rows are computed from a motion that the filter left noisy.  Where the torque is as recorded
 that noise is not white: it ends at the cutoff and grows towards it, which is where the regressors
 are.  Drawn and sent through the same filter it becomes torque errors e, whose scores W' e have the
-covariance that belongs between the bread of the sandwich (White 1980).  Noisy rows W have
-E[W'W] = W0'W0 + G, with G the contribution of the noise alone.  Where G is most of it the true
-rows show nothing, yet least squares finds a small number with a small error; elsewhere it finds
-too little, by the share of the noise (attenuation).  G comes from the same rows with the noise
-drawn once more, and W'W - G in the place of W'W is consistent (Fuller 1987, Sec. 2.2).
+covariance that belongs between the bread of the sandwich (White 1980).  Rows are weighted by all
+that is left of them: those of a passive joint, whose torque is known to be zero, have no other
+noise than the motion's, and would outweigh all others without it.
+
+Noisy rows W have E[W'W] = W0'W0 + G, with G the contribution of the noise alone.  Where G is most
+of it the true rows show nothing, yet least squares finds a small number with a small error;
+elsewhere it finds too little, by the share of the noise (attenuation).  G comes from the same rows
+with the noise drawn once more, and W'W - G in the place of W'W is consistent (Fuller 1987, 2.2).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,7 +30,8 @@ from scipy.linalg import block_diag, eigh
 from ..prepare.dataset import Dataset
 from ...dynamics.regressor import RegressorBlock, RowGroup
 from ...estimation.base_parameters import BaseParameters
-from ...estimation.problem import effective_standard_deviation, Estimate, prior_rows, Problem
+from ...estimation.problem import (bread, effective_standard_deviation, Estimate, prior_rows,
+                                   Problem, solved_weights)
 from ...estimation.r_factors import RFactors
 from ...estimation.residuals import add_lags, autocovariance, correlation_time, Residuals
 
@@ -127,26 +131,43 @@ class MotionNoise:
     scores: dict[str, np.ndarray]
     covariances: dict[str, np.ndarray]
 
-    def correlation(self, residuals: Residuals) -> dict[str, float]:
-        """Return group -> correlation of what is left of Residuals without this noise [rows]."""
-        out = residuals.correlation()
+    def remaining(self, residuals: Residuals) -> dict[str, float]:
+        """
+        Return group -> share of what Residuals, correlated as they are, weigh without this noise.
+
+        residuals : of the same data
+        """
+        whole_time, out = residuals.correlation(), {}
         for name, own in self.covariances.items():
             total, pairs = residuals.covariances[name]
             whole = total / pairs
             padded = np.pad(own, (0, max(0, len(whole) - len(own))))
             remaining = whole - padded[:len(whole)]
-            if remaining[0] <= LEAST * whole[0]:
-                out[name] = LEAST
-            else:
-                share = float(remaining[0] / whole[0])
-                out[name] = correlation_time(remaining / remaining[0]) * share
+            share = float(remaining[0] / whole[0])
+            if share > LEAST:
+                share *= correlation_time(remaining / remaining[0])
+            out[name] = min(1.0, max(share, LEAST) / whole_time[name])
         return out
 
-    def errors(self, problem: Problem, estimate: Estimate) -> np.ndarray:
-        """Return H (b, R): errors of the base parameters by R independent ones of unit size."""
-        standard_deviation = effective_standard_deviation(problem, estimate.standard_deviation)
-        scores = np.sum([s / standard_deviation[name] ** 2 for name, s in self.scores.items()], 0)
-        return estimate.cov_params @ scores / np.sqrt(scores.shape[1])
+    def with_errors(self, problem: Problem, estimate: Estimate, residuals: Residuals
+                    ) -> tuple[Estimate, np.ndarray]:
+        """
+        Return the estimate with errors of all other noise, and those of this noise (b, R).
+
+        The latter are by R independent ones of unit size.  Residuals : of the same data
+        """
+        inverse, weights = bread(problem, estimate), solved_weights(problem, estimate)
+        sd = effective_standard_deviation(problem, estimate.standard_deviation)
+        meat = np.linalg.inv(problem.base.prior_covariance()) * estimate.leaning
+        for name, share in self.remaining(residuals).items():
+            rows = problem.factors.groups[name].equations(len(meat)) * sd[name]
+            meat += share * rows.T @ rows / weights[name] ** 4
+        covariance = inverse @ meat @ inverse
+        error = np.sqrt(np.diag(covariance))
+        scores = np.sum([s / weights[name] ** 2 for name, s in self.scores.items()], 0)
+        return (replace(estimate, cov_params=covariance, bse=error,
+                        data_bse=estimate.data_bse * error / estimate.bse),
+                inverse @ scores / np.sqrt(scores.shape[1]))
 
 
 def motion_noise(pairs: Iterable[tuple[RegressorBlock, dict[str, np.ndarray], float]],
@@ -181,10 +202,7 @@ def without_noise(data: Dataset, problem: Problem, estimate: Estimate) -> Estima
     shrink it, and their covariance says how little is known of it.  A base parameter of which
     less than LOST of the prior is ruled out by least squares is not determined.
     """
-    base, weights = problem.base, estimate.standard_deviation
-    leaning = data.options.estimator == 'ridge'
-    if leaning:
-        weights = effective_standard_deviation(problem, weights)
+    base, weights = problem.base, solved_weights(problem, estimate)
     gram = noise_gram(data, base, weights)
     if gram is None:
         return estimate
@@ -195,7 +213,7 @@ def without_noise(data: Dataset, problem: Problem, estimate: Estimate) -> Estima
     shares, directions = eigh(gram * np.outer(scales, scales), information + tiny)
     unbiased = data.options.estimator in UNBIASED
     if not unbiased:
-        prior = prior_rows(base)[0] * scales if leaning else np.zeros((0, len(scales)))
+        prior = prior_rows(base)[0] * scales if estimate.leaning else np.zeros((0, len(scales)))
         estimate = _made_good(problem, estimate, scales, (information + tiny, prior),
                               (shares, directions))
     noisy = directions[:, shares > SHARE] * scales[:, None]

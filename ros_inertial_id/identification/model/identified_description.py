@@ -38,8 +38,8 @@ def description_of(model: IdentifiedModel, robot: Any) -> tuple[str, list[str]]:
     EstimationError where the model is not physically consistent, or of a mechanism with loops.
     """
     # Rooms of rigs and of other formats are imported when they are needed: most runs do not.
-    from ...rigs.bodies.body_rig import PAYLOAD
-    from ...rigs.bodies.description_text import with_inertials
+    from ...rigs.rigid_body.rig import PAYLOAD
+    from ...rigs.bodies.description import with_inertials
     links = consistent_parameters(model)
     if '<robot' not in robot.urdf:
         return with_inertials(robot.urdf, links), []

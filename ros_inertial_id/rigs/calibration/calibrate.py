@@ -1,24 +1,27 @@
-"""Calibration of a suspended platform: from recordings with known masses to a description."""
+"""
+Calibration of a suspended platform: from recordings with known masses to a description.
+
+The extrinsics of an IMU on it belong to the rig, so they are pooled over all recordings and later
+identifications use them as known; found anew from every recording they would cost as much
+information as the IMU adds.  Errors of springs and extrinsics are correlated, and a later
+identification rests on both: their covariance is joint.
+"""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 import yaml
 
-from .calibrated_imu import (described_extrinsics, pooled_extrinsics, with_extrinsics,
-                             with_known_extrinsics)
 from .load_dependence import check_stiffness, LoadedStiffness, stiffness_by_load
-from ..bodies.body_rig import mapping, read_description
-from ..bodies.description_text import with_entries
-from ..bodies.link_tree import free_joint, random_bodies
-from ..measurement.sources import BodiesState
+from ..bodies.description import mapping, read_description, with_entries
+from ..bodies.joints import free_joint, random_bodies
+from ..bodies.observation import BodiesState
 from ..suspended_platform.calibration import (calibration_blocks, calibration_parameters,
                                               predicted_state, stiffness_of, without_moment)
-from ..suspended_platform.impacts import acceleration_noise
-from ..suspended_platform.observation import observe_platform
+from ..suspended_platform.observation import acceleration_noise, observe_platform
 from ..suspended_platform.rig import KEYS, platform_rig
 from ...errors import EstimationError, RecordingError
 from ...estimation.base_parameters import find_base_parameters
@@ -83,7 +86,6 @@ def calibrate_platform(text: str, loaded: Sequence[tuple[Recording, np.ndarray]]
     loaded : [(Recording, added (10,)), ...], inertial parameters in the platform's frame, zeros
         for the empty platform, at least one not
     options : as for suspended_platform; gravity : (3,) in the base frame [m/s^2]
-    progress : called with (stage, recordings done, in all)
     RecordingError without two different masses; EstimationError when a number is not determined,
     or the stiffness depends on the load.
     """
@@ -101,9 +103,9 @@ def calibrate_platform(text: str, loaded: Sequence[tuple[Recording, np.ndarray]]
         observations.append(observe_platform(recording, rig, options))
         if progress:
             progress('observe', number, len(loaded))
-    extrinsics = pooled_extrinsics(observations)
+    extrinsics = _pooled_extrinsics(observations)
     if extrinsics:
-        observations = with_known_extrinsics(observations, extrinsics)
+        observations = _with_known_extrinsics(observations, extrinsics)
     rest = _rest([o for o, (_, added) in zip(observations, loaded) if not np.any(added)]
                  or observations)
     states = [(state, np.asarray(added, dtype=float)) for o, (_, added) in
@@ -114,8 +116,8 @@ def calibrate_platform(text: str, loaded: Sequence[tuple[Recording, np.ndarray]]
         rest, value = without_moment(rest, value)
         value, covariance, residual, inverse = _instrumental(states, rest, value)
     if extrinsics:
-        covariance = with_extrinsics(observations, [added for _, added in loaded], rest, value,
-                                     (covariance, residual, inverse), extrinsics[1])
+        covariance = _with_extrinsics(observations, [added for _, added in loaded], rest, value,
+                                      (covariance, residual, inverse), extrinsics[1])
     error = np.sqrt(np.diag(covariance))[:43]
     unknown = [p.name for p, e in zip(columns, error) if not e < p.prior_sd]
     if unknown:
@@ -125,7 +127,7 @@ def calibrate_platform(text: str, loaded: Sequence[tuple[Recording, np.ndarray]]
     loads = stiffness_by_load(states, rest, value)
     check_stiffness(loads)
     excess = _excess(observations, [added for _, added in loaded], value, residual)
-    imu = described_extrinsics(rig.sources[0].imu, extrinsics) if extrinsics else {}
+    imu = _described_extrinsics(rig.sources[0].imu, extrinsics) if extrinsics else {}
     return _result(value, covariance, rest, text, imu,
                    largest_load=max(float(added[0]) for _, added in loaded),
                    residual=residual, excess=excess, loads=loads,
@@ -222,3 +224,65 @@ def _result(value, covariance, rest, text, imu, **notes):
         **{f'imu_{key}': imu[key] for key in ('position', 'rpy') if imu}})
     return Calibration(K, dK, damping, preload, value[:10], error[:10], imu, rest[0], rpy,
                        text=text, **notes)
+
+
+def _pooled_extrinsics(observations):
+    """Return (rotation vector [rad] and shift [m] (6,), covariance (6, 6)); None without."""
+    motions = [o.motion.fused_motions for o in observations]
+    found = [fused[0].extrinsics() for fused in motions if 0 in fused]
+    if not found:
+        return None
+    weights = [np.linalg.inv(P) for _, P in found]
+    covariance = np.linalg.inv(sum(weights))
+    weighted = sum(w @ extrinsics for w, (extrinsics, _) in zip(weights, found))
+    return covariance @ weighted, covariance
+
+
+def _with_known_extrinsics(observations, extrinsics):
+    """Return the ``observations`` with the IMU where the pooled ``extrinsics`` have it."""
+    return [replace(o, motion=o.motion.with_fused_motion(
+        0, o.motion.fused_motions[0].with_extrinsics(extrinsics[0], np.zeros((6, 6)))))
+            for o in observations]
+
+
+def _with_extrinsics(observations, loads, rest, value, fit, extrinsics):
+    """
+    Return the covariance (49, 49) of the calibrated numbers, then rotation and shift of the IMU.
+
+    value : (43,) the estimate by instrumental variables; fit : its covariance (43, 43), rms by
+    group, inverse of Z'W, before the extrinsics, whose covariance (6, 6) is the last
+    """
+    covariance, rms, inverse = fit
+    sd = {name: max(x, 1e-9) for name, x in rms.items()}
+    slope = np.zeros((43, 6))
+    for observation, added in zip(observations, loads):
+        for sensitivity in observation.motion.extrinsic_sensitivities():
+            change = -inverse @ _scores(observation, added, rest, value, sensitivity, sd)
+            slope += change @ sensitivity.shared
+            covariance = covariance + change @ sensitivity.own @ (change @ sensitivity.own).T
+    both = slope @ extrinsics
+    return np.block([[covariance + both @ slope.T, both], [both.T, extrinsics]])
+
+
+def _scores(observation, added, rest, value, sensitivity, sd):
+    """Return the change (43, 13) of the sum of Z'r by each number of the extrinsics."""
+    out = np.zeros((43, len(sensitivity.sizes)))
+    others = [replace(observation, motion=m) for m in sensitivity.motions]
+    for states in zip(*(o.states(training=True) for o in (observation, *others))):
+        quiet = predicted_state(states[0], rest, value, added)
+        for z, *blocks in zip(*(calibration_blocks(s, rest, added) for s in (quiet, *states))):
+            for instrument, *groups in zip(z.groups, *(b.groups for b in blocks)):
+                r = np.array([g.W @ value - g.y for g in groups])
+                out += instrument.W.T @ (r[1:] - r[0]).T / sd[instrument.name] ** 2
+    return out / sensitivity.sizes
+
+
+def _described_extrinsics(imu, extrinsics):
+    """Return {position [m], rpy [rad], position_error, rpy_error} (3,) of a BodySource."""
+    (rotation, shift), covariance = np.split(extrinsics[0], 2), extrinsics[1]
+    turned = Rotation.from_rotvec(rotation) * Rotation.from_matrix(imu.rotation)
+    rpy, small = turned.as_euler('xyz'), 1e-6
+    slope = [(Rotation.from_rotvec(v) * turned).as_euler('xyz') - rpy for v in small * np.eye(3)]
+    error = np.sqrt(np.diag(np.transpose(slope) @ covariance[:3, :3] @ slope)) / small
+    return {'position': np.asarray(imu.position) + shift, 'rpy': rpy,
+            'position_error': np.sqrt(np.diag(covariance)[3:]), 'rpy_error': error}

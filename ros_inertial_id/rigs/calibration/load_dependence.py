@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ..suspended_platform.calibration import calibration_blocks, NAMES, Rest, stiffness_of
+from ..suspended_platform.calibration import calibration_blocks, NAMES, stiffness_of
+from ..suspended_platform.rig import Rest
 from ...errors import EstimationError
 from ...jackknife import left_out, standard_errors
 
@@ -54,11 +55,7 @@ def stiffness_by_load(states: Sequence[tuple[Any, np.ndarray]], rest: Rest,
 
 
 def check_stiffness(loads: Sequence[LoadedStiffness]) -> None:
-    """
-    Raise EstimationError where the stiffness depends on the load.
-
-    loads : of the same platform, two or more of different mass
-    """
+    """Raise EstimationError where the stiffness depends on the load, of two masses or more."""
     mass = np.array([load.mass for load in loads])
     slope, error = _line(mass, *(np.array([getattr(load, x) / loads[-1].stiffness
                                            for load in loads]) for x in ('stiffness', 'error')))

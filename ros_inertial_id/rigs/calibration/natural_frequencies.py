@@ -21,12 +21,12 @@ import numpy as np
 from scipy.optimize import least_squares
 from scipy.stats import chi2
 
-from ..bodies.link_tree import random_bodies
-from ..dynamics.free_vibration import Suspension, vibration
+from ..bodies.joints import random_bodies
+from ..dynamics.rigid_bodies import Suspension, vibration
 from ..suspended_platform.calibration import stiffness_of
 from ..suspended_platform.held_frequencies import HeldFrequencies
-from ..suspended_platform.held_postures import link_parameters, overall_rows
 from ..suspended_platform.method import SuspendedPlatform
+from ..suspended_platform.postures import link_parameters, overall_rows
 from ..suspended_platform.rig import CALIBRATED
 from ...dynamics.inertial_parameters import parameters_of, pseudo_inertia
 from ...errors import EstimationError
@@ -64,11 +64,7 @@ class FrequencyResult:
     misfit: tuple[np.ndarray, ...]
 
     def value(self, combination: Mapping[str, float]) -> tuple[float, float] | None:
-        """
-        Return (value, standard error) of a linear combination; None where it is left open.
-
-        combination : {parameter name: factor}
-        """
+        """Return (value, error) of a ``combination`` {parameter: factor}; None: it is open."""
         d = self.base.combined(combination)
         return None if d is None else self._determined(d)
 
@@ -90,7 +86,6 @@ def identify_frequencies(text: str, held: HeldFrequencies, options: Any = None,
     """
     Return the FrequencyResult of natural frequencies on the rig in a YAML ``text``.
 
-    held : HeldFrequencies, measured [Hz] with their postures; seed : of the random starts
     options : of suspended_platform, its defaults with damping as given if None
     gravity : (3,) in the base frame [m/s^2]
     EstimationError when no body explains the frequencies.
@@ -232,10 +227,10 @@ class _Problem:
         residual, slope = [], []
         for rows, known, frequency, standard_deviation in zip(
                 self.rows, self.known, self.held.frequency, self.held.standard_deviation):
-            modes = vibration(self.springs, rows @ x + known)
+            modes, slopes = vibration(self.springs, rows @ x + known)
             # Which modes were not measured is unknown: the choice with the smallest residual.
             chosen = min((list(c) for c in combinations(range(6), len(frequency))), key=lambda c:
-                         (((frequency - modes.frequency[c]) / standard_deviation) ** 2).sum())
-            residual.append((frequency - modes.frequency[chosen]) / standard_deviation)
-            slope.append(-modes.frequency_slope[chosen] @ rows / standard_deviation[:, None])
+                         (((frequency - modes[c]) / standard_deviation) ** 2).sum())
+            residual.append((frequency - modes[chosen]) / standard_deviation)
+            slope.append(-slopes[chosen] @ rows / standard_deviation[:, None])
         return np.concatenate(residual), np.concatenate(slope)

@@ -1,26 +1,34 @@
 """
 Held postures: overall moments to link parameters, what they leave open, which posture helps.
 
-Step one of suspended_platform for those whose rig, or whose device for single bodies, reports
-overall mass moments.  What postures alone never determine is given as a combination, with the
-interval in which the bodies are physically consistent.
+Step one of suspended_platform, by overall mass moments: a rig or a device for single bodies
+reports them, or free vibrations with the links held.  Then all links are one rigid body on the
+platform: the description with its first link alone, which is the whole (Homma and Yamaura, Eqs. 1
+to 4).  What postures alone never determine is given as a combination, with the interval in which
+the bodies are physically consistent.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy.linalg import null_space
+import yaml
 
-from ..suspended_platform.held_postures import (link_parameters, posture_block, Postures,
-                                                random_postures)
 from ..suspended_platform.method import SuspendedPlatform
-from ...dynamics.inertial_parameters import Parameter
+from ..suspended_platform.postures import (joined, link_parameters, posture_block, Postures,
+                                           postures_of, random_postures)
+from ...dynamics.inertial_parameters import Parameter, SYMBOLS
+from ...errors import EstimationError
 from ...estimation.base_parameters import BaseParameters, decide_rank, find_base_parameters
 from ...estimation.estimators import Estimate, ordinary, Problem
 from ...estimation.feasible import diagonal_interval, feasible_interval
 from ...estimation.r_factors import RFactors
+from ...identification.identify import identify
+from ...identification.prepare.dataset import Progress
+from ...identification.prepare.robot import robot_of
+from ...measurement.recording import Recording
 
 suspended_platform = SuspendedPlatform()
 
@@ -30,9 +38,9 @@ class PostureResult:
     """
     Base parameters by held postures, and what these leave open.
 
-    robot : the rig; base : BaseParameters of all postures that the joints allow
-    estimate : of these postures; missing : expressions that take motion, see ``open_directions``
-    factors : RFactors about the base columns, that the estimate is of
+    base : of all postures that the joints allow; estimate : of these
+    missing : expressions that take motion, see ``open_directions``
+    factors : about the base columns, that the estimate is of
     """
 
     robot: Any
@@ -42,11 +50,7 @@ class PostureResult:
     factors: RFactors
 
     def value(self, combination: Mapping[str, float]) -> tuple[float, float] | None:
-        """
-        Return (value, standard error) of a linear combination; None where it is left open.
-
-        combination : {parameter name: factor}
-        """
+        """Return (value, error) of a ``combination`` {parameter: factor}; None: it is open."""
         d = self.base.combined(combination)
         if d is None:
             return None
@@ -57,8 +61,8 @@ class PostureResult:
         """
         Return {paper, physical: (least, greatest)} of a parameter that is left open.
 
-        name : of the parameter; paper : by the diagonal of the inertia alone, None where several
-            combinations are open; physical : by the whole pseudo-inertia of every link
+        paper : by the diagonal of the inertia alone, None where several combinations are open
+        physical : by the whole pseudo-inertia of every link
         """
         base, robot = self.base, self.robot
         x0 = base.expand(self.estimate.params, np.zeros(len(base.parameters)))
@@ -73,12 +77,40 @@ class PostureResult:
         return {'paper': paper, 'physical': feasible_interval(x0, N, direction, E, e)}
 
 
+def identify_held(text: str, recordings: Sequence[Recording], options: Any,
+                  progress: Progress | None = None) -> Postures:
+    """
+    Return the Postures of ``recordings``, one each, of the calibrated rig in a YAML ``text``.
+
+    options : of suspended_platform with EstimationOptions; their ``posture`` is taken as held
+    RecordingError when a link was not still; EstimationError when the whole is not determined.
+    """
+    options = replace(options, posture='held')
+    data = yaml.safe_load(text)
+    first = next(iter(data['links'] or {}), None)
+    whole = yaml.safe_dump({**data, 'links': {first: data['links'][first]}}, sort_keys=False)
+    postures = []
+    for recording in recordings:
+        robot = robot_of(recording, options, text, suspended_platform.name)
+        observed = suspended_platform.observe(recording, robot, options)
+        bodies = next(observed.states(training=True)).rows(slice(0, 1)).bodies
+        model = identify([recording], options, method=suspended_platform.name, urdf=whole,
+                         progress=progress).model
+        moments = {e['name']: e['value'] for e in model.base}
+        open_ = [n for n in moments if n[-1] == '0' and moments[n] is None]
+        if open_:
+            raise EstimationError('a held posture does not show the whole', found=open_,
+                                  do='push and turn the platform in all directions')
+        ten = [moments.get(f'{symbol}0', robot.mass) for symbol in SYMBOLS]
+        postures.append(postures_of(bodies, np.array([ten])))
+    return joined(postures)
+
+
 def identify_postures(text: str, postures: Postures, options: Any = None,
                       gravity: Sequence[float] = (0.0, 0.0, -9.81)) -> PostureResult:
     """
     Return the PostureResult of the rig in a YAML ``text``.
 
-    postures : of its links, with the mass moments of the whole
     options : of suspended_platform, its defaults with damping as given if None
     gravity : (3,) in the base frame [m/s^2]
     """
@@ -102,12 +134,7 @@ def _rows(robot, columns, rng):
 
 def open_directions(robot: Any, columns: Sequence[Parameter],
                     held: BaseParameters) -> tuple[str, ...]:
-    """
-    Return what held postures leave open though a motion of the joints shows it, as expressions.
-
-    robot : the rig; columns : Parameters of its rows; held : BaseParameters of its postures, to
-        which relative motion adds the combinations that are returned
-    """
+    """Return what held postures leave open though a motion of the joints shows it, as text."""
     rng = np.random.default_rng(0)
     state = suspended_platform.random_state(robot, len(columns), rng)
     rows = np.concatenate([g.W for block in suspended_platform.regress(state, robot, columns)
@@ -136,8 +163,6 @@ def suggest_posture(result: PostureResult, postures: Postures, candidates: int =
                     seed: int = 0) -> tuple[Postures, float]:
     """
     Return (Postures of one, factor): the next posture, and by how much it shrinks errors.
-
-    result : of the ``postures`` measured so far; candidates : random postures tried, by ``seed``
 
     The one among random postures that the joints allow whose nine further rows shrink the volume
     of the confidence ellipsoid most (D-optimal, Fedorov 1972); factor is per parameter.

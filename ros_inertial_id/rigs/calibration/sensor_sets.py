@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..bodies.body_rig import body_groups
 from ..rigid_body.method import RigidBody
+from ..rigid_body.rig import body_groups
 from ...errors import ConfigError
 from ...estimation.base_parameters import BaseParameters
 from ...identification.judge.mounting import structural_base
@@ -21,7 +21,7 @@ def sensor_sets(text: str, options: Any = None, gravity: Sequence[float] = (0.0,
     """
     Return {topics: BaseParameters or None} of a description's bodies for every set of wrenches.
 
-    text : YAML of the rig; options : of rigid_body, its defaults if None
+    options : of rigid_body, its defaults if None
     gravity : (3,) in the base frame [m/s^2]
     ConfigError for a description without wrenches by topic.
 

@@ -197,10 +197,9 @@ class Bundle:
 
 def moved(shared: Shared, change: np.ndarray, centre: np.ndarray) -> Shared:
     """
-    Return ``shared``, its cameras turned about the centre and shifted, its offsets changed.
+    Return ``shared``, its cameras turned about the centre (3,) [m] and shifted, offsets changed.
 
     change : (6 cameras + offsets,) rotation vectors [rad], displacements [m], clocks [s]
-    centre : (3,) in the base link [m] about which they are turned
     """
     poses = 6 * len(shared.cameras)
     return replace(
@@ -210,11 +209,7 @@ def moved(shared: Shared, change: np.ndarray, centre: np.ndarray) -> Shared:
 
 
 def spread_stamps(markers: Sequence[Any], shared: Shared, count: int) -> np.ndarray:
-    """
-    Return at most ``count`` stamps [s] of frames, over all of the recording.
-
-    markers : Markers; shared : of which those with offsets have no stamps of their own
-    """
+    """Return at most ``count`` stamps [s] of frames, over all of the recording."""
     t = reference_stamps(markers, shared.offsets)
     return t[np.unique(np.linspace(0, len(t) - 1, min(count, len(t))).astype(int))]
 
@@ -239,9 +234,8 @@ def _weights(residual):
     """
     Return Cauchy weights of residuals (M, m, 6), the mean loss, and the typical one.
 
-    NaN is what was not seen; typical is the largest median of a marker.
-
-    While most of them are large, on the way, an outlier is what is large among them.
+    NaN is what was not seen; typical is the largest median of a marker.  While most of them are
+    large, on the way, an outlier is what is large among them.
     """
     seen = np.isfinite(residual)
     square = np.nan_to_num(residual ** 2).sum(-1) / np.maximum(seen.sum(-1), 1)

@@ -17,10 +17,9 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from .bundle_adjustment import Bundle, Shared, spread_stamps, STEP
-from .cameras import cameras_of, line_of
+from .cameras import aligned, cameras_of, line_of, registered
 from .marker_fit import OUTLIER
 from .markers import WRONG
-from .registration import aligned, registered
 from ..dynamics.mechanism import Mechanism
 from ..measurement.marker_clocks import (on_one_clock, ONE_CLOCK, other_topics, own_clocks,
                                          reference_stamps)
@@ -46,8 +45,6 @@ def find_shared(robot: Mechanism, markers: Sequence[Any], options: Any) -> Share
     Topics with stamps of their own get a clock offset (``largest_clock_offset``), with
     ``find_camera`` the pose is estimated, and that of ``cameras`` without one.  RecordingError
     where data do not determine it.
-
-    robot : Mechanism with the markers' links; markers : as read; options : see MotionOptions
     """
     first, *others = cameras_of(options)
     topics = [topic for camera in others for topic in camera.topics]
@@ -86,11 +83,7 @@ def _first_alone(robot, markers, options, camera):
 
 
 def _begin(robot, bundle, shared, markers, others):
-    """
-    Return ``shared`` with the other Cameras, about where they stand, and clock offsets.
-
-    bundle : of what the first camera saw; shared : as it shows it; markers : of all cameras
-    """
+    """Return ``shared`` with the other Cameras, about where they stand, and clock offsets."""
     q = bundle.search(shared)
     first = [m for m in markers if not any(m.topic in camera.topics for camera in others)]
     clock = reference_stamps(first, shared.offsets)

@@ -2,7 +2,7 @@
 A closed loop while it runs: crank angles or markers and torques as they come.
 
 Markers become z(t) by the same least squares on the mechanism as offline, frame by frame.  With
-IMUs the causal filter of filter.py gives the motion as soon as it is seen; without
+IMUs the causal filter of imu.py gives the motion as soon as it is seen; without
 them it is filtered and differentiated at a fixed lag.
 """
 
@@ -12,7 +12,7 @@ from typing import Any, Mapping
 import numpy as np
 
 from .cameras import cameras_of, placed
-from .filter import CausalFilter, PATIENCE
+from .imu import CausalFilter, PATIENCE
 from .marker_fit import MarkerFit
 from .motion import torque_of
 from .state import close, MechanismState

@@ -44,26 +44,26 @@ class MarkerFit:
 
     def search(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return z, q and covariance of the frames ``rows``, from the nearest configurations."""
-        start = np.concatenate([self._nearest(part) for part in
+        start = np.concatenate([self._distances(part).argmin(1) for part in
                                 np.array_split(rows, max(1, len(rows) // 256))])
-        return self._iterate(rows, self.library[start], None)
+        return self.refine(rows, self.library[start])
 
     def assemblies(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """
         Return frames (A,), configurations (A, n) and variances (A, k) of all that fit, q first.
 
         q : (M, n) the nearest of every frame.  Others are what the library shows elsewhere about
-        as near, solved; what comes back to one that is known already is left out.
+        as near, solved, but for what comes back to one that is known already.
         """
         rows = np.arange(len(self.frames.t))
-        _, q, covariance = self._iterate(rows, q, None)
+        _, q, covariance = self.refine(rows, q)
         found, variance = [q], [np.diagonal(covariance, axis1=1, axis2=2)]
         frames, configurations = [rows], np.repeat(q[:, None], MOST, axis=1)
         for number, start in enumerate(self._elsewhere(q), 1):
             some = np.flatnonzero(start >= 0)
             if not some.size:
                 break
-            _, other, covariance = self._iterate(some, self.library[start[some]], None)
+            _, other, covariance = self.refine(some, self.library[start[some]])
             new = (self._apart(other[:, None], configurations[some, :number]) > ALIKE).all(1)
             configurations[some, number] = other
             frames.append(some[new])
@@ -72,11 +72,7 @@ class MarkerFit:
         return np.concatenate(frames), np.concatenate(found), np.concatenate(variance)
 
     def loss(self, rows: np.ndarray, q: np.ndarray) -> np.ndarray:
-        """
-        Return the negative log-likelihood (A,) of frames by Cauchy's law, a marker at a time.
-
-        rows : (A,) indices of the frames; q : (A, n) configurations
-        """
+        """Return the negative log-likelihood (A,) of frames ``rows`` at q (A, n), Cauchy's law."""
         square = np.nan_to_num(self.residuals(rows, q) ** 2).sum(-1)
         return 0.5 * OUTLIER ** 2 * np.log1p(square / OUTLIER ** 2).sum(1)
 
@@ -86,9 +82,8 @@ class MarkerFit:
         """
         Return information A (M, k, k), right-hand side g (M, k) of z, and what counts (M, m).
 
-        rows : (M,) indices of the frames; q : (M, n) near the truth, where v = R zdot
-        R : (M, n, k); width : of Cauchy weights [standard deviations]; None: what is an OUTLIER
-        does not count
+        rows : (M,) frames; q : (M, n) near the truth, where v = R zdot; R : (M, n, k)
+        width : of Cauchy weights [standard deviations]; None: no OUTLIER counts
         kept : (M, m) markers that count instead, each as much as its noise says
         """
         residual, slope = self.residuals(rows, q, R)
@@ -103,23 +98,12 @@ class MarkerFit:
         A = np.einsum('bmik,bmi,bmil->bkl', slope, weight, slope)
         return A, np.einsum('bmik,bmi,bmi->bk', slope, weight, residual), weight.any(-1)
 
-    def refine(self, rows: np.ndarray, q: np.ndarray,
-               kept: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """
-        Return z, q and covariance of frames by chosen markers alone.
-
-        rows : (M,) indices of the frames; q : (M, n) to start from
-        kept : (M, m) markers that count
-        """
-        return self._iterate(rows, q, kept)
-
     def residuals(self, rows: np.ndarray, q: np.ndarray, R: np.ndarray | None = None) -> Any:
         """
-        Return residuals, (M, m, 6), in standard deviations, NaN where nothing was seen.
+        Return residuals, (M, m, 6), of frames ``rows`` at q (M, n), NaN where nothing was seen.
 
-        With R (M, n, k) also their Jacobian (M, m, 6, k): change of the prediction with z.
-
-        rows : (M,) indices of the frames; q : (M, n) configurations
+        In standard deviations.  With R (M, n, k) also the change (M, m, 6, k) of the prediction
+        with z.
         """
         robot, frames = self.robot, self.frames
         motions = body_motions(robot.robot, q)
@@ -142,20 +126,12 @@ class MarkerFit:
         return out if R is None else (out, slope)
 
     def misfit(self, q: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
-        """
-        Return the position misfit, (M, m), of every marker in standard deviations.
-
-        q : (M, n) configurations; rows : (M,) indices of their frames, None: all
-        """
+        """Return the misfit, (M, m), at q (M, n) of frames ``rows`` in standard deviations."""
         rows = np.arange(len(self.frames.t)) if rows is None else rows
         return np.sqrt((self.residuals(rows, q)[:, :, :3] ** 2).mean(-1))
 
     def misfit_exchanged(self, a: int, b: int, rows: np.ndarray) -> float:
-        """
-        Return the largest median misfit of a marker if markers a and b were exchanged.
-
-        a, b : indices of the markers; rows : (M,) indices of the frames
-        """
+        """Return the largest median misfit of frames ``rows`` if markers a, b were exchanged."""
         order = np.arange(len(self._links))
         order[[a, b]] = b, a
         other = copy.copy(self)
@@ -166,20 +142,14 @@ class MarkerFit:
     def good(self, q: np.ndarray) -> np.ndarray:
         """Return which frames (M,) have all the markers they need to be believed at q (M, n)."""
         misfit = self.misfit(q)
-        seen = np.isfinite(misfit)
-        fits = np.where(seen, misfit, np.inf) < OUTLIER
-        return seen.any(1) & (fits.sum(1) >= np.maximum(1, 0.6 * seen.sum(1)))
+        return (misfit < OUTLIER).sum(1) >= np.maximum(1, 0.6 * np.isfinite(misfit).sum(1))
 
     def inliers(self, q: np.ndarray) -> np.ndarray:
         """Return which markers (M, m) fit at configurations q (M, n)."""
-        return np.where(np.isfinite(self.misfit(q)), self.misfit(q), np.inf) < OUTLIER
+        return self.misfit(q) < OUTLIER
 
     def notes(self, q: np.ndarray, rows: np.ndarray, kept: np.ndarray) -> dict[str, Any]:
-        """
-        Return what was found, for logs and the model file.
-
-        q : (M, n); rows : (M,) frames that were used; kept : (all frames, m) markers that fit
-        """
+        """Return what a log says of q (M, n) of ``rows``, ``kept`` (all frames, m) markers."""
         misfit = np.where(kept[rows], self.misfit(q, rows), np.nan)
         seen = np.isfinite(self.frames.position).all(-1)
         rms = np.sqrt(np.nanmean(misfit ** 2, axis=0)) * self.noise[0]
@@ -202,10 +172,6 @@ class MarkerFit:
             if count:
                 out[f'{names[a]}, {names[b]}'] = count
         return out
-
-    def _nearest(self, rows):
-        """Return the index of the library's configuration nearest to each frame."""
-        return self._distances(rows).argmin(1)
 
     def _distances(self, rows):
         """Return squared distances (M, library) [m^2] of frames to the library."""
@@ -246,11 +212,13 @@ class MarkerFit:
         whole = self._whole
         return change - np.where(whole > 0, whole * np.round(change / np.maximum(whole, 1e-9)), 0)
 
-    def _iterate(self, rows, q, kept):
+    def refine(self, rows: np.ndarray, q: np.ndarray, kept: np.ndarray | None = None
+               ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """
-        Return z, q and covariance; with ``kept`` None all markers by Cauchy weights.
+        Return z, q and covariance of frames ``rows`` (M,) from q (M, n) by Gauss-Newton.
 
-        Every step moves along R and takes off what the step before left of the closures.
+        kept : (M, m) markers that count; None: all by Cauchy weights.  Every step moves along R
+        and takes off what the step before left of the closures.
         """
         robot, index = self.robot, list(self.robot.independent)
         start, q, open_ = q, q.copy(), np.zeros(len(rows))

@@ -1,27 +1,41 @@
 """
 Independent coordinates from all markers at once, by least squares on the mechanism.
 
-Every camera frame is solved by itself (marker_fit.py).  Where some do not show every marker, their
-assembly and what they leave open come from the frames around them (continuity.py).  What does not
-fit throughout is explained: two markers exchanged, or one misplaced.
+Every camera frame is solved by itself (marker_fit.py).  Where some do not show every marker, they
+may fit several assemblies: the likeliest path through those of all frames is found by dynamic
+programming (Viterbi 1967); states are pairs of successive frames, so what costs is a change of
+velocity, and a mechanism that passes a posture where two assemblies meet goes on.  Then an
+iterated Kalman smoother (Bell and Cathey 1993) linearises all markers at the motion they show
+together: markers that do not fit it are left out, frames that show too little lean on their
+neighbours.  What does not fit throughout is explained: two markers exchanged, or one misplaced.
 """
 
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
-from .continuity import likeliest_path, smoothed
-from .marker_fit import MarkerFit, OUTLIER
+from .marker_fit import covariance_of, MarkerFit, OUTLIER
+from ..dynamics.continuation import newton
 from ..dynamics.mechanism import Mechanism
+from ..measurement.kalman import Readings, smoothed_by_white_jerk
+from ..measurement.markers import Frames
 from ...errors import RecordingError
+from ...measurement import signals
 from ...measurement.interpolation import LONGEST_GAP
 
 WRONG = 10.0       # times its noise: a marker that does not sit where it is said to
 TOO_FEW = 0.5      # share of frames that must be usable
 MOST = 0.5         # share of a marker's readings that may be outliers
 WEAK = 2.0         # times the usual standard deviation: a frame leans on those around it
+INTENSITIES = np.geomspace(1e-6, 1.0, 9)  # [s] jerk noise per squared jerk, by likelihood
+TRIED = 800        # frames on which they are tried
+WIDTHS = 3 * OUTLIER, OUTLIER, None  # of Cauchy weights, pass by pass; None: outliers are out
+RATIO = 5.0        # of successive frame periods: beyond it a velocity says nothing
+BLIND = 10.0       # times the usual standard deviation: assemblies meet there
+NOTHING = 1e-10    # of the best seen direction's information: nothing is seen there
+WIDE = 10.0        # of the motion's own size: how little is known of its first state
+ASTRAY = 3 * OUTLIER  # usual distances from the middle of its neighbours: no place to start from
 
 
 @dataclass(frozen=True)
@@ -42,13 +56,12 @@ class MarkerMotion:
     notes: dict
 
 
-def reconstruct_markers(robot: Mechanism, frames: Any, marker_noise: float,
+def reconstruct_markers(robot: Mechanism, frames: Frames, marker_noise: float,
                         tag_noise: float) -> MarkerMotion:
     """
-    Return the MarkerMotion of a Mechanism on which Frames were seen.
+    Return the MarkerMotion of a Mechanism on which Frames were seen, in the base frame.
 
     marker_noise [m], tag_noise [rad] : standard deviations of one reading
-    robot : Mechanism; frames : what was seen, in the base frame
     """
     fit = MarkerFit(robot, frames, marker_noise, tag_noise)
     rows = np.arange(len(frames.t))
@@ -58,7 +71,7 @@ def reconstruct_markers(robot: Mechanism, frames: Any, marker_noise: float,
     z, q, covariance = fit.refine(rows, q, kept)
     if not kept.all() or _worse(covariance, WEAK).any():
         return _in_continuity(fit, q)
-    turning = [i for i, j in enumerate(robot.independent) if not robot.prismatic[j]]
+    turning = ~np.asarray(robot.prismatic)[list(robot.independent)]
     z[:, turning] = np.unwrap(z[:, turning], axis=0)
     q[:, list(robot.independent)] = z
     return MarkerMotion(frames.t, z, covariance, q, z, fit.notes(q, rows, kept))
@@ -66,27 +79,27 @@ def reconstruct_markers(robot: Mechanism, frames: Any, marker_noise: float,
 
 def _in_continuity(fit, q):
     """Return the MarkerMotion of frames of which some do not show everything, from q (M, n)."""
-    q, open_, changed = likeliest_path(fit, q)
+    q, open_, changed = _likeliest_path(fit, q)
     good = fit.good(q)
     _check_enough(good)
-    motion = smoothed(fit, q, good)
-    _check_enough(motion.kept.any(1))
-    _check_agreement(fit, motion.kept)
-    rows = np.flatnonzero(motion.kept.any(1))
-    reading, near, covariance = fit.refine(rows, motion.q[rows], motion.kept[rows])
+    smooth, variance, path, kept = _smoothed(fit, q, good)
+    rows = np.flatnonzero(kept.any(1))
+    _check_enough(kept.any(1))
+    _check_agreement(fit, kept)
+    reading, near, covariance = fit.refine(rows, path[rows], kept[rows])
     known = ~_lost_way(fit.frames.t[rows], open_[rows], _worse(covariance, WEAK))
     rows, reading, near, covariance = (x[known] for x in (rows, reading, near, covariance))
-    smooth = motion.z[rows]
+    smooth = smooth[rows]
     aside = fit.turned(reading - smooth)
-    certain = np.diagonal(covariance, axis1=1, axis2=2) + motion.variance[rows]
+    certain = np.diagonal(covariance, axis1=1, axis2=2) + variance[rows]
     far = (aside ** 2 > OUTLIER ** 2 * certain).any(1)
     weak = _worse(covariance, WEAK) | far
     z = smooth + np.where(weak[:, None], 0.0, aside)
-    q = np.where(weak[:, None], motion.q[rows], near)
+    q = np.where(weak[:, None], path[rows], near)
     q[:, list(fit.robot.independent)] = z
     return MarkerMotion(
         fit.frames.t[rows], z, covariance, q, smooth + np.where(far[:, None], 0.0, aside),
-        {**fit.notes(q, rows, motion.kept), 'marker_frames_of_another_assembly': changed,
+        {**fit.notes(q, rows, kept), 'marker_frames_of_another_assembly': changed,
          'marker_frames_smoothed': int(weak.sum())})
 
 
@@ -155,3 +168,167 @@ def _explain_misfit(fit, q):
         expected=f'about {noise:.2g} m off', found=', '.join(
             f'{n} {x * noise:.4f} m' for n, x in zip(names, typical)),
         do='check its link, the camera pose, the lengths in the URDF and start: (another branch?)')
+
+
+def _likeliest_path(fit, q):
+    """
+    Return configurations (M, n) on the likeliest path, what is open (M,), how many it changed.
+
+    Open are frames that fit another assembly about as well, or hardly show where they are.
+    q : (M, n) the nearest of every frame by itself
+    """
+    frames, found, variance = fit.assemblies(q)
+    order = np.argsort(frames, kind='stable')
+    frames, found, variance = frames[order], found[order], variance[order]
+    number = np.arange(len(frames)) - np.searchsorted(frames, frames)
+    width, index = int(number.max()) + 1, list(fit.robot.independent)
+    cost, place = np.full((len(q), width), np.inf), np.zeros((len(q), width), dtype=int)
+    cost[frames, number], place[frames, number] = fit.loss(frames, found), np.arange(len(frames))
+    z, spread = found[place][..., index], variance[place]
+    near = (cost - cost.min(1)[:, None] < 0.5 * OUTLIER ** 2).sum(1)
+    chosen = _viterbi(cost, _bends(fit, z, spread))
+    best = np.arange(len(q)), chosen
+    blind = (spread[best] > BLIND ** 2 * np.median(spread[best], axis=0)).any(1)
+    return found[place[best]], (near > 1) | blind, int((chosen > 0).sum())
+
+
+def _bends(fit, z, variance):
+    """Return the costs (M - 2, K, K, K) of three successive frames at assemblies (M, K, k)."""
+    steps = np.diff(fit.frames.t)
+    before, after = steps[:-1], steps[1:]
+    period = float(np.median(steps))
+    ratio = np.clip(after / before, 1.0 / RATIO, RATIO)[:, None, None, None, None]
+    longer = (after * (before + after) / (2 * period ** 2))[:, None, None, None, None]
+    change = fit.turned(z[1:, None] - z[:-1, :, None])  # (M - 1, K, K, k)
+    bend = change[1:, None] - ratio * change[:-1, :, :, None]
+    usual = np.median(bend[:, 0, 0, 0] ** 2, axis=0) / 0.455  # of a normal's squares
+    spread = (usual * longer ** 2 + variance[2:, None, None]
+              + (1 + ratio) ** 2 * variance[1:-1, None, :, None]
+              + ratio ** 2 * variance[:-2, :, None, None])
+    spread = np.maximum(spread, 1e-30)
+    square = (bend ** 2 / spread).sum(-1)
+    return 0.5 * (OUTLIER ** 2 * np.log1p(square / OUTLIER ** 2) + np.log(spread).sum(-1))
+
+
+def _viterbi(cost, bends):
+    """Return the assembly (M,) of every frame on the path of least cost (M, K) and bends."""
+    count = len(cost)
+    value, back = cost[0][:, None] + cost[1][None], []
+    for bend, own in zip(bends, cost[2:]):
+        total = value[:, :, None] + bend
+        back.append(total.argmin(0))
+        value = total.min(0) + own
+    path = np.empty(count, dtype=int)
+    path[-2], path[-1] = np.unravel_index(value.argmin(), value.shape)
+    for k in range(count - 3, -1, -1):
+        path[k] = back[k][path[k + 1], path[k + 2]]
+    return path
+
+
+def _smoothed(fit, q, good):
+    """
+    Return what all frames together show at each: z (M, k), its variance, q (M, n) closed there.
+
+    Also which markers (M, m) fit; q : on one path; good : (M,) which are believed at first
+    """
+    index = list(fit.robot.independent)
+    stamps, rows = fit.frames.t, np.arange(len(q))
+    good = good.copy()
+    good[good] = _on_the_way(fit, stamps[good], q[good][:, index])
+    z = q[:, index].copy()
+    z[good] = z[good][0] + np.cumsum(np.vstack([np.zeros((1, len(index))), fit.turned(
+        np.diff(z[good], axis=0))]), axis=0)
+    t, nominal = nominal_motion(stamps[good], z[good], clock=stamps)
+    ticks = np.clip(np.round((stamps - t[0]) / (t[1] - t[0])).astype(int), 0, len(t) - 1)
+    near = q[good][np.searchsorted(stamps[good], stamps).clip(0, good.sum() - 1)]
+    kept = np.zeros((len(q), len(fit.frames.names)), dtype=bool)
+    # Around the path where it is believed: the nominal motion, low-passed, may be nearer to
+    # another assembly.
+    believed, closed = good, good
+    for width in WIDTHS:
+        here = _at(stamps, t, nominal[:, :len(index)])
+        around = np.where(believed[:, None], q, near)
+        A, g, kept[closed] = fit.linearised(
+            rows[closed], around[closed], fit.robot.closing(around[closed])[0], width)
+        g += np.einsum('bkl,bl->bk', A, fit.turned(around[closed][:, index] - here[closed]))
+        nominal, variance = _smooth(t, nominal, _on_ticks(A, g, ticks[closed], nominal))
+        here = _at(stamps, t, nominal[:, :len(index)])
+        near, closed = _moved(fit, near, here)
+        believed = good & closed & ~_apart(fit, q, here, variance[ticks])
+    return here, variance[ticks], near, kept & closed[:, None]
+
+
+def _apart(fit, q, z, variance):
+    """Return which frames (M,) of configurations q (M, n) are no noise away from z (M, k)."""
+    A, _, _ = fit.linearised(np.arange(len(q)), q, fit.robot.closing(q)[0])
+    own = np.diagonal(covariance_of(A), axis1=1, axis2=2)
+    aside = fit.turned(z - q[:, list(fit.robot.independent)])
+    return (aside ** 2 > OUTLIER ** 2 * (own + variance)).any(1)
+
+
+def _on_the_way(fit, stamps, z):
+    """Return which frames (M,) at ``stamps`` lie between those before and after, z (M, k)."""
+    steps = np.diff(stamps)
+    share = (steps[:-1] / (steps[:-1] + steps[1:]))[:, None]
+    aside = np.abs(fit.turned(z[1:-1] - z[:-2] - share * fit.turned(z[2:] - z[:-2])))
+    usual = np.median(aside, axis=0) / 0.6745
+    return np.r_[True, (aside <= ASTRAY * usual).all(1), True]
+
+
+def nominal_motion(stamps: np.ndarray, z: np.ndarray,
+                   clock: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Return a uniform clock t (N,) [s] and z, zdot, zddot (N, 3 k) low-passed where noise begins.
+
+    stamps : (M,) [s] of z (M, k) [rad, m]; clock : (L,) [s] that t is to span; None: stamps
+    """
+    clock = stamps if clock is None else clock
+    period = float(np.median(np.diff(clock)))
+    count = int(round((clock[-1] - clock[0]) / period)) + 1
+    t = clock[0] + np.arange(count) * period
+    z = _at(t, stamps, z)
+    cutoff, _ = signals.choose_cutoff([signals.differentiate(z, period)], period)
+    kernel = signals.zero_phase_kernel(period, cutoff)
+    while len(kernel) // 2 + 2 > count // 3 and len(kernel) > 1:
+        cutoff *= 1.5
+        kernel = signals.zero_phase_kernel(period, cutoff)
+    smooth = signals.smooth(z, kernel)
+    rate = signals.differentiate(smooth, period)
+    return t, np.hstack([smooth, rate, signals.differentiate(rate, period)])
+
+
+def _at(times, t, rows):
+    return np.stack([np.interp(times, t, x) for x in rows.T], axis=1)
+
+
+def _moved(fit, q, z):
+    """Return configurations (M, n) closed at z (M, k) from q (M, n), and where they are."""
+    index = list(fit.robot.independent)
+    goal = q[:, index] + fit.turned(z - q[:, index])
+    moved, closed = newton(fit.robot, q, fit.robot.transformation(q)[0], goal, goal)
+    return np.where(closed[:, None], moved, q), closed
+
+
+def _on_ticks(A, g, ticks, nominal):
+    """Return Readings of what frames with information A (M, k, k) say along its eigenvectors."""
+    count = A.shape[-1]
+    values, vectors = np.linalg.eigh(A)
+    shown = values > NOTHING * np.median(values[:, -1])
+    along = np.einsum('bkl,bk->bl', vectors, g)
+    H = np.zeros((len(nominal), count, nominal.shape[1]))
+    residual, variance = np.full((len(nominal), count), np.nan), np.ones((len(nominal), count))
+    H[ticks, :, :count] = np.swapaxes(vectors, 1, 2)
+    safe = np.where(shown, values, 1.0)
+    residual[ticks] = np.where(shown, along / safe, np.nan)
+    variance[ticks] = 1.0 / safe
+    return Readings(H, residual, variance)
+
+
+def _smooth(t, nominal, readings):
+    """Return the smoothed states (N, 3 k) and the variance (N, k) of their positions."""
+    period, count = t[1] - t[0], nominal.shape[1] // 3
+    size = np.sqrt((nominal ** 2).mean(0)) + np.repeat(np.ptp(nominal[:, :count], axis=0), 3) * (
+        np.tile([1.0, 0.1 / period, 0.01 / period ** 2], count).reshape(count, 3).T.ravel())
+    start = WIDE * (size + 1e-9)
+    out, _ = smoothed_by_white_jerk(nominal, period, readings, start, INTENSITIES, TRIED)
+    return out.x, np.diagonal(out.covariance, axis1=1, axis2=2)[:, :count]

@@ -11,17 +11,16 @@ from typing import Any, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from .known import links_as_described, read_known, without_tied
 from .live import LiveMechanism
 from .motion import common_errors, MotionOptions, reconstruct, topics
 from .noise import noise_errors, noisy_states
-from .state import all_parameters, close, MechanismState, Observation, projected_rows
+from .state import (all_parameters, close, equations, links_as_described, MechanismState,
+                    Observation, projected_energy_rows, read_known)
 from .tuning import Trial
 from ..dynamics.assembly import mechanism_from_options
 from ..dynamics.continuation import random_walk
 from ..dynamics.force_elements import force_elements, ForceOptions
 from ..dynamics.mechanism import Mechanism, MechanismOptions, virtual_links
-from ...dynamics.body_motion import energy_rows
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.regressor import BLOCK, RegressorBlock, RowGroup
 from ...errors import ConfigError
@@ -118,18 +117,14 @@ class ClosedLoop(Method[Mechanism, MechanismState, Observation, ClosedLoopOption
     def regress(self, state: MechanismState, robot: Mechanism,
                 parameters: Sequence[Parameter]) -> Iterator[RegressorBlock]:
         """Yield the RegressorBlocks of a MechanismState; columns as ``parameters``."""
-        forces, chosen, fixed, values = _columns(robot, parameters)
+        units = ['N' if robot.prismatic[j] else 'N m' for j in robot.independent]
+        columns = np.arange(len(parameters))
         for low in range(0, len(state.t), BLOCK):
             part = state.rows(slice(low, low + BLOCK))
-            W = projected_rows(robot, part, forces)
-            force = part.force(robot.actuated)
-            groups = []
-            for i, name in enumerate(robot.coordinates):
-                known = values @ W[i, fixed]
-                unit = 'N' if robot.prismatic[robot.independent[i]] else 'N m'
-                y = force[:, i] - known
-                groups.append(RowGroup(name, unit, np.arange(len(chosen)), W[i, chosen].T, y, y,
-                                       known))
+            W, force, known = equations(robot, part, parameters)
+            left = force - known
+            groups = [RowGroup(name, units[i], columns, W[i].T, left[:, i], left[:, i],
+                               known[:, i]) for i, name in enumerate(robot.coordinates)]
             yield RegressorBlock(part.t, state.segment, tuple(groups))
 
     def noise(self, observation: Observation, robot: Mechanism, parameters: Sequence[Parameter],
@@ -172,11 +167,7 @@ class ClosedLoop(Method[Mechanism, MechanismState, Observation, ClosedLoopOption
     def energy_rows(self, robot: Mechanism, parameters: Sequence[Parameter], samples: int,
                     rng: np.random.Generator) -> np.ndarray:
         """Return dH/d(parameters) (samples, p) of the tree at random closed states."""
-        state = self.random_state(robot, samples, rng)
-        names = [p.name for p in all_parameters(robot)]
-        columns = [names.index(p.name) for p in parameters]
-        rows = energy_rows(robot.robot, state.q, state.v)
-        return without_tied(rows.T, names, robot.tied).T[:, columns]
+        return projected_energy_rows(robot, self.random_state(robot, samples, rng), parameters)
 
     def virtual_links(self, robot: Mechanism) -> tuple[str, ...]:
         """Return the links between the axes of one joint, which loops need and nothing weighs."""
@@ -192,25 +183,3 @@ class ClosedLoop(Method[Mechanism, MechanismState, Observation, ClosedLoopOption
              metadata: Mapping[str, Any]) -> LiveMechanism:
         """Return the LiveMechanism: what comes in while it runs; see methods/contract.py."""
         return LiveMechanism(robot, options, lag, metadata)
-
-
-def _columns(robot, parameters):
-    """
-    Return the force elements of ``parameters`` and of known ones, and where columns are.
-
-    A Parameter may have another nonlinear parameter than the mechanism's own: it is what counts.
-    chosen, fixed : columns of the parameters and of the known ones; values : of the latter
-    """
-    bodies = [p.name for p in all_parameters(robot) if not p.law]
-    elements = {e.parameter.name: e for e in robot.forces}
-    forces = [replace(elements[p.name], parameter=p) for p in parameters if p.law]
-    order = bodies + [f.parameter.name for f in forces]
-    chosen, seen = [], len(bodies)
-    for p in parameters:
-        chosen.append(seen if p.law else bodies.index(p.name))
-        seen += bool(p.law)
-    forces += [elements[name] for name in robot.known if name in elements]
-    order += [name for name in robot.known if name in elements]
-    fixed = [len(order) - 1 - order[::-1].index(name) for name in robot.known]
-    return forces, np.array(chosen), np.array(fixed, dtype=int), np.array(
-        list(robot.known.values()))

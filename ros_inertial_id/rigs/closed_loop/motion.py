@@ -66,10 +66,8 @@ def reconstruct(recording: Recording, robot: Mechanism,
 
     Where poses or clocks of cameras were estimated, what errors of these do to the motion is in
     a channel COMMON, see Observation.
-
     notes : topics ``motion`` and ``torque`` (equal when one message carries both), and what was
         understood of markers and IMUs
-    recording : as read; robot : Mechanism; options : closed_loop's Options
     """
     channels = dict(recording.channels)
     notes = {'motion': options.joint_states_topic, 'torque': options.effort_topic
@@ -159,8 +157,8 @@ def torque_of(channel: Channel, joint: str, axis: str) -> np.ndarray:
     """
     Return the torque (n,) of a joint in a Channel: effort, axis of a wrench, or a number.
 
-    channel : of efforts, wrenches or numbers; joint : its name; axis : x, y, z (torque [N m]) or
-    fx, fy, fz (force [N]) of a wrench.  Raises RecordingError where it holds no such thing.
+    axis : x, y, z (torque [N m]) or fx, fy, fz (force [N]) of a wrench.  RecordingError where the
+    channel holds no such thing.
     """
     if 'effort' in channel.fields and joint in channel.names:
         values = channel.fields['effort'][:, channel.names.index(joint)]

@@ -12,8 +12,7 @@ from typing import Iterator, Sequence
 
 import numpy as np
 
-from .known import with_tied
-from .state import all_parameters, MechanismState, Observation, projected_torque
+from .state import all_parameters, MechanismState, Observation, projected_torque, with_tied
 from ..dynamics.continuation import newton
 from ..dynamics.mechanism import Mechanism
 from ...dynamics.inertial_parameters import Parameter
@@ -31,7 +30,6 @@ def noise_errors(observation: Observation, robot: Mechanism, parameters: Sequenc
     Yield (MechanismState, errors (k, N, DRAWS) [N m, N], times it counts) of an Observation.
 
     values : (p,) of ``parameters``.  Nothing is yielded where no error is known.
-    observation : of ``robot``, a Mechanism; parameters : of the columns
     """
     joints, rng, done = observation.joints, np.random.default_rng(0), 0
     late = observation.summary.get('torque_clock_offset_error', 0.0)
@@ -76,7 +74,7 @@ def noisy_states(observation: Observation, robot: Mechanism
     """
     Yield (state, the same with noise of the motion once more, times it counts).
 
-    observation : of ``robot``, a Mechanism.  Nothing is yielded where velocities are measured.
+    Nothing is yielded where velocities are measured.
     """
     joints, index = observation.joints, list(robot.independent)
     if not _has_noise(joints):
@@ -124,7 +122,7 @@ def _drawn(joints, count, standard_deviation, rng, draws=DRAWS):
 
 def _slopes(robot, state, parameters, values):
     """Return slopes (3, k, N, k) of the misfit by z, zdot, zddot of every coordinate."""
-    known = with_tied(dict(zip([p.name for p in parameters], values)), robot.known, robot.tied)
+    known = with_tied(robot, dict(zip([p.name for p in parameters], values)))
     # Friction turns on and off: it has no slope.
     pi = np.array([known[p.name] for p in all_parameters(robot) if not p.law])
     index = list(robot.independent)

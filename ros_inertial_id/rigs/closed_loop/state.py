@@ -1,17 +1,28 @@
-"""A closed mechanism in motion: from independent coordinates to joints and projected rows."""
+"""
+A closed mechanism in motion: from independent coordinates to joints and projected rows.
+
+A known parameter leaves the columns, its share of the torque moves to the other side.  A known sum
+``a + c b = s`` ties its first parameter to the others: a = s - c b, so the column of b becomes
+W_b - c W_a and s W_a moves to the other side.  All other base parameters stay what they are.
+"""
 
 from dataclasses import dataclass, replace
-from typing import Any, Iterator, Mapping, Sequence
+import re
+from typing import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from .known import without_tied
 from ..dynamics.continuation import Continuation
+from ..dynamics.force_elements import JointForce, LineForce
 from ..dynamics.mechanism import Mechanism
-from ...dynamics.inertial_parameters import body_parameters, Parameter
+from ...dynamics.body_motion import energy_rows
+from ...dynamics.inertial_parameters import body_parameters, Parameter, SYMBOLS
 from ...dynamics.tree_rows import tree_rows
 from ...errors import ConfigError
 from ...measurement.joints.kinematic_state import JointSpaceObservation, JointSpaceState
+
+TERM = re.compile(r'\s*([+-]?)\s*(\d[\d.]*(?:e[+-]?\d+)?)?\s*\*?\s*([A-Za-z]\w*)')
+Sum = dict[str, float]  # parameter name -> coefficient
 
 
 @dataclass(frozen=True)
@@ -82,7 +93,6 @@ def close(robot: Mechanism, state: JointSpaceState,
     Return the MechanismState of a JointSpaceState of the independent coordinates.
 
     continuation : of the samples before; None: the motion begins near ``start:``
-    robot : Mechanism; state : positions, rates, accelerations (N, k), torques as recorded (N, m)
     """
     q, R = (continuation or Continuation(robot)).follow(state.q, state.t)
     v, a = robot.motion(q, R, state.v, state.a)
@@ -90,32 +100,39 @@ def close(robot: Mechanism, state: JointSpaceState,
 
 
 def all_parameters(robot: Mechanism) -> list[Parameter]:
-    """
-    Return the Parameters of all columns of a Mechanism ``robot``: ten per body, then the forces.
-
-    Those that are known are among them.
-    """
+    """Return the Parameters of all columns, known ones too: ten per body, then the forces."""
     out = []
     for i, link in enumerate(robot.link_names):
         out += body_parameters(i + 1, link, robot.inertias[i], robot.reach())
     return out + [element.parameter for element in robot.forces]
 
 
-def split(robot: Mechanism) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return (free, known) column indices of a Mechanism ``robot``, and the known values."""
-    names = [p.name for p in all_parameters(robot)]
-    known = [names.index(name) for name in robot.known]
-    free = [k for k in range(len(names)) if k not in known]
-    return np.array(free), np.array(known, dtype=int), np.array(list(robot.known.values()))
+def equations(robot: Mechanism, state: MechanismState, parameters: Sequence[Parameter]
+              ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """
+    Return rows W (k, p, B) of parameters that are not known, torques (B, k), known shares (B, k).
+
+    A Parameter may have another nonlinear constant than the mechanism's own: it is what counts.
+    Torques are R' tau as measured; less the known shares they are W times the parameters.
+    """
+    elements = {e.parameter.name: e for e in robot.forces}
+    forces = [replace(elements[p.name], parameter=p) for p in parameters if p.law]
+    forces += [elements[name] for name in robot.known if name in elements]
+    W = projected_rows(robot, state, forces)
+    bodies = [p.name for p in all_parameters(robot) if not p.law]
+    number = iter(range(len(bodies), W.shape[1]))
+    chosen = [next(number) if p.law else bodies.index(p.name) for p in parameters]
+    fixed = [next(number) if name in elements else bodies.index(name) for name in robot.known]
+    known = np.einsum('kpb,p->bk', W[:, fixed], np.array(list(robot.known.values())))
+    return W[:, chosen], state.force(robot.actuated), known
 
 
 def projected_rows(robot: Mechanism, state: MechanismState,
-                   forces: Sequence[Any] | None = None) -> np.ndarray:
+                   forces: Sequence[JointForce | LineForce] | None = None) -> np.ndarray:
     """
     Return R' Y (k, p, B) of all parameters, known ones too, for a MechanismState.
 
     forces : force elements of the columns after those of the bodies; None: the mechanism's own
-    robot : Mechanism; state : of it
     """
     bodies, forces = 10 * len(robot.robot), robot.forces if forces is None else forces
     W = np.zeros((len(robot), bodies + len(forces), len(state.q)))
@@ -128,15 +145,11 @@ def projected_rows(robot: Mechanism, state: MechanismState,
                 W[i, columns] += rows * row
     for k, element in enumerate(forces, bodies):
         W[:, k] = element.column(robot.robot, state).T
-    return without_tied(W, [p.name for p in all_parameters(robot)[:bodies]], robot.tied)
+    return _without_tied(W, [p.name for p in all_parameters(robot)[:bodies]], robot.tied)
 
 
 def projected_torque(robot: Mechanism, state: MechanismState, pi: np.ndarray) -> np.ndarray:
-    """
-    Return R' tau (B, k) of bodies with parameters pi (10 n,): ``projected_rows`` times pi.
-
-    robot : Mechanism; state : of it
-    """
+    """Return R' tau (B, k) of bodies with parameters pi (10 n,): ``projected_rows`` times pi."""
     out = np.zeros((len(state.q), len(robot)))
     for j, rows in enumerate(tree_rows(robot.robot, state.q, state.v, state.a)):
         own = np.concatenate([pi[10 * b:10 * b + 10] for b in robot.robot.subtree(j)])
@@ -144,13 +157,89 @@ def projected_torque(robot: Mechanism, state: MechanismState, pi: np.ndarray) ->
     return out
 
 
-def inertia_rows(robot: Mechanism, state: MechanismState) -> np.ndarray:
-    """
-    Return the rows (k, p, B) of the diagonal of the projected inertia matrix R' M R.
+def projected_energy_rows(robot: Mechanism, state: MechanismState,
+                          parameters: Sequence[Parameter]) -> np.ndarray:
+    """Return dH/d(parameters) (B, p) of the bodies at a MechanismState."""
+    names = [p.name for p in all_parameters(robot)]
+    rows = _without_tied(energy_rows(robot.robot, state.q, state.v).T, names, robot.tied)
+    return rows.T[:, [names.index(p.name) for p in parameters]]
 
-    robot : Mechanism; state : of it, whose configurations count
+
+def read_known(lines: Sequence[str], parameters: Sequence[Parameter]
+               ) -> tuple[dict[str, float], dict[str, Sum]]:
     """
-    still = replace(state, v=np.zeros_like(state.v), a=np.zeros_like(state.a))
-    at_rest = projected_rows(robot, still)
-    return np.stack([projected_rows(robot, replace(still, a=state.R[:, :, i]))[i] - at_rest[i]
-                     for i in range(len(robot))])
+    Return ({name: known value}, {name: the sum of others that is taken off it}).
+
+    lines : NAME, NAME VALUE or SUM = VALUE, about the ``parameters`` of all columns
+    ConfigError where a line cannot be read, names nothing, or ties what is tied or known already.
+    """
+    names = {p.name: p for p in parameters}
+    values: dict[str, float] = {}
+    tied: dict[str, Sum] = {}
+    for line in lines:
+        total, value = _read(line)
+        lead, *others = total
+        for name in total:
+            if name not in names:
+                raise ConfigError('option known', found=name, exists=list(names))
+            if others and names[name].law:
+                raise ConfigError('option known', found=f'{name} in a sum',
+                                  expected='parameters of bodies')
+        clash = [lead for name in total if name in tied] + [lead for terms in tied.values()
+                                                            if lead in terms]
+        if lead in values or clash:
+            raise ConfigError('option known', found=f'{lead} in two lines', expected='the first '
+                              'parameter of a line in no other')
+        values[lead] = value / total[lead]
+        if others:
+            tied[lead] = {name: total[name] / total[lead] for name in others}
+    return values, tied
+
+
+def links_as_described(lines: Sequence[str], links: Sequence[str],
+                       inertias: np.ndarray) -> tuple[str, ...]:
+    """Return ``lines``, those of a link replaced by its ten of the URDF's inertias (n, 10)."""
+    out: list[str] = []
+    for line in lines:
+        body = links.index(line.strip()) if line.strip() in links else None
+        out += [line] if body is None else [f'{symbol}{body + 1} {float(value)!r}'
+                                            for symbol, value in zip(SYMBOLS, inertias[body])]
+    return tuple(out)
+
+
+def _read(line):
+    """Return ({name: coefficient}, value) of a line."""
+    left, equals, right = str(line).partition('=')
+    words = left.split()
+    if not equals:
+        left, right = (words or [''])[0], ' '.join(words[1:]) or '0'
+    total, place = {}, 0
+    for match in TERM.finditer(left):
+        if match.start() != place or (place and not match[1]) or match[3] in total:
+            break
+        total[match[3]] = float(match[2] or 1.0) * (-1.0 if match[1] == '-' else 1.0)
+        place = match.end()
+    try:
+        if not total or left[place:].strip() or 0.0 in total.values():
+            raise ValueError
+        return total, float(right)
+    except ValueError:
+        raise ConfigError('option known', expected='NAME, NAME VALUE or SUM = VALUE, for example '
+                          '"mcx2 + 0.25 m3 = 0.09"', found=repr(line)) from None
+
+
+def _without_tied(W, names, tied):
+    """Return columns W (..., p, B), changed, with those tied to others taken off these."""
+    for lead, others in tied.items():
+        column = W[..., names.index(lead), :]
+        for name, coefficient in others.items():
+            W[..., names.index(name), :] -= coefficient * column
+    return W
+
+
+def with_tied(robot: Mechanism, values: Mapping[str, float]) -> dict[str, float]:
+    """Return {name: value} of all parameters from ``values`` of those that are estimated."""
+    out = {**values, **robot.known}
+    for lead, others in robot.tied.items():
+        out[lead] -= sum(c * out[name] for name, c in others.items())
+    return out

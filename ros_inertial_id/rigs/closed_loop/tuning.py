@@ -13,9 +13,10 @@ from dataclasses import replace
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from .state import all_parameters, close, inertia_rows, Observation, projected_rows, split
+from .state import all_parameters, close, equations, Observation
 from ..dynamics.continuation import Continuation
 from ...errors import InertialIdError, RecordingError
+from ...jackknife import left_out, standard_errors
 from ...measurement import signals
 from ...measurement.joints.observation import observe_joints
 
@@ -46,7 +47,8 @@ class Trial:
     def __init__(self, recording, robot, options):
         self._recording, self._robot, self._options = recording, robot, options
         self._continuation = Continuation(robot)
-        self._scales = np.array([p.scale for p in all_parameters(robot)])
+        self._free = [p for p in all_parameters(robot) if p.name not in robot.known]
+        self._scales = np.array([p.scale for p in self._free])
         self.shift = self.drift = self.middle = 0.0
         clock = self.at(UNFILTERED).joints.clock
         start, count = clock.segments[-1]
@@ -96,9 +98,7 @@ class Trial:
         """
         Return (offset [s] that the torque is stamped late, error ratio without and with it, sd).
 
-        sd : standard deviation of the offset [s], without one stretch after the other
-        limit : the largest offset believed [s]; topic : of the torque, for the message
-        cutoff : of the motion [Hz]
+        cutoff : of the motion [Hz]; limit : the largest offset believed [s]
         """
         found = self._offset(cutoff, limit)
         if found is None:
@@ -111,7 +111,7 @@ class Trial:
         """
         Return whether ``drift`` and ``shift`` were changed: the ends of the recording differ.
 
-        cutoff, limit : see ``torque_offset``; beyond SURE standard errors it is no chance
+        cutoff [Hz], limit [s] : see ``torque_offset``
         """
         clock = self.at(BROADER * cutoff).joints.clock
         (first, size), (last, other) = clock.segments[0], clock.segments[-1]
@@ -159,24 +159,21 @@ class Trial:
         best = minimize_scalar(error, bounds=(grid[k - 1], grid[k + 1]), method='bounded',
                                options={'xatol': 1e-6})
         step = 0.1 / cutoff
-        slope = _outside(Q, (force(best.x + step) - force(best.x - step)) / (2.0 * step))
+        slope = (force(best.x + step) - force(best.x - step)) / (2.0 * step)
         return (float(best.x), float(np.sqrt(error(0.0) / max(best.fun, 1e-300))),
-                jackknife_error(Q, slope, _outside(Q, force(best.x)), len(self._robot)))
+                offset_error(Q, slope, force(best.x), len(self._robot)))
 
     def check_torque_sign(self, observation: Observation) -> None:
         """Raise RecordingError when the torques in an ``observation`` need negative inertia."""
-        robot, state = self._robot, self._state(observation)
-        free, known, values = split(robot)
+        state = self._state(observation)
         W, y = self._equations(state)
         U, s, Vt = np.linalg.svd(W, full_matrices=False)
         kept = s > RANK * s[0]
         solve = (Vt[kept].T / s[kept])
         x = solve @ (U[:, kept].T @ y)
         noise = np.linalg.norm(y - W @ x) / np.sqrt(max(1, len(y) - kept.sum()))
-        mean = inertia_rows(robot, state.rows(slice(None, None, 10))).mean(-1)
-        for i, name in enumerate(robot.coordinates):
-            row = mean[i, free] * self._scales[free]
-            inertia = row @ x + mean[i, known] @ values
+        for name, row, known in self._inertia(state.rows(slice(None, None, 10))):
+            inertia = row @ x + known
             error = noise * np.linalg.norm(solve.T @ row)
             if inertia < -CERTAIN * error:
                 raise RecordingError(
@@ -185,12 +182,17 @@ class Trial:
                     do='reverse the torque sensor (effort_kind: link_negated) or the axis of the '
                        'joint')
 
-    def _state(self, observation, stretch=None):
-        """
-        Return one MechanismState of a stretch (start [s], samples), without its ends.
+    def _inertia(self, state):
+        """Yield (coordinate, row (p,), known share) of the mean diagonal of R' M R."""
+        still = replace(state, v=np.zeros_like(state.v), a=np.zeros_like(state.a))
+        at_rest, _, known_at_rest = equations(self._robot, still, self._free)
+        for i, name in enumerate(self._robot.coordinates):
+            W, _, known = equations(self._robot, replace(still, a=state.R[:, :, i]), self._free)
+            yield (name, (W[i] - at_rest[i]).mean(-1) * self._scales,
+                   float((known - known_at_rest)[:, i].mean()))
 
-        None: the one with most motion of SAMPLES
-        """
+    def _state(self, observation, stretch=None):
+        """Return one MechanismState of a stretch (start [s], samples), or that of most motion."""
         joints = observation.joints
         clock = joints.clock
         start, count = stretch or _longest_way(joints)
@@ -210,12 +212,8 @@ class Trial:
 
     def _equations(self, state):
         """Return scaled rows (k N, p) of the free parameters and raw torques (k N,)."""
-        free, known, values = split(self._robot)
-        rows = projected_rows(self._robot, state)
-        tau = state.force(self._robot.actuated)
-        y = self._stack(tau - np.einsum('kpb,p->bk', rows[:, known], values))
-        W = rows[:, free] * self._scales[free][None, :, None]
-        return np.concatenate([w.T for w in W]), y
+        W, force, known = equations(self._robot, state, self._free)
+        return np.concatenate([w.T for w in W * self._scales[:, None]]), self._stack(force - known)
 
     def _stack(self, tau):
         return tau.T.ravel()
@@ -252,25 +250,20 @@ def _outside(Q, y):
     return y - Q @ (Q.T @ y)
 
 
-def jackknife_error(Q: np.ndarray, slope: np.ndarray, residual: np.ndarray,
-                    groups: int) -> float:
+def offset_error(Q: np.ndarray, slope: np.ndarray, force: np.ndarray, groups: int) -> float:
     """
-    Return the standard error of a number that moves a residual by ``slope`` per unit.
+    Return the standard error [s] of an offset that moves torques by ``slope`` (k N,) per second.
 
-    By STRETCHES of time, each with the residual that the others leave it (jackknife, Bell and
-    McCaffrey 2002): columns and number have followed the stretch's own, and left too little of it.
-
-    Q : (k N, r) orthonormal columns that slope and residual (k N,) are outside of
-    groups : k coordinates of N samples each, one after the other
+    By STRETCHES of time left out, from all columns anew: they have followed the torque, too.
+    Q : (k N, r) orthonormal columns; force : (k N,) torques of ``groups`` k coordinates
     """
-    columns = np.column_stack([Q, slope / max(np.linalg.norm(slope), 1e-300)])
-    size, scores = len(slope) // groups, []
-    for part in np.array_split(np.arange(size), STRETCHES):
-        rows = (size * np.arange(groups)[:, None] + part).ravel()
-        own, left = columns[rows], residual[rows]
-        others = np.linalg.pinv(np.eye(own.shape[1]) - own.T @ own, 1e-6, hermitian=True)
-        scores.append(slope[rows] @ (left + own @ (others @ (own.T @ left))))
-    return float(np.linalg.norm(scores) / max(slope @ slope, 1e-300))
+    size = np.linalg.norm(slope)
+    rows = np.column_stack([Q, slope / size, force]).reshape(groups, len(slope) // groups, -1)
+    parts = [np.einsum('gni,gnj->ij', part, part)
+             for part in np.array_split(rows, STRETCHES, axis=1)]
+    _, without = left_out(parts, lambda A: np.linalg.pinv(
+        A[:-1, :-1], 1e-6, hermitian=True)[-1:] @ A[:-1, -1])
+    return float(standard_errors(without)[0] / size)
 
 
 def _before_growth(curve, rows):

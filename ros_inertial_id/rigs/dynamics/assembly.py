@@ -7,9 +7,9 @@ import numpy as np
 from scipy.linalg import qr
 from scipy.optimize import least_squares
 
-from .closure import constraint, Coupling, parse_closure, turned_welds
+from .closure import (constraint, Coupling, FULL_RANK, moment_arms, parse_closure, separate_loops,
+                      turned_welds)
 from .continuation import random_walk
-from .loops import FULL_RANK, moment_arms, separate_loops
 from .mechanism import describe, Mechanism, MechanismOptions, SINGULAR
 from ...dynamics.robot_model import robot_from_options
 from ...errors import ConfigError, RobotModelError
@@ -24,10 +24,8 @@ ROUNDING = 1e-8         # of these quotients
 def mechanism_from_options(urdf: str, options: MechanismOptions,
                            gravity_base: np.ndarray) -> Mechanism:
     """
-    Return the Mechanism that MechanismOptions ask for, assembled.
+    Return the Mechanism of a URDF text, assembled, under ``gravity_base`` (3,) [m/s^2].
 
-    urdf : text of the opened tree; options : MechanismOptions
-    gravity_base : (3,) in the base frame [m/s^2]
     ConfigError, RobotModelError where it cannot be assembled or is singular there.
     """
     own = MechanismOptions(**{f.name: getattr(options, f.name) for f in fields(MechanismOptions)})
@@ -165,11 +163,7 @@ def _choose(robot, closures, q, lengths, rank):
 
 
 def _loose(robot, J, independent):
-    """
-    Return words on what still moves while the independent joints stand, for a Jacobian J (m, n).
-
-    A rod between two ball joints spins by itself, and no encoder shows it.
-    """
+    """Return words on what still moves while the independent joints stand, by J (m, n)."""
     others = np.array([i for i in range(len(robot)) if i not in independent], dtype=int)
     A = J[:, others]
     pivots, rank = qr(A, pivoting=True, mode='r')[1], _rank(A)

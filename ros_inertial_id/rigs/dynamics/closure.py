@@ -1,20 +1,30 @@
 """
 Loop closures: what the cut joints demand, C(q) = 0, its Jacobian and its bias, for a block.
 
+Loops of closures are judged in units of their own: how far they are from a singularity.
+
 A closure is one line of words; frames are links of the robot description:
 
     point A B              the origins coincide                                     3 rows
     planar_point A B       they coincide in the x and y of A (a planar mechanism)   2 rows
     axis A B               they coincide and so do the z axes (a revolute cut)      5 rows
     weld A B               the frames coincide                                      6 rows
-    coupling J K RATIO [OFFSET]   q_J = RATIO q_K + OFFSET (belt, gear, parallelogram)  1 row
+    coupling J K RATIO [L RATIO ...] [OFFSET]   q_J = RATIO q_K + ... + OFFSET      1 row
 
 Positions are compared in the frame A (so its motion is accounted for), directions e of A and f of
 B by e.f = 0.  Sources: Garcia de Jalon and Bayo 1994, ch. 3 and 5; Wehage and Haug 1982.
+
+Columns of the dependent Jacobian are measured in the moment arms that the joints have about what
+they close, so neither the size of the machine nor the limits of a slide matter.  Loops that can
+be solved one after the other (a palletiser's parallelograms) are blocks of a triangular system:
+each is singular on its own.  The smallest singular value of a block means nothing by itself (the
+regular postures of machines differ by a hundred), so it counts relative to the best that the
+mechanism reaches.  Sources: Gosselin and Angeles 1990; Pothen and Fan 1990 (block triangular).
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
@@ -27,6 +37,9 @@ POSITION_ROWS = {'point': (0, 1, 2), 'planar_point': (0, 1), 'axis': (0, 1, 2),
 # Pairs (axis of A, axis of B) that must stay perpendicular.
 DIRECTION_ROWS = {'point': (), 'planar_point': (), 'axis': ((0, 2), (1, 2)),
                   'weld': ((0, 2), (1, 2), (0, 1))}
+FULL_RANK = 1e-7       # relative singular values of a Jacobian above it are structure
+POSTURES = 32          # random postures of the open tree that show the moment arms
+MOST = 3               # closures of one block that are looked for; what is left is one block
 
 
 @dataclass(frozen=True)
@@ -45,12 +58,12 @@ class FrameClosure:
 
 @dataclass(frozen=True)
 class Coupling:
-    """q[first] = ratio q[second] + offset [rad or m]; joints by index."""
+    """q[joint] = ratios . q[others] + offset [rad or m] (belt, gear, differential, ...)."""
 
     text: str
-    first: int
-    second: int
-    ratio: float
+    joint: int
+    others: tuple[int, ...]
+    ratios: tuple[float, ...]
     offset: float
 
     def rows(self) -> int:
@@ -59,11 +72,7 @@ class Coupling:
 
 
 def parse_closure(text: str, robot: RobotModel) -> FrameClosure | Coupling:
-    """
-    Return the FrameClosure or Coupling of one line; ConfigError says what is wrong.
-
-    text : one closure as in the head of this module; robot : RobotModel of the opened tree
-    """
+    """Return the closure of one line of the tree ``robot``; ConfigError says what is wrong."""
     words = str(text).split()
     kind = words[0] if words else ''
     if kind in POSITION_ROWS and len(words) == 3:
@@ -72,31 +81,33 @@ def parse_closure(text: str, robot: RobotModel) -> FrameClosure | Coupling:
             raise RobotModelError(f'closure {text!r} joins two frames of one body',
                                   found=words[1:], do='name frames of different bodies')
         return FrameClosure(text, kind, first, second)
-    if kind == 'coupling' and len(words) in (4, 5):
-        joints = words[1:3]
-        for joint in joints:
-            if joint not in robot.joint_names:
-                raise RobotModelError(f'closure {text!r}', found=f'joint {joint!r}',
+    if kind == 'coupling' and len(words) >= 4:
+        last = len(words) - len(words) % 2  # an odd number of words ends with the offset
+        joints, numbers = [words[1], *words[2:last:2]], [*words[3:last:2], *words[last:]]
+        for name in joints:
+            if name not in robot.joint_names:
+                raise RobotModelError(f'closure {text!r}', found=f'joint {name!r}',
                                       exists=robot.joint_names)
         try:
-            numbers = [float(x) for x in words[3:]] + [0.0]
+            values = [float(x) for x in numbers] + [0.0]
         except ValueError:
             raise ConfigError(f'closure {text!r}', expected='numbers after the joints',
-                              found=' '.join(words[3:])) from None
-        return Coupling(text, *(robot.joint_names.index(j) for j in joints), *numbers[:2])
+                              found=' '.join(numbers)) from None
+        joint, *others = (robot.joint_names.index(j) for j in joints)
+        count = len(others)
+        return Coupling(text, joint, tuple(others), tuple(values[:count]), values[count])
     raise ConfigError('closure', found=repr(text), exists=(
-        'point A B', 'planar_point A B', 'axis A B', 'weld A B', 'coupling J K RATIO [OFFSET]'))
+        'point A B', 'planar_point A B', 'axis A B', 'weld A B',
+        'coupling J K RATIO [L RATIO ...] [OFFSET]'))
 
 
 def constraint(robot: RobotModel, closures: Sequence[FrameClosure | Coupling], q: np.ndarray,
                v: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """
-    Return (C (B, m), J (B, m, n), bias (B, m)) of closures at q, v (B, n).
+    Return (C (B, m), J (B, m, n), bias (B, m)) of closures at q, v (B, n) [rad, m, s].
 
     d^2 C / dt^2 = J a + bias on the closed mechanism; rows in m, or 1 for directions.  Without v
     the bias is zero.
-    robot : RobotModel of the opened tree; closures : as parsed
-    q, v : (B, n) joint positions and velocities [rad, m, s]
     """
     count = sum(c.rows() for c in closures)
     size = len(q)
@@ -107,8 +118,9 @@ def constraint(robot: RobotModel, closures: Sequence[FrameClosure | Coupling], q
     for closure in closures:
         part = slice(row, row + closure.rows())
         if isinstance(closure, Coupling):
-            C[row] = q[:, closure.first] - closure.ratio * q[:, closure.second] - closure.offset
-            J[row, closure.first], J[row, closure.second] = 1.0, -closure.ratio
+            others, ratios = list(closure.others), np.array(closure.ratios)
+            C[row] = q[:, closure.joint] - q[:, others] @ ratios - closure.offset
+            J[row, closure.joint], J[row, others] = 1.0, -ratios[:, None]
         else:
             _frame_rows(robot, motions, closure, C[part], J[part], bias[part])
         row = part.stop
@@ -118,10 +130,9 @@ def constraint(robot: RobotModel, closures: Sequence[FrameClosure | Coupling], q
 def turned_welds(robot: RobotModel, closures: Sequence[FrameClosure | Coupling],
                  q: np.ndarray) -> np.ndarray:
     """
-    Return how far the frames of every weld are turned from one another (B, 9 w), 0: not at all.
+    Return how far the frames of every weld are turned from one another at q (B, n), (B, 9 w).
 
     Three pairs of perpendicular axes, as in ``constraint``, also fit frames turned by half.
-    robot, closures, q : as for ``constraint``
     """
     motions = body_motions(robot, q)
     pairs = [(motions[c.first.body + 1].at(c.first).R, motions[c.second.body + 1].at(c.second).R)
@@ -168,3 +179,112 @@ def _dots(axes, x):
 
 def _dot(x, y):
     return np.einsum('ib,ib->b', x, y)
+
+
+@dataclass(frozen=True)
+class Loop:
+    """
+    Closures that are solved together: rows of C, dependent joints as columns of their Jacobian.
+
+    best : largest of the smallest singular values that were reached; 1 until they are known
+    """
+
+    rows: np.ndarray
+    columns: np.ndarray
+    best: float = 1.0
+
+    def smallest(self, A: np.ndarray) -> np.ndarray:
+        """Return the smallest singular values (B,) of scaled dependent Jacobians A (B, m, d)."""
+        part = A[:, self.rows[:, None], self.columns]
+        values = np.linalg.eigvalsh(np.swapaxes(part, 1, 2) @ part)
+        return np.sqrt(np.clip(values[:, 0], 0.0, None))
+
+
+def moment_arms(robot: RobotModel, closures: Sequence[FrameClosure | Coupling],
+                q: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    """
+    Return lengths (n,) of joints [m/rad, 1], of closure rows (m,) [m, 1], and the loops' size [m].
+
+    What one unit of a joint moves, at random postures of the open tree, sliders as in q (n,).
+    """
+    slide = np.asarray(robot.prismatic)
+    rng = np.random.default_rng(0)
+    postures = np.where(slide, q, rng.uniform(-np.pi, np.pi, (POSTURES, len(q))))
+    J = constraint(robot, closures, postures)[1]
+    arms, turns, row = np.zeros(len(q)), np.zeros(len(q)), 0
+    for closure in closures:
+        if isinstance(closure, FrameClosure):
+            places = len(POSITION_ROWS[closure.kind])
+            part = _norms(J[:, row:row + places])
+            arms = np.maximum(arms, part)
+            turns = np.maximum(turns, _norms(J[:, row + places:row + closure.rows()]))
+        row += closure.rows()
+    seen = ~slide & (arms > FULL_RANK * max(arms.max(initial=0.0), 1e-300))
+    size = float(np.median(arms[seen])) if seen.any() else robot.reach()
+    lengths = np.hypot(arms, size * turns)
+    idle = lengths <= FULL_RANK * size
+    lengths[idle] = np.where(slide[idle], 1.0, size)  # in no loop, or in couplings alone
+    return lengths, _row_lengths(closures, lengths, size), size
+
+
+def _norms(J):
+    return np.sqrt((J ** 2).sum(1).mean(0))
+
+
+def _row_lengths(closures, lengths, size):
+    """Return what makes metres of every row (m,) of the closures, of angles too."""
+    out: list[float] = []
+    for closure in closures:
+        if isinstance(closure, Coupling):
+            out.append(lengths[closure.joint])
+        else:
+            places = len(POSITION_ROWS[closure.kind])
+            out += [1.0] * places + [size] * (closure.rows() - places)
+    return np.array(out)
+
+
+def separate_loops(closures: Sequence[FrameClosure | Coupling],
+                   A: np.ndarray) -> tuple[Loop, ...]:
+    """
+    Return the Loops of a scaled dependent Jacobian A (m, d), of a regular posture, of closures.
+
+    Closures whose rank is the number of dependent joints that no loop before has solved are a
+    Loop, the smallest sets first.
+    """
+    ends = np.cumsum([0, *(c.rows() for c in closures)])
+    rows = [np.arange(a, b) for a, b in zip(ends, ends[1:])]
+    weight = np.abs(A)
+    tolerance = FULL_RANK * weight.max(initial=0.0)
+    unsolved, left, out = set(range(A.shape[1])), list(range(len(closures))), []
+    while unsolved and left:
+        chosen = _solvable(A, rows, left, unsolved, tolerance)
+        part = np.concatenate([rows[k] for k in chosen])
+        columns = sorted(j for j in unsolved if weight[part, j].max() > tolerance)
+        if columns:
+            out.append(Loop(part, np.array(columns)))
+        unsolved -= set(columns)
+        left = [k for k in left if k not in chosen]
+    return tuple(out)
+
+
+def _solvable(A, rows, left, unsolved, tolerance):
+    """Return the fewest closures of ``left`` that determine all unsolved joints they move."""
+    for count in range(1, min(MOST, len(left) - 1) + 1):
+        for chosen in combinations(left, count):
+            part = np.concatenate([rows[k] for k in chosen])
+            columns = [j for j in unsolved if np.abs(A[part, j]).max() > tolerance]
+            block = A[np.ix_(part, columns)]
+            if not columns or np.linalg.matrix_rank(block, tolerance) == len(columns):
+                return chosen
+    return tuple(left)
+
+
+def dexterity(loops: Sequence[Loop], A: np.ndarray) -> np.ndarray:
+    """
+    Return how far postures (B,) are from singular: 1 the best that was reached, 0 a dead centre.
+
+    A : (B, m, d) scaled dependent Jacobians
+    """
+    if not loops:
+        return np.ones(len(A))
+    return np.minimum.reduce([loop.smallest(A) / loop.best for loop in loops])

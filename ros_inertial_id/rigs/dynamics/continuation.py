@@ -58,8 +58,8 @@ class Continuation:
         """
         Return the closed configurations q (N, n) of a motion z (N, k) [rad, m], and R (N, n, k).
 
-        t : (N,) [s], for what errors say.  Raises RobotModelError where the mechanism cannot be
-        closed, is singular or jumps to another branch.
+        t : (N,) [s], for errors: RobotModelError where the mechanism cannot be closed, is
+        singular or jumps to another branch.
         """
         mechanism = self._mechanism
         t = np.arange(len(z), dtype=float) if t is None else t
@@ -160,10 +160,9 @@ class Continuation:
 def newton(mechanism: Mechanism, q: np.ndarray, R: np.ndarray, predict: np.ndarray,
            z: np.ndarray, rounds: int = ROUNDS) -> tuple[np.ndarray, np.ndarray]:
     """
-    Return (q (N, n) closed at the independent coordinates z, closed (N,) bool).
+    Return (q (N, n) closed at the independent coordinates z (N, k), closed (N,) bool).
 
-    q (N, n), R (N, n, k) : solutions nearby; predict : (N, k) z with the turns of q; z : as wanted
-    mechanism : with n joints and k independent coordinates [rad, m]; rounds : steps at most
+    q (N, n), R (N, n, k) : solutions nearby; predict : (N, k) z with the turns of q
     """
     independent, dependent = list(mechanism.independent), list(mechanism.dependent)
     q = q + np.einsum('bnk,bk->bn', R, predict - q[:, independent])
@@ -173,7 +172,7 @@ def newton(mechanism: Mechanism, q: np.ndarray, R: np.ndarray, predict: np.ndarr
     for _ in range(rounds):
         C, J, _ = mechanism.constraint(q[active])
         step = mechanism.solve_dependent(J, C[:, :, None])[:, :, 0]
-        good = np.abs(C).max(1) < NEARLY
+        good = np.abs(C).max(1, initial=0.0) < NEARLY
         # The last step of a good one brings full precision.
         q[np.ix_(active, np.array(dependent, dtype=int))] -= step
         settled[active[good]] = True
@@ -209,8 +208,7 @@ def guard(mechanism: Mechanism, q: np.ndarray, R: np.ndarray, dexterity: np.ndar
     """
     Raise RobotModelError where samples are singular or two successive ones are not joined by R.
 
-    mechanism : that was followed; q : (N, n), R : (N, n, k) closed configurations
-    dexterity : (N,) of ``Mechanism.transformation``; t : (N,) [s], for what errors say
+    q : (N, n), R : (N, n, k), dexterity : (N,) of closed configurations; t : (N,) [s]
     """
     _check_regular(mechanism, q, dexterity, t)
     step = np.diff(q, axis=0)
@@ -236,8 +234,7 @@ def random_walk(mechanism: Mechanism, samples: int, rng: np.random.Generator,
     A step that does not close, leaves its branch or comes near a dead centre is not taken; the
     walker's next one is a third as long, so none stays where it is for want of a short step.
 
-    mechanism : to be moved; rng : of the steps; steps : of every walker before its first sample;
-    SHARED samples are of one walker
+    steps : of every walker before its first sample; SHARED samples are of one walker
     """
     slide = np.asarray(mechanism.robot.prismatic)
     if not mechanism.dependent:

@@ -47,11 +47,7 @@ class JointForce:
     rest: float = 0.0
 
     def column(self, robot: RobotModel, state: Any) -> np.ndarray:
-        """
-        Return the column, (B, k), of a state with q, v, a (B, n) and R (B, n, k).
-
-        robot : RobotModel of the tree; state : of the closed mechanism
-        """
+        """Return the column, (B, k), of a state with q, v, a (B, n) and R (B, n, k)."""
         q, v, a = (x[:, self.joint] for x in (state.q, state.v, state.a))
         if self.parameter.law == 'spring':
             force = q - self.rest
@@ -73,11 +69,7 @@ class LineForce:
     rest: float = 0.0
 
     def column(self, robot: RobotModel, state: Any) -> np.ndarray:
-        """
-        Return the column, (B, k), of a state with q, v (B, n) and R (B, n, k).
-
-        robot : RobotModel of the tree; state : of the closed mechanism
-        """
+        """Return the column, (B, k), of a state with q, v (B, n) and R (B, n, k)."""
         motions = body_motions(robot, state.q)
         A, B = (motions[f.body + 1].at(f).p for f in (self.first, self.second))
         length = np.sqrt(((B - A) ** 2).sum(0))
@@ -96,7 +88,6 @@ def force_elements(robot: RobotModel, options: ForceOptions) -> tuple[JointForce
     """
     Return the force elements, one per column, that ForceOptions ask for.
 
-    robot : RobotModel of the tree; options : ForceOptions
     ConfigError where a line cannot be read or names a column twice.
     """
     out = []

@@ -14,8 +14,7 @@ from xml.etree import ElementTree as xml
 
 import numpy as np
 
-from .closure import constraint, Coupling, FrameClosure
-from .loops import dexterity, Loop
+from .closure import constraint, Coupling, dexterity, FrameClosure, Loop
 from ...dynamics.robot_model import link_placements, RobotModel, RobotOptions
 from ...options import option
 
@@ -43,11 +42,10 @@ class Mechanism:
     """
     A closed mechanism of n joints and k independent coordinates.
 
-    robot : RobotModel of the opened tree; closures : as parsed
+    robot : RobotModel of the opened tree
     independent (k,), dependent (n - k,) : joint indices; start : (n,) assembled configuration
-    lengths (n,), row_lengths (m,), size : see ``loops.moment_arms``
-    loops : in which dependent joints are solved, see loops.py
-    forces : ForceElements (rigs/dynamics/force_elements.py); actuated : indices of measured motors
+    lengths (n,), row_lengths (m,), size : see ``moment_arms``
+    forces : of force_elements.py; actuated : indices of measured motors
     known : parameter name -> value that is not estimated
     tied : name of a known one -> {name: coefficient} of others that are taken off its value
     """
@@ -94,27 +92,28 @@ class Mechanism:
     def transformation(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return (R (B, n, k) with v = R zdot, dexterity (B,)) at closed configurations q."""
         _, J, _ = self.constraint(q)
-        R = np.zeros((len(q), len(self.robot), len(self)))
-        R[:, list(self.independent), np.arange(len(self))] = 1.0
-        R[:, list(self.dependent)] = -self.solve_dependent(J, J[:, :, list(self.independent)])
+        R = self._with_dependent(-self.solve_dependent(J, J[:, :, list(self.independent)]))
         return R, dexterity(self.loops, self.scaled(J))
 
     def closing(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """
         Return R (B, n, k) at q (B, n), how far closures are open (B,), and the step that closes.
 
-        The step (B, n), of dependent joints, is one of Newton-Raphson's; q need not be closed.
+        The step (B, n), of dependent joints, is Newton-Raphson's; q need not be closed.
         """
-        step, R = np.zeros(q.shape), np.zeros((len(q), len(self.robot), len(self)))
-        R[:, list(self.independent), np.arange(len(self))] = 1.0
-        if not self.dependent:
-            return R, np.zeros(len(q)), step
+        step = np.zeros(q.shape)
         C, J, _ = self.constraint(q)
         solved = -self.solve_dependent(J, np.concatenate(
             [C[:, :, None], J[:, :, list(self.independent)]], axis=2))
         step[:, list(self.dependent)] = solved[:, :, 0]
-        R[:, list(self.dependent)] = solved[:, :, 1:]
-        return R, np.abs(C).max(1), step
+        return self._with_dependent(solved[:, :, 1:]), np.abs(C).max(1, initial=0.0), step
+
+    def _with_dependent(self, dependent):
+        """Return R (B, n, k) whose rows of dependent joints (B, n - k, k) are given."""
+        R = np.zeros((len(dependent), len(self.robot), len(self)))
+        R[:, list(self.independent), np.arange(len(self))] = 1.0
+        R[:, list(self.dependent)] = dependent
+        return R
 
     def motion(self, q: np.ndarray, R: np.ndarray, zdot: np.ndarray,
                zddot: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -136,11 +135,7 @@ class Mechanism:
             self.row_lengths[:, None])
 
     def solve_dependent(self, J: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """
-        Return x (B, n - k, r) with J_dependent x = right (B, m, r) by least squares.
-
-        J : (B, m, n) Jacobian of the closures, of which the dependent columns count
-        """
+        """Return x (B, n - k, r) of least squares with J_dependent x = right, J (B, m, n)."""
         scale = self.lengths[list(self.dependent)]
         A = J[:, :, list(self.dependent)] / scale
         transposed = np.swapaxes(A, 1, 2)
@@ -156,22 +151,18 @@ class Mechanism:
 
 
 def describe(robot: RobotModel, q: np.ndarray) -> str:
-    """
-    Return 'joint position' words of a configuration (n,).
-
-    robot : RobotModel of n joints; q : (n,) [rad, m]
-    """
+    """Return 'joint position' words of a configuration q (n,) [rad, m]."""
     return ', '.join(f'{name} {value:.4g}' for name, value in zip(robot.joint_names, q))
 
 
 def coupled(mechanism: Mechanism) -> bool:
-    """Return whether a linear coupling ties joints of a ``mechanism`` together."""
+    """Return whether a linear coupling ties joints together."""
     return any(isinstance(c, Coupling) for c in mechanism.closures)
 
 
 def virtual_links(robot: RobotModel) -> tuple[str, ...]:
     """
-    Return the names of the links of a ``robot`` that are no bodies: they need no inertia.
+    Return the names of the links that are no bodies: they need no inertia.
 
     A URDF makes joints of several degrees of freedom from joints of one, so loops need links
     between the axes of a universal joint or the slides of a free body: without mass, without a

@@ -1,0 +1,200 @@
+"""
+Alternatives in time: an offset that jumps, drifts, or is there for a while; a load picked up.
+
+The residual is asked for steps, ramps and windows of a constant torque at once, by scores on
+successive pieces of time; the best shapes are fitted.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+
+from .described import LOAD
+from .evidence import Evidence, WORTH
+from .finding import DOUBTFUL, MASKED
+from .hypothesis import Candidate, Fitted, Score
+from .samples import FRICTION
+
+PIECES = 24      # of time, in which a constant torque is looked for
+FEWEST = 20      # samples of a piece
+RARE = 0.2       # of the time: what is there for longer cannot be left out
+SLOW = 60.0      # [s] from which a drift may be temperature
+FLOOR = 1e-4     # of the squared residual that is left at least
+FITTED = 4       # shapes of best score that are fitted
+STEPS = np.linspace(0.1, 0.9, 9)  # when a payload could have been picked up, as shares
+
+
+def effort_changes(evidence: Evidence) -> Iterator[Candidate]:
+    """Yield joints whose offset drifts, jumps or is off for a while, by ``evidence``."""
+    samples = len(evidence.samples.fold)
+    count = min(PIECES, samples // FEWEST)
+    if count < 3:
+        return
+    piece = np.arange(samples) * count // samples
+    windows = [*combinations(range(1, count), 2)]
+    kinds = [(_constant, [(k, count) for k in range(1, count)]), (_constant, windows),
+             (_bump, windows)]
+    best: list[tuple] = []
+    for j in map(int, np.flatnonzero(~evidence.samples.still)):
+        own = evidence.score(evidence.of_joint(
+            j, evidence.base.torque[j] * (piece[:, None] == np.arange(count))))
+        bare = own.information - np.eye(count)  # without the prior of each column
+        for shape, bounds in kinds:
+            T = np.array([shape(count, a, b) for a, b in bounds]).T
+            each = 1.0 + np.einsum('km,kl,lm->m', T, bare, T)
+            nats = _of_shares(evidence, j, 0.5 * (own.toward @ T) ** 2 / each)
+            nats = nats - np.log(len(bounds))
+            k = int(np.argmax(nats))
+            low, high = np.searchsorted(piece, bounds[k])
+            best.append((float(nats[k]), len(best), shape, j, int(low), int(high),
+                         len(bounds)))
+    tried = [*drift(evidence)]
+    for gain, _, shape, j, low, high, choices in sorted(best)[-FITTED:]:
+        if gain > 0.0:
+            low, high = _edges(evidence, j, low, high, samples // count)
+            column = evidence.base.torque[j] * shape(samples, low, high)
+            tried.append(_candidate(evidence, j, column, (low, high), float(np.log(choices))))
+    yield from _counted_anew(evidence, tried)
+
+
+def _constant(count: int, low: int, high: int) -> np.ndarray:
+    """Return (count,) ones from ``low`` to ``high``, zeros elsewhere."""
+    k = np.arange(count)
+    return ((k >= low) & (k < high)).astype(float)
+
+
+def _bump(count: int, low: int, high: int) -> np.ndarray:
+    """Return (count,) half a sine from ``low`` to ``high``, zeros elsewhere."""
+    return _constant(count, low, high) * np.sin(np.pi * (np.arange(count) + 0.5 - low)
+                                                / (high - low))
+
+
+def _candidate(evidence: Evidence, j: int, column: np.ndarray, edges: tuple[int, int],
+               cost: float) -> Candidate:
+    """Return the Candidate of a torque ``column`` (N,) of joint ``j``, within ``edges``."""
+    s, t, (low, high) = evidence.samples, evidence.samples.motion.t, edges
+    h = evidence.hypothesis(extra=evidence.of_joint(j, column[:, None]))
+    fit = evidence.fit(h)
+    torque = float(column[np.argmax(np.abs(column))] * fit.values[len(s.mean)])
+    name, unit = s.robot.joint_names[j], 'N' if s.robot.prismatic[j] else 'N m'
+    cost += float(np.log(len(s.robot)))
+    start, end = float(t[low]), float(t[min(high, len(t)) - 1])
+    if high >= len(t):
+        return Candidate('effort offset jumps', f'the offset of the effort of {name} jumps by '
+                         f'{torque:+.2g} {unit} at {start:.1f} s',
+                         'look whether its torque sensor was set to zero there or something began '
+                         'to push; cut the recording there with @START:END', h, fit, (name,),
+                         severity=DOUBTFUL, cost=cost)
+    return Candidate('contact', f'the efforts of {name} are about {torque:+.2g} {unit} off from '
+                     f'{start:.1f} to {end:.1f} s: contact, a push or a load',
+                     'move without touching anything', h, fit, (name,),
+                     severity=MASKED if high - low < RARE * len(t) else DOUBTFUL, cost=cost,
+                     windows=((start, end),))
+
+
+def _counted_anew(evidence: Evidence, tried: Sequence[Candidate]) -> Iterator[Candidate]:
+    """
+    Yield what was ``tried``, its evidence by the independent samples that the best of it leaves.
+
+    A torque that is there for long correlates the residual without it, so that few samples seem
+    independent, though they are where it is known.
+    """
+    if not tried:
+        return
+    best = min(tried, key=lambda c: c.fit.relative)
+    other = Evidence(evidence.samples, np.maximum(
+        evidence.effective, evidence.effective_of(best.hypothesis, best.fit)))
+    for c in tried:
+        fit = other.fit(c.hypothesis)
+        nats = evidence.base.evidence + fit.evidence - other.base.evidence
+        yield replace(c, fit=replace(fit, evidence=nats))
+
+
+def _edges(evidence: Evidence, j: int, low: int, high: int, width: int) -> tuple[int, int]:
+    """Return the samples ``low`` and ``high``, moved by up to ``width`` to where they fit best."""
+    residual, end = evidence.left[:, j], len(evidence.samples.fold)
+    sums = np.append(0.0, np.cumsum(residual - residual.mean()))
+
+    def explained(a: int, b: int) -> float:
+        return float((sums[b] - sums[a]) ** 2 * end / max((b - a) * (end - b + a), 1))
+
+    near = range(max(1, low - width), min(high, low + width + 1))
+    low = max(near, key=lambda a: explained(a, high), default=low)
+    if high < end:
+        near = range(max(low + 1, high - width), min(end, high + width + 1))
+        high = max(near, key=lambda b: explained(low, b), default=high)
+    return low, high
+
+
+def drift(evidence: Evidence) -> Iterator[Candidate]:
+    """Yield joints whose offset or friction changes steadily with time, by ``evidence``."""
+    s = evidence.samples
+    t, names = s.motion.t, s.robot.joint_names
+    time = (t - t.mean()) / max(np.ptp(t), 1e-9)
+    columns = {}
+    for j in map(int, np.flatnonzero(~s.still)):
+        X = s.columns(j)[:, -FRICTION:-1] * time[:, None] * evidence.base.torque[j]
+        free = X.shape[1]
+        nats = evidence.score(evidence.of_joint(j, X)).together() + free
+        if _of_shares(evidence, j, np.array(nats)) - free > WORTH:
+            columns[j] = X
+    if not columns:
+        return
+    extra = tuple(np.hstack([X if k == j else np.zeros_like(X) for k, X in columns.items()])
+                  for j in range(len(names)))
+    h = evidence.hypothesis(extra=extra)
+    fit = evidence.fit(h)
+    concerned = tuple(names[j] for j in columns
+                      if fit.residual[j] < 0.9 * evidence.base.residual[j])
+    if concerned:
+        slow = float(np.ptp(t)) > SLOW
+        yield Candidate('drift', f'offset or friction of {", ".join(concerned)} drifts with time'
+                        + (', as with temperature' if slow else ''),
+                        'warm the robot up first, or record shorter' if slow else
+                        'look at the zero of its torque sensor', h, fit, concerned,
+                        severity=DOUBTFUL, cost=float(np.log(len(names))))
+
+
+def _of_shares(evidence: Evidence, j: int, nats: np.ndarray) -> np.ndarray:
+    """Return the ``nats`` of scores as those of fits that remove as much of the residual."""
+    whole = evidence.base.weight[j] * float(evidence.left[:, j] @ evidence.left[:, j])
+    gone = np.minimum(2.0 * nats / max(whole, 1e-300), 1.0 - FLOOR)
+    return np.asarray(-0.5 * evidence.effective[j] * np.log1p(-gone))
+
+
+def picked_up(evidence: Evidence) -> Iterator[Candidate]:
+    """Yield, by ``evidence``, something picked up or put down during the recording."""
+    s = evidence.samples
+    order, loads = np.arange(len(s.fold)), [s.load(j) * LOAD for j in range(len(s.robot))]
+    starts = (STEPS * (len(order) - 1)).astype(int)
+    # All steps at once: the columns of step k are the ten from 10 k on.
+    score = evidence.score([((order[:, None] >= starts)[:, :, None] * X[:, None])
+                            .reshape(len(X), -1) for X in loads])
+    parts = [slice(10 * k, 10 * k + 10) for k in range(len(STEPS))]
+    nats = [Score(score.information[p, p], score.toward[p]).together() for p in parts]
+    if max(nats) < WORTH:
+        return
+    k = int(starts[int(np.argmax(nats))])
+    for again in range(3):
+        h = evidence.hypothesis(extra=tuple(X * (order >= k)[:, None] for X in loads))
+        fit = evidence.fit(h)
+        if again < 2:
+            k = _moment(evidence, fit, loads)
+    mass = float(fit.values[len(s.mean)] * LOAD[0])
+    when, end = float(s.motion.t[k]), float(s.motion.t[-1])
+    yield Candidate('payload changed', f'a payload of about {mass:+.2g} kg is '
+                    f'{"picked up" if mass > 0 else "put down"} at {when:.2f} s',
+                    'cut the recording there with @START:END', h, fit, s.robot.joint_names,
+                    cost=float(np.log(len(STEPS)) + 5.0), windows=((when, end),))
+
+
+def _moment(evidence: Evidence, fit: Fitted, loads: Sequence[np.ndarray]) -> int:
+    """Return the sample from which the changed parameters explain more than those before."""
+    s, before = evidence.samples, np.zeros(len(evidence.samples.fold))
+    for j, (at, load) in enumerate(zip(s.places, loads)):
+        r0 = s.motion.tau[:, j] - s.columns(j) @ fit.values[at]
+        r1 = r0 - load @ fit.values[len(s.mean):]
+        before += (r0 ** 2 - r1 ** 2) / max(fit.residual[j], 0.01 * fit.torque[j]) ** 2
+    return int(np.argmin(np.cumsum(before)))
