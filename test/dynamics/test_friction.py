@@ -11,7 +11,7 @@ from ros_inertial_id.dynamics.friction import (friction_column, friction_paramet
                                                passive_rows, presliding_step)
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import ConfigError
-from ros_inertial_id.estimation.estimators import ridge, weighted
+from ros_inertial_id.estimation.estimators import weighted
 from ros_inertial_id.estimation.nonlinear_parameters import Grid, refine_nonlinear
 from ros_inertial_id.estimation.r_factors import RFactors
 from ros_inertial_id.identification.identify import identify
