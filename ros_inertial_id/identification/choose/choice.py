@@ -12,9 +12,8 @@ much or little of it is explained.  What is left out are quarters of the time, t
 the ends of the range and every fourth stretch: what describes the motion that was seen and no
 other is not taken.
 
-A tilt of gravity pulls at all links alike: two angles, linear where they are small.  Free inertias
-would explain much of a tilt; consistent ones cannot.  A spring in every joint can, too, where the
-arm has been, and nowhere else: both are tried together.
+A spring in every joint explains a tilt of gravity, too, where the arm has been, and nowhere else:
+both are tried together.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,22 +23,18 @@ from typing import Any
 
 import numpy as np
 
-from ..fit.consistent_links import consistent_links, values_of_links
-from ..fit.fitting import fit, Fitted
+from .tilt import GRAVITY, Tilt, tilt_of, tilted, with_angles
+from ..fit.fitting import fit, Fitted, values_of_links
 from ..passes import Passes
 from ..prepare.dataset import Dataset
 from ..reduce.reduction import reduce_again, reduce_without, Reduced
-from ..reduce.stretches import FEWEST, normal_equations, robust_errors, Stretches
-from ...dynamics.inertial_parameters import Parameter
-from ...estimation.base_parameters import BaseParameters
-from ...estimation.estimators import params_of, Problem, ridge
+from ..reduce.stretches import FEWEST, normal_equations, Stretches
+from ...estimation.constants_choice import log_ratio
+from ...estimation.estimators import params_of, ridge
 from ...estimation.gravity_search import across_gravity
-from ...estimation.nonlinear_parameters import log_ratio
 from ...estimation.r_factors import merge
 
 PLAIN = ('viscous', 'coulomb', 'presliding', 'offset', 'armature')  # laws that every joint has
-GRAVITY = 'gravity'  # stands among the laws for the two angles of its direction
-TILT = 0.05     # [rad] by how much a base is tilted that is called upright: prior deviation
 LEAST = 0.002   # [rad] of tilt, a tenth of a degree: the same mounting
 LARGEST = 0.35  # [rad] of tilt; beyond it the description is likelier wrong than the mounting
 EXACT = 1e-8    # of the squared target, in an error: no model predicts better
@@ -88,21 +83,6 @@ class Candidate:
             'physically consistent bodies' if self.consistent else 'free base parameters',
             ' and '.join(laws) if laws else 'no further friction law',
             'gravity as the torques show it' if GRAVITY in self.extras else 'gravity as given'])
-
-
-@dataclass(frozen=True)
-class Tilt:
-    """
-    How far gravity is from where it was assumed, with errors that hold over stretches of motion.
-
-    angles : (2,) about ``across_gravity`` [rad]; covariance : (2, 2)
-    consistent, free : (b, 2) change of the base parameters by the angles [1/rad]
-    """
-
-    angles: np.ndarray
-    covariance: np.ndarray
-    consistent: np.ndarray
-    free: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -294,16 +274,6 @@ def _without(extras, law):
     return tuple(x for x in extras if x != law)
 
 
-def with_angles(base: BaseParameters) -> BaseParameters:
-    """Return the BaseParameters with two angles of gravity behind them, each by itself."""
-    count = len(base.parameters)
-    angles = tuple(Parameter(f'{GRAVITY}{k}', 'rad', TILT, 0.0, TILT, GRAVITY, GRAVITY)
-                   for k in (1, 2))
-    return replace(base, parameters=base.parameters + angles,
-                   independent=np.append(base.independent, [count, count + 1]),
-                   X=np.vstack([base.X, np.zeros((2, base.X.shape[1]))]))
-
-
 def _stretches(data, fitted, consistent, passes):
     """Return the Stretches of the data, gravity pulling at the links as they are estimated."""
     base = fitted.problem.base
@@ -312,28 +282,11 @@ def _stretches(data, fitted, consistent, passes):
     return passes.stretches(data, base, values, across_gravity(data.robot.gravity_base))
 
 
-def tilt_of(data: Dataset, problem: Problem, fitted: Fitted, stretches: Stretches,
-            columns: np.ndarray) -> Tilt:
-    """
-    Return the Tilt of gravity.
-
-    problem : about base parameters and the angles; columns : (b + 2,) theirs in the stretches
-    """
-    sd = fitted.estimate.standard_deviation
-    free = ridge(replace(problem, correlation=fitted.problem.correlation))
-    links = consistent_links(data, problem, replace(free, standard_deviation=sd))
-    robust = robust_errors(problem, links.estimate,
-                           [f.select(columns) for f in stretches.factors], links.found.prior)
-    moves = [cov[:-2, -2:] @ np.linalg.inv(cov[-2:, -2:])
-             for cov in (links.found.cov_params, free.cov_params)]
-    return Tilt(links.found.params[-2:], robust.cov_params[-2:, -2:], *moves)
-
-
 def _under_gravity(choice: Choice, angles: np.ndarray, passes: Passes) -> Choice:
     """Return the Choice under gravity as the torques show it, from angles (2,) [rad] on."""
     first = choice.reduced
     for _ in range(ROUNDS):
-        data = _tilted(choice.data, angles)
+        data = tilted(choice.data, angles)
         reduced = reduce_again(data, first, passes)
         fitted = fit(data, reduced, passes)
         stretches = _stretches(data, fitted, True, passes)
@@ -346,18 +299,6 @@ def _under_gravity(choice: Choice, angles: np.ndarray, passes: Passes) -> Choice
         if angles @ np.linalg.solve(tilt.covariance, angles) < SETTLED ** 2:
             break
     return choice
-
-
-def _tilted(data: Dataset, angles: np.ndarray) -> Dataset:
-    """Return the Dataset with gravity turned by angles (2,) about ``across_gravity`` [rad]."""
-    gravity = data.robot.gravity_base
-    size = np.linalg.norm(gravity)
-    direction = gravity / size + across_gravity(gravity) @ angles
-    gravity = size * direction / np.linalg.norm(direction)
-    options = replace(data.options,
-                      mounting='gravity ' + ' '.join(repr(float(g)) for g in gravity))
-    robots = tuple(replace(robot, gravity_base=gravity) for robot in data.robots)
-    return replace(data, options=options, robots=robots)
 
 
 def _entries(trials: _Trials, best: Candidate) -> list[dict[str, Any]]:
@@ -381,7 +322,7 @@ def _gravity_entries(trials: _Trials, best: Candidate, given: np.ndarray, choice
     if tilt is None:
         return []
     used = GRAVITY in best.extras
-    moved = choice.data if used else _tilted(choice.data, tilt.angles)
+    moved = choice.data if used else tilted(choice.data, tilt.angles)
     direction = moved.robot.gravity_base / np.linalg.norm(given)
     angle = float(np.degrees(np.arccos(np.clip(direction @ given / np.linalg.norm(given),
                                                -1.0, 1.0))))

@@ -4,8 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .consistent_links import consistent_links, ConsistentLinks
-from .fitting import completed, Fitted
+from .fitting import completed, consistent_links, ConsistentLinks, Fitted
 from ..choose.choice import Choice
 from ..reduce.stretches import robust_errors
 from ...estimation.estimators import Estimate

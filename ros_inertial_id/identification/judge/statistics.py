@@ -7,7 +7,7 @@ import numpy as np
 from .mounting import rank_of_bodies
 from .prediction import band_of
 from .validation import fits
-from ..fit.consistent_links import cross_validate_consistent
+from ..fit.fitting import cross_validate_consistent
 from ..fit.solution import Solution
 from ..passes import Passes
 from ...estimation.cross_validation import FOLDS

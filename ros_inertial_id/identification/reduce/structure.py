@@ -10,9 +10,10 @@ from ..judge.mounting import structural_base
 from ...dynamics.inertial_parameters import Parameter
 from ...errors import EstimationError
 from ...estimation.base_parameters import BaseParameters
+from ...estimation.constants_choice import choose_nonlinear
 from ...estimation.estimators import Problem
-from ...estimation.nonlinear_parameters import (alternatives, choose_nonlinear, Grid,
-                                                refine_nonlinear, RefinedNonlinear)
+from ...estimation.nonlinear_parameters import (alternatives, Grid, refine_nonlinear,
+                                                RefinedNonlinear)
 from ...estimation.problem import two_step
 from ...estimation.r_factors import merge, RFactors
 from ...methods.contract import Method
