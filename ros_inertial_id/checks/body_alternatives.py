@@ -11,7 +11,7 @@ from .finding import NOTE
 from .gravity_alternatives import DESCRIBED
 from .hypothesis import Candidate, Fitted
 from .scores import Added, each_by_few, sampled, together, WORTH
-from ..dynamics.tree_rows import tree_rows
+from ..dynamics.regressor import tree_rows
 
 ENCODER = 0.02      # [rad] of an encoder's zero that is worth a word
 UNIT = 0.1          # [rad] that a zero may usually be off

@@ -15,7 +15,7 @@ import numpy as np
 
 from .grams import grams_of, stacked
 from .raw_signals import AT_REST
-from ..dynamics.tree_rows import tree_rows
+from ..dynamics.regressor import tree_rows
 from ..estimation.cross_validation import FOLDS
 from ..identification.prepare.dataset import Dataset
 from ..methods.serial_arm import SerialArm

@@ -16,7 +16,7 @@ import numpy as np
 import pinocchio as pin
 
 from .description import check_description, HEAVIEST
-from .tree_rows import joint_steps, JointStep
+from .regressor import joint_steps, JointStep
 from ..errors import ConfigError, RobotModelError
 from ..options import option
 

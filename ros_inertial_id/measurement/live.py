@@ -12,9 +12,9 @@ import numpy as np
 
 from . import signals
 from .interpolation import LONGEST_GAP, NEAR, PERIODS
+from .joints.channels import Unwrapper
 from .joints.drives import DriveOptions, joint_side
 from .joints.live_clock import endpoint_kernels, LiveClock
-from .joints.wrapping import Unwrapper
 from .recording import Channel
 from ..errors import RecordingError
 

@@ -14,13 +14,11 @@ from .arm_prediction import ArmPrediction
 from .contract import Method, StateTorques
 from ..dynamics.friction import check_laws, friction_column, friction_parameters
 from ..dynamics.inertial_parameters import body_parameters, Parameter
-from ..dynamics.regressor import BLOCK, RegressorBlock, RowGroup
+from ..dynamics.regressor import BLOCK, bodies_rows, RegressorBlock, RowGroup
 from ..dynamics.robot_model import robot_from_options, RobotModel, RobotOptions
-from ..dynamics.tree_rows import bodies_rows
 from ..errors import ConfigError
 from ..measurement.joints.drives import effort_map, motor_speeds
-from ..measurement.joints.history import History
-from ..measurement.joints.kinematic_state import (JointSpaceObservation, JointSpaceState,
+from ..measurement.joints.kinematic_state import (History, JointSpaceObservation, JointSpaceState,
                                                   SignalOptions, Surroundings)
 from ..measurement.joints.observation import observe_joints, with_time_offset
 from ..measurement.live import listen_to_efforts, listen_to_joints, LiveMotion
