@@ -214,7 +214,6 @@ def friction_parameters(number: int, joint: str, laws: Sequence[str], effort_lim
     effort_limit : of the joint [N m]; the prior before data is zero +- that limit.
     nonlinear_values : {law: value} to use instead of those tried.  Columns of one name with
         different values are alternatives: at most one of them takes part in an estimate.
-    joint : its name; laws : keys of LAWS
     """
     out = []
     for name in laws:
@@ -251,7 +250,6 @@ def passive_rows(parameters: Sequence[Parameter]) -> np.ndarray:
 
     Coefficients that cannot be negative, and, where a joint has others, its friction against the
     motion at SPEEDS forwards and backwards.
-    parameters : (p,) of bodies and friction
     """
     laws = [LAWS.get(p.law) for p in parameters]
     rows = [row for row, law in zip(np.eye(len(parameters)), laws) if law and not law.signed]

@@ -87,11 +87,7 @@ def part_of(seen: Mapping[str, Mapping[str, np.ndarray]], chosen: slice | np.nda
 
 
 def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """
-    Return the cross products of vectors (..., 3, B).
-
-    a, b : of shapes that broadcast
-    """
+    """Return the cross products a x b of vectors (..., 3, B) that broadcast."""
     out = np.empty(np.broadcast_shapes(a.shape, b.shape))
     for x, y, z in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
         np.multiply(a[..., y, :], b[..., z, :], out=out[..., x, :])
@@ -251,7 +247,6 @@ def bodies_rows(robot: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray,
     """
     Return the rows of every body of a block: (joints that move it, k, B).
 
-    robot : RobotModel of n joints
     q, v, a : (B, n) joint positions, velocities, accelerations [rad, m, s]
     gravity_base : (3,), the robot's own by default
     columns : of each body the parameters (0 to 9) whose rows are wanted; all ten by default

@@ -335,10 +335,6 @@ def world_alone() -> Any:
 
 
 def link_placements(robot: RobotModel) -> dict[str, tuple[int, np.ndarray]]:
-    """
-    Return {link: (body, (4, 4) placement in the body's joint frame)}, body -1 for the base.
-
-    robot : with links fixed to one another in one body
-    """
+    """Return {link: (body, (4, 4) placement in the body's joint frame)}, body -1 for the base."""
     return {frame.name: (frame.parentJoint - 1, frame.placement.homogeneous.copy())
             for frame in robot.pin_model.frames if frame.type == pin.FrameType.BODY}

@@ -254,7 +254,6 @@ def listen_to_joints(live: LiveMotion, topic: str, joints: Sequence[str], drives
     """
     Let a LiveMotion take the motion of ``joints`` from the joint states on a ``topic``.
 
-    live : LiveMotion; joints : n names
     drives : DriveOptions, on which side of the gears the motion is measured
     """
     unwrap = Unwrapper(joints)

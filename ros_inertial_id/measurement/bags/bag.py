@@ -125,11 +125,7 @@ class Contents:
         return (max(self._edges) - min(self._edges)) * 1e-9 if self._edges else 0.0
 
     def wanted(self, topic: str, type_name: str) -> bool:
-        """
-        Return whether messages are to be read.
-
-        topic, type_name : theirs; noted
-        """
+        """Return whether messages are to be read."""
         known = full_name(self.types.setdefault(topic, type_name))
         if known != full_name(type_name):
             self.left_out[topic] = f'those of type {type_name}: the first are of type {known}'
@@ -142,11 +138,7 @@ class Contents:
         return wanted
 
     def add(self, topic: str, raw: RawMessages) -> None:
-        """
-        Take messages of a wanted topic.
-
-        topic : its name; raw : messages (CDR) in the order of the bag
-        """
+        """Take messages of a wanted topic."""
         builder = self._builders[topic]
         builder.add(raw)
         self._counts[topic] = self._counts.get(topic, 0) + len(raw)

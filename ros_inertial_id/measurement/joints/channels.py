@@ -23,7 +23,6 @@ def find_channel(recording: Recording, joints: Sequence[str], topic: str, what: 
     """
     Return the JointState Channel that carries ``what`` of all the joints.
 
-    recording : Recording; joints : names
     topic : '' for the fastest that carries them, with effort where there is such a topic; the
         shortest of equally fast ones
     what : position, velocity or effort

@@ -141,7 +141,6 @@ def within_rate(observation: JointSpaceObservation, decimate: int = 0) -> JointS
     """
     Return the observation filtered at a quarter of its rate at the most, as if it were alone.
 
-    observation : of joints; decimate : see ``with_cutoff``
     Near half the rate a filter takes no noise away.
     """
     top = signals.HIGHEST / observation.clock.period
@@ -301,11 +300,11 @@ def read_periods(recording: Recording) -> Periods:
     return Periods(period, bounds[:-1][whole])
 
 
-def average(periods: Periods, clock: signals.Clock, groups: tuple) -> tuple[signals.Clock, tuple, int]:
+def average(periods: Periods, clock: signals.Clock, groups: tuple
+            ) -> tuple[signals.Clock, tuple, int]:
     """
     Return (Clock of one period, groups averaged over the periods that have no gap, their number).
 
-    periods : Periods marked; clock : Clock of the recording
     groups : tuple of {joint: (stamps [s], values)}
     Every series is put on the clock as everywhere in this package, see interpolation.py.
 
@@ -327,7 +326,7 @@ def average(periods: Periods, clock: signals.Clock, groups: tuple) -> tuple[sign
                       for joint, series in group.items()} for group in groups)
     samples = sum(n for _, n in clock.segments)
     return (signals.Clock(step, clock.origin_ns, ((whole[0], count),), samples, clock.missing,
-                  clock.gaps), averaged, len(whole))
+                          clock.gaps), averaged, len(whole))
 
 
 def _inside(start, period, clock):
