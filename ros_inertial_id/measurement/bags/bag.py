@@ -21,7 +21,7 @@ from .messages import channel_builder, DECODERS, full_name, STRING
 from .storage import read_storage, sha256, storage_files
 from ..recording import LazyChannels, Recording, TF
 from ... import __version__
-from ...errors import RecordingError
+from ...errors import path_text, RecordingError
 
 _WINDOW = re.compile(r'(?P<path>.+)@(?P<start>[0-9.]*):(?P<end>[0-9.]*)', re.S)
 TEXTS = ('robot_description', 'mounting', 'periods')  # last names of topics that are no channels
@@ -89,7 +89,7 @@ def _read(path, topics, progress):
     versions = {'ros_inertial_id': __version__, 'numpy': np.__version__,
                 'rosbags': version('rosbags')}
     return Recording(channels, **texts, provenance={
-        'path': str(path), 'sha256': sha256(files), 'duration_s': contents.duration_s,
+        'path': path_text(path), 'sha256': sha256(files), 'duration_s': contents.duration_s,
         'skipped': contents.skipped, 'damage': tuple(damage), 'left_out': contents.left_out,
         'versions': versions})
 
