@@ -14,7 +14,7 @@ from .base_parameters import BaseParameters
 from .estimators import params_of, ridge
 from .problem import Problem
 from .r_factors import merge, RFactors
-from ..dynamics.friction import LAWS
+from ..dynamics.friction import LAWS, nonlinear_unit
 from ..dynamics.inertial_parameters import Parameter
 
 
@@ -47,7 +47,7 @@ def law_evidence(folds: Sequence[RFactors], base: BaseParameters,
             constant = chosen.nonlinear if law == chosen.law else parameters[k].nonlinear
             out.append({
                 'what': f'{name} of {owner}',
-                'candidate': f'{law}, {constant:.2g} {LAWS[law].nonlinear_unit}'
+                'candidate': f'{law}, {constant:.2g} {nonlinear_unit(law, parameters[k].unit)}'
                              + _edge(constant, LAWS[law].nonlinear_values),
                 'left_out_error': float(100.0 * np.sqrt(squares[k] / max(target, 1e-300))),
                 'evidence': float(0.5 * rows * np.log(max(least, 1e-300)

@@ -87,11 +87,12 @@ class SerialArm(Method[RobotModel, JointSpaceState, JointSpaceObservation, Seria
             out += body_parameters(i + 1, link, robot.inertias[i], robot.reach())
         for j, joint in enumerate(robot.joint_names):
             limit = robot.effort[j] if robot.effort[j] > 0 else 100.0
-            out += friction_parameters(j + 1, joint, laws, limit, widths)
+            out += friction_parameters(j + 1, joint, laws, limit, widths, robot.prismatic[j])
         for j in robot.motors:  # what several joints turn brakes by its own speed, not by theirs
             limit = robot.effort[j] if robot.effort[j] > 0 else 100.0
             own = friction_parameters(j + 1, robot.joint_names[j] + MOTOR,
-                                      [law for law in laws if law in TURNING], limit, widths)
+                                      [law for law in laws if law in TURNING], limit, widths,
+                                      robot.prismatic[j])
             out += [replace(p, name=p.name.rstrip('0123456789') + f'm{j + 1}') for p in own]
         return tuple(out)
 

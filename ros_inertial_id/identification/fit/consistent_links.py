@@ -96,9 +96,10 @@ def _consistent(data: Dataset, problem: Problem, estimate: Estimate,
     with one_thread():
         return consistent(
             problem, estimate, inherited=inherited,
-            masses={p.owner: p.nominal for p in given if p.unit == 'kg' and is_known(p)},
+            masses={p.owner: p.nominal for p in given
+                    if p.unit == 'kg' and not p.law and is_known(p)},
             total_mass=_total_mass(data),
-            known=[p.name for p in given if p.unit != 'kg' or not is_known(p)])
+            known=[p.name for p in given if p.unit != 'kg' or p.law or not is_known(p)])
 
 
 def _with_all_links(data: Dataset, base: BaseParameters) -> BaseParameters:

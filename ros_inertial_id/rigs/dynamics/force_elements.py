@@ -98,7 +98,8 @@ def force_elements(robot: RobotModel, options: ForceOptions) -> tuple[JointForce
             joint = _joint(robot, name, line)
             out += [JointForce(p, joint) for p in friction_parameters(
                 joint + 1, name, words[1:], _limit(robot, joint),
-                {'coulomb': options.coulomb_width} if options.coulomb_width >= 0 else None)]
+                {'coulomb': options.coulomb_width} if options.coulomb_width >= 0 else None,
+                robot.prismatic[joint])]
     _refuse_doubles(out)
     lines = [('spring', line) for line in options.springs]
     lines += [('damper', line) for line in options.dampers]
