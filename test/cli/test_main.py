@@ -94,6 +94,8 @@ def test_descriptions_that_are_empty_or_xacro_are_refused(capsys, tmp_path, monk
     words = ('identify', 'bag', '--out', str(tmp_path / 'out'), '--urdf')
     assert 'is empty' in refused(capsys, *words, str(empty))
     assert 'xacro' in refused(capsys, *words, str(xacro))
+    xacro.write_text('<robot name="a"><!-- once <xacro:property name="a" value="1"/> --></robot>')
+    assert 'bag does not exist' in refused(capsys, *words, str(xacro))
     tool = tmp_path / 'xacro'
     tool.write_text('#!/bin/sh\necho "no argument arm" >&2\nexit 1\n')
     tool.chmod(0o755)

@@ -102,7 +102,7 @@ def _read(source, columns):
         try:
             names = (source if isinstance(source, Mapping) else source.column_names
                      if type(source).__module__.startswith('pyarrow') else source.columns)
-            arrays = {str(name): np.asarray(source[name]) for name in names}
+            arrays = {str(name): np.atleast_1d(source[name]) for name in names}
         except (AttributeError, TypeError, KeyError, IndexError, ValueError) as error:
             raise RecordingError('log', found=type(source).__name__, expected='a path, a data '
                                  'frame or a mapping of names to arrays') from error
