@@ -11,8 +11,7 @@ from .console import (bar, changed, identified, page, Progress, read_recording, 
 from ..api import identify as api
 from ..checks.check import check
 from ..checks.checked import residual_verdict
-from ..checks.finding import Checkup
-from ..checks.verdicts import VALIDATION
+from ..checks.finding import Checkup, VALIDATION
 from ..dynamics.robot_model import gravity_from_mounting, robot_from_options
 from ..errors import ConfigError, printable, RecordingError
 from ..identification.identify import Identification, validation

@@ -20,6 +20,8 @@ WELL, ROUGH, ZERO, NOT = 'up to 10 %', '10 to 50 %', 'not significant', 'not det
 WELL_PERCENT = 10.0  # standard error over value: two digits are right
 ROUGH_PERCENT = 50.0  # two standard errors from zero
 CORRELATED = 10.0  # inflation of the variance: above it strongly correlated with others
+WHERE = {'validation': 'on the validation recording', 'cross-validation': 'in cross-validation',
+         'training': 'in sample'}
 SURE = 3.0  # standard errors: of fifty true statements few are contradicted by chance
 
 
@@ -104,6 +106,13 @@ def fits(model: IdentifiedModel) -> dict[str, Any]:
     if 'validation' in s:
         out['validation'] = s['validation']
     return out
+
+
+def best_fit(model: IdentifiedModel) -> tuple[str, dict[str, Any]]:
+    """Return where the residuals are from that say most of other data, and these residuals."""
+    parts = fits(model)
+    part = next(name for name in WHERE if name in parts)
+    return WHERE[part], parts[part]['filtered']
 
 
 def posterior(model: IdentifiedModel) -> np.ndarray:

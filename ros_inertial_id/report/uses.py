@@ -21,7 +21,7 @@ import numpy as np
 
 from .curves import friction_columns, top_speed
 from .digits import percent, significant
-from .knowledge import fits, posterior
+from .knowledge import best_fit, posterior
 from ..checks.finding import WRONG
 from ..dynamics.robot_model import RobotModel
 from ..identification.model.identified_model import IdentifiedModel
@@ -36,8 +36,6 @@ POSTURES = 200  # at random within the training range
 SLOW = 0.05  # of the largest speed, where friction is dry
 LEAST_SHARE = 0.05  # of what is learned of a payload, for a joint to count
 NAMED = 4  # joints in a sentence
-WHERE = {'validation': 'on the validation recording', 'cross-validation': 'in cross-validation',
-         'training': 'in sample'}
 
 
 @dataclass(frozen=True)
@@ -86,10 +84,10 @@ class Uses:
         out = []
         if held:
             out.append(self._sentence(GRAVITY, held, 'the holding torque is known to',
-                                      'two standard errors'))
+                                      ' (two standard errors)'))
         if shares:
-            out.append(self._sentence(FEEDFORWARD, shares, 'the residual is',
-                                      f'of the torque, {self.where}'))
+            out.append(self._sentence(FEEDFORWARD, shares, f'the residual {self.where} is',
+                                      ' of the torque'))
         if contacts:
             words = [f'{significant(x, 2)} {unit} ({name})' for x, name, unit in
                      (contacts[0], contacts[-1])]
@@ -110,12 +108,9 @@ class Uses:
         """Return yes or no with the joints that differ, and the numbers (each with its unit)."""
         no = [j.name for j in self.joints if not j.uses[use]]
         yes = [j.name for j in self.joints if j.uses[use]]
-        more = f' ({more})' if more else ''
-        if not yes:
-            return f'{use.capitalize()}: no, {words} {_span(numbers, no)}{more}.'
-        answer = 'yes' if not no else f'yes, except {_listed(no, numbers)}'
-        return f'{use.capitalize()}: {answer}; {words} {_span(numbers, yes)}{more}.'.replace(
-            '  ', ' ').replace(' .', '.')
+        answer = 'no' if not yes else f'yes, except {_listed(no, numbers)}' if no else 'yes'
+        shown = f'{words} {_span(numbers, yes or no)}'.rstrip()
+        return f'{use.capitalize()}: {answer}; {shown}{more}.'
 
 
 def _listed(names: Iterable[str], numbers: Mapping[str, str]) -> str:
@@ -134,9 +129,7 @@ def _span(numbers: Mapping[str, str], names: Iterable[str]) -> str:
 
 def uses_of(model: IdentifiedModel) -> Uses:
     """Return the Uses of a ``model``."""
-    parts = fits(model)
-    part = next(name for name in WHERE if name in parts)
-    fit, consistent = parts[part]['filtered'], 'consistent' in model.statistics
+    (where, fit), consistent = best_fit(model), 'consistent' in model.statistics
     wrong = {joint for finding in model.statistics.get('checks') or ()
              if finding['severity'] == WRONG for joint in finding['joints']}
     robot = robot_of_model(model)
@@ -158,7 +151,7 @@ def uses_of(model: IdentifiedModel) -> Uses:
              CONTACT: name not in wrong and contact is not None,
              SIMULATION: good and consistent,
              PAYLOAD: name not in wrong and information.get(name, 0.0) > LEAST_SHARE}))
-    return Uses(tuple(joints), WHERE[part], payload, consistent)
+    return Uses(tuple(joints), where, payload, consistent)
 
 
 def _at_rest(model: IdentifiedModel, robot: RobotModel
