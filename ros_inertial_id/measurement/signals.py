@@ -88,7 +88,6 @@ def covered(clock: Clock, stamps: np.ndarray) -> Clock:
     """
     Return the Clock without the stretches in which a series with ``stamps`` (n,) [s] is silent.
 
-    clock : Clock of another series
     A series at a rate of its own is silent for longer than a few of its own periods.
     """
     steps, period = np.diff(stamps), clock.period

@@ -8,7 +8,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from ros_inertial_id.dynamics.friction import (friction_column, friction_parameters, LAWS,
-                                               passive_rows, presliding_step)
+                                               nonlinear_unit, passive_rows, presliding_step)
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import ConfigError
 from ros_inertial_id.estimation.estimators import weighted
@@ -277,3 +277,11 @@ def test_coulomb_asymmetry_and_offset_are_one_where_the_step_is_sharp():
     j = problem.base.names().index('off1')
     correlation = estimate.cov_params[i, j] / (estimate.bse[i] * estimate.bse[j])
     assert correlation < -0.9
+
+
+def test_the_coefficients_of_a_slide_have_units_of_forces_and_metres():
+    laws = ['viscous', 'coulomb', 'armature', 'spring', 'spring2', 'power', 'offset']
+    slide = {p.law: p.unit for p in friction_parameters(1, 'rail', laws, 50.0, slides=True)}
+    assert slide == {'viscous': 'N s/m', 'coulomb': 'N', 'armature': 'kg', 'spring': 'N/m',
+                     'spring2': 'N/m^2', 'power': 'N (s/m)^n', 'offset': 'N'}
+    assert nonlinear_unit('coulomb', 'N') == 'm/s' and nonlinear_unit('coulomb', 'N m') == 'rad/s'

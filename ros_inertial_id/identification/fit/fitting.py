@@ -178,8 +178,9 @@ def _known(data: Dataset, base: BaseParameters, inherited: np.ndarray | None) ->
     options = data.options
     given = [p for p in with_known(base.parameters, options.given)
              if any(line.split()[0] in (p.name, p.owner) for line in options.given)]
-    return Known({p.owner: p.nominal for p in given if p.unit == 'kg' and is_known(p)},
-                 _total_mass(data), [p.name for p in given if p.unit != 'kg' or not is_known(p)],
+    masses = {p.owner: p for p in given if p.unit == 'kg' and not p.law and is_known(p)}
+    return Known({owner: p.nominal for owner, p in masses.items()}, _total_mass(data),
+                 [p.name for p in given if p not in masses.values()],
                  inherited)
 
 

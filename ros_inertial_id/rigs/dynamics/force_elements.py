@@ -17,7 +17,8 @@ from typing import Any, Callable
 import numpy as np
 
 from ...dynamics.body_motion import body_motions, Frame, frame_of, twists
-from ...dynamics.friction import check_laws, friction_column, friction_parameters, LAWS
+from ...dynamics.friction import (check_laws, friction_column, friction_parameters, LAWS,
+                                  of_slide)
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.robot_model import RobotModel
 from ...errors import ConfigError
@@ -122,8 +123,7 @@ def _of_slide(parameter, size, given):
         constant = SLIDE_WIDTHS[law.nonlinear_values.index(constant)] * size
     elif constant and parameter.law not in given:
         constant *= {'rad/s': size, 'rad': size, 's/rad': 1.0 / size}.get(law.nonlinear_unit, 1.0)
-    unit = parameter.unit.replace('N m', 'N').replace('rad', 'm').replace('kg m^2', 'kg')
-    return replace(parameter, nonlinear=constant, unit=unit)
+    return replace(parameter, nonlinear=constant, unit=of_slide(parameter.unit))
 
 
 def _refuse_doubles(elements):
