@@ -53,7 +53,8 @@ def _cards(model: IdentifiedModel, uses: Uses) -> list[Card]:
     parts, out = fits(model), []
     whole = model.statistics.get('verdict')
     if whole:
-        reasons = '; '.join(dict.fromkeys(whole['reasons'])) or 'no finding of the checks is against it'
+        reasons = ('; '.join(dict.fromkeys(whole['reasons']))
+                   or 'no finding of the checks is against it')
         out.append(Card(whole['word'], reasons, whole['word'] == DO_NOT_USE))
     for part, words in list(WHERE.items())[:2 if len(parts) > 1 else 3]:
         if part in parts:
@@ -126,7 +127,8 @@ def _decided(model: IdentifiedModel, drawings: Drawings,
     cutoffs = [drawings.cutoff(number, seen['cutoff_curve'], seen['cutoff'])
                for number, seen in enumerate(model.preprocessing, 1) if 'cutoff_curve' in seen]
     return Section(
-        'What was decided, and why', f'{len(decided.rows)} decisions, findings of the checks: {len(found)}',
+        'What was decided, and why',
+        f'{len(decided.rows)} decisions, findings of the checks: {len(found)}',
         [*words['Recordings'], *words['What would help']],
         [decided, findings_table(found), tables.settings_table(model), tables.signals(model),
          tables.validity_table(model, robot_of_model(model))], cutoffs,

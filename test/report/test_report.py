@@ -135,7 +135,7 @@ def test_table_of_residuals_is_that_of_the_model(good, good_page):
 def test_report_tells_where_the_data_came_from(good_page):
     paths = [row[1] for row in good_page.rows if row and row[0] == 'path']
     assert paths == ['bag 0 & more', 'bag 1 & more', 'bag 2 & more']
-    assert good_page.row('low-pass cutoff')[1] == '8.00 Hz'
+    assert good_page.row('cutoff')[1] == '8 Hz'
 
 
 def test_no_number_is_given_for_what_the_data_do_not_determine(poor, tmp_path):
