@@ -11,10 +11,9 @@ from .console import (bar, changed, identified, page, Progress, read_recording, 
 from ..api import identify as api
 from ..checks.check import check
 from ..checks.checked import residual_verdict
-from ..checks.finding import Checkup
-from ..checks.verdicts import VALIDATION
+from ..checks.finding import Checkup, VALIDATION
 from ..dynamics.robot_model import gravity_from_mounting, robot_from_options
-from ..errors import ConfigError
+from ..errors import ConfigError, printable, RecordingError
 from ..identification.identify import Identification, validation
 from ..identification.model.files import make_folder, read_description, read_text
 from ..identification.model.identified_model import IdentifiedModel
@@ -26,15 +25,21 @@ from ..report import write_report
 
 
 def import_(options: Any) -> None:
-    """Turn a log into a bag."""
-    from ..measurement.bags.bag import read_bag
+    """Turn a log into a bag; say what was understood.  RecordingError where no efforts were."""
     from ..measurement.bags.log import import_log
     joints = options.joints.split(',') if options.joints else None
-    import_log(options.log, read_description(options.urdf), options.out, joint_names=joints,
-               rate=options.rate, columns=options.columns)
-    channels = {t: len(c) for t, c in read_bag(options.out).channels.items()}
-    show(options, {'bag': str(options.out), 'messages': channels},
-         f'{options.out}: ' + ', '.join(f'{n} {t}' for t, n in channels.items()))
+    recording = import_log(options.log, read_description(options.urdf), options.out,
+                           joint_names=joints, rate=options.rate, columns=options.columns)
+    channels = {t: len(c) for t, c in recording.channels.items()}
+    understood = recording.provenance['columns']
+    lines = [f'{options.out}: ' + ', '.join(f'{n} {t}' for t, n in channels.items()),
+             *(f'  {what}: {", ".join(names)}' for what, names in understood.items())]
+    show(options, {'bag': str(options.out), 'messages': channels, 'columns': understood},
+         printable('\n'.join(lines)))
+    if not any('effort' in channel.fields for channel in recording.channels.values()):
+        raise RecordingError('no efforts were understood in the log',
+                             expected='torques or currents, which identification needs',
+                             do='name their columns: --columns "tau_*=*_moment"')
 
 
 def identify_(options: Any) -> int:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .base_parameters import BaseParameters
+from .cross_validation import without_each
 
 PLAIN = ('viscous', 'coulomb', 'presliding', 'offset', 'armature')
 
@@ -56,17 +57,17 @@ def choose_laws(systems: np.ndarray, base: BaseParameters, groups: Sequence[str]
     scale = base.prior_sd
     systems = systems * np.outer(np.append(scale, 1.0), np.append(scale, 1.0))
     prior = np.linalg.inv(base.prior_covariance() / np.outer(scale, scale))
-    target, whole = prior @ (base.nominal() / scale), systems.sum(0)
+    target = prior @ (base.nominal() / scale)
 
     def errors(gone: Sequence[str]) -> np.ndarray:
         """Return the squared error (count,) of each stretch without the laws ``gone``."""
         out = [k for law in gone for k in places[law]]
         kept = np.setdiff1d(np.arange(len(base)), out)
         rows = np.append(kept, len(base))
-        own, rest = systems[:, rows[:, None], rows], whole[np.ix_(rows, rows)]
-        beta = np.linalg.solve(rest[:-1, :-1] - own[:, :-1, :-1] + prior[np.ix_(kept, kept)],
-                               (rest[:-1, -1] - own[:, :-1, -1] + target[kept])[:, :, None])
-        beta = np.append(beta[:, :, 0], np.full((len(own), 1), -1.0), axis=1)
+        own = systems[:, rows[:, None], rows]
+        beta = without_each(own[:, :-1, :-1], own[:, :-1, -1], prior[np.ix_(kept, kept)],
+                            target[kept])
+        beta = np.append(beta, np.full((len(own), 1), -1.0), axis=1)
         return np.einsum('ga,gab,gb->g', beta, own, beta)
 
     before = errors(())

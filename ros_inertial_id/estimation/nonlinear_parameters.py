@@ -83,55 +83,6 @@ def _interpolation(nodes, x):
     return out
 
 
-class Profile:
-    """
-    The residual over the logarithms (s,) of some constants of a Grid, its coefficients free.
-
-    grid : of the b base parameters of ``base``; places : (s,) theirs; sigma : group -> of its rows
-    """
-
-    def __init__(self, grid: Grid, base: BaseParameters, places: Sequence[int],
-                 sigma: Mapping[str, float]) -> None:
-        names = [base.parameters[base.independent[i]].name for i in places]
-        self._nodes = [grid.logarithms(name).tolist() for name in names]
-        others = [i for i in range(len(base)) if i not in places]
-        tried = np.eye(grid.factors.size)[:, [k for name in names for k in grid.choices[name]]]
-        T = np.hstack([grid.columns(base)[:, others], tried])
-        R = triangle(np.asfortranarray(np.vstack([
-            np.column_stack([group.R[:, :-2] @ T[group.columns], group.R[:, -2]]) / sigma[name]
-            for name, group in grid.factors.groups.items()])))
-        split = self._split = len(others)
-        self._scale = base.prior_sd[others + list(places)]
-        self._fixed, self._across = R[:split, :split], R[:split, split:]
-        self._rows = R[split:, split:]
-
-    def step(self, logarithms: np.ndarray) -> tuple[np.ndarray, float] | None:
-        """
-        Return the (s,) Gauss-Newton step and the squared residual; None where rank is lacking.
-
-        logarithms : (s,) of the constants (Kaufman 1975)
-        """
-        count = len(logarithms)
-        T = np.zeros((self._rows.shape[1], 2 * count + 1))
-        T[-1, -1], low = 1.0, 0
-        for n, (nodes, x) in enumerate(zip(self._nodes, logarithms.tolist())):
-            T[low:low + len(nodes), n] = _interpolation(nodes, x)
-            ahead, behind = (_interpolation(nodes, x + s) for s in (STEP, -STEP))
-            T[low:low + len(nodes), count + n] = np.subtract(ahead, behind) / (2 * STEP)
-            low += len(nodes)
-        R = triangle(np.asfortranarray(self._rows @ T))
-        own, slopes = R[:count, :count], R[count:, count:-1]
-        whole = np.zeros((self._split + count,) * 2)
-        whole[:self._split, :self._split] = self._fixed
-        whole[:self._split, self._split:] = self._across @ T[:, :count]
-        whole[self._split:, self._split:] = own
-        if reciprocal_condition(whole * self._scale) <= FULL_RANK:
-            return None
-        beta, residual = solve_triangular(own, R[:count, -1]), R[count:, -1]
-        move, *_ = np.linalg.lstsq(slopes * beta, residual, rcond=1e-9)
-        return move, float(residual @ residual)
-
-
 def alternatives(parameters: Sequence[Parameter]) -> dict[str, list[int]]:
     """
     Return {name: [column, ...]} of parameters that differ in their nonlinear parameter alone.
@@ -257,39 +208,35 @@ def refine_nonlinear(problem: Problem, standard_deviation: Mapping[str, float],
     Every pass needs the columns at the constants and a step beside them, from ``problem.grid``;
     the derivative by the logarithm of a constant is one more column (Kaufman 1975), so standard
     errors are of constants and coefficients together.
-
-    problem : with ``grid``
     standard_deviation : group -> of its rows, to start with
     laws : names of those to refine, default all that have such a constant
     """
-    base = problem.base
+    base, grid = problem.base, problem.grid
     places = [i for i, k in enumerate(base.independent) if base.parameters[k].nonlinear
               and (laws is None or base.parameters[k].law in laws)]
-    start = np.log([base.parameters[base.independent[i]].nonlinear for i in places])
-    grids = [problem.grid.logarithms(base.parameters[base.independent[i]].name) for i in places]
-    low, high = np.array([(g[0], g[-1]) for g in grids]).T  # what is not bounded runs away
-    sigma = effective_standard_deviation(problem, standard_deviation)
-    profile = Profile(problem.grid, base, places, sigma)
-    current, length = start.copy(), 1.0
+    current = np.log([base.parameters[base.independent[i]].nonlinear for i in places])
+    tried = [grid.logarithms(base.parameters[base.independent[i]].name) for i in places]
+    low, high = np.array([(x[0], x[-1]) for x in tried]).T  # what is not bounded runs away
+    rows = _stacked(grid, effective_standard_deviation(problem, standard_deviation))
+    length = 1.0
     best: Any = None
     for _ in range(PASSES):
-        move, cost, found = _pass(problem, places, current, sigma, profile)
+        _, move, cost, _ = _gauss_newton(grid, base, rows, places, current)
         if best is not None and cost > best[0]:
             length /= 4.0  # overshot: a shorter step from the best so far
         else:
-            best, length = (cost, current, np.clip(move, -0.7, 0.7), found), 1.0
+            best, length = (cost, current, np.clip(move, -0.7, 0.7)), 1.0
         if length * np.abs(best[2]).max() < SETTLED:
             break
         current = np.clip(best[1] + length * best[2], low, high)
-    _, current, _, found = best
-    A, b = found or _with_slopes(problem, places, current)
+    current = best[1]
     reached = _at(base, places, current)
-    factors = problem.grid.factors.combine(problem.grid.columns(reached))
-    beta = _gauss_newton(base, A, b, sigma, places)[0]
+    factors = grid.factors.combine(grid.columns(reached))
+    beta = _gauss_newton(grid, base, rows, places, current)[0]
     # A wrong constant leaves more than noise: errors by what the last one leaves.
-    sigma = effective_standard_deviation(problem, group_standard_deviation(
-        replace(problem, factors=factors), beta))
-    covariance = _gauss_newton(base, A, b, sigma, places)[2]
+    rows = _stacked(grid, effective_standard_deviation(problem, group_standard_deviation(
+        replace(problem, factors=factors), beta)))
+    covariance = _covariance(base, _gauss_newton(grid, base, rows, places, current)[3])
     size, values = len(base), {}
     for n, i in enumerate(places):
         error = float(np.sqrt(covariance[size + n, size + n]))
@@ -302,16 +249,6 @@ def refine_nonlinear(problem: Problem, standard_deviation: Mapping[str, float],
     return RefinedNonlinear(reached, factors, values, (inflation + inflation.T) / 2)
 
 
-def _pass(problem, places, logarithms, sigma, profile):
-    """Return a step of the logarithms (s,), the squared residual, and what was computed for it."""
-    found = profile.step(logarithms)
-    if found:
-        return *found, None
-    A, b = _with_slopes(problem, places, logarithms)
-    _, move, _, cost = _gauss_newton(problem.base, A, b, sigma, places)
-    return move, cost, (A, b)
-
-
 def _at(base, places, logarithms):
     """Return the BaseParameters with other nonlinear parameters."""
     parameters = list(base.parameters)
@@ -321,38 +258,47 @@ def _at(base, places, logarithms):
     return replace(base, parameters=tuple(parameters))
 
 
-def _with_slopes(problem, places, logarithms):
-    """Return {group: A} of the base columns and the slopes by the constants, and {group: b}."""
-    grid, base = problem.grid, _at(problem.base, places, logarithms)
-    slopes = [grid.columns(base)]
+def _stacked(grid, sigma):
+    """Return the triangle of [W, y] of all columns of a Grid, weighted by ``sigma``."""
+    factors = grid.factors
+    return triangle(np.asfortranarray(np.vstack(
+        [np.column_stack([group.equations(factors.size), group.R[:, -2]]) / sigma[name]
+         for name, group in factors.groups.items()])))
+
+
+def _gauss_newton(grid, base, rows, places, logarithms):
+    """
+    Return coefficients (b,), step of the logarithms (s,), squared residual, scaled rows.
+
+    Those are (m, b + s): the columns at the constants, and the slopes by them.
+    """
+    size, scale = len(base), base.prior_sd
+    slopes = [grid.columns(_at(base, places, logarithms))]
     for i, value in zip(places, logarithms):
         name = base.parameters[base.independent[i]].name
         slopes.append((grid.weights(name, value + STEP) - grid.weights(name, value - STEP)
                        )[:, None] / (2 * STEP))
-    T = np.hstack(slopes)
-    groups = grid.factors.groups
-    return ({name: g.R[:, :-2] @ T[g.columns] for name, g in groups.items()},
-            {name: g.R[:, -2] for name, g in groups.items()})
-
-
-def _gauss_newton(base, A, b, sigma, places):
-    """Return coefficients (b,), step of the logarithms (s,), covariance, squared residual."""
-    size, scale = len(base), base.prior_sd
-    R = triangle(np.asfortranarray(np.vstack(
-        [np.column_stack([A[name], b[name]]) / sigma[name] for name in A])))
-    rows, target = R[:, :-1], R[:, -1]
-    rows[:, :size] *= scale
-    if reciprocal_condition(R[:size, :size]) > FULL_RANK:
+    R = triangle(np.asfortranarray(np.column_stack(
+        [rows[:, :-1] @ np.hstack(slopes), rows[:, -1]])))
+    R[:, :size] *= scale
+    target = R[:, -1]
+    whole = reciprocal_condition(R[:size, :size]) > FULL_RANK
+    if whole:
         solution = solve_triangular(R[:size, :size], target[:size])
     else:
-        solution, *_ = np.linalg.lstsq(rows[:, :size], target, rcond=1e-12)
+        solution, *_ = np.linalg.lstsq(R[:, :size], target, rcond=1e-12)
     beta = scale * solution
-    rows[:, size:] *= beta[places]
-    residual = target - rows[:, :size] @ solution
-    U, s, Vt = np.linalg.svd(rows, full_matrices=False)
-    inverse = np.where(s > 1e-9 * s[0], 1.0 / np.maximum(s, 1e-300), 0.0)
-    move = (Vt.T * inverse) @ (U.T @ residual)
+    R[:, size:-1] *= beta[places]
+    residual = target - R[:, :size] @ solution
+    beside = R[size:, size:-1] if whole else R[:, :-1]
+    move, *_ = np.linalg.lstsq(beside, residual[size:] if whole else residual, rcond=1e-9)
+    return beta, move[-len(places):], float(residual @ residual), R[:, :-1]
+
+
+def _covariance(base, rows):
+    """Return the covariance (b + s, b + s) of coefficients and logarithms by scaled rows."""
+    _, s, Vt = np.linalg.svd(rows, full_matrices=False)
     # Directions without data keep the prior, or a constant known to a factor e.
-    half = Vt.T * np.minimum(np.where(inverse > 0.0, inverse, np.inf), 1e3)
-    half = half * np.concatenate([scale, np.ones(len(places))])[:, None]
-    return beta, move[size:], half @ half.T, float(residual @ residual)
+    half = Vt.T * np.where(s > 1e-9 * s[0], np.minimum(1.0 / np.maximum(s, 1e-300), 1e3), 1e3)
+    half = half * np.append(base.prior_sd, np.ones(rows.shape[1] - len(base)))[:, None]
+    return half @ half.T

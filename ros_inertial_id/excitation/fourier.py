@@ -77,7 +77,8 @@ def read_joints(content: Mapping[str, Any], keys: tuple[str, ...], scalars: tupl
         numbers = [float(content[name]) for name in scalars]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise MotionError(f'{source} is not a motion',
-                          expected=f'{", ".join(scalars)}, joints: {{name: {{{", ".join(keys)}}}}}',
+                          expected=f'{", ".join(scalars)}, '
+                          f'joints: {{name: {{{", ".join(keys)}}}}}',
                           found=f'{type(error).__name__}: {error}') from None
     if not (all(np.isfinite(x).all() and x.size for x in arrays) and np.isfinite(numbers).all()
             and min(numbers) > 0.0):

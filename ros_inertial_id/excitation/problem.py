@@ -83,8 +83,9 @@ class DesignOptions(RobotOptions):
         (), 'acceleration limits; empty: as the maker publishes them, else such that full speed '
         'is reached in half a second', unit='rad/s^2')
     limits: str = option(
-        '', 'robot whose published limits hold as well: fr3, fer, ur3e, ur5e, ur10e, ur16e, ur20, '
-        'iiwa7, iiwa14, gen3, gen3_6dof; none; empty: as the names of robot and joints say')
+        '', 'robot whose published limits hold as well: fr3, fer, ur3e, ur5e, ur7e, ur10e, ur12e, '
+        'ur15, ur16e, ur18, ur20, ur30, iiwa7, iiwa14, gen3, gen3_6dof; none; empty: as the names '
+        'of robot and joints say')
     jerk: tuple[float, ...] = option(
         (), 'jerk limits; empty: as the maker publishes them', unit='rad/s^3')
     effort_rate: tuple[float, ...] = option(

@@ -127,6 +127,9 @@ class LiveSource(Protocol[LiveStateT]):
         """Return (stamps [s], State on a uniform clock around them), or None."""
 
 
+StateTorques = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+
+
 @dataclass(frozen=True)
 class LiveTorques:
     """
@@ -251,6 +254,16 @@ class Method(ABC, Generic[RobotT, StateT, ObservationT, OptionsT]):
                   values: np.ndarray) -> Callable[[StateT], LiveTorques] | None:
         """
         Return what turns one state of ``live`` after the other into LiveTorques, faster than rows.
+
+        robot : of ``build``; parameters, values : (p,) of the columns
+        None by default: the rows of ``regress`` do.
+        """
+        return None
+
+    def torques(self, robot: RobotT, parameters: Sequence[Parameter],
+                values: np.ndarray) -> StateTorques | None:
+        """
+        Return what turns states alone, q, v, a (N, n), into torques (N, n), faster than rows.
 
         robot : of ``build``; parameters, values : (p,) of the columns
         None by default: the rows of ``regress`` do.

@@ -11,7 +11,7 @@ from typing import Any, Iterator, Mapping, Sequence
 import numpy as np
 
 from .arm_prediction import ArmPrediction
-from .contract import Method
+from .contract import Method, StateTorques
 from ..dynamics.friction import check_laws, friction_column, friction_parameters
 from ..dynamics.inertial_parameters import body_parameters, Parameter
 from ..dynamics.regressor import BLOCK, RegressorBlock, RowGroup
@@ -172,6 +172,11 @@ class SerialArm(Method[RobotModel, JointSpaceState, JointSpaceObservation, Seria
                   values: np.ndarray) -> ArmPrediction:
         """Return the ArmPrediction of ``values`` (p,) of the ``parameters`` of a ``robot``."""
         return ArmPrediction(robot, _transmissions(robot, parameters), parameters, values)
+
+    def torques(self, robot: RobotModel, parameters: Sequence[Parameter],
+                values: np.ndarray) -> StateTorques:
+        """Return the torques of states alone by ``values`` (p,) of the ``parameters``."""
+        return self.predictor(robot, parameters, values).states
 
 
 def friction_laws(options: FrictionOptions) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from .controller_link import controller_link, CourseSender, PIECE, TOO_LATE
 from .controller_state import Controllers, HeldPosition
 from .conversions import deliver, every, latched, subscribe
 from .joint_watch import JointWatch
-from .long_work import LongWork
+from .long_work import CANCELLED, LongWork
 from .motion_design import declare_design, design_options, designed, PlaybackOptions, robot_of
 from .parameters import declare_options, read_options
 from .recorder_dialogue import RecorderDialogue
@@ -197,14 +197,16 @@ class Excitation(GuardedNode):
         """Make the motion the one to be played once it is designed."""
         if success:
             self.set_parameters([Parameter('motion_file', value=self._motion_file)])
-        self._say(f'{words}; motion_file is {self._motion_file}' if success
-                  else f'design failed: {words}')
+            self._say(f'{words}; motion_file is {self._motion_file}')
+        else:
+            self._say('design cancelled' if words == CANCELLED else f'design failed: {words}')
 
     def _start_play(self):
         """Answer before the motion is planned and the bag is open, which takes seconds."""
         self._refuse_when_busy()
         self._to_play = True
         self._work.tell(work='play', state='running', step='planning', fraction=0.0, message='')
+        self._work.publish()  # planning leaves no time for it
         return 'the motion is being planned; ~/progress tells how far it is, ~/cancel ends it'
 
     def _play(self):
@@ -315,15 +317,11 @@ class Excitation(GuardedNode):
             return 'the search ends; the best motion so far is kept'
         if self._course is None:
             raise MotionError('no motion is being played')
-        self._brake('asked to', known=True, state='cancelled')
+        self._brake('asked to', known=True, state=CANCELLED)
         return 'braking'
 
     def _cancel(self):
         """End what is under way, without a result."""
-        if self._to_play:
-            self._to_play = False
-            self._work.tell(state='cancelled')
-            return 'nothing moves'
         return self._work.cancel() if self._work.busy else self._stop_on_request()
 
     def _say(self, status):

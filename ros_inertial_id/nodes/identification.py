@@ -21,7 +21,7 @@ from std_srvs.srv import Trigger
 import yaml
 
 from .conversions import latched, subscribe
-from .long_work import LongWork
+from .long_work import CANCELLED, LongWork
 from .model_topics import base_table, identified_urdf
 from .online import Online
 from .parameters import check_mounting, declare_options, read_options, refuse_misfit
@@ -150,7 +150,7 @@ class Identification(GuardedNode):
         """Start ``work``; ``done`` : Future of (success, words)."""
         def end(success, words):
             if not success:
-                self._state = ('error', words, {})
+                self._state = ('warn' if words == CANCELLED else 'error', words, {})
                 self.get_logger().error(words)
             if done is not None:
                 done.set_result((success, words))

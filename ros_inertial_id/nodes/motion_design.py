@@ -16,7 +16,7 @@ from ..dynamics.robot_model import gravity_from_mounting, robot_from_options, Ro
 from ..excitation.collision import CollisionShapes, wanted_shapes
 from ..excitation.design import design, DesignOptions, load_design, Progress
 from ..excitation.limits import kinematic_limits, Limits
-from ..excitation.obstacles import obstacle_shapes
+from ..excitation.shapes import obstacle_shapes
 from ..options import option
 from ..report.design_files import write_design
 

@@ -23,8 +23,9 @@ from ..checks.channel_checks import channel_checks
 from ..checks.finding import NOTE
 from ..errors import ConfigError, InertialIdError, RecordingError
 from ..identification.model.files import make_folder
-from ..measurement.bags.bag import BagWriter, read_bag
+from ..measurement.bags.bag import read_bag
 from ..measurement.bags.messages import DECODERS, encode_string, header_stamp_ns, JOINT_STATE
+from ..measurement.bags.writing import BagWriter
 from ..measurement.stream_clock import StreamClock
 from ..options import option
 
@@ -32,9 +33,11 @@ STRING = 'std_msgs/msg/String'
 FLUSH = 0.4  # [s] what a killed recorder loses at most, also of a topic that fell silent
 SILENCE = 2.0  # [s] without a message of a sensor that are worth a warning
 SLOW = 90.0  # [Hz] of joint states: accelerations need more, and drivers publish 100 or more
+HEADER = 12  # bytes of a message with its stamp, which is not all of it
 MOST_LATCHED = 100  # messages of a latched topic that are kept for the next bag
 PERIODS = '/periods'  # bounds of one motion, which another recording knows nothing of
 CHECKED = 200_000  # messages of a bag that ~/stop looks at before it answers: about a second
+BACK = 10 ** 9  # [ns] by which stamps go back where a publisher was restarted or a clock was set
 HANG = 20.0  # [s] without a turn of the executor, after which all stacks go to standard error
 
 
@@ -74,6 +77,7 @@ class Recorder(GuardedNode):
         self._bag_path = ''  # of the last one
         self._last_counts, self._counted, self._received = {}, {}, {}
         self._newest, self._clocks = {}, {}  # message and time of reception; StreamClock
+        self._stamps, self._back = {}, {}  # newest [ns]; how often and how far [ns] they went back
         self._diagnosed = 0.0
         self._waiting = []  # (topic, message) latched, not yet in the bag
         # What was latched before a bag was open: static transforms come from several publishers.
@@ -131,9 +135,22 @@ class Recorder(GuardedNode):
             self._bag.write(topic, data, now)
         except RecordingError as error:
             self._give_up(error)
+            return
+        if DECODERS[self._inputs.types[topic]].header == 'header' and len(data) > HEADER:
+            stamp, before = header_stamp_ns(data), self._stamps.get(topic, 0)
+            if stamp:
+                self._stamps[topic] = stamp
+            if 0 < stamp < before - BACK:
+                times, farthest = self._back.get(topic, (0, 0))
+                self._back[topic] = times + 1, max(farthest, before - stamp)
 
     def _flush(self):
         if self._bag is None:
+            return
+        if not any(self._bag.path.glob('*')):
+            self._give_up(RecordingError(
+                f'the bag {self._bag.path} was deleted while it was recorded; what was in it is '
+                'lost', do='call ~/start again'))
             return
         try:
             self._write_latched(self._bag)
@@ -162,7 +179,7 @@ class Recorder(GuardedNode):
         self._waiting = self._latched_so_far()
         self._began = seconds(self)
         self._received = dict.fromkeys(self._topics, self._began)
-        self._newest, self._clocks = {}, {}
+        self._newest, self._clocks, self._stamps, self._back = {}, {}, {}, {}
         self._problem, self._bag = None, bag
         self._lost_before = self._inputs.lost
         self.get_logger().info(f'recording to {bag.path}')
@@ -186,8 +203,9 @@ class Recorder(GuardedNode):
         if self._undecoded:
             raise no_decoder(self._undecoded)
         if missing:
-            raise RecordingError('nobody publishes', found=missing, exists=sorted(
-                t for t, types in self.get_topic_names_and_types() if types[0] in DECODERS),
+            raise RecordingError(f"nobody publishes {', '.join(missing)}", exists=sorted(
+                t for t, types in self.get_topic_names_and_types()
+                if types[0] in DECODERS and t not in missing),
                 do='start the driver, or correct topics:')
         if self._clock_stands():
             raise RecordingError('use_sim_time: the clock stands at 0',
@@ -217,6 +235,10 @@ class Recorder(GuardedNode):
         counts = ', '.join(f'{n} {t}' for t, n in bag.counts.items())
         lost = self._inputs.lost - self._lost_before
         words = f'{path}: {counts}' + (f'; {lost} lost by the middleware' if lost else '')
+        for topic, (times, farthest) in self._back.items():
+            words += (f"; stamps of {topic} went back {times} time{'s' * (times > 1)}, by "
+                      f'{farthest * 1e-9:.3g} s at most: was its publisher restarted, or its '
+                      'clock set?')
         self.get_logger().info(words)
         return words
 

@@ -15,7 +15,7 @@ from ros_inertial_id.cli.console import known_load
 from ros_inertial_id.cli.main import main
 from ros_inertial_id.dynamics.inertial_parameters import inertia_tensor
 from ros_inertial_id.errors import ConfigError
-from ros_inertial_id.measurement.bags.bag import write_recording
+from ros_inertial_id.measurement.bags.writing import write_recording
 from ros_inertial_id.measurement.recording import Channel, Recording
 from ros_inertial_id.procedures.drive_gains import load_parameters
 from ros_inertial_id.rigs.measurement.sources import read_pose

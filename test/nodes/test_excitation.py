@@ -1,5 +1,6 @@
 """The player of motions plays what was designed; whatever happens, the arm comes to rest."""
 
+import json
 from pathlib import Path
 import signal
 
@@ -75,7 +76,7 @@ class Stage:
             self.graph.until(lambda t=topic: self.graph.node.count_subscribers(t) >= 2,
                              f'the recorder to find {topic}')
 
-    def play(self, **parameters):
+    def play(self, verb='play', **parameters):
         """Play with these parameters; return the path of the bag."""
         self._bags += 1
         name = f'bag{self._bags}'
@@ -83,7 +84,7 @@ class Stage:
         assert self.graph.set('excitation', **{**DEFAULTS, **parameters}) == ''
         self.statuses.clear()
         self.periods.clear()
-        response = self.graph.call('excitation/play')
+        response = self.graph.call(f'excitation/{verb}')
         assert response.success, response.message
         return self.folder / name
 
@@ -176,6 +177,18 @@ def test_stop_brakes_and_only_one_motion_is_played_at_a_time(stage):
     stage.channels(bag)
     idle = stage.graph.call('excitation/stop')
     assert not idle.success and idle.message == 'no motion is being played'
+
+
+def test_a_motion_that_was_started_tells_its_progress_and_is_cancelled(stage):
+    told = stage.graph.listen(String, 'excitation/progress', LATCHED)
+    bag = stage.move(verb='start_play', speed=0.25, periods=20)
+    steps = [json.loads(message.data) for message in told]
+    stage.graph.until(lambda: json.loads(told[-1].data)['fraction'] > 0.0, 'progress')
+    assert {'planning', 'playing'} <= {s['step'] for s in steps if s['work'] == 'play'}
+    assert stage.graph.call('excitation/cancel').success
+    stage.graph.until(lambda: str(bag) in stage.said('stopped: asked to; '), 'the end')
+    assert json.loads(told[-1].data)['state'] == 'cancelled'
+    stage.rests()
 
 
 @pytest.mark.parametrize('fault, parameters, words', [

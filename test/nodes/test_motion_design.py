@@ -1,5 +1,6 @@
 """The player designs and rehearses: motions made on request, courses refused beforehand."""
 
+import json
 from pathlib import Path
 import signal
 
@@ -137,6 +138,30 @@ def test_what_the_rehearsal_finds_is_refused_in_words(graph, tmp_path):
         f"0123456789ab; found robot_description 'arm2', kinematics {own}; design for the "
         'robot_description that is published')
     assert not bench.commands
+
+
+def test_a_client_starts_a_design_and_a_motion_sees_progress_and_cancels(graph, tmp_path):
+    bench = Bench(graph, tmp_path)
+    told = graph.listen(String, 'excitation/progress', LATCHED)
+
+    def now():
+        return json.loads(told[-1].data) if told else {}
+
+    bench.description.publish(String(data=ARM.read_text()))
+    assert graph.set('excitation', **LONG) == ''
+    graph.until(lambda: bench.ask('start_design').success, 'the description')
+    graph.until(lambda: 'best' in now()['step'] and now()['work'] == 'design', 'its progress')
+    assert bench.ask('cancel').success
+    graph.until(lambda: now()['state'] == 'cancelled', 'the end')
+    graph.until(lambda: bench.statuses[-1].data == 'design cancelled', 'the status')
+    assert not list(tmp_path.rglob('motion.yaml'))
+    assert 'nothing' in bench.refusal('cancel') or 'no motion' in bench.refusal('cancel')
+    bench.write()
+    bench.stand()
+    graph.until(lambda: bench.ask('check').success, 'good joint states')
+    assert bench.ask('start_play').success
+    graph.until(lambda: (now()['work'], now()['state']) == ('play', 'failed'), 'the refusal')
+    assert 'the recorder does not answer' in now()['message']  # as ~/play would have answered
 
 
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])

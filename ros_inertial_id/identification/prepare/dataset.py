@@ -250,8 +250,24 @@ def read_dataset(recordings: Sequence[Recording], options: Any, method: str, urd
     """
     robots = tuple(robot_of(recording, options, urdf, method) for recording in recordings)
     check_one_robot(robots, recordings)
-    observations = tuple(METHODS[method].observe(recording, robot, options)
-                         for recording, robot in zip(recordings, robots))
+    observations = _observed(recordings, robots, options, METHODS[method])
     if len(observations) > 1 and METHODS[method].joints_alone:
         observations = at_one_cutoff(observations, options.decimate)
     return Dataset(METHODS[method], robots, observations, options, progress, tuple(recordings))
+
+
+def _observed(recordings, robots, options, method):
+    """Return what was observed of each; RecordingError names all recordings that are refused."""
+    observations: list[Observation] = []
+    refused: dict[str, list[str]] = {}
+    for recording, robot in zip(recordings, robots):
+        try:
+            observations.append(method.observe(recording, robot, options))
+        except RecordingError as error:
+            if len(recordings) == 1:
+                raise
+            refused.setdefault(str(error), []).append(name_of(recording))
+    if refused:
+        raise RecordingError('; '.join(f'{", ".join(names)}: {why}'
+                                       for why, names in refused.items()))
+    return tuple(observations)

@@ -11,7 +11,7 @@ import yaml
 from ros_inertial_id.cli.main import main
 from ros_inertial_id.dynamics.inertial_parameters import SYMBOLS
 from ros_inertial_id.errors import ConfigError, EstimationError, RecordingError
-from ros_inertial_id.measurement.bags.bag import write_recording
+from ros_inertial_id.measurement.bags.writing import write_recording
 from ros_inertial_id.methods import METHODS
 from ros_inertial_id.rigs.calibration import natural_frequencies
 from ros_inertial_id.rigs.calibration.natural_frequencies import identify_frequencies

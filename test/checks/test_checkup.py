@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from recording_faults import columns, FAULTS, rebuilt
 
-from ros_inertial_id.checks import raw_signals
+from ros_inertial_id.checks import signals
 from ros_inertial_id.checks.check import check
 from ros_inertial_id.checks.checked import checked_statistics, cleaned
 from ros_inertial_id.checks.finding import DO_NOT_USE, GOOD, MASKED, NOTE
@@ -81,7 +81,7 @@ def test_what_a_stretch_loses_is_judged_by_the_whole_recording(arm, monkeypatch)
     q[2400:2800, 1] = q[2400, 1]  # 2 of 20 s, which are two fifths of a stretch of 5 s
     stuck = rebuilt(arm, position=q)
     whole = check([stuck], OPTIONS)
-    monkeypatch.setattr(raw_signals, 'PIECE', 1000)
+    monkeypatch.setattr(signals, 'PIECE', 1000)
     parts = check([stuck], OPTIONS)
     assert check([arm], OPTIONS).verdict.word == GOOD
     for found in (whole, parts):

@@ -10,11 +10,11 @@ from recording_faults import FAULTS, rebuilt
 import slider_crank_runs
 
 from ros_inertial_id.checks.check import check
-from ros_inertial_id.checks.effort_gains import gains
+from ros_inertial_id.checks.efforts import gains
 from ros_inertial_id.checks.evidence import Evidence
 from ros_inertial_id.checks.finding import DO_NOT_USE, GOOD, NOTE, USABLE, WRONG
-from ros_inertial_id.checks.gravity_alternatives import gravity
-from ros_inertial_id.checks.rows import motion_of, prior_of, rows_of
+from ros_inertial_id.checks.gravity import gravity
+from ros_inertial_id.checks.samples import samples_of
 from ros_inertial_id.identification.prepare.dataset import read_dataset
 from ros_inertial_id.identification.settings import load_options
 
@@ -88,7 +88,7 @@ def test_positions_in_degrees_are_said_where_no_joint_has_limits(arm):
 
 def _evidence(recording):
     data = read_dataset([recording], OPTIONS, 'serial_arm', '')
-    return Evidence(rows_of(data.robot, motion_of(data), prior_of(data.robot, OPTIONS)))
+    return Evidence(samples_of(data))
 
 
 def test_small_currents_of_either_sign_are_no_efforts_without_gravity(arm):

@@ -4,8 +4,8 @@ import pytest
 
 from ros_inertial_id.checks.check import checkup_of
 from ros_inertial_id.checks.checked import checked_statistics
-from ros_inertial_id.checks.finding import DO_NOT_USE, DOUBTFUL, Finding, GOOD, USABLE
-from ros_inertial_id.checks.verdicts import joint_verdicts, Judged, whole_verdict
+from ros_inertial_id.checks.finding import (DO_NOT_USE, DOUBTFUL, Finding, GOOD, joint_verdicts,
+                                            Judged, USABLE, whole_verdict)
 
 
 @pytest.mark.parametrize('share, lasting, outside, nominal, word', [
@@ -38,7 +38,8 @@ def test_a_doubtful_finding_of_a_joint_is_said_of_that_joint_alone():
 
 
 def test_a_validation_that_misses_a_joint_is_part_of_the_verdict():
-    checkup = checkup_of([], (0.0,), {'a': 10.0, 'b': 10.0}, {}, {'a': 0.2, 'b': 0.2})
+    checkup = checkup_of([], (0.0,), torque={'a': 10.0, 'b': 10.0},
+                         residual={'a': 0.2, 'b': 0.2})
     fit = {'rms': {'a': 0.2, 'b': 0.2}, 'measured_rms': {'a': 10.0, 'b': 10.0},
            'relative_percent': 2.0}
     statistics = {'training': {'filtered': fit}}
@@ -56,7 +57,8 @@ def test_a_validation_that_misses_a_joint_is_part_of_the_verdict():
 
 
 def test_each_joint_is_judged_by_its_own_cross_validation():
-    checkup = checkup_of([], (0.0,), {'a': 9.0, 'b': 1.1}, {}, {'a': 0.2, 'b': 0.02})
+    checkup = checkup_of([], (0.0,), torque={'a': 9.0, 'b': 1.1},
+                         residual={'a': 0.2, 'b': 0.02})
     size = {'a': 10.0, 'b': 1.0}  # as its own rows have them
     statistics = {'training': {'filtered': {'rms': {'a': 0.2, 'b': 0.02}, 'measured_rms': size}},
                   'cross_validation': {'rms': {'a': 4.0, 'b': 0.03}, 'measured_rms': size}}

@@ -1,8 +1,8 @@
 """
-Alternatives of one joint's effort in time: an offset that jumps, drifts, or is there for a while.
+Alternatives in time: an offset that jumps, drifts, or is there for a while; a load picked up.
 
 The residual is asked for steps, ramps and windows of a constant torque at once, by scores on
-successive pieces of time; the best shape of the best joint is fitted.
+successive pieces of time; the best shapes are fitted.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,10 +11,11 @@ from itertools import combinations
 
 import numpy as np
 
-from .evidence import Evidence
+from .described import LOAD
+from .evidence import Evidence, WORTH
 from .finding import DOUBTFUL, MASKED
-from .hypothesis import Candidate
-from .scores import Added, each, together, WORTH
+from .hypothesis import Candidate, Fitted, Score
+from .samples import FRICTION
 
 PIECES = 24      # of time, in which a constant torque is looked for
 FEWEST = 20      # samples of a piece
@@ -22,11 +23,12 @@ RARE = 0.2       # of the time: what is there for longer cannot be left out
 SLOW = 60.0      # [s] from which a drift may be temperature
 FLOOR = 1e-4     # of the squared residual that is left at least
 FITTED = 4       # shapes of best score that are fitted
+STEPS = np.linspace(0.1, 0.9, 9)  # when a payload could have been picked up, as shares
 
 
 def effort_changes(evidence: Evidence) -> Iterator[Candidate]:
     """Yield joints whose offset drifts, jumps or is off for a while, by ``evidence``."""
-    samples = len(evidence.rows.fold)
+    samples = len(evidence.samples.fold)
     count = min(PIECES, samples // FEWEST)
     if count < 3:
         return
@@ -35,12 +37,15 @@ def effort_changes(evidence: Evidence) -> Iterator[Candidate]:
     kinds = [(_constant, [(k, count) for k in range(1, count)]), (_constant, windows),
              (_bump, windows)]
     best: list[tuple] = []
-    for j in map(int, np.flatnonzero(~evidence.rows.still)):
-        own = _added(evidence, j, evidence.base.torque[j] * (piece[:, None] == np.arange(count)))
+    for j in map(int, np.flatnonzero(~evidence.samples.still)):
+        own = evidence.score(evidence.of_joint(
+            j, evidence.base.torque[j] * (piece[:, None] == np.arange(count))))
+        bare = own.information - np.eye(count)  # without the prior of each column
         for shape, bounds in kinds:
             T = np.array([shape(count, a, b) for a, b in bounds]).T
-            nats, _ = each(evidence, Added(own.cross @ T, T.T @ own.own @ T, T.T @ own.toward))
-            nats = _of_shares(evidence, j, nats) - np.log(len(bounds))
+            each = 1.0 + np.einsum('km,kl,lm->m', T, bare, T)
+            nats = _of_shares(evidence, j, 0.5 * (own.toward @ T) ** 2 / each)
+            nats = nats - np.log(len(bounds))
             k = int(np.argmax(nats))
             low, high = np.searchsorted(piece, bounds[k])
             best.append((float(nats[k]), len(best), shape, j, int(low), int(high),
@@ -69,14 +74,13 @@ def _bump(count: int, low: int, high: int) -> np.ndarray:
 def _candidate(evidence: Evidence, j: int, column: np.ndarray, edges: tuple[int, int],
                cost: float) -> Candidate:
     """Return the Candidate of a torque ``column`` (N,) of joint ``j``, within ``edges``."""
-    rows, t, (low, high) = evidence.rows, evidence.rows.motion.t, edges
-    h = evidence.hypothesis(extra=_of_joint(evidence, j, column[:, None]))
+    s, t, (low, high) = evidence.samples, evidence.samples.motion.t, edges
+    h = evidence.hypothesis(extra=evidence.of_joint(j, column[:, None]))
     fit = evidence.fit(h)
-    torque = float(column[np.argmax(np.abs(column))] * fit.values[len(rows.prior.mean)])
-    name = rows.robot.joint_names[j]
-    cost += float(np.log(len(rows.robot)))
+    torque = float(column[np.argmax(np.abs(column))] * fit.values[len(s.mean)])
+    name, unit = s.robot.joint_names[j], 'N' if s.robot.prismatic[j] else 'N m'
+    cost += float(np.log(len(s.robot)))
     start, end = float(t[low]), float(t[min(high, len(t)) - 1])
-    unit = 'N' if rows.robot.prismatic[j] else 'N m'
     if high >= len(t):
         return Candidate('effort offset jumps', f'the offset of the effort of {name} jumps by '
                          f'{torque:+.2g} {unit} at {start:.1f} s',
@@ -100,7 +104,7 @@ def _counted_anew(evidence: Evidence, tried: Sequence[Candidate]) -> Iterator[Ca
     if not tried:
         return
     best = min(tried, key=lambda c: c.fit.relative)
-    other = Evidence(evidence.rows, np.maximum(
+    other = Evidence(evidence.samples, np.maximum(
         evidence.effective, evidence.effective_of(best.hypothesis, best.fit)))
     for c in tried:
         fit = other.fit(c.hypothesis)
@@ -110,7 +114,7 @@ def _counted_anew(evidence: Evidence, tried: Sequence[Candidate]) -> Iterator[Ca
 
 def _edges(evidence: Evidence, j: int, low: int, high: int, width: int) -> tuple[int, int]:
     """Return the samples ``low`` and ``high``, moved by up to ``width`` to where they fit best."""
-    residual, end = evidence.left[:, j], len(evidence.rows.fold)
+    residual, end = evidence.left[:, j], len(evidence.samples.fold)
     sums = np.append(0.0, np.cumsum(residual - residual.mean()))
 
     def explained(a: int, b: int) -> float:
@@ -126,14 +130,15 @@ def _edges(evidence: Evidence, j: int, low: int, high: int, width: int) -> tuple
 
 def drift(evidence: Evidence) -> Iterator[Candidate]:
     """Yield joints whose offset or friction changes steadily with time, by ``evidence``."""
-    rows = evidence.rows
-    t, names = rows.motion.t, rows.robot.joint_names
+    s = evidence.samples
+    t, names = s.motion.t, s.robot.joint_names
     time = (t - t.mean()) / max(np.ptp(t), 1e-9)
     columns = {}
-    for j in map(int, np.flatnonzero(~rows.still)):
-        X = rows.columns(j, rows.gravity)[:, -4:-1] * time[:, None] * evidence.base.torque[j]
-        nats = together(evidence, _added(evidence, j, X)) + X.shape[1]
-        if _of_shares(evidence, j, np.array(nats)) - X.shape[1] > WORTH:
+    for j in map(int, np.flatnonzero(~s.still)):
+        X = s.columns(j)[:, -FRICTION:-1] * time[:, None] * evidence.base.torque[j]
+        free = X.shape[1]
+        nats = evidence.score(evidence.of_joint(j, X)).together() + free
+        if _of_shares(evidence, j, np.array(nats)) - free > WORTH:
             columns[j] = X
     if not columns:
         return
@@ -152,14 +157,6 @@ def drift(evidence: Evidence) -> Iterator[Candidate]:
                         severity=DOUBTFUL, cost=float(np.log(len(names))))
 
 
-def _added(evidence: Evidence, j: int, X: np.ndarray) -> Added:
-    """Return the Added of columns X (N, m) of joint ``j`` alone."""
-    rows, w = evidence.rows, evidence.base.weight[j]
-    cross = np.zeros((len(rows.prior.mean), X.shape[1]))
-    cross[rows.places[j]] = w * rows.columns(j, rows.gravity).T @ X
-    return Added(cross, w * X.T @ X, w * X.T @ evidence.left[:, j])
-
-
 def _of_shares(evidence: Evidence, j: int, nats: np.ndarray) -> np.ndarray:
     """Return the ``nats`` of scores as those of fits that remove as much of the residual."""
     whole = evidence.base.weight[j] * float(evidence.left[:, j] @ evidence.left[:, j])
@@ -167,6 +164,37 @@ def _of_shares(evidence: Evidence, j: int, nats: np.ndarray) -> np.ndarray:
     return np.asarray(-0.5 * evidence.effective[j] * np.log1p(-gone))
 
 
-def _of_joint(evidence: Evidence, j: int, X: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Return columns X (N, m) of joint ``j``, zero for the others."""
-    return tuple(X if k == j else np.zeros_like(X) for k in range(len(evidence.rows.robot)))
+def picked_up(evidence: Evidence) -> Iterator[Candidate]:
+    """Yield, by ``evidence``, something picked up or put down during the recording."""
+    s = evidence.samples
+    order, loads = np.arange(len(s.fold)), [s.load(j) * LOAD for j in range(len(s.robot))]
+    starts = (STEPS * (len(order) - 1)).astype(int)
+    # All steps at once: the columns of step k are the ten from 10 k on.
+    score = evidence.score([((order[:, None] >= starts)[:, :, None] * X[:, None])
+                            .reshape(len(X), -1) for X in loads])
+    parts = [slice(10 * k, 10 * k + 10) for k in range(len(STEPS))]
+    nats = [Score(score.information[p, p], score.toward[p]).together() for p in parts]
+    if max(nats) < WORTH:
+        return
+    k = int(starts[int(np.argmax(nats))])
+    for again in range(3):
+        h = evidence.hypothesis(extra=tuple(X * (order >= k)[:, None] for X in loads))
+        fit = evidence.fit(h)
+        if again < 2:
+            k = _moment(evidence, fit, loads)
+    mass = float(fit.values[len(s.mean)] * LOAD[0])
+    when, end = float(s.motion.t[k]), float(s.motion.t[-1])
+    yield Candidate('payload changed', f'a payload of about {mass:+.2g} kg is '
+                    f'{"picked up" if mass > 0 else "put down"} at {when:.2f} s',
+                    'cut the recording there with @START:END', h, fit, s.robot.joint_names,
+                    cost=float(np.log(len(STEPS)) + 5.0), windows=((when, end),))
+
+
+def _moment(evidence: Evidence, fit: Fitted, loads: Sequence[np.ndarray]) -> int:
+    """Return the sample from which the changed parameters explain more than those before."""
+    s, before = evidence.samples, np.zeros(len(evidence.samples.fold))
+    for j, (at, load) in enumerate(zip(s.places, loads)):
+        r0 = s.motion.tau[:, j] - s.columns(j) @ fit.values[at]
+        r1 = r0 - load @ fit.values[len(s.mean):]
+        before += (r0 ** 2 - r1 ** 2) / max(fit.residual[j], 0.01 * fit.torque[j]) ** 2
+    return int(np.argmin(np.cumsum(before)))

@@ -1,5 +1,5 @@
 """
-Raw signals: joint channels as messages brought them, for the signal checks.
+Signals: joint channels as messages brought them, for the signal checks.
 
 Of a long recording one stretch after the other, so that memory stays that of one.
 """
@@ -7,19 +7,21 @@ Of a long recording one stretch after the other, so that memory stays that of on
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from .finding import Finding, MASKED, WRONG
+from ..dynamics.robot_model import RobotModel
 from ..errors import InertialIdError
 from ..measurement.joints.channels import BROKEN, carries, find_channel
 from ..measurement.joints.drives import joint_side
-from ..measurement.large_arrays import page_out
-from ..measurement.recording import Channel, Recording
+from ..measurement.joints.kinematic_state import SignalOptions
+from ..measurement.recording import Channel, page_out, Recording
 
 PIECE = 500_000  # messages of one stretch
 AT_REST = 0.01  # [rad or m] that a joint goes in all where it stands still
+
+Runs = list[tuple[int, int]]
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,10 @@ class Quantity:
         steps = np.diff(self.t)
         steps = steps[steps > 0]
         return float(np.median(steps)) if steps.size else 1.0
+
+    def windows(self, found: Runs) -> tuple[tuple[float, float], ...]:
+        """Return (start, end) [s] of runs of samples."""
+        return windows_of(self.t, found)
 
 
 @dataclass(frozen=True)
@@ -68,12 +74,26 @@ class RawSignals:
         every = {'position': self.position, 'velocity': self.velocity, 'effort': self.effort}
         return {name: x for name, x in every.items() if x is not None and len(x.t) > 8}
 
+    def names(self, chosen: np.ndarray) -> tuple[str, ...]:
+        """Return the names of the ``chosen`` (n,) joints."""
+        return tuple(n for n, c in zip(self.joints, chosen) if c)
 
-def raw_signals(recording: Recording, robot: Any, options: Any) -> Iterator[RawSignals]:
+    @cached_property
+    def repeats(self) -> np.ndarray:
+        """Return (N - 1,) whether all that a message holds is as in the one before."""
+        out = np.ones(len(self.position.t) - 1, dtype=bool)
+        for name, x in self.quantities().items():
+            if len(x.t) == len(self.position.t) and (self.same_topic or name != 'effort'):
+                out &= ~np.diff(x.values, axis=0).any(axis=1)
+        return out
+
+
+def raw_signals(recording: Recording, robot: RobotModel,
+                options: SignalOptions) -> Iterator[RawSignals]:
     """
     Yield the RawSignals of the stretches of a ``recording`` of a ``robot`` of serial_arm.
 
-    options : of the method; RecordingError where no topic carries the positions.
+    RecordingError where no topic carries the positions.
     """
     joints, origin = robot.joint_names, recording.origin_ns()
     motion = find_channel(recording, joints, options.joint_states_topic, 'position')
@@ -81,7 +101,6 @@ def raw_signals(recording: Recording, robot: Any, options: Any) -> Iterator[RawS
         force = find_channel(recording, joints, options.effort_topic or motion.topic, 'effort')
     except InertialIdError:
         force = None
-    has_velocity = carries(motion, 'velocity', joints)
     for low in range(0, len(motion), PIECE):
         page_out()
         moved = joint_side(motion.rows(slice(low, low + PIECE)), joints, options)
@@ -89,8 +108,8 @@ def raw_signals(recording: Recording, robot: Any, options: Any) -> Iterator[RawS
         own = [moved] if effort is None or force is motion else [moved, effort]
         yield RawSignals(
             joints, _quantity(moved, 'position', joints, origin),
-            _quantity(moved, 'velocity', joints, origin) if has_velocity else None,
-            _quantity(effort, 'effort', joints, origin) if effort is not None else None,
+            _quantity(moved, 'velocity', joints, origin) if carries(motion, 'velocity', joints)
+            else None, None if effort is None else _quantity(effort, 'effort', joints, origin),
             force is motion, robot.lower, robot.upper, np.asarray(robot.prismatic),
             tuple(f for c in own for f in not_finite(c, joints, origin)))
 
@@ -106,8 +125,7 @@ def _beside(motion: Channel, force: Channel, low: int) -> Channel:
 
 
 def _quantity(channel: Channel, name: str, joints: tuple[str, ...], origin: int) -> Quantity:
-    columns = [channel.names.index(joint) for joint in joints]
-    values = channel.fields[name][:, columns]
+    values = channel.fields[name][:, [channel.names.index(joint) for joint in joints]]
     whole = np.isfinite(values).all(axis=1)
     t = (channel.stamp_ns - origin) * 1e-9
     return Quantity(t, values) if whole.all() else Quantity(t[whole], values[whole])
@@ -142,12 +160,12 @@ def not_finite(channel: Channel, joints: Sequence[str], origin: int) -> list[Fin
     return out
 
 
-def runs(chosen: np.ndarray) -> list[tuple[int, int]]:
+def runs(chosen: np.ndarray) -> Runs:
     """Return (first, last) of the runs of True in ``chosen`` (N,), both inclusive."""
     edges = np.flatnonzero(np.diff(np.concatenate([[0], chosen.astype(np.int8), [0]])))
     return [(int(a), int(b) - 1) for a, b in zip(edges[::2], edges[1::2])]
 
 
-def windows_of(t: np.ndarray, found: list[tuple[int, int]]) -> tuple[tuple[float, float], ...]:
+def windows_of(t: np.ndarray, found: Runs) -> tuple[tuple[float, float], ...]:
     """Return (start, end) [s] of runs ``found`` of samples with stamps ``t`` (N,)."""
     return tuple((float(t[a]), float(t[b])) for a, b in found)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ros_inertial_id.checks.contacts import force_nats
-from ros_inertial_id.checks.rows import DELAYS, Motion, prior_of, rows_of
+from ros_inertial_id.checks.samples import DELAYS, equations, METHOD, Motion
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.identification.settings import load_options
 
@@ -21,9 +21,10 @@ def rows():
     robot = load_robot_model(mujoco_arm.description('franka'))
     q = np.random.default_rng(0).uniform(-1.0, 1.0, (COUNT, 7)) + [0, 0, 0, -1.5, 0, 1.5, 0]
     still = np.zeros_like(q)
-    motion = Motion(np.arange(COUNT) * 0.1, np.zeros(COUNT, int), q, still, still, still,
+    motion = Motion(np.arange(COUNT) * 0.1, q, still, still, still,
                     np.zeros((*q.shape, len(DELAYS))))
-    return rows_of(robot, motion, prior_of(robot, load_options('', 'serial_arm')[1]))
+    parameters = METHOD.parameters(robot, load_options('', 'serial_arm')[1])[:70]
+    return equations(robot, motion, parameters, np.zeros(COUNT, int))
 
 
 def _pushed(q, joint, force):
