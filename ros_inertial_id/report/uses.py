@@ -28,7 +28,7 @@ from ..identification.model.identified_model import IdentifiedModel
 from ..identification.settings import robot_of_model
 from ..methods import METHODS
 
-GRAVITY, FEEDFORWARD, CONTACT, SIMULATION, PAYLOAD = USES = (
+GRAVITY, FEEDFORWARD, CONTACT, SIMULATION, PAYLOAD = (
     'gravity compensation', 'feedforward', 'contact', 'simulation', 'payload')
 HALF, TENTH = 0.5, 0.1  # see the rules
 TWO = 2.0  # standard errors
