@@ -35,9 +35,9 @@ HIDDEN = {'cutoff_curve', 'jerk_noise', 'jerk_noise_alone', 'torque_clock_gain'}
 def uses_table(joints: Sequence[JointUse]) -> Table:
     """Return one row per joint: yes or no for every use, with the number that decides it."""
     def cell(joint: JointUse, use: str, number: str = '') -> Cell:
-        answer = 'yes' if joint.uses[use] else 'no'
+        answer = {True: 'yes', False: 'no', None: '-'}[joint.uses.get(use)]
         return Cell(f'{answer}, {number}' if number not in ('', '-') else answer, None,
-                    '' if joint.uses[use] else 'dim')
+                    '' if joint.uses.get(use) else 'dim')
 
     rows = [(j.name, cell(j, GRAVITY, significant(j.holding_error, 2)),
              cell(j, FEEDFORWARD, f'{percent(j.percent)} %'),

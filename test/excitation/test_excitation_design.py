@@ -398,7 +398,8 @@ def test_page_needs_nothing_from_outside(small, tmp_path):
     view = json.loads(html.unescape(re.search(r"data-view='(.*?)'", text, re.S)[1]))
 
     def numbers(name):
-        return np.frombuffer(base64.b64decode(data['arrays'][name]), dtype='<f4')
+        low, step, codes = data['arrays'][name]
+        return low + step * np.frombuffer(base64.b64decode(codes), dtype='<u2')
 
     tau = pinocchio_rows(small.robot, small.motion, 400)[1]
     torque, = (c for c in data['charts'].values() if c['title'].startswith('torque'))
