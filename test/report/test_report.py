@@ -323,7 +323,8 @@ def test_report_of_a_real_robot(tmp_path):
     found = Page(path.read_text('utf-8'))
     assert path.stat().st_size < 1e6
     assert found.row('path', 'kuka_lwr4/measurement_1.npz')
-    assert all(found.row(e['name'])[-1] == e['expression'] for e in result.model.base)
+    shown = {(row[0], row[-1]) for row in found.rows if row}
+    assert shown >= {(e['name'], e['expression']) for e in result.model.base}
     assert len(verdict(result.model)) > 5
 
 
