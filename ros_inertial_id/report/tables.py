@@ -297,16 +297,14 @@ def provenance_tables(model: IdentifiedModel) -> list[Table]:
 
 
 def command(model: IdentifiedModel) -> str:
-    """Return the command line that makes a ``model`` again, and the options it needs in a YAML."""
-    def paths(place: str) -> list[str]:
-        return [_windowed(entry) for entry in model.provenance.get(place, ())]
-
+    """Return the command line that makes a ``model`` again, as given, else with its options."""
+    if model.provenance.get('command'):
+        return str(model.provenance['command'])
     changed = changed_options(model)
-    words = ['inertial-id identify', *paths('recordings')]
-    words += [f'--validate {path}' for path in paths('validation')]
+    words = ['inertial-id identify', *map(_windowed, model.provenance.get('recordings', ()))]
+    words += [f'--validate {_windowed(entry)}' for entry in model.provenance.get('validation', ())]
     words += [f'--method {model.method}'] if model.method != DEFAULT_METHOD else []
-    words += ['--config options.yaml'] if changed else []
-    line = model.provenance.get('command') or ' '.join([*words, '--out result'])
+    line = ' '.join([*words, *['--config options.yaml'] * bool(changed), '--out result'])
     options = yaml.safe_dump(plain({model.method: changed}), default_flow_style=None,
                              sort_keys=False)
     return f'{line}\n\n# options.yaml\n{options}' if changed else line

@@ -3,8 +3,6 @@
 import base64
 from dataclasses import replace
 import json
-import subprocess
-import sys
 
 import mujoco_arm
 import numpy as np
@@ -185,7 +183,7 @@ def test_the_command_makes_the_model_again(good):
         '  estimator: weighted', '  cutoff: 8.0', '  unconstrained: true',
         '  friction: [viscous, coulomb, offset, armature]'}
     provenance['command'] = 'inertial-id identify "a bag" --urdf arm.urdf --out result'
-    assert command(replace(good.model, provenance=provenance)).startswith(provenance['command'])
+    assert command(replace(good.model, provenance=provenance)) == provenance['command']
 
 
 def test_checks_and_choices_are_shown_where_there_are_some(good, tmp_path):
@@ -275,21 +273,6 @@ def test_models_of_one_day_are_not_drawn_over_days(good, tmp_path):
     shown = Page(open(path, encoding='utf-8').read())
     assert len(shown.data['charts']) == 2  # friction over speed, of two joints
     assert all(chart['unit'] != 'days' for chart in shown.data['charts'].values())
-
-
-def test_a_report_draws_without_matplotlib(tmp_path):
-    code = ('import sys\n'
-            'sys.path += sys.argv[1].split(":")\n'
-            'from test_report import record, OPTIONS\n'
-            'from ros_inertial_id.identification.identify import identify\n'
-            'from ros_inertial_id.report import write_report\n'
-            'result = identify([record()], OPTIONS)\n'
-            'for name in [n for n in sys.modules if n.startswith("matplotlib")]:\n'
-            '    del sys.modules[name]\n'
-            'sys.modules["matplotlib"] = None\n'
-            'write_report(result, sys.argv[2])\n')
-    subprocess.run([sys.executable, '-c', code, ':'.join(sys.path),
-                    str(tmp_path / 'report.html')], check=True)
 
 
 def test_a_spike_of_one_sample_is_not_thinned_out():
