@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .curves import Curve, FrictionCurve
-from .digits import significant, typeset
+from .knowledge import significant, typeset
 
 TALL, LOW, SMALL = 150, 76, 150  # [px] of panes
 NEAR = 1.6  # spans of the values within which their limits are drawn

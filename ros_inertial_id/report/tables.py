@@ -6,8 +6,7 @@ from typing import Any
 
 import yaml
 
-from .digits import percent, significant, typeset, with_error
-from .knowledge import CORRELATED, fits, Knowledge, NOT
+from .knowledge import CORRELATED, fits, Knowledge, NOT, percent, significant, typeset, with_error
 from .links import Link, UNITS as LINK_UNITS
 from .recording_words import unit_of
 from .sheet import Cell, Table

@@ -20,8 +20,7 @@ from typing import Any
 import numpy as np
 
 from .curves import friction_columns, top_speed
-from .digits import percent, significant
-from .knowledge import best_fit, posterior
+from .knowledge import best_fit, percent, posterior, significant
 from ..checks.finding import WRONG
 from ..dynamics.robot_model import RobotModel
 from ..identification.model.identified_model import IdentifiedModel
