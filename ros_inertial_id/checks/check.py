@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from .channel_checks import channel_checks, merged, signal_findings
-from .checked import without_bad
+from .checked import UNCHECKED, without_bad
 from .contacts import without_contacts
 from .efforts import BADLY
 from .evidence import Evidence
 from .finding import (Checkup, DO_NOT_USE, DOUBTFUL, Finding, HALF, joint_verdicts, Judged, MASKED,
-                      NOTE, SEVERITIES, USABLE, Verdict, whole_verdict, WRONG)
+                      NOTE, NOT_CHECKED, SEVERITIES, Verdict, whole_verdict, WRONG)
 from .hypothesis import Fitted
 from .samples import samples_of, WIDTH
 from .selection import best_of, hides, mended, NOTHING, VISIBLE
@@ -31,6 +31,8 @@ from ..methods import DEFAULT_METHOD, METHODS
 FOREIGN = 0.35    # relative residual that no alternative explains
 RESTS = 0.1       # share of the samples in which an arm moves that is no motion
 UNSEEN = ('signs', 'gains')  # what leaves no residual
+# Samples that by themselves explain why a model does not.
+SAMPLED = ('samples held', 'stamps jitter', 'stamps repeat', 'messages lost')
 CAUSES = 3        # that are mended one after the other
 NO_CAUSE = ('efforts do not follow the motion', 'description of another robot', 'arm at rest')
 
@@ -54,7 +56,7 @@ def check_and_read(recordings: Sequence[Recording], options: Any, *, method: str
 
     options : of the method, by its name; urdf : text of the description, '' for the recordings'
     progress : called with (stage, done, in all); model : instead of the description's inertias
-    Of methods that see more than joints only the channels are checked: usable at best, and said.
+    Of methods that see more than joints only the channels are checked: their model is not checked.
     RecordingError where no topic carries the joints.
     """
     if not METHODS[method].joints_alone:
@@ -94,8 +96,8 @@ def _channels(recordings: Sequence[Recording], method: str) -> Checkup:
     whole = together(each)
     if whole.verdict.word == DO_NOT_USE:
         return whole
-    reasons = (*whole.verdict.reasons, f'no model checks for method {method}')
-    return replace(whole, verdict=Verdict(USABLE, reasons))
+    reasons = (*whole.verdict.reasons, f'{UNCHECKED} {method}')
+    return replace(whole, verdict=Verdict(NOT_CHECKED, reasons))
 
 
 def together(checkups: Sequence[Checkup]) -> Checkup:
@@ -179,6 +181,8 @@ def _models(recording: Recording, options: Any, urdf: str, model: IdentifiedMode
         return [Finding('cannot be prepared', str(error), 'the preparation of the signals', 1.0,
                         'recordings', (), WRONG, 'see the reason')], {}, None
     findings, base = _causes(evidence)
+    if any(f.name in SAMPLED and f.severity == DOUBTFUL for f in signals):
+        findings = [f for f in findings if f.name != 'description of another robot']
     findings += unused
     findings += _resting(evidence, DOUBTFUL if model is None else NOTE)
     nominal = evidence.nominal if evidence.samples.described else base.torque
@@ -262,6 +266,8 @@ def _large_residual(evidence: Evidence, described: bool) -> list[Finding]:
     bad = tuple(n for n, r, t, m in zip(names, base.residual, base.torque, moves)
                 if m and r > NOTHING * t)
     if bad:
+        own = np.isin(names, bad)
+        nats = float((evidence.effective * np.abs(np.log(base.torque / base.residual)))[own].sum())
         return [Finding('efforts of a joint do not follow the motion', f'the efforts of '
                         f'{", ".join(bad)} are predicted no better than by zero',
                         'left-out residual against predicting zero', nats, 'nats', bad, DOUBTFUL,
