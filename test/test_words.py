@@ -1,5 +1,6 @@
 """One word per idea, the field's word: doc/glossary.md, and what is never said."""
 
+import importlib.util
 from pathlib import Path
 import re
 
@@ -51,3 +52,10 @@ def test_only_words_that_a_roboticist_uses():
 def test_nothing_that_people_read_has_words_of_this_house():
     assert not [words for path in READ if str(path.relative_to(ROOT)) not in GENERATED | NOT_YET
                 for words in said(path, UNKNOWN_TO_READERS)]
+
+
+def test_the_page_of_messages_is_what_the_code_raises():
+    spec = importlib.util.spec_from_file_location('make', ROOT / 'doc' / 'make_messages.py')
+    make = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(make)
+    assert make.PAGE.read_text(encoding='utf-8') == make.page(), 'run doc/make_messages.py'

@@ -17,7 +17,7 @@ from ..identification.model.files import read_description, read_text, write_text
 from ..identification.prepare.dataset import Dataset
 from ..identification.settings import load_options
 from ..procedures.drive_gains import identify_drive_gains
-from ..report.digits import with_error
+from ..report.knowledge import with_error
 from ..report.recording_words import signal_sentences
 from ..report.sheet import Table
 from ..report.sheets import calibration_sheet, FREEDOMS, STIFFNESS_UNITS

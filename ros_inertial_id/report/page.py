@@ -12,9 +12,8 @@ import numpy as np
 
 from . import tables
 from .curves import Curve, curves, friction_curves, spectra
-from .digits import ratio, significant
 from .drawings import Drawings
-from .knowledge import evaluate, fits, WHERE
+from .knowledge import evaluate, fits, ratio, significant, WHERE
 from .links import Link, links_of
 from .recording_words import force_unit
 from .sheet import Card, Section, Sheet, Table

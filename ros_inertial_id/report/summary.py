@@ -3,8 +3,7 @@
 from textwrap import wrap
 from typing import Any
 
-from .digits import ratio
-from .knowledge import evaluate
+from .knowledge import evaluate, ratio
 from .links import links_of
 from .tables import friction_table, uses_table
 from .uses import uses_of

@@ -20,15 +20,14 @@ from typing import Any
 import numpy as np
 
 from .curves import friction_columns, top_speed
-from .digits import percent, significant
-from .knowledge import best_fit, posterior
+from .knowledge import best_fit, percent, posterior, significant
 from ..checks.finding import WRONG
 from ..dynamics.robot_model import RobotModel
 from ..identification.model.identified_model import IdentifiedModel
 from ..identification.settings import robot_of_model
 from ..methods import METHODS
 
-GRAVITY, FEEDFORWARD, CONTACT, SIMULATION, PAYLOAD = USES = (
+GRAVITY, FEEDFORWARD, CONTACT, SIMULATION, PAYLOAD = (
     'gravity compensation', 'feedforward', 'contact', 'simulation', 'payload')
 HALF, TENTH = 0.5, 0.1  # see the rules
 TWO = 2.0  # standard errors
@@ -46,7 +45,7 @@ class JointUse:
     residual, torque : RMS of residual and measured torque; percent : their ratio [%]
     holding, holding_error : RMS over postures of the torque at rest, and of two standard errors
     dry_friction; contact : half the width of the prediction's band, at its widest
-    uses : {use: yes or no}
+    uses : {use: yes or no} of those that this kind of row has; a row of a sensor has none
     """
 
     name: str
@@ -77,6 +76,8 @@ class Uses:
     def sentences(self) -> list[str]:
         """Return one sentence per use that this kind of model can have, five at the most."""
         shares = {j.name: f'{percent(j.percent)} %' for j in self.joints if j.percent is not None}
+        if not any(j.uses for j in self.joints):  # what a sensor measures is no torque of a drive
+            return [f'The residual {self.where} is {_span(shares, shares)} of what is measured.']
         held = {j.name: f'{significant(j.holding_error, 2)} {j.unit}' for j in self.joints
                 if j.holding_error is not None}
         contacts = sorted((j.contact, j.name, j.unit) for j in self.joints
@@ -85,9 +86,8 @@ class Uses:
         if held:
             out.append(self._sentence(GRAVITY, held, 'the holding torque is known to',
                                       ' (two standard errors)'))
-        if shares:
-            out.append(self._sentence(FEEDFORWARD, shares, f'the residual {self.where} is',
-                                      ' of the torque'))
+        out.append(self._sentence(FEEDFORWARD, shares, f'the residual {self.where} is',
+                                  ' of the torque'))
         if contacts:
             words = [f'{significant(x, 2)} {unit} ({name})' for x, name, unit in
                      (contacts[0], contacts[-1])]
@@ -96,7 +96,7 @@ class Uses:
         if not self.consistent:
             out.append('Simulation: no, the links are not physically consistent; identify with '
                        '--consistent.')
-        elif shares:
+        else:
             out.append(self._sentence(SIMULATION, {}, 'physically consistent links in URDF and '
                                       'MJCF', ''))
         if self.payload is not None:
@@ -144,13 +144,14 @@ def uses_of(model: IdentifiedModel) -> Uses:
         dry, contact = _dry_friction(model, name), _widest(model, name)
         good = name not in wrong and share is not None and share < HALF
         known = error is not None and holding is not None and error <= max(TENTH * holding, dry)
+        uses = {FEEDFORWARD: good, CONTACT: name not in wrong and contact is not None,
+                SIMULATION: good and consistent} if name in robot.joint_names else {}
+        if name in at_rest:
+            uses |= {GRAVITY: name not in wrong and known,
+                     PAYLOAD: name not in wrong and information.get(name, 0.0) > LEAST_SHARE}
         joints.append(JointUse(
             name, 'N' if sliding.get(name) else 'N m', residual, torque,
-            None if share is None else 100.0 * share, holding, error, dry, contact,
-            {GRAVITY: name not in wrong and known, FEEDFORWARD: good,
-             CONTACT: name not in wrong and contact is not None,
-             SIMULATION: good and consistent,
-             PAYLOAD: name not in wrong and information.get(name, 0.0) > LEAST_SHARE}))
+            None if share is None else 100.0 * share, holding, error, dry, contact, uses))
     return Uses(tuple(joints), where, payload, consistent)
 
 

@@ -9,9 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 import math
 from typing import Any
 
-from .digits import ratio, significant
-from .knowledge import (best_fit, CORRELATED, evaluate, fits, Knowledge, NOT, ROUGH, ROUGH_PERCENT,
-                        SURE, WELL, WELL_PERCENT, ZERO)
+from .knowledge import (best_fit, CORRELATED, evaluate, fits, Knowledge, NOT, ratio, ROUGH,
+                        ROUGH_PERCENT, significant, SURE, WELL, WELL_PERCENT, ZERO)
 from .recording_words import force_unit, goes_round, reached, recording_sentences
 from ..checks.finding import DO_NOT_USE
 from ..identification.model.identified_model import IdentifiedModel

@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_info
 
 import ros_inertial_id as rid
 from ros_inertial_id.cli.main import main
-from ros_inertial_id.cli.verbs_many import contradiction
+from ros_inertial_id.cli.verbs import contradiction
 from ros_inertial_id.errors import RecordingError
 from ros_inertial_id.estimation.r_factors import RFactors
 from ros_inertial_id.identification.reduce.bag_factors import _secret, SECRET, SIGNATURE
