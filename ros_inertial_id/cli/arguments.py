@@ -118,16 +118,17 @@ VERBS = {
             argument('--seed', 'of the random motions it starts from', type=int),
             out('folder for motion.yaml, .csv, .html', True))),
     'import': Verb(
-        RECORD, 'turn a log (.npz, .mat, .csv, .parquet) into a bag',
+        RECORD, 'turn a log (.npz, .mat, .csv, .txt, .parquet) into a bag',
         'log.csv --urdf robot.urdf --out bag', 'verbs:import_', (
-            argument('log', '.npz, .mat, .csv or .parquet with time, positions, velocities, '
-                     'torques; several files that hold them together', nargs='+'),
+            argument('log', '.npz, .mat, .csv, .txt or .parquet with time, positions, '
+                     'velocities, torques; several files that hold them together', nargs='+'),
             argument('--urdf', 'robot description, stored in the bag', required=True),
             out('bag to write', True),
             argument('--rate', 'samples per second, for a log without time', type=float),
-            argument('--columns', 'columns of a .csv without a header line, or of the only matrix '
-                     'of a .npz or .mat, for example "time q1..q6 v1..v6 - tau1..tau6"; of '
-                     'several files with ; between', default=''),
+            argument('--columns', 'what columns of other names are, * for the joint: '
+                     '"q_*=*_angle tau_*=*_moment"; or all columns without a header line: '
+                     '"time q1..q6 v1..v6 - tau1..tau6"; of several files with ; between',
+                     default=''),
             argument('--joints', 'joint names in the order of the columns, with commas'))),
     'check': Verb(
         RECORD, 'say what is wrong with recordings, and what they are worth',
@@ -169,7 +170,7 @@ VERBS = {
             out('folder for comparison.html'))),
     'drift': Verb(
         IDENTIFY, 'say what changed from day to day: friction, load, gravity',
-        'result/model.yaml bags_of_a_year --jobs 4', 'verbs_many:drift_', (
+        'result/model.yaml bags_of_a_year --jobs 4', 'verbs:drift_', (
             argument('model', 'model.yaml of this kind of robot'),
             bags('bags of several days, or a folder of them; those in one folder are of one '
                  'robot'), jobs(1), *MANY, out('folder for drift.html'))),

@@ -16,7 +16,7 @@ import numpy as np
 import pinocchio as pin
 
 from .description import check_description, HEAVIEST
-from .tree_rows import joint_steps, JointStep
+from .regressor import joint_steps, JointStep
 from ..errors import ConfigError, RobotModelError
 from ..options import option
 
@@ -192,8 +192,8 @@ def _named(locked, moving):
     """Return {joint: position} with patterns replaced by the joints of ``moving`` they name."""
     out = {}
     for pattern, position in locked.items():
-        found = fnmatch.filter(moving, pattern) if set(pattern) & set('*?') else []
-        out.update(dict.fromkeys(found or [pattern], position))
+        found = fnmatch.filter(moving, pattern) if set(pattern) & set('*?') else [pattern]
+        out.update(dict.fromkeys(found, position))
     return {**out, **{name: locked[name] for name in out if name in locked}}
 
 
@@ -335,10 +335,6 @@ def world_alone() -> Any:
 
 
 def link_placements(robot: RobotModel) -> dict[str, tuple[int, np.ndarray]]:
-    """
-    Return {link: (body, (4, 4) placement in the body's joint frame)}, body -1 for the base.
-
-    robot : with links fixed to one another in one body
-    """
+    """Return {link: (body, (4, 4) placement in the body's joint frame)}, body -1 for the base."""
     return {frame.name: (frame.parentJoint - 1, frame.placement.homogeneous.copy())
             for frame in robot.pin_model.frames if frame.type == pin.FrameType.BODY}

@@ -81,12 +81,16 @@ class Channel:
     def __len__(self) -> int:
         return len(self.stamp_ns)
 
-    def rows(self, selection: Any) -> 'Channel':
-        """
-        Return the Channel of some samples.
+    def __repr__(self) -> str:
+        fields = ', '.join(f'{name} {values.shape}' for name, values in self.fields.items())
+        return f'Channel({self.topic}, {self.type}, {len(self)} samples: {fields})'
 
-        selection : a slice, (n,) boolean mask or indices
-        """
+    def __reduce__(self):
+        return Channel, (self.topic, self.type, self.stamp_ns, self.received_ns,
+                         dict(self.fields), self.names, self.frame_id)
+
+    def rows(self, selection: Any) -> 'Channel':
+        """Return the Channel of some samples."""
         return replace(self, stamp_ns=self.stamp_ns[selection],
                        received_ns=self.received_ns[selection],
                        fields={k: v[selection] for k, v in self.fields.items()})
@@ -135,6 +139,14 @@ class Recording:
     mounting: str = ''
     provenance: Mapping[str, Any] = field(default_factory=dict)
     periods: str = ''
+
+    def __repr__(self) -> str:
+        own = ', '.join(f'{topic}: {kind}' for topic, kind in self.types().items())
+        return f"Recording({self.provenance.get('path', '')!r}, {own or 'no topics'})"
+
+    def __reduce__(self):
+        return Recording, (dict(self.channels), self.robot_description, self.mounting,
+                           dict(self.provenance), self.periods)
 
     def types(self) -> dict[str, str]:
         """Return the ROS type of every topic."""
@@ -189,11 +201,7 @@ class Recording:
         return replace(self, channels=channels, provenance=provenance)
 
     def of_type(self, type_name: str) -> dict[str, Channel]:
-        """
-        Return the channels of a ROS type, by topic.
-
-        type_name : in full, ``sensor_msgs/msg/JointState``
-        """
+        """Return the channels of a ROS type, by topic."""
         return {topic: self.channels[topic] for topic, kind in self.types().items()
                 if kind == type_name}
 

@@ -127,6 +127,9 @@ class LiveSource(Protocol[LiveStateT]):
         """Return (stamps [s], State on a uniform clock around them), or None."""
 
 
+StateTorques = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+
+
 @dataclass(frozen=True)
 class LiveTorques:
     """
@@ -257,6 +260,16 @@ class Method(ABC, Generic[RobotT, StateT, ObservationT, OptionsT]):
         """
         return None
 
+    def torques(self, robot: RobotT, parameters: Sequence[Parameter],
+                values: np.ndarray) -> StateTorques | None:
+        """
+        Return what turns states alone, q, v, a (N, n), into torques (N, n), faster than rows.
+
+        robot : of ``build``; parameters, values : (p,) of the columns
+        None by default: the rows of ``regress`` do.
+        """
+        return None
+
     def noise(self, observation: ObservationT, robot: RobotT, parameters: Sequence[Parameter],
               values: np.ndarray
               ) -> Iterator[tuple[RegressorBlock, dict[str, np.ndarray], float]]:
@@ -288,6 +301,10 @@ class Method(ABC, Generic[RobotT, StateT, ObservationT, OptionsT]):
         are zero, and observations have a ``motion`` with ``extrinsic_sensitivities()``.
         """
         raise ConfigError('no calibrated numbers', found=f'method {self.name}')
+
+    def chooses_laws(self, options: OptionsT) -> bool:
+        """Return whether the ``options`` leave it to the data which friction laws there are."""
+        return False
 
     def links(self, robot: RobotT, options: OptionsT) -> tuple[Parameter, ...]:
         """

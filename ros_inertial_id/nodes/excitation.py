@@ -17,8 +17,8 @@ from .controller_link import controller_link, CourseSender, PIECE, TOO_LATE
 from .controller_state import Controllers, HeldPosition
 from .conversions import deliver, every, latched, subscribe
 from .joint_watch import JointWatch
-from .long_work import LongWork
-from .motion_design import (declare_design, design_options, designed, PlaybackOptions, robot_of)
+from .long_work import CANCELLED, LongWork
+from .motion_design import declare_design, design_options, designed, PlaybackOptions, robot_of
 from .parameters import declare_options, read_options
 from .recorder_dialogue import RecorderDialogue
 from .running import GuardedNode, run
@@ -41,8 +41,8 @@ class Excitation(GuardedNode):
     def __init__(self, **node_options):
         super().__init__('excitation', **node_options)
         own = declare_options(self, PlaybackOptions, settable=(
-            'motion_file', 'periods', 'speed', 'approach_speed', 'tracking', 'stale', 'effort',
-            'design_out'))
+            'motion_file', 'from_command', 'periods', 'speed', 'approach_speed', 'tracking',
+            'stale', 'effort', 'design_out'))
         self._urdf, self._shapes, self._limits = '', None, None
         declare_design(self, own.config, lambda: self._urdf)
         self._work, self._motion_file, self._to_play = LongWork(self), '', False
@@ -159,6 +159,8 @@ class Excitation(GuardedNode):
         check_kinematics(options.motion_file, robot)
         position = self._refuse(options)
         start = self._held.position(robot, position, options.tracking)
+        if start is None and not (options.from_command or self._controllers.goes_on):
+            raise self._held.unknown()
         course = plan_course(motion, position if start is None else start, robot,
                              periods=options.periods, speed=options.speed,
                              approach_speed=options.approach_speed)
@@ -197,14 +199,16 @@ class Excitation(GuardedNode):
         """Make the motion the one to be played once it is designed."""
         if success:
             self.set_parameters([Parameter('motion_file', value=self._motion_file)])
-        self._say(f'{words}; motion_file is {self._motion_file}' if success
-                  else f'design failed: {words}')
+            self._say(f'{words}; motion_file is {self._motion_file}')
+        else:
+            self._say('design cancelled' if words == CANCELLED else f'design failed: {words}')
 
     def _start_play(self):
         """Answer before the motion is planned and the bag is open, which takes seconds."""
         self._refuse_when_busy()
         self._to_play = True
         self._work.tell(work='play', state='running', step='planning', fraction=0.0, message='')
+        self._work.publish()  # planning leaves no time for it
         return 'the motion is being planned; ~/progress tells how far it is, ~/cancel ends it'
 
     def _play(self):
@@ -218,7 +222,7 @@ class Excitation(GuardedNode):
             if deviation(self._robot, now, planned).max() > MOVED:
                 raise MotionError('the arm moved while the motion was planned',
                                   do='call ~/play when it is at rest')
-            self._begin(rehearsal.course, held)
+            self._begin(rehearsal.course, rehearsal.brakes, held)
         except InertialIdError:
             self._recorder.stop()
             raise
@@ -239,13 +243,13 @@ class Excitation(GuardedNode):
             if words is not None:
                 self._say(f'{self._status}; {words}')
 
-    def _begin(self, course, held):
+    def _begin(self, course, brakes, held):
         """Send the first piece, on the robot's clock as it is now and not before planning."""
         assert self._robot is not None
         options = read_options(self, PlaybackOptions)
         self._guard = Guard(options.tracking, options.stale, options.effort)
         self._held.turn_away()
-        self._sender.begin(course, self._robot.joint_names, held)
+        self._sender.begin(course, brakes, self._robot.joint_names, held)
         self._course, self._seen = course, 0
         self._publish_periods(course)
         self._work.tell(work='play', state='running', step='playing', fraction=0.0, message='')
@@ -315,15 +319,11 @@ class Excitation(GuardedNode):
             return 'the search ends; the best motion so far is kept'
         if self._course is None:
             raise MotionError('no motion is being played')
-        self._brake('asked to', known=True, state='cancelled')
+        self._brake('asked to', known=True, state=CANCELLED)
         return 'braking'
 
     def _cancel(self):
         """End what is under way, without a result."""
-        if self._to_play:
-            self._to_play = False
-            self._work.tell(state='cancelled')
-            return 'nothing moves'
         return self._work.cancel() if self._work.busy else self._stop_on_request()
 
     def _say(self, status):

@@ -1,4 +1,4 @@
-"""Long work beside a node that goes on answering: in a thread, told on a topic, cancelled."""
+"""Long work beside a node that goes on answering, with its progress and a way to cancel it."""
 
 from collections.abc import Callable
 import json
@@ -12,6 +12,7 @@ from .conversions import every, latched
 from ..errors import InertialIdError
 
 LOOK = 0.1  # [s] between looks at the thread
+CANCELLED = 'cancelled'  # the words, and the state
 
 
 class LongWork:
@@ -32,7 +33,7 @@ class LongWork:
         self._cancelled = ''  # why
         self._now: dict[str, Any] = {'work': '', 'state': 'idle', 'step': '', 'fraction': 0.0,
                                      'message': ''}
-        self._told: dict[str, Any] = {}
+        self._published: dict[str, Any] = {}
         self.enough = False  # whether the work is to end with what it has
         every(node, LOOK, self._look)
 
@@ -78,7 +79,7 @@ class LongWork:
         """Let the work end without a result; InertialIdError where there is none."""
         if not self.busy:
             raise InertialIdError('nothing to cancel')
-        self._cancelled, self.enough = 'cancelled', True
+        self._cancelled, self.enough = CANCELLED, True
         return f"cancelling {self._now['work']}"
 
     def close(self) -> None:
@@ -93,7 +94,7 @@ class LongWork:
         try:
             self._outcome = 'done', work()
         except InertialIdError as error:
-            self._outcome = 'cancelled' if self._cancelled else 'failed', str(error)
+            self._outcome = CANCELLED if self._cancelled else 'failed', str(error)
         except Exception as error:  # a fault of ours: say so and stay alive
             self._outcome = 'failed', ('internal error, please report: '
                                        f'{type(error).__name__}: {error}')
@@ -103,11 +104,12 @@ class LongWork:
             self._thread.join()
             (state, words), self._outcome, self._thread = self._outcome, None, None
             self.tell(state=state, message=words)
-            self._publish()
+            self.publish()
             self._end(state == 'done', words)
-        self._publish()
+        self.publish()
 
-    def _publish(self) -> None:
-        if self._now != self._told:
-            self._told = self._now
-            self._topic.publish(String(data=json.dumps(self._told)))
+    def publish(self) -> None:
+        """Publish what has changed."""
+        if self._now != self._published:
+            self._published = self._now
+            self._topic.publish(String(data=json.dumps(self._published)))

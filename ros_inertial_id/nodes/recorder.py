@@ -13,6 +13,7 @@ import datetime
 import faulthandler
 from pathlib import Path, PurePath
 
+import numpy as np
 from std_msgs.msg import String
 
 from .conversions import deliver, every, latched, seconds, simulated_time, subscribe
@@ -33,6 +34,7 @@ STRING = 'std_msgs/msg/String'
 FLUSH = 0.4  # [s] what a killed recorder loses at most, also of a topic that fell silent
 SILENCE = 2.0  # [s] without a message of a sensor that are worth a warning
 SLOW = 90.0  # [Hz] of joint states: accelerations need more, and drivers publish 100 or more
+HEADER = 12  # bytes of a message with its stamp, which is not all of it
 MOST_LATCHED = 100  # messages of a latched topic that are kept for the next bag
 PERIODS = '/periods'  # bounds of one motion, which another recording knows nothing of
 CHECKED = 200_000  # messages of a bag that ~/stop looks at before it answers: about a second
@@ -74,7 +76,8 @@ class Recorder(GuardedNode):
         self._problem: str | None = None
         self._bag_path = ''  # of the last one
         self._last_counts, self._counted, self._received = {}, {}, {}
-        self._newest, self._clocks = {}, {}  # message and time of reception; StreamClock
+        # By topic: stamps [ns] since the last look, when the newest came [ns], their StreamClock.
+        self._stamps, self._newest, self._clocks = {}, {}, {}
         self._diagnosed = 0.0
         self._waiting = []  # (topic, message) latched, not yet in the bag
         # What was latched before a bag was open: static transforms come from several publishers.
@@ -125,16 +128,25 @@ class Recorder(GuardedNode):
         if self._bag is None:
             return
         now = self.get_clock().now().nanoseconds
-        self._received[topic], self._newest[topic] = now * 1e-9, (data, received_ns)
+        self._received[topic], self._newest[topic] = now * 1e-9, received_ns
         try:
             if self._waiting:
                 self._write_latched(self._bag)
             self._bag.write(topic, data, now)
         except RecordingError as error:
             self._give_up(error)
+            return
+        if (DECODERS[self._inputs.types[topic]].header == 'header' and len(data) > HEADER
+                and topic not in self._inputs.latched):
+            self._stamps.setdefault(topic, []).append(header_stamp_ns(data))
 
     def _flush(self):
         if self._bag is None:
+            return
+        if not any(self._bag.path.glob('*')):
+            self._give_up(RecordingError(
+                f'the bag {self._bag.path} was deleted while it was recorded; what was in it is '
+                'lost', do='call ~/start again'))
             return
         try:
             self._write_latched(self._bag)
@@ -163,7 +175,7 @@ class Recorder(GuardedNode):
         self._waiting = self._latched_so_far()
         self._began = seconds(self)
         self._received = dict.fromkeys(self._topics, self._began)
-        self._newest, self._clocks = {}, {}
+        self._stamps, self._newest, self._clocks = {}, {}, {}
         self._problem, self._bag = None, bag
         self._lost_before = self._inputs.lost
         self.get_logger().info(f'recording to {bag.path}')
@@ -171,8 +183,7 @@ class Recorder(GuardedNode):
 
     def _latched_so_far(self):
         """Return [(topic, message)] of what a late joiner gets, mounting and description first."""
-        out = [(self.resolve_topic_name('mounting'),
-                encode_string(self._mounting()))]
+        out = [(self.resolve_topic_name('mounting'), encode_string(self._mounting()))]
         if self._description:
             out.append((self._description_topic, self._description))
         else:
@@ -187,8 +198,9 @@ class Recorder(GuardedNode):
         if self._undecoded:
             raise no_decoder(self._undecoded)
         if missing:
-            raise RecordingError('nobody publishes', found=missing, exists=sorted(
-                t for t, types in self.get_topic_names_and_types() if types[0] in DECODERS),
+            raise RecordingError(f"nobody publishes {', '.join(missing)}", exists=sorted(
+                t for t, types in self.get_topic_names_and_types()
+                if types[0] in DECODERS and t not in missing),
                 do='start the driver, or correct topics:')
         if self._clock_stands():
             raise RecordingError('use_sim_time: the clock stands at 0',
@@ -218,6 +230,11 @@ class Recorder(GuardedNode):
         counts = ', '.join(f'{n} {t}' for t, n in bag.counts.items())
         lost = self._inputs.lost - self._lost_before
         words = f'{path}: {counts}' + (f'; {lost} lost by the middleware' if lost else '')
+        self._look_at_stamps()
+        for topic, clock in self._clocks.items():
+            if clock.jumps:
+                words += (f'; {topic}: {clock.jumped}, {clock.jumps} such in all: was its '
+                          'publisher restarted, or its clock set?')
         self.get_logger().info(words)
         return words
 
@@ -243,31 +260,29 @@ class Recorder(GuardedNode):
         counts = self._bag.counts if self._bag else self._last_counts
         before, self._counted = self._counted, dict(counts)
         passed, self._diagnosed = seconds(self) - self._diagnosed, seconds(self)
-        fresh = {topic: max(0, count - before.get(topic, 0)) for topic, count in counts.items()}
-        rates = {topic: round(count / max(passed, 0.5)) if simulated_time(self) else count
-                 for topic, count in fresh.items()}  # per second of the robot's time
-        level, words = self._state(rates, self._slow(fresh))
+        span = max(passed, 0.5) if simulated_time(self) else 1.0  # of the robot's time
+        rates = {topic: round(max(0, count - before.get(topic, 0)) / span)
+                 for topic, count in counts.items()}
+        self._look_at_stamps()
+        level, words = self._state(rates)
         values = {'lost': self._inputs.lost - self._lost_before}
         for topic, count in counts.items():
             values[f'{topic} count'] = count
             values[f'{topic} rate [Hz]'] = rates[topic]
         return level, words, values
 
-    def _slow(self, fresh):
-        """Return in words which topics fall behind; ``fresh`` : {topic: messages since}."""
-        out, newest, self._newest = [], self._newest, {}
-        for topic, (data, received_ns) in newest.items():
-            stamped = DECODERS[self._inputs.types[topic]].header == 'header'
-            if stamped and topic not in self._inputs.latched and not simulated_time(self):
-                clock = self._clocks.setdefault(topic, StreamClock())
-                stamp = header_stamp_ns(data)
-                clock.look((stamp, self.get_clock().now().nanoseconds), received_ns,
-                           fresh.get(topic, 0))
-                out += [f'{topic} falls behind: {clock.slow()}'] if clock.slow() else []
-        return '; '.join(out)
+    def _look_at_stamps(self):
+        """Note whether stamps go back, or fall behind the clock of this computer."""
+        for topic, stamps in self._stamps.items():
+            clock = self._clocks.setdefault(topic, StreamClock())
+            clock.sound(np.array(stamps, np.int64))
+            if not simulated_time(self):
+                clock.look((stamps[-1], self.get_clock().now().nanoseconds), self._newest[topic],
+                           len(stamps))
+        self._stamps = {}
 
-    def _state(self, rates, slow):
-        """Return (level, words); rates : [Hz] by topic; slow : which topics fall behind."""
+    def _state(self, rates):
+        """Return (level, words) for diagnostics; rates : [Hz] by topic."""
         if self._problem:
             return 'error', self._problem
         if self._clock_stands():
@@ -280,8 +295,10 @@ class Recorder(GuardedNode):
                   and topic not in self._inputs.latched]
         if silent:  # events and texts may be rare; a sensor is not
             return 'warn', f"{words}; nothing received on {', '.join(silent)}"
+        slow = [f'{topic} falls behind: {clock.slow()}' for topic, clock in self._clocks.items()
+                if clock.slow()]
         if slow:
-            return 'warn', f'{words}; {slow}'
+            return 'warn', '; '.join([words, *slow])
         rare = [f'{topic} comes at {rate} Hz' for topic, rate in rates.items()
                 if 0 < rate < SLOW and self._inputs.types.get(topic) == JOINT_STATE]
         if rare and now - self._began > SILENCE:  # the first second is no whole one

@@ -35,7 +35,7 @@ class WatchOptions:
     """Where the page is served and whom it looks at."""
 
     address: str = option('127.0.0.1', 'to serve the page at; any but 127.0.0.1 lets other '
-                          'machines look and press the buttons')
+                          'machines look, and press the buttons with the token that is logged')
     port: int = option(8321, 'of the page; 0 for any that is free', at_least=0, at_most=65535)
     prediction: str = option('torque_prediction', 'name of the node that predicts')
     identification: str = option('identification', 'name of the node that identifies')

@@ -1,6 +1,7 @@
-"""Large arrays: a recording that is longer than the memory."""
+"""Recordings: one that is longer than the memory, one that is pickled."""
 
 import os
+import pickle
 import subprocess
 import sys
 
@@ -10,7 +11,7 @@ from ros_inertial_id.measurement import recording as large_arrays
 from ros_inertial_id.measurement.bags import decoding
 from ros_inertial_id.measurement.bags.cdr import RawMessages
 from ros_inertial_id.measurement.bags.messages import channel_builder, decode, encode, JOINT_STATE
-from ros_inertial_id.measurement.recording import Channel
+from ros_inertial_id.measurement.recording import Channel, Recording
 
 
 def anonymous():
@@ -66,3 +67,17 @@ def test_channel_beyond_its_room_is_the_same_as_one_in_memory(monkeypatch):
     for name in fields:
         np.testing.assert_array_equal(in_files.fields[name], in_memory.fields[name])
     np.testing.assert_array_equal(in_files.stamp_ns, stamps)
+
+
+def test_a_recording_is_pickled_whole_and_shown_without_its_description():
+    stamps = np.arange(3)
+    channel = Channel('/j', 'sensor_msgs/msg/JointState', stamps, stamps + 5,
+                      {'position': np.eye(3)}, ('a', 'b', 'c'), 'base')
+    recording = Recording({'/j': channel}, '<robot/>', provenance={'path': 'bag'})
+    again = pickle.loads(pickle.dumps(recording))
+    assert repr(again) == "Recording('bag', /j: sensor_msgs/msg/JointState)" == repr(recording)
+    assert again.robot_description == '<robot/>' and again.provenance == {'path': 'bag'}
+    got = again.channels['/j']
+    np.testing.assert_array_equal(got.fields['position'], np.eye(3))
+    np.testing.assert_array_equal(got.received_ns, stamps + 5)
+    assert (got.names, got.frame_id) == (('a', 'b', 'c'), 'base') and len(repr(got)) < 120

@@ -1,5 +1,6 @@
 """The node identification: answers, refusals, and what it publishes."""
 
+import json
 import signal
 
 import numpy as np
@@ -125,6 +126,29 @@ def test_calls_are_answered_while_it_computes(node, long_bag):
     assert not first.done()
     node.until(first.done, 'the first answer')
     assert first.result().success, first.result().message
+
+
+def test_a_client_starts_it_sees_its_progress_and_cancels_it(node, bag, long_bag):
+    told = node.listen(String, 'identification/progress', LATCHED)
+
+    def now():
+        return json.loads(told[-1].data) if told else {'state': None}
+
+    assert node.set('identification', recording=str(long_bag)) == ''
+    answer = node.call('identification/start_identify')
+    assert answer.success and 'is under way' in answer.message
+    node.until(lambda: now()['state'] == 'running' and 0.0 < now()['fraction'] < 1.0, 'progress')
+    assert not node.call('identification/start_identify').success
+    assert node.call('identification/cancel').success
+    node.until(lambda: now()['state'] == 'cancelled', 'its end')
+    steps = [json.loads(m.data) for m in told]
+    print(*(f"{s['state']}: {s['step']}, {s['fraction']:.3f}" for s in steps), sep='\n')
+    assert {s['work'] for s in steps if s['state'] == 'running'} == {'identify'}
+    assert not node.call('identification/cancel').success  # nothing is under way
+    assert node.set('identification', recording=str(bag)) == ''
+    assert node.call('identification/start_identify').success
+    node.until(lambda: now()['state'] == 'done', 'the model')
+    assert {'read', 'check'} <= {json.loads(m.data)['step'] for m in told}
 
 
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])

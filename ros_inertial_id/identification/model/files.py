@@ -2,10 +2,11 @@
 
 import os
 from pathlib import Path
+import re
 import shutil
 import subprocess
 
-from ...errors import ConfigError
+from ...errors import ConfigError, path_text
 
 XACRO = '<xacro:'  # in what is no URDF yet
 
@@ -36,7 +37,8 @@ def read_description(path: str | Path) -> str:
     text = read_text(path)
     if not text.strip():
         raise ConfigError(f'the robot description {path} is empty', expected='a URDF')
-    return _expanded(path) if XACRO in text else text
+    plain = re.sub(r'<!--.*?-->', '', text, flags=re.S)
+    return _expanded(path) if XACRO in plain else text
 
 
 def _expanded(path: str | Path) -> str:
@@ -59,7 +61,7 @@ def write_text(path: str | Path, text: str) -> None:
     path : of the file, replaced where it exists; a pipe or device is written to as it is
     ConfigError where it cannot be written.
     """
-    goal = Path(path)
+    goal, text = Path(path), path_text(text)
     try:
         goal = goal.resolve()  # a link stays a link
         if goal.exists() and not goal.is_file():

@@ -10,8 +10,12 @@ is what was computed to the last bit.  A bag that was left out has a header alon
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+import functools
 import hashlib
+import hmac
+import io
 import json
 import os
 from pathlib import Path
@@ -24,7 +28,6 @@ import numpy as np
 from .plan import Plan
 from .stretches import FEW, Motion, motion_of, THIN, thinning, with_tilts
 from .structure import choose_alternatives
-from ..choose.gravity_direction import across_gravity
 from ..judge.validation import evaluate
 from ..model.identified_model import plain
 from ..passes import accumulate, Accumulated, blocks_of
@@ -34,6 +37,7 @@ from ...dynamics.regressor import RegressorBlock
 from ...errors import RecordingError
 from ...estimation.cross_validation import FOLDS
 from ...estimation.estimators import Problem, ridge
+from ...estimation.gravity_search import across_gravity
 from ...estimation.r_factors import GroupFactor, merge, one_thread, RFactors
 from ...estimation.residuals import Fit, Residuals
 from ...measurement.joints.observation import within_rate
@@ -43,6 +47,8 @@ from ...methods import METHODS
 LAGS = 512  # of the autocovariance of residuals, kept
 TEMPERATURE = 'sensor_msgs/msg/Temperature'
 FOLDER = '.inertial_id'
+SIGNATURE = 32  # bytes
+SECRET = 'ROS_INERTIAL_ID_CACHE_KEY'  # the same for all workers of a cluster
 DAMAGED = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
 
 
@@ -132,7 +138,7 @@ def _accumulated(data: Dataset, plan: Plan) -> Accumulated:
 def _residuals(data: Dataset, plan: Plan, stretches: Sequence[RFactors]) -> Residuals:
     """Return the Residuals of the recording's own estimate."""
     places = np.arange(stretches[0].size - 2)
-    base, folds, _ = choose_alternatives(plan.structure, [f.select(places) for f in stretches])
+    base, folds, *_ = choose_alternatives(plan.structure, [f.select(places) for f in stretches])
     draft = ridge(Problem(merge(folds), base, {}))
     residuals, _, _ = evaluate(data, base.parameters, base.standard(draft.params), True)
     residuals.covariances = {name: (total[:LAGS], pairs[:LAGS])
@@ -178,7 +184,9 @@ def write_factors(key: str, places: list[Path], factors: BagFactors | None,
     OSError where no place takes them.
     """
     arrays, content = _packed(factors) if factors else ({}, {})
-    text = json.dumps(plain({**header, **content}))
+    packed = io.BytesIO()
+    np.savez(packed, header=np.array(json.dumps(plain({**header, **content}))), **arrays)
+    data = signed(key, packed.getvalue())
     failure = OSError('no folder for cached factors')
     for place in places:
         try:
@@ -187,7 +195,7 @@ def write_factors(key: str, places: list[Path], factors: BagFactors | None,
             handle, beside = tempfile.mkstemp(dir=place, prefix=f'.{key[:8]}')
             try:
                 with os.fdopen(handle, 'wb') as stream:
-                    np.savez(stream, header=np.array(text), **arrays)
+                    stream.write(data)
                 os.chmod(beside, 0o666 & ~_umask())
                 os.replace(beside, place / f'{key}.factors')
             except BaseException:
@@ -197,6 +205,40 @@ def write_factors(key: str, places: list[Path], factors: BagFactors | None,
         except OSError as error:
             failure = error
     raise failure
+
+
+def signed(name: str, content: bytes) -> bytes:
+    """Return ``content`` behind the signature of this user for it under this ``name``."""
+    return hmac.digest(_secret(), name.encode() + content, 'sha256') + content
+
+
+def verified(name: str, data: bytes) -> bytes:
+    """Return the content of ``signed``; ValueError where this user did not sign it so."""
+    if not hmac.compare_digest(signed(name, data[SIGNATURE:])[:SIGNATURE], data[:SIGNATURE]):
+        raise ValueError(f'{name} was not kept by this user')
+    return data[SIGNATURE:]
+
+
+@functools.cache
+def _secret() -> bytes:
+    """Return the key of this user, made once; own processes get it in their environment."""
+    if not os.environ.get(SECRET):
+        home = Path(os.environ.get('XDG_STATE_HOME') or Path.home() / '.local' / 'state')
+        path, fresh = home / 'ros_inertial_id' / 'cache.key', os.urandom(SIGNATURE).hex()
+        with suppress(OSError):  # without a home the key lasts as long as this process
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with suppress(FileExistsError), open(os.open(
+                    path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), 'w',
+                    encoding='ascii') as file:
+                file.write(fresh)
+            fresh = path.read_text(encoding='ascii') or fresh
+        os.environ[SECRET] = fresh
+    return os.environ[SECRET].encode()
+
+
+def _opened(path: Path) -> Any:
+    """Return the arrays in a file of factors that this user kept."""
+    return np.load(io.BytesIO(verified(path.stem, path.read_bytes())))
 
 
 def _umask() -> int:
@@ -209,12 +251,12 @@ def find_factors(key: str, places: list[Path]) -> tuple[str, dict[str, Any]] | N
     """
     Return (path, header) of factors kept under a ``key`` in one of ``places``, None without.
 
-    A file that is damaged or cut short counts as none.
+    A file that is damaged, cut short or signed by somebody else counts as none.
     """
     for place in places:
         path = place / f'{key}.factors'
         try:
-            with np.load(path) as file:
+            with _opened(path) as file:
                 return str(path), dict(json.loads(str(file['header'])))
         except DAMAGED:
             continue
@@ -224,7 +266,7 @@ def find_factors(key: str, places: list[Path]) -> tuple[str, dict[str, Any]] | N
 def read_factors(path: str) -> BagFactors:
     """Return the BagFactors in the file ``path``; ValueError where it holds none."""
     try:
-        with np.load(path) as file:
+        with _opened(Path(path)) as file:
             return _unpacked(json.loads(str(file['header'])), file)
     except DAMAGED as error:
         raise ValueError(f'{path} holds no factors') from error

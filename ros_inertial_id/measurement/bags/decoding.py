@@ -6,7 +6,6 @@ each such group is a part with names of its own, and the parts are joined at the
 """
 
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
@@ -81,7 +80,7 @@ class ChannelBuilder:
                 batch.append(waiting.pop())
             raw = RawMessages.joined(batch)
             left = np.arange(len(raw))
-            parts: list[tuple[np.ndarray, Any]] = []
+            parts: list[tuple[np.ndarray, Channel]] = []
             while left.size:
                 left = self._decode_alike(raw, left, parts)
             if parts:

@@ -113,7 +113,7 @@ def read_storage(path: Path, wanted: Callable[[str, str], bool], damage: list[st
     """
     with _plain(path, damage) as (plain, suffix):
         batches = (read_mcap(plain, wanted, damage, progress) if suffix == '.mcap'
-                   else read_sqlite3(plain, wanted, progress))
+                   else _read_sqlite3(plain, wanted, progress))
         for topic, type_name, raw in batches:
             if raw.begin_with(ZSTD_MAGIC).any():  # message compression
                 raw = RawMessages.of([_decompress(message) for message in raw.messages()],
@@ -145,10 +145,12 @@ def _decompress(message):
         return b''
 
 
-def read_sqlite3(path: Path, wanted: Callable[[str, str], bool],
-                 progress: Callable[[float], None]) -> Iterator[Batch]:
+def _read_sqlite3(path: Path, wanted: Callable[[str, str], bool],
+                  progress: Callable[[float], None]) -> Iterator[Batch]:
     """
-    Yield (topic, type, messages) of a database, many messages at once; see ``read_storage``.
+    Yield (topic, type, messages) of a database, many messages at once.
+
+    wanted, progress : see ``read_storage``
 
     Raises RecordingError for a damaged one, and one without the tables of a bag.
     """

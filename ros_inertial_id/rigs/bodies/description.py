@@ -150,7 +150,7 @@ def _end(text, node):
 
 
 def with_inertials(text: str, links: Mapping[str, Sequence[float]]) -> str:
-    """Return the YAML text with ``inertial`` of {link: (10,)} set; see the methods' rigs."""
+    """Return the YAML text with ``inertial`` of ``links`` {link: (10,)} set."""
     section, = (key for key in BODIES if key in yaml.safe_load(text))
     for link, ten in links.items():
         text = with_entries(text, (section, link), {'inertial': ten})

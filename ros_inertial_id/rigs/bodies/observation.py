@@ -1,18 +1,15 @@
-"""Observation of bodies: their motion and wrenches on one clock; what methods of them share."""
+"""Observation of bodies: their motion and the wrenches on them, on one clock."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ..measurement.body_state import on_clock
-from ..measurement.sources import gaps_between, half_width
-from ...dynamics.inertial_parameters import Parameter
-from ...dynamics.regressor import RegressorBlock
+from ..measurement.sources import gaps_between, half_width, noise_again
 from ...errors import ConfigError
 from ...measurement import signals
-from ...methods.contract import Method, OptionsT, RobotT
 
 PIECE = 8192  # samples of one state
 REDRAWN = 4096  # samples whose noise is drawn once more, for its share of the excitation
@@ -88,11 +85,13 @@ class BodiesObservation:
                 yield state.rows(keep)
 
     def noisy_states(self) -> Iterator[tuple[BodiesState, BodiesState, float]]:
-        """Yield (training state, the same with the motion's noise once more, times it counts)."""
+        """Yield (training state, the same with all noise once more, times it counts)."""
         if self.noisy is None or len(self.kernel) < 3:
             return
         times, done = max(1.0, self.samples(training=True) / REDRAWN), 0
-        other = replace(self, motion=self.noisy(np.random.default_rng(0)))
+        rng = np.random.default_rng(1)
+        other = replace(self, motion=self.noisy(np.random.default_rng(0)), wrenches=tuple(
+            noise_again(series, self.clock, self.kernel, rng) for series in self.wrenches))
         for state, moved in zip(self.states(training=True), other.states(training=True)):
             part = slice(0, REDRAWN - done)
             done += len(state.t[part])
@@ -130,14 +129,36 @@ def motion_summary(clock: signals.Clock, cutoff: float, ends_at: float | None,
             'decimate': options.decimate or max(1, int(1.0 / (20.0 * cutoff * clock.period)))}
 
 
-class BodiesMethod(Method[RobotT, BodiesState, BodiesObservation, OptionsT]):
-    """A method whose observations are BodiesObservations."""
+def doubt(name: str, says: str, tests: str, evidence: tuple[float, str], do: str,
+          severity: str = 'wrong') -> dict[str, Any]:
+    """Return the fields of a Finding that an observation's summary carries."""
+    return {'name': name, 'says': says, 'tests': tests, 'evidence': float(evidence[0]),
+            'unit': evidence[1], 'severity': severity, 'do': do}
 
-    def noisy_rows(self, observation: BodiesObservation, robot: RobotT,
-                   parameters: Sequence[Parameter]
-                   ) -> Iterator[tuple[RegressorBlock, RegressorBlock, float]]:
-        """Yield RegressorBlocks of the motion, of it with more noise, and how many they are."""
-        for state, noisy, times in observation.noisy_states():
-            pair = (self.regress(s, robot, parameters) for s in (state, noisy))
-            for one, other in zip(*pair):
-                yield one, other, times
+
+def marker_doubts(sources: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return what the notes of clusters of markers contradict, as the fields of Findings."""
+    out = []
+    for name, note in sources.items():
+        refined = bool(note.get('refined'))
+        severity, do = ('note', 'this was taken into account') if refined else (
+            'wrong', 'mend it, or set refine_markers: true')
+        off = {k: 1e3 * float(np.linalg.norm(x)) for k, x in note.get('layout_off', {}).items()}
+        if off:
+            listed = ', '.join(f'{k} {x:.1f} mm' for k, x in off.items())
+            says = f'markers of {name} do not sit where the layout says: {listed}'
+            out.append(doubt('marker off its place', says, f'mean residuals of {name}',
+                             (max(off.values()), 'mm'), do, severity))
+        late = note.get('seen_late')
+        if late:
+            apart = 1e3 * (max(late.values()) - min(late.values()))
+            says = (f'markers of {name} are not seen at one time: {max(late, key=late.get)} '
+                    f'{apart:.1f} ms later than {min(late, key=late.get)}')
+            if 'shutter' in note:
+                slope = np.array(note['shutter'])
+                says += (f', by {1e3 * np.linalg.norm(slope):.1f} ms per metre along '
+                         f'{np.round(slope / np.linalg.norm(slope), 2).tolist()}, as a rolling '
+                         'shutter does')
+            out.append(doubt('markers seen apart', says, f'residuals against speeds of {name}',
+                             (apart, 'ms'), do, severity))
+    return out

@@ -6,7 +6,7 @@ from typing import Mapping, Sequence
 import numpy as np
 
 from .body_state import continuous, on_clock
-from .marker_cluster import register_cluster
+from .marker_cluster import cluster_faults, refined_layout, register_cluster, seen_at_once
 from ...errors import RecordingError
 from ...measurement import signals
 from ...measurement.recording import Channel, Recording
@@ -88,7 +88,8 @@ def one_of(channel: Channel, label: str, values: np.ndarray) -> np.ndarray:
                          do='name one: label: beside pose:, or TOPIC[LABEL] LINK in markers:')
 
 
-def read_pose(recording: Recording, source: BodySource, origin_ns: int) -> Series:
+def read_pose(recording: Recording, source: BodySource, origin_ns: int,
+              refine: bool = False) -> Series:
     """
     Return the Series of a body's pose: position [m], quaternion x y z w (n, 7), in the world.
 
@@ -96,7 +97,7 @@ def read_pose(recording: Recording, source: BodySource, origin_ns: int) -> Serie
     """
     channel = channel_of(recording, source.topic)
     if source.kind == 'markers':
-        return _registered(channel, source, origin_ns)
+        return _registered(channel, source, origin_ns, refine)
     if 'orientation_xyzw' not in channel.fields or 'position' not in channel.fields:
         raise RecordingError(f'{channel.topic} holds no poses', found=channel.type,
                              expected='PoseStamped, PoseArray, TransformStamped or tf')
@@ -201,7 +202,7 @@ def gaps_between(clock: signals.Clock) -> list[list[float]]:
     return [[round(a, 3), round(start, 3)] for a, (start, _) in zip(ends, clock.segments[1:])]
 
 
-def _registered(channel, source, origin_ns):
+def _registered(channel, source, origin_ns, refine):
     labels = tuple(source.layout)
     if 'position' not in channel.fields:
         raise RecordingError(f'{channel.topic} holds no markers', found=channel.type)
@@ -210,8 +211,17 @@ def _registered(channel, source, origin_ns):
     layout = np.array([source.layout[label] for label in labels], dtype=float)
     found = register_cluster(markers, layout, labels, channel.topic)
     t = (channel.stamp_ns - origin_ns) * 1e-9
+    faults = cluster_faults(t, markers, layout, labels, found)
+    if refine and faults:
+        markers = seen_at_once(t, markers, layout, found, faults)
+        found = register_cluster(markers, layout, labels, channel.topic)
+        if 'layout_off' in faults:
+            layout = refined_layout(markers, layout, found)
+            found = register_cluster(markers, layout, labels, channel.topic)
+        faults['refined'] = True
     seen = np.isfinite(markers).all(-1)
-    note = {'markers_rms': dict(zip(labels, found.rms().tolist())),
+    note = {**faults,
+            'markers_rms': dict(zip(labels, found.rms().tolist())),
             'markers_missing': {label: _absence(t, gone)
                                 for label, gone in zip(labels, ~seen.T) if gone.any()},
             'markers_swapped': [[a, b, count, float(t[first])]

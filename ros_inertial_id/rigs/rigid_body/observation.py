@@ -12,7 +12,8 @@ from scipy.spatial.transform import Rotation
 
 from .rig import BodyRig
 from .sensor import force_sign, gravity_of_force, sensor_turn, without_drift
-from ..bodies.observation import BodiesObservation, BodiesState, motion_summary
+from ..bodies.observation import (BodiesObservation, BodiesState, doubt, marker_doubts,
+                                  motion_summary)
 from ..measurement.body_state import (BodyState, choose_pose_cutoff, on_clock, state_of_imu,
                                       state_of_pose)
 from ..measurement.imu_fusion import fuse_imu, pose_track
@@ -32,6 +33,7 @@ from ...measurement.recording import Recording
 # Of the cutoff where poses sink into noise: products of what several bodies do reach higher, and
 # what is cut of them biases, while noise that is let through is made good (W'W - G).
 WIDER = 1.25
+ANOTHER = 15.0  # [deg] that a sensor is turned: it measures in another frame than was said
 STILL = 0.02  # [rad/s]: slower turning is drift and noise, not a motion
 
 
@@ -78,7 +80,12 @@ def observe_wrenches(recording: Recording, robot: BodyRig, options: Any) -> Bodi
 
     _check_moving(observation(gravity), sources[0].topic)
     sign = {'on_body': 1.0, 'by_body': -1.0}.get(options.wrench_of)
-    wrench = robot.wrenches[0]
+    wrench, topic = robot.wrenches[0], wrenches[0].topic
+    alone = len(robot.wrenches) == len(robot.link_names) == 1 and wrench.axes == 'body'
+    if alone and 'imu' not in {s and s.kind for s in robot.sources}:
+        turn = sensor_turn(observation(gravity), wrench)  # whose side of the sensor it is or not
+        if turn is not None:
+            wrenches[0], summary['sensor_turned'] = _turned(wrenches[0], turn[0]), {topic: turn[1]}
     if options.gravity == 'identified':
         if robot.arm is None:
             raise ConfigError('gravity: identified', expected='a payload on an arm',
@@ -88,22 +95,22 @@ def observe_wrenches(recording: Recording, robot: BodyRig, options: Any) -> Bodi
     if sign is None:
         sign = 1.0 if len(robot.wrenches) > 1 else force_sign(observation(gravity), wrench)
     summary['wrench_of'] = 'on_body' if sign > 0 else 'by_body'
-    if len(robot.wrenches) == len(robot.link_names) == 1 and wrench.axes == 'body':
-        _correct_sensor(robot, wrenches, lambda: observation(gravity, sign), summary)
+    drift = without_drift(observation(gravity, sign), wrench) if alone else None
+    summary['doubts'] = marker_doubts(summary['sources']) + _turn_doubts(summary)
+    if drift is not None:
+        wrenches[0], summary['sensor_drift'] = drift[0], {topic: drift[1]}
     return observation(gravity, sign)
 
 
-def _correct_sensor(robot, wrenches, observation, summary):
-    """Take drift and turn of the one sensor on the one body out of ``wrenches``; say them."""
-    topic, wrench = wrenches[0].topic, robot.wrenches[0]
-    drift = without_drift(observation(), wrench)
-    if drift is not None:
-        wrenches[0], summary['sensor_drift'] = drift[0], {topic: drift[1]}
-    if 'imu' in {s and s.kind for s in robot.sources}:
-        return
-    turn = sensor_turn(observation(), wrench)
-    if turn is not None:
-        wrenches[0], summary['sensor_turned'] = _turned(wrenches[0], turn[0]), {topic: turn[1]}
+def _turn_doubts(summary):
+    """Return the doubts about a sensor that measures along the axes of another frame."""
+    turned = {topic: float(np.linalg.norm(note['turn_deg']))
+              for topic, note in summary.get('sensor_turned', {}).items()}
+    return [doubt('sensor in another frame', f'the force-torque sensor of {topic} measures along '
+                  f'axes {angle:.1f} degrees off those of its frame; this was taken into account',
+                  'the direction of the force against the motion', (angle, 'degrees'),
+                  'name its frame in wrench_frame:, or rpy: in the description', 'doubtful')
+            for topic, angle in turned.items() if angle > ANOTHER]
 
 
 def _turned(series, R):
@@ -153,8 +160,9 @@ def _motion(recording, robot, options, wrenches, origin):
     if imu and len(robot.sources) > 1:
         raise ConfigError('a body with an IMU alone', expected='poses or markers of every body '
                           'where there are several', found=imu[0].name)
-    read = read_imu if imu else read_pose
-    series = [read(recording, source, origin) for source in robot.sources]
+    series = [read_imu(recording, source, origin) if imu else
+              read_pose(recording, source, origin, options.refine_markers)
+              for source in robot.sources]
 
     def raw(clock):
         return on_stretches([replace(s, values=s.values[:, :3]) if imu else s for s in series],

@@ -21,14 +21,15 @@ from ..dynamics.rigid_bodies import own_rows
 from ..measurement.body_state import acceleration_at
 from ..measurement.sources import Series
 from ...errors import EstimationError
-from ...jackknife import deviations, left_out
+from ...jackknife import deviations, left_out, standard_errors
 
+Columns = Callable[[BodiesState], np.ndarray]
 SURE = 5.0  # standard errors beyond which a sign, a turn or a drift is taken for known
 STRETCHES = 16  # left out one by one
 DRIFT = 3  # degree of the polynomial in time that a drift is
 VISIBLE = 0.5  # of the residual, rms to rms: a drift of less changes no number
-LEAST, MOST = 0.1, 15.0  # [deg] less is within what anybody mounts; more is another frame
-ROUNDS = 2  # of correcting a turn and looking again
+LEAST, VAGUE = 0.1, 1.0  # [deg] less is within what anybody mounts; an error that leaves it open
+ROUNDS, SETTLED = 30, 1e-9  # of correcting a turn and looking again; [rad] that ends it
 
 
 @dataclass(frozen=True)
@@ -88,25 +89,44 @@ def sensor_turn(observation: BodiesObservation,
     """
     Return (the rotation (3, 3) from what the sensor shows to the axes it is said to have, a note).
 
-    None where it is not turned beyond doubt, or by less than matters.
+    None where it is not turned beyond doubt, or by less than matters.  The residual of the turned
+    force is quadratic in the entries of the rotation, so turns of any size are found.
     """
-    turn = Rotation.identity()
-    for _ in range(ROUNDS):
-        def shown(state, turn=turn):
-            return turn.apply(_force(state))
+    A, y = _with_drift(observation, lambda state: _force_columns(state, wrench), _force)
+    entries = np.einsum('ik,nj->nikj', np.eye(3), y).reshape(len(y), 3, 9)  # row i: e_k y_j
+    size = np.sqrt((A ** 2).sum((0, 1))) + 1e-300
+    rows = np.concatenate([A / size, entries], axis=2)
+    grams = [np.einsum('nik,nil->kl', part, part) for part in np.array_split(rows, STRETCHES)]
+    starts, own = Rotation.create_group('O'), A.shape[2]
 
-        def columns(state, shown=shown):
-            crossed = np.cross(shown(state)[:, None], np.eye(3)).swapaxes(1, 2)
-            return np.concatenate([_force_columns(state, wrench), crossed], axis=2)
+    def solve(sums):
+        # What no mass, moments and weight explain of the entries.
+        left = sums[own:, own:] - sums[own:, :own] @ np.linalg.pinv(
+            sums[:own, :own], 1e-12, hermitian=True) @ sums[:own, own:]
+        return min((_least_turn(left, R) for R in starts), key=lambda found: found[0])[1]
 
-        fit = _fit(observation, columns, shown)
-        turn = Rotation.from_rotvec(fit.x[-3:]) * turn
-    found, error = turn.as_rotvec(), np.sqrt(np.diag(fit.covariance)[-3:])
+    found, without = left_out(grams, solve)
+    turn = Rotation.from_rotvec(found)
+    away = (Rotation.from_rotvec(without) * turn.inv()).as_rotvec()
+    error = standard_errors(away)
     sure = (np.abs(found) > SURE * error).any()
-    if not sure or not LEAST < np.degrees(np.linalg.norm(found)) < MOST:
+    if not sure or np.degrees(turn.magnitude()) < LEAST or np.degrees(error.max()) > VAGUE:
         return None
     return turn.as_matrix(), {'turn_deg': np.degrees(found).round(4).tolist(),
                               'standard_error_deg': np.degrees(error).round(4).tolist()}
+
+
+def _least_turn(left, turn):
+    """Return (misfit, rotation vector) of the turn near ``turn`` with the least c' left c."""
+    for _ in range(ROUNDS):
+        C = turn.as_matrix()
+        slopes = np.stack([np.cross(e, C, axisb=0, axisc=0).ravel() for e in np.eye(3)])
+        step = -np.linalg.pinv(slopes @ left @ slopes.T) @ (slopes @ left @ C.ravel())
+        turn = Rotation.from_rotvec(step) * turn
+        if np.linalg.norm(step) < SETTLED:
+            break
+    c = turn.as_matrix().ravel()
+    return c @ left @ c, turn.as_rotvec()
 
 
 def without_drift(observation: BodiesObservation,
@@ -160,9 +180,9 @@ def _legendre(t, observation):
     return np.polynomial.legendre.legvander(share, DRIFT)[:, 1:]
 
 
-def _fit(observation: BodiesObservation, columns_of: Callable[[BodiesState], np.ndarray],
-         load_of: Callable[[BodiesState], np.ndarray]) -> _Fit:
-    """Return the _Fit of loads (N, m) on columns (N, m, k), bias and drift of each besides."""
+def _with_drift(observation: BodiesObservation, columns_of: Columns,
+                load_of: Columns) -> tuple[np.ndarray, np.ndarray]:
+    """Return columns (N, m, k), with bias and drift of each row besides, and loads (N, m)."""
     rows, loads = [], []
     for state in observation.states(training=True):
         columns, load = columns_of(state), load_of(state)
@@ -170,7 +190,13 @@ def _fit(observation: BodiesObservation, columns_of: Callable[[BodiesState], np.
         slow = np.kron(still, np.eye(load.shape[1])).reshape(*load.shape, -1)
         rows.append(np.concatenate([columns, slow], axis=2))
         loads.append(load)
-    A, y, own = np.concatenate(rows), np.concatenate(loads), columns.shape[2]
+    return np.concatenate(rows), np.concatenate(loads)
+
+
+def _fit(observation: BodiesObservation, columns_of: Columns, load_of: Columns) -> _Fit:
+    """Return the _Fit of loads (N, m) on columns (N, m, k), bias and drift of each besides."""
+    A, y = _with_drift(observation, columns_of, load_of)
+    own = A.shape[2] - (1 + DRIFT) * y.shape[1]
     size, sd = np.sqrt((A ** 2).sum((0, 1))) + 1e-300, np.ones(y.shape[1])
     for _ in range(2):  # with weights by the residual of the first
         parts = [((a / size / sd[:, None]).reshape(-1, len(size)), (b / sd).ravel())

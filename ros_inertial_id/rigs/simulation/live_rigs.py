@@ -15,7 +15,7 @@ from scipy.spatial.transform import Rotation
 
 from . import two_link_platform as two_links
 from .platform import channels_of, MARKERS, PlatformOptions, PlatformRig
-from .sensors import channel, IMU, JOINT_STATE, POSES, WRENCH, wrench_channel
+from .sensors import channel, IMU, JOINT_STATE, POSES, stamps, WRENCH, wrench_channel
 from .slider_crank import RigOptions, SliderCrankRig, TOPICS
 from .wrist_sensor import WristOptions, WristRig
 from ...errors import ConfigError
@@ -63,8 +63,8 @@ class LiveSliderCrank:
         """Move on by STEP; return {topic: Channel} of what was measured."""
         channels = self._rig.advance(STEP)
         t, torque = np.array(self._rig.true_torques).T
-        channels[TRUE_TORQUE] = channel(TRUE_TORQUE, JOINT_STATE, t, {'effort': torque[:, None]},
-                                        ('crank',))
+        channels[TRUE_TORQUE] = channel(TRUE_TORQUE, JOINT_STATE, stamps(t),
+                                        {'effort': torque[:, None]}, ('crank',))
         return channels
 
 
@@ -183,8 +183,8 @@ class LiveWrist:
             exact.append(self._rig.data.sensordata[:6] + self._rig.bias)
         self._count += len(samples)
         channels = self._rig.channels(samples)
-        t = np.array([s.time for s in samples])
-        channels[TRUE_WRENCH] = wrench_channel(TRUE_WRENCH, t, np.array(exact), self.link)
+        channels[TRUE_WRENCH] = wrench_channel(TRUE_WRENCH, stamps([s.time for s in samples]),
+                                               np.array(exact), self.link)
         return channels
 
 

@@ -6,14 +6,14 @@ the rest pose, about the platform's origin, along the world's axes); the first l
 it.  Other links are held in a posture, or released to swing in their joints under gravity.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from .sensors import channel, imu_channel, MARKER_ARRAY
+from .sensors import channel, imu_channel, MARKER_ARRAY, stamps
 from ...measurement.recording import Channel, Recording
 from ...options import check_ranges, option
 from ...simulation.rigid_bodies import _mujoco
@@ -187,14 +187,13 @@ class PlatformRig:
         data.qfrc_passive[:3] += wrench[:3]
         data.qfrc_passive[3:6] += self._torque
 
-    def _advance(self):
-        """Make one Runge-Kutta step; return what the IMUs measured at its beginning."""
+    def pushed(self, call: Callable[[Any, Any], None]) -> None:
+        """Let a ``call`` of MuJoCo, as mj_step or mj_forward, see the springs."""
         self._mujoco.set_mjcb_passive(self._push)
         try:
-            self._mujoco.mj_step(self.model, self.data)
+            call(self.model, self.data)
         finally:
             self._mujoco.set_mjcb_passive(None)
-        return self._measure()
 
     def _measure(self):
         """Return {topic: (6,)}, angular velocity and specific force as the IMUs measure them."""
@@ -226,7 +225,8 @@ class PlatformRig:
         time = self._count / self.options.rate
         measured: dict[str, list[Any]] = {}
         for k in range(SUBSTEPS):
-            for topic, values in self._advance().items():
+            self.pushed(self._mujoco.mj_step)
+            for topic, values in self._measure().items():  # as it was before the step
                 stamp = time + k * self.model.opt.timestep + self.options.imu_delay
                 measured.setdefault(topic, []).append((stamp, values))
         self._count += 1
@@ -249,12 +249,11 @@ def channels_of(samples: Sequence[Any], begun: float) -> dict[str, Channel]:
     labels = tuple(samples[0][1])
     position = np.array([[seen[label] for label in labels] for _, seen, _ in samples])
     orientation = np.broadcast_to([0.0, 0.0, 0.0, 1.0], (*position.shape[:2], 4)).copy()
-    out = {MARKERS: channel(MARKERS, MARKER_ARRAY, [t for t, *_ in samples],
-                            {'position': position, 'orientation_xyzw': orientation}, labels,
-                            begun=begun)}
+    out = {MARKERS: channel(MARKERS, MARKER_ARRAY, stamps([t for t, *_ in samples], begun),
+                            {'position': position, 'orientation_xyzw': orientation}, labels)}
     for topic in samples[0][2]:
         t, values = zip(*(row for _, _, measured in samples for row in measured[topic]))
-        out[topic] = imu_channel(topic, t, np.array(values), begun=begun)
+        out[topic] = imu_channel(topic, stamps(t, begun), np.array(values))
     return out
 
 

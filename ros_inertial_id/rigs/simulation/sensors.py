@@ -13,22 +13,26 @@ WRENCH, POINT, POSE, POSES = (f'geometry_msgs/msg/{kind}' for kind in (
 MARKER_ARRAY = 'visualization_msgs/msg/MarkerArray'
 
 
-def channel(topic: str, kind: str, t: ArrayLike, fields: Mapping[str, np.ndarray],
-            names: Sequence[str] = (), frame: str = '', begun: float = 0.0) -> Channel:
-    """Return the Channel of ``fields`` (N, ...), stamped t (N,) [s] after ``begun`` [s]."""
-    stamp = round(begun * 1e9) + np.round(np.asarray(t) * 1e9).astype(np.int64)
-    return Channel(topic, kind, stamp, stamp.copy(), fields, tuple(names), frame)
+def stamps(t: ArrayLike, begun: float = 0.0) -> np.ndarray:
+    """Return int64 stamps (N,) [ns] of times t (N,) [s] after ``begun`` [s]."""
+    return round(begun * 1e9) + np.round(np.asarray(t) * 1e9).astype(np.int64)
 
 
-def imu_channel(topic: str, t: ArrayLike, readings: np.ndarray, frame: str = '',
-                begun: float = 0.0) -> Channel:
-    """Return the Channel of an IMU's readings (N, 6) [rad/s, m/s^2]; t, begun : see channel."""
-    return channel(topic, IMU, t, {'angular_velocity': readings[:, :3],
-                                   'linear_acceleration': readings[:, 3:]}, (), frame, begun)
+def channel(topic: str, kind: str, stamp_ns: np.ndarray, fields: Mapping[str, np.ndarray],
+            names: Sequence[str] = (), frame: str = '') -> Channel:
+    """Return the Channel of ``fields`` (N, ...) that are stamped at ``stamp_ns`` (N,)."""
+    return Channel(topic, kind, stamp_ns, stamp_ns.copy(), fields, tuple(names), frame)
 
 
-def wrench_channel(topic: str, t: ArrayLike, wrench: np.ndarray, frame: str = '',
-                   begun: float = 0.0) -> Channel:
-    """Return the Channel of a ``wrench`` (N, 6) [N, N m]; t, begun : see channel."""
-    return channel(topic, WRENCH, t, {'force': wrench[:, :3], 'torque': wrench[:, 3:]}, (), frame,
-                   begun)
+def imu_channel(topic: str, stamp_ns: np.ndarray, readings: np.ndarray,
+                frame: str = '') -> Channel:
+    """Return the Channel of an IMU's readings (N, 6) [rad/s, m/s^2] at ``stamp_ns`` (N,)."""
+    return channel(topic, IMU, stamp_ns, {'angular_velocity': readings[:, :3],
+                                          'linear_acceleration': readings[:, 3:]}, frame=frame)
+
+
+def wrench_channel(topic: str, stamp_ns: np.ndarray, wrench: np.ndarray,
+                   frame: str = '') -> Channel:
+    """Return the Channel of a ``wrench`` (N, 6) [N, N m] at ``stamp_ns`` (N,)."""
+    return channel(topic, WRENCH, stamp_ns, {'force': wrench[:, :3], 'torque': wrench[:, 3:]},
+                   frame=frame)

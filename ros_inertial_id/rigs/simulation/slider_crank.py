@@ -13,7 +13,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from .closed_mechanism import ClosedMechanism
-from .sensors import channel, IMU as IMU_TYPE, JOINT_STATE, POINT, POSE, WRENCH
+from .sensors import channel, IMU as IMU_TYPE, JOINT_STATE, POINT, POSE, stamps, WRENCH
 from ...measurement.recording import Channel, Recording
 from ...options import check_ranges, option
 from ...simulation import true_robot
@@ -107,7 +107,7 @@ class SliderCrankRig:
             self.mechanism.step()
             self._count += 1
         return {topic: channel(
-            topic, TOPICS[topic], [t for t, _ in samples],
+            topic, TOPICS[topic], stamps([t for t, _ in samples]),
             {name: np.array([fields[name] for _, fields in samples]) for name in samples[0][1]},
             ('crank',) if topic == JOINTS else ()) for topic, samples in said.items()}
 

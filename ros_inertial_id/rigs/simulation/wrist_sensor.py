@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .sensors import channel, imu_channel, JOINT_STATE, wrench_channel
+from .sensors import channel, imu_channel, JOINT_STATE, stamps, wrench_channel
 from ...measurement.recording import Channel, Recording
 from ...options import check_ranges, option
 from ...simulation.rigid_bodies import _bodies_only, _mujoco, ten_parameters
@@ -133,13 +133,12 @@ class WristRig:
 
     def channels(self, samples: list[WristSample], begun: float = 0.0) -> dict[str, Channel]:
         """Return {topic: Channel} of ``samples`` of a motion that has begun at ``begun`` [s]."""
-        t = np.array([s.time for s in samples])
+        t = stamps([s.time for s in samples], begun)
         q, wrench, imu = (np.array([getattr(s, name) for s in samples])
                           for name in ('q', 'wrench', 'imu'))
-        made = (channel('/joint_states', JOINT_STATE, t, {'position': q}, self.joint_names,
-                        begun=begun),
-                wrench_channel('/wrench', t, wrench, self.link, begun),
-                imu_channel('/payload/imu', t, imu, self.link, begun))
+        made = (channel('/joint_states', JOINT_STATE, t, {'position': q}, self.joint_names),
+                wrench_channel('/wrench', t, wrench, self.link),
+                imu_channel('/payload/imu', t, imu, self.link))
         return {c.topic: c for c in made}
 
     def record(self, duration: float) -> Recording:

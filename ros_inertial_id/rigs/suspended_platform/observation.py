@@ -10,7 +10,7 @@ import numpy as np
 
 from .motion import HELD, PlatformMotion
 from .rig import PlatformRig, spring_wrench
-from ..bodies.observation import BodiesObservation, motion_summary
+from ..bodies.observation import BodiesObservation, marker_doubts, motion_summary
 from ..dynamics.rigid_bodies import composite_rows
 from ..measurement.body_state import choose_pose_cutoff, on_clock, white_variance
 from ..measurement.sources import common_clock, on_stretches, read_pose, usable
@@ -38,7 +38,7 @@ def observe_platform(recording: Recording, robot: PlatformRig, options: Any) -> 
     markers were lost, and where something hit it.
     """
     origin = recording.origin_ns()
-    series = [read_pose(recording, source, origin) if source else None
+    series = [read_pose(recording, source, origin, options.refine_markers) if source else None
               for source in robot.sources]
     seen = [s for s in series if s is not None]
     clock = common_clock(seen, origin)
@@ -62,6 +62,7 @@ def observe_platform(recording: Recording, robot: PlatformRig, options: Any) -> 
         clock, kernel, motion, (), TRIM / cutoff, summary['decimate'], summary,
         filtered=motion.filtered, noisy=lambda rng: motion.noisy(clock, rng))
     summary['impacts'] = impacts_in(out, robot)
+    summary['doubts'] = marker_doubts(summary['sources'])
     _check_load(out, robot)
     return out
 

@@ -58,7 +58,8 @@ def _mujoco_frequencies(turn):
         for sign in (1.0, -1.0):
             twin.data.qpos[:], twin.data.qvel[:] = q0, 0.0
             twin._mujoco.mj_integratePos(twin.model, twin.data.qpos, sign * h * np.eye(6)[k], 1.0)
-            A[:, k] -= sign * twin._accelerate() / (2 * h)
+            twin.pushed(twin._mujoco.mj_forward)
+            A[:, k] -= sign * twin.data.qacc / (2 * h)
     return np.sort(np.sqrt(np.linalg.eigvals(A).real)) / (2 * np.pi)
 
 
