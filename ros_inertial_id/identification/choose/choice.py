@@ -154,7 +154,7 @@ def choose_model(data: Dataset, reduced: Reduced, passes: Passes) -> Choice:
         found = replace(found, fitted=fitted, stretches=_stretches(
             data, fitted, best.consistent, passes))
     tilt = found.tilt or (trials.tilt(best.extras) if alike else None)
-    return replace(found, apart=trials.apart(best), entries=[
+    return replace(found, apart=trials.apart(best, wanted), entries=[
         *_entries(trials, best), *_gravity_entries(trials, best, gravity, found, tilt)])
 
 
@@ -230,9 +230,9 @@ class _Trials:
             errors[k, one] = np.maximum(np.einsum('a,gab,b->g', x, own[one], x), floor)
         return Candidate(extras, consistent, errors, whole)
 
-    def apart(self, best):
+    def apart(self, best, wanted):
         """
-        Return {parameter: (k,)} by how much it differs in k other candidates, weighted.
+        Return {parameter: (k,)} by how much it differs in k candidates of what is ``wanted``.
 
         A candidate that predicts worse by z standard errors counts exp(-z^2 / 2) times as much as
         the chosen one: which of them is true is not known (Buckland, Burnham and Augustin 1997).
@@ -240,7 +240,8 @@ class _Trials:
         moves, weights = [], [1.0]
         for other in self.candidates.values():
             worse, error = log_ratio(other.errors, best.errors)
-            if other is not best and other.consistent == best.consistent:
+            differ = set(other.extras) ^ set(best.extras)
+            if differ and differ <= set(wanted) and other.consistent == best.consistent:
                 moves.append(other.params - best.params)
                 weights.append(float(np.exp(-0.5 * max(worse / max(error, 1e-12), 0.0) ** 2)))
         share = np.sqrt(np.array(weights[1:]) / sum(weights))
