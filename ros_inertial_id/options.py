@@ -16,6 +16,7 @@ once.  Unknown keys are refused with the nearest one named.
 from collections.abc import Mapping, Sequence
 from dataclasses import Field, field, fields, is_dataclass, MISSING
 import difflib
+from functools import lru_cache
 import math
 import numbers
 from pathlib import Path
@@ -217,13 +218,9 @@ def nearest(name: Any, choices: Any) -> str | None:
     return f'did you mean {close[0]!r}?' if close else None
 
 
-_HINTS: dict[Any, dict[str, Any]] = {}
-
-
+@lru_cache(maxsize=None)
 def _hints(kind: Any) -> dict[str, Any]:
     """Return the types of the fields of a dataclass; every one is declared by ``option``."""
     if not is_dataclass(kind):
         raise TypeError(f'{kind} is no dataclass of options')
-    if kind not in _HINTS:
-        _HINTS[kind] = get_type_hints(kind)
-    return _HINTS[kind]
+    return get_type_hints(kind)

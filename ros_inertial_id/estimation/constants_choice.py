@@ -128,7 +128,6 @@ def _law_entries(name, candidates, left_out, chosen, target):
     entries = []
     for k, parameter in enumerate(candidates):
         law, constant, edge = LAWS[parameter.law], parameter.nonlinear or 0.0, ''
-        unit = nonlinear_unit(parameter.law, parameter.unit)
         tried = [x for x in law.nonlinear_values if x is not None]
         if constant <= min(tried) * 1.01:
             edge = ' (least tried: as sharp as a step)'
@@ -137,7 +136,8 @@ def _law_entries(name, candidates, left_out, chosen, target):
         worse, error = log_ratio(left_out[:, k], left_out[:, chosen])
         entries.append({
             'what': f'{name} of {parameter.owner}',
-            'candidate': f'{parameter.law}, {constant:.2g} {unit}{edge}',
+            'candidate': f'{parameter.law}, {constant:.2g} '
+                         f'{nonlinear_unit(parameter.law, parameter.unit)}{edge}',
             'left_out_error': float(100.0 * np.sqrt(left_out[:, k].sum() / max(target, 1e-300))),
             'worse_percent': float(50.0 * worse),
             'worse_error_percent': float(50.0 * error), 'chosen': k == chosen})

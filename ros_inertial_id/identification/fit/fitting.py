@@ -178,10 +178,9 @@ def _known(data: Dataset, base: BaseParameters, inherited: np.ndarray | None) ->
     options = data.options
     given = [p for p in with_known(base.parameters, options.given)
              if any(line.split()[0] in (p.name, p.owner) for line in options.given)]
-    masses = {p.owner: p for p in given if p.unit == 'kg' and not p.law and is_known(p)}
-    return Known({owner: p.nominal for owner, p in masses.items()}, _total_mass(data),
-                 [p.name for p in given if p not in masses.values()],
-                 inherited)
+    masses = [p for p in given if p.unit == 'kg' and not p.law and is_known(p)]
+    return Known({p.owner: p.nominal for p in masses}, _total_mass(data),
+                 [p.name for p in given if p not in masses], inherited)
 
 
 def _with_all_links(data: Dataset, base: BaseParameters) -> BaseParameters:

@@ -104,9 +104,9 @@ def with_cutoff(observation: JointSpaceObservation, cutoff: float, decimate: int
     Raises RecordingError where no segment is as long as the filter.
     """
     clock, period = observation.clock, observation.clock.period
-    kernel = signals.zero_phase_kernel(period, cutoff)
-    half = len(kernel) // 2 + 2 * signals.STENCIL
+    half = signals.half_kernel(period, cutoff) + 2 * signals.STENCIL
     clock = _usable(clock, 0 if observation.period else half, observation.summary['topic'])
+    kernel = signals.zero_phase_kernel(period, cutoff)
     # Where the filter guessed most; the stencil reaches further than that near Nyquist.
     trim = 0.0 if observation.period else max(1.0 / cutoff, signals.STENCIL * period)
     decimate = decimate or max(1, int(1.0 / (10.0 * cutoff * period)))

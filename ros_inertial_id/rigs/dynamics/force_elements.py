@@ -17,8 +17,7 @@ from typing import Any, Callable
 import numpy as np
 
 from ...dynamics.body_motion import body_motions, Frame, frame_of, twists
-from ...dynamics.friction import (check_laws, friction_column, friction_parameters, LAWS,
-                                  of_slide)
+from ...dynamics.friction import check_laws, friction_column, friction_parameters, LAWS
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.robot_model import RobotModel
 from ...errors import ConfigError
@@ -104,7 +103,8 @@ def force_elements(robot: RobotModel, options: ForceOptions,
         for name in robot.joint_names if words[:1] == ['all'] else words[:1] or ['']:
             joint = _joint(robot, name, line)
             given = {'coulomb': options.coulomb_width} if options.coulomb_width >= 0 else {}
-            columns = friction_parameters(joint + 1, name, words[1:], _limit(robot, joint), given)
+            columns = friction_parameters(joint + 1, name, words[1:], _limit(robot, joint), given,
+                                          robot.prismatic[joint])
             if robot.prismatic[joint]:
                 columns = [_of_slide(p, size, given) for p in columns]
             out += [JointForce(p, joint) for p in columns]
@@ -117,13 +117,13 @@ def force_elements(robot: RobotModel, options: ForceOptions,
 
 
 def _of_slide(parameter, size, given):
-    """Return a friction Parameter with units and, where not ``given``, constants of a slide."""
+    """Return a friction Parameter with, where not ``given``, the constants of a slide."""
     constant, law = parameter.nonlinear, LAWS[parameter.law]
     if constant and parameter.law == 'coulomb' and not given:
         constant = SLIDE_WIDTHS[law.nonlinear_values.index(constant)] * size
     elif constant and parameter.law not in given:
         constant *= {'rad/s': size, 'rad': size, 's/rad': 1.0 / size}.get(law.nonlinear_unit, 1.0)
-    return replace(parameter, nonlinear=constant, unit=of_slide(parameter.unit))
+    return replace(parameter, nonlinear=constant)
 
 
 def _refuse_doubles(elements):
