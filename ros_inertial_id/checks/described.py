@@ -126,9 +126,9 @@ class Described:
             - 0.5 * free[name] * float(np.log(effective.sum())) for name, r in self.left.items()}
         self.mass = float(x[0] * LOAD[0])
 
-    def best(self) -> str:
-        """Return the model that explains the efforts best for its parameters."""
-        return max(self.nats, key=lambda name: self.nats[name])
+    def total(self, model: str) -> float:
+        """Return the RMS of what a model leaves of all joints [N m]."""
+        return max(float(np.linalg.norm(self.left[model])), 1e-300)
 
 
 def _without_friction(samples, j):

@@ -1,7 +1,7 @@
 """Alternatives of the efforts: their signs, order, delay, gains and saturation."""
 
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
@@ -21,6 +21,8 @@ OFF_COMMON, OFF_ONE = 1.5, 1.1  # factors between efforts and torques that are w
 SHORT = 0.05        # of the largest torque that an effort lacks
 OFF_SURELY = 1.25   # of one joint: what is less must be most of the residual
 HALF = 0.5
+ALIKE = 1.1         # times what another cause leaves: neither explains more
+AGREE = 1.05        # factors between gains by other joints and by the description
 PER_GAIN = 3.0      # nats that a free gain costs: it could be anything within a factor of 20
 
 
@@ -30,7 +32,8 @@ def signs(evidence: Evidence) -> Iterator[Candidate]:
     ratio, error = evidence.own_ratios
     guess = np.where(ratio < -2.0 * error, -1.0, 1.0)
     best: dict[tuple, Fitted] = {tuple(np.ones(count)): evidence.base}
-    for sign in (guess, -np.ones(count)):
+    driven = np.array([evidence.driving(j) > CERTAIN for j in range(count)])
+    for sign in (guess, -np.ones(count), np.where(driven, -1.0, 1.0)):
         best.setdefault(tuple(sign), evidence.fit(evidence.hypothesis(scale=sign)))
 
     def cost(sign: tuple) -> float:  # all or one are usual, some of them are not
@@ -232,41 +235,46 @@ def gains(evidence: Evidence) -> Iterator[Candidate]:
         return
     models = evidence.descriptions
     if models.nats.get('percent', -np.inf) > max(models.nats['alone'], models.nats['no gravity']):
-        yield _gain(evidence, evidence.samples.robot.effort / 100.0, 0.0, 'effort in percent',
-                    'the efforts are percent of the limits')
-    if models.best() not in ('load', 'no gravity'):
+        yield _gain(evidence, evidence.samples.robot.effort / 100.0, 0.0, ('effort in percent',
+                    'the efforts are percent of the limits'))
+    if models.nats['no gravity'] < max(models.nats['factor'], models.nats['factors']):
         yield from _units(evidence, ratio, sure)
 
 
 def _units(evidence: Evidence, ratio: np.ndarray, sure: np.ndarray) -> Iterator[Candidate]:
     """Yield one factor for all, and one for each by the (n,) ``ratio`` where that is ``sure``."""
-    size = np.maximum(np.abs(ratio), 1e-12)
-    middle, common = float(np.exp(np.median(np.log(size[sure])))), None
-    if abs(np.log(middle)) > np.log(OFF_COMMON):
+    size, models = np.maximum(np.abs(ratio), 1e-12), evidence.descriptions
+    middle = float(np.exp(np.median(np.log(size[sure]))))
+    loaded = models.total('load') / models.total('factor')
+    if abs(np.log(middle)) > np.log(OFF_COMMON) and loaded > 1.0 / ALIKE:
         unit = (' (N mm, or mN m)' if abs(np.log(middle / 1e3)) < 0.7 else
                 ' (motor currents?)' if middle < 1.0 else '')
-        common = _gain(evidence, np.full(len(size), 1 / middle), PER_GAIN,
-                       'effort in another unit',
-                       f'the efforts of all joints are about {middle:.3g} times torques{unit}')
-        yield common
-    off = np.abs(np.log(size[sure])) > np.log(OFF_COMMON)
-    nats = evidence.descriptions.nats
-    if (np.ptp(np.log(size[sure])) < np.log(OFF_COMMON) or off.mean() <= 0.5
-            or nats['factors'] < nats['factor']):
-        return
-    # Motors that are mounted the other way round have negative gains.
-    sign = np.where(sure & (ratio < 0.0), -1.0, 1.0)
-    own = _gain(evidence, _own_gains(evidence, sign / np.where(sure, size, middle)),
-                PER_GAIN * len(size), 'effort is a current', 'the efforts are no torques: every '
-                'joint has a gain of its own, as motor currents have')
-    if common is None or own.fit.relative < common.fit.relative:
-        yield own
+        load = ('' if loaded > ALIKE else '; or the last link carries about '
+                f'{models.mass:+.2g} kg that the description does not have')
+        # One number that makes the description right is no chance: it competes as a description.
+        right = models.total('factor') < HALF * np.linalg.norm(evidence.base.torque)
+        nats = models.nats['factor'] - models.nats['alone'] if right else 0.0
+        yield _gain(evidence, np.full(len(size), 1 / middle), PER_GAIN, (
+            'effort in another unit', f'the efforts of all joints are about {middle:.3g} times '
+            f'torques{unit}{load}'), nats, DOUBTFUL if load else WRONG)
+    own = np.mean(np.abs(np.log(size[sure] / middle)) > np.log(OFF_COMMON)) > 0.5
+    if own and models.nats['factors'] > max(models.nats['factor'], models.nats['load']):
+        # Motors that are mounted the other way round have negative gains.
+        sign = np.where(sure & (ratio < 0.0), -1.0, 1.0)
+        scale = _own_gains(evidence, sign / np.where(sure, size, middle))
+        yield _gain(evidence, scale, PER_GAIN * len(size), (
+            'effort is a current', 'the efforts are no torques: every joint has a gain of its '
+            'own, as motor currents have'))
 
 
-def _gain(evidence: Evidence, scale: np.ndarray, cost: float, name: str, says: str) -> Candidate:
+def _gain(evidence: Evidence, scale: np.ndarray, cost: float, named: tuple[str, str],
+          nats: float = 0.0, severity: str = WRONG) -> Candidate:
+    """Return the Candidate of a ``scale`` (n,), worth at least ``nats`` by the description."""
     h = evidence.hypothesis(scale=scale)
-    return Candidate(name, says, 'publish torques, or give effort_kind: and drive_gain:', h,
-                     evidence.fit(h), evidence.samples.robot.joint_names, cost=cost)
+    fit = evidence.fit(h)
+    fit = replace(fit, evidence=max(fit.evidence, evidence.base.evidence + nats))
+    return Candidate(*named, 'publish torques, or give effort_kind: and drive_gain:', h,
+                     fit, evidence.samples.robot.joint_names, severity, cost)
 
 
 def _factor(evidence: Evidence, j: int, values: np.ndarray) -> float:
@@ -292,28 +300,30 @@ def _own_gains(evidence: Evidence, scale: np.ndarray) -> np.ndarray:
 def _one_gain(evidence: Evidence) -> Iterator[Candidate]:
     """Yield the one joint whose gain does not fit what the others show of the same bodies."""
     names, count = evidence.samples.robot.joint_names, len(evidence.samples.robot)
-    best: Any = None
+    tried = []
     for j in _suspects(evidence):
         # The fit without the joint, then its own gain, and again with it.
-        scale, factor = np.ones(count), 1.0
-        fit = evidence.fit(evidence.as_recorded, without=j)
+        fit, h, factor = evidence.fit(evidence.as_recorded, without=j), evidence.as_recorded, 1.0
         for _ in range(3):
             factor = float(np.clip(abs(_factor(evidence, j, fit.values)) or 1.0, 1e-4, 1e4))
-            scale = np.where(np.arange(count) == j, 1 / factor, 1.0)
-            h = evidence.hypothesis(scale=scale)
+            h = evidence.hypothesis(scale=np.where(np.arange(count) == j, 1 / factor, 1.0))
             fit = evidence.fit(h)
-        if abs(np.log(factor)) < np.log(OFF_ONE) or (abs(np.log(factor)) < np.log(OFF_SURELY)
-                                                     and fit.relative > HALF
-                                                     * evidence.base.relative):
-            continue  # bodies and friction that the model lacks are worth as much
-        if best is None or fit.evidence > best[2].evidence:
-            best = j, factor, fit, h
-    if best:
-        j, factor, fit, h = best
-        yield Candidate('gain of a joint', f'the effort of {names[j]} is {factor:.3g} times what '
-                        'the other joints say of the same bodies',
-                        f'check the torque constant and gear ratio of {names[j]}', h, fit,
-                        (names[j],), cost=PER_GAIN + np.log(count))
+        if abs(np.log(factor)) > np.log(OFF_ONE):
+            tried.append((fit.evidence, j, factor, h, fit))
+    if not tried:
+        return
+    _, j, factor, h, fit = max(tried, key=lambda one: one[0])
+    # Bodies and friction that the model lacks are worth as much as a small gain, unless the
+    # description says the same number.
+    ratio, error = (x[j] for x in evidence.own_ratios)
+    agreed = error < np.log(AGREE) and abs(np.log(abs(ratio) / factor)) < np.log(AGREE)
+    small = abs(np.log(factor)) < np.log(OFF_SURELY)
+    if fit.relative > evidence.base.relative * (1.0 / ALIKE if agreed else HALF if small else 1.0):
+        return
+    yield Candidate('gain of a joint', f'the effort of {names[j]} is {factor:.3g} times what '
+                    'the other joints say of the same bodies',
+                    f'check the torque constant and gear ratio of {names[j]}', h, fit,
+                    (names[j],), cost=PER_GAIN + np.log(count))
 
 
 def saturation(evidence: Evidence) -> Iterator[Candidate]:

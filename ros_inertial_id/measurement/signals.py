@@ -138,7 +138,7 @@ def smooth(x: np.ndarray, kernel: np.ndarray, rows: slice = slice(None)) -> np.n
     Raises RecordingError when x is shorter than the kernel reaches.
     """
     half = len(kernel) // 2
-    if half == 0:
+    if half == 0 or not x.shape[1]:
         return x[rows] * kernel[0]
     if len(x) < half + 2:
         raise RecordingError('a stretch is too short to filter', found=f'{len(x)} samples',

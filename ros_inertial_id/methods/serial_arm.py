@@ -97,6 +97,10 @@ class SerialArm(Method[RobotModel, JointSpaceState, JointSpaceObservation, Seria
             out += [replace(p, name=p.name.rstrip('0123456789') + f'm{j + 1}') for p in own]
         return tuple(out)
 
+    def chooses_laws(self, options: SerialArmOptions) -> bool:
+        """Return whether the ``options`` leave it to the data which friction laws there are."""
+        return tuple(options.friction) == ('auto',)
+
     def observe(self, recording: Recording, robot: RobotModel,
                 options: SerialArmOptions) -> JointSpaceObservation:
         """Return the JointSpaceObservation of the robot's joints in a Recording."""

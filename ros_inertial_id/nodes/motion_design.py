@@ -9,8 +9,7 @@ import numpy as np
 from rclpy.node import Node
 
 from .long_work import LongWork
-from .parameters import (check_mounting, configured_mounting, declare_options, read_options,
-                         refuse_misfit)
+from .parameters import configured_mounting, declare_options, read_options, refuse_misfit
 from ..dynamics.friction import check_laws
 from ..dynamics.robot_model import gravity_from_mounting, robot_from_options, RobotModel
 from ..excitation.collision import CollisionShapes, wanted_shapes
@@ -59,8 +58,8 @@ def declare_design(node: Node, config: str, urdf: Callable[[], str]) -> None:
     Where the design is of no mounting, that of the identification's block holds.
     """
     def check(options: DesignOptions) -> None:
-        for words in (options.mounting, *options.mountings):
-            check_mounting(words)
+        for words in filter(None, (options.mounting, *options.mountings)):
+            gravity_from_mounting(words)
         check_laws(options.friction)
         for text in options.obstacles:
             obstacle_shape(text, 'obstacle')
@@ -69,9 +68,9 @@ def declare_design(node: Node, config: str, urdf: Callable[[], str]) -> None:
                 urdf(), options, gravity_from_mounting('upright')), options),
                 options, design_options(node))
 
-    defaults = load_design(config)
-    if not defaults.mounting and not defaults.mountings:
-        defaults = replace(defaults, mounting=configured_mounting(config))
+    defaults, mounting = load_design(config), configured_mounting(config)
+    if not defaults.mounting and not defaults.mountings and mounting != 'imu':
+        defaults = replace(defaults, mounting=mounting)
     declare_options(node, DesignOptions, defaults, prefix=PREFIX, check=check)
 
 
