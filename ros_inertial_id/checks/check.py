@@ -12,7 +12,7 @@ from .contacts import without_contacts
 from .efforts import BADLY
 from .evidence import Evidence
 from .finding import (Checkup, DO_NOT_USE, DOUBTFUL, Finding, HALF, joint_verdicts, Judged, MASKED,
-                      NOTE, NOT_CHECKED, SEVERITIES, Verdict, whole_verdict, WRONG)
+                      NOT_CHECKED, NOTE, SEVERITIES, Verdict, whole_verdict, WRONG)
 from .hypothesis import Fitted
 from .samples import samples_of, WIDTH
 from .selection import best_of, hides, mended, NOTHING, VISIBLE
