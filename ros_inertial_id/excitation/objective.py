@@ -1,6 +1,4 @@
-"""
-The number that the search makes small, with its gradient: criterion plus broken limits.
-"""
+"""The number that the search makes small, with its gradient: criterion plus broken limits."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -14,7 +14,6 @@ import numpy as np
 
 from .braking import Brakes, Change, GRID
 
-NEARLY = 0.1  # rate below which a stop is not turned round: rest is nearer
 FULL = np.array([1.0, 0.0])  # rate and slope
 
 
@@ -43,9 +42,11 @@ class PathClock:
             late = True
             self._changes.append(end)
             begin = now + margin
-            if self._at(begin)[1] < NEARLY:
+            change = self._brakes.change(begin, self._at(begin), 1.0)
+            if change.path[:, 1].min() < 0.0:  # too near to rest to be turned round
                 begin = max(begin, end.end)
-            self._changes.append(self._brakes.change(begin, self._at(begin), 1.0))
+                change = self._brakes.change(begin, self._at(begin), 1.0)
+            self._changes.append(change)
         self._end = self._stop(now + horizon, np.floor)
         return late
 
