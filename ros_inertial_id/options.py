@@ -51,11 +51,7 @@ def option(default: Any, description: str, *, unit: str = '', at_least: float | 
 
 
 def element_type(kind: Any, name: str) -> tuple[type, bool]:
-    """
-    Return (type of a value or of its elements, whether the field is a list).
-
-    kind : options dataclass; name : of the field
-    """
+    """Return (type of a value or of its elements, whether the field is a list)."""
     hint = _hints(kind)[name]
     if get_origin(hint) is tuple:
         return get_args(hint)[0], True
@@ -125,11 +121,7 @@ def _checked(value: Any, kind: type, metadata: Mapping[str, Any], what: str) -> 
 
 
 def read_blocks(path: str, methods: Sequence[str]) -> dict[str, dict[str, Any] | None]:
-    """
-    Return the blocks of a YAML configuration file.
-
-    path : of the file; methods : names of the blocks there may be beside ``design`` and ``driver``
-    """
+    """Return the blocks of a YAML configuration file."""
     data = read_yaml(path)
     blocks = (*methods, DESIGN, DRIVER)
     if not isinstance(data, dict) or not all(isinstance(v, (dict, types.NoneType))
@@ -182,11 +174,7 @@ def yaml_content(text: str) -> Any:
 
 
 def schema(kinds: Mapping[str, type[Any]]) -> dict[str, Any]:
-    """
-    Return the JSON schema of a configuration file (draft 2020-12).
-
-    kinds : {block: options dataclass}
-    """
+    """Return the JSON schema of a configuration file (draft 2020-12)."""
     return {'$schema': 'https://json-schema.org/draft/2020-12/schema', 'type': 'object',
             'additionalProperties': False,
             'properties': {name: _schema_of(kind) for name, kind in kinds.items()}}

@@ -20,7 +20,7 @@ from .signal_samples import BY_SHARE, MOST
 from .signals import raw_signals
 from .velocity_kind import by_best_velocity, saying_what_is_used
 from ..dynamics.robot_model import gravity_from_mounting
-from ..errors import EstimationError, RecordingError
+from ..errors import EstimationError, InertialIdError, RecordingError
 from ..estimation.r_factors import one_thread
 from ..identification.model.identified_model import IdentifiedModel
 from ..identification.prepare.dataset import Dataset, Progress, read_dataset
@@ -56,11 +56,11 @@ def check_and_read(recordings: Sequence[Recording], options: Any, *, method: str
 
     options : of the method, by its name; urdf : text of the description, '' for the recordings'
     progress : called with (stage, done, in all); model : instead of the description's inertias
-    Of methods that see more than joints only the channels are checked: their model is not checked.
+    Of methods that see more than joints the channels, and what their observations doubt.
     RecordingError where no topic carries the joints.
     """
     if not METHODS[method].joints_alone:
-        return _channels(recordings, method), None
+        return _of_rig(recordings, options, method, urdf, progress)
     if len(recordings) > 1:
         return together(check_each(recordings, options, method=method, urdf=urdf,
                                    progress=progress, model=model)), None
@@ -89,15 +89,29 @@ def check_each(recordings: Sequence[Recording], options: Any, **others: Any) -> 
     return [check([recording], options, **others) for recording in recordings]
 
 
-def _channels(recordings: Sequence[Recording], method: str) -> Checkup:
-    """Return the Checkup of a method that has no model checks: of stamps and values alone."""
-    each = [checkup_of(found, (without_bad(r, found)[1],))
-            for r, found in ((r, channel_checks(r)) for r in recordings)]
-    whole = together(each)
-    if whole.verdict.word == DO_NOT_USE:
-        return whole
+def _of_rig(recordings: Sequence[Recording], options: Any, method: str, urdf: str,
+            progress: Progress | None) -> tuple[Checkup, Dataset | None]:
+    """Return the Checkup by stamps and values, and by what observations doubt, and the Dataset."""
+    each = [channel_checks(r) for r in recordings]
+    try:
+        with one_thread():
+            data = read_dataset([without_bad(r, found)[0] for r, found in zip(recordings, each)],
+                                options, method, urdf, progress)
+    except InertialIdError:  # which says the same where it is identified
+        data = None
+    doubts = [o.summary.get('doubts') for o in data.observations] if data else [None]
+    strongest: dict[str, float] = {}  # what several recordings show is said once
+    for doubt in (doubt for own in doubts for doubt in own or ()):
+        strongest[doubt['tests']] = max(doubt['evidence'], strongest.get(doubt['tests'], 0.0))
+    for found, own in zip(each, doubts):
+        found += [Finding(**{**doubt, 'joints': ()}) for doubt in own or ()
+                  if doubt['evidence'] == strongest[doubt['tests']]]
+    whole = together([checkup_of(found, (without_bad(r, found)[1],))
+                      for r, found in zip(recordings, each)])
+    if whole.verdict.word == DO_NOT_USE or None not in doubts:
+        return whole, data
     reasons = (*whole.verdict.reasons, f'{UNCHECKED} {method}')
-    return replace(whole, verdict=Verdict(NOT_CHECKED, reasons))
+    return replace(whole, verdict=Verdict(NOT_CHECKED, reasons)), data
 
 
 def together(checkups: Sequence[Checkup]) -> Checkup:

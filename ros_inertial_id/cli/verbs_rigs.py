@@ -11,7 +11,7 @@ from .console import changed, known_load, page, Progress, read_recording, show
 from ..dynamics.robot_model import gravity_from_mounting
 from ..errors import ConfigError, EstimationError
 from ..estimation.problem import Problem
-from ..identification.fit.consistent_links import consistent_links
+from ..identification.fit.fitting import consistent_links
 from ..identification.judge.mounting import unknown
 from ..identification.model.files import read_description, read_text, write_text
 from ..identification.prepare.dataset import Dataset

@@ -88,7 +88,6 @@ def covered(clock: Clock, stamps: np.ndarray) -> Clock:
     """
     Return the Clock without the stretches in which a series with ``stamps`` (n,) [s] is silent.
 
-    clock : Clock of another series
     A series at a rate of its own is silent for longer than a few of its own periods.
     """
     steps, period = np.diff(stamps), clock.period
@@ -138,7 +137,7 @@ def smooth(x: np.ndarray, kernel: np.ndarray, rows: slice = slice(None)) -> np.n
     Raises RecordingError when x is shorter than the kernel reaches.
     """
     half = len(kernel) // 2
-    if half == 0:
+    if half == 0 or not x.shape[1]:
         return x[rows] * kernel[0]
     if len(x) < half + 2:
         raise RecordingError('a stretch is too short to filter', found=f'{len(x)} samples',

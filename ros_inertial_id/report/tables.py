@@ -12,7 +12,7 @@ from .recording_words import unit_of
 from .sheet import Cell, Table
 from .uses import CONTACT, FEEDFORWARD, GRAVITY, JointUse, PAYLOAD, SIMULATION
 from .words import odds
-from ..dynamics.friction import LAWS
+from ..dynamics.friction import LAWS, nonlinear_unit
 from ..identification.model.identified_model import IdentifiedModel, plain
 from ..identification.settings import options_class
 from ..methods import DEFAULT_METHOD
@@ -129,10 +129,14 @@ def parameter_table(known: Sequence[Knowledge], unconstrained: bool) -> Table:
 
 def friction_table(known: Sequence[Knowledge]) -> Table:
     """Return the friction coefficients per joint and law, and their nonlinear parameters."""
-    laws = {item.lead.law: item.entry['unit'] for item in known if item.lead.law in LAWS}
-    inside = {item.lead.law: LAWS[item.lead.law].nonlinear_unit for item in known
-              if item.lead.law in LAWS and item.lead.nonlinear is not None
-              and item.entry['determined']}
+    laws: dict[str, dict[str, None]] = {}  # units, of turning and of sliding joints
+    inside: dict[str, dict[str, None]] = {}
+    for item in known:
+        law, unit = item.lead.law, item.entry['unit']
+        if law in LAWS:
+            laws.setdefault(law, {})[unit] = None
+        if law in LAWS and item.lead.nonlinear is not None and item.entry['determined']:
+            inside.setdefault(law, {})[nonlinear_unit(law, unit)] = None
     by_joint: dict[str, dict[str, Knowledge]] = {}
     for item in known:
         if item.lead.law in LAWS:
@@ -150,8 +154,9 @@ def friction_table(known: Sequence[Knowledge]) -> Table:
         f'{own[law].lead.nonlinear:.3g}' if law in own and own[law].entry['determined']
         and own[law].lead.nonlinear is not None else '' for law in inside))
         for joint, own in by_joint.items()]
-    return Table(('joint', *(f'{law} [{unit}]' for law, unit in laws.items()), *(
-        f'nonlinear parameter of {law} [{unit}]' for law, unit in inside.items())), rows)
+    return Table(('joint', *(f'{law} [{" or ".join(units)}]' for law, units in laws.items()), *(
+        f'nonlinear parameter of {law} [{" or ".join(units)}]'
+        for law, units in inside.items())), rows)
 
 
 def decisions(model: IdentifiedModel) -> Table:

@@ -105,6 +105,8 @@ def test_descriptions_that_are_empty_or_xacro_are_refused(capsys, tmp_path, monk
     tool.chmod(0o755)
     monkeypatch.setenv('PATH', f'{tmp_path}{os.pathsep}/bin{os.pathsep}/usr/bin')
     assert 'no argument arm' in refused(capsys, *words, str(xacro))
+    xacro.write_text('<robot name="a"><!-- once <xacro:property name="a" value="1"/> --></robot>')
+    assert 'bag does not exist' in refused(capsys, *words, str(xacro))
 
 
 def test_completions_name_verbs_and_options(capsys):

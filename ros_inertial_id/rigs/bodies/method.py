@@ -66,12 +66,14 @@ class BodiesMethod(Method[RobotT, BodiesState, BodiesObservation, OptionsT]):
         """Return the BodiesObservation, with ``doubts`` about the rig in its summary."""
         out = self.observed(recording, robot, options)
         parameters = self.parameters(robot, options)
-        more = doubts_of(out, lambda state: self.regress(state, robot, parameters),
-                         len(parameters), self.hypotheses(robot, options))
-        doubts, impacts = list(out.summary['doubts']), out.summary.get('impacts') or []
+        more, impacts = [], out.summary.get('impacts') or []
+        doubts = list(out.summary['doubts'])
+        if not any(entry['severity'] == 'wrong' for entry in doubts):  # which is mended first
+            more = doubts_of(out, lambda state: self.regress(state, robot, parameters),
+                             len(parameters), self.hypotheses(robot, options))
         if more and more[0]['name'] != BEYOND:
             impacts = []  # what is wrong throughout is no burst
-        elif impacts or doubts:
+        elif impacts:
             more = []
         said = {'impacts': impacts} if 'impacts' in out.summary else {}
         return replace(out, summary={**out.summary, **said, 'doubts': doubts + more})

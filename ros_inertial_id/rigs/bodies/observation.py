@@ -146,8 +146,8 @@ def marker_doubts(sources: Mapping[str, Mapping[str, Any]]) -> list[dict[str, An
         off = {k: 1e3 * float(np.linalg.norm(x)) for k, x in note.get('layout_off', {}).items()}
         if off:
             listed = ', '.join(f'{k} {x:.1f} mm' for k, x in off.items())
-            out.append(doubt('marker off its place', f'markers of {name} do not sit where the '
-                             f'layout says: {listed}', 'mean residual of the rigid registration',
+            says = f'markers of {name} do not sit where the layout says: {listed}'
+            out.append(doubt('marker off its place', says, f'mean residuals of {name}',
                              (max(off.values()), 'mm'), do, severity))
         late = note.get('seen_late')
         if late:
@@ -159,6 +159,6 @@ def marker_doubts(sources: Mapping[str, Mapping[str, Any]]) -> list[dict[str, An
                 says += (f', by {1e3 * np.linalg.norm(slope):.1f} ms per metre along '
                          f'{np.round(slope / np.linalg.norm(slope), 2).tolist()}, as a rolling '
                          'shutter does')
-            out.append(doubt('markers seen apart', says, 'residuals against speeds of markers',
+            out.append(doubt('markers seen apart', says, f'residuals against speeds of {name}',
                              (apart, 'ms'), do, severity))
     return out
