@@ -170,27 +170,27 @@ def decisions(model: IdentifiedModel) -> Table:
         else:
             by_question.setdefault(entry['what'], []).append(entry)
     for question, entries in by_question.items():
-        taken = next((e for e in entries if e['chosen']), None)
-        if taken is not None:
-            rows.append((question, taken['candidate'], '; '.join(filter(None, (
-                _against(taken, other) for other in entries if other is not taken)))))
+        for entry in sorted(entries, key=lambda entry: not entry['chosen']):
+            rows.append((question, entry['candidate'] if entry['chosen'] else
+                         f"not: {entry['candidate']}", _evidence(entry)))
     for number, seen in enumerate(model.preprocessing, 1):
         where = f', recording {number}' if len(model.preprocessing) > 1 else ''
         rows += [(f'{what}{where}', taken, why) for what, taken, why in _of_signals(seen)]
     return Table(('decision', 'taken', 'why'), rows, (1, 2))
 
 
-def _against(taken: Mapping[str, Any], other: Mapping[str, Any]) -> str:
-    """Return what speaks for the candidate taken against another, in words."""
-    errors = [entry.get('left_out_error') for entry in (taken, other)]
-    evidence = other.get('evidence')
-    words = [f'cross-validation residual {significant(errors[0])} % against '
-             f'{significant(errors[1])} %'] if None not in errors else []
-    if evidence is not None:
-        words.append(f'log-likelihood higher by {-evidence:.3g} (odds {odds(-evidence)})'
-                     if evidence < 0.0 else f'log-likelihood lower by {evidence:.3g}')
-    return f"{', '.join(words)} than {other['candidate']}".replace(
-        '% than', '% of') if words else ''
+def _evidence(entry: Mapping[str, Any]) -> str:
+    """Return what speaks for a candidate or against it, in words."""
+    error, worse, evidence = (entry.get(key) for key in (
+        'left_out_error', 'worse_percent', 'evidence'))
+    words = [] if error is None else [f'cross-validation residual {significant(error)} %']
+    if worse and not entry['chosen']:
+        words.append(f"worse by {with_error(worse, entry['worse_error_percent'])[0]} ± "
+                     f"{significant(entry['worse_error_percent'], 2)} %")
+    if evidence:
+        words.append(f"log-likelihood {'higher' if evidence > 0.0 else 'lower'} by "
+                     f'{abs(evidence):.3g} (odds {odds(abs(evidence))})')
+    return ', '.join(words)
 
 
 def _of_signals(seen: Mapping[str, Any]) -> list[tuple[str, str, str]]:
