@@ -23,7 +23,8 @@ import numpy as np
 import pinocchio as pin
 
 from ros_inertial_id.dynamics.robot_model import load_robot_model
-from ros_inertial_id.measurement.bags.bag import read_bag, write_recording
+from ros_inertial_id.measurement.bags.bag import read_bag
+from ros_inertial_id.measurement.bags.writing import write_recording
 from ros_inertial_id.measurement.joints.channels import JOINT_STATE
 from ros_inertial_id.measurement.recording import Channel, Recording
 

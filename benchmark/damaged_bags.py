@@ -19,8 +19,9 @@ import mcap.reader
 import numpy as np
 
 from ros_inertial_id.errors import InertialIdError
-from ros_inertial_id.measurement.bags.bag import read_bag, write_recording
+from ros_inertial_id.measurement.bags.bag import read_bag
 from ros_inertial_id.measurement.bags.messages import JOINT_STATE
+from ros_inertial_id.measurement.bags.writing import write_recording
 from ros_inertial_id.measurement.recording import Channel, Recording
 
 START = 1_700_000_000_000_000_000

@@ -29,7 +29,7 @@ from ros_inertial_id.simulation.arm import ArmOptions, SimulatedArm
 
 URDF = pathlib.Path(__file__).parents[1] / 'urdf' / 'franka.urdf'
 FORCE = 5.0  # [N]
-BANDWIDTH, THRESHOLD = 50.0, 6.0  # the defaults of the node
+BANDWIDTH, FALSE_ALARMS = 50.0, 1.0  # the defaults of the node
 SETTLED = 1.0  # [s] of every motion that passes before a push
 
 
@@ -64,7 +64,7 @@ def main(minutes=10.0, pushes=20):
     model = identified(urdf, design(robot, options).motion)
     limits = find_limits(robot, options)
     bounds = limits.lower, limits.upper, limits.velocity, limits.acceleration
-    observer = observer_of(model, robot, BANDWIDTH, THRESHOLD)
+    observer = observer_of(model, robot, BANDWIDTH, FALSE_ALARMS)
     alarms, total, largest = 0, 0.0, 0.0
     while total < 60.0 * minutes:
         motion = random_motion(robot.joint_names, bounds, rng, share=rng.uniform(0.1, 0.9))

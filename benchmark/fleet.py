@@ -32,7 +32,7 @@ import mujoco_arm  # noqa: E402
 import numpy as np  # noqa: E402
 
 from ros_inertial_id.api.many import drift, identify_many  # noqa: E402
-from ros_inertial_id.measurement.bags.bag import write_recording  # noqa: E402
+from ros_inertial_id.measurement.bags.writing import write_recording  # noqa: E402
 
 RATE, NOISE, GROWTH, LOAD = 200.0, 0.05, 0.2, 0.8  # [Hz], [N m], share over all days, [kg]
 VISCOUS = np.array([2.0, 2.0, 1.5, 1.5, 0.8, 0.8, 0.6])  # [N m s/rad]

@@ -20,8 +20,8 @@ import tempfile
 import numpy as np
 import pinocchio
 
-from ros_inertial_id.measurement.bags.bag import write_recording
 from ros_inertial_id.measurement.bags.messages import JOINT_STATE
+from ros_inertial_id.measurement.bags.writing import write_recording
 from ros_inertial_id.measurement.recording import Channel, Recording
 
 ROOT = Path(__file__).resolve().parents[1]

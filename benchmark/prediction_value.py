@@ -21,12 +21,12 @@ from threadpoolctl import threadpool_limits
 
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.excitation.assessment import assess_motion
+from ros_inertial_id.excitation.assessment import torque_errors
 from ros_inertial_id.excitation.design import design, DesignOptions
 from ros_inertial_id.excitation.feasible import finest_grid
 from ros_inertial_id.excitation.fourier import random_motion
 from ros_inertial_id.excitation.limits import find_limits
 from ros_inertial_id.excitation.problem import motion_problem
-from ros_inertial_id.excitation.workspace import torque_errors
 from ros_inertial_id.identification.model.inverse_dynamics import InverseDynamics
 from ros_inertial_id.methods.serial_arm import SerialArm
 from ros_inertial_id.simulation.arm import ArmOptions, SimulatedArm

@@ -22,7 +22,7 @@ sys.path.insert(0, str(ROOT))
 import numpy as np  # noqa: E402
 
 import ros_inertial_id as rid  # noqa: E402
-from ros_inertial_id.nodes.watch_state import WatchState  # noqa: E402
+from ros_inertial_id.nodes.watch_server import WatchState  # noqa: E402
 from ros_inertial_id.report import watch_page  # noqa: E402
 
 PICTURES = Path(__file__).resolve().parent / 'pictures'

@@ -213,8 +213,18 @@ def _schema_of_field(kind: type[Any], spec: 'Field[Any]') -> dict[str, Any]:
     return {**out, 'description': meta.get('description', '') + unit, 'default': default}
 
 
+# What other programs call it: words that no spelling brings near.
+MEANINGS = {'ols': 'ordinary', 'ls': 'ordinary', 'lstsq': 'ordinary', 'least_squares': 'ordinary',
+            'wls': 'weighted', 'gls': 'weighted', 'irls': 'robust', 'huber': 'robust',
+            'bayes': 'ridge', 'map': 'ridge', 'tikhonov': 'ridge', 'tls': 'total', 'iv':
+            'instrumental', 'torque': 'link', 'currents': 'current'}
+
+
 def nearest(name: Any, choices: Any) -> str | None:
     """Return the advice "did you mean ...?" for a ``name`` that is not among ``choices``."""
+    meant = MEANINGS.get(str(name).lower())
+    if meant in choices:
+        return f'did you mean {meant!r}?'
     close = difflib.get_close_matches(str(name), [str(c) for c in choices], n=1, cutoff=0.5)
     return f'did you mean {close[0]!r}?' if close else None
 

@@ -1,7 +1,7 @@
 // Torque from ~/base_parameters of the identification node, header only, C++17, no allocation
 // after construction.
 //
-// Layout: see ros_inertial_id/nodes/model_topics.py.  With pinocchio:
+// Layout and formulas: doc/contract.md.  With pinocchio:
 //
 //   inertial_id::IdentifiedTorque terms(labels, message.data, body_index, joint_index);
 //   const auto & Y = pinocchio::computeJointTorqueRegressor(model, data, q, v, a);

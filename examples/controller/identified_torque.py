@@ -3,8 +3,8 @@ Torque from the topics of ``identification``: what a controller needs, without Y
 
     python3 identified_torque.py --ros-args -r __ns:=/arm
 
-Reads latched robot_description and identification/base_parameters once each (the layout stands in
-ros_inertial_id/nodes/model_topics.py); then ``IdentifiedTorque.torque(q, v, a)`` costs one call of
+Reads latched robot_description and identification/base_parameters once each (layout and formulas:
+doc/contract.md); then ``IdentifiedTorque.torque(q, v, a)`` costs one call of
 pinocchio.  identified_torque.hpp beside this file is the same in C++.
 """
 

@@ -14,8 +14,7 @@ from ..checks.velocity_kind import followed
 from ..errors import EstimationError, InertialIdError, RecordingError
 from ..identification import identify as spine
 from ..identification.model.files import read_description
-from ..identification.prepare.dataset import Dataset, Progress
-from ..identification.prepare.training_data import each_once, name_of, seen_before
+from ..identification.prepare.dataset import Dataset, each_once, name_of, Progress, seen_before
 from ..identification.settings import load_options
 from ..measurement.bags.bag import read_bag
 from ..measurement.recording import Recording

@@ -13,17 +13,14 @@ from ..errors import ConfigError
 from ..identification.identify import Identification, validation
 from ..identification.model.files import read_text
 from ..identification.model.identified_model import IdentifiedModel
-from ..identification.prepare.dataset import Progress
-from ..identification.prepare.training_data import seen_before
+from ..identification.prepare.dataset import Progress, seen_before
 from ..identification.settings import load_options
 from ..measurement.bags.bag import read_bag
 from ..procedures.bag_map import Engine
 from ..procedures.bag_paths import find_bags
-from ..procedures.drift import Drift
-from ..procedures.drift import drift as drift_of
+from ..procedures.drift import Drift, drift as drift_of
 from ..procedures.everyday import everyday
-from ..procedures.many_recordings import identify_many as identify_bags
-from ..procedures.many_recordings import Many
+from ..procedures.many_recordings import identify_many as identify_bags, Many
 from ..report import summary, write_report
 
 ENGINE = ('jobs', 'scheduler', 'cache', 'keep_all')

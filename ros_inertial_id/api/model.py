@@ -14,10 +14,10 @@ from .parameter_table import parameter_table, ParameterTable
 from ..dynamics.inertial_parameters import bodies
 from ..dynamics.pinocchio_model import pinocchio_model
 from ..dynamics.robot_model import gravity_from_mounting, STANDARD_GRAVITY
-from ..estimation.corrected_urdf import damping_and_friction
 from ..estimation.payload import Payload
 from ..identification.identify import validation
 from ..identification.judge.prediction import Motion, predict, predict_motion, Prediction
+from ..identification.model.corrected_urdf import damping_and_friction
 from ..identification.model.files import read_text, write_text
 from ..identification.model.identified_description import (description_of, largest_speeds, mjcf_of,
                                                            tree_of)

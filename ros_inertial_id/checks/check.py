@@ -1,29 +1,26 @@
 """check: what is wrong with recordings, which samples are left out, and what they are worth."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from .channel_checks import channel_checks, merged
+from .channel_checks import channel_checks, merged, signal_findings
+from .checked import UNCHECKED, without_bad
 from .contacts import without_contacts
+from .efforts import BADLY
 from .evidence import Evidence
-from .finding import (Checkup, DO_NOT_USE, DOUBTFUL, Finding, MASKED, NOTE, SEVERITIES, USABLE,
-                      Verdict, WRONG)
-from .gravity_alternatives import BADLY
+from .finding import (Checkup, DO_NOT_USE, DOUBTFUL, Finding, HALF, joint_verdicts, Judged, MASKED,
+                      NOTE, NOT_CHECKED, SEVERITIES, Verdict, whole_verdict, WRONG)
 from .hypothesis import Fitted
-from .masking import without_bad
-from .mending import mended
-from .raw_signals import raw_signals
-from .rows import motion_of, prior_of, rows_of, WIDTH
-from .selection import all_scaled, best_of, NOTHING, VISIBLE
-from .signal_findings import signal_findings
+from .samples import samples_of, WIDTH
+from .selection import best_of, hides, mended, NOTHING, VISIBLE
 from .signal_samples import BY_SHARE, MOST
+from .signals import raw_signals
 from .velocity_kind import by_best_velocity, saying_what_is_used
-from .verdicts import HALF, joint_verdicts, Judged, whole_verdict
 from ..dynamics.robot_model import gravity_from_mounting
-from ..errors import EstimationError, RecordingError
+from ..errors import EstimationError, InertialIdError, RecordingError
 from ..estimation.r_factors import one_thread
 from ..identification.model.identified_model import IdentifiedModel
 from ..identification.prepare.dataset import Dataset, Progress, read_dataset
@@ -34,23 +31,21 @@ from ..methods import DEFAULT_METHOD, METHODS
 FOREIGN = 0.35    # relative residual that no alternative explains
 RESTS = 0.1       # share of the samples in which an arm moves that is no motion
 UNSEEN = ('signs', 'gains')  # what leaves no residual
+# Samples that by themselves explain why a model does not.
+SAMPLED = ('samples held', 'stamps jitter', 'stamps repeat', 'messages lost')
 CAUSES = 3        # that are mended one after the other
 NO_CAUSE = ('efforts do not follow the motion', 'description of another robot', 'arm at rest')
 
+Rms = dict[str, dict[str, float]]  # {'torque', ...: {joint: of it}}
 
-def check(recordings: Sequence[Recording], options: Any, *, method: str = DEFAULT_METHOD,
-          urdf: str = '', progress: Progress | None = None,
-          model: IdentifiedModel | None = None) -> Checkup:
+
+def check(recordings: Sequence[Recording], options: Any, **others: Any) -> Checkup:
     """
     Return the Checkup of ``recordings`` of one robot.
 
-    options : of the method, by its name; urdf : text of the description, '' for the recordings'
-    progress : called with (stage, done, in all); model : instead of the description's inertias
-    Of methods that see more than joints only the channels are checked: usable at best, and said.
-    RecordingError where no topic carries the joints.
+    options, others : see ``check_and_read``
     """
-    return check_and_read(recordings, options, method=method, urdf=urdf, progress=progress,
-                          model=model)[0]
+    return check_and_read(recordings, options, **others)[0]
 
 
 def check_and_read(recordings: Sequence[Recording], options: Any, *, method: str = DEFAULT_METHOD,
@@ -59,45 +54,64 @@ def check_and_read(recordings: Sequence[Recording], options: Any, *, method: str
     """
     Return the Checkup, and the Dataset that was read for it, None where none was.
 
-    recordings, options, method, urdf, progress, model : see ``check``
+    options : of the method, by its name; urdf : text of the description, '' for the recordings'
+    progress : called with (stage, done, in all); model : instead of the description's inertias
+    Of methods that see more than joints the channels, and what their observations doubt.
+    RecordingError where no topic carries the joints.
     """
     if not METHODS[method].joints_alone:
-        return _channels(recordings, method), None
+        return _of_rig(recordings, options, method, urdf, progress)
     if len(recordings) > 1:
         return together(check_each(recordings, options, method=method, urdf=urdf,
                                    progress=progress, model=model)), None
+    recording = recordings[0]
     with one_thread():
-        findings, masked = _signals(recordings, options, urdf, progress)
-        mounting = _mounting_in_degrees(options.mounting or recordings[0].mounting)
-        findings += mounting
-        fits: dict[str, Any] = {}
-        data = None
-        if not any(f.severity == WRONG and f not in mounting for f in findings):
-            more, fits, data = _models(masked, options, urdf, model, findings)
+        findings = _signals(recording, options, urdf)
+        if progress:
+            progress('check', 1, 1)
+        mounting = _mounting_in_degrees(options.mounting or recording.mounting)
+        rms, data = Rms(), None
+        if not any(f.severity == WRONG for f in findings):
+            more, rms, data = _models(without_bad(recording, findings)[0], options, urdf, model,
+                                      findings)
             findings = saying_what_is_used([*findings, *more], data)
-        shares = tuple(without_bad(r, [f for f in findings if f.recording == k])[1]
-                       for k, r in enumerate(recordings))
-    return checkup_of(findings, shares, **fits), data
+        findings = [*mounting, *findings]
+        share = without_bad(recording, findings)[1]
+    return checkup_of(findings, (share,), **rms), data
 
 
 def check_each(recordings: Sequence[Recording], options: Any, **others: Any) -> list[Checkup]:
     """
     Return the Checkup of each of ``recordings``, as where they are read one after the other.
 
-    options, others : see ``check``
+    options, others : see ``check_and_read``
     """
     return [check([recording], options, **others) for recording in recordings]
 
 
-def _channels(recordings: Sequence[Recording], method: str) -> Checkup:
-    """Return the Checkup of a method that has no model checks: of stamps and values alone."""
-    found = [replace(f, recording=k) for k, r in enumerate(recordings) for f in channel_checks(r)]
-    whole = checkup_of(found, tuple(without_bad(r, [f for f in found if f.recording == k])[1]
-                                    for k, r in enumerate(recordings)))
-    if whole.verdict.word == DO_NOT_USE:
-        return whole
-    reasons = (*whole.verdict.reasons, f'no model checks for method {method}')
-    return replace(whole, verdict=Verdict(USABLE, reasons))
+def _of_rig(recordings: Sequence[Recording], options: Any, method: str, urdf: str,
+            progress: Progress | None) -> tuple[Checkup, Dataset | None]:
+    """Return the Checkup by stamps and values, and by what observations doubt, and the Dataset."""
+    each = [channel_checks(r) for r in recordings]
+    try:
+        with one_thread():
+            data = read_dataset([without_bad(r, found)[0] for r, found in zip(recordings, each)],
+                                options, method, urdf, progress)
+    except InertialIdError:  # which says the same where it is identified
+        data = None
+    doubts = [o.summary.get('doubts') for o in data.observations] if data else [None]
+    strongest: dict[str, float] = {}  # what several recordings show is said once
+    for doubt in (doubt for own in doubts for doubt in own or ()):
+        strongest[doubt['tests']] = max(doubt['evidence'], strongest.get(doubt['tests'], 0.0))
+    for found, own in zip(each, doubts):
+        found += [Finding(**{**doubt, 'joints': ()}) for doubt in own or ()
+                  if doubt['evidence'] == strongest[doubt['tests']]]
+    whole = together([checkup_of(found, (without_bad(r, found)[1],))
+                      for r, found in zip(recordings, each)])
+    if whole.verdict.word == DO_NOT_USE or None not in doubts:
+        return whole, data
+    reasons = (*whole.verdict.reasons, f'{UNCHECKED} {method}')
+    return replace(whole, verdict=Verdict(NOT_CHECKED, reasons)), data
 
 
 def together(checkups: Sequence[Checkup]) -> Checkup:
@@ -107,68 +121,47 @@ def together(checkups: Sequence[Checkup]) -> Checkup:
         findings += [replace(f, recording=number) for f in checkup.checks if not any(
             f == replace(other, recording=f.recording) for other in findings if not f.windows)]
 
-    def mean(name: str) -> dict[str, float]:  # [N m or N] RMS over the recordings
-        parts = [getattr(c, name) for c in checkups]
-        return {joint: float(np.sqrt(np.mean([p[joint] ** 2 for p in parts if joint in p])))
+    def over(parts: Sequence[Mapping[str, float]], combine: Callable) -> dict[str, float]:
+        return {joint: float(combine([p[joint] for p in parts if joint in p]))
                 for joint in dict.fromkeys(joint for p in parts for joint in p)}
 
-    lasting: dict[str, float] = {}
-    for checkup in checkups:
-        lasting.update({joint: max(seconds, lasting.get(joint, 0.0))
-                        for joint, seconds in checkup.lasting.items()})
+    def mean(values: list[float]) -> float:  # [N m or N] RMS over the recordings
+        return float(np.sqrt(np.mean(np.square(values))))
+
     return checkup_of(findings, tuple(share for c in checkups for share in c.masked),
-                      mean('torque'), mean('nominal'), mean('residual'), lasting)
+                      torque=over([c.torque for c in checkups], mean),
+                      nominal=over([c.nominal for c in checkups], mean),
+                      residual=over([c.residual for c in checkups], mean),
+                      lasting=over([c.lasting for c in checkups], max))
 
 
 def checkup_of(findings: Sequence[Finding], masked: tuple[float, ...],
-               torque: Any = None, nominal: Any = None, residual: Any = None,
-               lasting: Any = None) -> Checkup:
+               **rms: Mapping[str, float]) -> Checkup:
     """
     Return the Checkup of ``findings``, the worst first, with its verdicts.
 
-    masked : share left out of each recording; torque, nominal, residual, lasting : see Checkup
+    masked : share left out of each recording; rms : torque, nominal, residual, lasting of Checkup
     """
-    torque, nominal, residual, lasting = (x or {} for x in (torque, nominal, residual, lasting))
     # What the samples show by themselves comes before what a fit of all of them says.
     order = sorted(findings, key=lambda f: (-SEVERITIES.index(f.severity), f.unit == 'nats',
                                             -f.evidence))
-    fit = Judged(residual, torque)
-    joints = joint_verdicts(fit, nominal, order, lasting)
-    return Checkup(tuple(order), whole_verdict(fit, joints, order), joints, masked,
-                   torque, nominal, residual, lasting)
+    fit = Judged(rms.get('residual', {}), rms.get('torque', {}))
+    joints = joint_verdicts(fit, rms.get('nominal', {}), order, rms.get('lasting', {}))
+    return Checkup(tuple(order), whole_verdict(fit, joints, order), joints, masked, **rms)
 
 
-def _signals(recordings: Sequence[Recording], options: Any, urdf: str,
-             progress: Progress | None) -> tuple[list[Finding], list[Recording]]:
-    """Return the Findings of the signal checks and the recordings without bad samples."""
-    findings, masked = [], []
-    for number, recording in enumerate(recordings):
-        plain = replace(options, mounting='upright')  # which signals do not depend on
-        robot = robot_of(recording, plain, urdf)
-        own, spans = list[Finding](), list[float]()
-        for signals in raw_signals(recording, robot, options):
-            own += signal_findings(signals)
-            spans.append(float(np.ptp(signals.position.t)) if len(signals.position.t) else 0.0)
-        if len(spans) > 1:
-            own = [_of_whole(f, sum(spans)) for f in merged(own)]
-        findings += [replace(f, recording=number) for f in own]
-        masked.append(without_bad(recording, own)[0])
-        if progress:
-            progress('check', number + 1, len(recordings))
-    return findings, masked
-
-
-def _of_whole(finding: Finding, seconds: float) -> Finding:
-    """Return a ``finding`` of some stretches, masked where little of all ``seconds`` is lost."""
-    lost = sum(end - start for start, end in finding.windows)
-    little = finding.name.split()[-1] in BY_SHARE and lost < MOST * seconds
-    return replace(finding, severity=MASKED) if little and finding.severity == WRONG else finding
-
-
-def _trusted(options: Any, findings: Sequence[Finding]) -> Any:
-    """Return ``options`` that do without velocities where these contradict the positions."""
-    bad = any(f.name.startswith('velocity') and not f.windows for f in findings)
-    return replace(options, velocity='differentiated') if bad else options
+def _signals(recording: Recording, options: Any, urdf: str) -> list[Finding]:
+    """Return the Findings of the signal checks of a ``recording``."""
+    robot = robot_of(recording, replace(options, mounting='upright'), urdf)
+    found, spans = list[Finding](), list[float]()
+    for signals in raw_signals(recording, robot, options):
+        found += signal_findings(signals)
+        spans.append(float(np.ptp(signals.position.t)) if len(signals.position.t) else 0.0)
+    if len(spans) < 2:
+        return found
+    return [replace(f, severity=MASKED) if f.severity == WRONG and f.name.endswith(BY_SHARE)
+            and sum(end - start for start, end in f.windows) < MOST * sum(spans) else f
+            for f in merged(found)]  # what one stretch loses may be little of all
 
 
 def _mounting_in_degrees(mounting: str) -> list[Finding]:
@@ -186,29 +179,31 @@ def _mounting_in_degrees(mounting: str) -> list[Finding]:
                     'angles', (), WRONG, f'give mounting: {words[0]} {radians}')]
 
 
-def _models(recordings: Sequence[Recording], options: Any, urdf: str,
-            model: IdentifiedModel | None, signals: Sequence[Finding]
-            ) -> tuple[list[Finding], dict[str, Any], Dataset | None]:
-    """Return the Findings of the model checks, what checkup_of takes of them, and the Dataset."""
+def _models(recording: Recording, options: Any, urdf: str, model: IdentifiedModel | None,
+            signals: Sequence[Finding]) -> tuple[list[Finding], Rms, Dataset | None]:
+    """Return the Findings of the model checks, the numbers of a Checkup, and the Dataset."""
     try:
-        data, unused = by_best_velocity(read_dataset(recordings, options, DEFAULT_METHOD, urdf),
-                                        urdf, signals, lambda read: _evidence(read, model))
+        data = read_dataset([recording], options, DEFAULT_METHOD, urdf)
+        values = None if model is None else model.values[:10 * len(data.robot)]
+        data, unused = by_best_velocity(data, urdf, signals, values)
         # Velocities that lag make causes where there are none.
-        trusted = _trusted(options, signals)
-        evidence = _evidence(data if trusted == options else read_dataset(
-            recordings, trusted, DEFAULT_METHOD, urdf), model)
+        trusted = replace(options, velocity='differentiated') if any(
+            f.name.startswith('velocity') and not f.windows for f in signals) else options
+        evidence = Evidence(samples_of(data if trusted == options else read_dataset(
+            [recording], trusted, DEFAULT_METHOD, urdf), values))
     except (RecordingError, EstimationError) as error:
         return [Finding('cannot be prepared', str(error), 'the preparation of the signals', 1.0,
                         'recordings', (), WRONG, 'see the reason')], {}, None
     findings, base = _causes(evidence)
+    if any(f.name in SAMPLED and f.severity == DOUBTFUL for f in signals):
+        findings = [f for f in findings if f.name != 'description of another robot']
     findings += unused
     findings += _resting(evidence, DOUBTFUL if model is None else NOTE)
-    rms = evidence.nominal
-    nominal = rms if evidence.rows.prior.nominal else base.torque
-    t = evidence.rows.motion.t
+    nominal = evidence.nominal if evidence.samples.described else base.torque
+    t = evidence.samples.motion.t
     lasting = len(t) * float(np.median(np.diff(t))) / evidence.effective
     # What friction takes of a joint at rest says nothing of a model.
-    moved = [(j, data.robot.joint_names[j]) for j in np.flatnonzero(~evidence.rows.still)]
+    moved = [(j, data.robot.joint_names[j]) for j in np.flatnonzero(~evidence.samples.still)]
     return findings, {name: {joint: float(values[j]) for j, joint in moved}
                       for name, values in (('torque', base.torque), ('nominal', nominal),
                                            ('residual', base.residual), ('lasting', lasting))
@@ -217,8 +212,8 @@ def _models(recordings: Sequence[Recording], options: Any, urdf: str,
 
 def _resting(evidence: Evidence, severity: str) -> list[Finding]:
     """Return a Finding of ``severity`` where some joints of ``evidence`` stand still."""
-    still = evidence.rows.still
-    names = tuple(n for n, rests in zip(evidence.rows.robot.joint_names, still) if rests)
+    still = evidence.samples.still
+    names = tuple(n for n, rests in zip(evidence.samples.robot.joint_names, still) if rests)
     if not names or still.all():
         return []
     return [Finding('joints at rest', f'{", ".join(names)} stand still: of them there is nothing '
@@ -229,12 +224,9 @@ def _resting(evidence: Evidence, severity: str) -> list[Finding]:
 def _causes(evidence: Evidence) -> tuple[list[Finding], Fitted]:
     """Return the Findings, the strongest cause mended before the next, and the first fit."""
     causes: list[Finding] = []
-    contacts: list[Finding] = []  # what is mended is the rest, which shows them no more
-    whole, first, described = evidence, None, True
+    rest, contacts = without_contacts(evidence)  # mended are the others, which show them no more
+    first, described = rest.base, True
     for _ in range(CAUSES):
-        rest, seen = without_contacts(whole)
-        contacts += seen
-        first = first or rest.base
         best = best_of(rest, {f.name for f in causes})
         if best is None:
             break
@@ -244,42 +236,29 @@ def _causes(evidence: Evidence) -> tuple[list[Finding], Fitted]:
         described &= finding.name != 'efforts permuted' and finding.severity != NOTE
         if finding.severity == NOTE:
             break
-        whole = Evidence(mended(rest.rows, candidate))
-        rest = whole
+        whole = Evidence(mended(rest.samples, candidate))
+        rest, seen = without_contacts(whole)
+        contacts += seen
         if whole.base.relative < BADLY:  # what else there is shows once this is mended,
-            rest, seen = without_contacts(whole)
-            contacts += seen
             other = best_of(rest, {f.name for f in causes}, UNSEEN)
-            if other and all_scaled(other[0]):  # or never would
+            if other and hides(other[0]):  # or never would
                 causes.append(other[1])
                 described = False
             break
-    assert first is not None
     left = _large_residual(rest, described)
     if any(f.name in NO_CAUSE for f in left):
         causes = []  # what does not explain the efforts is no cause
     return causes + left + contacts, first
 
 
-def _evidence(data: Dataset, model: IdentifiedModel | None) -> Evidence:
-    """Return the Evidence of the recordings that share the first one's mounting."""
-    same = [k for k, robot in enumerate(data.robots)
-            if np.allclose(robot.gravity_base, data.robot.gravity_base)]
-    data = replace(data, robots=tuple(data.robots[k] for k in same),
-                   observations=tuple(data.observations[k] for k in same))
-    values = None if model is None else model.values[:10 * len(data.robot)]
-    return Evidence(rows_of(data.robot, motion_of(data),
-                            prior_of(data.robot, data.options, values)))
-
-
 def _large_residual(evidence: Evidence, described: bool) -> list[Finding]:
     """Return a Finding where motion, or what is ``described``, does not explain the efforts."""
-    base, moves = evidence.base, ~evidence.rows.still
+    base, moves = evidence.base, ~evidence.samples.still
+    names, speed = evidence.samples.robot.joint_names, np.abs(evidence.samples.motion.v)
     relative = float(np.linalg.norm(base.residual[moves])
                      / max(np.linalg.norm(base.torque[moves]), 1e-300))
     nats = float((evidence.effective * np.abs(np.log(base.torque / base.residual))).sum())
-    names = evidence.rows.robot.joint_names
-    moving = float((np.abs(evidence.rows.motion.v) > WIDTH).any(axis=1).mean())
+    moving = float((speed > WIDTH).any(axis=1).mean())
     if (relative > FOREIGN and moving < RESTS) or not moves.any():
         return [Finding('arm at rest', f'the arm moves in {100 * moving:.1f} % of the samples: '
                         'friction and contact decide what the efforts are', 'speeds above '
@@ -294,14 +273,15 @@ def _large_residual(evidence: Evidence, described: bool) -> list[Finding]:
         return [_foreign(nats, names, f'{100 * relative:.0f} % relative residual')]
     rms = evidence.nominal
     alone = float(np.linalg.norm(rms[moves]) / np.linalg.norm(base.torque[moves]))
-    if (described and evidence.rows.prior.nominal and relative > 2 * VISIBLE
-            and alone > HALF):
+    if described and evidence.samples.described and relative > 2 * VISIBLE and alone > HALF:
         nats = float((evidence.effective * np.log(rms / base.residual)).sum())
         return [_foreign(nats, names, f'{100 * alone:.0f} % relative residual by it alone, '
                          f'{100 * relative:.0f} % with any bodies')]
     bad = tuple(n for n, r, t, m in zip(names, base.residual, base.torque, moves)
                 if m and r > NOTHING * t)
     if bad:
+        own = np.isin(names, bad)
+        nats = float((evidence.effective * np.abs(np.log(base.torque / base.residual)))[own].sum())
         return [Finding('efforts of a joint do not follow the motion', f'the efforts of '
                         f'{", ".join(bad)} are predicted no better than by zero',
                         'left-out residual against predicting zero', nats, 'nats', bad, DOUBTFUL,

@@ -13,11 +13,70 @@ from typing import Any
 
 import numpy as np
 
-from .finding import Checkup, DO_NOT_USE, Verdict, verdict_entry, verdict_of, WORDS, WRONG
-from .masking import without_bad
-from .raw_signals import AT_REST
-from .verdicts import CROSS, joint_verdicts, Judged, VALIDATION, whole_verdict
-from ..measurement.recording import Recording
+from .contacts import MARGIN
+from .finding import (Checkup, CROSS, DO_NOT_USE, Finding, joint_verdicts, Judged, MASKED,
+                      USABLE, VALIDATION, Verdict, verdict_entry, verdict_of, whole_verdict,
+                      WORDS, WRONG)
+from .signals import AT_REST
+from ..measurement.joints.channels import JOINT_STATE
+from ..measurement.recording import Channel, empty, page_out, Recording
+
+UNCHECKED = 'no model checks for method'
+PIECE = 100_000  # samples that are copied together
+BRIDGED = 0.04  # [s] that a straight line follows the motion; longer is a gap
+
+
+def without_bad(recording: Recording, findings: Sequence[Finding]) -> tuple[Recording, float]:
+    """
+    Return a ``recording`` without what ``findings`` mask, and the share of samples it lost.
+
+    An isolated bad sample is dropped for its joint and bridged like a lost message; a window is
+    dropped for all joints and becomes a gap, on both sides of which the filter starts anew.
+    """
+    masked = [f for f in findings if f.severity == MASKED and f.windows]
+    if not masked:
+        return recording, 0.0
+    origin, channels, share = recording.origin_ns(), {}, 0.0
+    for topic, channel in recording.channels.items():
+        joints = {name for f in masked for name in f.joints} & set(channel.names)
+        if channel.type != JOINT_STATE or not joints:
+            channels[topic] = channel
+            continue
+        channels[topic], lost = _without(channel, masked, origin)
+        share = max(share, lost)
+    return replace(recording, channels=channels), share
+
+
+def _without(channel: Channel, masked: Sequence[Finding], origin: int) -> tuple[Channel, float]:
+    t = (channel.stamp_ns - origin) * 1e-9
+    bad = np.zeros((len(t), len(channel.names)), dtype=bool)
+    ordered = bool(np.all(t[1:] >= t[:-1]))
+    for finding in masked:
+        columns = [channel.names.index(j) for j in finding.joints if j in channel.names]
+        for start, end in finding.windows:
+            margin = MARGIN if finding.name == 'contact' else 1e-6
+            if ordered:  # thousands of windows of hours
+                inside = np.arange(np.searchsorted(t, start - margin),
+                                   np.searchsorted(t, end + margin, 'right'))
+            else:
+                inside = np.flatnonzero((t >= start - margin) & (t <= end + margin))
+            if end - start > BRIDGED:
+                bad[inside] = True
+            else:
+                bad[inside[:, None], columns] = True
+    fields = {name: _masked(values, bad) if values.ndim == 2 else values
+              for name, values in channel.fields.items()}
+    return replace(channel, fields=fields), float(bad.mean())
+
+
+def _masked(values: np.ndarray, bad: np.ndarray) -> np.ndarray:
+    """Return values (N, k) with NaN where they are ``bad``, piece by piece."""
+    out = empty(values.shape, values.dtype)
+    for low in range(0, len(values), PIECE):
+        page_out()
+        part = slice(low, low + PIECE)
+        out[part] = np.where(bad[part], np.nan, values[part])
+    return out
 
 
 def cleaned(recordings: Sequence[Recording], checkup: Checkup) -> list[Recording]:
@@ -62,7 +121,7 @@ def checked_statistics(statistics: Mapping[str, Any], checkup: Checkup) -> dict[
     other stretches, not on that of the checkup's fit, and on its validation where there is one.
     """
     verdict = residual_verdict(*_unseen(statistics), checkup)
-    if checkup.torque and 'validation' in statistics:
+    if verdict['joints'] and 'validation' in statistics:
         verdict = _with_validation(verdict, statistics['validation'])
     return {**checkup.to_dict(), 'verdict': verdict}
 
@@ -95,9 +154,15 @@ def residual_verdict(fit: Mapping[str, Any], where: str, checkup: Checkup,
     checkup : of these data, whose own rows may be filtered otherwise: shares are compared
     outside : {joint: the same, of what left the trained range}
     """
-    if not checkup.torque:
+    torque, residual = checkup.torque, _residual(fit, checkup)
+    if not torque:  # of methods without model checks the numbers of the model are all there is
+        torque, residual = fit['measured_rms'], fit['rms']
+    if not any(torque.values()):  # rows that say zero have no torque to compare with
         return verdict_entry(checkup.verdict, checkup.joints)
-    fitted = Judged(_residual(fit, checkup), checkup.torque, where)
+    fitted = Judged(residual, torque, where)
     joints = joint_verdicts(fitted, checkup.nominal, checkup.checks, checkup.lasting, outside)
     whole = whole_verdict(fitted, joints, checkup.checks)
+    unchecked = tuple(r for r in checkup.verdict.reasons if r.startswith(UNCHECKED))
+    if unchecked:
+        whole = Verdict(max(whole.word, USABLE, key=WORDS.index), (*whole.reasons, *unchecked))
     return verdict_entry(whole, joints)

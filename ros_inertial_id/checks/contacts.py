@@ -1,15 +1,15 @@
 """Contacts: windows in which the residual is far beyond what it is elsewhere."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import ndtri
 
-from .evidence import Evidence
+from .evidence import CERTAIN, Evidence
 from .finding import Finding, MASKED, NOTE
-from .raw_signals import runs
-from .rows import chosen_rows, Motion, Rows, WIDTH
+from .samples import Samples, WIDTH
+from .signals import runs
 from ..measurement.spectral import moving_mean
 
 SAYS = {'contact': 'the efforts of {} are far from what the motion explains: contact, a push or a '
@@ -18,7 +18,6 @@ SAYS = {'contact': 'the efforts of {} are far from what the motion explains: con
 DO = {'contact': 'move without touching anything',
       'transient': 'leave the first and last second out with @START:END'}
 WINDOW = 0.2     # [s] over which residuals are averaged
-CERTAIN = 7.0    # nats of a window: odds of a thousand to one, after all windows
 RARE = 0.2       # share of the samples: more is no event but how the data are
 USUAL = 1.0 - RARE  # of the windows have no contact: their scatter says what is far beyond
 LEAST = 0.25     # least scatter of the logarithm: of the few independent samples of a window
@@ -69,26 +68,18 @@ class _Hits:
 
 
 def without_contacts(evidence: Evidence) -> tuple[Evidence, list[Finding]]:
-    """Return the ``evidence`` of the samples without contact, and one Finding per recording."""
+    """Return the ``evidence`` of the samples without contact, and the Findings."""
     windows = _windows(evidence, evidence)
     if windows.beyond(windows.square).max() < SUSPICIOUS:
         return evidence, []
     hits = _hits(evidence, _trimmed(evidence))
     if not hits.hit.any() or hits.hit.any(axis=1).mean() > RARE:
         return evidence, []
-    found = _findings(evidence, hits)
-    keep = ~_masked(evidence.rows.motion, found)
-    return (evidence if keep.all() else Evidence(chosen_rows(evidence.rows, keep))), found
-
-
-def _masked(motion: Motion, found: Sequence[Finding]) -> np.ndarray:
-    """Return (N,) which samples of a ``motion`` are in windows that are ``found`` and left out."""
-    out = np.zeros(len(motion.t), dtype=bool)
-    for finding in found:
-        for start, end in finding.windows if finding.severity == MASKED else ():
-            out |= ((motion.number == finding.recording)
-                    & (motion.t >= start) & (motion.t <= end))
-    return out
+    found, t = _findings(evidence, hits), evidence.samples.motion.t
+    keep = np.ones(len(t), dtype=bool)
+    for start, end in (w for f in found if f.severity == MASKED for w in f.windows):
+        keep &= (t < start) | (t > end)
+    return (evidence if keep.all() else Evidence(evidence.samples.chosen(keep))), found
 
 
 def _trimmed(whole: Evidence) -> Evidence:
@@ -97,31 +88,25 @@ def _trimmed(whole: Evidence) -> Evidence:
 
     Least trimmed squares by concentration steps (Rousseeuw and Van Driessen 2006).
     """
-    fitted = whole
+    fitted, plain = whole, whole.samples.as_declared
     for _ in range(STEPS):
         left = whole.residuals(whole.as_recorded, fitted.base) / fitted.base.residual
         size = moving_mean((left ** 2).sum(axis=1), NEIGHBOURS)
-        fitted = _fit_of(whole, size < np.quantile(size, USUAL))
+        keep = size < np.quantile(size, USUAL)
+        fitted = Evidence(plain.chosen(keep), whole.effective)
     return fitted
-
-
-def _fit_of(whole: Evidence, keep: np.ndarray) -> Evidence:
-    return Evidence(chosen_rows(whole.rows, keep), whole.effective)
 
 
 def _windows(whole: Evidence, fitted: Evidence) -> _Windows:
     """Return the _Windows of the ``whole`` by the parameters of the ``fitted`` samples."""
-    motion = whole.rows.motion
+    motion = whole.samples.motion
     moving = np.abs(motion.v) > WIDTH
     # At rest friction takes any value below its limit: that is no contact.
     r = whole.residuals(whole.as_recorded, fitted.base) * moving
-    mean, square = np.empty_like(r), np.empty_like(r)
-    for number in np.unique(motion.number):
-        own = np.flatnonzero(motion.number == number)
-        step = max(float(np.median(np.diff(motion.t[own]))), 1e-4)
-        size = max(1, int(round(WINDOW / step)))
-        mean[own] = moving_mean(r[own], size, 'constant')
-        square[own] = np.maximum(moving_mean(r[own] ** 2, size, 'constant'), 0.0)
+    step = max(float(np.median(np.diff(motion.t))), 1e-4)
+    size = max(1, int(round(WINDOW / step)))
+    mean = moving_mean(r, size, 'constant')
+    square = np.maximum(moving_mean(r ** 2, size, 'constant'), 0.0)
     floor = (NOISE * fitted.base.torque) ** 2
     level = 0.5 * np.log(np.maximum(square, floor))
     # How residuals scatter from window to window is theirs: heavy tails of friction are no event.
@@ -136,12 +121,12 @@ def _hits(whole: Evidence, fitted: Evidence) -> _Hits:
     w = _windows(whole, fitted)
     beyond, nats = w.beyond(w.square), w.nats(w.square)
     # What lasts longer than a window makes fewer of them independent.
-    count = max(1.0, np.ptp(whole.rows.motion.t) / WINDOW)
+    count = max(1.0, np.ptp(whole.samples.motion.t) / WINDOW)
     cost = float(np.log(np.minimum(count, whole.effective).sum()))
     pushed = np.full(len(beyond), -np.inf)
     chosen = np.flatnonzero(nats.sum(axis=1) > CERTAIN + cost)  # a force explains no more
     if len(chosen):
-        pushed[chosen] = force_nats(whole.rows, chosen, w.mean[chosen], w.square[chosen],
+        pushed[chosen] = force_nats(whole.samples, chosen, w.mean[chosen], w.square[chosen],
                                     np.exp(w.middle), w.nats) - cost
     large = np.sqrt(w.square) > np.maximum(VISIBLE * fitted.base.torque,
                                            FAR * fitted.base.residual)
@@ -163,41 +148,30 @@ def _grown(hit: np.ndarray, beyond: np.ndarray) -> np.ndarray:
 
 
 def _findings(whole: Evidence, hits: _Hits) -> list[Finding]:
-    motion, names, out = whole.rows.motion, whole.rows.robot.joint_names, []
-    for number in np.unique(motion.number):
-        own = np.flatnonzero(motion.number == number)
-        t = motion.t[own]
-        windows = _joined([(t[a], t[b]) for a, b in runs(np.asarray(hits.hit[own].any(axis=1)))])
-        inside = {w: own[(t >= w[0]) & (t <= w[1])] for w in windows}
-        # As the motion begins or ends friction does what no law describes: to all joints at the
-        # very end, to one alone near it.
-        begins = tuple(w for w, k in inside.items() if min(w[0] - t[0], t[-1] - w[1]) < (
-            BEGIN if hits.alone[k].any(axis=0).sum() <= 1 else WINDOW))
-        touched = tuple(w for w in windows if w not in begins)
-        for some, name, severity in ((touched, 'contact', MASKED), (begins, 'transient', NOTE)):
-            if not some:
-                continue
-            k = np.concatenate([inside[w] for w in some])
-            joints = tuple(n for j, n in enumerate(names) if hits.hit[k, j].any())
-            out.append(Finding(name, SAYS[name].format(', '.join(joints)),
-                               'residuals in a window against all others, of a joint alone or as '
-                               'a force on a link makes them', float(hits.nats[k].max()), 'nats',
-                               joints, severity, DO[name], some, int(number)))
+    t, names, out = whole.samples.motion.t, whole.samples.robot.joint_names, []
+    windows: list[tuple[float, float]] = []
+    for a, b in runs(np.asarray(hits.hit.any(axis=1))):  # one where nearer than the averaging
+        near = bool(windows) and t[a] - windows[-1][1] < 2 * WINDOW
+        windows.append((windows.pop()[0] if near else float(t[a]), float(t[b])))
+    inside = {w: np.flatnonzero((t >= w[0]) & (t <= w[1])) for w in windows}
+    # As the motion begins or ends friction does what no law describes: to all joints at the very
+    # end, to one alone near it.
+    begins = tuple(w for w, k in inside.items() if min(w[0] - t[0], t[-1] - w[1]) < (
+        BEGIN if hits.alone[k].any(axis=0).sum() <= 1 else WINDOW))
+    touched = tuple(w for w in windows if w not in begins)
+    for some, name, severity in ((touched, 'contact', MASKED), (begins, 'transient', NOTE)):
+        if not some:
+            continue
+        k = np.concatenate([inside[w] for w in some])
+        joints = tuple(n for n, hit in zip(names, hits.hit[k].any(axis=0)) if hit)
+        out.append(Finding(name, SAYS[name].format(', '.join(joints)),
+                           'residuals in a window against all others, of a joint alone or as a '
+                           'force on a link makes them', float(hits.nats[k].max()), 'nats',
+                           joints, severity, DO[name], some))
     return out
 
 
-def _joined(windows: list[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
-    """Return windows as one where they are nearer than the averaging is long."""
-    out: list[tuple[float, float]] = []
-    for start, end in windows:
-        if out and start - out[-1][1] < 2 * WINDOW:
-            out[-1] = (out[-1][0], end)
-        else:
-            out.append((float(start), float(end)))
-    return tuple(out)
-
-
-def force_nats(rows: Rows, chosen: np.ndarray, mean: np.ndarray, square: np.ndarray,
+def force_nats(samples: Samples, chosen: np.ndarray, mean: np.ndarray, square: np.ndarray,
                usual: np.ndarray, nats: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
     """
     Return (M,) nats that the best force on the middle of one link explains, less its unknowns.
@@ -205,10 +179,10 @@ def force_nats(rows: Rows, chosen: np.ndarray, mean: np.ndarray, square: np.ndar
     It loads every joint that carries the link: J' f (Haddadin et al. 2017).  Three unknowns
     explain all joints at once, so a push that is small in each of them is certain in all together,
     and friction of some joints is none: no force loads these alone.
-    rows : of all samples; chosen : (M,) samples; mean, square : (M, n) of the residuals around
+    samples : all; chosen : (M,) samples; mean, square : (M, n) of the residuals around
     these; usual : (n,) size of residuals [N m]; nats : (..., n) of a mean square of residuals
     """
-    levers = _levers(rows, chosen)
+    levers = _levers(samples, chosen)
     force = np.linalg.pinv(levers / usual[:, None], rcond=WEAK) @ (mean / usual)[..., None]
     torque = (levers @ force)[..., 0]
     left = square - 2.0 * mean * torque + torque ** 2
@@ -217,15 +191,15 @@ def force_nats(rows: Rows, chosen: np.ndarray, mean: np.ndarray, square: np.ndar
     return np.asarray((explained - np.minimum(loaded, 3)[:, None]).max(axis=0))
 
 
-def _levers(rows: Rows, chosen: np.ndarray) -> np.ndarray:
+def _levers(samples: Samples, chosen: np.ndarray) -> np.ndarray:
     """Return (links, M, n, 3): torques of unit forces on each link, where its gravity pulls."""
-    count = len(rows.robot)
-    bodies = rows.prior.mean[:10 * count].reshape(count, 10)
+    count = len(samples.robot)
+    bodies = samples.mean[:10 * count].reshape(count, 10)
     mass = np.where(bodies[:, :1] > 0.0, bodies[:, :1], np.inf)
     point = np.hstack([np.ones((count, 1)), bodies[:, 1:4] / mass])
     out = np.zeros((count, len(chosen), count, 3))
-    for j, (at, heavy) in enumerate(zip(rows.places, rows.heavy)):
+    for j, (at, heavy) in enumerate(zip(samples.places, samples.heavy)):
         links = at[heavy][::4] // 10
-        pulled = rows.matrices[j][chosen, len(at):].reshape(len(chosen), 3, len(links), 4)
+        pulled = samples.matrices[j][chosen, len(at):].reshape(len(chosen), 3, len(links), 4)
         out[links, :, j] = np.einsum('mxlk,lk->lmx', pulled, point[links])
     return out

@@ -1,49 +1,32 @@
-"""Described torques: how far the efforts are those of the description, friction apart."""
+"""
+Described torques: how far the efforts are those of the description, friction apart.
 
-from collections.abc import Sequence
-from typing import Any
+Free bodies explain efforts in another unit, with a load, or without gravity alike.  What the
+description itself leaves, with as little changed as each of them needs, tells them apart: one
+factor, one per joint, ten parameters of the last link, or none.  Compared by Schwarz's criterion
+(1978), friction fitted in all of them.
+"""
 
 import numpy as np
 
-from .hypothesis import Hypothesis
-from .rows import Rows
+from .samples import correlation_of, FRICTION, Samples
 
 NOTHING = 1e-9     # of the efforts: described torques so small are rounding
 DESCRIBED = 0.5    # a description's torques are right within a factor exp(0.5) or so,
 UNDESCRIBED = 6.0  # and where they are not at all, a joint costs that many nats
-NOTHING = 1e-9    # of the efforts: described torques so small are rounding
+LOAD = np.array([2.0] + [0.4] * 3 + [0.08] * 6)  # a usual payload [kg, kg m, kg m^2]
+FLOOR = 0.05  # of a joint's torque: no description is better
 
 
-def ratios_of(rows: Rows, reduced: Any, effective: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """
-    Return (n, n) efforts over the described torques, friction apart, and their errors.
-
-    rows : of the data; reduced : [joint] (A'A, A'Y, Y'Y) in units of the prior; effective : (n,)
-    Entry [j, k] is of the torque of joint j in effort column k.
-    """
-    ratio, error = zip(*(_ratio(rows, j, reduced[j], effective[j])
-                         for j in range(len(rows.robot))))
-    return np.array(ratio), np.array(error)
-
-
-def _ratio(rows: Rows, j: int, reduced: Any, effective: float) -> tuple[np.ndarray, np.ndarray]:
-    AA, AY, YY = (x.sum(0) for x in reduced)
-    count = len(rows.robot)
-    return ratio_of(rows, j, AA, AY[:, :count], np.diagonal(YY)[:count], effective)
-
-
-def ratio_of(rows: Rows, j: int, AA: np.ndarray, AY: np.ndarray, square: np.ndarray,
-             effective: float) -> tuple[np.ndarray, np.ndarray]:
+def ratios_of(samples: Samples, j: int, AA: np.ndarray, AY: np.ndarray, square: np.ndarray,
+              effective: float) -> tuple[np.ndarray, np.ndarray]:
     """
     Return (m,) efforts over described torques of joint ``j``, and their errors.
 
-    rows : of the data; AA : (c, c), AY : (c, m) products in units of the prior; square : (m,) sums
-    of squares of the efforts; effective : number of independent samples
+    AA : (p, p), AY : (p, m) products in units of the prior; square : (m,) sums of squares of the
+    efforts; effective : number of independent samples
     """
-    at = rows.places[j]
-    basis = np.zeros((len(at), 4))
-    basis[:, 0] = rows.prior.mean[at] / rows.prior.sd[at]
-    basis[-4:-1, 1:] = np.eye(3)
+    basis = np.column_stack([_bodies(samples), _friction(samples, j)[:, :-1]])  # no armature
     H, b = basis.T @ AA @ basis, basis.T @ AY
     size = np.sqrt(np.maximum(np.diagonal(H), 1e-300))
     inverse = np.linalg.pinv(H / size / size[:, None], rcond=1e-9, hermitian=True)
@@ -56,18 +39,17 @@ def ratio_of(rows: Rows, j: int, AA: np.ndarray, AY: np.ndarray, square: np.ndar
     return x[0] / size[0], error / size[0]
 
 
-def undescribed(h: Hypothesis, joints: Sequence[int], ratio: np.ndarray,
-                error: np.ndarray) -> float:
-    """
-    Return the nats that torques cost which are not those of the description.
+def _bodies(samples):
+    """Return the (p,) description without friction, in units of the prior."""
+    out = samples.mean / samples.sd
+    out[10 * len(samples.robot):] = 0.0
+    return out
 
-    h : what is true; joints : that count; ratio, error : (n, n) of ``ratios_of`` under its gravity
-    """
-    cost = 0.0
-    for j in joints:
-        k = h.target[j] if h.target[j] < len(ratio) else j  # or its own, delayed
-        cost += surprise(h.scale[j] * ratio[j, k], h.scale[j] * error[j, k])
-    return cost
+
+def _friction(samples, j):
+    """Return unit vectors (p, FRICTION) of the friction of joint ``j``."""
+    first = 10 * len(samples.robot) + FRICTION * j
+    return np.eye(len(samples.mean))[:, first:first + FRICTION]
 
 
 def surprise(ratio: float, error: float) -> float:
@@ -81,25 +63,77 @@ def surprise(ratio: float, error: float) -> float:
     return float(min(UNDESCRIBED, off + UNDESCRIBED * (ratio < 0) / (1.0 + 4.0 * unknown)))
 
 
-def nominal_residual(rows: Rows, gravity: np.ndarray | None = None) -> np.ndarray:
+def nominal_residual(samples: Samples, AA: np.ndarray, AY: np.ndarray,
+                     YY: np.ndarray) -> np.ndarray:
     """
-    Return the (n,) RMS of what the description of ``rows`` leaves, friction fitted [N m].
+    Return the (n,) RMS of what the description of ``samples`` leaves, friction fitted [N m].
 
-    gravity : (3,) [m/s^2], as declared by default
+    AA : (n, p, p), AY : (n, p, m), YY : (n, m, m) products in units of the prior
     """
-    out = []
-    for j, at in enumerate(rows.places):
-        gram = rows.grams[j].sum(0)
-        described = rows.prior.mean[at].copy()
-        described[-4:] = 0.0
-        torque = rows.combined(j, described[:, None], gravity)[:, 0]
-        own = -torque
-        own[rows.target(j, j)] += 1.0
-        friction = np.zeros((len(own), 4))
-        friction[len(at) - 4 + np.arange(4), np.arange(4)] = 1.0
-        F, g = friction.T @ gram @ friction, friction.T @ gram @ own
-        size = np.sqrt(np.maximum(np.diagonal(F), 1e-300))
-        x = np.linalg.pinv(F / size / size[:, None], rcond=1e-9, hermitian=True) @ (g / size)
-        square = own @ gram @ own - x @ (g / size)
-        out.append(np.sqrt(max(square, 0.0) / len(rows.fold)))
+    out, body = [], _bodies(samples)
+    for j in range(len(AA)):
+        F = _friction(samples, j)
+        toward = F.T @ (AY[j, :, j] - AA[j] @ body)
+        H = F.T @ AA[j] @ F
+        size = np.sqrt(np.maximum(np.diagonal(H), 1e-300))
+        x = np.linalg.pinv(H / size / size[:, None], rcond=1e-9, hermitian=True) @ (toward / size)
+        square = (YY[j, j, j] - 2.0 * body @ AY[j, :, j] + body @ AA[j] @ body
+                  - x @ (toward / size))
+        out.append(np.sqrt(max(square, 0.0) / len(samples.fold)))
     return np.array(out)
+
+
+class Described:
+    """
+    How well changed descriptions explain the efforts of ``samples``.
+
+    nats : {model: criterion}, of 'alone', 'percent' (of the limits), 'factor', 'factors' (one per
+        joint), 'load' and 'no gravity'
+    left : {model: (n,) RMS of what it leaves [N m]}; mass : of the load [kg]
+    """
+
+    def __init__(self, samples: Samples) -> None:
+        count = len(samples.robot)
+        y, D, inert, loads = (list(x) for x in zip(*(_without_friction(samples, j)
+                                                     for j in range(count))))
+        own = [float(d @ t / max(d @ d, 1e-300)) for d, t in zip(D, y)]
+        left = {'alone': [t - d for t, d in zip(y, D)],
+                'no gravity': [t - d for t, d in zip(y, inert)],
+                'factors': [t - s * d for t, d, s in zip(y, D, own)]}
+        weight = [1.0 / max(float(r @ r), 1e-6 * float(t @ t), 1e-300)
+                  for r, t in zip(left['factors'], y)]
+        common = (sum(w * (d @ t) for w, d, t in zip(weight, D, y))
+                  / max(sum(w * (d @ d) for w, d in zip(weight, D)), 1e-300))
+        left['factor'] = [t - common * d for t, d in zip(y, D)]
+        limits = samples.robot.effort
+        if limits is not None and np.all(limits > 0):
+            left['percent'] = [t - 100.0 / most * d for t, d, most in zip(y, D, limits)]
+        H, b = np.eye(10), np.zeros(10)
+        for w, X, r in zip(weight, loads, left['alone']):
+            H += len(r) * w * X.T @ X
+            b += len(r) * w * X.T @ r
+        x = np.linalg.solve(H, b)
+        left['load'] = [r - X @ x for r, X in zip(left['alone'], loads)]
+        effective = np.where(samples.still, 1.0,
+                             [len(r) / correlation_of(r) for r in left['alone']])
+        free = {'alone': 0, 'percent': 0, 'no gravity': 0, 'factor': 1, 'factors': count,
+                'load': 10}
+        torque = np.sqrt(np.mean(samples.motion.tau ** 2, axis=0))
+        self.left = {name: np.array([np.sqrt(np.mean(r ** 2)) for r in parts])
+                     for name, parts in left.items()}
+        self.nats = {name: -float(effective @ np.log(np.maximum(
+            np.hypot(r, FLOOR * torque), 1e-300)))
+            - 0.5 * free[name] * float(np.log(effective.sum())) for name, r in self.left.items()}
+        self.mass = float(x[0] * LOAD[0])
+
+    def total(self, model: str) -> float:
+        """Return the RMS of what a model leaves of all joints [N m]."""
+        return max(float(np.linalg.norm(self.left[model])), 1e-300)
+
+
+def _without_friction(samples, j):
+    """Return efforts, described torques with and without gravity, and columns of a load."""
+    Q = np.linalg.qr(samples.columns(j)[:, -FRICTION:])[0]
+    out = (samples.motion.tau[:, j], samples.torque(j, samples.mean),
+           samples.torque(j, samples.mean, np.zeros(3)), samples.load(j) * LOAD)
+    return tuple(x - Q @ (Q.T @ x) for x in out)

@@ -1,7 +1,7 @@
 """
 Hypothesis: what could be true of the data of an arm; Fitted: what a fit of it says.
 
-Candidate: one thing that could be wrong with the data, with both.
+Candidate: one thing that could be wrong with the data, with both.  Score: what could be.
 """
 
 from dataclasses import dataclass
@@ -28,11 +28,16 @@ class Hypothesis:
     extra: tuple[np.ndarray, ...] = ()
     added: tuple[np.ndarray, ...] = ()
 
+    @property
+    def scales_all(self) -> bool:
+        """Return whether the efforts of all joints are in another unit."""
+        return bool(np.all(self.scale != 1.0))
+
 
 @dataclass(frozen=True)
 class Fitted:
     """
-    What a fit of one set of rows says.
+    What a fit of one set of samples says.
 
     evidence : [nats]; residual, torque : (n,) RMS on left-out data and of the target [N m]
     values : (p + m,) parameters of all data; weight : (n,) of squared residuals in their fit
@@ -57,8 +62,8 @@ class Candidate:
     """
     One alternative, fitted.
 
-    name, says, tests, do : as of a Finding; hypothesis, fit : of it; cost : nats of its freedom
-    joints : concerned; severity : of the finding; windows : [s]; recording : its number
+    name, says, do, tests : as of a Finding; hypothesis, fit : of it; cost : nats of its freedom
+    joints : concerned; severity : of the finding; windows : [s]
     axes : (n,) by which angles are to be multiplied, -1 of axes that are turned, None for none
     """
 
@@ -72,5 +77,27 @@ class Candidate:
     cost: float = 0.0
     tests: str = 'left-out evidence against the data as recorded'
     windows: tuple[tuple[float, float], ...] = ()
-    recording: int = 0
     axes: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class Score:
+    """
+    Rao's score statistic of further columns (Rao 1948): one solution for all alternatives.
+
+    information : (m, m) of the columns that the fitted parameters do not share
+    toward : (m,) their products with the residual
+    """
+
+    information: np.ndarray
+    toward: np.ndarray
+
+    def each(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return (m,) nats of each column alone, and its value."""
+        S = np.diagonal(self.information)
+        return 0.5 * self.toward ** 2 / S, self.toward / S
+
+    def together(self) -> float:
+        """Return the nats of all columns at once, less their number."""
+        x = np.linalg.solve(self.information, self.toward)
+        return float(0.5 * self.toward @ x - len(self.toward))

@@ -7,20 +7,17 @@ asked only when the data as recorded are not explained well.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
-from .axes import in_degrees, turned_axes
-from .body_alternatives import encoders, picked_up, tool
-from .effort_changes import effort_changes
-from .effort_gains import gains, saturation
-from .effort_order import delays, order, signs, swapped_efforts
-from .evidence import Evidence
-from .finding import Finding, NOTE
-from .gravity_alternatives import BADLY, gravity
+from .changes import effort_changes, picked_up
+from .efforts import BADLY, delays, gains, order, saturation, signs, swapped_efforts
+from .evidence import CERTAIN, Evidence
+from .finding import Finding, HALF, NOTE
+from .gravity import encoders, gravity, in_degrees, tool, turned_axes
 from .hypothesis import Candidate
-from .verdicts import HALF
+from .samples import equations, Samples
 
 CHECKS: dict[str, Callable[[Evidence], Iterator[Candidate]]] = {
     'signs': signs, 'order': order, 'gains': gains, 'saturation': saturation, 'delays': delays,
@@ -28,7 +25,7 @@ CHECKS: dict[str, Callable[[Evidence], Iterator[Candidate]]] = {
     'tool': tool}
 # What a small residual does not rule out.
 ALWAYS = ('signs', 'gains', 'delays', 'gravity', 'encoders', 'tool')
-CERTAIN = 7.0     # nats: odds of a thousand to one
+LIMIT = CERTAIN + float(np.log(len(CHECKS)))
 AS_LIKELY = 3.0   # nats: odds of twenty to one
 OVERWHELMING = 30.0  # nats
 VISIBLE = 0.02    # of the torque, that an alternative must explain to be worth a word
@@ -50,41 +47,38 @@ def best_of(evidence: Evidence, known: set[str],
     found = [c for name, one in CHECKS.items()
              if name in only and (doubtful or name in ALWAYS)
              for c in one(evidence)]
-    limit = CERTAIN + np.log(len(CHECKS))
 
-    def nats(c: Any) -> float:
+    def nats(c: Candidate) -> float:
         return float(c.fit.evidence - base.evidence - c.cost)
 
     def accepted(candidates: Sequence[Candidate]) -> list[Candidate]:
         return [c for c in candidates if c.severity != NOTE and c.name not in known
-                and nats(c) > limit and _worth_a_word(c, evidence)]
+                and nats(c) > LIMIT and _worth_a_word(c, evidence)]
 
     chosen = accepted(found)
     if min([base.relative, *(c.fit.relative for c in chosen)]) > BADLY or (
             not chosen and _not_described(evidence)):
         # What is asked since the residual is large must explain that.
-        names = evidence.rows.robot.joint_names
         chosen += [c for c in accepted([*swapped_efforts(evidence), *in_degrees(evidence),
-                                        *turned_axes(evidence, names)])
-                   if c.fit.relative < SHRUNK * base.relative]
+                                        *turned_axes(evidence, evidence.samples.robot.joint_names)
+                                        ]) if c.fit.relative < SHRUNK * base.relative]
     elif chosen:  # an axis that is turned looks like an effort that is negated
         turned = {n for c in chosen if c.name == 'effort of a joint negated' for n in c.joints}
         least = max(nats(c) for c in chosen) + CERTAIN
         chosen += [c for c in (accepted(turned_axes(evidence, turned)) if len(turned) == 1 else [])
                    if nats(c) > least]
-    chosen = sorted(chosen, key=nats)
-    alike = [c for c in chosen[:-1] if c.name != chosen[-1].name
-             and nats(c) > nats(chosen[-1]) - AS_LIKELY][-1:]
-    chosen = chosen[-1:]
-    notes = [c for c in found if c.severity == NOTE]
     if not chosen and base.relative < BADLY:
-        chosen = [c for c in notes if nats(c) > limit]
+        chosen = [c for c in found if c.severity == NOTE and nats(c) > LIMIT]
     if not chosen:
         return None
-    c = chosen[0]
+    *others, c = sorted(chosen, key=nats)
+    most = min(chosen, key=lambda one: one.fit.relative)
+    if most.fit.relative < HALF * c.fit.relative:
+        c, others = most, []  # what is left without it hides what contradicts the others
+    alike = [one for one in others if one.name != c.name and nats(one) > nats(c) - AS_LIKELY][-1:]
     says = '; or, as likely, '.join(one.says for one in (c, *alike))
     return c, Finding(c.name, says, c.tests, nats(c), 'nats', c.joints, c.severity, c.do,
-                      c.windows, c.recording)
+                      c.windows)
 
 
 def _not_described(evidence: Evidence) -> bool:
@@ -94,30 +88,37 @@ def _not_described(evidence: Evidence) -> bool:
                 and np.any(base.residual > 3 * BADLY * base.torque))
 
 
-def all_scaled(c: Candidate) -> bool:
+def hides(c: Candidate) -> bool:
     """Return whether the residual may stay: ``c`` scales all efforts, or says gravity lacks."""
-    return bool(np.all(c.hypothesis.scale != 1.0)) or c.name == 'gravity compensated'
+    return c.hypothesis.scales_all or c.name == 'gravity compensated'
 
 
 def _worth_a_word(c: Candidate, evidence: Evidence) -> bool:
     """Return whether an alternative removes a residual that matters, or changes all units."""
-    before, after = evidence.base, c.fit
+    before, after, h = evidence.base, c.fit, c.hypothesis
     left = np.linalg.norm(after.residual) / np.linalg.norm(before.torque)
-    if after.relative > NOTHING or (c.hypothesis.added and left > NOTHING):
+    if after.relative > NOTHING or (h.added and left > NOTHING):
         return False
-    if all_scaled(c) or np.allclose(c.hypothesis.gravity, -evidence.rows.gravity):
+    if hides(c) or np.allclose(h.gravity, -evidence.samples.gravity):
         return True  # the description alone tells it
     overwhelming = after.evidence - before.evidence - c.cost > OVERWHELMING
     share = (before.residual / before.torque, after.residual / after.torque)
-    target, count = c.hypothesis.target, len(before.torque)
-    moved = ((target != evidence.as_recorded.target) & (target < count)
-             | (c.hypothesis.scale == -1.0)) & (c.axes is None)
+    count = len(before.torque)
+    moved = ((h.target != np.arange(count)) & (h.target < count)
+             | (h.scale == -1.0)) & (c.axes is None)
+    negated = np.flatnonzero(h.scale == -1.0)
+    if overwhelming and negated.size and all(evidence.driving(int(j)) > CERTAIN for j in negated):
+        return True  # friction that drives is none, though it explains as much
     # What is put right explains no joint worse, nor all of them.
     if np.any(moved) and (after.relative > ALIKE * before.relative
                           or np.any((share[1] > share[0] / HALF)[moved])):
         return False
     if overwhelming and (np.any(share[1] < THIRD * share[0]) or _changes_parameters(c, evidence)):
         return True
+    if len(c.joints) == 1 and not np.any(moved):
+        j = evidence.samples.robot.joint_names.index(c.joints[0])
+        if share[1][j] < HALF * share[0][j]:  # most of what there is of this joint
+            return True
     if np.any(moved):  # or what is small anyway is exchanged or turned
         return bool(np.log(share[1] / share[0])[moved].mean() < np.log(HALF))
     gone = np.sqrt(np.maximum(share[0] ** 2 - share[1] ** 2, 0.0))
@@ -132,6 +133,22 @@ def _changes_parameters(c: Candidate, evidence: Evidence) -> bool:
     """Return whether free parameters hide most of an encoder's zero, and are wrong instead."""
     if c.name != 'encoder zero off':
         return False
-    free = c.fit.values[len(evidence.rows.prior.mean):]
+    free = c.fit.values[len(evidence.samples.mean):]
     torque = np.array([np.sqrt(np.mean((X @ free) ** 2)) for X in c.hypothesis.extra])
     return bool(np.linalg.norm(torque) > 5 * VISIBLE * np.linalg.norm(c.fit.torque))
+
+
+def mended(samples: Samples, cause: Candidate) -> Samples:
+    """Return ``samples`` as if the ``cause`` that they were fitted to were not there."""
+    h, gravity = cause.hypothesis, cause.hypothesis.gravity
+    if cause.axes is not None:
+        samples = equations(samples.robot, samples.motion.turned(cause.axes), samples.parameters,
+                            samples.fold)
+    motion, count = samples.motion, len(samples.robot)
+    free = cause.fit.values[len(samples.mean):]
+    tau, late = motion.tau.copy(), motion.late.copy()
+    for j, (k, scale) in enumerate(zip(h.target, h.scale)):
+        known = h.extra[j] @ -free if h.extra else h.added[j] if h.added else np.zeros(len(tau))
+        tau[:, j] = scale * samples.targets(j)[:, k] + known
+        late[:, j] = scale * motion.late[:, k if k < count else j] + known[:, None]
+    return replace(samples, gravity=gravity, motion=replace(motion, tau=tau, late=late))

@@ -4,12 +4,12 @@ Signal checks of samples: repeated, held, frozen, stuck, clipped, quantised and 
 Every check takes RawSignals and yields Findings; ``CHECKS`` lists them.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
 from .finding import DOUBTFUL, Finding, MASKED, NOTE, WRONG
-from .raw_signals import Quantity, RawSignals, runs, windows_of
+from .signals import Quantity, RawSignals, runs
 
 CERTAIN = 7.0     # nats: odds of a thousand to one
 FROZEN = 0.05     # [s] of equal messages, and at least this many samples:
@@ -33,15 +33,6 @@ SOME_OF = 1000    # samples
 COARSE, ROUGH = 0.02, 0.2  # quantisation step over standard deviation: worth a note, doubtful
 
 
-def still_rows(signals: RawSignals) -> np.ndarray:
-    """Return (N - 1,) whether all that a message of ``signals`` holds is as in the one before."""
-    out = np.ones(len(signals.position.t) - 1, dtype=bool)
-    for name, x in signals.quantities().items():
-        if len(x.t) == len(signals.position.t) and (signals.same_topic or name != 'effort'):
-            out &= ~np.diff(x.values, axis=0).any(axis=1)
-    return out
-
-
 def _least_frozen(signals: RawSignals, rows: np.ndarray) -> int:
     """Return how many equal steps in ``rows`` (N - 1,) are frozen: more than a slow source has."""
     lengths = np.array([b - a + 1 for a, b in runs(rows)])
@@ -59,8 +50,7 @@ def _long(signals: RawSignals, rows: np.ndarray) -> np.ndarray:
 
 def frozen(signals: RawSignals) -> Iterator[Finding]:
     """Yield stretches in which messages of ``signals`` repeat while the robot moves."""
-    t, q = signals.position.t, signals.position.values
-    rows = still_rows(signals)
+    q, rows = signals.position.values, signals.repeats
     least = _least_frozen(signals, rows)
     found = [(a, b + 1) for a, b in runs(rows) if b - a + 1 >= least]
     found = [(a, b) for a, b in found if _moves(signals, a, b)]
@@ -70,7 +60,7 @@ def frozen(signals: RawSignals) -> Iterator[Finding]:
                       f'({100 * lost / len(q):.2g} % of the samples)', 'equal messages in a row',
                       float(lost), 'samples', signals.joints,
                       MASKED if lost < 0.5 * len(q) else WRONG,
-                      'look for a blocked driver', windows_of(t, found))
+                      'look for a blocked driver', signals.position.windows(found))
 
 
 def _moves(signals: RawSignals, first: int, last: int) -> bool:
@@ -85,7 +75,7 @@ def _moves(signals: RawSignals, first: int, last: int) -> bool:
 def held(signals: RawSignals) -> Iterator[Finding]:
     """Yield channels of ``signals`` whose joints all keep their values together in motion."""
     moving = _moves_at(signals, signals.position.t)
-    rows = still_rows(signals) & (np.diff(signals.position.t) > 0.0)  # a message may come twice
+    rows = signals.repeats & (np.diff(signals.position.t) > 0.0)  # a message may come twice
     rows = (rows & ~_long(signals, rows))[moving[1:]]
     if len(rows) and rows.mean() > 0.01:
         yield _held('messages', float(rows.sum()), 'samples', signals, float(rows.mean()))
@@ -128,7 +118,7 @@ def _held(what: str, evidence: float, unit: str, signals: RawSignals, share: flo
 def stuck(signals: RawSignals) -> Iterator[Finding]:
     """Yield joints of ``signals`` with a quantity that keeps one value while the joint moves."""
     q = signals.position
-    rows = still_rows(signals)
+    rows = signals.repeats
     for name, x in signals.quantities().items():
         for j, joint in enumerate(signals.joints):
             same = np.diff(x.values[:, j]) == 0
@@ -152,7 +142,7 @@ def stuck(signals: RawSignals) -> Iterator[Finding]:
             yield Finding(f'{name} stuck', f'the {name} of {joint} keeps one value for '
                           f'{lost * x.period:.2g} s while the joint moves', 'runs of one value',
                           float(lost), 'samples', (joint,), WRONG if whole else MASKED,
-                          f'look at the {name} of {joint} in the driver', windows_of(x.t, found))
+                          f'look at the {name} of {joint} in the driver', x.windows(found))
 
 
 def _one_step(column: np.ndarray, last: int) -> bool:
@@ -196,7 +186,7 @@ def clipped(signals: RawSignals) -> Iterator[Finding]:
                           (joint,), MASKED if _enough_without(x.t, at) else
                           WRONG if share > MOST and name == 'effort' else DOUBTFUL,
                           'move with smaller efforts or widen the range of the sensor',
-                          windows_of(x.t, found))
+                          x.windows(found))
 
 
 def _enough_without(t: np.ndarray, bad: np.ndarray) -> bool:
@@ -230,7 +220,7 @@ def quantised(signals: RawSignals) -> Iterator[Finding]:
             ratios[signals.rests] = 0.0
         bad = ratios > COARSE
         if bad.any():
-            names = tuple(np.array(signals.joints)[bad].tolist())
+            names = signals.names(bad)
             yield Finding(f'{name} quantised', f'the {name} of {", ".join(names)} comes in steps '
                           f'of up to {100 * ratios[bad].max():.2g} % of its standard deviation',
                           'gaps between the values that occur', float(len(x.t) * bad.sum()),
@@ -273,7 +263,7 @@ def spikes(signals: RawSignals) -> Iterator[Finding]:
                           'begins or ends' if ends else f'spikes in the {name} of {names}',
                           'samples that a jump parts from their neighbours', float(bad.sum()),
                           'samples', tuple(joints), MASKED, 'look for broken messages or cables',
-                          windows_of(x.t, runs(bad)))
+                          x.windows(runs(bad)))
 
 
 def _shown(signals: RawSignals, v: np.ndarray, j: int, bad: np.ndarray) -> np.ndarray:
@@ -344,6 +334,4 @@ def _local_noise(deviation: np.ndarray) -> np.ndarray:
     return noise[np.minimum(np.arange(len(deviation)) // BLOCK, count - 1)]
 
 
-CHECKS: dict[str, Callable[[RawSignals], Iterator[Finding]]] = {
-    'frozen': frozen, 'held': held, 'stuck': stuck, 'clipped': clipped, 'quantised': quantised,
-    'spikes': spikes}
+CHECKS = frozen, held, stuck, clipped, quantised, spikes

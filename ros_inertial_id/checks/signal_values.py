@@ -4,13 +4,12 @@ Signal checks of values and stamps: units, signs, jumps, two publishers, velocit
 Every check takes RawSignals and yields Findings; ``CHECKS`` lists those that need no other.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from .finding import DOUBTFUL, Finding, NOTE, WRONG
-from .raw_signals import Quantity, RawSignals
-from .signal_samples import still_rows
+from .signals import Quantity, RawSignals
 from ..measurement.interpolation import longest_gap
 from ..measurement.spectral import moving_mean
 
@@ -45,7 +44,7 @@ def degrees(signals: RawSignals) -> Iterator[Finding]:
     bad &= limited | bool(np.any(bad & limited))
     if not bad.any():
         return
-    names = tuple(np.array(signals.joints)[bad].tolist())
+    names = signals.names(bad)
     yield Finding('position in degrees', f'the positions of {", ".join(names)} are in degrees',
                   'positions against the limits of the description', float(outside[:, bad].sum()),
                   'samples', names, WRONG, 'publish radians')
@@ -94,7 +93,7 @@ def two_publishers(signals: RawSignals) -> Iterator[Finding]:
 
 def stamps(signals: RawSignals) -> Iterator[Finding]:
     """Yield stamps of ``signals`` that repeat, run backwards, jitter or miss messages."""
-    yield from stamp_findings(signals.position.t, signals.joints, still_rows(signals))
+    yield from stamp_findings(signals.position.t, signals.joints, signals.repeats)
 
 
 def stamp_findings(t: np.ndarray, names: tuple[str, ...],
@@ -249,7 +248,7 @@ def _signs(signals: RawSignals, scale: np.ndarray, sure: np.ndarray,
            count: int) -> Iterator[Finding]:
     bad = sure & (scale < 0)
     if bad.any():
-        names = tuple(np.array(signals.joints)[bad].tolist())
+        names = signals.names(bad)
         yield Finding('velocity or position negated', f'velocity and position of '
                       f'{", ".join(names)} have opposite signs',
                       'velocity against differentiated position', float(count * bad.sum()),
@@ -262,7 +261,7 @@ def _scales(signals: RawSignals, scale: np.ndarray, sure: np.ndarray,
     size, count = np.abs(scale), len(signals.position.t)
     if not bad.any():
         return
-    names = tuple(np.array(signals.joints)[bad].tolist())
+    names = signals.names(bad)
     middle = float(np.median(size[bad]))
     unit = next((text for factor, text in UNITS.items()
                  if abs(np.log(middle / factor)) < ALIKE), '')
@@ -286,7 +285,7 @@ def _delays(signals: RawSignals, lags: list[tuple[float, float, float]], sure: n
     limit = max(LATE, 1.5 * signals.position.period)
     bad = sure & (late > limit) & (nats > 10.0) & (scale > 0)
     if bad.any():
-        names = tuple(np.array(signals.joints)[bad].tolist())
+        names = signals.names(bad)
         middle = float(np.median(np.array([x for x, _, _ in lags])[bad]))
         yield Finding('velocity delayed', f'the velocities of {", ".join(names)} are '
                       f'{1e3 * abs(middle):.0f} ms {"behind" if middle > 0 else "ahead of"} the '
@@ -295,6 +294,5 @@ def _delays(signals: RawSignals, lags: list[tuple[float, float, float]], sure: n
                       'look for a filter of the velocities in the driver')
 
 
-CHECKS: dict[str, Callable[[RawSignals], Iterator[Finding]]] = {
-    'degrees': degrees, 'unwrapped': unwrapped, 'two publishers': two_publishers,
-    'stamps': stamps}  # and ``velocities``, which wants the bad samples left out
+# And ``velocities``, which wants the bad samples left out.
+CHECKS = degrees, unwrapped, two_publishers, stamps

@@ -6,12 +6,15 @@ them.  Which of both matters more is asked of the efforts: those of left-out str
 filter.  The answer is a Finding, which the identification follows.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from .evidence import Evidence
 from .finding import Finding, NOTE
+from .samples import samples_of
 from ..errors import RecordingError
 from ..identification.prepare.dataset import Dataset, read_dataset
 from ..measurement.joints.observation import with_cutoff
@@ -21,67 +24,55 @@ FOREIGN = 0.5     # beyond which velocities are no worse copy of the motion, but
 BETTER = 1.05     # times the residual that the usual kind leaves: noise that differs makes less
 NOT_USED, USED = 'velocity not used', 'velocity used'
 CONTRADICT = 'velocity in another unit', 'velocity or position negated', 'wrong rate or stamps'
-WORDS = 'predict left-out efforts better ({:.2g} against {:.2g} % relative residual)'
 
 
 def by_best_velocity(data: Dataset, urdf: str, findings: Sequence[Finding],
-                     evidence_of: Callable[[Dataset], Evidence]
-                     ) -> tuple[Dataset, list[Finding]]:
+                     values: np.ndarray | None) -> tuple[Dataset, list[Finding]]:
     """
     Return the Dataset with the velocities that predict best, and Findings where it says so.
 
-    data : as ``velocity: auto`` or the user chose; urdf : text of the description, '' for the
-    recordings' own; findings : of the signals; evidence_of : the Evidence of a Dataset
+    data : of one recording, as ``velocity: auto`` or the user chose; urdf : text of the
+    description, '' for the recording's own; findings : of the signals; values : see ``samples_of``
     """
-    seen = [o.summary['velocity_disagreement'] for o in data.observations
-            if o.summary['velocity_disagreement'] is not None]
-    if data.options.velocity != 'auto' or not seen or max(seen) < SEEN:
+    seen, measured = (data.observations[0].summary['velocity_disagreement'],
+                      data.observations[0].measured_velocity)
+    if data.options.velocity != 'auto' or seen is None or seen < SEEN:
         return data, []
-    measured = all(o.measured_velocity for o in data.observations)
-    differ = f'differ by {100 * max(seen):.2g} % from the positions'
-    usual = [] if measured else [_chosen(data, NOT_USED, 'are not used: they ' + differ, seen)]
-    if max(seen) > FOREIGN or any(f.name in CONTRADICT for f in findings):
+
+    def said(name: str, what: str) -> list[Finding]:
+        return [Finding(name, f'the measured velocities {what}', 'left-out residual with either',
+                        100 * seen, '% of the velocities', data.robot.joint_names, NOTE,
+                        'look for a filter of the velocities, or coarse positions, in the driver')]
+
+    differ = f'differ by {100 * seen:.2g} % from the positions'
+    usual = [] if measured else said(NOT_USED, 'are not used: they ' + differ)
+    if seen > FOREIGN or any(f.name in CONTRADICT for f in findings):
         return data, usual
     kind = 'differentiated' if measured else 'measured'
     other = replace(read_dataset(data.recordings, replace(data.options, velocity=kind),
                                  data.method.name, urdf, data.progress), options=data.options)
+    cutoff = min(one.observations[0].summary['cutoff'] for one in (data, other))
     try:
-        here, there = _residuals((data, other), evidence_of)
+        here, there = (Evidence(samples_of(one.observed((with_cutoff(
+            one.observations[0], cutoff),)), values).as_declared).base.relative
+            for one in (data, other))
     except RecordingError:  # too short for the filter of the other
         return data, usual
     if here < BETTER * there:
         return data, usual
-    better = WORDS.format(100 * there, 100 * here)
-    return other, [
-        _chosen(data, NOT_USED, 'are not used: differentiated positions ' + better, seen)
-        if measured else
-        _chosen(data, USED, f'{differ}, and are used all the same: they {better}', seen)]
-
-
-def _residuals(kinds: Sequence[Dataset], evidence_of: Callable[[Dataset], Evidence]
-               ) -> list[float]:
-    """Return the relative left-out residuals of Datasets of two ``kinds``, behind one filter."""
-    cutoff = min(data.observations[0].summary['cutoff'] for data in kinds)
-    return [evidence_of(replace(data, kept={}, observations=tuple(
-        with_cutoff(o, cutoff) for o in data.observations))).base.relative for data in kinds]
-
-
-def _chosen(data: Dataset, name: str, what: str, seen: Sequence[float]) -> Finding:
-    return Finding(name, f'the measured velocities {what}', 'left-out residual with either',
-                   100 * max(seen), '% of the velocities', data.robot.joint_names, NOTE,
-                   'look for a filter of the velocities, or coarse positions, in the driver')
+    better = (f'predict left-out efforts better ({100 * there:.2g} against {100 * here:.2g} % '
+              'relative residual)')
+    return other, (said(NOT_USED, 'are not used: differentiated positions ' + better) if measured
+                   else said(USED, f'{differ}, and are used all the same: they {better}'))
 
 
 def saying_what_is_used(findings: Sequence[Finding], data: Dataset | None) -> list[Finding]:
     """Return the ``findings`` with what was done in reading ``data`` about velocities that lag."""
     if data is None:
         return list(findings)
-    if data.options.velocity != 'auto':
-        do = f'velocity: {data.options.velocity} is set'
-    elif all(o.measured_velocity for o in data.observations):
-        do = 'they are used: differentiated positions predict the efforts no better'
-    else:
-        do = 'positions are differentiated instead'
+    do = (f'velocity: {data.options.velocity} is set' if data.options.velocity != 'auto' else
+          'they are used: differentiated positions predict the efforts no better'
+          if data.observations[0].measured_velocity else 'positions are differentiated instead')
     return [replace(f, do=do) if f.name == 'velocity delayed' else f for f in findings]
 
 

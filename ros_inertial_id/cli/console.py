@@ -1,38 +1,54 @@
 """Console: what the verbs share, bags and texts in, files, numbers and progress out."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 import json
+from pathlib import Path
+import shlex
 import sys
 from typing import Any
 
 import numpy as np
 
-from .shared_arguments import LOAD
+from .arguments import LOAD
+from ..api.identify import Result
+from ..api.many import ManyResult
+from ..checks.finding import DO_NOT_USE
 from ..errors import ConfigError, printable
+from ..identification.model.files import make_folder
 from ..identification.model.identified_model import plain
 from ..measurement.bags.bag import read_bag
 from ..measurement.recording import Recording
+from ..report import outline
 
 KEYS = 1  # version of the keys of --json
+STRICT_STATUS = 3  # exit status of a verdict
 
 
 def read_recording(argument: str) -> Recording:
-    """
-    Return the Recording of a bag, or of a part of it.
-
-    argument : BAG or BAG@START:END, seconds after the first stamp
-    """
+    """Return the Recording of BAG or BAG@START:END, seconds after the first stamp."""
     return read_bag(argument)
+
+
+def read_recordings(arguments: Sequence[str]) -> list[Recording]:
+    """Return the Recordings of bags, see ``read_recording``."""
+    return [read_recording(argument) for argument in arguments]
+
+
+def changed(options: Any, *names: str) -> dict[str, Any]:
+    """Return {name: value} of the options of a configuration that the command line gives."""
+    changes = {name: getattr(options, name) for name in names
+               if getattr(options, name) is not None}
+    if getattr(options, 'lock', None) is not None:
+        changes['locked_joints'] = tuple(options.lock.split(','))
+    return changes
 
 
 def show(options: Any, data: Mapping[str, Any], text: str) -> None:
     """
-    Print the result of a verb.
+    Print the result of a verb: its lines of ``text``, or with --json ``data`` as one JSON object.
 
-    options : of the command line; with ``--json`` one JSON object, else the text
-    data : the result, plain or NumPy's; text : the same for a person, by lines
-    The object also has ``schema``, the verb and the version of its keys, and ``verdict``: the
-    result's own or the lines of the text.
+    data : plain or NumPy's.  The object also has ``schema``, the verb and the version of its keys,
+    and ``verdict``: the result's own or the lines of the text.
     """
     if not options.json:
         print(printable(text))
@@ -41,23 +57,46 @@ def show(options: Any, data: Mapping[str, Any], text: str) -> None:
     print(json.dumps(plain({**head, **data})))
 
 
-def written(options: Any, sheet: Callable[[], Any]) -> dict[str, str]:
-    """
-    Write the page of a result where ``--report`` asks for it; return {report: its path}.
-
-    options : of the command line; sheet : makes the Sheet
-    """
-    if not options.report:
+def page(options: Any, path: str | Path, sheet: Callable[[], Any]) -> dict[str, str]:
+    """Write what ``sheet`` returns as a page to ``path``, '' for none; return {report: path}."""
+    if not path:
         return {}
     from ..report.sheet import write_sheet
-    return {'report': write_sheet(sheet(), options.report, ['inertial-id', *options.words])}
+    make_folder(Path(path).parent)
+    return {'report': write_sheet(sheet(), path, ['inertial-id', *options.words])}
+
+
+def identified(options: Any, result: Result | ManyResult, numbers: Mapping[str, Any],
+               lines: Iterable[str]) -> int:
+    """
+    Write a ``result``, print it with further ``numbers`` and ``lines``; return the exit status.
+
+    Written are model.yaml, and, where they are asked for, description and report.
+    """
+    folder, model = Path(options.out), result.model
+    model.identified.provenance['command'] = shlex.join(['inertial-id', *options.words])
+    files = {'model': str(folder / 'model.yaml')}
+    model.save(files['model'])
+    if not options.no_report:
+        files['report'] = result.report(folder / 'report.html')
+    if options.urdf_out:
+        files['urdf'] = options.urdf_out
+        model.to_urdf(options.urdf_out)
+    word = model.statistics['verdict']['word']
+    show(options, {**outline(model.identified), **numbers, **files},
+         '\n'.join([f'Verdict: {word}', result.summary(), *lines, *files.values()]))
+    return status(options, word)
+
+
+def status(options: Any, word: str) -> int:
+    """Return the exit status of a verdict's ``word``."""
+    return STRICT_STATUS if options.strict and word == DO_NOT_USE else 0
 
 
 def known_load(argument: str, mass_alone: bool = False) -> np.ndarray:
     """
-    Return the ten standard parameters (10,) of a known load, in the frame of X Y Z.
+    Return the ten standard parameters (10,) of a known load as LOAD has them, about X Y Z's frame.
 
-    argument : see LOAD; ConfigError when it is something else
     mass_alone : whether MASS will do; the others are NaN then
     """
     from ..procedures.drive_gains import load_parameters

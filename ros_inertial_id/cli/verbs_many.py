@@ -4,9 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from .console import Progress, read_recording, show
-from .model_files import outline, write_result
-from .verbs_checkup import status
+from .console import identified, page, Progress, read_recordings, show
 from ..api.many import drift, identify_many
 from ..errors import ConfigError
 from ..identification.model.files import make_folder, read_description
@@ -17,16 +15,12 @@ LISTED = 20  # bags that count, named on a terminal
 
 
 def identify_many_(options: Any, changes: dict[str, Any]) -> int:
-    """
-    Identify a model from many bags; write it and its report; return the exit status.
-
-    options : of the command line; changes : {option: value} of the configuration
-    """
+    """Identify a model from many bags, with ``changes`` of options; return the exit status."""
     if options.identify_gravity:
         raise ConfigError('--identify-gravity', found='many recordings',
                           do='find gravity from one bag, and give the --mounting')
     urdf = read_description(options.urdf) if options.urdf else ''
-    others = [read_recording(bag) for bag in options.validate]
+    others = read_recordings(options.validate)
     make_folder(options.out)
     with Progress('bag') as progress:
         result = identify_many(options.bags, validate=others, urdf=urdf, config=options.config,
@@ -34,38 +28,24 @@ def identify_many_(options: Any, changes: dict[str, Any]) -> int:
                                scheduler=options.scheduler, cache=options.cache,
                                keep_all=options.keep_all, count_once=options.count_once,
                                budget=options.budget, **changes)
-    files = write_result(result, options)
-    word = result.model.statistics['verdict']['word']
-    left_out, bags = result.left_out, result.many.bags
-    lines = [f'Verdict: {word}', result.summary(),
-             f'{len(bags)} bags, {sum(b.cached for b in bags)} of them from the cache; '
-             f'{len(left_out)} left out']
-    lines += contradiction(result.many)
+    many, unused = result.many, result.left_out
+    lines = [f'{len(many.bags)} bags, {sum(b.cached for b in many.bags)} of them from the cache; '
+             f'{len(unused)} not used', *contradiction(many)]
     if options.count_once or options.budget:
-        lines.append(_counted(result.many.seconds, sum(b.notes['span_s'] for b in bags)))
-    show(options, {**outline(result.model.identified), 'bags': [b.path for b in bags],
-                   'seconds': result.many.seconds, 'left_out': left_out,
-                   'alone_percent': result.many.alone_percent, **files},
-         '\n'.join([*lines, *(p for path in files.values()
-                              for p in ([path] if isinstance(path, str) else path))]))
-    return status(options, word)
+        lines.append(_counted(many.seconds, sum(b.notes['span_s'] for b in many.bags)))
+    return identified(options, result, {
+        'bags': [b.path for b in many.bags], 'seconds': many.seconds, 'left_out': unused,
+        'alone_percent': many.alone_percent}, lines)
 
 
 def drift_(options: Any) -> None:
-    """
-    Say what changed in the robots of a model over their bags.
-
-    options : of the command line
-    """
+    """Say what changed in the robots of a model over their bags."""
     with Progress('bag') as progress:
         found = drift(options.model, options.bags, jobs=options.jobs, cache=options.cache,
                       scheduler=options.scheduler, progress=progress)
-    files = {}
-    if options.out:
-        from ..report.drift import write_drift
-        make_folder(options.out)
-        files['report'] = write_drift(found, Path(options.out) / 'drift.html',
-                                      ['inertial-id', *options.words])
+    from ..report.sheets import drift_sheet
+    files = page(options, options.out and Path(options.out) / 'drift.html',
+                 lambda: drift_sheet(found))
     show(options, {**found.to_dict(), **files}, '\n'.join([found.to_text(), *files.values()]))
 
 

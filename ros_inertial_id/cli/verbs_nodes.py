@@ -1,7 +1,8 @@
-"""The verbs that start processes with ROS, which this one does without: demo and watch."""
+"""The verbs that start other processes: demo and watch, which need ROS, and open, a browser."""
 
 from collections.abc import Sequence
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigError
@@ -9,26 +10,31 @@ from ..processes import start
 
 
 def demo(options: Any) -> int:
-    """
-    Run the demonstration; return its exit status.
-
-    options : of the command line
-    """
+    """Run the demonstration; return its exit status."""
     words = ['--out', options.out, '--robot', options.robot, '--rig', options.rig]
     return _run('the demonstration', 'demonstration.demo', ('mujoco', 'rclpy'),
                 [*words, *(['--json'] if options.json else [])])
 
 
 def watch(options: Any) -> int:
-    """
-    Serve the live page until Ctrl-C; return the exit status.
-
-    options : of the command line
-    """
+    """Serve the live page until Ctrl-C; return the exit status."""
     words = ['--ros-args', '-p', f'address:={options.address}', '-p', f'port:={options.port}']
     space = '/' + options.namespace.strip('/')
     return _run('the live page', 'nodes.watch', ('rclpy', 'jinja2'),
                 [*words, *(['-r', f'__ns:={space}'] if options.namespace else [])])
+
+
+def open_(options: Any) -> None:
+    """Show the page of a result in the browser."""
+    import webbrowser
+    place = Path(options.result)
+    pages = sorted(place.glob('*.html')) if place.is_dir() else [place]
+    if len(pages) != 1 or not pages[0].is_file():
+        raise ConfigError(f'{place} has no page' if not pages else str(place),
+                          expected='a folder with one page, or a page',
+                          exists=[page.name for page in pages] if len(pages) > 1 else None)
+    print(pages[0])
+    webbrowser.open(pages[0].resolve().as_uri())
 
 
 def _run(what: str, module: str, needs: Sequence[str], words: Sequence[str]) -> int:

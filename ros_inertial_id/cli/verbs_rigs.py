@@ -7,19 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from .console import known_load, Progress, read_recording, show, written
+from .console import changed, known_load, page, Progress, read_recording, show
 from ..dynamics.robot_model import gravity_from_mounting
 from ..errors import ConfigError, EstimationError
 from ..estimation.problem import Problem
-from ..identification.fit.consistent_links import consistent_links
+from ..identification.fit.fitting import consistent_links
 from ..identification.judge.mounting import unknown
 from ..identification.model.files import read_description, read_text, write_text
 from ..identification.prepare.dataset import Dataset
 from ..identification.settings import load_options
 from ..procedures.drive_gains import identify_drive_gains
 from ..report.digits import with_error
-from ..report.oddities import signal_oddities
-from ..report.sheet import calibration_sheet, FREEDOMS, STIFFNESS_UNITS
+from ..report.recording_words import signal_sentences
+from ..report.sheet import Table
+from ..report.sheets import calibration_sheet, FREEDOMS, STIFFNESS_UNITS
 from ..rigs.calibration.calibrate import calibrate_platform
 from ..rigs.calibration.natural_frequencies import identify_frequencies
 from ..rigs.calibration.postures import (identify_held, identify_postures, open_directions,
@@ -27,17 +28,13 @@ from ..rigs.calibration.postures import (identify_held, identify_postures, open_
 from ..rigs.calibration.sensor_sets import sensor_sets
 from ..rigs.suspended_platform.held_frequencies import read_frequencies
 from ..rigs.suspended_platform.method import SuspendedPlatform
-from ..rigs.suspended_platform.posture_file import joined, read_postures, relative_turns
+from ..rigs.suspended_platform.postures import joined, read_postures, relative_turns
 
 suspended_platform = SuspendedPlatform()
 
 
 def calibrate(options: Any) -> None:
-    """
-    Find springs and platform from free vibrations with known loads; write the description.
-
-    options : of the command line
-    """
+    """Find springs and platform from free vibrations with known loads; write the description."""
     settings, gravity = _settings(options, 'suspended_platform')
     text = read_description(options.rig)
     loaded = _loaded(options)
@@ -55,18 +52,14 @@ def calibrate(options: Any) -> None:
         rows += [_row(f'rpy of the IMU {axis}', x, dx, 'rad') for axis, x, dx in
                  zip('xyz', result.imu['rpy'], result.imu['rpy_error'])]
     left = ', '.join(f'{name.split()[-1]} {x:.3g}' for name, x in result.residual.items())
-    files = written(options, lambda: calibration_sheet(result, options.rig))
+    files = page(options, options.report, lambda: calibration_sheet(result, options.rig))
     show(options, dict(numbers, description=str(options.out), **files), '\n'.join([
         *_aligned(rows), f'residual RMS (N and N m): {left}', result.verdict,
-        *signal_oddities(result.preprocessing), str(options.out), *files.values()]))
+        *signal_sentences(result.preprocessing), str(options.out), *files.values()]))
 
 
 def sensors(options: Any) -> None:
-    """
-    Say by rank which wrench sensors a chain of bodies can do without.
-
-    options : of the command line
-    """
+    """Say by rank which wrench sensors a chain of bodies can do without."""
     settings, gravity = _settings(options, 'rigid_body')
     bases: Mapping[tuple[str, ...], Any] = sensor_sets(read_description(options.rig), settings,
                                                        gravity)
@@ -88,11 +81,7 @@ def sensors(options: Any) -> None:
 
 
 def postures(options: Any) -> None:
-    """
-    Find link parameters from overall moments in held postures; say what to hold next.
-
-    options : of the command line
-    """
+    """Find link parameters from overall moments in held postures; say what to hold next."""
     settings, gravity = _settings(options, 'suspended_platform')
     text = read_description(options.rig)
     robot = suspended_platform.build(text, settings, gravity)
@@ -111,11 +100,9 @@ def postures(options: Any) -> None:
     bounds, note = _intervals(result, links['links'])
     chosen, factor = suggest_posture(result, held)
     turns, = relative_turns(robot, chosen)
-    entries = [{'name': n, 'expression': e, 'unit': u, 'value': v if d else None,
-                'standard_error': s if d else None} for n, e, u, v, s, d in
-               zip(base.names(), base.expressions(), base.units(), estimate.params.tolist(),
-                   estimate.bse.tolist(), estimate.determined)]
-    rows = [_row(e['expression'], e['value'], e['standard_error'], e['unit']) for e in entries]
+    entries, rows = _entries(base, [
+        (v, s) if known else (None, None) for v, s, known in
+        zip(estimate.params.tolist(), estimate.bse.tolist(), estimate.determined)])
     show(options, {
         'postures': len(held.positions), 'rank': len(base), 'rank_in_data': estimate.rank,
         'base_parameters': entries, 'open': list(result.missing), 'intervals': bounds,
@@ -131,11 +118,7 @@ def postures(options: Any) -> None:
 
 
 def frequencies(options: Any) -> None:
-    """
-    Find link parameters from natural frequencies alone; print none that they leave open.
-
-    options : of the command line
-    """
+    """Find link parameters from natural frequencies alone; print none that they leave open."""
     settings, gravity = _settings(options, 'suspended_platform')
     text = read_description(options.rig)
     robot = suspended_platform.build(text, settings, gravity)
@@ -144,11 +127,9 @@ def frequencies(options: Any) -> None:
     result = identify_frequencies(text, held, settings, gravity)
     base, values = result.base, [v or (None, None) for v in result.values()]
     missing = open_directions(robot, base.parameters, base)
-    entries = [{'name': n, 'expression': e, 'unit': u, 'value': v, 'standard_error': s}
-               for n, e, u, (v, s) in zip(base.names(), base.expressions(), base.units(), values)]
+    entries, rows = _entries(base, values)
     count = sum(map(len, held.frequency))
     worst = max(float(np.abs(residual).max()) for residual in result.misfit)
-    rows = [_row(e['expression'], e['value'], e['standard_error'], e['unit']) for e in entries]
     show(options, {
         'postures': len(held), 'frequencies': [f.tolist() for f in held.frequency],
         'standard_deviations': [d.tolist() for d in held.standard_deviation], 'rank': len(base),
@@ -163,13 +144,8 @@ def frequencies(options: Any) -> None:
 
 
 def drive_gains(options: Any) -> None:
-    """
-    Find what effort is worth in torque, by a known load or a known gain.
-
-    options : of the command line
-    """
-    changes = {'mounting': options.mounting} if options.mounting is not None else {}
-    method, settings = load_options(options.config, options.method, changes)
+    """Find what effort is worth in torque, by a known load or a known gain."""
+    method, settings = load_options(options.config, options.method, changed(options, 'mounting'))
     result = identify_drive_gains(
         _loaded(options, mass_alone=True), settings, method=method, link=options.link,
         urdf=read_description(options.urdf) if options.urdf else '',
@@ -196,8 +172,7 @@ def _loaded(options, mass_alone=False):
 
 def _settings(options, method):
     """Return the options of a method by --config and --mounting, and gravity (3,)."""
-    changes = {} if options.mounting is None else {'mounting': options.mounting}
-    _, settings = load_options(options.config, method, changes)
+    _, settings = load_options(options.config, method, changed(options, 'mounting'))
     return settings, gravity_from_mounting(settings.mounting or 'upright',
                                            magnitude=settings.gravity_magnitude)
 
@@ -240,6 +215,13 @@ def _gain(words):
                           ) from None
 
 
+def _entries(base, values):
+    """Return the entries of JSON and the rows of text of base parameters, by (value, error)."""
+    columns = list(zip(base.names(), base.expressions(), base.units(), values))
+    return ([{'name': n, 'expression': e, 'unit': u, 'value': v, 'standard_error': s}
+             for n, e, u, (v, s) in columns], [_row(e, v, s, u) for _, e, u, (v, s) in columns])
+
+
 def _row(name, value, error, unit):
     if value is None:
         return name, 'not determined', '', ''
@@ -248,5 +230,4 @@ def _row(name, value, error, unit):
 
 
 def _aligned(rows):
-    wide = [max(len(row[k]) for row in rows) for k in range(3)]
-    return [f'{a:<{wide[0]}}  {b:>{wide[1]}}  {c:<{wide[2]}}  {d}'.rstrip() for a, b, c, d in rows]
+    return Table([''] * 4, rows, (3,)).lines()

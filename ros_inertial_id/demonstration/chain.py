@@ -149,6 +149,13 @@ class Chain:
                                      found=log[-1])
         rclpy.spin_once(self.node, timeout_sec=0.1)
 
+    def identify(self, **bags: Path) -> IdentifiedModel:
+        """Return the model that the node identifies from bags: recording, and validation."""
+        for name, bag in bags.items():
+            self.set('identification', name, bag)
+        self.call('identification/identify')
+        return IdentifiedModel.from_yaml((self.out / 'model.yaml').read_text())
+
     def stop(self) -> None:
         """End all processes, the gentle way first."""
         for process in self._processes.values():
@@ -173,9 +180,8 @@ def evaluate(model: IdentifiedModel, truth: Mapping[str, float]) -> tuple[float,
     """
     Return (share within 3 standard errors, worst relative error [%]) of base parameters.
 
-    model : IdentifiedModel
-    truth : {parameter: value}, zero where nothing is said; of the worst, those that are less
-    than a tenth of the largest of their unit do not count
+    truth : {parameter: value}, zero where nothing is said
+    Of the worst, those that are less than a tenth of the largest of their unit do not count.
     """
     determined = [(e['value'], e['standard_error'], e['unit'],
                    sum(c * truth.get(name, 0.0) for name, c in e['grouping'].items()))

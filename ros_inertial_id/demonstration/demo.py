@@ -10,7 +10,7 @@ processes end with this one, also after Ctrl-C.
 """
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 import json
 import os
 import pathlib
@@ -28,14 +28,13 @@ import yaml
 
 from .chain import Chain, evaluate, say
 from .rig_demo import demonstrate_rig, PLANS
-from .words import SCHEMA, sentences
 from ..dynamics.inertial_parameters import SYMBOLS
 from ..dynamics.robot_model import load_robot_model
 from ..errors import ConfigError, InertialIdError, RecordingError
 from ..excitation.design import design, DesignOptions
 from ..excitation.motion_files import read_motion
 from ..identification.model.files import make_folder
-from ..identification.model.identified_model import IdentifiedModel, plain
+from ..identification.model.identified_model import plain
 from ..measurement.bags.bag import read_bag
 from ..nodes.conversions import latched
 from ..nodes.running import SIGNALS
@@ -50,6 +49,8 @@ READERS = 3  # of the joint states: recorder, player, prediction
 MARGIN = 0.6  # share of the torque limits the nominal model may use: the true arm may be heavier
 TRUTH, PREDICTED = 'simulated_robot/true_joint_states', 'torque_prediction/predicted'
 RECORDED = 'joint_states', TRUTH, 'excitation/periods', PREDICTED
+SCHEMA = 'ros_inertial_id/demo/1'  # of --json
+LEAP = 1.2  # times the plan's largest acceleration, above which late commands were caught up
 
 
 class Demo(Chain):
@@ -93,11 +94,7 @@ class Demo(Chain):
 
 
 def demonstrate(out: pathlib.Path, robot_name: str) -> dict[str, Any]:
-    """
-    Run the chain; return its numbers.
-
-    out : folder of bags, models and logs; robot_name : of a URDF that comes with the package
-    """
+    """Run the chain on the robot of a shipped URDF; return its numbers."""
     urdf_file = shared_file('urdf', f'{robot_name}.urdf')
     robot = load_robot_model(urdf_file.read_text())
     demo = Demo(out)
@@ -116,16 +113,11 @@ def demonstrate(out: pathlib.Path, robot_name: str) -> dict[str, Any]:
         say('playing and recording the first')
         first, worst = demo.play(motions[0], 'recording')
         say('identifying')
-        demo.set('identification', 'recording', first)  # its word may be on the way
-        demo.call('identification/identify')
-        model = IdentifiedModel.from_yaml((out / 'model.yaml').read_text())
-        print(summary(model), file=sys.stderr)
+        print(summary(demo.identify(recording=first)), file=sys.stderr)
         say('predicting during the second')
         second, worse = demo.play(motions[1], 'second_recording')
         say('validating with the second')
-        demo.set('identification', 'validation', second)
-        demo.call('identification/identify')
-        model = IdentifiedModel.from_yaml((out / 'model.yaml').read_text())
+        model = demo.identify(validation=second)
     finally:
         demo.stop()
     counts = _counted(read_bag(first), RATE)
@@ -178,6 +170,44 @@ def _torque_error(recording):
     guess = predicted.fields['effort'][rows][:, order]
     tau = true.fields['effort'][columns]
     return float(100 * np.linalg.norm(guess - tau) / np.linalg.norm(tau))
+
+
+def sentences(result: Mapping[str, Any]) -> list[str]:
+    """Return what ``result`` of a demonstration of arm or rig has shown, one sentence each."""
+    parts, count = result['within_3_standard_errors'], result['base_parameters']
+    out = [_recorded(result['published'], result['recorded']),
+           f'{round(parts * count)} of {count} identified base parameters lie within three '
+           'standard errors of the truth.']
+    if 'largest_acceleration_over_plan' in result:
+        ratio = result['largest_acceleration_over_plan']
+        out.append(f"The arm's largest acceleration was {ratio:.2f} times that of its plan"
+                   + ('.' if ratio <= LEAP else ': it leapt, please report this.'))
+    if 'worst_error_percent' in result:
+        out.append('The worst of those that matter is off by '
+                   f"{result['worst_error_percent']:.2g} %.")
+    if 'validation_relative_percent' in result:
+        out.append('On the second motion, which took no part in the identification, the model '
+                   f"misses {result['validation_relative_percent']:.2g} % of the measured torque.")
+    live = result.get('torque_relative_percent', result.get('prediction_relative_percent'))
+    if live is not None:
+        out.append(f'Live, while the second motion ran, its prediction was within {live:.2g} % of '
+                   'the true torque.')
+    if 'condition_number' in result:
+        out.append('The condition number of the first motion is '
+                   f"{result['condition_number']:.3g}.")
+    if 'real_time_factor' in result:
+        out.append(f"It took {result['seconds']:.0f} s; while something moved, simulated time "
+                   f"passed at {result['real_time_factor']:.2f} of real time.")
+    return [*out, f"Look at {result['report']}; the model is {result['model']}."]
+
+
+def _recorded(published: Any, recorded: Any) -> str:
+    """Say how many messages were published and recorded, of one topic or of several."""
+    if not isinstance(published, Mapping):
+        published, recorded = {'joint states': published}, {'joint states': recorded}
+    said = [f'{recorded[topic]} of {count} {topic}' for topic, count in published.items()]
+    whole = all(recorded[topic] == count for topic, count in published.items())
+    return f"Recorded {', '.join(said)}{': nothing was lost.' if whole else '.'}"
 
 
 def main(args: Sequence[str] | None = None) -> int:

@@ -19,7 +19,6 @@ import yaml
 
 from .chain import Chain, evaluate, say
 from ..errors import ConfigError, RecordingError
-from ..identification.model.identified_model import IdentifiedModel
 from ..measurement.bags.bag import read_bag
 from ..methods import METHODS
 from ..nodes.conversions import latched, STATE
@@ -57,9 +56,8 @@ PLANS = {'slider_crank': Plan('closed_loop', 8.0, 6.0, 'simulated_rig/true_torqu
 def demonstrate_rig(out: Path, rig: str, seconds: float | None = None, **settings: Any
                     ) -> dict[str, Any]:
     """
-    Run the chain; return its numbers.
+    Run the chain on one of PLANS; return its numbers.
 
-    out : folder of bags, models and logs; rig : one of PLANS
     seconds : of the recordings, default as planned; settings : parameters of simulated_rig
     """
     if rig not in PLANS:
@@ -72,13 +70,14 @@ def demonstrate_rig(out: Path, rig: str, seconds: float | None = None, **setting
         say(f'recording the {rig}')
         first = chain.record('recording', seconds or plan.seconds)
         say('identifying')
-        chain.call('identification/identify')
-        model = IdentifiedModel.from_yaml((out / 'model.yaml').read_text())
+        model = chain.identify(recording=out / 'recording')
         print(summary(model), file=sys.stderr)
         second = None
         if live:
             say('predicting')
             second = chain.record('second_recording', seconds or plan.predicted_seconds)
+            say('validating with the second')
+            model = chain.identify(validation=out / 'second_recording')
     finally:
         chain.stop()
     within, worst = evaluate(model, yaml.safe_load((out / 'truth.yaml').read_text())['parameters'])
@@ -88,7 +87,9 @@ def demonstrate_rig(out: Path, rig: str, seconds: float | None = None, **setting
     if second:
         result.update(published_second=second[0], recorded_second=second[1],
                       prediction_relative_percent=_prediction_error(
-                          read_bag(out / 'second_recording'), plan.true, model))
+                          read_bag(out / 'second_recording'), plan.true, model),
+                      validation_relative_percent=model.statistics['validation'][
+                          'filtered']['relative_percent'])
     return dict(result, model=str(out / 'model.yaml'), report=str(out / 'report.html'))
 
 

@@ -192,8 +192,8 @@ def _named(locked, moving):
     """Return {joint: position} with patterns replaced by the joints of ``moving`` they name."""
     out = {}
     for pattern, position in locked.items():
-        found = fnmatch.filter(moving, pattern) if set(pattern) & set('*?') else []
-        out.update(dict.fromkeys(found or [pattern], position))
+        found = fnmatch.filter(moving, pattern) if set(pattern) & set('*?') else [pattern]
+        out.update(dict.fromkeys(found, position))
     return {**out, **{name: locked[name] for name in out if name in locked}}
 
 

@@ -69,6 +69,18 @@ def cross_validate(folds: Sequence[RFactors], estimated: Callable[[RFactors], np
     return fit
 
 
+def without_each(A: np.ndarray, b: np.ndarray, information: np.ndarray,
+                 target: np.ndarray) -> np.ndarray:
+    """
+    Return the solutions (count, p) of the sum of normal equations without each in turn.
+
+    A : (count, p, p), b : (count, p) of every part; information (p, p), target (p,) : of the
+    prior, which all have
+    """
+    return np.linalg.solve(A.sum(0) - A + information,
+                           (b.sum(0) - b + target)[:, :, None])[:, :, 0]
+
+
 def parameters_by(estimator: Callable[[Problem], Estimate], base: BaseParameters,
                   correlation: Mapping[str, float]) -> Callable[[RFactors], np.ndarray]:
     """

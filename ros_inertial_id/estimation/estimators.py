@@ -8,10 +8,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .errors_in_variables import instrumental, total
 from .problem import (effective_standard_deviation, Estimate, finish, group_standard_deviation,
                       least_squares, prior_rows, Problem, solve, two_step)
-from .robust import robust
+from .robust import instrumental, robust, total
 
 ROUNDS = 10      # of the ridge's weights
 SETTLED = 0.02   # relative change of them that is no reason for another round
@@ -25,7 +24,6 @@ def ordinary(problem: Problem) -> Estimate:
     Return the ordinary least squares Estimate.
 
     Assumes errors of equal variance in all rows, regressors without error (Gauss).
-    problem : any
     """
     groups = problem.factors.groups
     beta = solve(problem.factors.system(), problem.base)
@@ -41,7 +39,6 @@ def weighted(problem: Problem) -> Estimate:
     Return the two-step weighted least squares Estimate: each joint by its own residual.
 
     Assumes errors independent between joints, of one variance per joint (Aitken; Gautier 1997).
-    problem : any
     """
     beta, standard_deviation = two_step(problem)
     return finish(problem, beta, standard_deviation, None)

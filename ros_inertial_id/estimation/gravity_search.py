@@ -123,11 +123,7 @@ class GravitySearch:
                        standard_deviation, relative)
 
     def evidence(self, one: Minimum, other: Minimum) -> float:
-        """
-        Return the log likelihood ratio of two Minimum, each with its own variances.
-
-        one, other : of this search
-        """
+        """Return the log likelihood ratio of two Minimum, each with its own variances."""
         out = 0.0
         for name, group in self.factors.groups.items():
             effective = group.rows / (self.correlation or {}).get(name, 1.0)
@@ -172,6 +168,13 @@ def tangent(direction: np.ndarray) -> np.ndarray:
     """
     Q, _ = np.linalg.qr(np.column_stack([direction, np.eye(3)[:, np.argsort(np.abs(direction))]]))
     return Q[:, 1:3]
+
+
+def across_gravity(gravity: np.ndarray) -> np.ndarray:
+    """Return unit vectors (3, 2) across ``gravity`` (3,), their cross product along it."""
+    direction = gravity / np.linalg.norm(gravity)
+    across = tangent(direction)
+    return across if np.cross(*across.T) @ direction > 0.0 else across[:, ::-1]
 
 
 def sphere(count: int) -> np.ndarray:

@@ -2,31 +2,82 @@
 Nonlinear parameters: the constants inside a friction law that are not linear, one per joint.
 
 Columns for every constant tried are accumulated together with the others, so a choice needs no
-second look at the data: separable least squares over a grid (Golub and Pereyra 1973), joint by
-joint and repeated until nothing changes.  ``refine_nonlinear`` then leaves the grid and gives
+second look at the data: separable least squares over a grid (Golub and Pereyra 1973), see
+``constants_choice``.  ``refine_nonlinear`` then leaves the grid and gives
 standard errors: between the constants tried a column is their cubic interpolation over the
-logarithm, so that this too is done on R factors.
+logarithm, so that this too is done on R factors, what does not depend on the constants eliminated
+once (variable projection).
 """
 
+from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+import math
 from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
 from .base_parameters import BaseParameters
-from .constants_grid import Profile, STEP
-from .estimators import params_of, ridge
 from .problem import (effective_standard_deviation, FULL_RANK, group_standard_deviation, Problem,
                       reciprocal_condition)
 from .r_factors import RFactors, triangle
 from ..dynamics.inertial_parameters import Parameter
 
-SWEEPS = 10
+STEP = 0.01      # of the logarithm of a nonlinear parameter, for its derivative
 PASSES = 8       # while refining
 SETTLED = 1e-3   # of the logarithm: a thousandth of the parameter
-DECISIVE = 3.0   # nats, odds of 20 to 1: for a law that was named after another of its name
+
+
+@dataclass(frozen=True)
+class Grid:
+    """
+    The columns for all constants tried.
+
+    factors : about the b base columns, then the further alternatives; parameters : Parameter of
+    every column; places : name -> its base column; choices : name -> columns of its chosen law
+    """
+
+    factors: RFactors
+    places: Mapping[str, int]
+    choices: Mapping[str, Sequence[int]]
+    parameters: tuple[Parameter, ...]
+
+    def logarithms(self, name: str) -> np.ndarray:
+        """Return the logarithms of the constants tried for a coefficient, increasing."""
+        return np.log([self.parameters[k].nonlinear or 0.0 for k in self.choices[name]])
+
+    def weights(self, name: str, logarithm: float) -> np.ndarray:
+        """
+        Return (p,) what the column at exp(logarithm) is of the columns of the grid.
+
+        logarithm : of the constant between those tried
+        """
+        out = np.zeros(self.factors.size)
+        out[list(self.choices[name])] = _interpolation(self.logarithms(name).tolist(), logarithm)
+        return out
+
+    def columns(self, base: BaseParameters) -> np.ndarray:
+        """
+        Return T (p, b): the columns of base parameters with constants between those tried.
+
+        base : with b base parameters
+        """
+        T = np.eye(self.factors.size)[:, :len(base)]
+        for name, place in self.places.items():
+            constant = base.parameters[base.independent[place]].nonlinear
+            T[:, place] = self.weights(name, np.log(constant))
+        return T
+
+
+def _interpolation(nodes, x):
+    """Return the weights of values at ``nodes`` (a list) in their cubic at x (Lagrange)."""
+    out = [0.0] * len(nodes)
+    first = min(max(bisect_left(nodes, x) - 2, 0), max(0, len(nodes) - 4))
+    near = range(first, min(first + 4, len(nodes)))
+    for k in near:
+        out[k] = math.prod((x - nodes[j]) / (nodes[k] - nodes[j]) for j in near if j != k)
+    return out
 
 
 def alternatives(parameters: Sequence[Parameter]) -> dict[str, list[int]]:
@@ -48,85 +99,6 @@ def one_alternative(parameters: Sequence[Parameter]) -> tuple[Parameter, ...]:
         last = [k for k in ks if parameters[k].law == parameters[ks[-1]].law]
         drop |= set(ks) - {last[len(last) // 2]}
     return tuple(p for k, p in enumerate(parameters) if k not in drop)
-
-
-def choose_nonlinear(factors: RFactors, base: BaseParameters, choices: Mapping[str, Sequence[int]],
-                     parameters: Sequence[Parameter],
-                     correlation: Mapping[str, float] | None = None) -> dict[str, int]:
-    """
-    Return {name: chosen index into ``choices[name]``}.
-
-    factors : RFactors about the b base columns, then the further alternatives
-    choices : name -> columns of the R factors of the alternatives, the first one a base column
-    parameters : Parameter of every one of these columns
-    correlation : group -> see Problem; none by default
-
-    Among constants of one law the least residual decides.  A law that is named after another one
-    of the same coefficient has to be better by DECISIVE, counted in independent rows.
-    """
-    picked = {name: 0 for name in choices}
-    for _ in range(SWEEPS):
-        columns = np.arange(len(base))
-        for name, k in picked.items():
-            columns[choices[name][0]] = choices[name][k]
-        beta = params_of(ridge)(Problem(factors.select(columns), base, {}))
-        new = {name: _best(_residuals(factors, beta, columns, choices[name], parameters),
-                           [parameters[k].law for k in choices[name]],
-                           _rows(factors, parameters[choices[name][0]].owner, correlation or {}))
-               for name in choices}
-        if new == picked:
-            break
-        picked = new
-    return picked
-
-
-def _best(residuals, laws, rows):
-    """Return the index of the least residual, of a later law only where it is decisive."""
-    best = min((k for k, law in enumerate(laws) if law == laws[0]), key=residuals.__getitem__)
-    other = int(np.argmin(residuals))
-    nats = rows * np.log(max(residuals[best], 1e-300) / max(residuals[other], 1e-300))
-    return other if nats > DECISIVE else best
-
-
-def _rows(factors, owner, correlation):
-    """Return the number of independent rows that show a joint's friction."""
-    groups = {owner: factors.groups[owner]} if owner in factors.groups else factors.groups
-    return sum(g.rows / correlation.get(name, 1.0) for name, g in groups.items())
-
-
-def _residuals(factors, beta, columns, choice, parameters):
-    """
-    Return what each alternative leaves, the joint's other friction free, all else held.
-
-    Friction of a joint without rows of its own (a dependent joint of a closed loop) shows in all.
-    """
-    owner = parameters[choice[0]].owner
-    groups = factors.groups
-    groups = [groups[owner]] if owner in groups else list(groups.values())
-    size = factors.size
-    W, free = np.vstack([group.equations(size) for group in groups]), []
-    residual = np.concatenate([group.R[:, -2] for group in groups])
-    for column, value in zip(columns, beta):
-        if column in choice:
-            continue
-        if parameters[column].law and parameters[column].owner == owner:
-            free.append(column)
-        else:
-            residual = residual - W[:, column] * value
-    # One column beside the free ones at a time: what it explains of what they leave.
-    basis = _basis(W[:, free])
-    candidates, residual = (x - basis @ (basis.T @ x) for x in (W[:, list(choice)], residual))
-    size = np.sqrt((candidates ** 2).sum(0))
-    alone = size > 1e-10 * np.linalg.norm(W[:, list(choice)], axis=0)
-    explained = np.where(alone, candidates.T @ residual / np.where(alone, size, 1.0), 0.0)
-    return np.sqrt(np.maximum(residual @ residual - explained ** 2, 0.0)).tolist()
-
-
-def _basis(A):
-    """Return an orthonormal basis of the columns of A (m, k), scaled alike."""
-    U, s, _ = np.linalg.svd(A / np.maximum(np.linalg.norm(A, axis=0), 1e-300),
-                            full_matrices=False)
-    return U[:, s > 1e-10 * s.max(initial=0.0)]
 
 
 @dataclass(frozen=True)
@@ -154,41 +126,38 @@ def refine_nonlinear(problem: Problem, standard_deviation: Mapping[str, float],
     Every pass needs the columns at the constants and a step beside them, from ``problem.grid``;
     the derivative by the logarithm of a constant is one more column (Kaufman 1975), so standard
     errors are of constants and coefficients together.
-
-    problem : with ``grid``
     standard_deviation : group -> of its rows, to start with
     laws : names of those to refine, default all that have such a constant
     """
-    base = problem.base
+    base, grid = problem.base, problem.grid
     places = [i for i, k in enumerate(base.independent) if base.parameters[k].nonlinear
               and (laws is None or base.parameters[k].law in laws)]
-    start = np.log([base.parameters[base.independent[i]].nonlinear for i in places])
-    grids = [problem.grid.logarithms(base.parameters[base.independent[i]].name) for i in places]
-    low, high = np.array([(g[0], g[-1]) for g in grids]).T  # what is not bounded runs away
-    sigma = effective_standard_deviation(problem, standard_deviation)
-    profile = Profile(problem.grid, base, places, sigma)
-    current, length = start.copy(), 1.0
+    current = np.log([base.parameters[base.independent[i]].nonlinear for i in places])
+    tried = [grid.logarithms(base.parameters[base.independent[i]].name) for i in places]
+    low, high = np.array([(x[0], x[-1]) for x in tried]).T  # what is not bounded runs away
+    rows = _stacked(grid, effective_standard_deviation(problem, standard_deviation))
+    length = 1.0
     best: Any = None
     for _ in range(PASSES):
-        move, cost, found = _pass(problem, places, current, sigma, profile)
+        _, move, cost, _ = _gauss_newton(grid, base, rows, places, current)
         if best is not None and cost > best[0]:
             length /= 4.0  # overshot: a shorter step from the best so far
         else:
-            best, length = (cost, current, np.clip(move, -0.7, 0.7), found), 1.0
+            best, length = (cost, current, np.clip(move, -0.7, 0.7)), 1.0
         if length * np.abs(best[2]).max() < SETTLED:
             break
         current = np.clip(best[1] + length * best[2], low, high)
-    _, current, _, found = best
-    A, b = found or _with_slopes(problem, places, current)
+    current = best[1]
     reached = _at(base, places, current)
-    factors = problem.grid.factors.combine(problem.grid.columns(reached))
-    beta = _gauss_newton(base, A, b, sigma, places)[0]
+    factors = grid.factors.combine(grid.columns(reached))
+    beta = _gauss_newton(grid, base, rows, places, current)[0]
     # A wrong constant leaves more than noise: errors by what the last one leaves.
-    sigma = effective_standard_deviation(problem, group_standard_deviation(
-        replace(problem, factors=factors), beta))
+    rows = _stacked(grid, effective_standard_deviation(problem, group_standard_deviation(
+        replace(problem, factors=factors), beta)))
     # At the end of its grid a constant hardly matters beyond it: known to a factor e, no less.
-    edge = (current <= low) | (current >= high)
-    covariance = _gauss_newton(base, A, b, sigma, places, edge)[2]
+    edge = np.flatnonzero((current <= low) | (current >= high))
+    slopes = _gauss_newton(grid, base, rows, places, current)[3]
+    covariance = _covariance(base, np.vstack([slopes, np.eye(slopes.shape[1])[len(base) + edge]]))
     size, values = len(base), {}
     for n, i in enumerate(places):
         error = float(np.sqrt(covariance[size + n, size + n]))
@@ -201,16 +170,6 @@ def refine_nonlinear(problem: Problem, standard_deviation: Mapping[str, float],
     return RefinedNonlinear(reached, factors, values, (inflation + inflation.T) / 2)
 
 
-def _pass(problem, places, logarithms, sigma, profile):
-    """Return a step of the logarithms (s,), the squared residual, and what was computed for it."""
-    found = profile.step(logarithms)
-    if found:
-        return *found, None
-    A, b = _with_slopes(problem, places, logarithms)
-    _, move, _, cost = _gauss_newton(problem.base, A, b, sigma, places)
-    return move, cost, (A, b)
-
-
 def _at(base, places, logarithms):
     """Return the BaseParameters with other nonlinear parameters."""
     parameters = list(base.parameters)
@@ -220,44 +179,47 @@ def _at(base, places, logarithms):
     return replace(base, parameters=tuple(parameters))
 
 
-def _with_slopes(problem, places, logarithms):
-    """Return {group: A} of the base columns and the slopes by the constants, and {group: b}."""
-    grid, base = problem.grid, _at(problem.base, places, logarithms)
-    slopes = [grid.columns(base)]
+def _stacked(grid, sigma):
+    """Return the triangle of [W, y] of all columns of a Grid, weighted by ``sigma``."""
+    factors = grid.factors
+    return triangle(np.asfortranarray(np.vstack(
+        [np.column_stack([group.equations(factors.size), group.R[:, -2]]) / sigma[name]
+         for name, group in factors.groups.items()])))
+
+
+def _gauss_newton(grid, base, rows, places, logarithms):
+    """
+    Return coefficients (b,), step of the logarithms (s,), squared residual, scaled rows.
+
+    Those are (m, b + s): the columns at the constants, and the slopes by them.
+    """
+    size, scale = len(base), base.prior_sd
+    slopes = [grid.columns(_at(base, places, logarithms))]
     for i, value in zip(places, logarithms):
         name = base.parameters[base.independent[i]].name
         slopes.append((grid.weights(name, value + STEP) - grid.weights(name, value - STEP)
                        )[:, None] / (2 * STEP))
-    T = np.hstack(slopes)
-    groups = grid.factors.groups
-    return ({name: g.R[:, :-2] @ T[g.columns] for name, g in groups.items()},
-            {name: g.R[:, -2] for name, g in groups.items()})
-
-
-def _gauss_newton(base, A, b, sigma, places, edge=()):
-    """
-    Return coefficients (b,), step of the logarithms (s,), covariance, squared residual.
-
-    edge : (s,) bool of constants that are known to a factor e for the covariance, none by default
-    """
-    size, scale = len(base), base.prior_sd
-    R = triangle(np.asfortranarray(np.vstack(
-        [np.column_stack([A[name], b[name]]) / sigma[name] for name in A])))
-    rows, target = R[:, :-1], R[:, -1]
-    rows[:, :size] *= scale
-    if reciprocal_condition(R[:size, :size]) > FULL_RANK:
+    R = triangle(np.asfortranarray(np.column_stack(
+        [rows[:, :-1] @ np.hstack(slopes), rows[:, -1]])))
+    R[:, :size] *= scale
+    target = R[:, -1]
+    whole = reciprocal_condition(R[:size, :size]) > FULL_RANK
+    if whole:
         solution = solve_triangular(R[:size, :size], target[:size])
     else:
-        solution, *_ = np.linalg.lstsq(rows[:, :size], target, rcond=1e-12)
+        solution, *_ = np.linalg.lstsq(R[:, :size], target, rcond=1e-12)
     beta = scale * solution
-    rows[:, size:] *= beta[places]
-    residual = target - rows[:, :size] @ solution
-    known = np.eye(rows.shape[1])[size + np.flatnonzero(edge)]
-    rows, residual = np.vstack([rows, known]), np.pad(residual, (0, len(known)))
-    U, s, Vt = np.linalg.svd(rows, full_matrices=False)
-    inverse = np.where(s > 1e-9 * s[0], 1.0 / np.maximum(s, 1e-300), 0.0)
-    move = (Vt.T * inverse) @ (U.T @ residual)
+    R[:, size:-1] *= beta[places]
+    residual = target - R[:, :size] @ solution
+    beside = R[size:, size:-1] if whole else R[:, :-1]
+    move, *_ = np.linalg.lstsq(beside, residual[size:] if whole else residual, rcond=1e-9)
+    return beta, move[-len(places):], float(residual @ residual), R[:, :-1]
+
+
+def _covariance(base, rows):
+    """Return the covariance (b + s, b + s) of coefficients and logarithms by scaled rows."""
+    _, s, Vt = np.linalg.svd(rows, full_matrices=False)
     # Directions without data keep the prior, or a constant known to a factor e.
-    half = Vt.T * np.minimum(np.where(inverse > 0.0, inverse, np.inf), 1e3)
-    half = half * np.concatenate([scale, np.ones(len(places))])[:, None]
-    return beta, move[size:], half @ half.T, float(residual @ residual)
+    half = Vt.T * np.where(s > 1e-9 * s[0], np.minimum(1.0 / np.maximum(s, 1e-300), 1e3), 1e3)
+    half = half * np.append(base.prior_sd, np.ones(rows.shape[1] - len(base)))[:, None]
+    return half @ half.T

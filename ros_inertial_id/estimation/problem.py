@@ -75,11 +75,7 @@ class Estimate:
 
 
 def two_step(problem: Problem) -> tuple[np.ndarray, dict[str, float]]:
-    """
-    Return (params (b,), standard deviations) of least squares weighted by its own residuals.
-
-    problem : any
-    """
+    """Return (params (b,), standard deviations) of least squares weighted by its own residuals."""
     beta = solve(problem.factors.system(), problem.base)
     standard_deviation = group_standard_deviation(problem, beta)
     for _ in range(2):
@@ -92,7 +88,7 @@ def group_standard_deviation(problem: Problem, beta: np.ndarray) -> dict[str, fl
     """
     Return the residual standard deviation per group; parameters shared out evenly.
 
-    problem : any; beta : (b,) base parameters
+    beta : (b,) base parameters
     EstimationError where a group has fewer rows than parameters.
     """
     groups = problem.factors.groups
@@ -114,7 +110,7 @@ def effective_standard_deviation(problem: Problem,
     """
     Return group -> standard deviation of its rows as if they were independent: fewer, or noisier.
 
-    problem : whose rows are correlated; standard_deviation : group -> of its rows
+    standard_deviation : group -> of its rows
     """
     return {name: d * np.sqrt(problem.correlation.get(name, 1.0))
             for name, d in standard_deviation.items()}
@@ -151,7 +147,7 @@ def solve(system: tuple[np.ndarray, np.ndarray, float], base: BaseParameters) ->
     """
     Return the least squares solution, of minimum change from nominal where it is free.
 
-    system : of ``RFactors.system``; base : with nominal values and prior
+    system : of ``RFactors.system``
     """
     A, b, _ = system
     scale = base.prior_sd
@@ -178,11 +174,7 @@ def least_squares(A: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def prior_rows(base: BaseParameters) -> tuple[np.ndarray, np.ndarray]:
-    """
-    Return (A, b) of the rows L^-1 (beta - nominal) = 0, with L L' the prior covariance.
-
-    base : with nominal values and prior
-    """
+    """Return (A, b) of the rows L^-1 (beta - nominal) = 0, with L L' the prior covariance."""
     factor = np.linalg.cholesky(base.prior_covariance())
     inverse = solve_triangular(factor, np.eye(len(base)), lower=True)
     return inverse, inverse @ base.nominal()
@@ -193,7 +185,7 @@ def finish(problem: Problem, beta: np.ndarray, standard_deviation: Mapping[str, 
     """
     Return the Estimate of params found with these weights, ``prior`` rows or None.
 
-    problem : that was solved; beta : (b,); standard_deviation : group -> of its rows
+    beta : (b,); standard_deviation : group -> of its rows
     """
     axes, s = _whitened(problem, effective_standard_deviation(problem, standard_deviation))
     inverse = _inverse(s)

@@ -97,7 +97,6 @@ class RFactors:
         """
         Take in the rows of a RegressorBlock.
 
-        block : of successive samples
         keep : (columns of the block's parameters,) -> index among the p columns, -1 to leave out
         """
         for group in block.groups:
@@ -121,11 +120,7 @@ class RFactors:
             group.R, group.rows = np.sqrt(share) * group.R, share * group.rows
 
     def merge(self, other: 'RFactors') -> 'RFactors':
-        """
-        Return the RFactors of both, neither changed.
-
-        other : about the same p columns
-        """
+        """Return the RFactors of both, neither changed."""
         merged = RFactors(self.size, dict(self.groups))
         for name, theirs in other.groups.items():
             ours = merged.groups.get(name)

@@ -35,7 +35,6 @@ def essential_parameters(problem: Problem, estimate: Estimate,
     The parameter with the largest relative error goes first, the others are fitted anew, and so
     on until an F-test of all that went against the full model rejects at ``level`` (Pham and
     Gautier 1991; Janot, Vandanjon and Gautier 2014).
-    problem : any; estimate : of it
     """
     A, b, outside = problem.factors.system(
         effective_standard_deviation(problem, estimate.standard_deviation))
@@ -71,7 +70,7 @@ def condition_causes(problem: Problem, estimate: Estimate, count: int = 3) -> li
     Variance decomposition of the weighted columns scaled to equal length (Belsley, Kuh and Welsch
     1980): the parameters whose variance comes by more than half from a weak direction are those
     that the data cannot tell apart (two or more), or hardly move (one).
-    problem : any; estimate : of it; count : how many directions
+    count : how many directions
     """
     A, _, _ = problem.factors.system(estimate.standard_deviation)
     size = np.linalg.norm(A, axis=0)
@@ -96,7 +95,7 @@ def whiteness(residuals: Residuals, lags: int = LAGS) -> dict[str, dict[str, Any
     Portmanteau test of Ljung and Box 1978: filtered signals never leave white residuals, which is
     why standard errors count independent rows; strong correlation far beyond the filter's length
     is a model that lacks something.
-    residuals : of successive samples; lags : tested
+    lags : tested
     """
     out = {}
     for name, (total, pairs) in residuals.covariances.items():

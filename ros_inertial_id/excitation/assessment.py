@@ -1,18 +1,32 @@
-"""A motion looked at closely: limits at a thousand samples per second, and W'W."""
+"""
+A motion looked at closely: limits at a thousand samples per second, W'W, errors of torques.
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+With M_j = E[w_j' w_j] over random states of the workspace (w_j : row of joint j) and the
+covariance G^-1 of the base parameters, trace(M_j G^-1) is the mean variance of the predicted
+torque of joint j.  V-optimality (Atkinson, Donev and Tobias 2007, ch. 10) makes the sum over the
+joints small, each relative to the variance of its measurement:
+
+    trace(M G^-1),   M = sum_j M_j / sigma_j^2
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from .feasible import clearances, finest_grid
+from .feasible import finest_grid, tool_outside
 from .fourier import basis
 from .objective import MotionProblem, Objective
 from ..estimation.r_factors import one_thread
 
 CHUNK = 1000  # samples at once
 POSTURES = 1000  # of one period, for the collision check
+CLEARANCE = 0.03  # [m] beyond its margin at which a shape is far
+STATES = 400  # random states of the workspace
+SLOW = 3  # power of a uniform number: half of the speeds below an eighth of the limit, as friction
+#           is hardest to predict there
+ACCELERATION = 0.5  # share of the acceleration limits
 
 
 @dataclass(frozen=True)
@@ -22,38 +36,54 @@ class Use:
 
     joints : {position, velocity, acceleration, effort: (n,)}, jerk and effort_rate where limited
     tool_outside : how far the end effector leaves box and sphere [m], -inf without them
-    gap : least by which capsules around the shapes are farther apart than their margins [m], inf
-        without them
+    gap : least by which shapes keep more than their margins [m], at most CLEARANCE; inf without
+    closest : the two that do; none where all are farther apart
     """
 
     joints: dict[str, np.ndarray]
     tool_outside: float
     gap: float
+    closest: tuple[str, ...]
 
     def broken(self, joint_names: Sequence[str]) -> list[str]:
-        """Return the limits that are broken, in words; joint_names : (n,) for these words."""
+        """Return the limits that are broken, in words."""
         out = [f'{kind} of {name} at {100.0 * use:.1f} %' for kind, uses in self.joints.items()
                for name, use in zip(joint_names, uses) if use > 1.0]
         if self.tool_outside > 0.0:
             out.append(f'end effector {self.tool_outside:.3f} m outside box or inside sphere')
         if self.gap < 0.0:
-            out.append(f'capsules around two shapes {-self.gap:.3f} m too near')
+            out.append(f'{self.closest[0]} comes too near to {self.closest[1]}')
+        return out
+
+    def plain(self, joint_names: Sequence[str], margins: Mapping[str, float], distance: float
+              ) -> dict[str, Any]:
+        """
+        Return the use in plain values, in percent of the limits themselves.
+
+        margins : {kind: share that was taken off}; distance : that shapes are to keep [m]
+        """
+        real = {kind: values * (1.0 - margins.get(kind, 0.0))
+                for kind, values in self.joints.items()}
+        out = {
+            'feasible': not self.broken(joint_names),
+            'use_of_limits_percent': {kind: round(100.0 * float(values.max()), 3)
+                                      for kind, values in real.items()},
+            'use_of_limits_percent_by_joint': {
+                kind: {n: round(100.0 * float(u), 3) for n, u in zip(joint_names, values)}
+                for kind, values in real.items()}}
+        if np.isfinite(self.tool_outside):
+            out['end_effector_inside_by_m'] = round(-self.tool_outside, 6)
+        if np.isfinite(self.gap):
+            out['collision_clearance_at_least_m'] = round(self.gap + distance, 6)
         return out
 
 
 @dataclass(frozen=True)
 class Assessment:
-    """
-    A motion on the finest grid.
-
-    use : of the limits
-    factors : (b, b) W'W of all its weighted samples, with what was known before
-    postures : (k, n) along one period [rad or m]
-    """
+    """A motion on the finest grid: factors (b, b) W'W of its samples and of what was known."""
 
     use: Use
     factors: np.ndarray
-    postures: np.ndarray
 
 
 def assess(problem: MotionProblem, x: np.ndarray) -> Assessment:
@@ -68,65 +98,62 @@ def assess_motion(problem: MotionProblem, at: Callable[[np.ndarray], Sequence[np
     """
     Return the Assessment of a motion.
 
-    problem : MotionProblem, whose limits it is to keep
     at : times (N,) [s] -> q, v, a, each (n, N); times : evenly spread over one period [s]
     """
-    with one_thread():
-        return _assess(problem, at, times)
-
-
-def _assess(problem, at, times):
     count = len(times)
     joints: dict[str, np.ndarray] = {}
-    outside, gap, factors, postures = -np.inf, np.inf, np.zeros(()), []
-    for low in range(0, count, CHUNK):
-        part = Objective(problem, times[low:low + CHUNK])
-        q, v, a = at(times[low:low + CHUNK])
-        tree, _, rows, tau = part.evaluate(q, v, a)
-        rates = problem.limits.use_of_rates(a, part.by_mounting(tau), times[1] - times[0])
-        for kind, use in (problem.limits.use_of_joints(q, v, a, tau) | rates).items():
-            joints[kind] = np.maximum(joints.get(kind, 0.0), use)
-        left, nearest = clearances(part, tree)
-        outside, gap = max(outside, left.max()), min(gap, nearest.min())
-        share = part.samples / count
-        factors = factors + share * part.factors(rows)
-        postures.append(q.T)
-    return Assessment(Use(joints, float(outside), float(gap)), factors,
-                      np.concatenate(postures)[::max(count // POSTURES, 1)])
+    outside, factors, postures = -np.inf, np.zeros(()), []
+    with one_thread():
+        for low in range(0, count, CHUNK):
+            part = Objective(problem, times[low:low + CHUNK])
+            q, v, a = at(times[low:low + CHUNK])
+            tree, _, rows, tau = part.evaluate(q, v, a)
+            rates = problem.limits.use_of_rates(a, part.by_mounting(tau), times[1] - times[0])
+            for kind, use in (problem.limits.use_of_joints(q, v, a, tau) | rates).items():
+                joints[kind] = np.maximum(joints.get(kind, 0.0), use)
+            outside = max(outside, float(tool_outside(part, tree).max()))
+            share = part.samples / count
+            factors = factors + share * part.factors(rows)
+            postures.append(q.T)
+    looked_at = np.concatenate(postures)[::max(count // POSTURES, 1)]
+    return Assessment(Use(joints, outside, *_clearance(problem, looked_at)), factors)
 
 
-def describe(design: Any) -> dict[str, Any]:
-    """Return a Design ``design`` in plain Python values; use of the limits in percent."""
-    return {
-        'torque_standard_error': {n: float(f'{e:.4g}') for n, e in zip(
-            design.motion.joint_names, design.torque_errors)},  # [N m]
-        'condition_number': design.condition_number,
-        'criterion': design.criterion,
-        'value': design.value,
-        'seconds': round(design.seconds, 3),
-        'cpu_seconds': round(design.cpu_seconds, 3),
-        'base_parameters': len(design.base_names),
-        **plain_use(design),
-        'motions_found': design.found,
-        'motions_rejected': design.rejected,
-        'notices': list(design.notices)}
+def _clearance(problem, postures):
+    """Return the least gap of all shapes [m] and the names of the two that have it."""
+    if not problem.shapes.pairs:
+        return np.inf, ()
+    near = problem.shapes.near(problem.robot, postures, CLEARANCE)
+    if not len(near.gaps):
+        return CLEARANCE, ()
+    least = int(near.gaps.argmin())
+    return float(near.gaps[least]), problem.shapes.pairs[near.pairs[least]]
 
 
-def plain_use(design: Any) -> dict[str, Any]:
-    """Return how a ``design`` uses its limits in plain Python values, in percent."""
-    use, names = design.use, design.motion.joint_names
-    real = {kind: values * (1.0 - design.limits.margins.get(kind, 0.0))
-            for kind, values in use.joints.items()}
-    out = {
-        'feasible': not use.broken(names),
-        'use_of_limits_percent': {kind: round(100.0 * float(values.max()), 3)
-                                  for kind, values in real.items()},
-        'use_of_limits_percent_by_joint': {
-            kind: {n: round(100.0 * float(u), 3) for n, u in zip(names, values)}
-            for kind, values in real.items()}}
-    if np.isfinite(use.tool_outside):
-        out['end_effector_inside_by_m'] = round(-use.tool_outside, 6)
-    if np.isfinite(use.gap):
-        out['collision_clearance_at_least_m'] = round(
-            use.gap + design.options.distance, 6)
-    return out
+def with_workspace(problem: MotionProblem, seed: int) -> MotionProblem:
+    """Return ``problem`` with the moments of its workspace, over states drawn with ``seed``."""
+    rng, limits = np.random.default_rng(seed), problem.limits
+    shape = (len(problem.start), STATES)
+    q, v, a = rng.uniform(-1.0, 1.0, (3, *shape))
+    q = limits.middle[:, None] + limits.half[:, None] * q
+    v = limits.velocity[:, None] * v ** SLOW
+    a = ACCELERATION * limits.acceleration[:, None] * a
+    objective = Objective(problem, np.zeros(STATES))
+    rows = objective.evaluate(q, v, a)[2]
+    moments = np.zeros((len(rows), len(problem.columns), len(problem.columns)))
+    for moment, block, W in zip(moments, objective.blocks, rows):
+        moment[block] = W @ W.T / W.shape[1]
+    total = np.einsum('j,jkl->kl', problem.weights ** 2, moments)
+    root = np.linalg.inv(np.linalg.cholesky(total))
+    return replace(problem, moments=moments, root=root)
+
+
+def torque_errors(problem: MotionProblem, factors: np.ndarray) -> np.ndarray:
+    """
+    Return the standard errors (n,) of predicted torques, mean square over the workspace [N m].
+
+    problem : MotionProblem with a workspace; factors : (b, b) W'W of the weighted samples
+    """
+    values, vectors = np.linalg.eigh(factors)
+    covariance = (vectors / np.maximum(values, 1e-300)) @ vectors.T
+    return np.sqrt(np.einsum('jkl,lk->j', problem.moments, covariance))

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .assessment import assess, describe, Use
+from .assessment import assess, torque_errors, Use
 from .criteria import reported_value
 from .fourier import FourierMotion
 from .friction_sweep import KIND
@@ -22,7 +22,6 @@ from .objective import MotionProblem
 from .problem import check_postures, design_parameters, DesignOptions, motion_problem
 from .search import search
 from .sweep_design import design_sweep, SweepDesign
-from .workspace import torque_errors
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
@@ -35,11 +34,7 @@ __all__ = ['design', 'design_parameters', 'Design', 'DesignOptions', 'load_desig
 
 
 def load_design(path: str = '', changes: Mapping[str, Any] | None = None) -> DesignOptions:
-    """
-    Return the DesignOptions of a configuration file's design block, single ones changed.
-
-    path : of the YAML file, '' for defaults; changes : {option: value}
-    """
+    """Return the DesignOptions of the block design of a YAML file, '' for none, changed."""
     blocks = read_blocks(path, tuple(METHODS)) if path else {}
     values = {**(blocks.get(DESIGN) or {}), **(changes or {})}
     return options_from(DesignOptions, values, path or 'the options')
@@ -61,12 +56,12 @@ class Design:
     """
     A motion that keeps its limits, and how good it is.
 
-    motion : FourierMotion; criterion, value : what was made small
+    criterion, value : what was made small
     condition_number, singular_values (b,), base_names : of the weighted base regressor at the
         motion's own samples (rate, periods), with what was known before
     torque_errors : (n,) standard errors of predicted torques, mean square over the workspace, with
         the sigma of the options [N m]
-    use : Use of the limits; limits : Limits; gravities : (m, 3) [m/s^2]
+    gravities : (m, 3) [m/s^2]
     tool : (body, offset (3,) [m]) of the end effector
     seconds, cpu_seconds : it took; found : times a better motion was met; rejected : how many
         of them the last check refused; notices : what was not checked, or cut short
@@ -105,8 +100,21 @@ class Design:
                 for error, slides in zip(self.torque_errors, self.robot.prismatic)]
 
     def summary(self) -> dict[str, Any]:
-        """Return the design in numbers, as plain Python values."""
-        return describe(self)
+        """Return the design in plain Python values; use of the limits in percent."""
+        names = self.motion.joint_names
+        return {
+            'torque_standard_error': {n: float(f'{e:.4g}') for n, e in zip(
+                names, self.torque_errors)},  # [N m]
+            'condition_number': self.condition_number,
+            'criterion': self.criterion,
+            'value': self.value,
+            'seconds': round(self.seconds, 3),
+            'cpu_seconds': round(self.cpu_seconds, 3),
+            'base_parameters': len(self.base_names),
+            **self.use.plain(names, self.limits.margins, self.options.distance),
+            'motions_found': self.found,
+            'motions_rejected': self.rejected,
+            'notices': list(self.notices)}
 
 
 def design(robot: RobotModel, options: DesignOptions,
@@ -116,9 +124,8 @@ def design(robot: RobotModel, options: DesignOptions,
     """
     Return the best Design found, or the SweepDesign where ``options.kind`` is friction_sweep.
 
-    robot : RobotModel, mounted as it is; options : DesignOptions
-    progress : called with Progress a few times per second; stop : called as often, true ends
-    the search.  Ctrl-C does so too.  The best feasible motion so far is kept.
+    progress : called a few times per second; stop : called as often, true ends the search, as
+    Ctrl-C does.  The best feasible motion so far is kept.
     known : (p, p) W'W / sigma^2 of earlier recordings about all p columns of
     ``design_parameters``, beside those behind ``options.model``: the motion is made for what they
     leave open
@@ -132,7 +139,7 @@ def design(robot: RobotModel, options: DesignOptions,
         worth = information_of(earlier, design_parameters(robot, options))
         known = worth if known is None else known + worth
     began, cpu_began = time.monotonic(), sum(os.times()[:4])
-    problem, base, shapes = motion_problem(robot, options, known)
+    problem, base = motion_problem(robot, options, known)
     check_postures(problem, options)
     processes = options.processes or min(os.cpu_count() or 1, 4)
     left = max(options.seconds - (time.monotonic() - began), 0.1)
@@ -143,7 +150,7 @@ def design(robot: RobotModel, options: DesignOptions,
         for candidate in candidates:
             last = candidate or last
             if candidate and candidate.value < (best.value if best else np.inf):
-                refusal = _refusal(robot, problem, shapes, candidate)
+                refusal = assess(problem, candidate.x).use.broken(robot.joint_names)
                 found, rejected = found + 1, rejected + bool(refusal)
                 best = best if refusal else candidate
             if progress is not None:
@@ -161,8 +168,7 @@ def design(robot: RobotModel, options: DesignOptions,
     cpu, seconds = sum(os.times()[:4]) - cpu_began, time.monotonic() - began
     cut = (f'the search was cut after {seconds:.0f} s, before all restarts had ended: give more '
            'seconds: for the motion that any computer finds',) if seconds > options.seconds else ()
-    return _finished(robot, options, (problem, base, shapes), best.x,
-                     (seconds, cpu, found, rejected), cut)
+    return _finished(robot, options, (problem, base), best.x, (seconds, cpu, found, rejected), cut)
 
 
 def _nothing_found(robot, problem, last, refusal):
@@ -174,12 +180,8 @@ def _nothing_found(robot, problem, last, refusal):
 
 
 def _finished(robot, options, stated, x, spent, cut):
-    """
-    Return the Design at x.
-
-    stated : what motion_problem returned; spent : see Design; cut : notices of a search cut short
-    """
-    (problem, base, shapes), (seconds, cpu, found, rejected) = stated, spent
+    """Return the Design at x; ``spent``: see Design, ``cut``: notices of a search cut short."""
+    (problem, base), (seconds, cpu, found, rejected) = stated, spent
     motion = motion_at(robot, problem, x)
     result = assess(problem, x)
     singular = np.sqrt(np.maximum(np.linalg.eigvalsh(result.factors)[::-1], 0.0))
@@ -188,7 +190,7 @@ def _finished(robot, options, stated, x, spent, cut):
                   float(singular[0] / singular[-1]), singular, tuple(base.names()),
                   torque_errors(problem, result.factors), result.use,
                   problem.limits, problem.gravities, problem.tool, seconds, cpu,
-                  found, rejected, (*problem.limits.notices, *shapes.notices, *cut))
+                  found, rejected, (*problem.limits.notices, *problem.shapes.notices, *cut))
 
 
 def motion_at(robot: RobotModel, problem: MotionProblem, x: np.ndarray) -> FourierMotion:
@@ -199,9 +201,8 @@ def motion_at(robot: RobotModel, problem: MotionProblem, x: np.ndarray) -> Fouri
 
 def information_of(model: IdentifiedModel, parameters: Sequence[Parameter]) -> np.ndarray:
     """
-    Return W'W / sigma^2 (p, p) that a first identification is worth.
+    Return W'W / sigma^2 (p, p), about the columns of the design, of a first identification.
 
-    model : IdentifiedModel of the same robot; parameters : (p,) the columns of the design
     What the model knows of other columns, as of friction laws that the design has not, is
     averaged over.  Raises MotionError when they have nothing in common.
 
@@ -222,13 +223,3 @@ def information_of(model: IdentifiedModel, parameters: Sequence[Parameter]) -> n
     scale = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
     inverse = np.linalg.pinv(covariance / np.outer(scale, scale), hermitian=True)
     return K.T @ (inverse / np.outer(scale, scale)) @ K
-
-
-def _refusal(robot, problem, shapes, candidate):
-    """Return, in words, what breaks on the finest grid: limits, or shapes that collide."""
-    result = assess(problem, candidate.x)
-    broken = result.use.broken(robot.joint_names)
-    if broken:
-        return broken
-    pair = shapes.colliding(robot, result.postures)
-    return [f'{pair[0]} comes too near to {pair[1]}'] if pair else []

@@ -63,28 +63,38 @@ class FourierMotion:
             for name, o, s, c in zip(self.joint_names, self.offset, self.sine, self.cosine)}}
 
 
-def motion_from_dict(content: Mapping[str, Any], source: str = 'motion') -> FourierMotion:
+def read_joints(content: Mapping[str, Any], keys: tuple[str, ...], scalars: tuple[str, ...],
+                source: str) -> tuple[tuple[str, ...], list[float], list[np.ndarray]]:
     """
-    Return the FourierMotion of the ``content`` that ``to_dict`` made.
+    Return joint names, ``scalars`` and arrays of ``keys``, first axis joints, of a motion's dict.
 
     source : names it in errors
-    Raises MotionError when it is none.
+    Raises MotionError where one is missing, is no finite number or, of the scalars, not above 0.
     """
     try:
         joints = content['joints']
-        parts = [np.array([joints[n][key] for n in joints], dtype=float)
-                 for key in ('offset', 'sine', 'cosine')]
-        motion = FourierMotion(tuple(joints), float(content['period']), *parts)
+        arrays = [np.array([joints[n][key] for n in joints], dtype=float) for key in keys]
+        numbers = [float(content[name]) for name in scalars]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise MotionError(f'{source} is not a motion',
-                          expected='period, joints: {name: {offset, sine, cosine}}',
+                          expected=f'{", ".join(scalars)}, '
+                          f'joints: {{name: {{{", ".join(keys)}}}}}',
                           found=f'{type(error).__name__}: {error}') from None
-    shapes = motion.offset.ndim, motion.sine.ndim, motion.sine.shape == motion.cosine.shape
-    numbers = np.concatenate([motion.offset, motion.sine.ravel(), motion.cosine.ravel()])
-    if shapes != (1, 2, True) or not np.isfinite(numbers).all() or not motion.period > 0:
-        raise MotionError(f'{source} has unequal or non-finite coefficients',
-                          expected='a period above 0 and as many sines as cosines everywhere')
-    return motion
+    if not (all(np.isfinite(x).all() and x.size for x in arrays) and np.isfinite(numbers).all()
+            and min(numbers) > 0.0):
+        raise MotionError(f'{source} has unequal or non-finite numbers', expected=(
+            f'a {" and a ".join(scalars)} above 0, as many of {", ".join(keys)} everywhere'))
+    return tuple(joints), numbers, arrays
+
+
+def motion_from_dict(content: Mapping[str, Any], source: str = 'motion') -> FourierMotion:
+    """Return the FourierMotion of what ``to_dict`` made; MotionError when it is none."""
+    names, (period,), (offset, sine, cosine) = read_joints(
+        content, ('offset', 'sine', 'cosine'), ('period',), source)
+    if offset.ndim != 1 or sine.ndim != 2 or sine.shape != cosine.shape:
+        raise MotionError(f'{source} has unequal coefficients',
+                          expected='as many sines as cosines everywhere')
+    return FourierMotion(names, period, offset, sine, cosine)
 
 
 def basis(harmonics: int, period: float,

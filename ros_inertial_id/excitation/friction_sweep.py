@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from .fourier import read_joints
 from ..errors import MotionError
 
 KIND = 'friction_sweep'
@@ -95,36 +96,19 @@ class SweepMotion:
 
 
 def sweep_from_dict(content: Mapping[str, Any], source: str = 'motion') -> SweepMotion:
-    """
-    Return the SweepMotion of the ``content`` that ``to_dict`` made.
-
-    source : names it in errors
-    Raises MotionError when it is none.
-    """
-    try:
-        joints = content['joints']
-        middle, speeds = (np.array([joints[n][key] for n in joints], dtype=float)
-                          for key in ('middle', 'speeds'))
-        motion = SweepMotion(tuple(joints), middle, speeds, float(content['leg']),
-                             float(content['ramp']))
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise MotionError(f'{source} is not a friction sweep',
-                          expected='leg, ramp, joints: {name: {middle, speeds}}',
-                          found=f'{type(error).__name__}: {error}') from None
-    numbers = np.concatenate([middle, speeds.ravel(), [motion.leg, motion.ramp]])
-    if speeds.ndim != 2 or not speeds.size or not np.isfinite(numbers).all() or min(
-            motion.leg, motion.ramp) <= 0.0:
-        raise MotionError(f'{source} has unequal or non-finite speeds', expected='leg and ramp '
-                          'above 0, as many speeds everywhere')
-    return motion
+    """Return the SweepMotion of what ``to_dict`` made; MotionError when it is none."""
+    names, (leg, ramp), (middle, speeds) = read_joints(
+        content, ('middle', 'speeds'), ('leg', 'ramp'), source)
+    if middle.ndim != 1 or speeds.ndim != 2:
+        raise MotionError(f'{source} has unequal speeds', expected='as many everywhere')
+    return SweepMotion(names, middle, speeds, leg, ramp)
 
 
 def sweep_about(joint_names: Sequence[str], middle: np.ndarray, speeds: Sequence[float],
                 leg: float, accelerations: np.ndarray) -> SweepMotion:
     """
-    Return the SweepMotion about a posture.
+    Return the SweepMotion about a posture ``middle`` (n,) [rad or m].
 
-    joint_names : (n,); middle : (n,) the posture [rad or m]
     speeds : (S,) [rad/s]; in every stage neighbours go at different ones, and the other way
     leg : see SweepMotion; accelerations : (n,) that are kept, which decides the ramp
     """

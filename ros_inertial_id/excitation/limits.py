@@ -135,9 +135,8 @@ class Limits:
 
 def find_limits(robot: RobotModel, options: Any) -> Limits:
     """
-    Return the Limits of a RobotModel ``robot``, options (DesignOptions) going before the URDF.
+    Return the Limits of a robot: DesignOptions go before its URDF, what its maker publishes first.
 
-    What the maker publishes tightens both, see maker_limits.
     Raises MotionError that names the joints and the option when one is missing or impossible.
     """
     limits = kinematic_limits(robot, options)
@@ -157,24 +156,20 @@ def find_limits(robot: RobotModel, options: Any) -> Limits:
 
 
 def kinematic_limits(robot: RobotModel, options: Any) -> Limits:
-    """
-    Return the Limits as find_limits does, without refusing what is missing.
-
-    robot : RobotModel; options : DesignOptions
-    """
+    """Return the Limits as find_limits does, without refusing what is missing."""
     count = len(robot)
     none = np.full(count, np.inf)
-    given = {name: _per_joint(getattr(options, name), count, name) for name in GIVEN}
     described = {'lower': robot.lower, 'upper': robot.upper, 'velocity': robot.velocity,
                  'effort': robot.effort}
-    limits = {name: _choose(given[name], described.get(name, none)) for name in GIVEN}
+    limits = {name: _per_joint(getattr(options, name), described.get(name, none), name)
+              for name in GIVEN}
     slowing = Slowing(np.zeros(count), none, -none, none)
     known, notices = maker_limits(robot, options.limits)
     if known:
-        limits['lower'] = np.fmax(limits['lower'], known.lower)
+        limits['lower'] = np.fmax(limits['lower'], known['lower'])
         for name in GIVEN[1:]:
-            limits[name] = _tightened(limits[name], getattr(known, name))
-        slowing = Slowing(known.offset, known.gain, known.low_end, known.high_end,
+            limits[name] = _tightened(limits[name], known[name])
+        slowing = Slowing(known['offset'], known['gain'], known['low_end'], known['high_end'],
                           1.0 - options.velocity_margin)
     guessed = not np.isfinite(limits['acceleration']).any()
     if guessed:
@@ -195,22 +190,19 @@ def _fastest(x):
     return np.abs(np.diff(x)).reshape(len(x), -1).max(1)
 
 
-def _per_joint(values, count, name):
-    values = tuple(np.atleast_1d(np.asarray(values, dtype=float)))
+def _per_joint(values, default, name):
+    """Return the option's values, one each (n,), or without any the ``default`` (n,)."""
+    values, count = np.atleast_1d(np.asarray(values, dtype=float)), len(default)
     if len(values) not in (0, 1, count):
         raise MotionError(f'option {name}', expected=f'nothing, 1 or {count} values',
                           found=f'{len(values)} values')
-    return np.broadcast_to(values, count).copy() if values else None
+    return np.array(np.broadcast_to(values, count) if len(values) else default, dtype=float)
 
 
 def _tightened(own, published):
     """Return the lower of two limits; where a URDF has zero or nan, it has none."""
     missing = (own == 0.0) | np.isnan(own)
     return np.where(missing & np.isfinite(published), published, np.minimum(own, published))
-
-
-def _choose(given, urdf):
-    return np.array(urdf, dtype=float) if given is None else given
 
 
 def _need(robot, good, what, do):

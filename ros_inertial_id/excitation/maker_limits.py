@@ -9,7 +9,6 @@ Research 3):
     |v| <= -offset + sqrt(gain * distance to the end)     towards either end of the range
 """
 
-from dataclasses import dataclass
 import re
 import xml.etree.ElementTree as ET
 
@@ -24,42 +23,19 @@ ARRAYS = ('lower', 'upper', 'velocity', 'acceleration', 'jerk', 'effort', 'effor
           'gain', 'low_end', 'high_end')
 
 
-@dataclass(frozen=True)
-class MakerLimits:
+def maker_limits(robot: RobotModel, name: str = ''
+                 ) -> tuple[dict[str, np.ndarray], tuple[str, ...]]:
     """
-    Published limits of n joints; inf where nothing is published.
+    Return the published limits {kind: (n,)} of the joints of a robot, and what to say of them.
 
-    name, source : of the robot, of the figures
-    lower, upper [rad], velocity [rad/s], acceleration [rad/s^2], jerk [rad/s^3], effort [N m],
-        effort_rate [N m/s] : (n,)
-    offset [rad/s], gain [rad/s^2] : (n,) of the velocity that depends on the position
-    low_end, high_end : (n,) ends that it is counted from [rad]
-    """
-
-    name: str
-    source: str
-    lower: np.ndarray
-    upper: np.ndarray
-    velocity: np.ndarray
-    acceleration: np.ndarray
-    jerk: np.ndarray
-    effort: np.ndarray
-    effort_rate: np.ndarray
-    offset: np.ndarray
-    gain: np.ndarray
-    low_end: np.ndarray
-    high_end: np.ndarray
-
-
-def maker_limits(robot: RobotModel, name: str = '') -> tuple[MakerLimits | None, tuple[str, ...]]:
-    """
-    Return the MakerLimits of the joints of a RobotModel ``robot``, or None, and what to say of it.
-
-    name : whose limits hold, a key of published_limits.ROBOTS or NONE; '': found by the names
+    The kinds of ARRAYS, in the units of published_limits.py; inf where nothing is published, empty
+    where the robot is not known.  offset and gain are of the velocity that depends on the
+    position, low_end and high_end [rad] are the ends that it is counted from.
+    name : whose limits hold, a key of ROBOTS or NONE; '': found by the names
     Raises MotionError for a name that is none, or of a robot with other joints.
     """
     if name == NONE:
-        return None, ()
+        return {}, ()
     if name and name not in ROBOTS:
         raise MotionError('option limits', found=name, exists=(*ROBOTS, NONE))
     if name:
@@ -77,9 +53,9 @@ def maker_limits(robot: RobotModel, name: str = '') -> tuple[MakerLimits | None,
         if re.search(ROBOTS[key]['mark'], words):
             return _of(key, joints)
     families = sorted({ROBOTS[key]['family'] for key in alike if 'family' in ROBOTS[key]})
-    return None, tuple(f'the joints are those of a {family}, but neither robot nor meshes say of '
-                       'which: limits: says whose published limits hold, one of '
-                       + ', '.join(alike) for family in families)
+    return {}, tuple(f'the joints are those of a {family}, but neither robot nor meshes say of '
+                     'which: limits: says whose published limits hold, one of '
+                     + ', '.join(alike) for family in families)
 
 
 def _joints(key, joint_names):
@@ -97,11 +73,10 @@ def _words(robot):
 
 
 def _of(key, joints):
-    """Return the MakerLimits of ``joints``, indices into those of the robot ``key``, and words."""
+    """Return the limits of ``joints``, indices into those of the robot ``key``, and words."""
     values = ROBOTS[key]
     count = len(values['joints'])
     default = {'lower': -np.inf, 'offset': 0.0, 'low_end': -np.inf}
     arrays = {kind: np.broadcast_to(np.asarray(values.get(kind, default.get(kind, np.inf)),
                                                dtype=float), count)[joints] for kind in ARRAYS}
-    return (MakerLimits(values['name'], values['source'], **arrays),
-            (f"limits of {values['name']}: {values['source']}",))
+    return arrays, (f"limits of {values['name']}: {values['source']}",)

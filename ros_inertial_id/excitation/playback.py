@@ -3,7 +3,7 @@ Playback: a motion cut into short pieces, each of which ends at rest.
 
 A Course leads slowly from where the robot is to the start of the motion and then through its
 periods.  The controller never gets more than a moment of it: every piece goes on for HORIZON and
-then eases to rest along the course, so a player that is killed leaves the robot at rest, on the
+then brakes to rest along the course, so a player that is killed leaves the robot at rest, on the
 path that was checked.  Pieces are cut in path time, see path_clock.py: late ones stretch the
 motion.
 
@@ -20,15 +20,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .braking import Brakes
+from .limits import Limits
 from .motion_files import Motion
-from .path_clock import PathClock, RateChange
+from .path_clock import PathClock
 from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
 
 HORIZON = 0.2  # [s] of motion in a piece
-BRAKE = 0.25  # [s] from full speed to rest at least; longer where limits ask for it: braking.py
-STEP = 0.02  # [s] between the points of a piece, ...
-COARSE = 0.05  # [s] ... and of its end, which is seldom followed
+STEP = 0.02  # [s] between the points of a piece
 MARGIN = 0.06  # [s] from when a piece is cut until the controller surely follows it
 PAST = 10  # points of a piece before its time: 0.2 s, in which a controller's clock may be behind
 LEAD = 0.2  # [s] from the first piece to the start: late, it still meets a course at rest
@@ -44,9 +44,8 @@ class Course:
     """
     Where the robot is to be at every time.
 
-    motion : FourierMotion or SweepMotion; start : (n,) where it begins; periods : how often
+    start : (n,) where it begins; periods : how often the motion is played
     speed : share of the designed speed; approach : [s] to the start of the motion
-    brake : [s] from full speed to rest when asked to; ease : the same when a piece ends
     """
 
     motion: Motion
@@ -54,8 +53,6 @@ class Course:
     periods: int
     speed: float
     approach: float
-    brake: float = BRAKE
-    ease: float = BRAKE
 
     @property
     def duration(self) -> float:
@@ -95,25 +92,20 @@ class Course:
         rest = max(clock.rests_at(), now + STEP)
         near = now + STEP * np.arange(-past, round(HORIZON / STEP) + 1)
         near = near[near < rest - 0.5 * STEP]
-        count = max(int(np.ceil((rest - near[-1]) / COARSE - 1e-9)), 1)
+        count = max(int(np.ceil((rest - near[-1]) / STEP - 1e-9)), 1)
         times = np.append(near, np.linspace(near[-1], rest, count + 1)[1:])
         shown = clock.state(times)
         shown[1:, -1] = 0.0  # exactly at rest
         return times, *self.along(shown)
 
-    def braking(self, starts: np.ndarray, x: np.ndarray, duration: float
-                ) -> tuple[np.ndarray, ...]:
+    def brakes(self, robot: RobotModel, limits: Limits, effort: float = 1.0) -> Brakes:
         """
-        Return (q, v, a), each (S, X, n), while braking along the course.
+        Return the Brakes of the course; MotionError where it cannot be stopped within limits.
 
-        starts : (S,) times at which braking begins [s]; x : (X,) shares of its ``duration`` [s]
+        effort : share of the effort limits that the nominal model may use
         """
-        clock = RateChange(0.0, 0.0, (1.0, 0.0, 0.0), 0.0, duration).state(x * duration)[:3]
-        clock = np.repeat(clock[:, None], len(starts), axis=1)
-        clock[0] += starts[:, None]
-        q, v, a = (part.reshape(len(starts), len(x), -1)
-                   for part in self.along(clock.reshape(3, -1)))
-        return q, v, a
+        once = self.approach + self.motion.period / self.speed
+        return Brakes(self.at, once, self.approach, robot, limits, effort)
 
     def period_starts(self) -> np.ndarray:
         """Return the times [s] of the course at which a period of the motion begins or ends."""
@@ -125,8 +117,7 @@ def plan_course(motion: Motion, start: np.ndarray, robot: RobotModel, *, periods
     """
     Return the Course of a motion from ``start`` (n,), at a share ``speed`` of its own.
 
-    periods : how often the motion is played
-    robot : RobotModel; every joint approaches at ``approach_speed`` of its speed limit
+    Every joint approaches at a share ``approach_speed`` of its speed limit.
     Raises MotionError when joints differ or start or course leave the limits.
     """
     if tuple(motion.joint_names) != tuple(robot.joint_names):
@@ -141,33 +132,20 @@ def plan_course(motion: Motion, start: np.ndarray, robot: RobotModel, *, periods
     return course
 
 
-def check_course(course: Course, robot: RobotModel) -> dict[str, float]:
-    """
-    Return {limit: share used} along ``course``.
-
-    robot : RobotModel with the limits
-    Raises MotionError where one is exceeded.
-    """
+def check_course(course: Course, robot: RobotModel) -> None:
+    """Raise MotionError where ``course`` leaves the limits of position or speed of ``robot``."""
     once = Course(course.motion, course.start, 1, course.speed, course.approach)
     q, v, _ = once.at(np.arange(0.0, once.duration, LOOK))
-    worst: dict[str, float] = {}
+    lowest, highest, fastest = q.min(0), q.max(0), np.abs(v).max(0)
     for j, name in enumerate(robot.joint_names):
         low, high, speed = robot.lower[j], robot.upper[j], robot.velocity[j]
-        if q[:, j].min() < low - 1e-9 or q[:, j].max() > high + 1e-9:
+        if lowest[j] < low - 1e-9 or highest[j] > high + 1e-9:
             raise MotionError(f'the course leaves the position limits of {name}',
                               expected=f'{low:g} to {high:g}',
-                              found=f'{q[:, j].min():.4g} to {q[:, j].max():.4g}')
-        fastest = float(np.abs(v[:, j]).max())
-        if fastest > speed * (1 + 1e-9):
+                              found=f'{lowest[j]:.4g} to {highest[j]:.4g}')
+        if fastest[j] > speed * (1 + 1e-9):
             raise MotionError(f'the course exceeds the speed limit of {name}',
-                              expected=f'at most {speed:g}', found=f'{fastest:.4g}')
-        if high > low:
-            middle, half = 0.5 * (high + low), 0.5 * (high - low)
-            share = float(np.abs(q[:, j] - middle).max() / half)
-            worst['position'] = max(worst.get('position', 0.0), share)
-        if speed > 0:
-            worst['velocity'] = max(worst.get('velocity', 0.0), fastest / speed)
-    return worst
+                              expected=f'at most {speed:g}', found=f'{fastest[j]:.4g}')
 
 
 def _check_start(start, robot):
@@ -179,9 +157,8 @@ def _check_start(start, robot):
 
 def deviation(robot: RobotModel, q: np.ndarray, expected: np.ndarray) -> np.ndarray:
     """
-    Return how far joints are from where they should be (..., n) [rad or m].
+    Return how far joints at q are from where they are expected, each (..., n) [rad or m].
 
-    robot : RobotModel; q, expected : (..., n)
     Joints without limits that turn are reported within one turn: whole turns are none of it.
     """
     away = np.asarray(q - expected)
@@ -206,33 +183,26 @@ class Guard:
         """
         Return why the robot must stop, '' when all is well.
 
-        robot : RobotModel with the limits
         expected : (N, n) of the course at the samples' own times; q, v, tau : (N, n) measured
         """
         away = deviation(robot, q, expected)
-        with np.errstate(invalid='ignore'):
-            wrong = (~(away <= self.tracking) | self._beyond(robot, q)
-                     | (np.abs(v) > FASTEST * robot.velocity)
-                     | (np.abs(tau) > self.effort * robot.effort))
+        with np.errstate(invalid='ignore'):  # a robot without efforts says NaN
+            reasons = (
+                (~np.isfinite(q), '{name}: position is not finite'),
+                (~(away <= self.tracking),
+                 '{name} is {away:.3f} from where it should be (allowed {tracking:g})'),
+                ((q < robot.lower - LIMIT_SLACK) | (q > robot.upper + LIMIT_SLACK),
+                 '{name} at {q:.4g} is beyond its position limits'),
+                (np.abs(v) > FASTEST * robot.velocity,
+                 '{name} at {v:.4g} per second is beyond its speed limit'),
+                (np.abs(tau) > self.effort * robot.effort,
+                 '{name}: effort {tau:.4g} is above {share:g} of its limit {limit:g}'))
+        wrong = np.array([places for places, _ in reasons])
         if not wrong.any():
             return ''
-        first = int(np.argmax(wrong.any(axis=1)))
-        j = int(np.argmax(wrong[first]))
-        return self._reason(robot, j, *(x[first, j] for x in (away, q, v, tau)))
-
-    def _beyond(self, robot, q):
-        return (q < robot.lower - LIMIT_SLACK) | (q > robot.upper + LIMIT_SLACK)
-
-    def _reason(self, robot, j, away, q, v, tau):
-        name = robot.joint_names[j]
-        if not np.isfinite(q):
-            return f'{name}: position is not finite'
-        if away > self.tracking:
-            return (f'{name} is {away:.3f} from where it should be '
-                    f'(allowed {self.tracking:g})')
-        if q < robot.lower[j] - LIMIT_SLACK or q > robot.upper[j] + LIMIT_SLACK:
-            return f'{name} at {q:.4g} is beyond its position limits'
-        if abs(v) > FASTEST * robot.velocity[j]:
-            return f'{name} at {v:.4g} per second is beyond its speed limit'
-        return (f'{name}: effort {tau:.4g} is above {self.effort:g} of its limit '
-                f'{robot.effort[j]:g}')
+        k = int(wrong.any((0, 2)).argmax())
+        j = int(wrong[:, k].any(0).argmax())
+        words = reasons[int(wrong[:, k, j].argmax())][1]
+        return words.format(name=robot.joint_names[j], away=away[k, j], q=q[k, j], v=v[k, j],
+                            tau=tau[k, j], tracking=self.tracking, share=self.effort,
+                            limit=robot.effort[j])

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .collision import CollisionShapes, wanted_shapes
+from .assessment import with_workspace
+from .collision import wanted_shapes
 from .criteria import CRITERIA
 from .feasible import postures_allowed, random_postures
 from .fourier import rest_space
@@ -17,7 +18,6 @@ from .friction_sweep import KIND
 from .limits import find_limits
 from .objective import MotionProblem
 from .regressor_adjoint import Chain
-from .workspace import with_workspace
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.robot_model import gravity_from_mounting, RobotModel, RobotOptions
 from ..errors import MotionError
@@ -83,8 +83,9 @@ class DesignOptions(RobotOptions):
         (), 'acceleration limits; empty: as the maker publishes them, else such that full speed '
         'is reached in half a second', unit='rad/s^2')
     limits: str = option(
-        '', 'robot whose published limits hold as well: fr3, fer, ur3e, ur5e, ur10e, ur16e, ur20, '
-        'iiwa7, iiwa14, gen3, gen3_6dof; none; empty: as the names of robot and joints say')
+        '', 'robot whose published limits hold as well: fr3, fer, ur3e, ur5e, ur7e, ur10e, ur12e, '
+        'ur15, ur16e, ur18, ur20, ur30, iiwa7, iiwa14, gen3, gen3_6dof; none; empty: as the names '
+        'of robot and joints say')
     jerk: tuple[float, ...] = option(
         (), 'jerk limits; empty: as the maker publishes them', unit='rad/s^3')
     effort_rate: tuple[float, ...] = option(
@@ -126,11 +127,11 @@ def design_parameters(robot: RobotModel, options: DesignOptions) -> tuple[Parame
 
 
 def motion_problem(robot: RobotModel, options: DesignOptions, known: np.ndarray | None = None
-                   ) -> tuple[MotionProblem, BaseParameters, CollisionShapes]:
+                   ) -> tuple[MotionProblem, BaseParameters]:
     """
-    Return the MotionProblem, BaseParameters and CollisionShapes of a design.
+    Return the MotionProblem and BaseParameters of a design.
 
-    robot : RobotModel; options : DesignOptions; known : (p, p) W'W of earlier recordings or None
+    known : (p, p) W'W of earlier recordings or None
     Raises MotionError for what cannot be designed for.
     """
     limits = find_limits(robot, options)
@@ -139,21 +140,20 @@ def motion_problem(robot: RobotModel, options: DesignOptions, known: np.ndarray 
                          or [robot.gravity_base])
     base = structural_base(serial_arm, [replace(robot, gravity_base=g) for g in gravities],
                            parameters)
-    rng = np.random.default_rng(options.seed)
-    shapes = wanted_shapes(robot, options, rng)
+    shapes = wanted_shapes(robot, options, np.random.default_rng(options.seed))
     direction, space = rest_space(options.harmonics, options.start_at_offset,
                                   len(options.start) > 0)
     problem = MotionProblem(
-        chain=Chain.of(robot), gravities=gravities, weights=_weights(robot, options, limits),
-        columns=base.independent, friction=_friction(robot, base), nominal=base.nominal(),
+        robot=robot, chain=Chain.of(robot), gravities=gravities,
+        weights=_weights(robot, options, limits), columns=base.independent,
+        friction=_friction(robot, base), nominal=base.nominal(),
         known=_known(known, base, len(parameters)),
         share=options.rate * options.period * options.periods * len(gravities),
-        limits=limits, tool=_tool(robot, options), capsules=shapes.capsules,
-        criterion=options.criterion, period=options.period, harmonics=options.harmonics,
-        direction=direction, space=space,
+        limits=limits, tool=_tool(robot, options), shapes=shapes, criterion=options.criterion,
+        period=options.period, harmonics=options.harmonics, direction=direction, space=space,
         start=np.array(options.start if len(options.start) else np.zeros(len(robot)), float),
         moments=np.zeros(0), root=np.zeros(0))
-    return with_workspace(problem, options.seed), base, shapes
+    return with_workspace(problem, options.seed), base
 
 
 def _weights(robot, options, limits):

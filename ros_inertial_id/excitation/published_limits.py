@@ -51,7 +51,9 @@ FER = {
 def _ur(kind, velocity, effort):
     """Return the limits of a UR; velocity [deg/s] and effort of base, shoulder, elbow, wrists."""
     # Universal_Robots_ROS2_Description 2.4.5 (2221ec0), config/*/joint_limits.yaml, after the
-    # user manuals and "Max. joint torques".  UR publishes no accelerations: ur_moveit_config of
+    # user manuals and "Max. joint torques"; UR12e (49d2ca2) and UR18 (272bddd) of the same.  UR15
+    # by ros-industrial/universal_robot (499e728).  UR7e: velocity and torque are those of the UR5e
+    # in a copy of the maker's file.  UR publishes no accelerations: ur_moveit_config of
     # Universal_Robots_ROS2_Driver takes 5 rad/s^2.
     size, effort = _degrees(*velocity), (*effort, effort[-1], effort[-1])
     return {'name': kind, 'source': 'joint_limits.yaml of ur_description; accelerations, which UR '
@@ -99,7 +101,12 @@ ROBOTS: dict[str, dict[str, Any]] = {
     'ur5e': _ur('UR5e', (180, 180, 180, 180), (150.0, 150.0, 150.0, 28.0)),
     'ur10e': _ur('UR10e', (120, 120, 180, 180), (330.0, 330.0, 150.0, 54.0)),
     'ur16e': _ur('UR16e', (120, 120, 180, 180), (330.0, 330.0, 150.0, 54.0)),
+    'ur7e': _ur('UR7e', (180, 180, 180, 180), (150.0, 150.0, 150.0, 28.0)),
+    'ur12e': _ur('UR12e', (120, 120, 180, 180), (330.0, 330.0, 150.0, 54.0)),
+    'ur15': _ur('UR15', (180, 180, 240, 300), (433.0, 433.0, 204.0, 70.0)),
+    'ur18': _ur('UR18', (180, 180, 240, 300), (433.0, 433.0, 204.0, 70.0)),
     'ur20': _ur('UR20', (120, 120, 150, 210), (738.0, 738.0, 433.0, 107.0)),
+    'ur30': _ur('UR30', (120, 120, 150, 210), (738.0, 738.0, 433.0, 107.0)),
     'iiwa7': _lbr('iiwa 7 R800', *IIWA_7), 'iiwa14': _lbr('iiwa 14 R820', *IIWA_14),
     'gen3': _gen3(7, 4, {2: 2.24, 4: 2.57, 6: 2.09}),
     'gen3_6dof': _gen3(6, 3, {2: 2.24, 3: 2.57, 5: 2.09})}

@@ -9,14 +9,29 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .braking import nominal_torques, Stopping, with_brake
+from .braking import Brakes, nominal_torques
 from .collision import CollisionShapes
 from .limits import Limits
-from .playback import check_course, Course
+from .playback import check_course, Course, HORIZON
 from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
 
 APPROACH, MOTION = 400, 2000  # samples of the way to the start, and of one period
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """
+    How a course stops at most, asked to in any moment.
+
+    seconds : [s] until it rests; distance : (n,) until then [rad or m]
+    alone, distance_alone : the same when nothing more arrives, as after the player was killed
+    """
+
+    seconds: float
+    distance: np.ndarray
+    alone: float
+    distance_alone: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -26,12 +41,12 @@ class Rehearsal:
 
     use : {position, velocity, acceleration, effort, and where they are limited jerk and
         effort_rate: largest share of a limit}, of the course itself
-    course : with the braking time that the limits ask for; stopping : how it stops
     notices : what was left out
     """
 
     use: dict[str, float]
     course: Course
+    brakes: Brakes
     stopping: Stopping
     notices: tuple[str, ...]
 
@@ -43,7 +58,7 @@ class Rehearsal:
             f'{course.motion.period / course.speed:.1f} s',
             ', '.join(f'{name} {100 * share:.0f} % of its limits'
                       for name, share in self.use.items()),
-            f'stops within {stopping.brake:g} s and {stopping.distance.max():.2f} rad or m, '
+            f'stops within {stopping.seconds:.2f} s and {stopping.distance.max():.2f} rad or m, '
             f'{stopping.alone:.2f} s and {stopping.distance_alone.max():.2f} if the player dies',
             f'torques for mounting {mounting}', *self.notices))
 
@@ -51,15 +66,14 @@ class Rehearsal:
 def rehearse(course: Course, robot: RobotModel, shapes: CollisionShapes, limits: Limits,
              effort: float = 1.0) -> Rehearsal:
     """
-    Return the Rehearsal of a Course ``course``, and of braking in every moment of it.
+    Return the Rehearsal of a course, and of braking in every moment of it.
 
-    robot : RobotModel, mounted as the robot is; shapes : its CollisionShapes
-    limits : its Limits; their margins are for designs, the course may use them up
+    limits : their margins are for designs, the course may use them up
     effort : share of the effort limits that the nominal model may use
     Raises MotionError when a limit is exceeded, braking would exceed one, or links or obstacles
     come too near.
     """
-    use = check_course(course, robot)
+    check_course(course, robot)
     whole = course.approach + course.motion.period / course.speed
     t = np.concatenate([np.linspace(0.0, course.approach, APPROACH),
                         np.linspace(course.approach, whole, MOTION)])
@@ -69,62 +83,62 @@ def rehearse(course: Course, robot: RobotModel, shapes: CollisionShapes, limits:
         raise MotionError(f'on this course {touching[0]} comes too near to {touching[1]}',
                           do='move the robot nearer to the start by hand, or design another '
                              'motion')
-    use = _with_kinematics(dict(use), robot, limits, (q, v, a))
     tau = nominal_torques(robot, q, v, a)
-    use = _with_rates(use, robot, limits, (q, v, a, tau), t)
-    use, unknown = _with_effort(use, robot, t, tau, effort)
-    notices = [f"no effort limit in the URDF for {', '.join(unknown)}"] if unknown else []
-    braked, stopping = with_brake(course, robot, limits, effort)
-    return Rehearsal(use, braked, stopping, (*notices, *limits.notices, *shapes.notices))
-
-
-def _with_kinematics(use, robot, limits, motion):
-    """Return ``use`` with acceleration and with velocities that depend on the position."""
-    q, v, a = (x.T for x in motion)
-    slow = limits.slowing.at(q, v) / limits.slowing.share
-    shares = {'velocity': np.abs(v) / slow}
-    acceleration = limits.acceleration / (1.0 - limits.margins['acceleration'])
-    if not limits.guessed:
-        shares['acceleration'] = np.abs(a) / acceleration[:, None]
+    shares = _shares(robot, limits, t, (q, v, a, tau))
     for kind, share in shares.items():
-        _refuse_above(kind, share.max(1), robot)
-        use[kind] = max(use.get(kind, 0.0), float(share.max()))
-    return use
+        j = int(share.argmax())
+        if share[j] > 1.0 + 1e-6:
+            raise MotionError(f'the course exceeds the {kind} limit of {robot.joint_names[j]}',
+                              expected='at most 100 %', found=f'{100.0 * share[j]:.0f} %',
+                              do='play slower, or design for these limits')
+    use = {kind: float(share.max()) for kind, share in shares.items()}
+    known = robot.effort > 0
+    if known.any():
+        use['effort'] = _use_of_effort(robot, t, tau, effort)
+    unknown = [name for name, good in zip(robot.joint_names, known) if not good]
+    notices = [f"no effort limit in the URDF for {', '.join(unknown)}"] if unknown else []
+    brakes = course.brakes(robot, limits, effort)
+    return Rehearsal(use, course, brakes, stopping_of(course, brakes),
+                     (*notices, *limits.notices, *shapes.notices))
 
 
-def _with_rates(use, robot, limits, motion, t):
-    """Return ``use`` with jerk and effort rate, of the way to the start and of the motion."""
-    a, tau = motion[2], motion[3]
+def stopping_of(course: Course, brakes: Brakes) -> Stopping:
+    """Return how a course stops with its Brakes: the worst of all moments."""
+    begins = np.concatenate([[stop[0, 0]] * len(stop) for stop in brakes.stops])
+    ways = np.concatenate([stop[:, 0] for stop in brakes.stops])
+    rests = course.at(ways)[0]
+    distance = np.abs(rests - course.at(begins)[0]).max(0)
+    alone = np.abs(rests - course.at(begins - HORIZON)[0]).max(0)
+    return Stopping(brakes.longest, distance, HORIZON + brakes.longest, alone)
+
+
+def _shares(robot, limits, t, motion):
+    """Return the largest share {kind: (n,)} of all limits but those of effort."""
+    q, v, a, tau = (x.T for x in motion)
+    half = 0.5 * (robot.upper - robot.lower)
+    speed = np.where(robot.velocity > 0, robot.velocity, np.inf)[:, None]
+    slow = np.minimum(speed, limits.slowing.at(q, v) / limits.slowing.share)
+    away = np.abs(q.T - 0.5 * (robot.upper + robot.lower)).max(0)
+    shares = {'position': np.where(half > 0, away, 0.0) / np.where(half > 0, half, 1.0),
+              'velocity': (np.abs(v) / slow).max(1)}
+    if not limits.guessed:
+        most = limits.acceleration / (1.0 - limits.margins['acceleration'])
+        shares['acceleration'] = np.abs(a).max(1) / most
     for part in (slice(0, APPROACH), slice(APPROACH, None)):
-        rates = limits.use_of_rates(a[part].T, tau[part].T[:, None], t[part][1] - t[part][0])
-        for kind, share in rates.items():
-            _refuse_above(kind, share, robot)
-            use[kind] = max(use.get(kind, 0.0), float(share.max()))
-    return use
+        rates = limits.use_of_rates(a[:, part], tau[:, None, part], t[part][1] - t[part][0])
+        shares.update({kind: np.fmax(share, shares.get(kind, 0.0))
+                       for kind, share in rates.items()})
+    return shares
 
 
-def _refuse_above(kind, share, robot):
-    """Raise MotionError when the ``share`` (n,) of a limit is above 1 for a joint."""
-    j = int(share.argmax())
-    if share[j] > 1.0 + 1e-6:
-        raise MotionError(f'the course exceeds the {kind} limit of {robot.joint_names[j]}',
-                          expected='at most 100 %', found=f'{100.0 * share[j]:.0f} %',
-                          do='play slower, or design for these limits')
-
-
-def _with_effort(use, robot, t, tau, allowed):
-    """Return ``use`` with the share of the effort limits, and the joints that have none."""
-    unknown = []
-    for j, name in enumerate(robot.joint_names):
-        if not robot.effort[j] > 0:
-            unknown.append(name)
-            continue
-        worst = int(np.abs(tau[:, j]).argmax())
-        share = float(abs(tau[worst, j]) / robot.effort[j])
-        if share > allowed:
-            raise MotionError(
-                f'{name} would need {abs(tau[worst, j]):.4g} N m at {t[worst]:.2f} s',
-                expected=f'at most {allowed:g} of its effort limit {robot.effort[j]:g}',
-                do='play slower, or design with effort: below that')
-        use['effort'] = max(use.get('effort', 0.0), share)
-    return use, unknown
+def _use_of_effort(robot, t, tau, allowed):
+    """Return the largest share of an effort limit; MotionError where it is not allowed."""
+    share = np.abs(tau) / np.where(robot.effort > 0, robot.effort, np.inf)
+    j = int(share.max(0).argmax())
+    worst = int(share[:, j].argmax())
+    if share[worst, j] > allowed:
+        raise MotionError(
+            f'{robot.joint_names[j]} would need {abs(tau[worst, j]):.4g} N m at {t[worst]:.2f} s',
+            expected=f'at most {allowed:g} of its effort limit {robot.effort[j]:g}',
+            do='play slower, or design with effort: below that')
+    return float(share[worst, j])

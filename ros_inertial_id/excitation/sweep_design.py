@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .assessment import assess_motion, plain_use, Use
+from .assessment import assess_motion, Use
 from .feasible import postures_allowed, random_postures
 from .friction_sweep import KIND, sweep_about, SweepMotion
 from .limits import Limits
@@ -30,7 +30,6 @@ class SweepDesign:
     """
     A friction sweep that keeps its limits.
 
-    motion : SweepMotion; use : Use of the limits; limits : Limits
     friction_errors : {name: standard error} of friction columns where all else is known
     seconds : it took; notices : what was not checked
     """
@@ -49,7 +48,8 @@ class SweepDesign:
         return {'kind': KIND, 'period': round(self.motion.period, 3),
                 'friction_standard_error': self.friction_errors,
                 'seconds': round(self.seconds, 3),
-                **plain_use(self), 'notices': list(self.notices)}
+                **self.use.plain(self.motion.joint_names, self.limits.margins,
+                                 self.options.distance), 'notices': list(self.notices)}
 
     def words(self) -> tuple[str, ...]:
         """Return the design in words, line by line."""
@@ -63,11 +63,11 @@ def design_sweep(robot: RobotModel, options: DesignOptions,
     """
     Return the SweepDesign about the first posture that keeps every limit.
 
-    robot : RobotModel, mounted as it is; options : DesignOptions; stop : true ends the search
+    stop : true ends the search
     Raises MotionError when a speed exceeds a limit or no posture is found in time.
     """
     began = time.monotonic()
-    problem, base, shapes = motion_problem(robot, options)
+    problem, base = motion_problem(robot, options)
     check_postures(problem, options)
     motion = sweep_about(robot.joint_names, problem.limits.middle, options.sweep_speeds,
                          options.sweep_leg, problem.limits.acceleration)
@@ -79,14 +79,11 @@ def design_sweep(robot: RobotModel, options: DesignOptions,
         times = np.arange(0.0, tried.period, 1.0 / RATE)
         result = assess_motion(problem, lambda t: [x.T for x in tried.at(t)], times)
         refusal = result.use.broken(robot.joint_names)
-        pair = None if refusal else shapes.colliding(robot, result.postures)
-        if pair:
-            refusal = [f'{pair[0]} comes too near to {pair[1]}']
         if not refusal:
             return SweepDesign(robot, options, tried, result.use, problem.limits,
                                _friction_errors(problem, base, result.factors, tried.period),
                                time.monotonic() - began,
-                               (*problem.limits.notices, *shapes.notices))
+                               (*problem.limits.notices, *problem.shapes.notices))
     raise MotionError('no friction sweep that keeps all limits was found', found=refusal,
                       do='give another start:, a shorter sweep_leg: or lower sweep_speeds:')
 

@@ -2,7 +2,7 @@
 Passes over the data: all that the spine asks of recordings, each time of one after the other.
 
 Rows as R factors, the residuals of an estimate, stretches of distinct motion.  Here recordings are
-read in this process; procedures/many_recordings.py does the same in others, with the same functions.
+read in this process; procedures/many_recordings.py does the same in others, by the same functions.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,18 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from .judge.prediction_band import left_out
+from .judge.prediction import left_out
 from .judge.validation import evaluate, extend
 from .model.identified_model import IdentifiedModel
 from .prepare.dataset import Dataset
-from .reduce.stretches import motion_of, rows_of_stretches, shares_of, thinning
+from .reduce.stretches import (motion_of, rows_of_stretches, shares_of, Stretches, stretches_of,
+                               thinning)
 from .reduce.structure import Structure
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.regressor import RegressorBlock
 from ..errors import RecordingError
 from ..estimation.base_parameters import BaseParameters
 from ..estimation.cross_validation import fold_of, FOLDS
-from ..estimation.r_factors import merge, RFactors
+from ..estimation.r_factors import RFactors
 from ..estimation.residuals import merged, Residuals
 
 Pairs = Iterator[tuple[RegressorBlock, RegressorBlock]]
@@ -52,7 +53,6 @@ class Passes:
         """
         Return the Accumulated rows of all recordings.
 
-        data : the Dataset; structure : of its columns
         RecordingError where no sample is left after filtering.
         """
         folds = [RFactors(int(structure.keep.max()) + 1) for _ in range(FOLDS)]
@@ -75,32 +75,32 @@ class Passes:
         """
         Return the Residuals of parameters, for their correlation.
 
-        data : the Dataset; parameters, values : (p,) standard parameters that predict
+        parameters, values : (p,) standard parameters that predict
         """
         whole = data.samples(training=True)
         return merged(evaluate(one, parameters, values, True, whole=whole)[0]
                       for one in some(list(data.each())))
 
     def stretches(self, data: Dataset, base: BaseParameters, values: np.ndarray,
-                  across: np.ndarray) -> list[RFactors]:
+                  across: np.ndarray) -> Stretches:
         """
-        Return RFactors about [b base columns, torque by a tilt of gravity (2)], one per stretch.
+        Return the Stretches of distinct motion.
 
-        data : the Dataset; base : BaseParameters; values : (p,) standard parameters that gravity
+        values : (p,) standard parameters that gravity
         pulls; across : (3, 2) unit vectors across gravity in the base frame, of the tilts [rad]
         """
         recordings = some(list(data.each()))
         thin = thinning(data.samples(training=True))
-        shares = shares_of([motion_of(one, thin) for one in recordings], thin,
-                           data.samples(training=True) / sum(
-                               one.samples(training=True) for one in recordings))
-        return merged_stretches(rows_of_stretches(one, base, values, across, share)
-                                for one, share in zip(recordings, shares))
+        motions = [motion_of(one, thin) for one in recordings]
+        shares = shares_of(motions, thin, data.samples(training=True) / sum(
+            one.samples(training=True) for one in recordings))
+        return stretches_of((rows_of_stretches(one, base, values, across, share)
+                             for one, share in zip(recordings, shares)), motions, shares)
 
     def left_out(self, data: Dataset, parameters: Sequence[Parameter],
                  values: np.ndarray) -> list[dict[str, np.ndarray]]:
         """
-        Return what ``prediction_band.left_out`` gives of every recording, of some of many.
+        Return what ``judge.prediction.left_out`` gives of every recording, of some of many.
 
         data, parameters, values : see there
         """
@@ -144,7 +144,7 @@ def blocks_of(data: Dataset, regress: Callable[[Any, Any], Iterable[RegressorBlo
     """
     Yield the RegressorBlocks of the training data, in order of time.
 
-    data : the Dataset; regress : (state, robot) -> blocks; ranges : extended by what is seen
+    regress : (state, robot) -> blocks; ranges : extended by what is seen
     """
     for robot, state in data.states(training=True):
         extend(ranges, data.method.validity_range(state, robot))
@@ -167,11 +167,3 @@ def accumulate(folds: Sequence[RFactors], blocks: Iterable[RegressorBlock], keep
             folds[number].accumulate(block.rows(np.flatnonzero(fold == number)), keep)
         done += len(block.t)
         yield done
-
-
-def merged_stretches(parts: Iterable[Sequence[RFactors]]) -> list[RFactors]:
-    """Return the RFactors of stretches of several recordings ``parts``, number by number."""
-    total: list[RFactors] = []
-    for part in parts:
-        total = [merge(pair) for pair in zip(total, part)] if total else list(part)
-    return [f for f in total if f.groups]

@@ -1,4 +1,4 @@
-"""Settings of an identification: the method's options with those of the estimation."""
+"""Settings of an identification: the method's options with those of the estimation; a driver."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -105,3 +105,14 @@ def robot_of_model(model: IdentifiedModel, gravity_base: np.ndarray | None = Non
     gravity = model.mounting['gravity_base'][0] if gravity_base is None else gravity_base
     return METHODS[model.method].build(model.robot['urdf'], prediction_options(model),
                                        np.array(gravity))
+
+
+@dataclass(frozen=True)
+class DriverOptions:
+    """Names that the driver gives to its topics, relative to its namespace."""
+
+    namespace: str = option('', 'of the driver and of the nodes beside it')
+    joint_states: str = option('joint_states', 'topic of the joint states with effort, the '
+                               'fastest there is')
+    controller: str = option('joint_trajectory_controller/joint_trajectory',
+                             'JointTrajectory topic of the controller that is active')

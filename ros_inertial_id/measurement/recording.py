@@ -1,18 +1,53 @@
 """
 Recording: named channels with their own stamps, and what they were taken from.
 
-Nothing here is resampled, filtered or dropped: a Recording is what the sensors said.
+Nothing here is resampled, filtered or dropped: a Recording is what the sensors said.  One of hours
+is larger than many a memory: its large arrays lie in files without a name, in the folder for
+temporary files (TMPDIR), which go when nobody holds them any more, and when the process ends.
 """
 
 from dataclasses import dataclass, field, replace
+import math
+import mmap
+import os
+from tempfile import TemporaryFile
 from types import MappingProxyType
 from typing import Any, Callable, Iterator, Mapping, Sequence
+import weakref
 
 import numpy as np
 
 from ..errors import RecordingError
 
 TF = 'tf2_msgs/msg/TFMessage'
+LARGE = 1 << 24  # bytes of an array that is not kept in memory
+_mapped: 'weakref.WeakSet[mmap.mmap]' = weakref.WeakSet()
+
+
+def empty(shape: tuple[int, ...], dtype: np.dtype | type, least: int = LARGE) -> np.ndarray:
+    """
+    Return an array to be filled, in a file if it is large and the disk has room.
+
+    shape, dtype : of the array; objects stay in memory; least : bytes of a large one
+    """
+    dtype = np.dtype(dtype)
+    size = math.prod(shape) * dtype.itemsize
+    if size < max(least, 1) or dtype.hasobject:
+        return np.empty(shape, dtype)
+    try:
+        with TemporaryFile(prefix='ros_inertial_id_') as file:
+            os.posix_fallocate(file.fileno(), 0, size)  # a full disk says so here, not later
+            mapped = mmap.mmap(file.fileno(), size)
+    except (OSError, AttributeError):  # no room, or no Linux
+        return np.empty(shape, dtype)
+    _mapped.add(mapped)
+    return np.frombuffer(mapped, dtype).reshape(shape)
+
+
+def page_out() -> None:
+    """Let go of the pages of all large arrays: they come back when they are read again."""
+    for mapped in list(_mapped):
+        mapped.madvise(mmap.MADV_DONTNEED)
 
 
 @dataclass(frozen=True)
@@ -45,6 +80,14 @@ class Channel:
 
     def __len__(self) -> int:
         return len(self.stamp_ns)
+
+    def __repr__(self) -> str:
+        fields = ', '.join(f'{name} {values.shape}' for name, values in self.fields.items())
+        return f'Channel({self.topic}, {self.type}, {len(self)} samples: {fields})'
+
+    def __reduce__(self):
+        return Channel, (self.topic, self.type, self.stamp_ns, self.received_ns,
+                         dict(self.fields), self.names, self.frame_id)
 
     def rows(self, selection: Any) -> 'Channel':
         """
@@ -100,6 +143,14 @@ class Recording:
     mounting: str = ''
     provenance: Mapping[str, Any] = field(default_factory=dict)
     periods: str = ''
+
+    def __repr__(self) -> str:
+        own = ', '.join(f'{topic}: {kind}' for topic, kind in self.types().items())
+        return f"Recording({self.provenance.get('path', '')!r}, {own or 'no topics'})"
+
+    def __reduce__(self):
+        return Recording, (dict(self.channels), self.robot_description, self.mounting,
+                           dict(self.provenance), self.periods)
 
     def types(self) -> dict[str, str]:
         """Return the ROS type of every topic."""
@@ -163,29 +214,42 @@ class Recording:
                 if kind == type_name}
 
 
-def joined(parts: Sequence[Channel]) -> Channel:
+def joined(parts: Sequence[Channel], least: int = LARGE) -> Channel:
     """
     Return one Channel of several of one topic; NaN where one lacks a name or field.
 
-    parts : Channels of the topic, in their order; at least one
+    parts : in their order, at least one; least : bytes of an array that lies in a file
     """
     if len(parts) == 1:
         return parts[0]
     names = tuple(dict.fromkeys(name for part in parts for name in part.names))
+    ends = np.cumsum([0, *map(len, parts)]).tolist()
+    stamp, received = (np.concatenate([getattr(part, name) for part in parts],
+                                      out=empty((ends[-1],), np.int64, least))
+                       for name in ('stamp_ns', 'received_ns'))
     fields = {}
     for key in dict.fromkeys(key for part in parts for key in part.fields):
-        fields[key] = np.concatenate([_expanded(part, key, names, parts) for part in parts])
-    stamp, received = (np.concatenate([getattr(part, name) for part in parts])
-                       for name in ('stamp_ns', 'received_ns'))
-    return replace(parts[0], stamp_ns=stamp, received_ns=received, fields=fields, names=names)
+        present = [part.fields[key] for part in parts if key in part.fields]
+        shape = present[0].shape[1:]
+        if shape:
+            shape = (len(names) or max(x.shape[1] for x in present), *shape[1:])
+        values = fields[key] = empty((ends[-1], *shape), present[0].dtype, least)
+        if len(present) < len(parts) or any(x.shape[1:] != shape for x in present):
+            values[...] = np.nan
+        for part, start, end in zip(parts, ends, ends[1:]):
+            if key in part.fields:
+                _fill(values[start:end], part.fields[key], part.names, names)
+    frame = next((part.frame_id for part in parts if part.frame_id), '')
+    return replace(parts[0], stamp_ns=stamp, received_ns=received, fields=fields, names=names,
+                   frame_id=frame)
 
 
-def _expanded(part, key, names, parts):
-    """Return a field (n, ...) of a Channel in the shape that it has with all ``names``."""
-    if part.names == names and key in part.fields:
-        return part.fields[key]
-    shape = next(p.fields[key].shape[1:] for p in parts if key in p.fields)
-    out = np.full((len(part), *((len(names), *shape[1:]) if names else shape)), np.nan)
-    if key in part.fields and names:
-        out[:, [names.index(name) for name in part.names]] = part.fields[key]
-    return out
+def _fill(target, values, names, every):
+    """Set what one part has of the names of ``every`` part."""
+    page_out()
+    if values.ndim == 1 or names == every and values.shape == target.shape:
+        target[...] = values
+    elif names:
+        target[:, [every.index(name) for name in names]] = values
+    else:
+        target[:, :values.shape[1]] = values

@@ -1,7 +1,6 @@
 """Live prediction of an arm's torques: every sample of its motion is computed once."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -32,14 +31,14 @@ class ArmPrediction:
                  parameters: Sequence[Parameter], values: np.ndarray) -> None:
         self._robot = robot
         self._dynamics = inverse_dynamics(robot, values[:10 * len(robot)])
-        laws: dict[tuple[str, Any], list[int]] = {}
+        laws: dict[tuple[str, float | None], list[int]] = {}
         for k in turns:
             if values[k]:
                 law = parameters[k].law
                 shape = None if law == MEMORY else parameters[k].nonlinear
                 laws.setdefault((law, shape), []).append(k)
-        self._plain: list[Friction] = []
-        self._cornered: list[Friction] = []
+        plain: list[Friction] = []
+        cornered: list[Friction] = []
         self._memory: tuple[Friction, np.ndarray] | None = None
         for (law, shape), ks in laws.items():
             T = np.array([turns[k] for k in ks])
@@ -47,7 +46,9 @@ class ArmPrediction:
             if law == MEMORY:
                 self._memory = entry, np.array([parameters[k].nonlinear for k in ks])
             else:
-                (self._plain if shape is None else self._cornered).append(entry)
+                (plain if shape is None else cornered).append(entry)
+        self._plain, self._cornered, self._alone = (
+            _Columns(entries, len(robot)) for entries in (plain, cornered, plain + cornered))
         self._restart()
 
     def _restart(self):
@@ -62,12 +63,24 @@ class ArmPrediction:
         sharp = self._corners(around.q[fresh:], around.v[fresh:], around.a[fresh:])
         self._sharp = np.concatenate([self._sharp, sharp])[-len(around.t):]
         self._newest = around.t[-1]
-        smooth = self._rigid(state.q, state.v, state.a) + _sum(
-            self._plain, state.q, state.v, state.a, len(self._robot))
+        motion = state.q, state.v, state.a
+        smooth = self._rigid(*motion) + self._plain(*motion)
         half = len(around.kernel) // 2
         filtered = smooth + through(self._sharp, around.kernel, half)
         return LiveTorques(self._robot.joint_names, smooth + self._sharp[around.keep],
                            state.tau - filtered, state.tau)
+
+    def states(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
+        """
+        Return the joint torques (N, n) of states q, v, a (N, n), each alone.
+
+        Presliding friction is as developed in the direction of v.
+        """
+        out = self._rigid(q, v, a) + self._alone(q, v, a)
+        if self._memory is not None:
+            (_, T, C), _ = self._memory
+            out += np.sign(v @ T.T) @ C
+        return out
 
     def _fresh(self, around):
         """Return the first row that was not seen; all are new after a gap."""
@@ -80,7 +93,7 @@ class ArmPrediction:
 
     def _corners(self, q, v, a):
         """Return the friction torque (M, n) of the next ticks that has corners, unfiltered."""
-        out = _sum(self._cornered, q, v, a, len(self._robot))
+        out = self._cornered(q, v, a)
         if self._memory is None or not len(q):
             return out
         (_, T, C), distances = self._memory
@@ -98,13 +111,19 @@ class ArmPrediction:
         return np.stack([self._dynamics(*row) for row in zip(q, v, a)])
 
 
-def _sum(entries, q, v, a, n):
-    """Return the torques (N, n) of friction columns (Parameter, T (k, n), coefficients (k, n))."""
-    out = np.zeros((len(q), n))
-    if entries:
-        turns = np.concatenate([T for _, T, _ in entries]).T
-        motion, first = [x @ turns for x in (q, v, a)], 0
-        for parameter, T, C in entries:
-            own = slice(first, first := first + len(T))
-            out += friction_column(parameter, *(x[:, own] for x in motion)) @ C
-    return out
+class _Columns:
+    """Torques (N, n) of friction columns (Parameter, T (k, n), coefficients (k, n))."""
+
+    def __init__(self, entries: Sequence[Friction], n: int) -> None:
+        self._turns = np.concatenate([np.zeros((0, n)), *(T for _, T, _ in entries)]).T
+        self._coefficients = np.concatenate([np.zeros((0, n)), *(C for _, _, C in entries)])
+        ends = np.cumsum([0, *(len(T) for _, T, _ in entries)])
+        self._laws = [(entry[0], slice(low, high))
+                      for entry, low, high in zip(entries, ends, ends[1:])]
+
+    def __call__(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
+        motion = [x @ self._turns for x in (q, v, a)]
+        columns = np.empty_like(motion[0])
+        for parameter, own in self._laws:
+            columns[:, own] = friction_column(parameter, *(x[:, own] for x in motion))
+        return columns @ self._coefficients

@@ -127,6 +127,9 @@ class LiveSource(Protocol[LiveStateT]):
         """Return (stamps [s], State on a uniform clock around them), or None."""
 
 
+StateTorques = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+
+
 @dataclass(frozen=True)
 class LiveTorques:
     """
@@ -206,7 +209,7 @@ class Method(ABC, Generic[RobotT, StateT, ObservationT, OptionsT]):
         """
         Yield the rows of ``regress``, of which columns that are not wanted may be missing.
 
-        state, robot, parameters : see ``regress``; wanted : (p,) bool
+        wanted : (p,) bool
         """
         return self.regress(state, robot, parameters)
 
@@ -240,7 +243,7 @@ class Method(ABC, Generic[RobotT, StateT, ObservationT, OptionsT]):
         """
         Return the LiveSource of a running robot.
 
-        robot, options : see ``build``; lag : age of the newest state [s]
+        lag : age of the newest state [s]
         metadata : ``summary`` of the observation that the model comes from
         Raises ConfigError where the method is not supported live.
         """
@@ -257,6 +260,16 @@ class Method(ABC, Generic[RobotT, StateT, ObservationT, OptionsT]):
         """
         return None
 
+    def torques(self, robot: RobotT, parameters: Sequence[Parameter],
+                values: np.ndarray) -> StateTorques | None:
+        """
+        Return what turns states alone, q, v, a (N, n), into torques (N, n), faster than rows.
+
+        robot : of ``build``; parameters, values : (p,) of the columns
+        None by default: the rows of ``regress`` do.
+        """
+        return None
+
     def noise(self, observation: ObservationT, robot: RobotT, parameters: Sequence[Parameter],
               values: np.ndarray
               ) -> Iterator[tuple[RegressorBlock, dict[str, np.ndarray], float]]:
@@ -266,7 +279,6 @@ class Method(ABC, Generic[RobotT, StateT, ObservationT, OptionsT]):
         What the noise of a filtered motion does to the rows, where y is as recorded; nothing by
         default: y went through the same filter.
 
-        observation, robot, parameters : see ``observe`` and ``regress``
         values : (p,) of the parameters
         """
         return iter(())
@@ -289,6 +301,10 @@ class Method(ABC, Generic[RobotT, StateT, ObservationT, OptionsT]):
         are zero, and observations have a ``motion`` with ``extrinsic_sensitivities()``.
         """
         raise ConfigError('no calibrated numbers', found=f'method {self.name}')
+
+    def chooses_laws(self, options: OptionsT) -> bool:
+        """Return whether the ``options`` leave it to the data which friction laws there are."""
+        return False
 
     def links(self, robot: RobotT, options: OptionsT) -> tuple[Parameter, ...]:
         """

@@ -11,7 +11,7 @@ from typing import Any, Iterator, Mapping, Sequence
 import numpy as np
 
 from .arm_prediction import ArmPrediction
-from .contract import Method
+from .contract import Method, StateTorques
 from ..dynamics.friction import check_laws, friction_column, friction_parameters
 from ..dynamics.inertial_parameters import body_parameters, Parameter
 from ..dynamics.regressor import BLOCK, RegressorBlock, RowGroup
@@ -97,6 +97,10 @@ class SerialArm(Method[RobotModel, JointSpaceState, JointSpaceObservation, Seria
             out += [replace(p, name=p.name.rstrip('0123456789') + f'm{j + 1}') for p in own]
         return tuple(out)
 
+    def chooses_laws(self, options: SerialArmOptions) -> bool:
+        """Return whether the ``options`` leave it to the data which friction laws there are."""
+        return tuple(options.friction) == ('auto',)
+
     def observe(self, recording: Recording, robot: RobotModel,
                 options: SerialArmOptions) -> JointSpaceObservation:
         """Return the JointSpaceObservation of the robot's joints in a Recording."""
@@ -172,6 +176,11 @@ class SerialArm(Method[RobotModel, JointSpaceState, JointSpaceObservation, Seria
                   values: np.ndarray) -> ArmPrediction:
         """Return the ArmPrediction of ``values`` (p,) of the ``parameters`` of a ``robot``."""
         return ArmPrediction(robot, _transmissions(robot, parameters), parameters, values)
+
+    def torques(self, robot: RobotModel, parameters: Sequence[Parameter],
+                values: np.ndarray) -> StateTorques:
+        """Return the torques of states alone by ``values`` (p,) of the ``parameters``."""
+        return self.predictor(robot, parameters, values).states
 
 
 def friction_laws(options: FrictionOptions) -> tuple[str, ...]:

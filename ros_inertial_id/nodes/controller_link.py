@@ -1,5 +1,5 @@
 """
-How trajectories reach the controller: by its topic, or as goals of its action.
+How a motion reaches the controller: piece by piece, by its topic or as goals of its action.
 
 Every piece of a motion replaces the one before it, by either way.  An action also answers: a goal
 that is refused or given up says why, and the last one how it ended.  Many drivers and MoveIt's
@@ -11,13 +11,16 @@ from typing import Any
 
 from builtin_interfaces.msg import Duration, Time
 import numpy as np
+from rclpy.action import ActionClient
 from rclpy.node import Node
 from rclpy.task import Future
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from .conversions import seconds
-from .quality import advertise
+from .conversions import advertise, message_class, seconds
 from ..errors import ConfigError, MotionError
+from ..excitation.braking import Brakes
+from ..excitation.path_clock import PathClock
+from ..excitation.playback import Course, HORIZON, LEAD, MARGIN, PAST
 
 ACTION = 'follow_joint_trajectory'  # how the names of actions end, by ros2_controllers' convention
 ABORTED = 6  # action_msgs/GoalStatus
@@ -26,6 +29,8 @@ CODES = {0: 'goal reached', -1: 'invalid goal', -2: 'invalid joints', -3: 'old h
 VIOLATIONS = (-4, -5)  # of any goal; other ends of a goal that was replaced say nothing
 BEFORE = 10 ** 9  # [ns] by which trajectories are stamped earlier: points may precede the course
 PATIENCE = 1.0  # [s] after the end of a trajectory for its result
+TOO_LATE, TOO_SLOW = 2.0, 5.0  # [s] of one piece, and of all together, that end a motion
+PIECE = 0.04  # [s] between pieces; each covers five of them, so that some may be late or lost
 
 
 class TopicLink:
@@ -64,23 +69,20 @@ class TopicLink:
 
 class ActionLink:
     """
-    Sends goals to a FollowJointTrajectory action.
+    Sends goals to the FollowJointTrajectory action ``name``.
 
-    node : that sends; name : of the action
     gave_up : called with words when the controller refuses a goal or gives it up
     Raises ConfigError where control_msgs is not installed.
     """
 
     def __init__(self, node: Node, name: str, gave_up: Callable[[str], None]):
-        try:
-            from control_msgs.action import FollowJointTrajectory
-            from rclpy.action import ActionClient
-        except ImportError:
+        kind = message_class('control_msgs/action/FollowJointTrajectory')
+        if kind is None:
             raise ConfigError(f'controller {name!r} is an action, which needs control_msgs',
                               do='install ros-$ROS_DISTRO-control-msgs, or give the topic '
-                                 'joint_trajectory of the controller') from None
-        self._goal_type: Any = FollowJointTrajectory.Goal
-        self._client = ActionClient(node, FollowJointTrajectory, name)
+                                 'joint_trajectory of the controller')
+        self._goal_type: Any = kind.Goal
+        self._client = ActionClient(node, kind, name)
         self._node, self._name, self._gave_up = node, name, gave_up
         self._newest = 0
         self._handle: Any = None
@@ -148,22 +150,15 @@ class ActionLink:
 
 def controller_link(node: Node, name: str, gave_up: Callable[[str], None]
                     ) -> TopicLink | ActionLink:
-    """
-    Return the link to a controller.
-
-    node : that sends; name : topic, or action where it ends in ACTION; gave_up : see ActionLink
-    """
-    if name.endswith(ACTION):
-        return ActionLink(node, name, gave_up)
-    return TopicLink(node, name)
+    """Return the link to a controller by its topic, or by its action: a name that ends so."""
+    return ActionLink(node, name, gave_up) if name.endswith(ACTION) else TopicLink(node, name)
 
 
 def trajectory_message(joint_names: Sequence[str], began: int,
                        piece: Sequence[np.ndarray]) -> JointTrajectory:
     """
-    Return a piece of a course as a message.
+    Return a piece of a course that ``began`` [ns] as a message.
 
-    joint_names : (n,); began : time of the course's start [ns]
     piece : times (N,) since then [s], q, v, a (N, n)
     """
     message, stamp = JointTrajectory(joint_names=list(joint_names)), began - BEFORE
@@ -175,3 +170,99 @@ def trajectory_message(joint_names: Sequence[str], began: int,
             time_from_start=Duration(sec=nanoseconds // 10 ** 9,
                                      nanosec=nanoseconds % 10 ** 9)))
     return message
+
+
+class CourseSender:
+    """Sends one course at a time, on the clock of the robot: ``now_ns`` returns its time [ns]."""
+
+    def __init__(self, link: TopicLink | ActionLink, now_ns: Callable[[], int]) -> None:
+        self._link, self._now_ns = link, now_ns
+        self._course: Any = None
+        self._brakes: Any = None
+        self._clock: Any = None
+        self._names: Sequence[str] = ()
+        self._began, self._first, self._sent = 0, 0.0, 0.0
+        self._last: Any = None
+
+    def begin(self, course: Course, brakes: Brakes, joint_names: Sequence[str], held: bool
+              ) -> None:
+        """
+        Send the first piece, LEAD before the start of ``course``.
+
+        held : whether it begins where the controller holds the arm.  Then pieces are sent from
+            the first on, all with a past: they change nothing until the start.  Otherwise the
+            first lies wholly ahead and is alone until the start: a controller that goes on from
+            its command reaches it smoothly.
+        """
+        self._course, self._brakes, self._names = course, brakes, joint_names
+        self._began = self._now_ns() + round(LEAD * 1e9)
+        self._first = -LEAD if held else 0.0
+        self._clock, self._last = PathClock(0.0, brakes), None
+        self._clock.go_on(self._first, HORIZON, MARGIN)
+        self._command(self._first, PAST if held else 0)
+
+    @property
+    def now(self) -> float:
+        """Return the time since the course began [s]."""
+        return (self._now_ns() - self._began) * 1e-9
+
+    @property
+    def behind(self) -> float:
+        """Return the time for which nothing was sent [s]; negative where the clock went back."""
+        return self.now - self._sent
+
+    @property
+    def delay(self) -> float:
+        """Return by how much late pieces have stretched the course [s]."""
+        return float(self._clock.delay)
+
+    def passed(self, since: float = 0.0) -> bool:
+        """Return whether the end of the course lies ``since`` [s] back."""
+        return bool(self._clock.state(np.array([self.now]))[0, 0] >= self._course.duration + since)
+
+    def stamps(self, path_times: np.ndarray) -> np.ndarray:
+        """Return the (N,) stamps [ns] at which the course is at ``path_times`` (N,) [s]."""
+        return (self._began + np.round(self._clock.times(path_times) * 1e9)).astype(np.int64)
+
+    def expected(self, stamps: np.ndarray) -> np.ndarray:
+        """Return the positions (N, n) of the course at ``stamps`` (N,) [ns]."""
+        return self._course.at(self._clock.state((stamps - self._began) * 1e-9)[0])[0]
+
+    def too_late(self) -> str:
+        """Return in words that the next piece comes too late to go on, '' where it does not."""
+        if self.behind <= TOO_LATE and self.delay <= TOO_SLOW:
+            return ''
+        late = max(self.behind, self.delay)
+        return f'this computer is too slow: pieces of the motion left {late:.1f} s late'
+
+    def stretched(self) -> str:
+        """Return in words by how much late pieces have stretched the course, '' for not at all."""
+        return (f', {self.delay:.2f} s later than planned, as this computer was busy'
+                if self.delay > 1e-3 else '')
+
+    def send(self) -> bool:
+        """Send the next piece; return whether it came too late to go on at full speed."""
+        now = self.now
+        if now < self._first:
+            return False
+        late = self._clock.go_on(now, HORIZON, MARGIN)
+        self._command(now)
+        return bool(late)
+
+    def brake(self) -> None:
+        """Send the way to rest along the course, from now on."""
+        now = self.now
+        self._clock.brake(now)
+        self._command(now)
+
+    def end(self) -> tuple[np.ndarray, float] | None:
+        """Return where (n,) and in how many seconds the last piece rests; None: nothing sent."""
+        longest = HORIZON + 2.0 * self._brakes.longest  # also where the clock went back
+        seconds = min(max(0.0, self._clock.rests_at() - self.now), longest)
+        self._link.await_result(seconds)
+        return None if self._last is None else (self._last, seconds)
+
+    def _command(self, now, past=PAST):
+        piece = self._course.piece(self._clock, now, past)
+        self._sent, self._last = now, piece[1][-1]
+        self._link.send(trajectory_message(self._names, self._began, piece))

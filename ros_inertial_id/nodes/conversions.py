@@ -1,27 +1,41 @@
-"""What stands between ROS and the core: quality of service, timers, messages."""
+"""
+What stands between ROS and the core: messages, timers, quality of service.
 
-from collections.abc import Callable, Mapping, Sequence
+Users may override the quality of service by the parameters that every ROS 2 node has for it,
+``qos_overrides.<topic>.<subscription or publisher>.<reliability, durability, history or depth>``
+with the topic's full name, read when it is subscribed to or advertised first.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 import importlib
-import time
 from typing import Any
 
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
-from rclpy.client import Client
+from diagnostic_msgs.msg import DiagnosticStatus
+import numpy as np
+from rcl_interfaces.msg import SetParametersResult
 from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
 from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.publisher import Publisher
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
-from rclpy.task import Future
+from rclpy.qos import DurabilityPolicy, QoSPolicyKind, QoSProfile, ReliabilityPolicy
+from rclpy.qos_overriding_options import InvalidQosOverridesError, QoSOverridingOptions
+from rclpy.subscription import Subscription
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
-from std_srvs.srv import Trigger
+
+from ..errors import ConfigError
+from ..measurement.bags.messages import encode, JOINT_STATE
+from ..measurement.recording import Channel
 
 LEVELS = {'ok': DiagnosticStatus.OK, 'warn': DiagnosticStatus.WARN,
           'error': DiagnosticStatus.ERROR}
 STATE = ': state'  # what follows a node's name in diagnostics, as diagnostic_updater names tasks
 DELIVERY = Duration(seconds=2.0)  # a killed listener is one for 20 s
 DEPTH = 5000  # rate x longest stall: loss is an overflow of the reader's queue
+QUALITIES = ('reliability: reliable, best_effort, best_available',
+             'durability: volatile, transient_local, best_available',
+             'history: keep_last, keep_all', 'depth: a number of messages')
 
 
 def latched() -> QoSProfile:
@@ -36,10 +50,10 @@ def deliver(publisher: Publisher) -> None:
 
 
 def message_class(type_name: str) -> Any:
-    """Return the class of a message type, None where ``type_name`` is not installed."""
-    package, _, name = type_name.split('/')
+    """Return the class of a type such as std_msgs/msg/String, None where it is not installed."""
+    package, kind, name = type_name.split('/')
     try:
-        return getattr(importlib.import_module(f'{package}.msg'), name)
+        return getattr(importlib.import_module(f'{package}.{kind}'), name)
     except ImportError:
         return None
 
@@ -55,29 +69,8 @@ def simulated_time(node: Node) -> bool:
 
 
 def every(node: Node, period: float, callback: Callable[[], object]) -> None:
-    """
-    Call back every ``period`` [s] of real time: a simulated clock may stand still.
-
-    node : that spins; callback : what is called
-    """
+    """Call back every ``period`` [s] of real time: a simulated clock may stand still."""
     node.create_timer(period, callback, clock=Clock(clock_type=ClockType.STEADY_TIME))
-
-
-def diagnostics(node: Node, level: str, message: str, values: Mapping[str, Any]
-                ) -> DiagnosticArray:
-    """
-    Return a DiagnosticArray with one status (REP 107) of the node.
-
-    node : whose name and clock it carries; level : ok, warn or error
-    message : the state in words; values : {key: value} beside it
-    """
-    status = DiagnosticStatus(
-        level=LEVELS[level], name=node.get_fully_qualified_name().lstrip('/') + STATE,
-        message=message, hardware_id='none',
-        values=[KeyValue(key=str(k), value=str(v)) for k, v in values.items()])
-    array = DiagnosticArray(status=[status])
-    array.header.stamp = node.get_clock().now().to_msg()
-    return array
 
 
 def table(names: Sequence[str], columns: Mapping[str, Sequence[float | None]]
@@ -100,25 +93,54 @@ def table(names: Sequence[str], columns: Mapping[str, Sequence[float | None]]
     return message
 
 
-class Question:
+def publish_joint_states(publisher: Publisher, stamp_ns: np.ndarray, names: Sequence[str],
+                         **fields: np.ndarray) -> None:
     """
-    A Trigger call that is made as soon as the service is there.
+    Publish JointStates as bytes, which is far cheaper than as messages.
 
-    client : of the service; patience : [s] from now until there must be an answer
+    stamp_ns : (N,) [ns]; fields : (N, n) of position, velocity or effort
     """
+    for message in encode(Channel('', JOINT_STATE, stamp_ns, stamp_ns, fields, tuple(names))):
+        publisher.publish(message)
 
-    def __init__(self, client: Client, patience: float) -> None:
-        self._client = client
-        self._future: Future | None = None
-        self._deadline = time.monotonic() + patience
 
-    def over(self) -> bool:
-        """Return whether there is an answer, or time is up."""
-        if self._future is None and self._client.service_is_ready():
-            self._future = self._client.call_async(Trigger.Request())
-        return (self._future is not None and self._future.done()
-                or time.monotonic() > self._deadline)
+def subscribe(node: Node, kind: type, topic: str, take: Callable[..., object],
+              quality: QoSProfile, raw: bool = False) -> Subscription:
+    """
+    Subscribe to a ``topic`` with a quality that parameters may override.
 
-    def answer(self) -> Trigger.Response | None:
-        """Return the response, None when there was none."""
-        return self._future.result() if self._future is not None else None
+    take : called with each message, as bytes if ``raw``
+    ConfigError for a parameter that names no quality.
+    """
+    with _refusing(node.resolve_topic_name(topic)):
+        return node.create_subscription(kind, topic, take, quality, raw=raw,
+                                        qos_overriding_options=OVERRIDES)
+
+
+def advertise(node: Node, kind: type, topic: str, depth: int) -> Publisher:
+    """
+    Advertise a ``topic`` with a quality that parameters may override, ``depth`` messages else.
+
+    ConfigError for a parameter that names no quality.
+    """
+    with _refusing(node.resolve_topic_name(topic)):
+        return node.create_publisher(kind, topic, QoSProfile(depth=depth),
+                                     qos_overriding_options=OVERRIDES)
+
+
+def _checked(quality: QoSProfile) -> SetParametersResult:
+    """Refuse a queue without a place, which the middleware would refuse in many lines."""
+    return SetParametersResult(successful=quality.depth > 0, reason=f'depth {quality.depth}')
+
+
+OVERRIDES = QoSOverridingOptions((QoSPolicyKind.RELIABILITY, QoSPolicyKind.DURABILITY,
+                                  QoSPolicyKind.HISTORY, QoSPolicyKind.DEPTH), callback=_checked)
+
+
+@contextmanager
+def _refusing(topic: str) -> Iterator[None]:
+    """Refuse a wrong override of a ``topic`` in the words of this package."""
+    try:
+        yield
+    except (RuntimeError, InvalidQosOverridesError) as error:
+        raise ConfigError(f'qos_overrides.{topic}', found=str(error), exists=QUALITIES) from None

@@ -7,37 +7,26 @@ start of the motion and plays it, ``~/stop`` brakes.  Joint states are watched a
 doubt brakes the robot along its own path, closes the bag and says why.
 """
 
-from collections.abc import Iterator, Sequence
-
-from diagnostic_msgs.msg import DiagnosticArray
 import numpy as np
 import rclpy
 from rclpy.parameter import Parameter
-from rclpy.subscription import Subscription
 from std_msgs.msg import String
-from std_srvs.srv import Trigger
 import yaml
 
-from .controller_link import controller_link
-from .controllers import Controllers
-from .conversions import deliver, diagnostics, every, latched
-from .course_sender import CourseSender, PIECE, TOO_LATE
-from .guarded import GuardedNode
-from .held_position import HeldPosition
+from .controller_link import controller_link, CourseSender, PIECE, TOO_LATE
+from .controller_state import Controllers, HeldPosition
+from .conversions import deliver, every, latched, subscribe
 from .joint_watch import JointWatch
-from .motion_design import MotionDesign
+from .long_work import CANCELLED, LongWork
+from .motion_design import declare_design, design_options, designed, PlaybackOptions, robot_of
 from .parameters import declare_options, read_options
-from .playback_options import PlaybackOptions
-from .quality import subscribe
 from .recorder_dialogue import RecorderDialogue
-from .running import run
-from .subscriptions import served
+from .running import GuardedNode, run
 from ..dynamics.robot_model import RobotModel
 from ..errors import InertialIdError, MotionError
 from ..excitation.motion_files import check_kinematics, read_motion
 from ..excitation.playback import Course, deviation, Guard, plan_course
 from ..excitation.rehearsal import rehearse
-from ..options import check_ranges
 
 WATCH = 0.02  # [s] between looks at the joint states
 LATE = 1.0  # [s] that joint states of the end of a motion may come late: the bag is to hold it all
@@ -51,11 +40,12 @@ class Excitation(GuardedNode):
 
     def __init__(self, **node_options):
         super().__init__('excitation', **node_options)
-        own = declare_options(self, PlaybackOptions, fixed=(
-            'controller', 'joint_states_topic', 'speed_scaling_topic', 'recorder', 'config'))
-        check_ranges(own)
-        self._design = MotionDesign(self, own.config)
+        own = declare_options(self, PlaybackOptions, settable=(
+            'motion_file', 'from_command', 'periods', 'speed', 'approach_speed', 'tracking',
+            'stale', 'effort', 'design_out'))
         self._urdf, self._shapes, self._limits = '', None, None
+        declare_design(self, own.config, lambda: self._urdf)
+        self._work, self._motion_file, self._to_play = LongWork(self), '', False
         self._robot: RobotModel | None = None
         self._course: Course | None = None
         self._built = None  # from which description and options
@@ -68,19 +58,17 @@ class Excitation(GuardedNode):
         self._held = HeldPosition(self, own.controller)
         self._status_topic = self.create_publisher(String, '~/status', latched())
         self._periods = self.create_publisher(String, '~/periods', latched())
-        self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
         subscribe(self, String, 'robot_description', self._take_description, latched())
-        self.create_service(Trigger, '~/design', self._answering(self._begin_design))
-        self.create_service(Trigger, '~/check', self._answering(self._check))
-        self.create_service(Trigger, '~/play', self._answering(self._play))
-        self.create_service(Trigger, '~/stop', self._answering(self._stop_on_request))
+        for name, action in (
+                ('design', self._begin_design), ('start_design', self._begin_design),
+                ('check', self._check), ('play', self._play), ('start_play', self._start_play),
+                ('stop', self._stop_on_request), ('cancel', self._cancel)):
+            self.offer(f'~/{name}', action)
         self._recorder = RecorderDialogue(self, own.recorder)
         self.create_timer(PIECE, self._send)
         every(self, WATCH, self._watch)
         every(self, 0.05, self._await_recorder)
-        every(self, 0.2, self._await_design)
-        every(self, 0.2, self._joints.look_for_publishers)
-        every(self, 1.0, self._diagnose)
+        self.report(self._health)
         self._complete = True
         self._say('idle')
         self.get_logger().info(
@@ -88,23 +76,15 @@ class Excitation(GuardedNode):
             f'watch {self.resolve_topic_name(own.joint_states_topic)}; off until asked: call '
             '~/check, then ~/play')
 
-    @property
-    def subscriptions(self) -> Iterator[Subscription]:
-        """Yield those that an executor serves: an EventsExecutor does not ask their group."""
-        return served(super().subscriptions)
-
-    def _diagnose(self):
-        """Say in diagnostics what it does, and what keeps it from playing."""
-        words, slow = self._status, self._joints.slow()
+    def _health(self):
+        """Return (level, what it does or what keeps it from playing, {key: value})."""
+        words, slow = self._status, self._joints.streams.slow()
         level = 'error' if words.startswith(('stopped', 'design failed')) else 'ok'
-        if self._design.busy:
-            words = self._design.progress()
+        if self._work.busy:
+            words = self._work.words
         if slow and level == 'ok':
             level, words = 'warn', slow
-        self._diagnostics.publish(diagnostics(self, level, words, self._joints.values()))
-
-    def _options(self):
-        return read_options(self, PlaybackOptions)
+        return level, words, self._joints.streams.values()
 
     def _take_description(self, message):
         if self._course is not None:
@@ -121,9 +101,9 @@ class Excitation(GuardedNode):
         """Return robot, shapes and limits, made once for a description and design.* of now."""
         if not self._urdf:
             raise MotionError('no robot_description was published')
-        wanted = self._urdf, self._design.options()
+        wanted = self._urdf, design_options(self)
         if wanted != self._built:  # seconds, where there are meshes
-            self._robot, self._shapes, self._limits = self._design.robot(self._urdf)
+            self._robot, self._shapes, self._limits = robot_of(*wanted)
             self._built = wanted
         self._joints.of(self._robot)
         return self._robot, self._shapes, self._limits
@@ -148,6 +128,13 @@ class Excitation(GuardedNode):
     def _watch(self):
         """Look at all joint states since the last time; brake when they give reason, or cease."""
         self._joints.read()
+        if self._to_play:
+            self._to_play = False
+            try:
+                self._play()
+            except InertialIdError as error:
+                self.get_logger().error(str(error))
+                self._work.tell(state='failed', message=str(error))
         if self._course is not None and self._joints.silence > self._guard.stale:
             self._brake(f'no joint states for {self._joints.silence:.2f} s')
 
@@ -164,49 +151,65 @@ class Excitation(GuardedNode):
 
     def _plan(self):
         """Return the Rehearsal of the course, and whether it begins where the arm is held."""
-        options = self._options()
+        options = read_options(self, PlaybackOptions)
         if not options.motion_file:
             raise MotionError('no motion', do='set motion_file: to the YAML of a design')
         motion = read_motion(options.motion_file)
         robot, shapes, limits = self._build()
         check_kinematics(options.motion_file, robot)
-        position = self._refuse()
+        position = self._refuse(options)
         start = self._held.position(robot, position, options.tracking)
+        if start is None and not (options.from_command or self._controllers.goes_on):
+            raise self._held.unknown()
         course = plan_course(motion, position if start is None else start, robot,
                              periods=options.periods, speed=options.speed,
                              approach_speed=options.approach_speed)
         return rehearse(course, robot, shapes, limits, options.effort), start is not None
 
-    def _refuse(self):
+    def _refuse(self, options):
         """Return where the joints are; MotionError unless they and the controller are ready."""
-        self._joints.refuse(self._options().stale)
+        self._joints.refuse(options.stale)
+        self._refuse_controller()
+        return self._joints.position
+
+    def _refuse_controller(self):
         self._controller.refuse()
         self._controllers.refuse()
-        return self._joints.position
 
     def _check(self):
         self._refuse_when_busy()
         rehearsal, _ = self._plan()
-        return rehearsal.words(self._design.options().mounting or 'upright')
+        return rehearsal.words(design_options(self).mounting or 'upright')
 
     def _begin_design(self):
         self._refuse_when_busy()
-        if not self._urdf:
-            raise MotionError('no robot_description was published')
-        seconds = self._design.begin(self._urdf, self._options().design_out)
-        self._say('designing')
-        return f'designing for at most {seconds:g} s; ~/status tells when motion_file is set'
+        robot, *_ = self._build()
+        options, folder = design_options(self), self.get_parameter('design_out').value
 
-    def _await_design(self):
+        def work():
+            self._motion_file, words = designed(robot, options, folder, self._work)
+            return words
+
+        self._work.begin('design', work, self._have_designed)
+        self._say('designing')
+        return (f'designing for at most {options.seconds:g} s; ~/status tells when motion_file is '
+                'set')
+
+    def _have_designed(self, success, words):
         """Make the motion the one to be played once it is designed."""
-        outcome = self._design.outcome()
-        if outcome is None:
-            return
-        path, words = outcome
-        if path:
-            self.set_parameters([Parameter('motion_file', value=path)])
-            words += f'; motion_file is {path}'
-        self._say(words)
+        if success:
+            self.set_parameters([Parameter('motion_file', value=self._motion_file)])
+            self._say(f'{words}; motion_file is {self._motion_file}')
+        else:
+            self._say('design cancelled' if words == CANCELLED else f'design failed: {words}')
+
+    def _start_play(self):
+        """Answer before the motion is planned and the bag is open, which takes seconds."""
+        self._refuse_when_busy()
+        self._to_play = True
+        self._work.tell(work='play', state='running', step='planning', fraction=0.0, message='')
+        self._work.publish()  # planning leaves no time for it
+        return 'the motion is being planned; ~/progress tells how far it is, ~/cancel ends it'
 
     def _play(self):
         self._refuse_when_busy()
@@ -215,10 +218,11 @@ class Excitation(GuardedNode):
         assert self._robot is not None and planned is not None
         try:
             self._recorder.start()
-            if deviation(self._robot, self._refuse(), planned).max() > MOVED:
+            now = self._refuse(read_options(self, PlaybackOptions))
+            if deviation(self._robot, now, planned).max() > MOVED:
                 raise MotionError('the arm moved while the motion was planned',
                                   do='call ~/play when it is at rest')
-            self._begin(rehearsal.course, held)
+            self._begin(rehearsal.course, rehearsal.brakes, held)
         except InertialIdError:
             self._recorder.stop()
             raise
@@ -229,7 +233,7 @@ class Excitation(GuardedNode):
             raise MotionError('a motion is being played', do='call ~/stop first')
         if self._recorder.closing:
             raise MotionError('the bag of the last motion is being closed', do='call again')
-        if self._design.busy:
+        if self._work.busy:
             raise MotionError('a motion is being designed',
                               do='wait for it, or call ~/stop to take the best so far')
 
@@ -239,15 +243,16 @@ class Excitation(GuardedNode):
             if words is not None:
                 self._say(f'{self._status}; {words}')
 
-    def _begin(self, course, held):
+    def _begin(self, course, brakes, held):
         """Send the first piece, on the robot's clock as it is now and not before planning."""
         assert self._robot is not None
-        options = self._options()
+        options = read_options(self, PlaybackOptions)
         self._guard = Guard(options.tracking, options.stale, options.effort)
         self._held.turn_away()
-        self._sender.begin(course, self._robot.joint_names, held)
+        self._sender.begin(course, brakes, self._robot.joint_names, held)
         self._course, self._seen = course, 0
         self._publish_periods(course)
+        self._work.tell(work='play', state='running', step='playing', fraction=0.0, message='')
         self._say('playing')
 
     def _publish_periods(self, course):
@@ -262,18 +267,18 @@ class Excitation(GuardedNode):
         self._joints.read()
         if self._course is None:  # they gave reason to brake
             return
-        behind = self._sender.behind
+        behind, share = self._sender.behind, self._sender.now / self._course.duration
+        self._work.tell(fraction=round(min(1.0, max(0.0, share)), 2))
         if self._sender.passed(PIECE):
             ends = self._sender.stamps(np.array([self._course.duration]))[0]
             if self._seen > ends or self._joints.now_ns() > ends + LATE * 1e9:
-                self._end('finished' + self._sender.stretched(), known=True)
+                self._end('finished' + self._sender.stretched(), known=True, state='done')
             return
         if behind < -TOO_LATE:
             self._let_end(f'the clock of this node went back by {-behind:.1f} s')
             return
         try:  # a controller that was restarted holds the arm: no piece may make it leap
-            self._controller.refuse()
-            self._controllers.refuse()
+            self._refuse_controller()
         except MotionError as error:
             self._let_end(str(error))
             return
@@ -285,19 +290,20 @@ class Excitation(GuardedNode):
                 f'is, {self._sender.delay:.2f} s later than planned')
             self._publish_periods(self._course)
 
-    def _brake(self, reason, known=False):
+    def _brake(self, reason, known=False, state='failed'):
         """Command the robot to rest along its path, now; close the bag; say why."""
         self._sender.brake()
         self.get_logger().error(f'stopped: {reason}')
-        self._end(f'stopped: {reason}', known)
+        self._end(f'stopped: {reason}', known, state)
 
-    def _end(self, status, known=False):
+    def _end(self, status, known=False, state='failed'):
         """Send nothing more; ``known``: whether the controller holds the arm where that ends."""
         rest = self._sender.end()
         if known and rest is not None:
             self._held.ended(*rest)
         self._held.listen()
         self._course = None
+        self._work.tell(state=state, message=status)
         self._say(status)
         self._recorder.stop()
 
@@ -308,34 +314,27 @@ class Excitation(GuardedNode):
             self._brake(words)
 
     def _stop_on_request(self):
-        if self._design.busy:
-            self._design.end()
+        if self._work.busy:
+            self._work.enough = True
             return 'the search ends; the best motion so far is kept'
         if self._course is None:
             raise MotionError('no motion is being played')
-        self._brake('asked to', known=True)
+        self._brake('asked to', known=True, state=CANCELLED)
         return 'braking'
+
+    def _cancel(self):
+        """End what is under way, without a result."""
+        return self._work.cancel() if self._work.busy else self._stop_on_request()
 
     def _say(self, status):
         self._status = status
         self._status_topic.publish(String(data=status))
         self.get_logger().info(status)
 
-    def _answering(self, action):
-        """Return a service callback that answers with the words or the refusal of ``action``."""
-        def answer(_, response):
-            try:
-                response.message, response.success = action(), True
-            except InertialIdError as error:
-                response.message, response.success = str(error), False
-                self.get_logger().error(response.message)
-            return response
-        return answer
-
     def destroy_node(self) -> None:
         """Leave the robot at rest and the bag closed, also after Ctrl-C."""
         if self._complete:
-            self._design.close()
+            self._work.close()
             if self._course is not None:
                 self._brake('the player was shut down')
             while self._recorder.closing:
@@ -345,6 +344,6 @@ class Excitation(GuardedNode):
         super().destroy_node()
 
 
-def main(args: Sequence[str] | None = None) -> int:
-    """Run the node with the command line ``args``; return its exit code."""
-    return run(Excitation, args)
+def main() -> int:
+    """Run the node; return the exit status of its process."""
+    return run(Excitation)

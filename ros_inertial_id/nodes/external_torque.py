@@ -1,6 +1,5 @@
 """What the prediction node says of torques from outside, sample by sample and without a lag."""
 
-from array import array
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,8 +8,7 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
-from .conversions import DEPTH, latched
-from .quality import advertise
+from .conversions import advertise, DEPTH, latched, publish_joint_states
 from ..dynamics.robot_model import RobotModel
 from ..errors import ConfigError
 from ..identification.model.identified_model import IdentifiedModel
@@ -29,8 +27,9 @@ class ExternalTorqueOptions:
                                    '~/contact')
     external_bandwidth: float = option(50.0, 'of ~/external_torque: faster is noisier',
                                        unit='rad/s', at_least=1.0, at_most=500.0)
-    external_threshold: float = option(6.0, 'standard deviations beyond which a torque from '
-                                       'outside is contact', at_least=1.0, at_most=1000.0)
+    external_false_alarms: float = option(1.0, 'how often errors of the model and noise alone may '
+                                          'look like contact', unit='1/h', at_least=1e-3,
+                                          at_most=1000.0)
 
 
 class ExternalTorque:
@@ -58,7 +57,7 @@ class ExternalTorque:
             raise ConfigError('external torques need efforts in the joint states',
                               found=f'effort_topic: {options.effort_topic}')
         self._observer = observer_of(model, robot, self._options.external_bandwidth,
-                                     self._options.external_threshold)
+                                     self._options.external_false_alarms)
         self._robot, self._drives, self._topic = robot, options, options.joint_states_topic
         self._to_joints = effort_map(options, len(robot))
 
@@ -78,14 +77,12 @@ class ExternalTorque:
                                    tau[good] @ self._to_joints.T)
         for publisher, torques in ((self._torque, found.torque),
                                    (self._deviation, found.standard_deviation)):
-            for stamp, row in zip(stamps.tolist(), torques):
-                message = JointState(name=list(names), effort=array('d', row.tobytes()))
-                message.header.stamp.sec, message.header.stamp.nanosec = divmod(stamp, 10 ** 9)
-                publisher.publish(message)
-        self._say(tuple(name for name, hit in zip(names, found.contact[-1]) if hit))
+            publish_joint_states(publisher, stamps, names, effort=torques)
+        self._say(tuple(name if hit else f'{name} unknown' for name, hit, unsure in zip(
+            names, found.contact[-1], found.unknown[-1]) if hit or unsure))
 
     def _say(self, touched):
-        """Publish the joints in contact when they are others than before."""
+        """Publish the joints in contact, and those where it is unknown, when they change."""
         if touched != self._touched:
             self._touched = touched
             self._contact.publish(String(data=', '.join(touched)))

@@ -10,32 +10,35 @@ the robot moves.
 """
 
 from dataclasses import asdict, dataclass
-import pathlib
-import threading
+from functools import partial
+from pathlib import Path
 from typing import Any
 
-from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.task import Future
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import Trigger
 import yaml
 
-from .conversions import diagnostics, every, latched
-from .guarded import GuardedNode
+from .conversions import latched, subscribe
+from .long_work import CANCELLED, LongWork
 from .model_topics import base_table, identified_urdf
-from .online import Online
-from .parameters import check_mounting, declare_options, read_options, refuse_unless
-from .running import run
+from .online import Online, topics_of
+from .parameters import check_mounting, declare_options, read_options, refuse_misfit
+from .running import GuardedNode, run
 from ..api.identify import identify
 from ..checks.finding import DO_NOT_USE
+from ..dynamics.friction import check_laws
+from ..dynamics.robot_model import gravity_from_mounting
 from ..errors import ConfigError, InertialIdError, RecordingError
 from ..identification.model.files import make_folder, read_description, read_text
 from ..identification.model.identified_model import IdentifiedModel, plain
 from ..identification.settings import load_options, options_class
 from ..measurement.bags.bag import read_bag
 from ..methods import DEFAULT_METHOD, METHODS
+from ..methods.serial_arm import friction_laws, FrictionOptions
 from ..options import option
+from ..procedures.online import OnlineIdentification
 from ..procedures.payload import identify_payload
 from ..report import summary
 from ..report.knowledge import fits
@@ -65,81 +68,98 @@ class NodeOptions:
 class Identification(GuardedNode):
     """Identifies in a thread of its own, so that other calls are answered meanwhile."""
 
-    _worker = None  # also of a node that was refused before it was complete
-
     def __init__(self, **node_options):
         super().__init__('identification', **node_options)
-        own = declare_options(self, NodeOptions, fixed=(
-            'method', 'config', 'online', 'topics', 'forget', 'drift_model'))
+        self._work = LongWork(self)
+        self._online: Online | None = None
+        own = self._own = declare_options(self, NodeOptions, settable=(
+            'recording', 'validation', 'urdf_file', 'bare_model', 'out'))
         _, defaults = load_options(own.config, own.method)
         self._kind = options_class(own.method)
-        options = declare_options(self, self._kind, defaults)
-        refuse_unless(self, {'mounting': check_mounting})
+        self._description = read_description(own.urdf_file) if own.urdf_file else ''
+        options = declare_options(self, self._kind, defaults, check=self._check)
         self._last, self._identified = '', None
-        self._worker, self._ended = None, False
         self._state: tuple[str, str, dict[str, Any]] = ('ok', 'no model yet', {})
         self._model = self.create_publisher(String, '~/identified_model', latched())
         self._table = self.create_publisher(Float64MultiArray, '~/base_parameters', latched())
         self._urdf = self.create_publisher(String, '~/robot_description', latched())
         self._payload = self.create_publisher(String, '~/payload', latched())
-        self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
         self.create_subscription(String, 'recorder/recording', self._remember, latched())
+        subscribe(self, String, 'robot_description', self._describe, latched())
         # A group of its own: an unfinished answer blocks all other callbacks of its group.
         group = ReentrantCallbackGroup()
         for name, work in (('identify', self._identify), ('payload', self._weigh)):
-            self.create_service(Trigger, f'~/{name}', self._answering(work),
+            self.create_service(Trigger, f'~/{name}', self._answering(name, work),
                                 callback_group=group)
-        urdf = read_description(own.urdf_file) if own.online and own.urdf_file else ''
+            self.offer(f'~/start_{name}', partial(self._start, name, work))
+        self.offer('~/cancel', self._work.cancel)
         reference = (IdentifiedModel.from_yaml(read_text(own.drift_model), own.drift_model)
                      if own.drift_model else None)
-        self._online = (Online(self, own.method, own.topics, urdf, options,
-                               {'forget': own.forget, 'reference': reference})
-                        if own.online else None)
-        every(self, 1.0, self._diagnose)
+        if own.online:
+            self._online = Online(
+                self, own.topics or topics_of(options), self._description,
+                lambda urdf: OnlineIdentification(urdf, options, own.method, forget=own.forget,
+                                                  reference=reference))
+        self.report(self._health)
         self.get_logger().info(f"method {own.method}, configuration {own.config or 'none'}; "
                                'call ~/identify')
 
-    def _diagnose(self):
+    def _health(self):
+        """Return (level, words, {key: value}) for diagnostics."""
         level, words, values = self._state
+        if self._work.busy:
+            level, words, values = 'ok', self._work.words, {}
         if self._online:
             worse, about, more = self._online.health()
             values = {**values, **more}
             if worse == 'error' or worse == 'warn' and level == 'ok':
                 level, words = worse, about
-        self._diagnostics.publish(diagnostics(self, level, words, values))
+        return level, words, values
+
+    def _check(self, options):
+        """Raise InertialIdError for options that cannot work, with the robot that is published."""
+        check_mounting(options.mounting)
+        if isinstance(options, FrictionOptions):
+            check_laws(friction_laws(options))
+        if self._description:
+            refuse_misfit(lambda options: METHODS[self._own.method].build(
+                self._description, options, gravity_from_mounting('upright')),
+                options, read_options(self, self._kind))
+
+    def _describe(self, message):
+        if not self._own.urdf_file:
+            self._description = message.data
+            if self._online:
+                self._online.describe(message.data)
 
     def _remember(self, message):
         self._last = message.data
 
-    def _answering(self, work):
+    def _answering(self, name, work):
         """Return a service callback that answers with the words of ``work`` in a thread."""
         async def answer(_, response):
-            if self._worker is not None and self._worker.is_alive():
-                response.success = False
-                response.message = 'an identification is under way; wait for its answer'
-                return response
             done = Future(executor=self.executor)
-            self._worker = threading.Thread(target=self._work, args=(work, done))
-            self._worker.start()
+            try:
+                self._start(name, work, done)
+            except InertialIdError as error:
+                response.success, response.message = False, str(error)
+                return response
             response.success, response.message = await done
             return response
 
         return answer
 
-    def _work(self, work, done):
-        """Work, publish and answer; every failure becomes an answer, never an end of spin."""
-        self._state = ('ok', 'identifying', {})
-        try:
-            answer = True, work()
-        except InertialIdError as error:
-            answer = False, str(error)
-        except Exception as error:  # a fault of ours: say so and stay alive
-            self.get_logger().error(f'{type(error).__name__}: {error}')
-            answer = False, f'internal error, please report: {type(error).__name__}: {error}'
-        if not answer[0]:
-            self._state = ('error', answer[1], {})
-            self.get_logger().error(answer[1])
-        done.set_result(answer)
+    def _start(self, name, work, done=None):
+        """Start ``work``; ``done`` : Future of (success, words)."""
+        def end(success, words):
+            if not success:
+                self._state = ('warn' if words == CANCELLED else 'error', words, {})
+                self.get_logger().error(words)
+            if done is not None:
+                done.set_result((success, words))
+
+        self._work.begin(name, work, end)
+        return f'{name} is under way; ~/progress tells how far it is, ~/cancel ends it'
 
     def _bag(self, own):
         path = own.recording or self._last
@@ -158,7 +178,7 @@ class Identification(GuardedNode):
                               'bare_model: to its model.yaml')
         path = self._bag(own)
         self.get_logger().info(f'weighing the load in {path}')
-        load = identify_payload(model, [read_bag(path, progress=self._go_on)])
+        load = identify_payload(model, [read_bag(path, progress=partial(self._work.step, 'read'))])
         self._payload.publish(String(data=yaml.safe_dump(plain(load.to_dict()))))
         self._state = ('ok', 'payload published', {'mass [kg]': f'{load.mass:.4g}'})
         return (f'{load.link} carries {load.mass:.4f} +- {load.mass_error:.4f} kg at '
@@ -172,19 +192,15 @@ class Identification(GuardedNode):
         if own.out:
             make_folder(own.out)
         self.get_logger().info(f'identifying from {path}')
-        bags = [read_bag(bag, progress=self._go_on) for bag in (path, own.validation) if bag]
-        result = identify(bags[:1], validate=bags[1:], urdf=urdf, progress=self._go_on,
+        bags = [read_bag(bag, progress=partial(self._work.step, 'read'))
+                for bag in (path, own.validation) if bag]
+        result = identify(bags[:1], validate=bags[1:], urdf=urdf, progress=self._work.step,
                           method=own.method, **asdict(options))
         self._publish(result.model.identified)
         if own.out:
-            result.model.save(pathlib.Path(own.out, 'model.yaml'))
-            result.report(pathlib.Path(own.out, 'report.html'))
+            result.model.save(Path(own.out, 'model.yaml'))
+            result.report(Path(own.out, 'report.html'))
         return result.summary()
-
-    def _go_on(self, *_):
-        """Leave a long computation when the node is asked to end."""
-        if self._ended:
-            raise RecordingError('the node was shut down while it identified')
 
     def _publish(self, model):
         self._identified = model
@@ -206,13 +222,11 @@ class Identification(GuardedNode):
             self.get_logger().info(line)
 
     def destroy_node(self) -> None:
-        """Wait for the worker: a thread must not outlive the middleware."""
-        self._ended = True
-        if self._worker is not None:
-            self._worker.join()
+        """End what is under way before the node."""
+        self._work.close()
         super().destroy_node()
 
 
-def main(args: list[str] | None = None) -> int:
-    """Run the node with ROS arguments ``args``, of the command line if None; return its status."""
-    return run(Identification, args, coroutines=True)
+def main() -> int:
+    """Run the node; return the exit status of its process."""
+    return run(Identification, coroutines=True)

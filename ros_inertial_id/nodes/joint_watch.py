@@ -1,13 +1,15 @@
-"""What the player knows of the joints it moves: where they are, since when, and by which clock."""
+"""What the player knows of the joints it moves, and of their driver: its clock and its speed."""
 
+from collections import deque
 from collections.abc import Callable
 import time
 
 import numpy as np
 from rclpy.node import Node
+from rclpy.qos import QoSProfile
+from std_msgs.msg import Float64
 
-from .conversions import simulated_time
-from .driver_watch import DriverWatch
+from .conversions import every, simulated_time, subscribe
 from .streams import Streams
 from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError, RecordingError
@@ -20,13 +22,18 @@ OVERTAKES = 60 * 10 ** 9  # [ns] by which joint states may be ahead of /clock as
 #                           it stands still while a callback runs
 STANDS = 10.0  # [s] of wall time in which simulated time may stand still
 LOOK, ON_ITS_WAY = 0.005, 0.1  # [s] between looks, and for messages that may be on their way
+CLOCKS = 0.04  # [s] between the stamps of the joint states and this computer's clock: within the
+#                past of a piece, or every piece would begin with a jump
+LOOKS = 50  # at the clocks: the least of their delays counts
+SET = 1.0  # [s] by which a clock was set anew: no delay
+UNSCALED = 99.5  # [%] of its speed that a trajectory must run at
 
 
 class JointWatch:
     """
     Joint states of a ``node``'s robot, and what is wrong with them.
 
-    topic, scaling_topic : of the joint states, of the driver's speed scaling ('' for none)
+    topics : of the joint states, of the driver's speed scaling ('' for none)
     doubt : called with words when joint states cannot be read
     slowed : called with words when the driver slows trajectories down, or its clock went back
     seen : called with stamps (N,) [ns] and {position, velocity, effort: (N, n)} of what came
@@ -40,8 +47,9 @@ class JointWatch:
                  seen: Callable[[np.ndarray, dict[str, np.ndarray]], None]):
         self._node, self._doubt, self._seen = node, doubt, seen
         self._topic, scaling_topic = topics
-        self._streams = Streams(node, self._complain, polled=True, went_back=slowed)
+        self.streams = Streams(node, self._complain, went_back=slowed)
         self._simulated = simulated_time(node)
+        every(node, 0.2, lambda: self.streams.look((self._topic,)))
         self._driver = DriverWatch(node, scaling_topic, slowed)
         self._robot: RobotModel | None = None
         self._received_at, self._looked_at, self._resumed_at = 0.0, 0.0, 0.0  # wall time [s]
@@ -56,16 +64,12 @@ class JointWatch:
             self.position = None
         self._robot = robot
 
-    def look_for_publishers(self) -> None:
-        """Subscribe as the publishers of the joint states ask for."""
-        self._streams.look((self._topic,))
-
     def read(self) -> None:
         """Take all joint states since the last time."""
         now = time.monotonic()
         if now - self._looked_at > HELD_UP:
             self._resumed_at, self._resumed_ns = now, self._clock_ns()  # more may be on its way
-        self._streams.hand_to(self._take)
+        self.streams.hand_to(self._take)
         self._looked_at = time.monotonic()
 
     def now_ns(self) -> int:
@@ -87,20 +91,8 @@ class JointWatch:
     def _clock_ns(self) -> int:
         return int(self._node.get_clock().now().nanoseconds)
 
-    def slow(self) -> str:
-        """Return in words how joint states fall behind, '' when they do not."""
-        return self._streams.slow()
-
-    def values(self) -> dict[str, str]:
-        """Return {key: value} of the stamps for diagnostics."""
-        return self._streams.values()
-
     def refuse(self, stale: float) -> None:
-        """
-        Refuse without joint states on our clock of the last ``stale`` [s].
-
-        Raises MotionError, also when the driver is too slow or slows trajectories down.
-        """
+        """Raise MotionError without sound joint states of the last ``stale`` [s]."""
         if self._simulated and not self._clock_ns():
             raise MotionError('use_sim_time: the clock stands at 0',
                               expected='a publisher of /clock', found='none so far',
@@ -114,7 +106,7 @@ class JointWatch:
             raise MotionError(self._complaint or 'the joint states are late',
                               expected=f'one every {stale:g} s at the latest (stale:)',
                               found=f'the last {silence:.2f} s ago')
-        self._driver.refuse(self._topic, self.slow())
+        self._driver.refuse(self._topic, self.streams.slow())
 
     def _read_newest(self, stale: float) -> float:
         """Return the silence [s] after all has been read that came while this process was busy."""
@@ -154,5 +146,72 @@ class JointWatch:
         if self._simulated:
             self._driver.simulated(ahead, now)
         else:
-            self._driver.stamped(ahead + self._streams.waited)  # as it was when they came
+            self._driver.stamped(ahead + self.streams.waited)  # as it was when they came
         self._seen(stamps, values)
+
+
+class DriverWatch:
+    """
+    Clock and speed of the driver of a ``node``'s robot.
+
+    topic : Float64 [%] of a driver that can slow trajectories down, '' for none; ``slowed`` is
+        called with words when it does
+    """
+
+    def __init__(self, node: Node, topic: str, slowed: Callable[[str], None]):
+        self._ahead: deque[float] = deque(maxlen=LOOKS)
+        self._clocks: deque[int] = deque(maxlen=LOOKS)  # [ns] of a simulated clock, as received
+        self._scaling, self._topic, self._slowed = 100.0, topic, slowed
+        if topic:
+            subscribe(node, Float64, topic, self._take_scaling, QoSProfile(depth=10))
+
+    def stamped(self, ahead: float) -> None:
+        """Note that joint states were stamped ``ahead`` [s] of this computer's clock."""
+        if self._ahead and abs(ahead - max(self._ahead)) > SET:
+            self._ahead.clear()
+        self._ahead.append(ahead)
+
+    def simulated(self, ahead: float, clock: int) -> None:
+        """
+        Note that joint states were stamped ``ahead`` [s] of a simulated clock.
+
+        clock : [ns] what it showed: a subscription of its own, which may be behind or ahead by as
+            much as it moves at once
+        """
+        if not self._clocks or self._clocks[-1] != clock:  # else it stands, as in a callback
+            self._clocks.append(clock)
+            self._ahead.append(ahead)
+
+    def _other(self) -> tuple[float, float]:
+        """Return by how much [s] the stamps are of another clock, and how much is none."""
+        if not self._clocks:
+            return max(self._ahead), CLOCKS
+        steps = np.abs(np.diff(self._clocks)) * 1e-9
+        step = float(np.median(steps)) if len(steps) > 2 else SET  # too few to know
+        return min(self._ahead, key=abs), CLOCKS + 2.0 * step
+
+    def _take_scaling(self, message):
+        self._scaling = message.data
+        if self._scaling < UNSCALED:
+            self._slowed(f'the driver slows trajectories to {self._scaling:.0f} %; the piece '
+                         'under way brakes by itself')
+
+    def refuse(self, joint_states_topic: str, slow: str = '') -> None:
+        """
+        Refuse a driver that stamps by another clock, or slows trajectories down, by a MotionError.
+
+        slow : how the stamps of ``joint_states_topic`` fall behind, which is refused as well
+        """
+        if self._scaling < UNSCALED:
+            raise MotionError('the driver slows trajectories down', expected='100 %',
+                              found=f'{self._scaling:.0f} % in {self._topic}',
+                              do='set its speed to 100 %, and give speed: here instead')
+        if slow:
+            raise MotionError(slow)
+        away, allowed = self._other()
+        if abs(away) > allowed:
+            raise MotionError(
+                f'{joint_states_topic} is stamped by another clock',
+                expected=f'stamps within {allowed:.2g} s of this clock',
+                found=f"{abs(away):.3f} s {'ahead' if away > 0 else 'behind'}",
+                do='synchronise the computers, or give use_sim_time: if the robot is simulated')

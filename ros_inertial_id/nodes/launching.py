@@ -6,45 +6,52 @@ from one to the next.  Arguments that are left empty are not passed on: the conf
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from ..errors import ConfigError
-from ..identification.prepare.driver import DriverOptions
+from ..identification.settings import DriverOptions
 from ..options import DRIVER, options_from, read_yaml
 from ..share import config_file, PACKAGE, shared_file
 
 
+TEXT, NUMBER, WHOLE, YES_NO, LIST = str, float, int, bool, list
+KINDS = {NUMBER: 'a number', WHOLE: 'a whole number', YES_NO: 'true or false',
+         LIST: 'a list: [a, b]'}
+
+
 @dataclass(frozen=True)
 class Argument:
-    """What a launch argument means: description, default and the values there are."""
+    """What a launch argument means: description, default, the values there are, their kind."""
 
     description: str
     default: str = ''
     choices: tuple[str, ...] = ()
+    kind: type = TEXT
 
 
 ARGUMENTS = {
     'robot': Argument('configuration: a name in config/ of this package, or a path of a YAML file',
                       'generic_arm'),
     'namespace': Argument('of the nodes; empty: as the configuration says'),
-    'use_sim_time': Argument('take the time from /clock', 'false', ('true', 'false')),
+    'use_sim_time': Argument('take the time from /clock', 'false', ('true', 'false'), YES_NO),
     'joint_states': Argument('topic of the joint states; empty: as the configuration says'),
     'controller': Argument('JointTrajectory topic of the controller; empty: as the configuration '
                            'says'),
     'locked_joints': Argument('moving joints of the URDF that are held still, as a YAML list; '
-                              'empty: as the configuration says'),
+                              'empty: as the configuration says', kind=LIST),
     'parameters': Argument('YAML file of further ROS parameters, qos_overrides among them; they '
                            'go before the arguments; empty: none'),
     'motion': Argument('motion.yaml of inertial-id design or ~/design'),
-    'speed': Argument('share of the designed speed; raise it step by step', '0.1'),
-    'periods': Argument('repetitions of the motion', '1'),
+    'speed': Argument('share of the designed speed; raise it step by step', '0.1', kind=NUMBER),
+    'periods': Argument('repetitions of the motion', '1', kind=WHOLE),
     'mounting': Argument('how the base is mounted: upright, rpy R P Y, gravity X Y Z, '
                          'rho_phi RHO PHI, imu'),
-    'topics': Argument('topics to record, as a YAML list', '[joint_states, excitation/periods]'),
+    'topics': Argument('topics to record, as a YAML list', '[joint_states, excitation/periods]',
+                       kind=LIST),
     'storage': Argument('storage of the bag', 'mcap', ('mcap', 'sqlite3')),
     'out': Argument('folder of bags, model and report', 'recordings'),
     'method': Argument('method of identification', 'serial_arm',
@@ -52,46 +59,40 @@ ARGUMENTS = {
     'bag': Argument('bag to learn from; empty: what the recorder finished last'),
     'validation': Argument('bag to validate with; empty: none'),
     'urdf_file': Argument('robot description; empty: the one in the bag'),
-    'online': Argument('estimate while the robot moves', 'false', ('true', 'false')),
+    'online': Argument('estimate while the robot moves', 'false', ('true', 'false'), YES_NO),
     'online_topics': Argument('topics to learn from online, as a YAML list; empty: those that the '
-                              'options name, else joint_states'),
-    'forget': Argument('time constant with which the online estimate forgets [s]; 0: never', '0'),
+                              'options name, else joint_states', kind=LIST),
+    'forget': Argument('time constant with which the online estimate forgets [s]; 0: never', '0',
+                       kind=NUMBER),
     'drift_model': Argument('model.yaml from which changes of friction and load, seen online, go '
                             'to /diagnostics; empty: none'),
     'model': Argument('model.yaml; empty: wait for the identification node'),
-    'lag': Argument('after how long a sample is predicted [s]', '0.1'),
+    'lag': Argument('after how long a sample is predicted [s]', '0.1', kind=NUMBER),
     'base_imu_topic': Argument('topic of an IMU on the base, for mounting: imu'),
-    'address': Argument('to serve the live page at; any but 127.0.0.1 lets other machines look '
-                        'and press the buttons', '127.0.0.1'),
-    'port': Argument('of the live page', '8321'),
+    'address': Argument('to serve the live page at; any but 127.0.0.1 lets other machines look, '
+                        'and press the buttons with the token that is logged', '127.0.0.1'),
+    'port': Argument('of the live page', '8321', kind=WHOLE),
     'arm': Argument('simulated arm', 'franka', ('franka', 'arm2', 'arm3')),
     'rig': Argument('simulated rig', 'slider_crank',
                     ('slider_crank', 'suspended_platform', 'wrist_sensor')),
 }
-TEXT, NUMBER, WHOLE, YES_NO, LIST = str, float, int, bool, list
-
-# node -> {parameter: (argument, kind)}; all nodes take those of COMMON, too.
-PARAMETERS: dict[str, dict[str, tuple[str, type]]] = {
-    'excitation': {
-        'config': ('robot', TEXT), 'controller': ('controller', TEXT),
-        'design.mounting': ('mounting', TEXT), 'design.locked_joints': ('locked_joints', LIST),
-        'motion_file': ('motion', TEXT), 'speed': ('speed', NUMBER),
-        'periods': ('periods', WHOLE)},
-    'recorder': {
-        'topics': ('topics', LIST), 'out': ('out', TEXT), 'storage': ('storage', TEXT),
-        'mounting': ('mounting', TEXT)},
+# node -> {parameter: argument}; all nodes take those of COMMON, too.
+PARAMETERS: dict[str, dict[str, str]] = {
+    'excitation': {'config': 'robot', 'controller': 'controller', 'design.mounting': 'mounting',
+                   'design.locked_joints': 'locked_joints', 'motion_file': 'motion',
+                   'speed': 'speed', 'periods': 'periods'},
+    'recorder': {'config': 'robot', 'topics': 'topics', 'out': 'out', 'storage': 'storage',
+                 'mounting': 'mounting'},
     'identification': {
-        'config': ('robot', TEXT), 'method': ('method', TEXT), 'recording': ('bag', TEXT),
-        'validation': ('validation', TEXT), 'urdf_file': ('urdf_file', TEXT),
-        'mounting': ('mounting', TEXT), 'locked_joints': ('locked_joints', LIST),
-        'out': ('out', TEXT), 'online': ('online', YES_NO), 'topics': ('online_topics', LIST),
-        'forget': ('forget', NUMBER), 'drift_model': ('drift_model', TEXT)},
-    'torque_prediction': {
-        'model_file': ('model', TEXT), 'mounting': ('mounting', TEXT), 'lag': ('lag', NUMBER),
-        'base_imu_topic': ('base_imu_topic', TEXT)},
-    'watch': {'address': ('address', TEXT), 'port': ('port', WHOLE)},
-    'simulated_robot': {'urdf_file': ('arm', TEXT)},
-    'simulated_rig': {'rig': ('rig', TEXT)},
+        'config': 'robot', 'method': 'method', 'recording': 'bag', 'validation': 'validation',
+        'urdf_file': 'urdf_file', 'mounting': 'mounting', 'locked_joints': 'locked_joints',
+        'out': 'out', 'online': 'online', 'topics': 'online_topics', 'forget': 'forget',
+        'drift_model': 'drift_model'},
+    'torque_prediction': {'model_file': 'model', 'mounting': 'mounting', 'lag': 'lag',
+                          'base_imu_topic': 'base_imu_topic'},
+    'watch': {'address': 'address', 'port': 'port'},
+    'simulated_robot': {'urdf_file': 'arm'},
+    'simulated_rig': {'rig': 'rig'},
 }
 COMMON = ('namespace', 'use_sim_time', 'joint_states', 'parameters')
 # What a bag says of the mounting holds for who reads it; the arm's own URDF for the simulation.
@@ -126,15 +127,14 @@ def arguments(plan: Plan) -> dict[str, Argument]:
     """Return {name: Argument} of the launch file of a ``plan``."""
     used = [*COMMON] if plan.nodes == ('simulated_rig',) else ['robot', *COMMON]
     for node in plan.nodes:
-        used += [argument for argument, _ in offered(plan, node).values()]
-    return {name: Argument(ARGUMENTS[name].description,
-                           plan.defaults.get(name, ARGUMENTS[name].default),
-                           ARGUMENTS[name].choices) for name in dict.fromkeys(used)}
+        used += offered(plan, node).values()
+    return {name: replace(ARGUMENTS[name], default=plan.defaults.get(
+        name, ARGUMENTS[name].default)) for name in dict.fromkeys(used)}
 
 
-def offered(plan: Plan, node: str) -> dict[str, tuple[str, type]]:
-    """Return {parameter: (argument, kind)} that a ``plan`` offers of a ``node``."""
-    return {name: source for name, source in PARAMETERS[node].items()
+def offered(plan: Plan, node: str) -> dict[str, str]:
+    """Return {parameter: argument} that a ``plan`` offers of a ``node``."""
+    return {name: argument for name, argument in PARAMETERS[node].items()
             if name not in plan.without.get(node, ())}
 
 
@@ -153,12 +153,14 @@ def node_settings(plan: Plan, values: Mapping[str, str]) -> list[dict[str, Any]]
         given[name] = values.get(name) or getattr(driver, name)
     if 'arm' in values:
         given['arm'] = str(shared_file('urdf', f"{values['arm']}.urdf"))
-    files = _parameter_files(values['parameters'])
+    files = [values['parameters']] if values['parameters'] else []
+    if files and not Path(files[0]).is_file():
+        raise ConfigError('launch argument parameters', found=files[0], expected='a YAML file')
     out = []
     for node in plan.nodes:
-        parameters = {name: _typed(argument, given[argument], kind) for name, (argument, kind)
-                      in offered(plan, node).items() if given[argument]}
-        parameters['use_sim_time'] = _typed('use_sim_time', given['use_sim_time'], YES_NO)
+        parameters = {name: _typed(argument, given[argument]) for name, argument
+                      in {**offered(plan, node), 'use_sim_time': 'use_sim_time'}.items()
+                      if given[argument]}
         out.append({'package': PACKAGE, 'executable': node, 'name': node, 'output': 'screen',
                     'namespace': given['namespace'], 'parameters': [parameters, *files],
                     'remappings': [('joint_states', given['joint_states'])]
@@ -198,15 +200,9 @@ def load_driver(path: Path) -> DriverOptions:
     return options_from(DriverOptions, block or {}, f'{path}, block {DRIVER}')
 
 
-def _parameter_files(path: str) -> list[str]:
-    """Return the file of the argument parameters as a list, empty where none is given."""
-    if path and not Path(path).is_file():
-        raise ConfigError('launch argument parameters', found=path, expected='a YAML file')
-    return [path] if path else []
-
-
-def _typed(argument: str, text: str, kind: type) -> Any:
+def _typed(argument: str, text: str) -> Any:
     """Return the value of an argument; a list of whole numbers or texts as YAML writes it."""
+    kind = ARGUMENTS[argument].kind
     if kind is TEXT:
         return text
     try:
@@ -216,7 +212,5 @@ def _typed(argument: str, text: str, kind: type) -> Any:
     if kind is NUMBER and type(value) is int:
         value = float(value)
     if type(value) is not kind or value == []:
-        raise ConfigError(f'launch argument {argument}', found=repr(text),
-                          expected={NUMBER: 'a number', WHOLE: 'a whole number',
-                                    YES_NO: 'true or false', LIST: 'a list: [a, b]'}[kind])
+        raise ConfigError(f'launch argument {argument}', found=repr(text), expected=KINDS[kind])
     return value

@@ -1,26 +1,7 @@
 """
 An identified model as messages: a table that a controller reads without a parser, and a URDF.
 
-The table is all that torque needs beside the nominal robot description: with
-Y = computeJointTorqueRegressor(q, v, a) of pinocchio (10 columns per body) and zero elsewhere,
-
-    tau_j = (Y pi)_j + sum of value * law(q_j, v_j, a_j; nonlinear) over the rows of joint j
-
-where pi[body, element] = used for the rows of bodies.  The numbers reproduce the prediction as a
-whole; they are base parameters, not the masses of single links.
-
-=================  ================================================================================
-dim[0].label       names of the base parameters, with commas (n rows)
-dim[1].label       value,standard_error,used,owner,element,law,nonlinear: the columns
-dim[2].label       owners: links of bodies and joints of joint terms, counted from 0
-dim[3].label       laws of joint terms, counted from 0 (dynamics/friction.py)
-dim[4].label       x,y,z of gravity in the base frame [m/s^2]
-=================  ================================================================================
-
-``value`` is not-a-number where the data do not determine it; ``used`` never is.  ``element``
-counts m, mcx, mcy, mcz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz of a body from 0 (pinocchio's order), -1 for
-joint terms; ``law`` is -1 for bodies; ``nonlinear`` is a friction's width, speed or exponent.  The
-data are row by row.
+Layout and formulas are a contract with controllers and stand in doc/contract.md.
 """
 
 import re
@@ -38,7 +19,7 @@ from ..identification.settings import robot_of_model
 
 
 def base_table(model: IdentifiedModel) -> Float64MultiArray:
-    """Return the table of the base parameters of a ``model``, laid out as this module says."""
+    """Return the table of the base parameters of a ``model``, laid out as doc/contract.md says."""
     values = {p.name: float(x) for p, x in zip(model.parameters, model.values)}
     parameters = {p.name: p for p in model.parameters}
     owners = list(dict.fromkeys(p.owner for p in model.parameters))

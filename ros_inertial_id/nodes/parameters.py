@@ -8,7 +8,6 @@ as a configuration file; what is not allowed is refused with the reason.
 from array import array
 from collections.abc import Callable, Collection
 from dataclasses import Field, fields
-from pathlib import PurePath
 from typing import Any
 
 from rcl_interfaces.msg import (FloatingPointRange, IntegerRange, ParameterDescriptor,
@@ -17,8 +16,9 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from ..dynamics.robot_model import gravity_from_mounting
-from ..errors import ConfigError, InertialIdError
-from ..options import element_type, options_from
+from ..errors import InertialIdError
+from ..methods import METHODS
+from ..options import DESIGN, element_type, options_from, read_blocks
 
 ARRAYS = {str: (Parameter.Type.STRING_ARRAY, ParameterType.PARAMETER_STRING_ARRAY),
           float: (Parameter.Type.DOUBLE_ARRAY, ParameterType.PARAMETER_DOUBLE_ARRAY),
@@ -26,70 +26,52 @@ ARRAYS = {str: (Parameter.Type.STRING_ARRAY, ParameterType.PARAMETER_STRING_ARRA
 FARTHEST = 1e300  # the end of a range that is open there
 
 
-def declare_options(node: Node, kind: type, defaults: Any = None, fixed: Collection[str] = (),
-                    prefix: str = '') -> Any:
+def declare_options(node: Node, kind: type, defaults: Any = None,
+                    settable: Collection[str] | None = None, prefix: str = '',
+                    check: Callable[[Any], object] = lambda options: None) -> Any:
     """
     Declare the fields of an options dataclass as parameters; return the instance they give.
 
-    node : whose parameters they become; kind : the dataclass
-    defaults : an instance of ``kind`` whose values are the parameters' defaults
-    fixed : names of those that are read once, at the start: setting them later is refused
+    kind : the dataclass; defaults : an instance of it whose values are the parameters' defaults
+    settable : names of those that may be set later, all if None; others are read at the start
     prefix : before the names of the fields, for example ``design.``
-    ConfigError for a value that is not allowed; one that is set later is refused.
+    check : given an instance, raises InertialIdError for values that do not fit together
+    InertialIdError for a value that is not allowed; one that is set later is refused.
     """
     defaults = defaults or kind()
-    for spec in fields(kind):
-        _declare(node, prefix, (kind, spec), getattr(defaults, spec.name), spec.name in fixed)
-    options = read_options(node, kind, prefix)
     names = {prefix + spec.name: spec.name for spec in fields(kind)}
+    free = set(names.values() if settable is None else settable)
+    for spec in fields(kind):
+        _declare(node, prefix, (kind, spec), getattr(defaults, spec.name), spec.name not in free)
+    options = read_options(node, kind, prefix)
+    check(options)
 
-    def check(parameters: list[Parameter]) -> SetParametersResult:
+    def may_set(parameters: list[Parameter]) -> SetParametersResult:
         values = {names[p.name]: _plain(p) for p in parameters if p.name in names}
         try:
-            checked = options_from(kind, values, node.get_name())
+            changed = read_options(node, kind, prefix, values)
+            if values:
+                check(changed)
         except InertialIdError as error:
             return SetParametersResult(successful=False, reason=str(error))
-        changed = [name for name in values if name in fixed
-                   and getattr(checked, name) != getattr(options, name)]
-        if changed:
-            return SetParametersResult(
-                successful=False, reason=f"{', '.join(changed)}: read when the node starts")
-        return SetParametersResult(successful=True)
+        fixed = [name for name in values if name not in free
+                 and getattr(changed, name) != getattr(options, name)]
+        return SetParametersResult(successful=not fixed, reason=(
+            f"{', '.join(fixed)}: read when the node starts" if fixed else ''))
 
-    node.add_on_set_parameters_callback(check)
+    node.add_on_set_parameters_callback(may_set)
     return options
 
 
-def read_options(node: Node, kind: type, prefix: str = '') -> Any:
+def read_options(node: Node, kind: type, prefix: str = '', changes: dict[str, Any] | None = None
+                 ) -> Any:
     """
-    Return the options dataclass of the present values of parameters declared before.
+    Return the options dataclass ``kind`` of the present values of parameters declared before.
 
-    node : that declared them; kind : the dataclass; prefix : before the names of its fields
+    prefix : before the names of its fields; changes : {field: value} instead of the present one
     """
     values = {spec.name: _plain(node.get_parameter(prefix + spec.name)) for spec in fields(kind)}
-    return options_from(kind, values, node.get_name())
-
-
-def refuse_unless(node: Node, checks: dict[str, Callable[[Any], object]]) -> None:
-    """
-    Check parameters of a node beyond type and range: at once, and whenever they are set.
-
-    node : whose they are, declared before
-    checks : name of the parameter -> function of its value that raises InertialIdError
-    """
-    for name, check in checks.items():
-        check(node.get_parameter(name).value)
-
-    def refuse(parameters: list[Parameter]) -> SetParametersResult:
-        try:
-            for parameter in parameters:
-                if parameter.name in checks:
-                    checks[parameter.name](parameter.value)
-        except InertialIdError as error:
-            return SetParametersResult(successful=False, reason=str(error))
-        return SetParametersResult(successful=True)
-
-    node.add_on_set_parameters_callback(refuse)
+    return options_from(kind, values | (changes or {}), node.get_name())
 
 
 def check_mounting(words: str) -> None:
@@ -98,11 +80,23 @@ def check_mounting(words: str) -> None:
         gravity_from_mounting(words)
 
 
-def check_file_name(name: str) -> None:
-    """Raise ConfigError for a ``name`` that is not that of a file in its folder."""
-    if name and (PurePath(name).name != name or name == '..' or '\0' in name):
-        raise ConfigError('parameter name', expected='a name without a folder',
-                          found=repr(name), do='the folder is the parameter out')
+def refuse_misfit(build: Callable[[Any], object], new: Any, present: Any) -> None:
+    """Raise what ``build`` raises of ``new`` options, unless the ``present`` ones are as bad."""
+    try:
+        build(new)
+    except InertialIdError:
+        try:
+            build(present)
+        except InertialIdError:
+            return  # or what is missing could not be given one by one
+        raise
+
+
+def configured_mounting(path: str) -> str:
+    """Return the mounting that a configuration file gives, of method or design; '' for none."""
+    blocks = read_blocks(path, tuple(METHODS)) if path else {}
+    given = [(blocks.get(name) or {}).get('mounting') for name in (*METHODS, DESIGN)]
+    return next((str(words) for words in given if words), '')
 
 
 def _plain(parameter: Parameter) -> Any:
@@ -128,7 +122,7 @@ def _declare(node: Node, prefix: str, kind_spec: 'tuple[type, Field[Any]]', defa
     # numbers.  The check of the options knows which elements are allowed.
     kind_of_array, descriptor.type = ARRAYS[element]
     descriptor.dynamic_typing = True
-    # Read-only would refuse the typed empty list, too: the check below keeps it as it is.
+    # Read-only would refuse the typed empty list, too: the check keeps it as it is.
     descriptor.read_only = False
     value = node.declare_parameter(name, list(default), descriptor).value
     if not value:  # declared without a type, which would hide all parameters from GetParameters

@@ -11,31 +11,30 @@ from contextlib import suppress
 from dataclasses import dataclass
 import datetime
 import faulthandler
-import pathlib
+from pathlib import Path, PurePath
 
-from diagnostic_msgs.msg import DiagnosticArray
+import numpy as np
 from std_msgs.msg import String
-from std_srvs.srv import Trigger
 
-from .conversions import deliver, diagnostics, every, latched, seconds, simulated_time
-from .guarded import GuardedNode
-from .parameters import check_file_name, check_mounting, declare_options, refuse_unless
-from .quality import subscribe
-from .running import LEAVE, run
+from .conversions import deliver, every, latched, seconds, simulated_time, subscribe
+from .parameters import check_mounting, configured_mounting, declare_options
+from .running import GuardedNode, LEAVE, run
 from .subscriptions import no_decoder, Subscriptions
 from ..checks.channel_checks import channel_checks
 from ..checks.finding import NOTE
-from ..errors import InertialIdError, RecordingError
-from ..measurement.bags.bag import BagWriter, read_bag
+from ..errors import ConfigError, InertialIdError, RecordingError
+from ..identification.model.files import make_folder
+from ..measurement.bags.bag import read_bag
 from ..measurement.bags.messages import DECODERS, encode_string, header_stamp_ns, JOINT_STATE
+from ..measurement.bags.writing import BagWriter
 from ..measurement.stream_clock import StreamClock
 from ..options import option
 
 STRING = 'std_msgs/msg/String'
-SETTABLE = {'name', 'mounting'}  # of the next bag
 FLUSH = 0.4  # [s] what a killed recorder loses at most, also of a topic that fell silent
 SILENCE = 2.0  # [s] without a message of a sensor that are worth a warning
 SLOW = 90.0  # [Hz] of joint states: accelerations need more, and drivers publish 100 or more
+HEADER = 12  # bytes of a message with its stamp, which is not all of it
 MOST_LATCHED = 100  # messages of a latched topic that are kept for the next bag
 PERIODS = '/periods'  # bounds of one motion, which another recording knows nothing of
 CHECKED = 200_000  # messages of a bag that ~/stop looks at before it answers: about a second
@@ -52,7 +51,9 @@ class RecorderOptions:
     name: str = option('', 'name of the next bag; empty: date and time')
     storage: str = option('mcap', 'storage of the bag', choices=('mcap', 'sqlite3'))
     compress: bool = option(False, 'compress the bag with zstd')
-    mounting: str = option('upright', 'how the robot is mounted, written into the bag')
+    config: str = option('', 'YAML of the robot, whose mounting holds where none is given')
+    mounting: str = option('', 'how the robot is mounted, written into the bag; empty: as the '
+                           'configuration says, else upright')
     robot_description_topic: str = option('robot_description', 'topic of the URDF')
 
 
@@ -63,9 +64,8 @@ class Recorder(GuardedNode):
 
     def __init__(self, **node_options):
         super().__init__('recorder', **node_options)
-        self._options = declare_options(
-            self, RecorderOptions, fixed=set(RecorderOptions.__dataclass_fields__) - SETTABLE)
-        refuse_unless(self, {'name': check_file_name, 'mounting': check_mounting})
+        self._options = declare_options(self, RecorderOptions, settable=('name', 'mounting'),
+                                        check=_check)  # of the next bag
         self._inputs = Subscriptions(self, self._write)
         topic = self.resolve_topic_name(self._options.robot_description_topic)
         self._description_topic, self._description = topic, b''
@@ -73,26 +73,29 @@ class Recorder(GuardedNode):
                         if name != topic]
         self._undecoded = {}
         self._lost_before, self._began = 0, 0.0
-        self._bag = None
         self._problem: str | None = None
         self._bag_path = ''  # of the last one
         self._last_counts, self._counted, self._received = {}, {}, {}
-        self._newest, self._clocks = {}, {}  # message and time of reception; StreamClock
+        # By topic: stamps [ns] since the last look, when the newest came [ns], their StreamClock.
+        self._stamps, self._newest, self._clocks = {}, {}, {}
         self._diagnosed = 0.0
         self._waiting = []  # (topic, message) latched, not yet in the bag
         # What was latched before a bag was open: static transforms come from several publishers.
         self._kept = {}
         self._finished = self.create_publisher(String, '~/recording', latched())
-        self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
         subscribe(self, String, topic, self._take_description, latched(), raw=True)
-        self.create_service(Trigger, '~/start', self._answer_start)
-        self.create_service(Trigger, '~/stop', self._answer_stop)
+        self.offer('~/start', self._start)
+        self.offer('~/stop', self._stop_and_check)
         every(self, 0.2, self._look_for_publishers)
         every(self, FLUSH, self._flush)
-        every(self, 1.0, self._diagnose)
+        self.report(self._health)
         self.get_logger().info(
             f"ready to record {', '.join(self._topics)} to {self._options.out}, "
-            f'mounting {self._options.mounting!r}; call ~/start')
+            f'mounting {self._mounting()!r}; call ~/start')
+
+    def _mounting(self):
+        return (self.get_parameter('mounting').value
+                or configured_mounting(self._options.config) or 'upright')
 
     def _look_for_publishers(self):
         """Subscribe to topics that have got a publisher; return the names of those without."""
@@ -125,16 +128,25 @@ class Recorder(GuardedNode):
         if self._bag is None:
             return
         now = self.get_clock().now().nanoseconds
-        self._received[topic], self._newest[topic] = now * 1e-9, (data, received_ns)
+        self._received[topic], self._newest[topic] = now * 1e-9, received_ns
         try:
             if self._waiting:
                 self._write_latched(self._bag)
             self._bag.write(topic, data, now)
         except RecordingError as error:
             self._give_up(error)
+            return
+        if (DECODERS[self._inputs.types[topic]].header == 'header' and len(data) > HEADER
+                and topic not in self._inputs.latched):
+            self._stamps.setdefault(topic, []).append(header_stamp_ns(data))
 
     def _flush(self):
         if self._bag is None:
+            return
+        if not any(self._bag.path.glob('*')):
+            self._give_up(RecordingError(
+                f'the bag {self._bag.path} was deleted while it was recorded; what was in it is '
+                'lost', do='call ~/start again'))
             return
         try:
             self._write_latched(self._bag)
@@ -149,39 +161,21 @@ class Recorder(GuardedNode):
         self._last_counts, self._bag = dict(self._bag.counts), None
         self.get_logger().fatal(f'recording stopped: {error}')
 
-    def _answer_start(self, _, response):
-        return self._answer(self._start, response)
-
-    def _answer_stop(self, _, response):
-        return self._answer(self._stop_and_check, response)
-
-    def _answer(self, action, response):
-        try:
-            response.message, response.success = action(), True
-        except InertialIdError as error:
-            response.message, response.success = str(error), False
-            self.get_logger().error(response.message)
-        return response
-
     def _start(self):
         if self._bag is not None:
             raise RecordingError(f'already recording to {self._bag.path}', do='call ~/stop first')
         self._refuse_without_topics()
         name = (self.get_parameter('name').value
                 or datetime.datetime.now().strftime('%Y-%m-%d_%H-%M-%S_%f')[:-3])
-        folder = pathlib.Path(self._options.out)
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise RecordingError(f'folder {folder} cannot be made',
-                                 found=error.strerror) from None
-        bag = BagWriter(folder / name, self._options.storage, self._options.compress)
+        make_folder(self._options.out)
+        bag = BagWriter(Path(self._options.out, name), self._options.storage,
+                        self._options.compress)
         for topic in self._topics:
             bag.add_topic(topic, self._inputs.types[topic], topic in self._inputs.latched)
         self._waiting = self._latched_so_far()
         self._began = seconds(self)
         self._received = dict.fromkeys(self._topics, self._began)
-        self._newest, self._clocks = {}, {}
+        self._stamps, self._newest, self._clocks = {}, {}, {}
         self._problem, self._bag = None, bag
         self._lost_before = self._inputs.lost
         self.get_logger().info(f'recording to {bag.path}')
@@ -189,8 +183,7 @@ class Recorder(GuardedNode):
 
     def _latched_so_far(self):
         """Return [(topic, message)] of what a late joiner gets, mounting and description first."""
-        out = [(self.resolve_topic_name('mounting'),
-                encode_string(self.get_parameter('mounting').value))]
+        out = [(self.resolve_topic_name('mounting'), encode_string(self._mounting()))]
         if self._description:
             out.append((self._description_topic, self._description))
         else:
@@ -205,8 +198,9 @@ class Recorder(GuardedNode):
         if self._undecoded:
             raise no_decoder(self._undecoded)
         if missing:
-            raise RecordingError('nobody publishes', found=missing, exists=sorted(
-                t for t, types in self.get_topic_names_and_types() if types[0] in DECODERS),
+            raise RecordingError(f"nobody publishes {', '.join(missing)}", exists=sorted(
+                t for t, types in self.get_topic_names_and_types()
+                if types[0] in DECODERS and t not in missing),
                 do='start the driver, or correct topics:')
         if self._clock_stands():
             raise RecordingError('use_sim_time: the clock stands at 0',
@@ -236,6 +230,11 @@ class Recorder(GuardedNode):
         counts = ', '.join(f'{n} {t}' for t, n in bag.counts.items())
         lost = self._inputs.lost - self._lost_before
         words = f'{path}: {counts}' + (f'; {lost} lost by the middleware' if lost else '')
+        self._look_at_stamps()
+        for topic, clock in self._clocks.items():
+            if clock.jumps:
+                words += (f'; {topic}: {clock.jumped}, {clock.jumps} such in all: was its '
+                          'publisher restarted, or its clock set?')
         self.get_logger().info(words)
         return words
 
@@ -253,42 +252,37 @@ class Recorder(GuardedNode):
             self.get_logger().warning(sentence)
         return '; '.join([words, *shown])
 
-    def _diagnose(self):
+    def _health(self):
+        """Return (level, words, {key: value}) for diagnostics."""
         # A new deadline: where the executor does not come back, the stacks say where it hangs.
         faulthandler.dump_traceback_later(HANG)
         self._flush()  # what is reported is on the disk
         counts = self._bag.counts if self._bag else self._last_counts
         before, self._counted = self._counted, dict(counts)
         passed, self._diagnosed = seconds(self) - self._diagnosed, seconds(self)
-        fresh = {topic: max(0, count - before.get(topic, 0)) for topic, count in counts.items()}
-        rates = {topic: round(count / max(passed, 0.5)) if simulated_time(self) else count
-                 for topic, count in fresh.items()}  # per second of the robot's time
-        level, words = self._state(rates, self._slow(fresh))
+        span = max(passed, 0.5) if simulated_time(self) else 1.0  # of the robot's time
+        rates = {topic: round(max(0, count - before.get(topic, 0)) / span)
+                 for topic, count in counts.items()}
+        self._look_at_stamps()
+        level, words = self._state(rates)
         values = {'lost': self._inputs.lost - self._lost_before}
         for topic, count in counts.items():
             values[f'{topic} count'] = count
             values[f'{topic} rate [Hz]'] = rates[topic]
-        self._diagnostics.publish(diagnostics(self, level, words, values))
+        return level, words, values
 
-    def _slow(self, fresh):
-        """Return in words which topics fall behind; ``fresh`` : {topic: messages since}."""
-        out, newest, self._newest = [], self._newest, {}
-        for topic, (data, received_ns) in newest.items():
-            stamped = DECODERS[self._inputs.types[topic]].header == 'header'
-            if stamped and topic not in self._inputs.latched and not simulated_time(self):
-                clock = self._clocks.setdefault(topic, StreamClock())
-                stamp = header_stamp_ns(data)
-                clock.look((stamp, self.get_clock().now().nanoseconds), received_ns,
-                           fresh.get(topic, 0))
-                out += [f'{topic} falls behind: {clock.slow()}'] if clock.slow() else []
-        return '; '.join(out)
+    def _look_at_stamps(self):
+        """Note whether stamps go back, or fall behind the clock of this computer."""
+        for topic, stamps in self._stamps.items():
+            clock = self._clocks.setdefault(topic, StreamClock())
+            clock.sound(np.array(stamps, np.int64))
+            if not simulated_time(self):
+                clock.look((stamps[-1], self.get_clock().now().nanoseconds), self._newest[topic],
+                           len(stamps))
+        self._stamps = {}
 
-    def _state(self, rates, slow):
-        """
-        Return (level, words) for diagnostics.
-
-        rates : [Hz] by topic, of the last second; slow : which topics fall behind, in words
-        """
+    def _state(self, rates):
+        """Return (level, words) for diagnostics; rates : [Hz] by topic."""
         if self._problem:
             return 'error', self._problem
         if self._clock_stands():
@@ -301,8 +295,10 @@ class Recorder(GuardedNode):
                   and topic not in self._inputs.latched]
         if silent:  # events and texts may be rare; a sensor is not
             return 'warn', f"{words}; nothing received on {', '.join(silent)}"
+        slow = [f'{topic} falls behind: {clock.slow()}' for topic, clock in self._clocks.items()
+                if clock.slow()]
         if slow:
-            return 'warn', f'{words}; {slow}'
+            return 'warn', '; '.join([words, *slow])
         rare = [f'{topic} comes at {rate} Hz' for topic, rate in rates.items()
                 if 0 < rate < SLOW and self._inputs.types.get(topic) == JOINT_STATE]
         if rare and now - self._began > SILENCE:  # the first second is no whole one
@@ -322,6 +318,15 @@ class Recorder(GuardedNode):
         super().destroy_node()
 
 
-def main(args: list[str] | None = None) -> int:
-    """Run the node with ROS arguments ``args``, of the command line if None; return its status."""
-    return run(Recorder, args)
+def _check(options):
+    """Raise ConfigError for a name that is not that of a file in its folder, or no mounting."""
+    name = options.name
+    if name and (PurePath(name).name != name or name == '..' or '\0' in name):
+        raise ConfigError('parameter name', expected='a name without a folder',
+                          found=repr(name), do='the folder is the parameter out')
+    check_mounting(options.mounting or configured_mounting(options.config))
+
+
+def main() -> int:
+    """Run the node; return the exit status of its process."""
+    return run(Recorder)

@@ -4,21 +4,21 @@ import time
 
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
+from rclpy.task import Future
 from std_srvs.srv import Trigger
 
-from .conversions import Question
 from ..errors import MotionError
 
 THERE = 5.0  # [s] of wall time for the recorder to be found
 PATIENCE = 60.0  # [s] of wall time for the recorder to answer: it reads the bag before that
 LOOK = 0.02  # [s] between looks at whether it is there
+SILENT = 'the recorder does not answer'
 
 
 class RecorderDialogue:
     """
     Opens a bag and waits for the answer; closes it without waiting.
 
-    node : that asks
     recorder : name of the node that records; '' for none, which is always ready
 
     Nothing moves while the bag is opened, so ``node`` may wait, and whoever asked it to play gets
@@ -26,8 +26,9 @@ class RecorderDialogue:
     """
 
     def __init__(self, node: Node, recorder: str) -> None:
-        self._closing: Question | None = None
         self._open, self._recorder = False, recorder
+        self._closing_until = 0.0  # [s] of the monotonic clock; 0: nothing is being closed
+        self._answer: Future | None = None
         if not recorder:
             return
         self._stop = node.create_client(Trigger, f'{recorder}/stop')
@@ -42,7 +43,7 @@ class RecorderDialogue:
     @property
     def closing(self) -> bool:
         """Return whether the answer to a stop is awaited."""
-        return self._closing is not None
+        return self._closing_until > 0.0
 
     def start(self) -> None:
         """
@@ -65,21 +66,25 @@ class RecorderDialogue:
                 if not self._open:
                     raise MotionError(f'the recorder refused: {answer.result().message}')
                 return
-        raise MotionError('the recorder does not answer',
-                          do='start it, or start this node with an empty recorder:')
+        raise MotionError(SILENT, do='start it, or start this node with an empty recorder:')
 
     def stop(self) -> None:
         """Ask for the bag to be closed, if there is one."""
         if self._open:
-            self._open = False
-            self._closing = Question(self._stop, PATIENCE)
+            self._open, self._answer = False, None
+            self._closing_until = time.monotonic() + PATIENCE
 
     def stopped(self) -> str | None:
         """Return None while waiting or when nothing is awaited, else what the recorder said."""
-        if self._closing is None or not self._closing.over():
+        if not self.closing:
             return None
-        answer, self._closing = self._closing.answer(), None
-        return answer.message if answer is not None else 'the recorder does not answer'
+        if self._answer is None and self._stop.service_is_ready():
+            self._answer = self._stop.call_async(Trigger.Request())
+        done = self._answer is not None and self._answer.done()
+        if not done and time.monotonic() < self._closing_until:
+            return None
+        self._closing_until = 0.0
+        return str(self._answer.result().message) if done and self._answer else SILENT
 
     def close(self) -> None:
         """End the node that asks."""

@@ -1,21 +1,35 @@
-"""How every node of this package starts, spins and ends."""
+"""
+How every node of this package starts, survives and ends.
+
+rclpy ends a node whose callback raises; one malformed message would be enough.  What goes wrong in
+a callback of a GuardedNode costs its message, never the node.
+"""
 
 import _thread
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 import faulthandler
+import functools
 import gc
+import inspect
 import signal
 import sys
+import time
 from typing import Any
 
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 import rclpy
+from rclpy.callback_groups import CallbackGroup
 from rclpy.exceptions import ParameterException
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.impl.implementation_singleton import rclpy_implementation
+from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
+from rclpy.subscription import Subscription
 from rclpy.task import Future
 import rclpy.utilities
+from std_srvs.srv import Trigger
 
+from .conversions import every, LEVELS, STATE
 from ..errors import ConfigError, InertialIdError
 from ..estimation.r_factors import one_thread
 
@@ -24,6 +38,7 @@ try:  # a third of the CPU time of the SingleThreadedExecutor at 1 kHz
 except ImportError:  # pragma: no cover (depends on the distribution)
     Executor = SingleThreadedExecutor
 
+AGAIN = 10.0  # [s] after which the same words are said again
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # Ctrl-C, kill, a closed terminal
 WAKE = 0.05  # [s] the EventsExecutor burns a core when it spins without a time limit
 START, LEAVE = 60.0, 30.0  # [s] for a node to be made or refused, and to end
@@ -34,7 +49,7 @@ def run(node_class: type, args: Sequence[str] | None = None, coroutines: bool = 
     """
     Run a node until one of SIGNALS or shutdown; return the exit status of its process.
 
-    node_class : makes the node; args : of ROS, those of the command line if None
+    args : of ROS, those of the command line if None
     coroutines : the node has async callbacks, which the EventsExecutor does not run
 
     A signal never breaks into a callback: the one that runs is finished, then ``destroy_node``
@@ -58,7 +73,7 @@ def run(node_class: type, args: Sequence[str] | None = None, coroutines: bool = 
             node = node_class()
             faulthandler.cancel_dump_traceback_later()
             gc.freeze()  # what lives for ever: a full collection of it takes 20 to 40 ms
-            spin(node, SingleThreadedExecutor if coroutines else Executor, end)
+            _spin(node, SingleThreadedExecutor if coroutines else Executor, end)
     except ExternalShutdownException:
         pass
     except (InertialIdError, ParameterException) as error:
@@ -87,7 +102,7 @@ def _join(args: Sequence[str] | None) -> None:
 
 class End:
     """
-    What a signal sets and ``spin`` looks at.
+    What a signal sets and the loop of callbacks looks at.
 
     A node that is always late has no quiet moment in which its executor would look at a time
     limit; a future that is done reaches it still.  A thread sets it: the signal may have come
@@ -110,13 +125,8 @@ class End:
         return self._future
 
 
-def spin(node: Any, executor_class: Callable[..., Any] = Executor, end: End | None = None) -> None:
-    """
-    Serve the callbacks of ``node``, one at a time, until its context ends or ``end`` comes.
-
-    executor_class : makes the executor of a context
-    """
-    end = end or End()
+def _spin(node: Any, executor_class: Callable[..., Any], end: End) -> None:
+    """Serve the callbacks of ``node``, one at a time, until its context ends or ``end`` comes."""
     executor = executor_class(context=node.context)
     executor.add_node(node)
     try:
@@ -126,3 +136,118 @@ def spin(node: Any, executor_class: Callable[..., Any] = Executor, end: End | No
         faulthandler.dump_traceback_later(LEAVE, exit=True)
         executor.remove_node(node)
         executor.shutdown()
+
+
+class Unserved(CallbackGroup):
+    """Keeps an executor from its entities: waiting for a message costs more than taking it."""
+
+    def can_execute(self, entity: Any) -> bool:
+        """Return False."""
+        return False
+
+    def beginning_execution(self, entity: Any) -> bool:
+        """Return False."""
+        return False
+
+    def ending_execution(self, entity: Any) -> None:
+        """Do nothing."""
+
+
+class GuardedNode(Node):
+    """A node whose subscriptions, timers and services survive what their callbacks raise."""
+
+    @property
+    def subscriptions(self) -> Iterator[Subscription]:
+        """Yield those that an executor serves: an EventsExecutor does not ask their group."""
+        return (s for s in super().subscriptions if not isinstance(s.callback_group, Unserved))
+
+    def create_subscription(self, kind: type, topic: str, callback: Callable[..., object],
+                            *args: Any, **how: Any) -> Any:
+        """Return a subscription as rclpy's; a message that breaks ``callback`` is dropped."""
+        return super().create_subscription(kind, topic, self._guarded(callback, topic), *args,
+                                           **how)
+
+    def create_timer(self, period: float, callback: Callable[..., object], *args: Any,
+                     **how: Any) -> Any:
+        """Return a timer as rclpy's, of a ``period`` [s]; it goes on after ``callback`` fails."""
+        name = getattr(callback, '__name__', 'timer').strip('_')
+        return super().create_timer(period, self._guarded(callback, name), *args, **how)
+
+    def create_service(self, kind: type, name: str, callback: Callable[..., object],
+                       *args: Any, **how: Any) -> Any:
+        """Return a service as rclpy's, that answers what went wrong where ``callback`` fails."""
+        return super().create_service(kind, name, self._guarded(callback, name), *args, **how)
+
+    def offer(self, name: str, action: Callable[[], str]) -> None:
+        """Offer a Trigger service that answers with the words or the refusal of ``action``."""
+        def answer(_: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+            try:
+                response.message, response.success = action(), True
+            except InertialIdError as error:
+                response.message, response.success = str(error), False
+                self.get_logger().error(response.message)
+            return response
+        self.create_service(Trigger, name, answer)
+
+    def report(self, health: Callable[[], tuple[str, str, Mapping[str, Any]]]) -> None:
+        """
+        Publish diagnostics (REP 107) every second from now on.
+
+        health : () -> (ok, warn or error; the state in words; {key: value} beside it)
+        """
+        publisher = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
+
+        def diagnose() -> None:
+            level, words, values = health()
+            status = DiagnosticStatus(
+                level=LEVELS[level], name=self.get_fully_qualified_name().lstrip('/') + STATE,
+                message=words, hardware_id='none',
+                values=[KeyValue(key=str(k), value=str(v)) for k, v in values.items()])
+            array = DiagnosticArray(status=[status])
+            array.header.stamp = self.get_clock().now().to_msg()
+            publisher.publish(array)
+
+        every(self, 1.0, diagnose)
+
+    def fault(self, words: str) -> None:
+        """Say what went wrong in a callback; nodes that move or predict stop to do so as well."""
+        said: dict[str, float] = self.__dict__.setdefault('_said', {})
+        now = time.monotonic()
+        if now - said.get(words, -AGAIN) < AGAIN:
+            return
+        said.clear()  # one entry: nothing heaps up
+        said[words] = now
+        self.get_logger().error(words)
+
+    def _guarded(self, callback: Callable[..., object], where: str) -> Callable[..., object]:
+        """Return ``callback`` that never raises while the node lives; ``where`` : for messages."""
+        def failed(error: Exception, args: tuple[Any, ...]) -> Any:
+            if not self.context.ok():  # the way nodes end
+                raise error
+            words = f'{where}: {_words(error)}'
+            self.fault(words)
+            response: Any = args[1] if len(args) > 1 else None
+            if 'message' in getattr(response, 'get_fields_and_field_types', dict)():
+                response.success, response.message = False, words
+            return response
+
+        @functools.wraps(callback)
+        def guarded(*args: Any) -> Any:
+            try:
+                return callback(*args)
+            except Exception as error:
+                return failed(error, args)
+
+        @functools.wraps(callback)
+        async def awaited(*args: Any) -> Any:
+            try:
+                return await callback(*args)  # type: ignore[misc]
+            except Exception as error:
+                return failed(error, args)
+        return awaited if inspect.iscoroutinefunction(callback) else guarded
+
+
+def _words(error: Exception) -> str:
+    if isinstance(error, InertialIdError):
+        return str(error)
+    return f'dropped, for it breaks what reads it; {type(error).__name__}: {error}'

@@ -1,5 +1,5 @@
 """
-The time of a simulator: it owns it and publishes it on /clock.
+What simulators share: they own the time and publish it on /clock, and they know what is true.
 
 Time follows the wall clock as long as the computer keeps up.  Where it does not, time waits, as in
 MuJoCo's ``simulate`` and mujoco_ros2_control: the real-time factor is below 1 and nothing is ever
@@ -7,13 +7,24 @@ made up for.  It also waits, not for ever, for the next piece of a trajectory th
 piece.  With ``real_time`` it never waits and there is no /clock.
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 import time
+from typing import Any
 
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rosgraph_msgs.msg import Clock
+from std_msgs.msg import String
+import yaml
 
-from .conversions import every
+from .conversions import every, latched
+from .running import GuardedNode
+from ..identification.model.files import write_text
+from ..identification.model.identified_model import plain
+from ..options import option
+
+TICK = 0.008     # [s] of wall time between steps, each of all samples that are due
 
 STEP = 0.02      # [s] between two messages of /clock, ...
 STREAMED = 0.01  # ... while a trajectory is being sent piece by piece
@@ -23,12 +34,37 @@ PATIENCE = 2.0   # [s] of wall time that it waits for one piece
 STANDING = 0.1   # [s] of wall time between messages of a /clock that stands still
 
 
-class SimulatorClock:
-    """
-    Time of a simulator that is stepped by a ``node``.
+@dataclass(frozen=True)
+class SimulatorOptions:
+    """What all simulators are asked for."""
 
-    real_time : it never waits
-    """
+    urdf_file: str = option('', 'path of the robot description')
+    truth_file: str = option('', 'YAML file to write the true parameters to; empty: none')
+    real_time: bool = option(False, 'true: follow the wall clock and publish no /clock; what is '
+                             'late on a busy computer is made up for')
+
+
+class Simulator(GuardedNode):
+    """A node that moves something in time of its own."""
+
+    def begin(self, own: SimulatorOptions, description: str, truth: Mapping[str, Any]) -> None:
+        """Publish the ``description``, write the ``truth`` where that is asked for, start time."""
+        if own.truth_file:
+            write_text(own.truth_file, yaml.safe_dump(plain(truth), sort_keys=False))
+        self._latched = self.create_publisher(String, 'robot_description', latched())
+        self._latched.publish(String(data=description))
+        self._sim_clock = SimulatorClock(self, own.real_time)
+
+    def pace(self) -> tuple[bool, dict[str, float]]:
+        """Return whether the computer keeps up, {key: value} of the time for diagnostics."""
+        clock = self._sim_clock
+        lag = clock.lag() if clock.real_time else 0.0
+        return lag < 10 * BURST, {'real_time_factor': round(clock.factor(), 3),
+                                  'lag_s': round(max(lag, 0.0), 4)}
+
+
+class SimulatorClock:
+    """Time of a simulator that is stepped by a ``node``; where it is ``real_time`` never waits."""
 
     def __init__(self, node: Node, real_time: bool) -> None:
         self._node, self.real_time = node, real_time

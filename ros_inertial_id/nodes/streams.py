@@ -23,21 +23,21 @@ class Streams:
     """
     Reads topics for a node, subscribing to each as soon as it has a publisher.
 
-    node : that spins
+    Messages are taken when ``look`` or ``hand_to`` is called, not each by a callback: a third of
+    the CPU time where these are called a few times a second.
+
     complain : called with words when a topic, or what it says, cannot be used
-    polled : messages are taken when ``look`` or ``hand_to`` is called, not each by a callback: a
-        third of the CPU time where these are called a few times a second
     went_back : called with words when the clock of a topic was set back: to begin anew
     waited : how long the newest message of the batch at hand waited for its reader [s]
     """
 
-    def __init__(self, node: Node, complain: Callable[[str], None], polled: bool = False,
+    def __init__(self, node: Node, complain: Callable[[str], None],
                  went_back: Callable[[str], None] = lambda words: None) -> None:
-        self._node, self._complain, self._polled = node, complain, polled
+        self._node, self._complain = node, complain
         self._went_back = went_back
         self._clocks: dict[str, StreamClock] = {}  # by resolved name
         self._real = not simulated_time(node)
-        self._subscriptions = Subscriptions(node, self._keep, polled)
+        self._subscriptions = Subscriptions(node, self._keep, polled=True)
         self._messages: dict[str, list[bytes]] = {}  # by resolved name
         self._names: dict[str, str] = {}  # resolved name -> name as asked for
         self._refused: set[str] = set()
@@ -58,11 +58,7 @@ class Streams:
             if name in self._names and name not in self._refused:
                 self._complain(f'{self._names[name]} of type {kind} cannot be read')
         self._refused = set(self._subscriptions.undecoded)
-        self._collect()
-
-    def _collect(self) -> None:
-        if self._polled:
-            self._subscriptions.drain()
+        self._subscriptions.drain()
 
     def _sound(self, name: str, channel: Channel, now: int) -> Channel:
         """Return what of a ``channel`` is stamped soundly; say where its clock was set back."""
@@ -104,7 +100,7 @@ class Streams:
         The Channel's topic is the name that was asked for.  Whatever a message does to its reader
         costs that batch and is complained of, never the node.
         """
-        self._collect()
+        self._subscriptions.drain()
         for name, messages in self._messages.items():
             batch, messages[:] = messages[:], []
             if not batch:

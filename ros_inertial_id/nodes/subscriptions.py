@@ -1,36 +1,34 @@
 """
 Subscriptions: topics as bytes, each from the moment it has a publisher, with its losses counted.
 
-Names are resolved, so remapping is followed.  Where no parameter overrides it (``quality``), the
+Names are resolved, so remapping is followed.  Where no parameter overrides it (qos_overrides), the
 quality of service is the best that all publishers of a topic offer.  Losses are gaps in the
 publishers' sequence numbers, not ``message_lost`` events: these and an EventsExecutor can lock
 each other for ever (ros2/rmw_fastrtps#890).
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 import inspect
 from typing import Any
 
-from rclpy.callback_groups import CallbackGroup
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
-from .conversions import DEPTH, message_class
-from .quality import subscribe
+from .conversions import DEPTH, message_class, subscribe
+from .running import Unserved
 from ..errors import RecordingError
 from ..measurement.bags.messages import DECODERS
 
 Take = Callable[[str, bytes, int], None]
+WITH_INFORMATION = inspect.signature(lambda message, information: None)
 
 
 class Subscriptions:
     """
     Subscribes for a node; what comes goes to ``take``.
 
-    node : that spins
     take : called with the resolved topic, the message as bytes, the time of reception [ns]
-    polled : messages wait in the reader's queue for ``drain``, with no callback each; a node that
-        an EventsExecutor spins has to show it those ``served`` alone
+    polled : messages wait in the reader's queue for ``drain``, with no callback each
     """
 
     def __init__(self, node: Node, take: Take, polled: bool = False) -> None:
@@ -92,11 +90,14 @@ class Subscriptions:
             count.add(about['publication_sequence_number'])
             self._take(topic, bytes(data), about['received_timestamp'])
 
-        take.__signature__ = _WITH_INFORMATION  # type: ignore[attr-defined]
-        reader = self._readers[topic] = subscribe(self._node, kind, topic, take, _quality(), True)
+        # By which rclpy knows a callback that takes message and information.
+        take.__signature__ = WITH_INFORMATION  # type: ignore[attr-defined]
+        best = QoSProfile(depth=DEPTH, reliability=ReliabilityPolicy.BEST_AVAILABLE,
+                          durability=DurabilityPolicy.BEST_AVAILABLE)
+        reader = self._readers[topic] = subscribe(self._node, kind, topic, take, best, raw=True)
         if self._polled:
             for entity in (reader, *reader.event_handlers):  # data wake the wait for events too
-                entity.callback_group = _Unserved()
+                entity.callback_group = Unserved()
         keeps = reader.qos_profile.durability
         latched = keeps == DurabilityPolicy.TRANSIENT_LOCAL or (
             keeps == DurabilityPolicy.BEST_AVAILABLE and offer[1])
@@ -117,36 +118,17 @@ class Subscriptions:
             reader.callback(*taken)
 
 
-class _Unserved(CallbackGroup):
-    """Keeps an executor from its entities: waiting for a message costs more than taking it."""
-
-    def can_execute(self, entity: Any) -> bool:
-        return False
-
-    def beginning_execution(self, entity: Any) -> bool:
-        return False
-
-    def ending_execution(self, entity: Any) -> None:
-        pass
-
-
-def served(subscriptions: Iterable[Any]) -> Iterator[Any]:
-    """Yield those of a node's ``subscriptions`` that are not polled."""
-    return (s for s in subscriptions if not isinstance(s.callback_group, _Unserved))
-
-
 class SequenceCount:
     """
-    Counts the messages that are missing between the sequence numbers of a topic's publishers.
-
-    publishers : () -> how many there are
+    Counts the messages that are missing between the sequence numbers of a topic's ``publishers``.
 
     The numbers do not say whose they are.  Each belongs to the publisher whose last one it
     follows most closely; which of two with equal numbers it is makes no difference to the sum.
     """
 
     def __init__(self, publishers: Callable[[], int]) -> None:
-        self._publishers, self._last, self.lost = publishers, [], 0  # type: ignore[var-annotated]
+        self._publishers, self.lost = publishers, 0
+        self._last: list[int] = []
 
     def add(self, number: int | None) -> None:
         """Take the sequence number of a message, None where the middleware has none."""
@@ -170,21 +152,8 @@ def no_decoder(types: dict[str, str]) -> RecordingError:
         do='leave them out of topics:')
 
 
-def _quality() -> QoSProfile:
-    """Return what is asked for: the best that all publishers of a topic offer."""
-    return QoSProfile(depth=DEPTH, reliability=ReliabilityPolicy.BEST_AVAILABLE,
-                      durability=DurabilityPolicy.BEST_AVAILABLE)
-
-
 def _offer(offers: list[Any]) -> tuple[bool, bool]:
     """Return whether all publishers are reliable, and all keep messages for late joiners."""
     qualities = [o.qos_profile for o in offers]
     return (all(q.reliability == ReliabilityPolicy.RELIABLE for q in qualities),
             all(q.durability == DurabilityPolicy.TRANSIENT_LOCAL for q in qualities))
-
-
-def _both(message: bytes, information: dict[str, int]) -> None:
-    """Stand for a callback that takes message and information, by which rclpy knows it."""
-
-
-_WITH_INFORMATION = inspect.signature(_both)

@@ -6,37 +6,29 @@ method reads), at the stamp of that sample and a fixed small lag behind it, and 
 says so when the motion leaves what was identified.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from diagnostic_msgs.msg import DiagnosticArray
 import numpy as np
-from rcl_interfaces.msg import SetParametersResult
-from rclpy.subscription import Subscription
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
-from .base_imu import BaseImu
-from .conversions import DEPTH, diagnostics, every, latched
+from .conversions import advertise, DEPTH, every, latched, publish_joint_states, subscribe
 from .external_torque import ExternalTorque, ExternalTorqueOptions
-from .guarded import GuardedNode
 from .parameters import check_mounting, declare_options
 from .prediction_health import PredictionHealth
-from .quality import advertise, subscribe
-from .running import run
+from .running import GuardedNode, run
 from .streams import Streams
-from .subscriptions import served
 from ..checks.finding import DO_NOT_USE
 from ..dynamics.robot_model import gravity_from_mounting
-from ..errors import ConfigError, InertialIdError, RobotModelError
-from ..identification.judge.prediction import live_prediction
+from ..errors import ConfigError, InertialIdError, RecordingError, RobotModelError
+from ..identification.judge.prediction import half_widths, live_prediction, TWO_SIGMA
 from ..identification.model.files import read_text
 from ..identification.model.identified_model import IdentifiedModel
-from ..identification.prepare.robot import check_robot
+from ..identification.prepare.robot import check_robot, imu_gravity
 from ..identification.settings import prediction_options
-from ..measurement.bags.messages import encode, JOINT_STATE
-from ..measurement.recording import Channel
+from ..measurement.recording import Recording
 from ..methods import AnyMethod, METHODS
 from ..methods.contract import LiveSource, LiveTorques
 from ..options import option
@@ -44,6 +36,9 @@ from ..procedures.stream_watch import as_values, StreamWatch
 
 JOINT_STATES = 'joint_states'
 PARTS = 4  # of the lag, of which a batch may take one: the others are the filter's
+AVERAGE = 1.0  # [s] of samples of the base IMU behind a direction of gravity
+TURNED = np.deg2rad(1.0)  # a smaller change is no new mounting
+IMU = 'sensor_msgs/msg/Imu'
 
 
 @dataclass(frozen=True)
@@ -70,26 +65,26 @@ class TorquePrediction(GuardedNode):
 
     def __init__(self, **node_options):
         super().__init__('torque_prediction', **node_options)
-        self._options = declare_options(
-            self, PredictionOptions, fixed=set(PredictionOptions.__dataclass_fields__)
-            - {'mounting'})
-        self._gravity = None  # by the base IMU
-        _check_mounting(self._options.mounting, self._options)
-        self._model = self._robot = self._description = None
+        self._options = declare_options(self, PredictionOptions, settable=('mounting',),
+                                        check=_check)
+        self._gravity: np.ndarray | None = None  # by the base IMU
+        self._model: IdentifiedModel | None = None
+        self._robot = self._description = None
         self._live: LiveSource[Any] | None = None
         # Of the first model on, as ``_live``.
         self._method: AnyMethod
         self._torques: Callable[[Any], LiveTorques]
         self._watch: StreamWatch
         self._health: PredictionHealth
-        self._streams = Streams(self, self._complain, polled=True)
+        self._streams = Streams(self, self._complain)
         self._refusal = 'no model yet'
         self._complaint = ''
         self._gaps = self._received = 0
         self._predicted = advertise(self, JointState, '~/predicted', DEPTH)
         self._residual = advertise(self, JointState, '~/residual', DEPTH)
         self._measured = advertise(self, JointState, '~/measured', DEPTH)
-        self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
+        self._band = {name: advertise(self, JointState, f'~/predicted_band/{name}', DEPTH)
+                      for name in ('lower', 'upper', 'standard_deviation')}
         self._external = (ExternalTorque(self, self._options) if self._options.external_torque
                           else None)
         subscribe(self, String, 'robot_description', self._take_description, latched())
@@ -101,28 +96,12 @@ class TorquePrediction(GuardedNode):
                 String, self._options.model_topic, self._take_model, latched())
             self.get_logger().info(f'waiting for a model on {self._options.model_topic}')
         if self._options.base_imu_topic:
-            self._imu = BaseImu(self, self._options.base_imu_topic, lambda: self._robot,
-                                self._turned, self._complain)
-        self.add_on_set_parameters_callback(self._may_set)
+            self._imu = Streams(self, self._complain)
+            every(self, AVERAGE, self._look_at_imu)
         self.add_post_set_parameters_callback(self._have_set)
         every(self, _period(self._options), self._predict)
         every(self, 0.2, self._look_for_publishers)
-        every(self, 1.0, self._diagnose)
-
-    @property
-    def subscriptions(self) -> Iterator[Subscription]:
-        """Yield those that an executor serves: an EventsExecutor does not ask their group."""
-        return served(super().subscriptions)
-
-    def _may_set(self, parameters):
-        """Refuse a mounting that cannot be read."""
-        for parameter in parameters:
-            if parameter.name == 'mounting':
-                try:
-                    _check_mounting(parameter.value, self._options)
-                except InertialIdError as error:
-                    return SetParametersResult(successful=False, reason=str(error))
-        return SetParametersResult(successful=True)
+        self.report(self._report)
 
     def _have_set(self, parameters):
         """Predict for the new mounting, or say which parameters are not known for it."""
@@ -131,8 +110,20 @@ class TorquePrediction(GuardedNode):
                 self._options = replace(self._options, mounting=parameter.value)
                 self._anew()
 
-    def _turned(self, gravity):
-        """Take a new direction of gravity from the base IMU."""
+    def _look_at_imu(self):
+        self._imu.hand_to(self._turn)
+        self._imu.look((self._options.base_imu_topic,))
+
+    def _turn(self, channel):
+        """Take a new direction of gravity from a second of the base IMU."""
+        if self._robot is None:
+            return
+        if channel.type != IMU:
+            raise RecordingError(f'{channel.topic} is no IMU', expected=IMU, found=channel.type)
+        gravity = imu_gravity(Recording({channel.topic: channel}), self._robot)
+        if gravity is None or self._gravity is not None and _angle(
+                gravity, self._gravity) < TURNED:
+            return
         self._gravity = gravity
         if self._options.mounting == 'imu':
             self._anew()
@@ -249,7 +240,8 @@ class TorquePrediction(GuardedNode):
         if taken is None or live.origin_ns is None:
             return
         stamps, state = taken
-        words = self._health.watch(self._method.validity_range(state, self._robot))
+        seen = self._method.validity_range(state, self._robot)
+        words = self._health.watch(seen)
         if words:
             self.get_logger().warning(f'the motion leaves the validity range: {words}',
                                       throttle_duration_sec=5.0)
@@ -260,9 +252,23 @@ class TorquePrediction(GuardedNode):
                                   (self._residual, torques.residual),
                                   (self._measured, torques.measured)):
             if publisher.get_subscription_count():
-                _publish(publisher, stamp_ns, torques.names, effort)
+                publish_joint_states(publisher, stamp_ns, torques.names, effort=effort)
+        if any(publisher.get_subscription_count() for publisher in self._band.values()):
+            half = self._half_width(torques.names, seen, state.t, stamps)
+            for name, effort in (('lower', torques.predicted - half),
+                                 ('upper', torques.predicted + half),
+                                 ('standard_deviation', half / TWO_SIGMA)):
+                publish_joint_states(self._band[name], stamp_ns, torques.names, effort=effort)
 
-    def _diagnose(self):
+    def _half_width(self, names, seen, t, stamps):
+        """Return half the width (M, n) of the band at stamps of a motion seen at t; or NaN."""
+        assert self._model is not None
+        half, _ = half_widths(self._model.statistics.get('prediction_band') or {}, names, seen,
+                              self._model.validity_range)
+        return np.column_stack([np.interp(stamps, t, column) for column in half.T])
+
+    def _report(self):
+        """Return (level, words, {key: value}) for diagnostics."""
         live = self._live
         values: dict[str, Any] = {}
         if self._refusal or live is None:
@@ -278,8 +284,7 @@ class TorquePrediction(GuardedNode):
                 level, words = 'warn', '; '.join(f.says for f in found)
             for name, sd in live.standard_deviation.items():
                 values[f'{name} standard deviation of q, v, a'] = ' '.join(f'{x:.2g}' for x in sd)
-            slow = self._streams.slow()
-            if slow:
+            if slow := self._streams.slow():
                 level, words = 'warn', slow
             if live.received == self._received:
                 level, words = 'warn', f"nothing received on {', '.join(self._topics())}"
@@ -287,7 +292,7 @@ class TorquePrediction(GuardedNode):
                 level, words = 'error', self._complaint
             self._received = live.received
         self._complaint = ''
-        self._diagnostics.publish(diagnostics(self, level, words, values))
+        return level, words, values
 
 
 def _period(options):
@@ -295,20 +300,18 @@ def _period(options):
     return min(options.period, options.lag / PARTS) if options.lag else options.period
 
 
-def _publish(publisher, stamp_ns, names, effort):
-    """Publish efforts (N, n) as JointStates, written as bytes: far cheaper than messages."""
-    channel = Channel('', JOINT_STATE, stamp_ns, stamp_ns, {'effort': effort}, names)
-    for message in encode(channel):
-        publisher.publish(message)
-
-
-def _check_mounting(words, options):
-    """Raise ConfigError for words that are no mounting, or an IMU without its topic."""
-    if words == 'imu' and not options.base_imu_topic:
+def _check(options):
+    """Raise ConfigError for a mounting that is none, or an IMU without its topic."""
+    if options.mounting == 'imu' and not options.base_imu_topic:
         raise ConfigError('mounting: imu', expected='base_imu_topic:', found='none')
-    check_mounting(words)
+    check_mounting(options.mounting)
 
 
-def main(args: list[str] | None = None) -> int:
-    """Run the node with ROS arguments ``args``, of the command line if None; return its status."""
-    return run(TorquePrediction, args)
+def _angle(a, b):
+    """Return the angle [rad] between two vectors (3,)."""
+    return np.arccos(np.clip(a @ b / np.linalg.norm(a) / np.linalg.norm(b), -1.0, 1.0))
+
+
+def main() -> int:
+    """Run the node; return the exit status of its process."""
+    return run(TorquePrediction)

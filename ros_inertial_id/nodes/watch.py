@@ -19,11 +19,9 @@ from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import Trigger
 
 from .conversions import every, latched, LEVELS, STATE
-from .guarded import GuardedNode
 from .parameters import declare_options
-from .running import run
-from .watch_server import WatchServer
-from .watch_state import WatchState
+from .running import GuardedNode, run
+from .watch_server import WatchServer, WatchState
 from ..errors import RecordingError
 from ..options import option
 from ..report import watch_page
@@ -37,7 +35,7 @@ class WatchOptions:
     """Where the page is served and whom it looks at."""
 
     address: str = option('127.0.0.1', 'to serve the page at; any but 127.0.0.1 lets other '
-                          'machines look and press the buttons')
+                          'machines look, and press the buttons with the token that is logged')
     port: int = option(8321, 'of the page; 0 for any that is free', at_least=0, at_most=65535)
     prediction: str = option('torque_prediction', 'name of the node that predicts')
     identification: str = option('identification', 'name of the node that identifies')
@@ -52,7 +50,7 @@ class Watch(GuardedNode):
 
     def __init__(self, **node_options):
         super().__init__('watch', **node_options)
-        own = declare_options(self, WatchOptions, fixed=set(WatchOptions.__dataclass_fields__))
+        own = declare_options(self, WatchOptions, settable=())
         self.state = WatchState()
         self._nodes = {self.resolve_topic_name(name).lstrip('/'): role for role, name in (
             ('prediction', own.prediction), ('identification', own.identification),
@@ -135,6 +133,6 @@ class Watch(GuardedNode):
         super().destroy_node()
 
 
-def main(args: list[str] | None = None) -> int:
-    """Run the node with ROS arguments ``args``, of the command line if None; return its status."""
-    return run(Watch, args)
+def main() -> int:
+    """Run the node; return the exit status of its process."""
+    return run(Watch)

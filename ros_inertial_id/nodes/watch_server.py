@@ -1,49 +1,121 @@
 """
 The live page over HTTP, with the standard library: a page, a stream of events, a few buttons.
 
+The node writes into a WatchState, and every browser that looks on reads what has changed since it
+asked last.
+
 ``GET /`` is the page, ``GET /events`` what changes (server-sent events, JSON), ``POST /call/NAME``
 asks for a service by its name on the page.  Other sites that are open in the same browser reach
 none of it: requests need the host name of this server and, to call, a header that a foreign page
-may not send.
+may not send.  Where other machines reach the page, that header holds a token, which stands behind
+the # of ``url``: only who was given it presses buttons.
 """
 
-from collections.abc import Callable, Collection
+from collections import deque
+from collections.abc import Callable, Collection, Sequence
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import ipaddress
 import json
+import math
+import secrets
 import socket
 import threading
 from typing import Any
 from urllib.parse import unquote
 
-from .watch_state import WatchState
 from ..errors import ConfigError
 
 PERIOD = 0.2  # [s] between events: five a second are enough for eyes
 SILENCE = 5.0  # [s] after which an empty event says that the server lives
 MOST = 16  # browsers at a time
 POLICY = "default-src 'self' 'unsafe-inline'; frame-ancestors 'none'"
+STEP = 0.02  # [s] between samples of a curve that are kept: 50 Hz are enough for eyes
+KEPT = 1500  # samples of a curve: 30 s of them
 HEADER = 'X-Inertial-Id'  # of a call; a page of another origin may not send it
+
+
+class WatchState:
+    """Curves and facts with a running number each; safe for threads."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._number = 0
+        self._names: dict[str, tuple[str, ...]] = {}
+        self._curves: dict[str, deque[tuple[int, float, list[float | None]]]] = {}
+        self._facts: dict[str, tuple[int, Any]] = {}
+        self.closed = False
+
+    def add(self, curve: str, stamp: float, names: Sequence[str], values: Sequence[float]) -> None:
+        """
+        Take a sample of a curve, unless one was taken less than STEP before.
+
+        stamp : [s]; values : (joints,) [N m, N]
+        Other joints or a stamp that runs back begin the curve anew.
+        """
+        with self._changed:
+            kept = self._curves.setdefault(curve, deque(maxlen=KEPT))
+            if self._names.get(curve) != tuple(names) or kept and stamp < kept[-1][1]:
+                kept.clear()
+                self._names[curve] = tuple(names)
+            if kept and stamp < kept[-1][1] + STEP:
+                return
+            self._number += 1
+            kept.append((self._number, stamp, [_plain(x) for x in values]))
+            self._changed.notify_all()
+
+    def set(self, fact: str, value: Any) -> None:  # noqa: A003
+        """Remember a ``value`` that JSON can hold, if it is another than before."""
+        with self._changed:
+            if fact not in self._facts or self._facts[fact][1] != value:
+                self._number += 1
+                self._facts[fact] = self._number, value
+                self._changed.notify_all()
+
+    def close(self) -> None:
+        """Let everybody who waits go on, to find ``closed`` true."""
+        with self._changed:
+            self.closed = True
+            self._changed.notify_all()
+
+    def since(self, number: int, patience: float) -> tuple[int, dict[str, Any]]:
+        """
+        Return (the newest number, what has changed since).
+
+        number : up to which the reader knows all, 0 at first
+        patience : [s] to wait for a change where there is none yet
+        {curves: {name: {joints, t (N,), y (N, joints)}}, facts: {name: value}}
+        """
+        with self._changed:
+            if self._number <= number and not self.closed:
+                self._changed.wait(patience)
+            curves = {}
+            for name, kept in self._curves.items():
+                newer = [(t, y) for k, t, y in kept if k > number]
+                if newer:
+                    curves[name] = {'joints': list(self._names[name]), 't': [t for t, _ in newer],
+                                    'y': [y for _, y in newer]}
+            facts = {name: value for name, (k, value) in self._facts.items() if k > number}
+            return self._number, {'curves': curves, 'facts': facts}
+
+
+def _plain(value: float) -> float | None:
+    """Return a number as JSON has them: five digits, None for what is not finite."""
+    return float(f'{value:.5g}') if math.isfinite(value) else None
 
 
 class WatchServer:
     """
     Serves until ``close``, in threads of its own.
 
-    address, port : to listen at, port 0 for any that is free
+    where : (address, port) to listen at, port 0 for any that is free
     page : HTML text; state : what the events tell of
     calls : names of services that may be called; call : is given such a name, in some thread
+    ConfigError where the port is taken or the address is not of this machine.
     """
 
     def __init__(self, where: tuple[str, int], page: str, state: WatchState,
                  calls: Collection[str], call: Callable[[str], None]) -> None:
-        """
-        Listen at once.
-
-        where : (address, port); page, state, calls, call : see the class
-        ConfigError where the port is taken or the address is not of this machine.
-        """
         handler: Any = type('Handler', (_Handler,), {
             'page': page.encode(), 'state': state, 'calls': tuple(calls),
             'call': staticmethod(call), 'streams': threading.Semaphore(MOST)})
@@ -54,14 +126,17 @@ class WatchServer:
                               found=error, do='give another port') from None
         self._server.daemon_threads = True
         handler.where = str(self._server.server_address[0]), self._server.server_port
+        local = ipaddress.ip_address(handler.where[0]).is_loopback
+        handler.token = self._token = '' if local else secrets.token_urlsafe(12)
         self._state = state
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.1,))
         self._thread.start()
 
     @property
     def url(self) -> str:
-        """Return where the page is."""
-        return f'http://{self._server.server_address[0]!s}:{self._server.server_port}/'
+        """Return where the page is, with the token that its buttons need, if any."""
+        return (f'http://{self._server.server_address[0]!s}:{self._server.server_port}/'
+                + (f'#{self._token}' if self._token else ''))
 
     def close(self) -> None:
         """End all streams and the server."""
@@ -90,6 +165,7 @@ class _Handler(BaseHTTPRequestHandler):
     """Answers one request; what it needs is given by WatchServer as attributes of the class."""
 
     where: tuple[str, int]  # (address, port)
+    token: str  # '' where only this machine reaches the page
     page: bytes
     state: WatchState
     calls: tuple[str, ...]
@@ -113,8 +189,12 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         """Ask for a service."""
         name = unquote(self.path.removeprefix('/call/'))
-        if not self._from_here() or self.headers.get(HEADER) is None:
+        given = self.headers.get(HEADER)
+        if not self._from_here() or given is None:
             self._answer(HTTPStatus.FORBIDDEN, b'calls come from the page alone')
+        elif self.token and not secrets.compare_digest(given.encode(), self.token.encode()):
+            self._answer(HTTPStatus.FORBIDDEN, b'open the page by the address that the node logs: '
+                                               b'its token is needed to call')
         elif not self.path.startswith('/call/') or name not in self.calls:
             self._answer(HTTPStatus.NOT_FOUND, f"there is {', '.join(self.calls)}".encode())
         else:

@@ -17,7 +17,7 @@ import numpy as np
 from .mapped_bags import accumulate_bag, Mapped, NOT_KEPT, Shared
 from ..errors import ConfigError, RecordingError
 from ..estimation.r_factors import GroupFactor, one_thread, RFactors
-from ..identification.reduce.cached_factors import read_factors
+from ..identification.reduce.bag_factors import read_factors
 from ..identification.reduce.plan import Plan
 from ..processes import in_processes, Lost, lost
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..estimation.trends import CERTAIN, Trend, trend_of
+from ..estimation.changes import CERTAIN, Trend, trend_of
 
 RELEVANT = {'friction': 0.03, 'payload': 0.03, 'gravity': 0.002}  # share, kg (kg m), rad
 SHOWN = {'viscous': 'viscous friction', 'coulomb': 'Coulomb friction',

@@ -17,7 +17,7 @@ import numpy as np
 from .bag_map import all_leaves, Leaf
 from .mapped_bags import Mapped
 from ..errors import ConfigError
-from ..identification.reduce.cached_factors import read_factors
+from ..identification.reduce.bag_factors import read_factors
 from ..identification.reduce.plan import Plan
 
 ALIKE = 0.1  # nats of Jensen-Bregman divergence per parameter: the same motion

@@ -25,8 +25,8 @@ from ..identification.model.files import write_text
 from ..identification.model.identified_model import plain
 from ..identification.prepare.dataset import Dataset
 from ..identification.prepare.robot import robot_of
-from ..identification.reduce.bag_factors import dataset_of, factors_of
-from ..identification.reduce.cached_factors import find_factors, folders, key_of, write_factors
+from ..identification.reduce.bag_factors import (dataset_of, factors_of, find_factors, folders,
+                                                 key_of, signed, verified, write_factors)
 from ..identification.reduce.plan import FORMAT, Plan, plan_of
 from ..measurement.bags.bag import read_bag, split_window
 from ..measurement.bags.storage import sha256, storage_files
@@ -212,7 +212,8 @@ def _known_plan(key: str, places: Sequence[Path], options: Any) -> Plan | None:
     """Return the Plan kept under a key in one of the folders, None without."""
     for place in places:
         try:
-            data = json.loads((place / f'{key[:40]}.plan').read_text(encoding='utf-8'))
+            text = verified(key, bytes.fromhex((place / f'{key[:40]}.plan').read_text()))
+            data = json.loads(text)
             held = {k: tuple(v) if isinstance(v, list) else v for k, v in data['options'].items()}
             return Plan(data['method'], replace(options, **held), data['urdf'],
                         tuple(data['links']), options)
@@ -224,10 +225,11 @@ def _known_plan(key: str, places: Sequence[Path], options: Any) -> Plan | None:
 def _keep_plan(key: str, places: Sequence[Path], plan: Plan) -> None:
     """Keep a Plan in the first folder that takes it."""
     text = json.dumps({**plan.to_dict(), 'method': plan.method, 'urdf': plan.urdf})
+    held = signed(key, text.encode()).hex()
     for place in places:
         try:
             place.mkdir(parents=True, exist_ok=True)
-            write_text(place / f'{key[:40]}.plan', text)
+            write_text(place / f'{key[:40]}.plan', held)
             return
         except (InertialIdError, OSError):
             continue

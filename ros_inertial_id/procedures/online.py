@@ -21,13 +21,12 @@ from .drift_findings import Finding
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.regressor import RegressorBlock
 from ..errors import ConfigError, EstimationError, RecordingError
-from ..estimation.base_parameters import BaseParameters
+from ..estimation.base_parameters import BaseParameters, with_known
 from ..estimation.estimators import ESTIMATORS, Problem
-from ..estimation.known_parameters import with_known
 from ..estimation.r_factors import one_thread, RFactors
 from ..estimation.residuals import Residuals
-from ..identification.model.entries import base_entries
 from ..identification.model.identified_model import IdentifiedModel
+from ..identification.model.outcome import base_entries
 from ..identification.passes import Accumulated
 from ..identification.prepare.robot import robot_of
 from ..identification.reduce.reduction import choose, Reduced
@@ -252,8 +251,7 @@ class OnlineIdentification:
         With a tenth more data nonlinear parameters are chosen and refined again.
         """
         if self._chosen is None or self._learnt > CHOICE * self._chosen[2]:
-            reduced = choose(self._structure, Accumulated([self._factors], {}), self._options,
-                             lambda *_: self._recent_residuals().correlation())
+            reduced = choose(self._structure, Accumulated([self._factors], {}), self._options)
             columns = reduced.grid.columns(reduced.base) if reduced.grid else None
             self._chosen = reduced, columns, self._learnt
         reduced, columns, _ = self._chosen

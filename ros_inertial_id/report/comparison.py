@@ -10,22 +10,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .curves import SPEEDS
+from .curves import friction_columns, top_speed
 from .digits import significant, typeset, with_error
 from .drawings import Drawings
 from .knowledge import fits, SURE
-from ..dynamics.friction import friction_column, LAWS
+from .sheet import Card, Cell, Section, Sheet, Table
 from ..errors import RobotModelError
-from ..identification.model.files import write_text
 from ..identification.model.identified_model import IdentifiedModel
 
 FRICTION = ('fv', 'fc', 'off')  # symbols of what is drawn over time
 DAY_S = 86400.0  # between the first and the last model: friction is drawn over time then
+Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -37,19 +36,19 @@ class Comparison:
     rows : one mapping per base parameter: name, unit, expression, values, errors (None: not
         determined), z: largest difference from the first model in standard errors, or None
     fits : {model: relative residual [%] and per joint RMS on one bag}, empty without a bag
-    relative : relative residual [%] of each model on its own validation or training data
-    friction : {joint: (speeds (N,), torques (models, N), unit)} of the friction curves
+    relative : relative residual [%] of each model on its validation, else its training data
+    friction : {joint: (speeds (N,), torques (models, N) [N m])} of the friction curves
     """
 
     names: tuple[str, ...]
     created: tuple[str, ...]
-    rows: tuple[Mapping[str, Any], ...]
+    rows: tuple[Row, ...]
     fits: Mapping[str, Any]
     relative: tuple[float | None, ...]
-    friction: Mapping[str, tuple[np.ndarray, np.ndarray, str]]
+    friction: Mapping[str, tuple[np.ndarray, np.ndarray]]
 
     @property
-    def different(self) -> list[Mapping[str, Any]]:
+    def different(self) -> list[Row]:
         """Return the rows whose difference is significant, the largest first."""
         rows = [row for row in self.rows if row['z'] is not None and row['z'] > SURE]
         return sorted(rows, key=lambda row: -row['z'])
@@ -66,18 +65,13 @@ class Comparison:
         lines = [f'{len(self.different)} of {len(self.rows)} base parameters differ from '
                  f'{self.names[0]} by more than {SURE:.0f} standard errors']
         for row in self.different:
-            shown = '  '.join(self._shown(row, k) for k in range(len(self.names)))
-            lines.append(f"{row['name']:<8} {shown} {row['unit']}  ({row['z']:.1f})")
+            lines.append(f"{row['name']:<8} {'  '.join(_shown(row, ' +- '))} {row['unit']}  "
+                         f"({row['z']:.1f})")
         for name, share, made in zip(self.names, self.relative, self.created):
             one = self.fits.get(name)
             more = f", on the bag {significant(one['relative_percent'])} %" if one else ''
             lines.append(f'{name} ({made}): relative residual {significant(share)} %{more}')
         return '\n'.join(lines)
-
-    def _shown(self, row: Mapping[str, Any], k: int) -> str:
-        if row['values'][k] is None:
-            return 'not determined'
-        return ' +- '.join(with_error(row['values'][k], row['errors'][k]))
 
 
 def compare_models(names: Sequence[str], models: Sequence[IdentifiedModel],
@@ -94,82 +88,103 @@ def compare_models(names: Sequence[str], models: Sequence[IdentifiedModel],
             raise RobotModelError(f'{name} is of another robot than {names[0]}',
                                   found=model.robot['name'], expected=first.robot['name'])
     entries = [{(e['name'], e['expression']): e for e in model.base} for model in models]
-    keys = dict.fromkeys(key for own in entries for key in own)
-    rows = tuple(_row(key, [own.get(key) for own in entries]) for key in keys)
+    keys = dict.fromkeys(key for by_key in entries for key in by_key)
     parts = [fits(model) for model in models]
     return Comparison(
-        tuple(names), tuple(str(m.provenance.get('created', '')) for m in models), rows,
+        tuple(names), tuple(str(m.provenance.get('created', '')) for m in models),
+        tuple(_row(key, [by_key.get(key) for by_key in entries]) for key in keys),
         {name: {k: fit[k] for k in ('relative_percent', 'rms')} for name, fit in on_bag.items()},
         tuple(part.get('validation', part['training'])['filtered']['relative_percent']
               for part in parts), _friction(models))
 
 
-def _row(key: tuple[str, str], entries: Sequence[Mapping[str, Any] | None]) -> dict[str, Any]:
-    known = [e if e and e['determined'] else None for e in entries]
-    values = [e['value'] if e else None for e in known]
-    errors = [e['standard_error'] if e else None for e in known]
-    unit = next(e['unit'] for e in entries if e)
-    scores = [_score(values[0], errors[0], value, error)
-              for value, error in zip(values[1:], errors[1:])]
-    known_scores = [z for z in scores if z is not None]
-    return {'name': key[0], 'expression': key[1], 'unit': unit, 'values': values,
-            'errors': errors, 'z': max(known_scores) if known_scores else None}
+def _row(key: tuple[str, str], entries: Sequence[Row | None]) -> dict[str, Any]:
+    """Return one row of a Comparison; an entry is None where a model lacks the parameter."""
+    estimates = [e if e and e['determined'] else None for e in entries]
+    values = [e['value'] if e else None for e in estimates]
+    errors = [e['standard_error'] if e else None for e in estimates]
+    first, *others = estimates
+    scores = [_score(first, other) for other in others if first and other]
+    return {'name': key[0], 'expression': key[1], 'unit': next(e['unit'] for e in entries if e),
+            'values': values, 'errors': errors, 'z': max(scores, default=None)}
 
 
-def _score(value: float | None, error: float | None, other: float | None,
-           other_error: float | None) -> float | None:
-    """Return how many standard errors two independent estimates are apart."""
-    if value is None or other is None or error is None or other_error is None:
-        return None
-    size = math.hypot(error, other_error)
-    return abs(value - other) / size if size else (0.0 if value == other else math.inf)
+def _score(one: Row, other: Row) -> float:
+    """Return how many standard errors two independent estimates differ by."""
+    size = math.hypot(one['standard_error'], other['standard_error'])
+    apart = float(abs(one['value'] - other['value']))
+    return apart / size if size else (math.inf if apart else 0.0)
 
 
-def _friction(models: Sequence[IdentifiedModel]
-              ) -> dict[str, tuple[np.ndarray, np.ndarray, str]]:
-    """Return {joint: (speeds, friction of every model, unit)} where all have friction."""
+def _friction(models: Sequence[IdentifiedModel]) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Return {joint: (speeds, friction of every model)} where all have friction."""
     out = {}
     for joint in models[0].robot['joints']:
-        tops = [max(map(abs, m.validity_range.get(joint, {}).get('v', (0.0,)))) for m in models]
-        if not min(tops):
-            continue
-        speed = max(tops) * np.linspace(-1.0, 1.0, SPEEDS)
-        curves = [_friction_torque(model, joint, speed) for model in models]
-        if all(curve is not None for curve in curves):
-            out[joint] = speed, np.array(curves), 'N m'
+        tops = [top_speed(model, joint) for model in models]
+        columns = [friction_columns(model, joint, max(tops)) for model in models]
+        if min(tops) and all(columns):
+            speed = next(iter(columns[0].values()))[0]
+            out[joint] = speed, np.array([
+                sum(model.values[k] * x for k, (_, x) in own.items())
+                for model, own in zip(models, columns)])
     return out
 
 
-def _friction_torque(model: IdentifiedModel, joint: str, speed: np.ndarray) -> np.ndarray | None:
-    zero, total, found = np.zeros_like(speed), np.zeros_like(speed), False
-    for p, value in zip(model.parameters, model.values):
-        if p.owner == joint and p.law in LAWS and p.law != 'armature' \
-                and not LAWS[p.law].position:
-            total, found = total + value * friction_column(p, zero, speed, zero), True
-    return total if found else None
-
-
-def write_comparison(comparison: Comparison, path: str | Path, words: Sequence[str]) -> str:
-    """
-    Write a ``comparison`` as one self-contained HTML file; return its path.
-
-    path : of the file; words : of the command line that made it
-    """
-    from .page import fill, provenance
-    drawings = Drawings()
-    charts = [drawings.compared(joint, speed, curves, comparison.names, unit)
-              for joint, (speed, curves, unit) in comparison.friction.items()]
+def comparison_sheet(comparison: Comparison) -> Sheet:
+    """Return the page of a ``comparison``."""
+    names, drawings = comparison.names, Drawings()
+    cards = [Card(f'{len(comparison.different)} of {len(comparison.rows)}', 'base parameters '
+                  f'differ from the first model by more than {SURE:.0f} standard errors',
+                  bool(comparison.different))]
+    cards += [Card(f'{significant(share)} %', f'relative residual of {name} on its validation '
+                   'recording, else in training' + (
+                       f"; {significant(comparison.fits[name]['relative_percent'])} % on the bag"
+                       if name in comparison.fits else ''))
+              for name, share in zip(names, comparison.relative)]
     times = _times(comparison.created)
-    over_time = []
-    if times is not None:
-        for row in comparison.rows:
-            if row['name'].startswith(FRICTION) and None not in row['values']:
-                over_time.append(drawings.over_time(row, times))
-    write_text(path, fill('comparison.html', {
-        'c': comparison, 'title': 'Comparison of identified models', 'sure': SURE,
-        'rows': [_texts(row) for row in comparison.rows], 'charts': charts,
-        'over_time': over_time, **provenance(words)}, drawings))
-    return str(path)
+    over_time = [drawings.over_time(row, times)
+                 for row in comparison.rows if times is not None
+                 and row['name'].startswith(FRICTION) and None not in row['values']]
+    return Sheet('Comparison of identified models', ', '.join(names), cards, sections=(
+        Section('Base parameters', tables=[_parameters(comparison)]),
+        Section('Predictions on one bag', tables=[_on_one_bag(comparison)]),
+        Section('Friction over speed', note='The first model is the heavy line.', charts=[
+            drawings.compared(joint, speed, torques, names)
+            for joint, (speed, torques) in comparison.friction.items()]),
+        Section('Friction over time', note='With two standard errors.', charts=over_time)),
+        numbers=comparison.to_dict(), drawings=drawings)
+
+
+def _parameters(comparison: Comparison) -> Table:
+    different = {row['name'] for row in comparison.different}
+    made = [f"{name}, {created[:16].replace('T', ' ')}" for name, created in
+            zip(comparison.names, comparison.created)]
+    rows = [(row['name'], *(Cell(text, value, 'unit') for text, value in
+                            zip(_shown(row, ' ± '), row['values'])),
+             Cell(typeset(row['unit']), None, 'unit'),
+             Cell('' if row['z'] is None else f"{row['z']:.1f}", row['z'],
+                  'flag' * (row['name'] in different)), Cell(row['expression'], None, 'mono'))
+            for row in comparison.rows]
+    return Table(('name', *made, 'unit', 'difference [standard errors]', 'expression'), rows,
+                 (len(made) + 1, len(made) + 3),
+                 grades=['different' * (row['name'] in different) for row in comparison.rows],
+                 note='Difference: the largest from the first model over its standard error; '
+                 'recordings are taken as independent.')
+
+
+def _on_one_bag(comparison: Comparison) -> Table:
+    fits = comparison.fits
+    joints = next(iter(fits.values()))['rms'] if fits else ()
+    rows = [(joint, *(significant(fits[name]['rms'][joint]) for name in fits)) for joint in joints]
+    rows += [('relative', *(f"{significant(fits[name]['relative_percent'])} %" for name in fits))
+             ] * bool(fits)
+    return Table(('residual RMS [N m or N]', *fits), rows)
+
+
+def _shown(row: Row, between: str) -> list[str]:
+    """Return value and error of every model as texts."""
+    return ['not determined' if value is None else between.join(with_error(value, error))
+            for value, error in zip(row['values'], row['errors'])]
 
 
 def _times(created: Sequence[str]) -> np.ndarray | None:
@@ -179,11 +194,3 @@ def _times(created: Sequence[str]) -> np.ndarray | None:
     except ValueError:
         return None
     return (stamps - stamps.min()) / DAY_S if np.ptp(stamps) > DAY_S else None
-
-
-def _texts(row: Mapping[str, Any]) -> dict[str, Any]:
-    shown = ['not determined' if value is None else ' ± '.join(with_error(value, error))
-             for value, error in zip(row['values'], row['errors'])]
-    return {**row, 'unit': typeset(row['unit']), 'shown': shown,
-            'apart': '' if row['z'] is None else f"{row['z']:.1f}",
-            'surely': row['z'] is not None and row['z'] > SURE}

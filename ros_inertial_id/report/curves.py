@@ -5,21 +5,22 @@ A line is broken (not a number) wherever samples are missing: at the end of a re
 segment, and in a gap.  Recordings stand one after the other in time.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 import numpy as np
 
 from ..dynamics.friction import friction_column, LAWS
 from ..dynamics.regressor import RegressorBlock
-from ..identification.judge.prediction_band import half_widths
+from ..identification.judge.prediction import half_widths
 from ..identification.model.identified_model import IdentifiedModel
 
-GAP = 3.5  # wide steps of time: a longer one is a gap
-WIDE = 0.75  # quantile: samples of an envelope are up to four mean steps apart
-APART = 0.03  # space between recordings, as a share of the time so far
+GAP = 3.5  # usual steps of time: a longer one is a gap
+USUAL = 0.75  # quantile of the steps: samples of an envelope are up to four mean steps apart
+SPACE = 0.03  # between recordings, as a share of the time so far
 SPEEDS = 401  # points of a friction curve
+THINNED = 3.0  # samples behind one that is drawn, above which a spectrum would be folded
+LINES = 300  # of a spectrum, at the most
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class Curve:
     t : (N,) [s], recordings one after the other; starts : times at which a further one begins
     y, y_raw, predicted : (N,) [unit]
     half : (N,) half the width of the band of the prediction [unit], not a number: unknown
+    seen : {q, v, a: (N,)} of its joint [rad or m, s], where they are known
     """
 
     name: str
@@ -40,6 +42,7 @@ class Curve:
     y_raw: np.ndarray
     predicted: np.ndarray
     half: np.ndarray
+    seen: Mapping[str, np.ndarray]
 
     @property
     def residual(self) -> np.ndarray:
@@ -47,27 +50,8 @@ class Curve:
         return self.y - self.predicted
 
 
-class Predicts(Protocol):
-    """What curves ask of a model; see IdentifiedModel."""
-
-    @property
-    def statistics(self) -> dict[str, Any]:
-        """Return the statistics, with the band if there is one."""
-
-    @property
-    def validity_range(self) -> dict[str, Any]:
-        """Return joint -> smallest and largest q, v, a in training."""
-
-    def predict(self, block: RegressorBlock, /) -> dict[str, np.ndarray]:
-        """Return {group: predicted (B,)} of the rows of a block."""
-
-
-def curves(model: Predicts, blocks: Iterable[RegressorBlock]) -> dict[str, Curve]:
-    """
-    Return {group name: Curve}.
-
-    model : that predicts; blocks : thinned out rows in order of time
-    """
+def curves(model: IdentifiedModel, blocks: Iterable[RegressorBlock]) -> dict[str, Curve]:
+    """Return {group name: Curve} of a ``model`` on ``blocks``: thinned out, in order of time."""
     blocks = [block for block in blocks if len(block.t)]
     if not blocks:
         return {}
@@ -76,16 +60,22 @@ def curves(model: Predicts, blocks: Iterable[RegressorBlock]) -> dict[str, Curve
     half = np.concatenate([_half(model, block) for block in blocks])
     out = {}
     for k, group in enumerate(blocks[0].groups):
-        columns = [np.concatenate(parts) for parts in (
-            [b.groups[k].y for b in blocks], [b.groups[k].y_raw for b in blocks],
-            [p[group.name] for p in predicted])] + [half[:, k]]
-        lines = [np.insert(x, breaks, np.nan) for x in (t, *columns)]
-        out[group.name] = Curve(group.name, group.unit, lines[0], starts, *lines[1:])
+        parts = {'y': [b.groups[k].y for b in blocks],
+                 'y_raw': [b.groups[k].y_raw for b in blocks],
+                 'predicted': [p[group.name] for p in predicted]}
+        moved = set.intersection(*(set(b.seen.get(group.name, ())) for b in blocks))
+        parts |= {name: [b.seen[group.name][name] for b in blocks] for name in sorted(moved)}
+        lines = {name: np.insert(np.concatenate(part), breaks, np.nan)
+                 for name, part in parts.items()}
+        out[group.name] = Curve(
+            group.name, group.unit, np.insert(t, breaks, np.nan), starts, lines['y'],
+            lines['y_raw'], lines['predicted'], np.insert(half[:, k], breaks, np.nan),
+            {name: lines[name] for name in moved})
     return out
 
 
-def _half(model: Predicts, block: RegressorBlock) -> np.ndarray:
-    """Return half the widths (B, g) of the band; of a motion that was not seen not a number."""
+def _half(model: IdentifiedModel, block: RegressorBlock) -> np.ndarray:
+    """Return half the widths (B, g) of the band, NaN for a motion that is not known."""
     band = model.statistics.get('prediction_band')
     if not band or not block.seen:
         return np.full((len(block.t), len(block.groups)), np.nan)
@@ -93,7 +83,8 @@ def _half(model: Predicts, block: RegressorBlock) -> np.ndarray:
     return half_widths(band, names, block.seen, model.validity_range)[0]
 
 
-def _timeline(blocks: Sequence[RegressorBlock]) -> tuple[np.ndarray, tuple[float, ...], Any]:
+def _timeline(blocks: Sequence[RegressorBlock]
+              ) -> tuple[np.ndarray, tuple[float, ...], np.ndarray]:
     """Return t (N,), the starts of further recordings, and where lines break (indices)."""
     times: list[np.ndarray] = []
     starts: list[float] = []
@@ -103,7 +94,7 @@ def _timeline(blocks: Sequence[RegressorBlock]) -> tuple[np.ndarray, tuple[float
         if before is not None:
             if block.t[0] <= before.t[-1]:  # the clock began again: another recording
                 end = times[-1][-1]
-                begin = end + APART * (end - times[0][0])
+                begin = end + SPACE * (end - times[0][0])
                 shift = begin - block.t[0]
                 starts.append(float(begin))
                 cuts.append(count)
@@ -113,9 +104,33 @@ def _timeline(blocks: Sequence[RegressorBlock]) -> tuple[np.ndarray, tuple[float
         count += len(block.t)
     t = np.concatenate(times)
     steps = np.diff(t)
-    gaps = (np.flatnonzero(steps > GAP * np.quantile(steps, WIDE)) + 1 if steps.size
+    gaps = (np.flatnonzero(steps > GAP * np.quantile(steps, USUAL)) + 1 if steps.size
             else np.zeros(0, int))
     return t, tuple(starts), np.union1d(cuts, gaps).astype(int)
+
+
+def spectra(curve: Curve, samples: int) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """
+    Return frequencies (M,) [Hz] and amplitudes (M,) of measured torque and residual [unit].
+
+    The samples drawn are put on even time; its periodogram has a Hann window
+    and neighbouring lines averaged (Welch 1967).
+    None where fewer than one in THINNED of all ``samples`` is drawn, or a line has breaks.
+    """
+    count = len(curve.t)
+    if samples > THINNED * count or np.isnan(curve.t).any() or count < LINES:
+        return None
+    even = np.linspace(curve.t[0], curve.t[-1], count)
+    window = np.hanning(count)
+    frequency = np.fft.rfftfreq(count, even[1] - even[0])[1:]
+    lines = np.unique(np.geomspace(1, len(frequency) + 1, LINES).astype(int)) - 1
+    out = []
+    for y in (curve.y, curve.residual):
+        smooth = np.interp(even, curve.t, y)
+        power = np.abs(np.fft.rfft(window * (smooth - smooth.mean()))[1:]) ** 2
+        mean = np.add.reduceat(power, lines[:-1]) / np.diff(lines)
+        out.append(2.0 / window.sum() * np.sqrt(np.maximum(mean, np.finfo(float).tiny)))
+    return frequency[(lines[:-1] + lines[1:] - 1) // 2], out[0], out[1]
 
 
 @dataclass(frozen=True)
@@ -138,56 +153,59 @@ class FrictionCurve:
 
 def friction_curves(model: IdentifiedModel,
                     blocks: Iterable[RegressorBlock]) -> list[FrictionCurve]:
-    """
-    Return the FrictionCurve of every row group that has friction, in their order.
-
-    model : identified; blocks : thinned out rows of the training
-    """
+    """Return the FrictionCurve of every row group with friction; ``blocks`` : of the training."""
     blocks = [block for block in blocks if len(block.t)]
     out = []
     for k, group in enumerate(blocks[0].groups if blocks else ()):
-        own = [c for c in group.columns if model.parameters[c].law in LAWS
-               and not LAWS[model.parameters[c].law].position
-               and model.parameters[c].owner == group.name]
-        top = max(map(abs, model.validity_range.get(group.name, {}).get('v', (0.0,))))
-        speed = top * np.linspace(-1.0, 1.0, SPEEDS)
-        zero = np.zeros_like(speed)
-        columns = {c: friction_column(model.parameters[c], zero, speed, zero) for c in own}
-        columns = {c: x for c, x in columns.items() if np.any(x)}  # those that speed excites
-        if not columns or not top:
+        columns = friction_columns(model, group.name, top_speed(model, group.name))
+        if not columns:
             continue
-        values = model.values[list(columns)]
-        C = np.stack(list(columns.values()), axis=1)
+        speed, C = next(iter(columns.values()))[0], np.stack([x for _, x in columns.values()], 1)
         v, measured = _measured(model, blocks, k, list(columns))
-        out.append(FrictionCurve(group.name, group.unit, speed, C @ values,
+        out.append(FrictionCurve(group.name, group.unit, speed, C @ model.values[list(columns)],
                                  _band(model, C, list(columns)), v, measured))
     return out
 
 
-def _band(model, C, columns):
+def top_speed(model: IdentifiedModel, joint: str) -> float:
+    """Return the largest speed of a ``joint`` in the training data [rad/s or m/s], 0: unknown."""
+    return max(map(abs, model.validity_range.get(joint, {}).get('v', (0.0,))))
+
+
+def friction_columns(model: IdentifiedModel, joint: str, top: float
+                     ) -> dict[int, tuple[np.ndarray, np.ndarray]]:
+    """
+    Return {parameter's number: (speeds (M,), its column (M,))} of what speed alone excites.
+
+    top : the largest speed [rad/s or m/s]
+    """
+    speed, zero = top * np.linspace(-1.0, 1.0, SPEEDS), np.zeros(SPEEDS)
+    columns = {k: friction_column(p, zero, speed, zero) for k, p in enumerate(model.parameters)
+               if p.owner == joint and p.law in LAWS and not LAWS[p.law].position}
+    return {k: (speed, x) for k, x in columns.items() if np.any(x) and top}
+
+
+def _band(model: IdentifiedModel, C: np.ndarray, columns: Sequence[int]) -> np.ndarray:
     """Return two standard errors of C @ friction, by the covariance of the base parameters."""
     place = {entry['name']: k for k, entry in enumerate(model.base)}
     names = [model.parameters[c].name for c in columns]
     base = [place[name] for name in names if name in place]
-    if len(base) < len(names):  # grouped into others: it has no error of its own
+    if len(base) < len(names):  # grouped with other parameters: it has no error of its own
         return np.full(len(C), np.nan)
     covariance = np.asarray(model.covariance)[np.ix_(base, base)]
     return 2.0 * np.sqrt(np.einsum('ij,jk,ik->i', C, covariance, C))
 
 
-def _measured(model, blocks, k, columns):
+def _measured(model: IdentifiedModel, blocks: Sequence[RegressorBlock], k: int,
+              columns: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
     """Return speeds (N,) and friction as measured (N,); none without a viscous column."""
-    speeds, torques = [], []
-    for block in blocks:
+    viscous = next((c for c in columns if model.parameters[c].law == 'viscous'), None)
+    speeds, torques = [np.zeros(0)], [np.zeros(0)]
+    for block in blocks if viscous is not None else ():
         group = block.groups[k]
         place = {c: i for i, c in enumerate(group.columns)}
-        viscous = [c for c in columns if model.parameters[c].law == 'viscous']
-        if not viscous:
-            continue
-        chosen = [place[c] for c in columns]
         residual = group.y - group.W @ model.values[group.columns]
-        speeds.append(group.W[:, place[viscous[0]]])
-        torques.append(residual + group.W[:, chosen] @ model.values[columns])
-    if not speeds:
-        return np.zeros(0), np.zeros(0)
+        speeds.append(group.W[:, place[viscous]])
+        torques.append(residual + group.W[:, [place[c] for c in columns]]
+                       @ model.values[list(columns)])
     return np.concatenate(speeds), np.concatenate(torques)

@@ -1,30 +1,30 @@
-"""A Design as files: YAML to keep, CSV and a JointTrajectory to run, a page to look at."""
+"""
+A Design as files: YAML to keep, CSV and a JointTrajectory to run, a page to look at.
+
+The page shows the use of the limits, curves against them and the moving arm.
+"""
 
 import csv
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 import json
 from pathlib import Path
 
 import numpy as np
 import yaml
 
+from .drawings import Drawings
+from .sheet import Card, Section, Sheet, sheet_text, Table
+from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
 from ..excitation.design import Design
 from ..excitation.limits import GIVEN
 from ..excitation.motion_files import Motion
+from ..excitation.regressor_adjoint import Chain, TreePass
 from ..excitation.sweep_design import SweepDesign
 
 FILES = ('motion.yaml', 'motion.csv', 'joint_trajectory.json', 'motion.html')
-
-
-@dataclass(frozen=True)
-class Sampled:
-    """A motion as samples: t (N,) [s]; q, v, a (N, n) [rad or m and their derivatives]."""
-
-    t: np.ndarray
-    q: np.ndarray
-    v: np.ndarray
-    a: np.ndarray
+FRAMES = 401  # of one period
+HUES = 8  # joints that differ by colour; those beyond are dashed
 
 
 def write_design(design: Design | SweepDesign, out_dir: str | Path) -> tuple[Path, ...]:
@@ -45,18 +45,21 @@ def write_design(design: Design | SweepDesign, out_dir: str | Path) -> tuple[Pat
         with open(out / FILES[2], 'w', encoding='utf-8') as file:
             json.dump(_trajectory(design.motion.joint_names, samples), file)
         if isinstance(design, Design):
-            from .motion import motion_page  # jinja2 behind it takes time to start
             (out / FILES[3]).write_text(motion_page(design), encoding='utf-8')
     except OSError as error:
         raise MotionError(f'the design cannot be written to {out}', found=error.strerror) from None
     return tuple(out / name for name in FILES[:4 if isinstance(design, Design) else 3])
 
 
-def sampled(motion: Motion, rate: float, periods: int = 1) -> Sampled:
-    """Return ``periods`` of a ``motion`` Sampled at ``rate`` [1/s], both ends included."""
+def sampled(motion: Motion, rate: float, periods: int = 1) -> tuple[np.ndarray, ...]:
+    """
+    Return t (N,) [s] and q, v, a (N, n) of ``periods`` of a ``motion``, both ends included.
+
+    rate : [1/s]
+    """
     steps = max(int(round(motion.period * rate)), 1)
     t = np.linspace(0.0, periods * motion.period, periods * steps + 1)
-    return Sampled(t, *motion.at(t))
+    return (t, *motion.at(t))
 
 
 def _content(design):
@@ -99,7 +102,7 @@ def _number(value):
 def _trajectory(joint_names, samples):
     """Return the fields of a trajectory_msgs/JointTrajectory."""
     points = []
-    for t, q, v, a in zip(samples.t, samples.q, samples.v, samples.a):
+    for t, q, v, a in zip(*samples):
         nanoseconds = int(round(t * 1e9))
         points.append({
             'positions': q.tolist(), 'velocities': v.tolist(), 'accelerations': a.tolist(),
@@ -113,5 +116,81 @@ def _write_csv(path, joint_names, samples):
     with open(path, 'w', newline='', encoding='utf-8') as file:
         writer = csv.writer(file)
         writer.writerow(['time'] + [f'{symbol}_{n}' for symbol in 'qva' for n in joint_names])
-        rows = np.column_stack([samples.t, samples.q, samples.v, samples.a])
+        rows = np.column_stack(samples)
         writer.writerows([f'{x:.9g}' for x in row] for row in rows)
+
+
+def motion_page(design: Design) -> str:
+    """Return a self-contained HTML document about a ``design``."""
+    motion, limits, robot = design.motion, design.limits, design.robot
+    drawings, t = Drawings(), np.linspace(0.0, motion.period, FRAMES)
+    q, v, a = motion.at(t)
+    tree = TreePass(Chain.of(robot), q.T, v.T, a.T, design.gravities[0])
+    classes = [f's-j{j % HUES}' + ' further' * (j >= HUES) for j in range(len(robot))]
+    plots = [('position', '[rad, m]', q, limits.lower, limits.upper),
+             ('velocity', '[rad/s, m/s]', v, -limits.velocity, limits.velocity),
+             ('acceleration', '[rad/s², m/s²]', a, -limits.acceleration, limits.acceleration)]
+    for k, gravity in enumerate(design.gravities):
+        name = f'mounting {k + 1}, ' if len(design.gravities) > 1 else ''
+        plots.append((f'{name}torque of the nominal model without friction', '[N m, N]',
+                      _torques(robot, q, v, a, gravity), -limits.effort, limits.effort))
+    joints = [(name, cls.removeprefix('s-')) for name, cls in zip(robot.joint_names, classes)]
+    over_time = [drawings.limited((title, unit), t, joints, values, np.stack([low, high]))
+                 for title, unit, values, low, high in plots]
+    to = range(1, len(robot) + 2)
+    carriers = [parent + 1 for parent in (*robot.parents, design.tool[0])]
+    view = {'points': drawings.array(_points(design, tree).ravel()),
+            'count': len(robot) + 2, 'period': motion.period,
+            'links': [*zip(carriers, to, [*classes, 's-tool'])],
+            'gravity': design.gravities[0].tolist(), 'sphere': limits.sphere,
+            'box': limits.box.tolist() if np.isfinite(limits.box).all() else None}
+    return sheet_text(_sheet(design, drawings), (), 'motion.html', joints=joints,
+                      over_time=over_time, view=view)
+
+
+def _points(design: Design, tree: TreePass) -> np.ndarray:
+    """Return base, joints and tool, (FRAMES, n + 2, 3), in the base frame [m]."""
+    body, offset = design.tool
+    tool = tree.p[:, body] + np.einsum('xkb,k->xb', tree.R[:, :, body], offset)
+    base = np.zeros((3, 1, tool.shape[1]))
+    return np.concatenate([base, tree.p, tool[:, None]], axis=1).transpose(2, 1, 0)
+
+
+def _torques(robot: RobotModel, q: np.ndarray, v: np.ndarray, a: np.ndarray,
+             gravity: np.ndarray) -> np.ndarray:
+    """Return the torques (N, n) of the nominal inertias: s_j' Y_i pi_i over the bodies moved."""
+    chain = Chain.of(robot)
+    tree = TreePass(chain, q.T, v.T, a.T, gravity)
+    wrenches = np.einsum('xcnb,nc->xnb', tree.Y, robot.inertias)
+    return np.einsum('xjb,xjb->bj', tree.s, chain.moves.T @ wrenches)
+
+
+def _sheet(design: Design, drawings: Drawings) -> Sheet:
+    """Return what the page says beside the moving arm and the curves over time."""
+    use, names, motion = design.use, design.motion.joint_names, design.motion
+    left = {kind: 1.0 - share for kind, share in design.limits.margins.items()}
+    heads = ['joint', *(kind.replace('_', ' ') for kind in use.joints), 'standard error of torque']
+    rows = [[name, *(f'{100.0 * left.get(kind, 1.0) * values[j]:.1f} %'
+                     for kind, values in use.joints.items()), error]
+            for j, (name, error) in enumerate(zip(names, design.errors()))]
+    cards = [Card(f'{design.condition_number:.4g}',
+                  'condition number of the weighted base regressor')]
+    if design.criterion != 'condition_number':
+        cards.append(Card(f'{design.value:.4g}', design.criterion.replace('_', '-')))
+    cards.append(Card(str(len(design.base_names)), 'base parameters'))
+    if np.isfinite(use.tool_outside):
+        cards.append(Card(f'{-1000.0 * use.tool_outside:.1f} mm',
+                          'is the end effector inside its bounds'))
+    if np.isfinite(use.gap):
+        between = 1000.0 * (use.gap + design.options.distance)  # [mm]
+        cards.append(Card(f'{between:.1f} mm', 'least distance between links, but for those '
+                          'built nearer'))
+    return Sheet(
+        f'Excitation of {design.robot.name}',
+        f'Period {motion.period:g} s, {motion.harmonics} harmonics', cards, design.notices, (
+            Section('Share of each limit used', tables=[Table(
+                heads, rows, note='Standard errors of torque: predicted, root mean square over '
+                'the workspace.')]),
+            Section('Singular values of the weighted base regressor',
+                    charts=[drawings.singular(design.singular_values)])),
+        numbers=design.summary(), drawings=drawings)

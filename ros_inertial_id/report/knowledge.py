@@ -16,11 +16,12 @@ from ..dynamics.inertial_parameters import Parameter
 from ..estimation.statistics import dependence
 from ..identification.model.identified_model import IdentifiedModel
 
-WELL, ROUGH, ZERO, NOT = 'known well', 'known roughly', 'not significant', 'not determined'
-MARKS = {WELL: 'well', ROUGH: 'rough', ZERO: 'zero', NOT: ''}  # classes of the style sheet
+WELL, ROUGH, ZERO, NOT = 'up to 10 %', '10 to 50 %', 'not significant', 'not determined'
 WELL_PERCENT = 10.0  # standard error over value: two digits are right
 ROUGH_PERCENT = 50.0  # two standard errors from zero
-MIXED = 10.0  # inflation of the variance above which a parameter counts as mixed with others
+CORRELATED = 10.0  # inflation of the variance: above it strongly correlated with others
+WHERE = {'validation': 'on the validation recording', 'cross-validation': 'in cross-validation',
+         'training': 'in sample'}
 SURE = 3.0  # standard errors: of fifty true statements few are contradicted by chance
 
 
@@ -33,7 +34,7 @@ class Knowledge:
     grade : WELL, ROUGH, ZERO or NOT; inflation : of its variance by the others (>= 1)
     partner, correlation : the determined parameter whose estimate goes with this one most
     never_negative : whether it is a sum of masses, moments of inertia, friction
-    described : whether the robot description says a value for it
+    has_nominal : whether the robot description gives a value for it
     """
 
     entry: dict[str, Any]
@@ -43,17 +44,12 @@ class Knowledge:
     partner: str
     correlation: float
     never_negative: bool
-    described: bool = True
+    has_nominal: bool = True
 
     @property
     def name(self) -> str:
         """Return the name of the base parameter."""
         return self.entry['name']
-
-    @property
-    def mark(self) -> str:
-        """Return the class of the style sheet for its grade."""
-        return MARKS[self.grade]
 
     @property
     def kind(self) -> str:
@@ -65,7 +61,7 @@ class Knowledge:
 
     @property
     def impossible(self) -> bool:
-        """Return whether the data alone have it surely below zero, though it cannot be."""
+        """Return whether the data alone have it significantly negative, which is impossible."""
         entry = self.entry
         if not (self.never_negative and entry['determined']):
             return False
@@ -74,14 +70,14 @@ class Knowledge:
 
     @property
     def negative(self) -> bool:
-        """Return whether its value is below zero, surely or not, although it cannot be."""
+        """Return whether its value is negative, significantly or not, which is impossible."""
         return bool(self.never_negative and self.entry['determined'] and self.entry['value'] < 0.0)
 
     @property
-    def surprise(self) -> float:
-        """Return how many standard errors the value lies from the robot description's."""
+    def difference(self) -> float:
+        """Return the difference from the robot description's value in standard errors."""
         entry = self.entry
-        if not self.described or not entry['determined'] or not entry['standard_error']:
+        if not self.has_nominal or not entry['determined'] or not entry['standard_error']:
             return 0.0
         return abs(entry['value'] - entry['nominal']) / entry['standard_error']
 
@@ -110,6 +106,33 @@ def fits(model: IdentifiedModel) -> dict[str, Any]:
     if 'validation' in s:
         out['validation'] = s['validation']
     return out
+
+
+def best_fit(model: IdentifiedModel) -> tuple[str, dict[str, Any]]:
+    """Return where the residuals are from that say most of other data, and these residuals."""
+    parts = fits(model)
+    part = next(name for name in WHERE if name in parts)
+    return WHERE[part], parts[part]['filtered']
+
+
+def posterior(model: IdentifiedModel) -> np.ndarray:
+    """
+    Return the covariance (p, p) of the standard parameters: prior, and what the data say of sums.
+
+    The base parameters K pi were estimated with covariance C, so that the prior P of pi becomes
+    P - P K' (K P K' + C)^-1 K P (Kalman update); where the data say nothing the prior stays.
+    """
+    place = {p.name: k for k, p in enumerate(model.parameters)}
+    known = [k for k in range(len(model.base)) if model.covariance[k, k] > 0.0]
+    sd = np.array([p.prior_sd for p in model.parameters])
+    K = np.zeros((len(known), len(sd)))  # of parameters in units of their prior
+    for row, k in enumerate(known):
+        for name, coefficient in model.base[k]['grouping'].items():
+            K[row, place[name]] = coefficient * sd[place[name]]
+    size = np.linalg.norm(K, axis=1)
+    K, C = K / size[:, None], np.asarray(model.covariance)[np.ix_(known, known)]
+    gain = np.linalg.solve(K @ K.T + C / np.outer(size, size), K)
+    return np.outer(sd, sd) * (np.eye(len(sd)) - K.T @ gain)
 
 
 def _not_described(model: IdentifiedModel) -> set[str]:

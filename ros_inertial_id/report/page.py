@@ -1,86 +1,175 @@
-"""The page: everything of an identification in one HTML file that needs nothing else."""
+"""
+The page of an identification, in the order in which an engineer asks.
+
+What may I use it for; what do the links weigh; how well does it predict; friction; what was
+decided and why; parameters and correlations; provenance.
+"""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timezone
-import json
-import shlex
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, select_autoescape, StrictUndefined
+import numpy as np
 
 from . import tables
-from .curves import curves, friction_curves
-from .digits import ratio, significant, typeset
-from .drawings import Drawings, forest
-from .knowledge import evaluate, fits
-from .reach import force_unit
+from .curves import Curve, curves, friction_curves, spectra
+from .digits import ratio, significant
+from .drawings import Drawings
+from .knowledge import evaluate, fits, WHERE
+from .links import Link, links_of
+from .recording_words import force_unit
+from .sheet import Card, Section, Sheet, Table
+from .sheets import findings_table
+from .summary import outline
+from .uses import Uses, uses_of
 from .words import chapters, worst_joint
-from .. import __version__
+from ..checks.finding import DO_NOT_USE, Finding
 from ..identification.identify import Identification
+from ..identification.model.identified_model import IdentifiedModel
 from ..identification.model.symbolic_groupings import symbolic_groupings
 from ..identification.settings import robot_of_model
 
 
-def render(identification: Identification) -> str:
-    """Return the HTML text of an ``identification``."""
+def report_sheet(identification: Identification) -> Sheet:
+    """Return the page of an ``identification``."""
     model, drawings = identification.model, Drawings()
-    known, robot = evaluate(model), robot_of_model(model)
-    torque = _torque(drawings, identification)
-    friction = tables.friction(known, model)
-    drawn = friction_curves(model, identification.training) if friction else []
-    cutoffs = [drawings.cutoff(number, summary['cutoff_curve'], summary['cutoff'])
-               for number, summary in enumerate(model.preprocessing, 1)
-               if 'cutoff_curve' in summary]
-    return fill('report.html', {
-        'model': model, 's': model.statistics, 'training': fits(model)['training'],
-        'title': f"{model.robot['name']}: identified dynamics", 'verdict': chapters(model),
-        'unit': force_unit(robot), 'worst': worst_joint(model), 'counts': tables.counts(known),
-        'joints': tables.joint_rows(model), 'checks': tables.checks(model),
-        'choices': tables.choices(model), 'signals': tables.signals(model), 'cutoffs': cutoffs,
-        'bodies': tables.bodies(model), 'validity_range': tables.validity_range(model, robot),
-        'fits': tables.fit_columns(model), 'torque': torque, 'friction': friction,
-        'friction_charts': [drawings.friction(curve) for curve in drawn],
-        'forest': forest(known), 'consistent': model.statistics.get('consistent'),
-        'parameters': [tables.parameter_row(item) for item in known],
-        'symbolic': symbolic_groupings(model),
-        'options': tables.changed_options(model), 'recordings': tables.recordings(model),
-        'command': tables.command(model), 'thinned': _thinned(identification)}, drawings)
+    uses, links, words = uses_of(model), links_of(model), chapters(model)
+    # The verdict stands in a card.
+    predicted = [text for text in words['Prediction'] if not text.startswith('Verdict')]
+    return Sheet(
+        f"{model.robot['name']}: identified dynamics", f"Method {model.method}, estimator "
+        f"{model.options['estimator']}, {model.provenance['created']}", _cards(model, uses),
+        uses.sentences(), (
+            _weights(links), _prediction(identification, drawings, predicted),
+            _friction(identification, drawings), _decided(model, drawings, words),
+            _parameters(model, drawings, words['Parameters']),
+            Section('Provenance', f"to make this model again; {model.provenance['created']}",
+                    tables=tables.provenance_tables(model), code=tables.command(model),
+                    opened=False)),
+        tables.uses_table(uses.joints), numbers=outline(model), drawings=drawings)
 
 
-def fill(template: str, values: Mapping[str, Any], drawings: Drawings | None = None) -> str:
-    """
-    Return the HTML text of a template of this room, with style and script inside.
-
-    template : its file; values : of its variables; drawings : charts that it shows
-    """
-    environment = Environment(
-        loader=PackageLoader('ros_inertial_id.report', ''), undefined=StrictUndefined,
-        autoescape=select_autoescape(default=True), trim_blocks=True, lstrip_blocks=True)
-    environment.filters.update(significant=significant, ratio=ratio, typeset=typeset)
-    data = json.dumps(drawings.to_dict() if drawings else Drawings().to_dict(),
-                      separators=(',', ':'), allow_nan=False).replace('<', '\\u003c')
-    return environment.get_template(template).render(**values, data=data)
-
-
-def provenance(words: Sequence[str]) -> dict[str, str]:
-    """Return what the provenance of a page says: the command line of ``words``, version, time."""
-    now = datetime.now(timezone.utc).isoformat(timespec='seconds')
-    return {'command': shlex.join(words), 'made': f'ros_inertial_id {__version__}, {now}'}
+def _cards(model: IdentifiedModel, uses: Uses) -> list[Card]:
+    """Return the verdict, the residuals and the worst joint."""
+    parts, out = fits(model), []
+    whole = model.statistics.get('verdict')
+    if whole:
+        reasons = ('; '.join(dict.fromkeys(whole['reasons']))
+                   or 'no finding of the checks is against it')
+        out.append(Card(whole['word'], reasons, whole['word'] == DO_NOT_USE))
+    for part, words in list(WHERE.items())[:2 if len(parts) > 1 else 3]:
+        if part in parts:
+            percent = parts[part]['filtered']['relative_percent']
+            out.append(Card(f'{significant(percent)} %', f'relative residual {words}, all joints'))
+    worst = worst_joint(model)
+    if worst and len(uses.joints) > 1:
+        out.append(Card(f'{significant(worst[1])} %',
+                        f'relative residual of the worst joint, {worst[0]}'))
+    return out
 
 
-def _torque(drawings: Drawings, identification: Identification) -> list[tuple[str, list[str]]]:
-    """Return (row group, numbers of its charts), validation before training."""
-    model, errors = identification.model, fits(identification.model)
+def _weights(links: Sequence[Link]) -> Section:
+    sure = sum(link.determined[0] for link in links)
+    return Section('What the links weigh', f'{len(links)} links, {sure} with a mass that the '
+                   'data determine', tables=[tables.links_table(links)], opened=False)
+
+
+def _prediction(identification: Identification, drawings: Drawings,
+                words: Sequence[str]) -> Section:
+    """Return measured against predicted per joint, the residual over all that it may depend on."""
+    model = identification.model
     parts = {'validation': curves(model, identification.validation),
              'training': curves(model, identification.training)}
     parts = {part: drawn for part, drawn in parts.items() if drawn}
-    return [(name, [drawings.torque(part, drawn[name], errors[part]['filtered']['rms'][name])
-                    for part, drawn in parts.items()])
-            for name in next(iter(parts.values()), {})]
+    residuals, main = fits(model), next(iter(parts), 'training')
+    figures = [(name, [drawings.torque(part, drawn[name], residuals[part]['filtered'])
+                       for part, drawn in parts.items()],
+                _small(drawings, curve, residuals[main]['filtered']['samples']))
+               for name, curve in parts.get(main, {}).items()]
+    shown = max((len(c.t) for c in parts.get(main, {}).values()), default=1)
+    thinned = max(1, round(residuals[main]['filtered']['samples'] / shown))
+    note = ('Drag to zoom, double click for the whole range; arrow keys, + and - on a selected '
+            'chart, Ctrl and the wheel on any. All joints share their time.')
+    if thinned > 1:
+        note += f' Decimated {thinned}:1, extremes kept.'
+    band = model.statistics.get('prediction_band')
+    if band:
+        note += (f" Shaded: the band that holds {100 * band['level']:.0f} % of the residuals of "
+                 'motion like the training (by cross-validation); it widens outside the validity '
+                 'range.')
+    digest = ', '.join(f"{significant(fit['filtered']['relative_percent'])} % in {part}"
+                       for part, fit in residuals.items())
+    unit = force_unit(robot_of_model(model))
+    return Section('How well it predicts', f'relative residual {digest}', words,
+                   [tables.residuals_table(model, unit)], figures=figures, note=note, opened=False)
 
 
-def _thinned(identification: Identification) -> int:
-    """Return how many samples stand behind one that is drawn."""
-    shown = sum(len(block.t) for block in identification.validation or identification.training)
-    part = fits(identification.model)['validation' if identification.validation else 'training']
-    return max(1, round(part['filtered']['samples'] / max(1, shown)))
+def _small(drawings: Drawings, curve: Curve, samples: int) -> list[str]:
+    """Return charts of the residual over speed and position, and of its spectrum."""
+    lines = spectra(curve, samples)
+    return [*drawings.residuals(curve), *([drawings.spectrum(curve, *lines)] if lines else [])]
+
+
+def _friction(identification: Identification, drawings: Drawings) -> Section:
+    model = identification.model
+    drawn = friction_curves(model, identification.training)
+    note = ('Line: friction of the model with two standard errors. Dots: measured torque minus '
+            'that of all other parameters, in training.') if drawn else ''
+    return Section('Friction', f'{len(drawn)} curves over speed with two standard errors',
+                   tables=[tables.friction_table(evaluate(model))], opened=False,
+                   charts=[drawings.friction(curve) for curve in drawn], note=note)
+
+
+def _decided(model: IdentifiedModel, drawings: Drawings,
+             words: Mapping[str, Sequence[str]]) -> Section:
+    """Return decisions with their reasons, findings of the checks, settings and signals."""
+    found = [Finding(**entry) for entry in model.statistics.get('checks') or ()]
+    decided = tables.decisions(model)
+    cutoffs = [drawings.cutoff(number, seen['cutoff_curve'], seen['cutoff'])
+               for number, seen in enumerate(model.preprocessing, 1) if 'cutoff_curve' in seen]
+    return Section(
+        'What was decided, and why',
+        f'{len(decided.rows)} decisions, findings of the checks: {len(found)}',
+        [*words['Recordings'], *words['What would help']],
+        [decided, findings_table(found), tables.settings_table(model), tables.signals(model),
+         tables.validity_table(model, robot_of_model(model))], cutoffs,
+        note='Choice of the cutoff: one too low cuts the motion, one too high passes noise; '
+        'either raises the relative residual.' if cutoffs else '', opened=False)
+
+
+def _parameters(model: IdentifiedModel, drawings: Drawings, words: Sequence[str]) -> Section:
+    s, known = model.statistics, evaluate(model)
+    rank = (f"Rank {s['rank']}, decided by a gap of {ratio(s['rank_gap'])} in the singular values"
+            if s['rank_gap'] is not None else f"Rank {s['rank']}: every combination counts")
+    determined = [k for k, entry in enumerate(model.base) if entry['determined']]
+    covariance = np.asarray(model.covariance)[np.ix_(determined, determined)]
+    error = np.sqrt(np.diag(covariance))
+    correlation = drawings.correlation(
+        [model.base[k]['name'] for k in determined],
+        covariance / np.maximum(np.outer(error, error), np.finfo(float).tiny))
+    return Section(
+        'Parameters and correlations', f"{s['rank_in_data']} of {s['rank']} base parameters "
+        f"determined, condition number {ratio(s['condition_number'])}", [
+            *words, f'{rank}.'],
+        [tables.parameter_table(known, 'consistent' in s), tables.names_table(model),
+         *_consistency(s), *_symbols(model)], [correlation], opened=False)
+
+
+def _consistency(statistics: Mapping[str, Any]) -> list[Table]:
+    """Return how far each link is from the border of what is physically consistent."""
+    smallest = statistics.get('consistent', {}).get('smallest_pseudo_inertia_eigenvalue', {})
+    return [Table(('link', 'smallest eigenvalue of its pseudo-inertia'),
+                  [(link, significant(x, 2)) for link, x in smallest.items()],
+                  title='Physical consistency')]
+
+
+def _symbols(model: IdentifiedModel) -> list[Table]:
+    """Return the base parameters once more, in lengths of the description."""
+    symbolic = symbolic_groupings(model)
+    lengths = [(symbol, f'{value:.6g}', where)
+               for symbol, (value, where) in symbolic.lengths.items()]
+    return [Table(('length', '[m]', "coordinate of the joint's origin"), lengths, (2,),
+                  title='Lengths of the robot description'),
+            Table(('name', 'expression'), [*symbolic.expressions.items()], (1,),
+                  title='Expressions in these lengths', note='Each was confirmed with lengths '
+                  'changed at random; coefficients that are no simple products or sums of lengths '
+                  'are numbers.')]

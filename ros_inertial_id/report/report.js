@@ -2,8 +2,10 @@
 const NS = 'http://www.w3.org/2000/svg', LEFT = 52, RIGHT = 8, BOTTOM = 18, GAP = 17, TOP = 15;
 const $ = id => document.getElementById(id);
 const D = JSON.parse($('data').textContent), arrays = {}, links = {};
-const numbers = name => arrays[name] ||= new Float32Array(
-  Uint8Array.from(atob(D.arrays[name]), c => c.charCodeAt(0)).buffer);
+// Sixteen bits a number from the lowest value on; the highest code is "not a number".
+const numbers = name => arrays[name] ||= (([low, step, text]) => Float32Array.from(new Uint16Array(
+  Uint8Array.from(atob(text), c => c.charCodeAt(0)).buffer),
+  code => code === 65535 ? NaN : low + step * code))(D.arrays[name]);
 const node = (name, attributes, parent, text) => {
   const made = document.createElementNS(NS, name);
   for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
@@ -14,10 +16,12 @@ const node = (name, attributes, parent, text) => {
 const short = x => x === null || !isFinite(x) ? '-' : Math.abs(x) >= 1e5 || x && Math.abs(x) < 1e-4
   ? x.toExponential(2) : String(Number(x.toPrecision(4)));
 
+// At least three ticks, about so many as asked for.
 function ticks(low, high, count) {
-  const raw = (high - low) / Math.max(1, count), power = 10 ** Math.floor(Math.log10(raw));
-  const step = [1, 2, 5, 10].map(k => k * power).find(s => s >= raw) || power;
-  const out = [];
+  const raw = (high - low) / Math.max(3, count), power = 10 ** Math.floor(Math.log10(raw));
+  const many = step => Math.floor(high / step + 1e-9) - Math.ceil(low / step - 1e-9) + 1;
+  const steps = [10, 5, 2, 1, 0.5, 0.2].map(k => k * power).filter(s => s < 2 * raw);
+  const step = steps.find(s => many(s) >= 3) || steps[steps.length - 1], out = [];
   for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; k++)
     out.push(Number((k * step).toPrecision(12)));
   return out;
@@ -26,7 +30,7 @@ function decades(low, high) {
   const out = [];
   for (let e = Math.floor(Math.log10(low)); e <= Math.log10(high); e++)
     for (const m of [1, 2, 5]) if (m * 10 ** e >= low && m * 10 ** e <= high) out.push(m * 10 ** e);
-  return out;
+  return out.length < 3 ? ticks(low, high, 3).filter(t => t > 0) : out;
 }
 function nearest(x, at) {
   let a = 0, b = x.length - 1;
@@ -61,9 +65,7 @@ class Chart {
     this.link = spec.link && links[spec.link] || {range: null, charts: []};
     if (spec.link) links[spec.link] = this.link;
     this.link.charts.push(this);
-    this.panes = spec.panes.map(pane => ({...pane, series: pane.series.map(s => ({...s,
-      x: numbers(s.x || spec.x), y: s.y && numbers(s.y),
-      low: s.low && numbers(s.low), high: s.high && numbers(s.high)}))}));
+    this.panes = spec.panes.map(pane => ({...pane, series: pane.series.map(s => this.read(s, pane))}));
     const title = document.createElement('div');
     title.className = 'title'; title.textContent = spec.title;
     this.svg = node('svg', {role: 'img', tabindex: 0, 'aria-label': spec.label}, box);
@@ -71,14 +73,24 @@ class Chart {
     this.readout.className = 'readout';
     box.prepend(title); box.append(this.readout);
     let low = Infinity, high = -Infinity;
-    for (const pane of this.panes) for (const s of pane.series) if (s.kind !== 'dots') {
-      low = Math.min(low, s.x[0]); high = Math.max(high, s.x[s.x.length - 1]);
-    }
+    for (const pane of this.panes) for (const s of pane.series)
+      for (const x of s.kind === 'dots' ? s.x : [s.x[0], s.x[s.x.length - 1]]) {
+        if (x < low) low = x;
+        if (x > high) high = x;
+      }
     this.whole = spec.whole || [low, high];
     this.listen();
     this.draw();
     new ResizeObserver(() => { if (box.clientWidth && box.clientWidth !== this.width) this.draw(); })
       .observe(box);
+  }
+  read(s, pane) {
+    const x = numbers(s.x || this.spec.x), half = s.half && numbers(s.half);
+    let y = s.y ? numbers(s.y) : x.map(() => 0);
+    if (s.minus) y = y.map((value, i) => value - numbers(s.minus)[i]);
+    if (pane.log) y = y.map(decade => 10 ** decade);
+    return {...s, x, y, ...half && {low: y.map((value, i) => value - half[i]),
+      high: y.map((value, i) => value + half[i])}};
   }
   get range() { return this.link.range || this.whole; }
   draw() {
@@ -128,7 +140,7 @@ class Chart {
       const ordered = s.kind !== 'dots';
       let first = ordered ? nearest(s.x, a) : 0, last = ordered ? nearest(s.x, b) : s.x.length - 1;
       if (ordered) { first = Math.max(0, first - 1); last = Math.min(s.x.length - 1, last + 1); }
-      for (const y of [s.y, s.low, s.high]) if (y) for (let i = first; i <= last; i++) {
+      for (const y of s.half ? [s.low, s.high] : [s.y]) for (let i = first; i <= last; i++) {
         if (y[i] < low) low = y[i];
         if (y[i] > high) high = y[i];
       }
@@ -240,15 +252,45 @@ class Chart {
       chart.cursor?.setAttribute('visibility', 'hidden'); }
   }
 }
-const charts = [...document.querySelectorAll('[data-chart]')].map(
-  box => new Chart(box, D.charts[box.dataset.chart]));
+// A picture of a correlation matrix: blue is positive, orange negative; white, or black, none.
+class Matrix {
+  constructor(box, spec) {
+    const values = numbers(spec.matrix), n = spec.names.length;
+    const title = box.appendChild(document.createElement('div'));
+    title.className = 'title'; title.textContent = spec.title;
+    this.svg = node('svg', {role: 'img', 'aria-label': spec.label, viewBox: `0 0 ${n} ${n}`}, box);
+    const readout = box.appendChild(document.createElement('output'));
+    readout.className = 'readout';
+    values.forEach((r, k) => { if (Math.abs(r) > 0.02) node('rect', {class: r > 0 ? 'fine' : 'worse',
+      x: k % n, y: Math.floor(k / n), width: 1, height: 1, opacity: Math.abs(r).toFixed(2)}, this.svg); });
+    this.svg.addEventListener('pointermove', e => {
+      const at = this.svg.getBoundingClientRect(), cell = (from, size, to) =>
+        Math.max(0, Math.min(n - 1, Math.floor(n * (to - from) / size)));
+      const i = cell(at.top, at.height, e.clientY), j = cell(at.left, at.width, e.clientX);
+      readout.textContent = `${spec.names[i]}, ${spec.names[j]}: ${values[i * n + j].toFixed(3)}`;
+    });
+  }
+}
+// A chart as a file for print: what the style sheet says stands in its elements.
+const STYLES = ['stroke', 'stroke-width', 'stroke-dasharray', 'fill', 'opacity', 'font-size', 'visibility'];
+function drawing(svg) {
+  const copy = svg.cloneNode(true), parts = [...copy.querySelectorAll('*')];
+  svg.querySelectorAll('*').forEach((part, k) => STYLES.forEach(
+    name => parts[k].style.setProperty(name, getComputedStyle(part).getPropertyValue(name))));
+  copy.setAttribute('xmlns', NS); copy.setAttribute('font-family', 'sans-serif');
+  return copy.outerHTML;
+}
+const charts = [...document.querySelectorAll('[data-chart]')].map(box => {
+  const spec = D.charts[box.dataset.chart];
+  return new (spec.matrix ? Matrix : Chart)(box, spec);
+}).filter(chart => chart instanceof Chart);
 
 for (const button of document.querySelectorAll('button[data-series], button[data-joint]'))
   button.addEventListener('click', () => {
     const on = button.getAttribute('aria-pressed') !== 'true';
     button.setAttribute('aria-pressed', on);
     if (button.dataset.series)
-      $('curves').classList.toggle(`hide-${button.dataset.series}`, !on);
+      button.closest('details').classList.toggle(`hide-${button.dataset.series}`, !on);
     else for (const figure of document.querySelectorAll('figure[data-joint]'))
       if (figure.dataset.joint === button.dataset.joint) figure.hidden = !on;
     charts.forEach(chart => chart.draw());
@@ -271,25 +313,63 @@ for (const table of document.querySelectorAll('table.sortable')) {
     };
     table.tBodies[0].append(...[...rows].sort(compare));
   }));
-  const filter = $(table.dataset.filter);
-  const grade = $(table.dataset.grade), count = $(table.dataset.count);
+  const tools = table.closest('.scroll').previousElementSibling;
+  const [filter, grade, count] = ['.filter', '.grade', '.count'].map(c => tools.querySelector(c));
   const apply = () => {
     let left = 0;
     for (const row of rows) {
       const fits = row.textContent.toLowerCase().includes(filter.value.trim().toLowerCase())
-        && (!grade?.value || row.dataset.grade === grade.value);
+        && (!grade.value || row.dataset.grade === grade.value);
       row.hidden = !fits; left += fits;
     }
-    if (count) count.textContent = `${left} of ${rows.length}`;
+    count.textContent = `${left} of ${rows.length}`;
   };
-  filter?.addEventListener('input', apply); grade?.addEventListener('change', apply);
+  filter.addEventListener('input', apply); grade.addEventListener('change', apply);
 }
 
-for (const box of document.querySelectorAll('.scroll')) if (box.scrollWidth > box.clientWidth) {
-  box.tabIndex = 0;  // the keyboard scrolls what it can reach
-  box.setAttribute('role', 'region');
-  box.setAttribute('aria-label', box.closest('section')?.querySelector('h2')?.textContent || 'table');
+// A value with two standard errors, and where the description's lies, eight errors away at most.
+for (const cell of document.querySelectorAll('.whisker')) if (cell.dataset.sort) {
+  const x = 40 + 4.5 * Math.max(-8, Math.min(8, cell.dataset.sort));
+  const svg = node('svg', {class: 'spark', viewBox: '0 0 80 12', 'aria-hidden': 'true'}, cell);
+  node('path', {class: 'bar', d: 'M31 6h18M40 3v6'}, svg);
+  node('path', {class: 'nominal', d: `M${x - 3} 6l3 -3l3 3l-3 3z`}, svg);
 }
+
+// Tables and numbers as files: made when they are asked for, since most are not.
+const save = (link, name, type, text) => { link.download = name;
+  link.href = URL.createObjectURL(new Blob([text], {type})); };
+$('json')?.addEventListener('click', e =>
+  save(e.currentTarget, 'numbers.json', 'application/json', JSON.stringify(D.numbers, null, 1)));
+for (const box of document.querySelectorAll('.scroll')) {
+  const table = box.querySelector('table'), part = box.closest('details')?.querySelector('h2');
+  const title = part ? part.textContent : 'table', link = document.createElement('a');
+  link.textContent = 'CSV'; link.href = '#'; link.className = 'csv no-print';
+  link.setAttribute('aria-label', `${title} as CSV`);
+  link.addEventListener('click', () => save(link, `${title}.csv`, 'text/csv', [...table.rows].map(
+    row => [...row.cells].map(c => `"${c.textContent.trim().replaceAll('"', '""')}"`).join(',')
+  ).join('\n')));
+  box.after(link);
+  new ResizeObserver(() => { if (box.scrollWidth > box.clientWidth) {
+    box.tabIndex = 0;  // the keyboard scrolls what it can reach
+    box.setAttribute('role', 'region'); box.setAttribute('aria-label', title);
+  } }).observe(box);
+}
+
+for (const box of document.querySelectorAll('[data-chart]')) {
+  const name = D.charts[box.dataset.chart].label, link = document.createElement('a');
+  link.textContent = 'SVG'; link.href = '#'; link.className = 'svg no-print';
+  link.setAttribute('aria-label', `${name} as SVG`);
+  link.addEventListener('click', () => save(link, `${name}.svg`, 'image/svg+xml',
+    drawing(box.querySelector('svg'))));
+  box.append(link);
+}
+
+// What is linked to or printed is unfolded.
+const unfold = () => { const part = $(location.hash.slice(1)); if (part) part.open = true; };
+addEventListener('hashchange', unfold);
+addEventListener('beforeprint', () => document.querySelectorAll('details').forEach(
+  part => { part.open = true; }));
+unfold();
 
 $('theme').addEventListener('click', () => {
   const root = document.documentElement, dark = root.dataset.theme ? root.dataset.theme === 'dark'

@@ -1,32 +1,36 @@
 """
-Sheets: the page of a result that is a verdict and tables, in the look of the report.
+Sheets: what a page says, as plain values; all pages but the live one are Sheets in one template.
 
-``payload``, ``calibrate`` and ``check`` write them; each is one function from a result to a Sheet.
+A function per kind of result returns a Sheet; ``write_sheet`` makes the HTML file of it, which
+needs nothing else.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+import json
 from pathlib import Path
-from typing import Any, TYPE_CHECKING
+import re
+import shlex
+from typing import Any, NamedTuple
 
-import numpy as np
-
-from .digits import significant, with_error
+from .digits import typeset
 from .drawings import Drawings
-from ..checks.finding import Checkup, DO_NOT_USE, DOUBTFUL, GOOD, WRONG
+from .. import __version__
+from ..errors import ConfigError
 from ..identification.model.files import write_text
-
-if TYPE_CHECKING:  # scipy.signal behind them takes a third of the time to start
-    from ..estimation.payload import Payload
-    from ..rigs.calibration.calibrate import Calibration
-
-AXES = ('x', 'y', 'z')
-FREEDOMS = (*AXES, 'rx', 'ry', 'rz')
-STIFFNESS_UNITS = ('N/m',) * 3 + ('N m/rad',) * 3
+from ..identification.model.identified_model import plain
 
 
-@dataclass(frozen=True)
-class Card:
+class Cell(NamedTuple):
+    """A text in a table; sort : what orders it; style : flag, dim, missing, mono or unit."""
+
+    text: str
+    sort: str | float | None = None
+    style: str = ''
+
+
+class Card(NamedTuple):
     """A number or word that stands large at the top; alarm : it must not be overlooked."""
 
     word: str
@@ -37,20 +41,62 @@ class Card:
 @dataclass(frozen=True)
 class Table:
     """
-    A table of texts.
+    A table of cells, each a text or a Cell.
 
-    title, heads : in words; rows : of texts, as many as heads; words : columns of words, which
-    stand left; flagged : numbers of rows with something wrong; note : below it
-    charts : by their numbers
+    heads, rows : as many cells as heads; words : columns of words, which stand left
+    flagged : numbers of rows with something wrong; note : below it
+    grades : of the rows; with them the table can be sorted and filtered
+    """
+
+    heads: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+    words: Sequence[int] = ()
+    flagged: Sequence[int] = ()
+    title: str = ''
+    note: str = ''
+    grades: Sequence[str] = ()
+
+    def lines(self, longest: int = 118) -> list[str]:
+        """Return the table as lines of text; columns beyond the ``longest`` line are dropped."""
+        heads = [re.split(r', | (?=\[)', head, maxsplit=1) for head in self.heads]
+        rows = [[head[0] for head in heads], [head[1] if head[1:] else '' for head in heads]]
+        rows += [[cell.text if isinstance(cell, Cell) else cell for cell in row]
+                 for row in self.rows]
+        rows = [row for row in rows if any(row)]
+        width = [max(map(len, column)) for column in zip(*rows)]
+        shown = sum(sum(width[:k + 1]) + 2 * k <= longest for k in range(len(width)))
+        left = {0, *self.words}
+        return ['  '.join(cell.ljust(w) if k in left else cell.rjust(w)
+                          for k, (cell, w) in enumerate(zip(row[:shown], width))
+                          ).rstrip().replace('±', '+-')
+                for row in rows]
+
+
+@dataclass(frozen=True)
+class Section:
+    """
+    A part of a page, which folds.
+
+    title : its heading; digest : beside it, also while it is folded; opened : at first
+    texts : sentences; tables; charts : small ones, by their numbers; note : above the charts
+    figures : [(joint, large charts, small charts)]; code : as typed
     """
 
     title: str
-    heads: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    words: Sequence[int] = ()
-    flagged: Sequence[int] = ()
-    note: str = ''
+    digest: str = ''
+    texts: Sequence[str] = ()
+    tables: Sequence[Table] = ()
     charts: Sequence[str] = ()
+    figures: Sequence[tuple[str, Sequence[str], Sequence[str]]] = ()
+    note: str = ''
+    code: str = ''
+    opened: bool = True
+
+    @property
+    def empty(self) -> bool:
+        """Return whether there is nothing to show."""
+        return not (self.texts or self.charts or self.figures or self.code
+                    or any(table.rows for table in self.tables))
 
 
 @dataclass(frozen=True)
@@ -58,133 +104,56 @@ class Sheet:
     """
     What a page says.
 
-    title, about : what it is of; cards : at the top; sentences : of the verdict
-    tables : in their order
+    title, about : what it is of; cards, sentences and a table : at the top
+    sections : in their order, those without content are left out
+    numbers : behind the link JSON; drawings : the charts
     """
 
     title: str
     about: str
-    cards: Sequence[Card]
-    sentences: Sequence[str]
-    tables: Sequence[Table]
+    cards: Sequence[Card] = ()
+    sentences: Sequence[str] = ()
+    sections: Sequence[Section] = ()
+    table: Table | None = None
+    numbers: Mapping[str, Any] = field(default_factory=dict)
+    drawings: Drawings = field(default_factory=Drawings)
 
 
-def write_sheet(sheet: Sheet, path: str | Path, words: Sequence[str],
-                drawings: Drawings | None = None) -> str:
-    """
-    Write a ``sheet`` as one self-contained HTML file; return its path.
-
-    path : of the file; words : of the command line that made it; drawings : charts of its tables
-    """
-    from .page import fill, provenance
-    whole = replace(sheet, tables=[t for t in sheet.tables if t.rows or t.charts])
-    write_text(path, fill('sheet.html', {'title': sheet.title, 'sheet': whole,
-                                         **provenance(words)}, drawings))
+def write_sheet(sheet: Sheet, path: str | Path, words: Sequence[str]) -> str:
+    """Write a ``sheet`` as one HTML file; ``words`` : of the command that made it; return path."""
+    write_text(path, sheet_text(sheet, words))
     return str(path)
 
 
-def payload_sheet(load: 'Payload', bare: str) -> Sheet:
+def sheet_text(sheet: Sheet, words: Sequence[str] = (), template: str = 'sheet.html',
+               **values: Any) -> str:
     """
-    Return the page of a payload.
+    Return the HTML text of a ``sheet``.
 
-    load : as identified; bare : the model of the arm without it, by its path
+    words : of the command that made it; template : that extends sheet.html, with its ``values``
     """
-    def vector(title: str, unit: str, values: Any, errors: Any) -> Table:
-        rows = [(axis, *with_error(x, e)) for axis, x, e in values_of(values, errors)]
-        return Table(title, ('component', f'value [{unit}]', f'standard error [{unit}]'), rows,
-                     flagged=[k for k, row in enumerate(rows) if row[0] in negative])
-
-    def values_of(values: Any, errors: Any) -> list[tuple[str, float, float]]:
-        if np.ndim(values) == 1:
-            return [*zip(AXES, values, errors)]
-        return [(f'I{AXES[i]}{AXES[j]}', values[i, j], errors[i, j])
-                for i in range(3) for j in range(i, 3)]
-
-    mass, error = with_error(load.mass, load.mass_error)
-    negative = [f'I{AXES[k]}{AXES[k]}' for k in range(3) if load.inertia[k, k] < 0.0]
-    missing = [symbol for symbol, known in load.determined.items() if not known]
-    sentences = [f'The mass carried by {load.link} is {mass} ± {error} kg.']
-    if load.mass < 0.0:
-        sentences.append('The mass is below zero, which is physically impossible: the loaded and '
-                         'the bare recording differ by more than the load.')
-    if negative:
-        sentences.append(f'Below zero, which is physically impossible: {", ".join(negative)}. Do '
-                         'not use the moments of inertia; faster motion shows them better.')
-    if missing:
-        sentences.append(f'Not determined by the data: {", ".join(missing)}.')
-    return Sheet(
-        f'Payload of {load.link}', f'Weighed with the bare arm of {bare}', (
-            Card(f'{mass} ± {error} kg', 'mass with one standard error', load.mass < 0.0),
-            Card(f'{significant(load.relative_percent)} %', 'relative residual of what the load '
-                 'adds to the torque', load.relative_percent > 50.0)),
-        sentences, (
-            vector(f'Centre of mass in {load.frame}', 'm', load.center_of_mass,
-                   load.center_of_mass_error),
-            vector(f'Moments of inertia about the centre of mass, axes of {load.frame}',
-                   'kg m^2', load.inertia, load.inertia_error)))
+    sections = [section for section in sheet.sections if not section.empty]
+    if words:
+        now = datetime.now(timezone.utc).isoformat(timespec='seconds')
+        sections.append(Section('Provenance', f'ros_inertial_id {__version__}, {now}',
+                                code=shlex.join(words)))
+    return fill(template, {'title': sheet.title, 'sheet': sheet, 'sections': sections, **values},
+                {**sheet.drawings.to_dict(), 'numbers': plain(sheet.numbers)})
 
 
-def calibration_sheet(found: 'Calibration', rig: str) -> Sheet:
+def fill(template: str, values: Mapping[str, Any], data: Mapping[str, Any]) -> str:
     """
-    Return the page of calibrated springs.
+    Return the HTML text of a template of this room, with style and script inside.
 
-    found : Calibration; rig : its description, by its path
+    values : of its variables; data : for its script; ConfigError where jinja2 is not installed
     """
-    stiffness, errors = np.diag(found.stiffness), np.diag(found.stiffness_error)
-    rows = [(axis, *with_error(k, e), unit) for axis, k, e, unit in
-            zip(FREEDOMS, stiffness, errors, STIFFNESS_UNITS)]
-    soft = [k for k in range(6) if stiffness[k] <= 0.0]
-    sentences = [f'The spring of {FREEDOMS[k]} is not positive: the rig cannot rest; look at the '
-                 'recordings and their loads.' for k in soft]
-    mass, error = with_error(found.platform[0], found.platform_error[0])
-    worst = max(range(6), key=lambda k: errors[k] / abs(stiffness[k]))
-    share = 100.0 * errors[worst] / abs(stiffness[worst])
-    imu = [(f'{name} {axis}', *with_error(x, e), unit)
-           for name, unit in (('position', 'm'), ('rpy', 'rad'))
-           for axis, x, e in zip(AXES, found.imu.get(name, ()),
-                                 found.imu.get(f'{name}_error', ()))]
-    heads = ('component', 'value', 'standard error', 'unit')
-    return Sheet(
-        'Calibrated platform', f'Springs and platform of {rig}', (
-            Card(f'{significant(share, 2)} %', f'largest relative standard error of a spring, '
-                 f'{FREEDOMS[worst]}', share > 10.0),
-            Card(f'{mass} ± {error} kg', 'mass of the platform', found.platform[0] <= 0.0)),
-        [*sentences, f'{found.verdict}.',
-         f'The worst known spring is {FREEDOMS[worst]}, to {significant(share, 2)} %.'],
-        (Table('Stiffness', heads, rows, (3,), soft),
-         Table('IMU', heads, imu, (3,)),
-         Table('Residuals', ('row', 'RMS (N or N m)'), [
-             (name, significant(x)) for name, x in found.residual.items()])))
-
-
-def checkup_sheet(found: Checkup, bags: Sequence[str]) -> Sheet:
-    """
-    Return the page of a checkup.
-
-    found : Checkup; bags : the recordings, by their paths
-    """
-    findings = [(f.severity, f.says, ', '.join(f.joints),
-                 ', '.join(f'{a:.2f} to {b:.2f}' for a, b in f.windows),
-                 f.amount, f.do) for f in found.checks]
-    numbers: Sequence[tuple[str, Mapping[str, float]]] = (
-        ('torque', found.torque), ('nominal', found.nominal), ('residual', found.residual))
-    joints = [(name, own.word, '; '.join(
-        words for words in dict.fromkeys(own.reasons) if words not in found.verdict.reasons), *(
-        significant(values.get(name)) for _, values in numbers))
-        for name, own in found.joints.items()]
-    share = max(found.masked, default=0.0)
-    return Sheet(
-        'Checkup of recordings', ', '.join(bags), (
-            Card(found.verdict.word, '; '.join(dict.fromkeys(found.verdict.reasons))
-                 or 'nothing was found', found.verdict.word != GOOD),
-            Card(str(len(found.checks)), 'findings', any(
-                f.severity in (WRONG, DOUBTFUL) for f in found.checks)),
-            Card(f'{100.0 * share:.2g} %', 'of the samples left out as bad', share > 0.0)),
-        [f'{f.sentence()}.' for f in found.checks], (
-            Table('Joints', ('joint', 'verdict', 'reasons', 'measured torque, RMS',
-                             'description alone leaves, RMS', 'residual in cross-validation, RMS'),
-                  joints, (1, 2), [k for k, row in enumerate(joints) if row[1] == DO_NOT_USE],
-                  'RMS in N m, of prismatic joints in N.'),
-            Table('Findings', ('severity', 'finding', 'joints', 'from, to [s]', 'evidence',
-                               'what to do'), findings, (1, 2, 3, 4, 5),
-                  [k for k, row in enumerate(findings) if row[0] in (WRONG, DOUBTFUL)])))
+    try:
+        from jinja2 import Environment, PackageLoader, select_autoescape, StrictUndefined
+    except ModuleNotFoundError as error:
+        raise ConfigError(f'a page needs {error.name}', do=f'install {error.name}') from None
+    environment = Environment(
+        loader=PackageLoader('ros_inertial_id.report', ''), undefined=StrictUndefined,
+        autoescape=select_autoescape(default=True), trim_blocks=True, lstrip_blocks=True)
+    environment.filters['typeset'] = typeset
+    text = json.dumps(data, separators=(',', ':'), allow_nan=False).replace('<', '\\u003c')
+    return environment.get_template(template).render(**values, data=text)

@@ -1,50 +1,53 @@
-"""Tables: the rows that the page shows, as texts, with numbers to sort by where they differ."""
+"""Tables: what the page of an identification lists, as texts with numbers to sort by."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 import re
 from typing import Any
 
+import yaml
+
 from .digits import percent, significant, typeset, with_error
-from .knowledge import fits, Knowledge, MIXED, ROUGH, WELL
-from .reach import unit_of
-from .words import relative_residuals
+from .knowledge import CORRELATED, fits, Knowledge, NOT
+from .links import Link, UNITS as LINK_UNITS
+from .recording_words import unit_of
+from .sheet import Cell, Table
+from .uses import CONTACT, FEEDFORWARD, GRAVITY, JointUse, PAYLOAD, SIMULATION
+from .words import odds
 from ..dynamics.friction import LAWS
 from ..identification.model.identified_model import IdentifiedModel, plain
 from ..identification.settings import options_class
 from ..methods import DEFAULT_METHOD
 
-SIGNALS = (  # key of an observation's summary, words, unit, digits
-    ('topic', 'topic', '', 0), ('effort_topic', 'effort from', '', 0),
-    ('effort_kind', 'kind of effort', '', 0), ('position_kind', 'kind of position', '', 0),
-    ('rate', 'rate', 'Hz', 4), ('duration', 'duration', 's', 4), ('samples', 'samples', '', 0),
-    ('missing', 'missing samples', '', 0),
-    ('not_finite', 'messages left out for values that are no numbers', '', 0),
-    ('gaps', 'gaps that split it', '', 0),
-    ('gaps_at', 'gaps from, to', 's', 4), ('segments', 'segments', '', 0),
-    ('velocity', 'velocity', '', 0),
-    ('velocity_disagreement', 'measured against differentiated velocity, relative', '', 2),
-    ('motion_ends_at', 'motion ends at', 'Hz', 3), ('cutoff', 'low-pass cutoff', 'Hz', 3),
-    ('cutoff_chosen', 'cutoff chosen from the data', '', 0),
-    ('decimate', 'used one of so many samples', '', 0),
-    ('held', 'joints held', '', 0), ('not_still', 'links that were not still', '', 3),
-    ('imus', 'IMUs', '', 3), ('sources', 'poses, RMS of markers [m]', '', 3),
-    ('impacts', 'impacts from, to', 's', 4),
-    ('time_offset', 'efforts stamped late, corrected by', 's', 3),
-    ('time_offset_found', 'efforts stamped late, as found', 's', 3),
-    ('time_offset_error', '... its standard error', 's', 2),
-    ('time_offset_residual_ratio', '... residual with it over that without', '', 3),
-    ('unwrapped', 'joints that wrapped, times', '', 0), ('bias', 'sensor bias', 'N and N m', 3),
-    ('camera', 'camera, position [m] and rotation vector', 'rad', 4),
-    ('independent', 'independent joints', '', 0), ('motion', 'motion from', '', 0),
-    ('torque', 'torque from', '', 0),
-    ('torque_clock_offset', 'torque stamped late, corrected by', 's', 3),
-    ('torque_clock_offset_error', '... its standard error', 's', 2),
-    ('torque_clock_drift', '... that is in the middle, and grows by', 's per s', 2),
-    ('marker_rms', 'markers, RMS', 'm', 3), ('marker_frames', 'frames of markers', '', 0),
-    ('marker_frames_lost', 'frames of markers lost', '', 0),
-    ('marker_deviation', 'position by markers, standard error', 'rad or m', 3),
-    ('smoothed_deviation', 'position, velocity, acceleration after smoothing, standard errors '
-     '[rad or m, s]', '', 3))
+SIGNALS = {  # key of an observation's summary: words, unit, digits
+    'topic': ('topic', '', 0), 'effort_topic': ('effort from', '', 0),
+    'effort_kind': ('kind of effort', '', 0), 'position_kind': ('kind of position', '', 0),
+    'rate': ('rate', 'Hz', 4), 'duration': ('duration', 's', 4), 'samples': ('samples', '', 0),
+    'missing': ('missing samples', '', 0),
+    'not_finite': ('messages ignored for values that are no numbers', '', 0),
+    'gaps': ('gaps that split it', '', 0), 'gaps_at': ('gaps from, to', 's', 4),
+    'segments': ('segments between gaps', '', 0), 'velocity': ('velocity', '', 0),
+    'velocity_disagreement': ('measured against differentiated velocity, relative', '', 2),
+    'motion_ends_at': ('motion ends at', 'Hz', 3), 'cutoff': ('low-pass cutoff', 'Hz', 3),
+    'cutoff_chosen': ('cutoff chosen from the data', '', 0),
+    'decimate': ('used one of so many samples', '', 0), 'held': ('joints held', '', 0),
+    'not_still': ('links that were not still', '', 3), 'imus': ('IMUs', '', 3),
+    'sources': ('poses, RMS of markers [m]', '', 3), 'impacts': ('impacts from, to', 's', 4),
+    'time_offset': ('effort delay, corrected', 's', 3),
+    'time_offset_found': ('effort delay, estimated', 's', 3),
+    'time_offset_error': ('effort delay, standard error', 's', 2),
+    'time_offset_residual_ratio': ('residual with the delay over that without', '', 3),
+    'unwrapped': ('joints that wrapped, times', '', 0), 'bias': ('sensor bias', 'N and N m', 3),
+    'camera': ('camera, position [m] and rotation vector', 'rad', 4),
+    'independent': ('independent joints', '', 0), 'motion': ('motion from', '', 0),
+    'torque': ('torque from', '', 0),
+    'torque_clock_offset': ('torque delay, corrected', 's', 3),
+    'torque_clock_offset_error': ('torque delay, standard error', 's', 2),
+    'torque_clock_drift': ('torque delay in the middle, and grows by', 's per s', 2),
+    'marker_rms': ('markers, RMS', 'm', 3), 'marker_frames': ('frames of markers', '', 0),
+    'marker_frames_lost': ('frames of markers lost', '', 0),
+    'marker_deviation': ('position by markers, standard error', 'rad or m', 3),
+    'smoothed_deviation': ('position, velocity, acceleration after smoothing, standard errors '
+                           '[rad or m, s]', '', 3)}
 UNITS = {  # of keys within what an IMU or a source says of itself
     'rate': 'Hz', 'clock_offset': 's', 'clock_drift': 's per s', 'gyro_bias': 'rad/s',
     'accelerometer_bias': 'm/s²', 'turned_degrees': '°', 'shifted': 'm',
@@ -54,86 +57,196 @@ NAMES = {'turned_degrees': 'turned by', 'shifted': 'shifted by'}
 HIDDEN = {'cutoff_curve', 'jerk_noise', 'jerk_noise_alone', 'torque_clock_gain'}
 
 
-def joint_rows(model: IdentifiedModel) -> list[dict[str, Any]]:
-    """
-    Return one row per row group of a ``model``: verdict, relative residual, sizes, correlation.
+def uses_table(joints: Sequence[JointUse]) -> Table:
+    """Return one row per joint: yes or no for every use, with the number that decides it."""
+    def cell(joint: JointUse, use: str, number: str = '') -> Cell:
+        answer = 'yes' if joint.uses[use] else 'no'
+        return Cell(f'{answer}, {number}' if number not in ('', '-') else answer, None,
+                    '' if joint.uses[use] else 'dim')
 
-    The verdict is that of the checks where they were made, else whether the residual is noise.
-    """
-    parts, shares = fits(model), relative_residuals(model)
-    fit = parts.get('validation', parts['training'])['filtered']
-    whole = model.statistics.get('verdict') or {}
-    checked = whole.get('joints', {})
-    first, correlation = model.preprocessing[0], model.statistics['correlation_samples']
-    period = first.get('decimate', 1) / first['rate'] if first.get('rate') else None
+    rows = [(j.name, cell(j, GRAVITY, significant(j.holding_error, 2)),
+             cell(j, FEEDFORWARD, f'{percent(j.percent)} %'),
+             cell(j, CONTACT, significant(j.contact, 2)), cell(j, SIMULATION), cell(j, PAYLOAD),
+             significant(j.residual), significant(j.torque), j.unit) for j in joints]
+    return Table(
+        ('joint or row', 'gravity compensation, error of holding', 'feedforward, residual',
+         'contact, above', 'simulation', 'payload', 'residual RMS', 'measured RMS', 'unit'), rows,
+        range(1, 6))
+
+
+def links_table(links: Sequence[Link]) -> Table:
+    """Return mass, centre of mass and principal moments of inertia of ``links``, and the prior."""
     rows = []
-    for name, rms in fit['rms'].items():
-        verdict = checked.get(name, {})
-        own = [words for words in dict.fromkeys(verdict.get('reasons', ()))
-               if words not in whole['reasons']]  # what holds for all stands at the top
-        samples = correlation.get(name)
-        rows.append({
-            'name': name, 'word': verdict.get('word', ''),
-            'reasons': '; '.join(own), 'rms': significant(rms),
-            'measured': significant(fit.get('measured_rms', {}).get(name)),
-            'relative': significant(shares.get(name)), 'share': shares.get(name, 0.0),
-            'correlated': significant(samples),
-            'seconds': significant(samples * period, 2) if period and samples else ''})
-    return sorted(rows, key=lambda row: -row['share'])
+    for link in links:
+        cells = []
+        for k, sure in enumerate(link.determined):
+            value, error = float(link.values[k]), float(link.errors[k])
+            shown = with_error(value, error) if error < abs(value) else (
+                f'{value:.2g}', f'{error:.2g}')
+            nominal = '' if link.nominal is None else f' ({link.nominal[k]:.3g})'
+            cells.append(Cell(' ± '.join(shown) + nominal, value, '' if sure else 'dim'))
+        words = [f'{how}: {", ".join(symbols)}' for how, symbols in (
+            ('alone', link.alone), ('in sums', link.in_sums),
+            ('no effect', link.without_effect)) if symbols]
+        rows.append((link.name, *cells, '; '.join(words)))
+    heads = ['mass', 'centre x', 'centre y', 'centre z', *(f'inertia {k}' for k in (1, 2, 3))]
+    return Table(('link', *(f'{head} [{unit}]' for head, unit in zip(heads, LINK_UNITS)),
+                  'what the motion can determine'), rows, (8,), note=(
+        'Value of the model ± standard error (robot description). Centre of mass in the frame of '
+        "the link's joint, principal moments of inertia about the centre of mass. Grey: the data "
+        'determine only sums with other links (see the base parameters); the error is then that '
+        'of the prior, and other values predict the same torques.'))
 
 
-def fit_columns(model: IdentifiedModel) -> list[tuple[str, str, dict[str, Any]]]:
-    """Return (part, kind, fit) of every residual statistics there is of a ``model``."""
-    s = model.statistics
+def residuals_table(model: IdentifiedModel, unit: str) -> Table:
+    """Return the residuals of every joint in every part of the data; ``unit`` : of all."""
     parts = fits(model)
-    free = s.get('unconstrained', {}).get('training')
+    free = model.statistics.get('unconstrained', {}).get('training')
     if free:
         parts['training, unconstrained'] = free
-    return [(part, kind, fit[kind]) for part, fit in parts.items()
-            for kind in ('filtered', 'raw') if kind in fit]
+    columns = {f'{part}, {kind}': fit[kind] for part, fit in parts.items()
+               for kind in ('filtered', 'raw') if kind in fit}
+    every = columns.values()
+    rows = [('samples', *(str(fit['samples']) for fit in every))]
+    rows += [(name, *(significant(fit['rms'][name]) for fit in every))
+             for name in parts['training']['filtered']['rms']]
+    if ' or ' not in unit:
+        rows.append(('all', *(significant(fit['rms_all']) for fit in every)))
+    rows.append(('relative', *(f"{significant(fit['relative_percent'])} %" for fit in every)))
+    return Table((f'RMS [{unit}]', *columns), rows, title='Residuals', note=(
+        'Relative: residual over measured torque (RMS), all joints together. Filtered: against '
+        'the measured torque behind the filter of the positions; raw: as recorded. '
+        'Cross-validation: five parts of the training data, each predicted by an estimate from '
+        'the others with the same friction laws and direction of gravity.'))
 
 
-def parameter_row(item: Knowledge) -> dict[str, Any]:
-    """Return one base parameter (an ``item`` of Knowledge) as texts and numbers to sort by."""
-    entry = item.entry
-    row = {'name': item.name, 'expression': entry['expression'], 'unit': typeset(entry['unit']),
-           'owner': item.lead.owner, 'determined': entry['determined'], 'grade': item.grade,
-           'nominal': f"{entry['nominal']:.4g}" if item.described else '',
-           'impossible': item.impossible, 'negative': item.negative, 'mixed': '',
-           'surprise': None, 'unconstrained': '', 'number': entry['value'],
-           'share': entry['relative_percent'], 'prior': entry['nominal']}
-    if entry['determined']:
-        row['value'], row['error'] = with_error(entry['value'], entry['standard_error'])
-        row['relative'] = percent(entry['relative_percent'])
-        row['surprise'] = item.surprise if item.described else None
-        if entry.get('unconstrained'):
-            row['unconstrained'] = ' ± '.join(with_error(*entry['unconstrained']))
-    if item.inflation > MIXED:
-        row['mixed'] = f'{item.partner} ({item.correlation:+.2f})'
-    return row
+def parameter_table(known: Sequence[Knowledge], unconstrained: bool) -> Table:
+    """Return the base parameters; ``unconstrained`` : whether there is an estimate so."""
+    rows = []
+    for item in known:
+        entry, relative = item.entry, item.entry['relative_percent']
+        value, error = with_error(entry['value'], entry['standard_error']) if (
+            entry['determined']) else ('', '')
+        shown = Cell(f"{value} ± {error}{' !' * item.negative}", entry['value'],
+                     'flag' if item.negative else 'unit') if value else Cell(
+            'not determined by the data', '', 'missing')
+        free = entry.get('unconstrained')
+        away = (entry['nominal'] - entry['value']) / entry['standard_error'] if (
+            item.has_nominal and value and entry['standard_error']) else None
+        rows.append((
+            item.name, shown, Cell(percent(relative) if value else '', relative),
+            Cell(typeset(entry['unit']), None, 'unit'),
+            *[Cell(' ± '.join(with_error(*free)) if free else '', None, 'unit')] * unconstrained,
+            Cell(f"{entry['nominal']:.4g}" if item.has_nominal else '',
+                 entry['nominal'] if item.has_nominal else ''),
+            Cell('' if away is None else f'{abs(away):.1f}', away, 'whisker'),
+            f'{item.partner} ({item.correlation:+.2f})' * (item.inflation > CORRELATED),
+            Cell(entry['expression'], None, 'mono')))
+    heads = ['name', 'value', 'relative error [%]', 'unit', *['unconstrained'] * unconstrained,
+             'description', 'difference [standard errors]', 'strongly correlated with',
+             'expression']
+    return Table(heads, rows, (3, len(heads) - 2, len(heads) - 1),
+                 grades=[item.grade for item in known], note=(
+        'The number that ends a name is that of the link or joint; R marks a sum. Moments of '
+        "inertia are about the origin of the link's joint frame, products are tensor elements. "
+        '! is negative, which is physically impossible. Bars: two standard errors about the '
+        'value; diamond: the description, at most eight standard errors away.'))
 
 
-def counts(known: list[Knowledge]) -> dict[str, int]:
-    """Return how many of ``known`` are determined, well or roughly, and below zero."""
-    return {'all': len(known), 'useful': sum(k.grade in (WELL, ROUGH) for k in known),
-            'negative': sum(k.negative for k in known)}
+def friction_table(known: Sequence[Knowledge]) -> Table:
+    """Return the friction coefficients per joint and law, and their nonlinear parameters."""
+    laws = {item.lead.law: item.entry['unit'] for item in known if item.lead.law in LAWS}
+    inside = {item.lead.law: LAWS[item.lead.law].nonlinear_unit for item in known
+              if item.lead.law in LAWS and item.lead.nonlinear is not None
+              and item.entry['determined']}
+    by_joint: dict[str, dict[str, Knowledge]] = {}
+    for item in known:
+        if item.lead.law in LAWS:
+            by_joint.setdefault(item.lead.owner, {})[item.lead.law] = item
+
+    def cell(item: Knowledge | None) -> Cell:
+        if item is None:
+            return Cell('in a sum', None, 'dim')
+        if item.grade == NOT:
+            return Cell('not determined by the data', None, 'missing')
+        text = ' ± '.join(with_error(item.entry['value'], item.entry['standard_error']))
+        return Cell(text + ' !' * item.negative, None, 'flag' * item.negative)
+
+    rows = [(joint, *(cell(own.get(law)) for law in laws), *(
+        f'{own[law].lead.nonlinear:.3g}' if law in own and own[law].entry['determined']
+        and own[law].lead.nonlinear is not None else '' for law in inside))
+        for joint, own in by_joint.items()]
+    return Table(('joint', *(f'{law} [{unit}]' for law, unit in laws.items()), *(
+        f'nonlinear parameter of {law} [{unit}]' for law, unit in inside.items())), rows)
 
 
-def signals(model: IdentifiedModel) -> list[tuple[str, list[str]]]:
-    """Return (words, one text per recording) of what was understood of a ``model``'s signals."""
-    known = {*HIDDEN, *(key for key, *_ in SIGNALS)}
-    rows = list(SIGNALS)
-    rows += [(key, key.replace('_', ' '), '', 0) for key in model.preprocessing[0]
-             if key not in known]
-    out = []
-    for key, words, unit, digits in rows:
+def decisions(model: IdentifiedModel) -> Table:
+    """Return what was decided for a ``model``, what was taken and why."""
+    rows = []
+    by_question: dict[str, list[Mapping[str, Any]]] = {}
+    for entry in model.statistics.get('choices') or []:
+        candidate, _, why = str(entry['candidate']).partition('; ')
+        if why:  # a law by itself, taken or not
+            rows.append((f"{entry['what']} {candidate}", 'yes' if entry['chosen'] else 'no', why))
+        else:
+            by_question.setdefault(entry['what'], []).append(entry)
+    for question, entries in by_question.items():
+        taken = next((e for e in entries if e['chosen']), None)
+        if taken is not None:
+            rows.append((question, taken['candidate'], '; '.join(filter(None, (
+                _against(taken, other) for other in entries if other is not taken)))))
+    for number, seen in enumerate(model.preprocessing, 1):
+        where = f', recording {number}' if len(model.preprocessing) > 1 else ''
+        rows += [(f'{what}{where}', taken, why) for what, taken, why in _of_signals(seen)]
+    return Table(('decision', 'taken', 'why'), rows, (1, 2))
+
+
+def _against(taken: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+    """Return what speaks for the candidate taken against another, in words."""
+    errors = [entry.get('left_out_error') for entry in (taken, other)]
+    evidence = other.get('evidence')
+    words = [f'cross-validation residual {significant(errors[0])} % against '
+             f'{significant(errors[1])} %'] if None not in errors else []
+    if evidence is not None:
+        words.append(f'log-likelihood higher by {-evidence:.3g} (odds {odds(-evidence)})'
+                     if evidence < 0.0 else f'log-likelihood lower by {evidence:.3g}')
+    return f"{', '.join(words)} than {other['candidate']}".replace(
+        '% than', '% of') if words else ''
+
+
+def _of_signals(seen: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """Return (decision, taken, why) of the signals of one recording."""
+    rows = []
+    if 'time_offset_found' in seen:
+        delay, error = (1e3 * seen[f'time_offset_{key}'] for key in ('found', 'error'))
+        applied = bool(seen.get('time_offset'))
+        rows.append(('effort delay', 'applied' if applied else 'not applied',
+                     f"estimated {delay:.0f} ± {error:.0f} ms: {'' if applied else 'not '}"
+                     f"significant; residual {seen['time_offset_residual_ratio']:.3f} times that "
+                     'without'))
+    why = f"the motion ends at {seen['motion_ends_at']:.3g} Hz" if seen.get(
+        'motion_ends_at') else ''
+    chosen = 'chosen from the data' if seen.get('cutoff_chosen') else 'given'
+    rows.append(('low-pass cutoff', f"{seen['cutoff']:.3g} Hz", '; '.join(
+        filter(None, (chosen, why)))))
+    disagreement = seen.get('velocity_disagreement')
+    rows.append(('velocity', str(seen['velocity']), '' if disagreement is None else
+                 f'measured and differentiated velocities differ by {100 * disagreement:.2g} %'))
+    return rows
+
+
+def signals(model: IdentifiedModel) -> Table:
+    """Return what was understood of the signals of a ``model``, a column per recording."""
+    keys = [*SIGNALS, *(key for key in model.preprocessing[0] if key not in {*HIDDEN, *SIGNALS})]
+    rows = []
+    for key in keys:
+        words, unit, digits = SIGNALS.get(key, (key.replace('_', ' '), '', 0))
         values = [summary.get(key) for summary in model.preprocessing]
-        if all(value is None for value in values):
-            continue
         texts = [text(value, digits) for value in values]
-        if any(texts):
-            out.append((words, [f'{words} {unit}'.strip() if words else '' for words in texts]))
-    return out
+        if any(texts) and any(value is not None for value in values):
+            rows.append((words, *(f'{shown} {unit}'.strip() if shown else '' for shown in texts)))
+    columns = range(1, len(model.preprocessing) + 1)
+    return Table(('signals', *(f'recording {k}' for k in columns)), rows, columns)
 
 
 def text(value: Any, digits: int = 0, by_name: bool = True) -> str:
@@ -157,7 +270,7 @@ def text(value: Any, digits: int = 0, by_name: bool = True) -> str:
     return str(value)
 
 
-def bodies(model: IdentifiedModel) -> list[tuple[str, str, str]]:
+def names_table(model: IdentifiedModel) -> Table:
     """Return (number, link, joint) of a ``model``: what numbers in parameter names stand for."""
     links: dict[str, str] = {}
     joints: dict[str, str] = {}
@@ -167,59 +280,51 @@ def bodies(model: IdentifiedModel) -> list[tuple[str, str, str]]:
             (joints if p.law else links).setdefault(number[0], p.owner)
     if len(model.robot['joints']) == len(links):  # every link is carried by a joint of its own
         joints = {**dict(zip(links, model.robot['joints'])), **joints}
-    return [(n, links.get(n, ''), joints.get(n, '')) for n in {**links, **joints}]
+    return Table(('number', 'link', 'joint'), [(n, links.get(n, ''), joints.get(n, ''))
+                                               for n in {**links, **joints}], (1, 2),
+                 title='Numbers in the names')
 
 
-def changed_options(model: IdentifiedModel) -> dict[str, str]:
-    """Return {option: text} of the options of a ``model`` that are not as by default."""
+def validity_table(model: IdentifiedModel, robot: Any) -> Table:
+    """Return the ranges of the training data per joint or body of a ``robot``."""
+    names = list(dict.fromkeys(name for seen in model.validity_range.values() for name in seen))
+    rows = [(where, *(' to '.join(map(significant, seen[name])) if name in seen else ''
+                      for name in names)) for where, seen in model.validity_range.items()]
+    return Table(('joint or body', *(f'{name} [{unit_of(robot, name)}]' for name in names)), rows,
+                 title='Validity range: what the training data cover')
+
+
+def settings_table(model: IdentifiedModel) -> Table:
+    """Return robot, gravity, mounting and the options that are not as by default."""
+    rows = [('robot', f"{model.robot['name']}, base {model.robot['base_link']}, "
+             f"{len(model.robot['joints'])} joints")]
+    rows += [(f"gravity in {model.robot['base_link']}",
+              f"[{', '.join(f'{x:.4g}' for x in gravity)}] m/s²")
+             for gravity in model.mounting['gravity_base']]
+    rows += [('mounting as recorded', ', '.join(words or 'not given'
+                                                for words in model.mounting['text']))]
+    rows += [(f'option {name}', text(value)) for name, value in changed_options(model).items()]
+    return Table(('setting', 'value'), rows, (1,))
+
+
+def changed_options(model: IdentifiedModel) -> dict[str, Any]:
+    """Return {option: value} of the options of a ``model`` that are not as by default."""
     usual = options_class(model.method)()
-    return {name: text(value) for name, value in model.options.items()
+    return {name: value for name, value in model.options.items()
             if plain(value) != plain(getattr(usual, name, None))}
 
 
-def friction(known: list[Knowledge], model: IdentifiedModel) -> dict[str, Any] | None:
-    """
-    Return laws with units, and coefficients per joint; None where there is no friction.
-
-    known : Knowledge of the base parameters; model : they are of
-    """
-    laws: dict[str, str] = {}
-    rows: dict[str, dict[str, Any]] = {}
-    nonlinear: dict[tuple[str, str], str] = {}
-    units: dict[str, str] = {}
-    for item in known:
-        law, row = item.lead.law, parameter_row(item)
-        if law not in LAWS:
-            continue
-        laws[law] = row['unit']
-        rows.setdefault(item.lead.owner, {})[law] = row
-        if item.lead.nonlinear is not None and row['determined']:
-            nonlinear[item.lead.owner, law] = f'{item.lead.nonlinear:.3g}'
-            units[law] = LAWS[law].nonlinear_unit
-    if not laws:
-        return None
-    return {'laws': laws, 'rows': rows, 'nonlinear': nonlinear, 'nonlinear_units': units}
-
-
-def validity_range(model: IdentifiedModel, robot: Any) -> tuple[dict[str, str], list[Any]]:
-    """
-    Return {quantity: unit} and (where, {quantity: text of its range}) of the training data.
-
-    model : identified; robot : of its method
-    """
-    units = {name: typeset(unit_of(robot, name))
-             for seen in model.validity_range.values() for name in seen}
-    return units, [(where, {name: f'{significant(low)} to {significant(high)}'
-                            for name, (low, high) in seen.items()})
-                   for where, seen in model.validity_range.items()]
-
-
-def recordings(model: IdentifiedModel) -> list[tuple[str, dict[str, str]]]:
-    """Return (part, {key: text}) of every recording that a ``model`` comes from."""
-    return [(part, {key.replace('_', ' '): text(value) for key, value in entry.items()
-                    if value not in (None, '', [], (), {})})
-            for part, place in (('training', 'recordings'), ('validation', 'validation'))
-            for entry in model.provenance.get(place, ())]
+def provenance_tables(model: IdentifiedModel) -> list[Table]:
+    """Return a table per recording that a ``model`` comes from, and one of the versions."""
+    out = [Table((part, ''), [(key.replace('_', ' '), Cell(text(value), None, 'break'))
+                              for key, value in entry.items()
+                              if value not in (None, '', [], (), {})], (1,))
+           for part, place in (('training', 'recordings'), ('validation', 'validation'))
+           for entry in model.provenance.get(place, ())]
+    versions = [('created', model.provenance['created']),
+                *model.provenance['versions'].items(),
+                ('kinematics sha256', Cell(model.robot['kinematics_sha256'], None, 'break'))]
+    return [*out, Table(('version', ''), versions, (1,))]
 
 
 def command(model: IdentifiedModel) -> str:
@@ -227,16 +332,15 @@ def command(model: IdentifiedModel) -> str:
     def paths(place: str) -> list[str]:
         return [_windowed(entry) for entry in model.provenance.get(place, ())]
 
+    changed = changed_options(model)
     words = ['inertial-id identify', *paths('recordings')]
     words += [f'--validate {path}' for path in paths('validation')]
-    changed = {k: v for k, v in model.options.items() if k in changed_options(model)}
     words += [f'--method {model.method}'] if model.method != DEFAULT_METHOD else []
     words += ['--config options.yaml'] if changed else []
-    lines = [' '.join([*words, '--out result'])]
-    if changed:
-        lines += ['', '# options.yaml', f'{model.method}:']
-        lines += [f'  {name}: {_yaml(value)}' for name, value in changed.items()]
-    return '\n'.join(lines)
+    line = model.provenance.get('command') or ' '.join([*words, '--out result'])
+    options = yaml.safe_dump(plain({model.method: changed}), default_flow_style=None,
+                             sort_keys=False)
+    return f'{line}\n\n# options.yaml\n{options}' if changed else line
 
 
 def _windowed(entry: Mapping[str, Any]) -> str:
@@ -245,30 +349,3 @@ def _windowed(entry: Mapping[str, Any]) -> str:
     if any(end is not None for end in ends):
         path += '@' + ':'.join('' if x is None else f'{x:g}' for x in ends)
     return f'"{path}"' if re.search(r'[\s&;|<>*?()$]', path) else path
-
-
-def _yaml(value: Any) -> str:
-    """Return a plain value in YAML's flow style; strings are quoted as JSON has them."""
-    if isinstance(value, (list, tuple)):
-        return f"[{', '.join(_yaml(v) for v in value)}]"
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f'"{value}"' if isinstance(value, str) else repr(value)
-
-
-def choices(model: IdentifiedModel) -> list[dict[str, str]]:
-    """Return what was chosen for a ``model`` and why, one mapping of texts per choice."""
-    entries = model.statistics.get('choices') or []
-    return [{str(key).replace('_', ' '): text(value, 4) for key, value in entry.items()}
-            for entry in entries]
-
-
-def checks(model: IdentifiedModel) -> list[dict[str, Any]]:
-    """Return the findings of the checks of a ``model``'s recordings, as texts."""
-    rows = []
-    for entry in model.statistics.get('checks') or []:
-        windows = ', '.join(f'{a:.2f} to {b:.2f}' for a, b in entry.get('windows') or ())
-        rows.append({'severity': entry['severity'], 'says': entry['says'], 'do': entry['do'],
-                     'joints': ', '.join(entry.get('joints') or ()), 'windows': windows,
-                     'evidence': f"{significant(entry['evidence'])} {entry['unit']}"})
-    return rows

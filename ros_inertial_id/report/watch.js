@@ -54,9 +54,9 @@ function bars(values) {
     make('td', row, short(now)); make('td', row, short(promised));
     make('td', row, `${times.toFixed(1)}${times > 2 ? ' !' : ''}`, times > 2 ? {class: 'flag'} : {});
     const svg = node('svg', {class: 'bar-line', viewBox: '0 0 300 12', role: 'img',
-      'aria-label': `${times.toFixed(1)} times the promise`}, make('td', row));
+      'aria-label': `${times.toFixed(1)} times the RMS in validation`}, make('td', row));
     node('rect', {class: times > 2 ? 'worse' : 'fine', x: 0, y: 2, height: 8, width: Math.min(300, 100 * times)}, svg);
-    node('line', {class: 'promise', x1: 100, x2: 100, y1: 0, y2: 12}, svg);
+    node('line', {class: 'one', x1: 100, x2: 100, y1: 0, y2: 12}, svg);
   }
 }
 function parameters(rows, source) {
@@ -78,7 +78,7 @@ function parameters(rows, source) {
     if (log.length > 1) node('path', {class: 's-residual', d: `M${log.map((y, i) =>
       `${(100 * i / (log.length - 1)).toFixed(1)} ${(13 - 12 * (y - low) / span).toFixed(1)}`).join('L')}`}, svg);
   }
-  $('enough').textContent = `${source}: ${count.yes} of ${rows.length} known well, ${count.roughly} roughly`
+  $('enough').textContent = `${source}: ${count.yes} of ${rows.length} with a standard error up to ${well} %, ${count.roughly} up to ${rough} %`
     + (count.yes === rows.length ? '; enough.' : '.');
 }
 function state(role, fact) {
@@ -113,7 +113,8 @@ function show(event) {
 }
 for (const button of document.querySelectorAll('[data-call]'))
   button.addEventListener('click', () => fetch(`/call/${encodeURIComponent(button.dataset.call)}`,
-    {method: 'POST', headers: {'X-Inertial-Id': '1'}}).then(r => { if (!r.ok) throw new Error(r.status); })
+    {method: 'POST', headers: {'X-Inertial-Id': location.hash.slice(1) || '1'}})
+    .then(async r => { if (!r.ok) throw new Error(await r.text()); })
     .catch(error => { $('answer').textContent = `${button.dataset.call}: ${error.message}`; }));
 const events = new EventSource('/events');
 events.onopen = () => { $('link').textContent = 'connected'; };

@@ -1,49 +1,40 @@
 """
-Words: what a model knows, what it does not know and what would help, as sentences.
+Words: what a model says, what it does not and what would help, as sentences.
 
 Every sentence is computed from the model's statistics, base entries and validity range; where
-there is nothing to say, nothing is said.
+there is nothing to say, nothing is said.  Subject, verb, standard term; number with unit; advice.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 import math
 from typing import Any
 
 from .digits import ratio, significant
-from .knowledge import (evaluate, fits, Knowledge, MIXED, NOT, ROUGH, ROUGH_PERCENT, SURE, WELL,
-                        WELL_PERCENT, ZERO)
-from .oddities import oddities
-from .reach import force_unit, goes_round, RANGES, reached, SPEEDS
+from .knowledge import (best_fit, CORRELATED, evaluate, fits, Knowledge, NOT, ROUGH, ROUGH_PERCENT,
+                        SURE, WELL, WELL_PERCENT, ZERO)
+from .recording_words import force_unit, goes_round, reached, recording_sentences
 from ..checks.finding import DO_NOT_USE
 from ..identification.model.identified_model import IdentifiedModel
 from ..identification.settings import robot_of_model
 
 CARRIES_OVER, MUCH_WORSE = 1.3, 2.0  # other data over training, relative residuals
-CONTRADICTED = 5.0  # nats against a given direction of gravity that are an alarm
+CONTRADICTED = 5.0  # log-likelihood difference against a given direction that is an alarm
 SAME_MOUNTING = 0.1  # [deg]
 LEAST_SHARE = 1.0  # % of the samples outside of a range that are worth a word
 HALF_PERCENT = 50.0  # relative residual above which nothing is said for a model
 EXACT_PERCENT = 1e-6  # below it a residual is rounding
 SYSTEMATIC = 4.0  # correlation of residuals over that of white noise behind the same filter
-Few = Callable[[Iterable[str]], str]  # lists names, not all where there are many
 MANY = 1 / 3  # share of the parameters of a kind that makes advice worth giving
+SPEEDS, RANGES = ('v', 'a', 'omega', 'alpha'), ('q',)
 
 
 def verdict(model: IdentifiedModel, listed: int = 10) -> list[str]:
-    """
-    Return the verdict on a model, one sentence per item.
-
-    model : identified; listed : names in a sentence at the most
-    """
+    """Return the verdict on a ``model``, by sentences; ``listed`` : names in one at most."""
     return [text for texts in chapters(model, listed).values() for text in texts]
 
 
 def chapters(model: IdentifiedModel, listed: int = 10) -> dict[str, list[str]]:
-    """
-    Return {heading: items} of the verdict.
-
-    model : identified; listed : names in a sentence at the most
-    """
+    """Return {heading: sentences} of the verdict on a ``model``, see ``verdict``."""
     known = evaluate(model)
 
     def few(names: Iterable[str]) -> str:
@@ -51,14 +42,12 @@ def chapters(model: IdentifiedModel, listed: int = 10) -> dict[str, list[str]]:
         more = len(names) - listed
         return ', '.join(names[:listed]) + (f' and {more} more' if more > 0 else '')
 
-    return {'How well it predicts': [*_verdict(model), *_gravity(model), *_fit(model),
-                                     *_worst(model), *_parts_differ(model), *_consistent(model),
-                                     *_residual(model, few)],
-            'What was odd in the recordings': [*_structure(model), *oddities(model)],
-            'What is known': [*_known(known, few), *_nominal(known, few)],
-            'What is not known': [*_unknown(known, few), *_impossible(model, known, few),
-                                  *_negative(model, known, few),
-                                  *_rank(model)],
+    return {'Prediction': [*_verdict(model), *_gravity(model), *_fit(model), *_worst(model),
+                           *_parts_differ(model), *_consistent(model), *_residual(model, few)],
+            'Recordings': [*_structure(model), *recording_sentences(model)],
+            'Parameters': [*_significant(known, few), *_nominal(known, few),
+                           *_insignificant(known, few), *_negative(model, known, few),
+                           *_rank(model)],
             'What would help': [*_motion(model, known), *_mounting(model, few)]}
 
 
@@ -85,20 +74,22 @@ def _gravity(model: IdentifiedModel) -> Iterator[str]:
     if len(entries) != 2:
         return
     given, found = entries
+    gain = f"{found['evidence']:.0f} (odds {odds(found['evidence'])})"
     if not given['chosen']:
-        yield (f"Gravity in the base frame is taken as the torques show it, {found['candidate']}: "
-               f"{found['evidence']:.0f} nats better than as given.")
+        yield (f"Gravity in the base frame is estimated from the torques, {found['candidate']}; "
+               f'log-likelihood higher by {gain} than for the mounting given.')
     elif found['evidence'] > CONTRADICTED and found.get('tilt_deg', 0.0) > SAME_MOUNTING:
-        yield ('Alarm: the torques contradict the direction of gravity as it is given. '
-               f"{found['candidate']} explains them better by {found['evidence']:.0f} nats "
-               f"(odds {_odds(found['evidence'])}); "
-               + ('check mounting:, or leave it out and the direction is found.'
+        yield ('Alarm: the torques contradict the direction of gravity given. '
+               f"{found['candidate']} has a log-likelihood higher by {gain}; "
+               + ('check mounting:, or leave it out and the direction is estimated.'
                   if found.get('halves_agree', True) else
                   'parts of the data disagree on it: check mounting: of each recording.'))
 
 
-def _odds(nats: float) -> str:
-    return f'{math.exp(nats):.0f} to 1' if nats < 10.0 else f'above {math.exp(10.0):.0f} to 1'
+def odds(evidence: float) -> str:
+    """Return a log-likelihood difference, the ``evidence``, as odds."""
+    return (f'{math.exp(evidence):.0f} to 1' if evidence < 10.0
+            else f'above {math.exp(10.0):.0f} to 1')
 
 
 def _fit(model: IdentifiedModel) -> Iterator[str]:
@@ -108,39 +99,39 @@ def _fit(model: IdentifiedModel) -> Iterator[str]:
         fit, raw = found['validation']['filtered'], found['validation']['raw']
         other, unit = fit['relative_percent'], force_unit(robot_of_model(model))
         rms = '' if ' or ' in unit else f"RMS {significant(fit['rms_all'])} {unit}; "
-        yield (f'Validation: relative residual {_percent(other)} ({rms}raw '
+        yield (f'Validation recording: relative residual {_percent(other)} ({rms}raw '
                f"{_percent(raw['relative_percent'])}), in training "
                f'{_percent(training)}: {_compared(other, training, model)}.')
-        yield from _reach(found['validation'])
+        yield from _beyond(found['validation'])
     elif 'cross-validation' in found:
-        left = found['cross-validation']['filtered']['relative_percent']
-        yield (f'No validation recording. Each fifth of the training data, predicted from the '
-               f'others, has a relative residual of {_percent(left)}, all together '
-               f'{_percent(training)}: {_compared(left, training, model)}.')
+        other = found['cross-validation']['filtered']['relative_percent']
+        yield (f'No validation recording. 5-fold cross-validation: relative residual '
+               f'{_percent(other)} (training {_percent(training)}): '
+               f'{_compared(other, training, model)}.')
     else:
         yield (f'No validation recording: the relative residual of {_percent(training)} in '
                'training says nothing about other motions.')
 
 
-def _reach(found: dict[str, Any]) -> Iterator[str]:
+def _beyond(found: dict[str, Any]) -> Iterator[str]:
     """Yield what a validation says of motion outside of the training, and at a fixed cutoff."""
     outside = found.get('outside')
     if outside:
         share, inside = outside['samples_percent'], outside['relative_percent_inside']
-        left = [f"{joint} {name} {significant(entry['seen'][0])} to "
-                f"{significant(entry['seen'][1])} ({entry['samples_percent']:.0f} %)"
-                for joint, quantities in outside['joints'].items()
-                for name, entry in quantities.items()
-                if entry['samples_percent'] >= LEAST_SHARE]
-        if left:
+        beyond = [f"{joint} {name} {significant(entry['seen'][0])} to "
+                  f"{significant(entry['seen'][1])} ({entry['samples_percent']:.0f} %)"
+                  for joint, quantities in outside['joints'].items()
+                  for name, entry in quantities.items()
+                  if entry['samples_percent'] >= LEAST_SHARE]
+        if beyond:
             within = '' if inside is None else f' (inside {_percent(inside)})'
-            yield (f'{share:.0f} % of the validation lies outside of the motion in training, '
-                   f"where the residual is {_percent(outside['relative_percent_outside'])}"
-                   f"{within}: {', '.join(left)}.")
+            yield (f'{share:.0f} % of the validation recording lies outside the range of the '
+                   f"training, with a residual of {_percent(outside['relative_percent_outside'])}"
+                   f"{within}: {', '.join(beyond)}.")
     fixed = found.get('fixed_cutoff')
     if fixed:
-        yield (f"Behind a filter of {fixed['cutoff']:.0f} Hz, as other tools state it, the "
-               f"residual is {_percent(fixed['relative_percent'])}.")
+        yield (f"With a cutoff of {fixed['cutoff']:.0f} Hz, as other tools state it, the "
+               f"validation residual is {_percent(fixed['relative_percent'])}.")
 
 
 def worst_joint(model: IdentifiedModel) -> tuple[str, float] | None:
@@ -151,12 +142,11 @@ def worst_joint(model: IdentifiedModel) -> tuple[str, float] | None:
 
 def relative_residuals(model: IdentifiedModel) -> dict[str, float]:
     """
-    Return {row group: relative residual [%]} in validation, else in training.
+    Return {row group: relative residual [%]} in validation, else cross-validation, else training.
 
     model : identified; empty where its file does not say how large the measured torques were
     """
-    found = fits(model)
-    fit = found.get('validation', found['training'])['filtered']
+    fit = best_fit(model)[1]
     size = fit.get('measured_rms', {})
     return {name: 100.0 * rms / size[name] for name, rms in fit['rms'].items() if size.get(name)}
 
@@ -165,14 +155,14 @@ def _worst(model: IdentifiedModel) -> Iterator[str]:
     """Name the joint that a total over all joints hides."""
     worst, shares = worst_joint(model), relative_residuals(model)
     if worst and len(shares) > 1 and worst[1] > EXACT_PERCENT:
-        yield f'Worst: {worst[0]}, relative residual {_percent(worst[1])} of its own measurements.'
+        yield f'Worst joint: {worst[0]}, relative residual {_percent(worst[1])} of its own torque.'
 
 
-def _percent(value):
+def _percent(value: float | None) -> str:
     return 'an unknown share' if value is None else f'{significant(value)} %'
 
 
-def _compared(other, training, model):
+def _compared(other: float | None, training: float | None, model: IdentifiedModel) -> str:
     if other is None or not training:
         return 'they cannot be compared'
     if other > HALF_PERCENT:
@@ -187,29 +177,29 @@ def _compared(other, training, model):
         return 'the model carries over to data it has not seen'
     if ratio <= MUCH_WORSE:
         return f'somewhat worse than in training ({ratio:.1f} times)'
-    return (f'{ratio:.1f} times worse than in training, so the model is fitted to one motion or '
+    return (f'{ratio:.1f} times worse than in training: the model is fitted to one motion, or '
             'the other data move where it did not')
 
 
 def _parts_differ(model: IdentifiedModel) -> Iterator[str]:
     found = fits(model)
-    left, training = (found.get(part, {'filtered': {'relative_percent': None}})['filtered'][
+    crossed, training = (found.get(part, {'filtered': {'relative_percent': None}})['filtered'][
         'relative_percent'] for part in ('cross-validation', 'training'))
-    if ('validation' in found and left and training and left > MUCH_WORSE * training
-            and left > EXACT_PERCENT):
-        yield (f'Cross-validation in fifths: {_percent(left)} (training {_percent(training)}). '
+    if ('validation' in found and crossed and training and crossed > MUCH_WORSE * training
+            and crossed > EXACT_PERCENT):
+        yield (f'5-fold cross-validation: {_percent(crossed)} (training {_percent(training)}). '
                'Parts of the motion excite different parameters, so each is needed.')
 
 
 def _consistent(model: IdentifiedModel) -> Iterator[str]:
     found = model.statistics.get('consistent')
     if found:
-        yield ('The model predicts with physically consistent parameters: '
-               f"{significant(found['loss_percent'], 2)} % more weighted residual in training "
-               'than unconstrained ones.')
+        yield ('The predictor is the physically consistent solution; its weighted training '
+               f"residual is {significant(found['loss_percent'], 2)} % above unconstrained least "
+               'squares.')
 
 
-def _residual(model: IdentifiedModel, few: Few) -> Iterator[str]:
+def _residual(model: IdentifiedModel, few: Any) -> Iterator[str]:
     """Say whether the residual is noise, by its correlation against that of the filter."""
     s, first = model.statistics, model.preprocessing[0]
     if not first.get('rate') or not first.get('cutoff'):
@@ -220,55 +210,57 @@ def _residual(model: IdentifiedModel, few: Few) -> Iterator[str]:
     bad = [n for n in sorted(seconds, key=lambda name: -seconds[name])
            if seconds[n] > SYSTEMATIC * noise]
     if not bad:
-        yield (f'The residuals look like noise behind the filter (correlated over at most '
+        yield (f'The residuals look like noise behind the filter (autocorrelated for at most '
                f'{max(seconds.values()):.2g} s).')
         return
     fewest = min(s['samples'] / n for n in s['correlation_samples'].values())
-    where = 'everywhere' if len(bad) == len(seconds) else f'in {few(bad)}'
-    yield (f'The residuals are not noise but correlated for up to {seconds[bad[0]]:.2g} s (noise '
-           f'behind the filter: {noise:.2g} s): {where} something is not modelled, such as '
-           'friction beyond these laws, elasticity or sensor drift. The standard errors allow '
-           f"for it: {s['samples']} samples count as few as {fewest:.0f}.")
+    where = 'all joints' if len(bad) == len(seconds) else few(bad)
+    yield (f'The residuals are not noise in {where}: autocorrelated for up to '
+           f'{seconds[bad[0]]:.2g} s (noise behind the filter: {noise:.2g} s). Friction beyond '
+           'the chosen laws, elasticity or sensor drift is not modelled.')
+    yield (f"Effective sample size {fewest:.0f} of {s['samples']} (autocorrelated residuals); the "
+           'standard errors allow for it.')
 
 
-def _known(known: list[Knowledge], few: Few) -> Iterator[str]:
+def _significant(known: Sequence[Knowledge], few: Any) -> Iterator[str]:
     well, rough = (sorted((k for k in known if k.grade == grade),
                           key=lambda k: k.entry['relative_percent']) for grade in (WELL, ROUGH))
-    yield (f'Known well, standard error up to {WELL_PERCENT:.0f} %: {len(well)} of {len(known)} '
-           f'base parameters{_colon(few(k.name for k in well))}.')
+    yield (f'Standard error up to {WELL_PERCENT:.0f} %: {len(well)} of {len(known)} base '
+           f'parameters{_colon(few(k.name for k in well))}.')
     if rough:
-        yield (f'Known roughly, {WELL_PERCENT:.0f} to {ROUGH_PERCENT:.0f} %: {len(rough)}'
+        yield (f'Standard error {WELL_PERCENT:.0f} to {ROUGH_PERCENT:.0f} %: {len(rough)}'
                f'{_colon(few(k.name for k in rough))}.')
 
 
-def _colon(text):
+def _colon(text: str) -> str:
     return f': {text}' if text else ''
 
 
-def _nominal(known: list[Knowledge], few: Few) -> Iterator[str]:
-    bodies = [k for k in known if k.described and k.grade != NOT]
+def _nominal(known: Sequence[Knowledge], few: Any) -> Iterator[str]:
+    bodies = [k for k in known if k.has_nominal and k.grade != NOT]
     if not bodies:
         return
-    far = sorted((k for k in bodies if k.surprise > SURE), key=lambda k: -k.surprise)
+    far = sorted((k for k in bodies if k.difference > SURE), key=lambda k: -k.difference)
     if far:
-        yield (f'Against the robot description by more than {SURE:.0f} standard errors: '
+        yield (f'Different from the robot description by more than {SURE:.0f} standard errors: '
                f'{len(far)} of {len(bodies)} inertial parameters'
-               f'{_colon(few(f"{k.name} ({k.surprise:.0f})" for k in far))}.')
+               f'{_colon(few(f"{k.name} ({k.difference:.0f})" for k in far))}.')
     else:
-        yield (f'No inertial parameter contradicts the robot description by more than '
+        yield (f'No inertial parameter differs from the robot description by more than '
                f'{SURE:.0f} standard errors.')
 
 
-def _unknown(known: list[Knowledge], few: Few) -> Iterator[str]:
+def _insignificant(known: Sequence[Knowledge], few: Any) -> Iterator[str]:
     zero = [k for k in known if k.grade == ZERO]
-    small = [k for k in zero if k.inflation <= MIXED]
-    mixed = sorted((k for k in zero if k.inflation > MIXED), key=lambda k: -abs(k.correlation))
+    small = [k for k in zero if k.inflation <= CORRELATED]
+    mixed = sorted((k for k in zero if k.inflation > CORRELATED),
+                   key=lambda k: -abs(k.correlation))
     missing = [k for k in known if k.grade == NOT]
     if small:
         yield (f'Not significant, too small in this motion: {len(small)}'
                f'{_colon(few(k.name for k in small))}.')
     if mixed:
-        yield (f'Not significant because the motion shows them only together with others: '
+        yield (f'Not significant, strongly correlated (the motion does not separate them): '
                f'{len(mixed)}{_colon(few(k.name for k in mixed))}. Closest pair: {mixed[0].name} '
                f'with {mixed[0].partner}, correlation {mixed[0].correlation:+.2f}.')
     if missing:
@@ -276,58 +268,56 @@ def _unknown(known: list[Knowledge], few: Few) -> Iterator[str]:
                f'{_colon(few(k.name for k in missing))}.')
 
 
-def _impossible(model: IdentifiedModel, known: list[Knowledge], few: Few) -> Iterator[str]:
+def _negative(model: IdentifiedModel, known: Sequence[Knowledge], few: Any) -> Iterator[str]:
+    """Name what came out negative although it cannot be, significantly or not."""
     wrong = [f"{k.name} = {(k.entry.get('unconstrained') or [k.entry['value']])[0]:.2g}"
              for k in known if k.impossible]
+    chance = [k.name for k in known if k.negative and not k.impossible]
     if wrong and 'unconstrained' in model.statistics:
-        yield (f'By the data alone below zero, which is physically impossible: {few(wrong)}. They '
-               'absorb something that is not in the model. The model does not use them.')
+        count = f'{len(wrong)} unconstrained estimate' + ('s are' if wrong[1:] else ' is')
+        yield (f'{count} negative, which is physically impossible: {few(wrong)}. The model uses '
+               'the constrained ones; look for an effect that is not modelled.')
     elif wrong:
-        yield (f'Below zero, which is physically impossible: {few(wrong)}. They absorb something '
-               'that is not in the model: predict with them, but do not read them one by one.')
-
-
-def _negative(model: IdentifiedModel, known: list[Knowledge], few: Few) -> Iterator[str]:
-    """Name what came out below zero within its error: zero and small values are as likely."""
-    wrong = [k.name for k in known if k.negative and not k.impossible]
-    if wrong:
-        yield (f'Below zero within {SURE:.0f} standard errors, though it cannot be: {few(wrong)}. '
-               'The data allow zero; --consistent gives possible values.')
+        yield (f'Negative, which is physically impossible: {few(wrong)}. They absorb an effect '
+               'that is not modelled: predict with them, but do not read them one by one.')
+    if chance:
+        yield (f'Negative but not significantly (physically impossible): {few(chance)}. The data '
+               'allow zero; --consistent gives possible values.')
 
 
 def _rank(model: IdentifiedModel) -> Iterator[str]:
     s = model.statistics
     if s['rank_in_data'] < s['rank']:
-        yield (f"The data show {s['rank_in_data']} of the {s['rank']} directions that the "
-               'structure allows.')
+        yield (f"The data determine {s['rank_in_data']} of the {s['rank']} combinations that are "
+               'identifiable from the kinematics.')
 
 
-def _motion(model: IdentifiedModel, known: list[Knowledge]) -> Iterator[str]:
-    """Say which motion would show what is not known, by how far the joints moved."""
+def _motion(model: IdentifiedModel, known: Sequence[Knowledge]) -> Iterator[str]:
+    """Say which motion would determine what is open, by how far the joints moved."""
     poor = [k for k in known if k.grade in (ZERO, NOT)]
     if not poor:
-        yield 'Nothing is left unknown that motion under this mounting can show.'
+        yield 'All parameters that motion under this mounting can determine are significant.'
         return
     for better, kinds, quantities in (('Faster', ('inertia', 'friction'), SPEEDS),
                                       ('Wider', ('gravity', 'offset'), RANGES)):
         lacking = []
         for kind in kinds:
-            few, every = (sum(k.kind == kind for k in some) for some in (poor, known))
-            if few > MANY * every:
-                lacking.append(f'{few} of {every} {kind}')
+            some, every = (sum(k.kind == kind for k in group) for group in (poor, known))
+            if some > MANY * every:
+                lacking.append(f'{some} of {every} {kind}')
         if lacking and not (quantities == RANGES and goes_round(model)):
             yield (f'{better} motion would help {" and ".join(lacking)} parameters'
                    f'{_colon(reached(model, quantities))}.')
-    mixed = sum(k.inflation > MIXED for k in poor)
+    mixed = sum(k.inflation > CORRELATED for k in poor)
     if mixed > MANY * len(poor):
-        yield (f'A motion designed for it would separate the {mixed} that are shown only together '
-               f"(condition number now {ratio(model.statistics['condition_number'])}).")
+        yield (f'A motion designed for it (inertial-id design --model) would separate the {mixed} '
+               'that are strongly correlated (condition number '
+               f"{ratio(model.statistics['condition_number'])}).")
 
 
-def _mounting(model: IdentifiedModel, few: Few) -> Iterator[str]:
-    """Name the parameters that other mountings need and the recorded ones do not show."""
+def _mounting(model: IdentifiedModel, few: Any) -> Iterator[str]:
+    """Name the parameters that other mountings need and the recorded ones do not excite."""
     missing = model.mounting.get('missing')
     if missing:
-        yield (f'No motion under the recorded mounting shows {few(missing)}. They make no '
-               'difference there, but a tilted or wall mounting needs them: record a motion with '
-               'the base tilted to know them too.')
+        yield (f'No motion under the recorded mounting excites {few(missing)}. A tilted or wall '
+               'mounting needs them: record a motion with the base tilted.')

@@ -18,9 +18,8 @@ from typing import Any
 import numpy as np
 
 from . import true_robot
-from .joint_path import path_through
 from .rigid_bodies import RigidBodies
-from .trajectory_controller import ControllerOptions, TrajectoryController
+from .trajectory_controller import ControllerOptions, path_of_points, TrajectoryController
 from ..errors import ConfigError, MotionError
 from ..options import check_ranges, option
 
@@ -70,10 +69,9 @@ class ArmState:
     """
     One instant of the arm, each (n,), or many, each (k, n), in the order of its joint names.
 
-    time : [s] since the arm was made, () or (k,)
-    q, v, a, tau : the truth [rad, rad/s, rad/s^2, N m]; tau is the motor torque on the link
-        side: rigid bodies, armature and friction
-    measured_q, measured_v, measured_tau : the same with the noise of the sensors
+    time : [s] since the arm was made; q, v, a, tau : the truth [rad, rad/s, rad/s^2, N m]
+    tau is the motor torque on the link side: rigid bodies, armature and friction
+    measured_q, measured_v, measured_tau : with the noise of the sensors
     """
 
     time: np.ndarray
@@ -155,8 +153,7 @@ class SimulatedArm:
         """
         Give the controller points at ``times`` (m,) [s] from now on, some may be past.
 
-        positions, velocities, accelerations : (m, n) [rad or m and derivatives], the last two
-            may be absent; what becomes of them: see TrajectoryController
+        positions, velocities, accelerations : (m, n) [rad or m and derivatives]
         Raises MotionError, and goes on as before, when the points cannot be followed.
         """
         points = [x for x in (positions, velocities, accelerations) if x is not None]
@@ -179,9 +176,9 @@ class SimulatedArm:
     def hold(self) -> None:
         """Come to rest within HOLD_TIME and stay there."""
         q, v, a = (x[0] for x in self.controller.command([self.time]))
-        rest = np.zeros((1, len(q)))
-        self.controller.follow(self.time, path_through(
-            self.time, (q, v, a), [self.time + HOLD_TIME], [q + v * HOLD_TIME / 2], rest, rest))
+        end = q + v * HOLD_TIME / 2
+        self.controller.follow(self.time, path_of_points(
+            self.time + np.array([0.0, HOLD_TIME]), ([q, end], [v, 0 * v], [a, 0 * a]), len(q)))
 
     def jam(self, joint: int | None = None) -> None:
         """Block the joint of this index where it is; None frees it."""

@@ -80,11 +80,7 @@ class RigidBodies:
 
 
 def ten_parameters(mass: float, center: np.ndarray, inertia: np.ndarray) -> np.ndarray:
-    """
-    Return the ten standard parameters (10,) of a body about its frame's origin (Steiner).
-
-    mass : [kg]; center : (3,) of mass [m]; inertia : (3, 3) about it [kg m^2]
-    """
+    """Return the ten parameters (10,) about the origin: mass, center (3,), inertia (3, 3)."""
     about_origin = inertia + mass * (center @ center * np.eye(3) - np.outer(center, center))
     return np.concatenate([[mass], mass * center,
                            about_origin[[0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]]])

@@ -20,12 +20,103 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .joint_path import JointPath, path_of_points, rest_at
 from ..errors import MotionError
 from ..options import option
 
 AT_REST = 1e-6  # [rad/s] velocity of a last point below which the controller accepts it
 MEASURED, DESIRED = 'measured', 'desired'
+
+
+@dataclass(frozen=True)
+class JointPath:
+    """
+    Piecewise polynomial q(t) that rests at its end; call it with times.
+
+    knots : (m + 1,) times of the points [s], increasing
+    coefficients : (m, 6, n) of each piece, in powers of the time since its first knot
+    """
+
+    knots: np.ndarray
+    coefficients: np.ndarray
+
+    def __call__(self, times):
+        """Return (q, v, a), each (k, n), at ``times`` (k,) [s]."""
+        times = np.asarray(times, dtype=float)
+        piece = np.searchsorted(self.knots, times, side='right') - 1
+        piece = np.clip(piece, 0, len(self.coefficients) - 1)
+        s = (np.minimum(times, self.knots[-1]) - self.knots[piece])[:, None]
+        c0, c1, c2, c3, c4, c5 = self.coefficients[piece].swapaxes(0, 1)
+        q = c0 + s * (c1 + s * (c2 + s * (c3 + s * (c4 + s * c5))))
+        v = c1 + s * (2 * c2 + s * (3 * c3 + s * (4 * c4 + s * 5 * c5)))
+        a = 2 * c2 + s * (6 * c3 + s * (12 * c4 + s * 20 * c5))
+        resting = times >= self.knots[-1]
+        v[resting] = a[resting] = 0
+        return q, v, a
+
+
+def rest_at(q: np.ndarray) -> JointPath:
+    """Return the JointPath that stays at ``q`` (n,) [rad or m]."""
+    coefficients = np.zeros((1, 6, len(q)))
+    coefficients[0, 0] = q
+    return JointPath(np.array([-1.0, 0.0]), coefficients)
+
+
+def path_of_points(times: ArrayLike, points: Sequence[ArrayLike], joints: int) -> JointPath:
+    """
+    Return the JointPath through points; it rests at the last.
+
+    times : (m,) of the points [s], increasing
+    points : positions, and if there are velocities and accelerations, each (m, joints)
+    Raises MotionError for points that cannot be followed.
+    """
+    times = np.asarray(times, dtype=float)
+    if not len(times):
+        raise MotionError('the trajectory has no point', do='send at least one')
+    values = [_points(kind, x, len(times), joints) for kind, x in
+              zip(('positions', 'velocities', 'accelerations'), points)]
+    if not np.isfinite(times).all() or (np.diff(times) <= 0).any():
+        raise MotionError('times of the trajectory', expected='finite and increasing',
+                          found=times.tolist())
+    if len(times) == 1:  # the arm rests there as soon as it comes into effect
+        return JointPath(np.array([times[0] - 1.0, times[0]]), rest_at(values[0][0]).coefficients)
+    span = np.diff(times)[:, None]
+    if len(values) == 1:
+        return JointPath(times, _linear(values[0], span))
+    if len(values) == 2:
+        return JointPath(times, _cubic(values[0], values[1], span))
+    return JointPath(times, _quintic(values[0], values[1], values[2], span))
+
+
+def _points(what, values, count, joints):
+    values = np.asarray(values, dtype=float)
+    if values.shape != (count, joints):
+        raise MotionError(f'{what} of the trajectory', found=f'shape {values.shape}',
+                          expected=f'{count} points of {joints} joints')
+    if not np.isfinite(values).all():
+        raise MotionError(f'{what} of the trajectory', expected='finite numbers',
+                          found=f'{np.count_nonzero(~np.isfinite(values))} that are not')
+    return values
+
+
+def _linear(q, span):
+    zero = np.zeros_like(q[:-1])
+    return np.stack([q[:-1], np.diff(q, axis=0) / span, zero, zero, zero, zero], axis=1)
+
+
+def _cubic(q, v, span):
+    step, v0, v1 = np.diff(q, axis=0), v[:-1], v[1:]
+    zero = np.zeros_like(v0)
+    return np.stack([q[:-1], v0, (3 * step / span - 2 * v0 - v1) / span,
+                     (v0 + v1 - 2 * step / span) / span**2, zero, zero], axis=1)
+
+
+def _quintic(q, v, a, span):
+    step, v0, v1 = np.diff(q, axis=0) / span, v[:-1], v[1:]
+    a0, a1 = a[:-1] * span, a[1:] * span  # [rad/s]
+    c3 = (20 * step - 8 * v1 - 12 * v0 - 3 * a0 + a1) / (2 * span**2)
+    c4 = (-30 * step + 14 * v1 + 16 * v0 + 3 * a0 - 2 * a1) / (2 * span**3)
+    c5 = (12 * step - 6 * v1 - 6 * v0 - a0 + a1) / (2 * span**4)
+    return np.stack([q[:-1], v0, a[:-1] / 2, c3, c4, c5], axis=1)
 
 
 @dataclass(frozen=True)
@@ -66,8 +157,7 @@ class TrajectoryController:
     """
     The controller of n joints, at rest at ``q`` (n,) [rad or m] until it receives a trajectory.
 
-    options : ControllerOptions; period : [s] between two updates
-    memory : [s] for which past commands can be asked for
+    period : [s] between two updates; memory : [s] for which past commands can be asked for
     speed_scaling : share of its speed at which a trajectory runs; may be set at any time
     """
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import xml.etree.ElementTree as ET
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from ..errors import RobotModelError
 
@@ -80,12 +81,7 @@ def movable_joints(robot: ET.Element) -> tuple[str, ...]:
 
 
 def joint_limits(robot: ET.Element, joint_names: Sequence[str]) -> JointLimits:
-    """
-    Return the JointLimits of ``joint_names`` (n,).
-
-    robot : root element of the description
-    Raises RobotModelError that names what is missing.
-    """
+    """Return the JointLimits of ``joint_names`` (n,); RobotModelError names what is missing."""
     joints = {joint.get('name'): joint for joint in robot.findall('joint')}
     if not joint_names:
         raise RobotModelError('the robot description has no movable joint')
@@ -112,9 +108,8 @@ def perturbed_urdf(robot: ET.Element, rng: np.random.Generator, mass_change: flo
     """
     Return the description as text with other inertials.
 
-    robot : root element of the nominal description (not changed); rng : draws the changes
     mass_change : relative change of each mass, at most
-    center_shift : shift of each centre of mass along each axis, at most, in radii of gyration
+    center_shift : of each centre of mass along each axis, at most, in radii of gyration
     shape_change : stretch and shear of each mass distribution, at most
     """
     robot = parse(ET.tostring(robot, encoding='unicode'))
@@ -137,8 +132,7 @@ def random_friction(limits: JointLimits, rng: np.random.Generator,
     """
     Return ``factor`` times a friction that good drives have.
 
-    limits : JointLimits that it is a share of; rng : draws it
-        Coulomb 0.5 to 1.5 % of the effort limit, viscous 1 to 3 % of it at full speed.
+    Coulomb 0.5 to 1.5 % of the effort limit, viscous 1 to 3 % of it at full speed.
     """
     n = len(limits.effort)
     return JointFriction(factor * rng.uniform(0.01, 0.03, n) * limits.effort / limits.velocity,
@@ -166,15 +160,7 @@ def _read_inertial(link, inertial):
         raise RobotModelError(
             f'inertial of link {link!r}', found='none that a body can have',
             expected='mass > 0 and principal inertias with each < the sum of the others')
-    return mass, center, _rotation(*rpy), moments
-
-
-def _rotation(roll, pitch, yaw):
-    """Return the rotation matrix (3, 3) of URDF's roll, pitch, yaw [rad]: Rz Ry Rx."""
-    (cr, cp, cy), (sr, sp, sy) = np.cos([roll, pitch, yaw]), np.sin([roll, pitch, yaw])
-    return (np.array([[cy, -sy, 0], [sy, cy, 0], [0, 0, 1]])
-            @ np.array([[cp, 0, sp], [0, 1, 0], [-sp, 0, cp]])
-            @ np.array([[1, 0, 0], [0, cr, -sr], [0, sr, cr]]))
+    return mass, center, Rotation.from_euler('xyz', rpy).as_matrix(), moments
 
 
 def _write_inertial(inertial, mass, center, moments):

@@ -14,7 +14,7 @@ import pytest
 import ros_inertial_id as rid
 from ros_inertial_id.identification.prepare.dataset import read_dataset
 from ros_inertial_id.identification.settings import prediction_options
-from ros_inertial_id.measurement.bags.bag import write_recording
+from ros_inertial_id.measurement.bags.writing import write_recording
 from ros_inertial_id.methods.serial_arm import SerialArm
 
 mujoco = pytest.importorskip('mujoco', reason='MuJoCo judges the written MJCF')

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ros_inertial_id.checks.finding import DO_NOT_USE, GOOD
-from ros_inertial_id.cli.verbs_checkup import validation_verdict
+from ros_inertial_id.cli.verbs import validation_verdict
 from ros_inertial_id.identification.identify import identify, validation
 from ros_inertial_id.identification.settings import load_options
 

@@ -15,11 +15,11 @@ from ros_inertial_id.cli.console import known_load
 from ros_inertial_id.cli.main import main
 from ros_inertial_id.dynamics.inertial_parameters import inertia_tensor
 from ros_inertial_id.errors import ConfigError
-from ros_inertial_id.measurement.bags.bag import write_recording
+from ros_inertial_id.measurement.bags.writing import write_recording
 from ros_inertial_id.measurement.recording import Channel, Recording
 from ros_inertial_id.procedures.drive_gains import load_parameters
 from ros_inertial_id.rigs.measurement.sources import read_pose
-from ros_inertial_id.rigs.suspended_platform.posture_file import read_postures, relative_turns
+from ros_inertial_id.rigs.suspended_platform.postures import read_postures, relative_turns
 from ros_inertial_id.rigs.suspended_platform.rig import platform_rig
 
 GRAVITY = np.array([0.0, 0.0, -9.81])

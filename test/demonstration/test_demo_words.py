@@ -1,6 +1,10 @@
 """What a demonstration says at its end: sentences with its own numbers, arm and rig alike."""
 
-from ros_inertial_id.demonstration.words import sentences
+import pytest
+
+pytest.importorskip('rclpy', reason="the demonstration needs rclpy: pip install '.[ros]'")
+
+from ros_inertial_id.demonstration.demo import sentences  # noqa: E402
 
 ARM = {'published': 8245, 'recorded': 8245, 'base_parameters': 83,
        'within_3_standard_errors': 82 / 83, 'torque_relative_percent': 0.556,

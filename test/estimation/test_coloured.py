@@ -4,8 +4,8 @@ import numpy as np
 from scipy.signal import butter, sosfiltfilt
 
 from ros_inertial_id.dynamics.regressor import RegressorBlock, RowGroup
-from ros_inertial_id.estimation.coloured import autocovariances, score_covariance, whiten
-from ros_inertial_id.estimation.residuals import Residuals
+from ros_inertial_id.estimation.residuals import (Residuals, score_covariance,
+                                                  tapered_autocovariances, whiten)
 
 RATE, SAMPLES = 100.0, 1000
 
@@ -37,7 +37,8 @@ def test_stated_errors_are_those_of_many_repetitions():
         estimate = inverse @ W.T @ block.groups[0].y
         residuals = Residuals()
         residuals.add(block, {'x': W @ estimate})
-        scores = score_covariance([(block, block)], autocovariances(residuals), {'x': 1.0}, place)
+        scores = score_covariance([(block, block)], tapered_autocovariances(residuals),
+                                  {'x': 1.0}, place)
         found.append(estimate)
         stated.append(np.diag(inverse @ scores @ inverse))
         plain.append(np.diag(inverse) * residuals.filtered.residual['x'] / SAMPLES
@@ -57,10 +58,11 @@ def test_covariance_is_positive_and_whitens_rows():
                            (RowGroup('x', 'N', np.arange(3), W, y, y),))
     residuals = Residuals()
     residuals.add(block, {'x': np.zeros(SAMPLES)})
-    scores = score_covariance([(block, block)], autocovariances(residuals), {'x': 1.0},
+    gamma = tapered_autocovariances(residuals)
+    scores = score_covariance([(block, block)], gamma, {'x': 1.0},
                               np.array([0, 1, -1]))
     assert scores.shape == (2, 2)
     L = np.linalg.cholesky(scores)
     np.testing.assert_allclose(whiten(scores, L) @ whiten(scores, L).T, np.eye(2), atol=1e-9)
-    full = score_covariance([(block, block)], autocovariances(residuals), {'x': 1.0}, np.arange(3))
+    full = score_covariance([(block, block)], gamma, {'x': 1.0}, np.arange(3))
     assert np.linalg.eigvalsh(full).min() > -1e-9 * np.linalg.eigvalsh(full).max()

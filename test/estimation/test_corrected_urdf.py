@@ -13,8 +13,9 @@ from ros_inertial_id.dynamics.friction import friction_parameters
 from ros_inertial_id.dynamics.inertial_parameters import body_parameters, pseudo_inertia
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import EstimationError
-from ros_inertial_id.estimation.corrected_urdf import corrected_urdf, damping_and_friction
 from ros_inertial_id.identification.identify import identify
+from ros_inertial_id.identification.model.corrected_urdf import (corrected_urdf,
+                                                                 damping_and_friction)
 from ros_inertial_id.identification.settings import options_class
 from ros_inertial_id.measurement.joints.kinematic_state import JointSpaceState
 from ros_inertial_id.methods import METHODS

@@ -11,11 +11,10 @@ from ros_inertial_id.dynamics.regressor import RegressorBlock, RowGroup
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import EstimationError
 from ros_inertial_id.estimation.base_parameters import find_base_parameters
-from ros_inertial_id.estimation.errors_in_variables import instrumental
 from ros_inertial_id.estimation.estimators import (ESTIMATORS, ordinary, Problem, ridge, total,
                                                    weighted)
 from ros_inertial_id.estimation.r_factors import GroupFactor, RFactors, triangle
-from ros_inertial_id.estimation.robust import robust
+from ros_inertial_id.estimation.robust import instrumental, robust
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.identification.settings import options_class
 from ros_inertial_id.methods import METHODS

@@ -8,8 +8,8 @@ import pytest
 
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import ConfigError
+from ros_inertial_id.estimation.base_parameters import with_known
 from ros_inertial_id.estimation.estimators import ridge, weighted
-from ros_inertial_id.estimation.known_parameters import with_known
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.identification.settings import options_class
 from ros_inertial_id.methods import METHODS

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ros_inertial_id.estimation.length_formulas import LengthFormulas
+from ros_inertial_id.identification.model.symbolic_groupings import LengthFormulas
 
 # The first time 0.2 * 0.1 = 0.02 and 0.5 - 0.2 = 0.3: one value, several formulas.
 LENGTHS = {'l1': np.array([0.2, 0.206, 0.195]), 'l2': np.array([0.1, 0.098, 0.101]),

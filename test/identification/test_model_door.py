@@ -8,7 +8,6 @@ import warnings
 import numpy as np
 import pytest
 from ros_inertial_id.api.model import model_of
-from ros_inertial_id.cli.model_files import outline
 from ros_inertial_id.errors import InertialIdError
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.identification.judge.prediction import live_prediction
@@ -17,6 +16,7 @@ from ros_inertial_id.identification.prepare.robot import check_robot
 from ros_inertial_id.identification.settings import options_class, prediction_options
 from ros_inertial_id.methods import METHODS
 from ros_inertial_id.nodes.prediction_health import PredictionHealth
+from ros_inertial_id.report import outline
 from ros_inertial_id.report.knowledge import evaluate
 import yaml
 

@@ -10,7 +10,7 @@ from ros_inertial_id.dynamics.regressor import RegressorBlock, RowGroup
 from ros_inertial_id.estimation.base_parameters import find_base_parameters
 from ros_inertial_id.estimation.estimators import ESTIMATORS, Problem
 from ros_inertial_id.estimation.r_factors import RFactors
-from ros_inertial_id.identification.fit.noise_excitation import without_noise
+from ros_inertial_id.identification.fit.inherited_errors import without_noise
 
 COUNT = 20000
 TRUE = np.array([2.0, -1.0, 0.5])

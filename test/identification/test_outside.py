@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ros_inertial_id.dynamics.regressor import RegressorBlock, RowGroup
-from ros_inertial_id.identification.judge.outside import Outside
+from ros_inertial_id.identification.judge.validation import Outside
 
 
 def _block(errors):

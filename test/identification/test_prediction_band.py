@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from ros_inertial_id.identification.judge.outside import excess
-from ros_inertial_id.identification.judge.prediction_band import (band_of, half_widths, LEVEL,
-                                                                  quantile_of_stretches)
+from ros_inertial_id.identification.judge.prediction import (band_of, half_widths, LEVEL,
+                                                             quantile_of_stretches)
+from ros_inertial_id.identification.judge.validation import excess
 
 RANGES = {'j': {'q': [-1.0, 1.0], 'v': [-2.0, 2.0], 'a': [-10.0, 10.0]},
           'k': {'q': [0.0, 1.0], 'v': [-1.0, 1.0], 'a': [-1.0, 1.0]}}

@@ -11,7 +11,7 @@ from recording_faults import FAULTS
 
 from ros_inertial_id.checks.check import check
 from ros_inertial_id.checks.finding import NOTE, USABLE
-from ros_inertial_id.cli.verbs_checkup import validation_verdict
+from ros_inertial_id.cli.verbs import validation_verdict
 from ros_inertial_id.identification.identify import identify, validation
 from ros_inertial_id.identification.settings import options_class
 

@@ -9,9 +9,8 @@ import pytest
 import ros_inertial_id as rid
 from ros_inertial_id.cli.main import main
 from ros_inertial_id.dynamics.robot_model import load_robot_model
-from ros_inertial_id.identification.prepare.training_data import (check_one_robot, each_once,
-                                                                  seen_before)
-from ros_inertial_id.measurement.bags.bag import write_recording
+from ros_inertial_id.identification.prepare.dataset import check_one_robot, each_once, seen_before
+from ros_inertial_id.measurement.bags.writing import write_recording
 
 
 @pytest.fixture(scope='module')

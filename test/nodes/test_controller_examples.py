@@ -1,5 +1,6 @@
 """The table of base parameters is enough for a controller: the examples compute its torques."""
 
+import re
 import shutil
 import subprocess
 
@@ -90,3 +91,42 @@ def test_every_law_of_the_package_is_in_both_examples(controller_example, law):
     column = controller_example.LAWS[law]
     assert [column(*x, nonlinear) for x in zip(q, v, a)] == pytest.approx(expected)
     assert f'"{law}"' in (FOLDER / 'identified_torque.hpp').read_text()
+
+
+def formulas():
+    """Return {law: formula} of the page about the contract, in Python's words."""
+    page = (ROOT / 'doc' / 'contract.md').read_text().split('## Friction laws')[1]
+    out = {}
+    for names, formula in re.findall(r'^\| (`[^|]*`) \| ([^|]*) \|', page, re.M):
+        python = re.sub(r'(?<=\)) (?=[a-z])', ' * ', formula.split(';')[0])  # of c above 0
+        python = re.sub(r'(?<=\d) (?=[a-z])', ' * ', python.replace('^', '**'))
+        names = re.findall(r'`(\w+)`', names)
+        out |= dict(zip(names, python.split(', ') if len(names) > 1 else [python]))
+    return out
+
+
+def test_the_page_of_the_contract_has_the_formula_of_every_law():
+    words = {'pi': np.pi, 'tanh': np.tanh, 'atan': np.arctan, 'exp': np.exp, 'sign': np.sign,
+             'sin': np.sin, 'cos': np.cos, 'abs': np.abs, 'w': 0.01}
+    v = np.array([-1.3, -0.02, 0.004, 2.0])
+    q, a = np.linspace(-0.9, 1.1, 4), 0.7 * v
+    written = formulas()
+    assert set(written) == set(LAWS)
+    for name, law in LAWS.items():
+        if name != 'presliding':  # has a memory, and its own words on the page
+            c = law.nonlinear_values[-1]
+            found = eval(written[name], {'__builtins__': {}, **words, 'q': q, 'v': v, 'a': a,
+                                         'c': c})
+            assert found == pytest.approx(law.column(q, v, a, c), rel=1e-12), name
+
+
+def test_the_presliding_of_the_page_is_that_of_the_package():
+    rng, c = np.random.default_rng(0), 0.01
+    q = np.cumsum(rng.normal(0.0, 0.003, 200))
+    v = np.gradient(q)
+    z, expected = 0.0, LAWS['presliding'].column(q, v, 0.0 * v, c)
+    for k in range(1, len(q)):
+        d = q[k] - q[k - 1]
+        s = np.sign(v[k]) if v[k] else np.sign(d)
+        z = s + (z - s) * np.exp(-abs(d) / c)
+        assert z == pytest.approx(expected[k], abs=1e-9)

@@ -4,7 +4,7 @@ import pytest
 
 rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
 
-from ros_inertial_id.nodes.controllers import Controllers, inactive  # noqa: E402
+from ros_inertial_id.nodes.controller_state import Controllers, inactive  # noqa: E402
 
 SCALED, PLAIN = 'scaled_joint_trajectory_controller', 'joint_trajectory_controller'
 UR = {'joint_state_broadcaster': ('active', 'joint_state_broadcaster/JointStateBroadcaster'),

@@ -1,5 +1,6 @@
 """The player of motions plays what was designed; whatever happens, the arm comes to rest."""
 
+import json
 from pathlib import Path
 import signal
 
@@ -66,7 +67,8 @@ class Stage:
         if self.player is None or not self.player.alive():
             self.statuses.clear()
             self.player = self.graph.start('excitation', motion_file=self.motion_file,
-                                           approach_speed=0.5, use_sim_time=True)
+                                           approach_speed=0.5, use_sim_time=True,
+                                           from_command=True)
             self.graph.until(lambda: self.said('idle'), 'the player')
         self.graph.set('simulated_robot', fault='')
         self.graph.call('recorder/stop')  # whatever a test that failed left behind
@@ -75,7 +77,7 @@ class Stage:
             self.graph.until(lambda t=topic: self.graph.node.count_subscribers(t) >= 2,
                              f'the recorder to find {topic}')
 
-    def play(self, **parameters):
+    def play(self, verb='play', **parameters):
         """Play with these parameters; return the path of the bag."""
         self._bags += 1
         name = f'bag{self._bags}'
@@ -83,7 +85,7 @@ class Stage:
         assert self.graph.set('excitation', **{**DEFAULTS, **parameters}) == ''
         self.statuses.clear()
         self.periods.clear()
-        response = self.graph.call('excitation/play')
+        response = self.graph.call(f'excitation/{verb}')
         assert response.success, response.message
         return self.folder / name
 
@@ -176,6 +178,18 @@ def test_stop_brakes_and_only_one_motion_is_played_at_a_time(stage):
     stage.channels(bag)
     idle = stage.graph.call('excitation/stop')
     assert not idle.success and idle.message == 'no motion is being played'
+
+
+def test_a_motion_that_was_started_tells_its_progress_and_is_cancelled(stage):
+    told = stage.graph.listen(String, 'excitation/progress', LATCHED)
+    bag = stage.move(verb='start_play', speed=0.25, periods=20)
+    steps = [json.loads(message.data) for message in told]
+    stage.graph.until(lambda: json.loads(told[-1].data)['fraction'] > 0.0, 'progress')
+    assert {'planning', 'playing'} <= {s['step'] for s in steps if s['work'] == 'play'}
+    assert stage.graph.call('excitation/cancel').success
+    stage.graph.until(lambda: str(bag) in stage.said('stopped: asked to; '), 'the end')
+    assert json.loads(told[-1].data)['state'] == 'cancelled'
+    stage.rests()
 
 
 @pytest.mark.parametrize('fault, parameters, words', [
@@ -292,7 +306,8 @@ def test_a_player_that_is_far_too_late_stops(stage):
 
 
 def test_what_cannot_be_played_is_refused_in_words(graph, tmp_path):
-    player = graph.start('excitation', recorder='nobody', use_sim_time=True)
+    player = graph.start('excitation', recorder='nobody', use_sim_time=True,
+                         from_command=True)
     description = graph.node.create_publisher(String, 'robot_description', LATCHED)
 
     def refusal(verb='play'):
@@ -325,6 +340,9 @@ def test_what_cannot_be_played_is_refused_in_words(graph, tmp_path):
                          'move it back by hand first')
     give_states([0.0, 0.0])
     graph.until(lambda: graph.call('excitation/check').success, 'the states')
+    assert graph.set('excitation', from_command=False) == ''
+    assert 'interpolate_from_desired_state: true of joint_trajectory_controller' in refusal()
+    graph.set('excitation', from_command=True)
     fast = FourierMotion(motion.joint_names, 0.1, motion.offset, motion.sine, motion.cosine)
     graph.set('excitation', motion_file=write_motion(tmp_path / 'fast.yaml', fast))
     assert 'the course exceeds the speed limit of joint' in refusal()

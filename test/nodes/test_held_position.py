@@ -10,8 +10,8 @@ pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'
 from arm_recordings import ARM  # noqa: E402
 
 from ros_inertial_id.dynamics.robot_model import load_robot_model  # noqa: E402
-from ros_inertial_id.nodes import held_position as module  # noqa: E402
-from ros_inertial_id.nodes.held_position import HeldPosition, STILL  # noqa: E402
+from ros_inertial_id.nodes import controller_state as module  # noqa: E402
+from ros_inertial_id.nodes.controller_state import HeldPosition, STILL  # noqa: E402
 
 ROBOT = load_robot_model(ARM.read_text())
 END, SAG = np.array([0.3, -0.1]), np.array([0.004, 0.0])

@@ -1,5 +1,6 @@
 """The node identification: answers, refusals, and what it publishes."""
 
+import json
 import signal
 
 import numpy as np
@@ -13,8 +14,8 @@ from std_msgs.msg import Float64MultiArray, String  # noqa: E402
 from std_srvs.srv import Trigger  # noqa: E402
 
 from ros_inertial_id.identification.model.identified_model import IdentifiedModel  # noqa: E402
-from ros_inertial_id.measurement.bags.bag import write_recording  # noqa: E402
 from ros_inertial_id.measurement.bags.messages import JOINT_STATE  # noqa: E402
+from ros_inertial_id.measurement.bags.writing import write_recording  # noqa: E402
 from ros_inertial_id.measurement.recording import Channel, Recording  # noqa: E402
 
 FRANKA = ROOT / 'urdf' / 'franka.urdf'
@@ -119,11 +120,35 @@ def test_calls_are_answered_while_it_computes(node, long_bag):
     node.until(second.done, 'the second answer')
     assert not first.done()
     assert not second.result().success
-    assert second.result().message == 'an identification is under way; wait for its answer'
+    assert second.result().message == (
+        'identify is under way; wait for its end, or call ~/cancel')
     assert node.get('identification', 'recording').string_value == str(long_bag)
     assert not first.done()
     node.until(first.done, 'the first answer')
     assert first.result().success, first.result().message
+
+
+def test_a_client_starts_it_sees_its_progress_and_cancels_it(node, bag, long_bag):
+    told = node.listen(String, 'identification/progress', LATCHED)
+
+    def now():
+        return json.loads(told[-1].data) if told else {'state': None}
+
+    assert node.set('identification', recording=str(long_bag)) == ''
+    answer = node.call('identification/start_identify')
+    assert answer.success and 'is under way' in answer.message
+    node.until(lambda: now()['state'] == 'running' and 0.0 < now()['fraction'] < 1.0, 'progress')
+    assert not node.call('identification/start_identify').success
+    assert node.call('identification/cancel').success
+    node.until(lambda: now()['state'] == 'cancelled', 'its end')
+    steps = [json.loads(m.data) for m in told]
+    print(*(f"{s['state']}: {s['step']}, {s['fraction']:.3f}" for s in steps), sep='\n')
+    assert {s['work'] for s in steps if s['state'] == 'running'} == {'identify'}
+    assert not node.call('identification/cancel').success  # nothing is under way
+    assert node.set('identification', recording=str(bag)) == ''
+    assert node.call('identification/start_identify').success
+    node.until(lambda: now()['state'] == 'done', 'the model')
+    assert {'read', 'check'} <= {json.loads(m.data)['step'] for m in told}
 
 
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
@@ -133,4 +158,4 @@ def test_a_signal_ends_it_in_the_middle_of_a_computation(graph, long_bag, number
     graph.until(lambda: 'identifying from' in process.output, 'the computation')
     assert process.end(number) == 0
     assert 'Traceback' not in process.output
-    assert 'shut down while it identified' in process.output
+    assert 'identify: the node was shut down' in process.output

@@ -12,7 +12,7 @@ from sensor_msgs.msg import JointState  # noqa: E402
 
 from ros_inertial_id.dynamics.robot_model import load_robot_model  # noqa: E402
 from ros_inertial_id.errors import MotionError  # noqa: E402
-from ros_inertial_id.nodes.driver_watch import DriverWatch  # noqa: E402
+from ros_inertial_id.nodes.joint_watch import DriverWatch  # noqa: E402
 from ros_inertial_id.nodes.joint_watch import JointWatch  # noqa: E402
 
 STANDS_AT_0 = Parameter('use_sim_time', value=True)  # nobody publishes /clock
@@ -33,7 +33,7 @@ class Watching:
 
     def read(self):
         """Take what has come; return whether a position is known."""
-        self.joints.look_for_publishers()
+        self.joints.streams.look(('joint_states',))
         self.executor.spin_once(timeout_sec=0.02)
         self.joints.read()
         return self.joints.position is not None

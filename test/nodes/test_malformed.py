@@ -1,27 +1,43 @@
 """Malformed messages on every subscription of every node cost themselves, never the node."""
 
+import copy
+from dataclasses import replace
+from inspect import signature
 import math
+import random
+import time
 
 import pytest
 
 rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
+pytest.importorskip('mujoco', reason='the simulated robots need mujoco')
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus  # noqa: E402
+from live_graph import ROOT  # noqa: E402
 from rclpy.parameter import Parameter  # noqa: E402
-from sensor_msgs.msg import JointState  # noqa: E402
-from std_msgs.msg import Float64MultiArray, MultiArrayDimension, String  # noqa: E402
+from rclpy.serialization import serialize_message  # noqa: E402
+from sensor_msgs.msg import Imu, JointState  # noqa: E402
+from std_msgs.msg import Float64, Float64MultiArray, MultiArrayDimension, String  # noqa: E402
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint  # noqa: E402
+import yaml  # noqa: E402
 
 from ros_inertial_id.nodes.excitation import Excitation  # noqa: E402
 from ros_inertial_id.nodes.identification import Identification  # noqa: E402
 from ros_inertial_id.nodes.recorder import Recorder  # noqa: E402
+from ros_inertial_id.nodes.simulated_rig import SimulatedRig  # noqa: E402
+from ros_inertial_id.nodes.simulated_robot import SimulatedRobot  # noqa: E402
 from ros_inertial_id.nodes.torque_prediction import TorquePrediction  # noqa: E402
 from ros_inertial_id.nodes.watch import Watch  # noqa: E402
 
+ARM = str(ROOT / 'urdf' / 'arm2.urdf')
 TEXTS = ['', ' ', '\0', '\x1b[2J', '{}', '[]', 'a: [', 'nan', '- 1\n- 2', '<robot>', '<robot/>',
          '<robot name="r"><link name="a"/></robot>', 'a: &a [*a]', 'format: x', '!!python/none',
          'format: ros_inertial_id/identified_model',
          'format: ros_inertial_id/identified_model\nversion: 1', '0' * 10000, '/nowhere', '🤖']
 SIZES = [(0, []), (1, []), (2, []), (3, [1.0]), (2, [1.0]), (2, [math.nan] * 3), (2, [math.inf])]
+NUMBERS = [math.nan, math.inf, -math.inf, 0.0, -0.0, -1.0, 1e308, -1e308, 5e-324, 1e-9,
+           99.49, 100.0, 100.1, 101.0, 1e3, 1e6, 1e9, 1e18, -1e18, 2.0 ** 63]
+INFORMATION = {'publication_sequence_number': None, 'received_timestamp': 0}
 
 
 def table(dimensions, data, label='value,standard_error'):
@@ -30,16 +46,40 @@ def table(dimensions, data, label='value,standard_error'):
     return message
 
 
+def trajectory(names, points):
+    return JointTrajectory(joint_names=names, points=[
+        JointTrajectoryPoint(positions=q, velocities=v) for q, v in points])
+
+
+JOINTS = [JointState(name=names, position=x, velocity=x, effort=x)
+          for names in ([], ['a'], ['joint1', 'joint1'], ['joint1', 'joint2'], [''] * 3)
+          for x in ([], [math.nan], [math.inf, 0.0], [1e308] * 3, [0.0])]
 FORMS = {
     String: [String(data=text) for text in TEXTS],
+    Float64: [Float64(data=x) for x in NUMBERS],
     Float64MultiArray: [table(n, data, label) for n, data in SIZES
                         for label in ('value,standard_error', '', ',,', 'value')],
-    JointState: [JointState(name=names, position=x, velocity=x, effort=x)
-                 for names in ([], ['a'], ['a', 'a'], [''] * 3)
-                 for x in ([], [math.nan], [math.inf, 0.0], [1e308] * 3, [0.0])],
+    JointState: JOINTS,
+    JointTrajectory: [
+        trajectory(names, points) for names in ([], ['a'], ['joint1', 'joint1'],
+                                                ['joint1', 'joint2'], ['joint2', 'joint1'])
+        for points in ([], [([], [])], [([0.0], [])], [([math.nan] * 2, [math.inf] * 2)])],
     DiagnosticArray: [DiagnosticArray(status=[DiagnosticStatus(level=bytes([level]), name=name)])
                       for level in (0, 3, 255) for name in (
                           '', 'recorder: state', ': state', 'x' * 5000, '/', '\n', '\x1b')]}
+
+
+def serialised(kind):
+    """Return 20 and more messages as bytes: good forms, cut short, overwritten, of lengths."""
+    good = bytes(serialize_message(FORMS[kind][-1] if kind in FORMS else kind()))
+    rng = random.Random(0)
+    out = [good[:n] for n in (0, 1, 3, 4, 5, 8, 11, 12, 16, len(good) // 2, len(good) - 1)]
+    out += [good + bytes(7), bytes(len(good)), bytes(4), b'\xff' * len(good)]
+    for _ in range(10):
+        k = rng.randrange(max(1, len(good) - 4))
+        out.append(good[:k] + rng.randbytes(4) + good[k + 4:])
+    out += [bytes(serialize_message(form)) for form in FORMS.get(kind, ())]
+    return out
 
 
 @pytest.fixture(scope='module')
@@ -49,20 +89,84 @@ def context():
     rclpy.shutdown()
 
 
-@pytest.mark.parametrize('kind, values', [
-    (Excitation, {}), (Recorder, {}), (TorquePrediction, {}), (Watch, {'port': 0}),
-    (Identification, {'online': True})])
-def test_malformed_messages_never_end_a_node(context, kind, values):
+@pytest.fixture(scope='module')
+def sources(context):
+    """Publish all that nodes subscribe to only where somebody publishes it."""
+    node = rclpy.create_node('sources')
+    for kind, topic in ((JointState, 'joint_states'), (Imu, 'base/imu'), (String, 'words')):
+        node.create_publisher(kind, topic, 10)
+    yield node
+    node.destroy_node()
+
+
+NODES = [
+    (Excitation, {}, 3), (Recorder, {'topics': ['joint_states', 'base/imu', 'words']}, 4),
+    (TorquePrediction, {'base_imu_topic': 'base/imu'}, 4), (Watch, {'port': 0}, 7),
+    (Identification, {'online': True}, 3), (SimulatedRig, {'running': False}, 0),
+    (SimulatedRobot, {'urdf_file': ARM, 'rate': 100.0}, 1)]
+
+
+@pytest.mark.parametrize('kind, values, least', NODES, ids=lambda x: getattr(x, '__name__', ''))
+def test_malformed_messages_never_end_a_node(sources, kind, values, least):
     node = kind(parameter_overrides=[Parameter(name, value=value)
                                      for name, value in values.items()])
-    sent = 0
     try:
+        end = time.monotonic() + 20.0
+        while len(set(s.topic_name for s in node._subscriptions)) < least:
+            assert time.monotonic() < end, [s.topic_name for s in node._subscriptions]
+            for timer in node.timers:  # they look for publishers
+                timer.callback()
         for subscription in list(node._subscriptions):
-            for message in FORMS.get(subscription.msg_type, ()):
-                subscription.callback(message)
-                sent += 1
-        for timer in node.timers:
-            timer.callback()
+            about = [INFORMATION] * (len(signature(subscription.callback).parameters) - 1)
+            forms = (serialised if subscription.raw else FORMS.get)(subscription.msg_type)
+            assert len(forms) >= 20
+            for message in forms:
+                subscription.callback(message, *about)
+            for timer in node.timers:
+                timer.callback()
+        assert node.context.ok()
     finally:
         node.destroy_node()
-    assert sent >= 20 or kind is Recorder
+
+
+WRONG = [None, {}, [], 'foo', math.nan, -1.0, 1e308, [1], {'a': 1}, True, 0]
+
+
+def leaves(content, path=()):
+    """Yield the path of every entry, two of every list."""
+    entries = (content.items() if isinstance(content, dict)
+               else enumerate(content[:2]) if isinstance(content, list) else ())
+    for key, value in entries:
+        yield (*path, key)
+        yield from leaves(value, (*path, key))
+
+
+def test_damaged_models_never_end_the_prediction(context, arm_model, arm_recording):
+    """Several hundred one-leaf changes of a good model come by its topic while the arm moves."""
+    good = yaml.safe_load(arm_model.to_yaml())
+    rng, paths = random.Random(0), list(leaves(good))
+    node = TorquePrediction()
+    moving = list(arm_recording.channels.values())[0].rows(slice(0, 400))
+    node._streams.look = lambda topics: None
+    node._streams.hand_to = lambda take: take(replace(moving, topic=node._topics()[0]))
+    take = next(s.callback for s in node._subscriptions if s.topic_name == (
+        '/identification/identified_model'))
+    refused = 0
+    try:
+        for path in rng.sample(paths, 150):
+            for wrong in rng.sample(WRONG, 2):
+                changed = copy.deepcopy(good)
+                place = changed
+                for key in path[:-1]:
+                    place = place[key]
+                place[path[-1]] = wrong
+                take(String(data=yaml.safe_dump(changed)))
+                for timer in node.timers:
+                    timer.callback()
+                assert node._refusal or node._live is not None
+                refused += bool(node._refusal)
+        take(String(data=arm_model.to_yaml()))
+        assert not node._refusal and node._live is not None  # a good one is welcome again
+    finally:
+        node.destroy_node()
+    assert refused > 200

@@ -1,5 +1,6 @@
 """The player designs and rehearses: motions made on request, courses refused beforehand."""
 
+import json
 from pathlib import Path
 import signal
 
@@ -30,7 +31,7 @@ class Bench:
     def __init__(self, graph, folder):
         self.graph, self.folder = graph, folder
         self.player = graph.start('excitation', use_sim_time=True, recorder='nobody',
-                                  design_out=folder, **{'design.processes': 2})
+                                  from_command=True, design_out=folder, **{'design.processes': 2})
         self.description = graph.node.create_publisher(String, 'robot_description', LATCHED)
         self.robot = StandingRobot(graph)
         self.statuses = graph.listen(String, 'excitation/status', LATCHED)
@@ -93,9 +94,21 @@ def test_design_uses_the_parameters_and_says_why_it_fails(graph, tmp_path):
     graph.until(lambda: bench.statuses[-1].data.startswith('design failed: '), 'the failure')
     assert 'none of 2000 postures within the position limits' in bench.statuses[-1].data
     graph.until(lambda: graph.health('excitation')[0] == 'error', 'the diagnostics')
-    assert graph.set('excitation', **{'design.locked_joints': ['elbow']}) == ''
-    assert "joint 'elbow' is not a moving joint" in bench.refusal('design')
+    assert "joint 'elbow' is not a moving joint" in graph.set(
+        'excitation', **{'design.locked_joints': ['elbow']})
     assert 'harmonics' in graph.set('excitation', **{'design.harmonics': 1})
+
+
+@pytest.mark.parametrize('given, expected', [
+    ('serial_arm: {mounting: rpy 0 1.5708 0}', 'rpy 0 1.5708 0'),
+    ('{serial_arm: {mounting: rpy 0 1.5708 0}, design: {mounting: upright}}', 'upright'),
+    ('serial_arm: {mounting: imu}', '')])  # which nobody knows before the robot runs
+def test_designs_are_for_the_mounting_of_the_configuration(graph, tmp_path, given, expected):
+    config = tmp_path / 'robot.yaml'
+    config.write_text(given)
+    graph.start('excitation', config=config)
+    assert graph.get('excitation', 'design.mounting').string_value == expected
+    assert 'imu' in graph.set('excitation', **{'design.mounting': 'imu'})
 
 
 def test_what_the_rehearsal_finds_is_refused_in_words(graph, tmp_path):
@@ -125,8 +138,8 @@ def test_what_the_rehearsal_finds_is_refused_in_words(graph, tmp_path):
     assert graph.set('excitation', **{'design.obstacles': ball}) == ''
     assert 'on this course link' in bench.refusal('play')
     assert 'too near to obstacle 1 (sphere 0.2 0 0.37 0.05)' in bench.refusal()
-    assert graph.set('excitation', **{'design.obstacles': ['ball 1 2 3']}) == ''
-    assert "option obstacles; found 'ball 1 2 3'; there is: box X Y Z" in bench.refusal()
+    assert "option obstacles; found 'ball 1 2 3'; there is: box X Y Z" in graph.set(
+        'excitation', **{'design.obstacles': ['ball 1 2 3']})
     assert graph.set('excitation', **{'design.obstacles': [], 'design.collisions': False}) == ''
     assert 'collisions are not checked' in bench.ask('check').message
 
@@ -137,6 +150,30 @@ def test_what_the_rehearsal_finds_is_refused_in_words(graph, tmp_path):
         f"0123456789ab; found robot_description 'arm2', kinematics {own}; design for the "
         'robot_description that is published')
     assert not bench.commands
+
+
+def test_a_client_starts_a_design_and_a_motion_sees_progress_and_cancels(graph, tmp_path):
+    bench = Bench(graph, tmp_path)
+    told = graph.listen(String, 'excitation/progress', LATCHED)
+
+    def now():
+        return json.loads(told[-1].data) if told else {}
+
+    bench.description.publish(String(data=ARM.read_text()))
+    assert graph.set('excitation', **LONG) == ''
+    graph.until(lambda: bench.ask('start_design').success, 'the description')
+    graph.until(lambda: 'best' in now()['step'] and now()['work'] == 'design', 'its progress')
+    assert bench.ask('cancel').success
+    graph.until(lambda: now()['state'] == 'cancelled', 'the end')
+    graph.until(lambda: bench.statuses[-1].data == 'design cancelled', 'the status')
+    assert not list(tmp_path.rglob('motion.yaml'))
+    assert 'nothing' in bench.refusal('cancel') or 'no motion' in bench.refusal('cancel')
+    bench.write()
+    bench.stand()
+    graph.until(lambda: bench.ask('check').success, 'good joint states')
+    assert bench.ask('start_play').success
+    graph.until(lambda: (now()['work'], now()['state']) == ('play', 'failed'), 'the refusal')
+    assert 'the recorder does not answer' in now()['message']  # as ~/play would have answered
 
 
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])

@@ -15,7 +15,7 @@ from std_msgs.msg import Float64MultiArray, String  # noqa: E402
 
 from ros_inertial_id.identification.identify import identify  # noqa: E402
 from ros_inertial_id.identification.settings import options_class  # noqa: E402
-from ros_inertial_id.measurement.bags.bag import write_recording  # noqa: E402
+from ros_inertial_id.measurement.bags.writing import write_recording  # noqa: E402
 from ros_inertial_id.methods.serial_arm import USUAL  # noqa: E402
 
 SECONDS = 24.0

@@ -4,12 +4,13 @@ import pytest
 
 rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
 
-from live_graph import ROOT  # noqa: E402
+from live_graph import LATCHED, ROOT  # noqa: E402
 from rcl_interfaces.msg import Parameter as ParameterMessage  # noqa: E402
 from rcl_interfaces.msg import ParameterType  # noqa: E402
 from rcl_interfaces.srv import (DescribeParameters, GetParameters, ListParameters,  # noqa: E402
                                 SetParameters)
 from rclpy.parameter import get_parameter_value  # noqa: E402
+from std_msgs.msg import String  # noqa: E402
 import yaml  # noqa: E402
 
 NODES = {'recorder': {}, 'identification': {}, 'torque_prediction': {}, 'excitation': {},
@@ -23,8 +24,11 @@ FIELDS = (None, 'bool_value', 'integer_value', 'double_value', 'string_value', '
 @pytest.fixture(scope='module')
 def nodes(shared_graph):
     """Return the graph with every node of the package."""
-    for name, parameters in NODES.items():
-        shared_graph.start(name, **parameters)
+    for name, parameters in NODES.items():  # the arm is the robot of all others
+        apart = ['-r', 'robot_description:=rig'] if name == 'simulated_rig' else []
+        shared_graph.start(name, '--ros-args', *apart, **parameters)
+    described = shared_graph.listen(String, 'robot_description', LATCHED)
+    shared_graph.until(lambda: described, 'the description')
     return shared_graph
 
 
@@ -63,7 +67,16 @@ def test_all_parameters_can_be_dumped_described_and_set_back(nodes, node):
     ('identification', 'mounting', 'sideways', 'sideways'),
     ('identification', 'gear_ratio', ['a'], 'a finite number'),
     ('identification', 'friction', [1.0], 'a text'),
+    ('identification', 'friction', ['foo'], 'there is: viscous, presliding'),
+    ('identification', 'joints', ['nope'], 'there is: joint1, joint2'),
+    ('identification', 'gear_ratio', [1.0, 2.0, 3.0], 'expected 2 values'),
     ('excitation', 'design.criterion', 'foo', 'there is: '),
+    ('excitation', 'design.mounting', 'sideways', 'there is: upright, rpy R P Y'),
+    ('excitation', 'design.mountings', ['upright', 'sideways'], 'there is: upright, rpy R P Y'),
+    ('excitation', 'design.friction', ['foo'], 'there is: viscous, presliding'),
+    ('excitation', 'design.joints', ['nope'], 'there is: joint1, joint2'),
+    ('excitation', 'design.velocity', [1.0, 2.0, 3.0], '2 values'),
+    ('excitation', 'design.obstacles', ['ball 1 2 3'], 'there is: box X Y Z'),
     ('recorder', 'name', '../elsewhere', 'a name without a folder'),
     ('recorder', 'mounting', 'ceiling', 'ceiling'),
     ('recorder', 'topics', ['other'], 'read when the node starts'),

@@ -4,6 +4,7 @@ import faulthandler
 import os
 from pathlib import Path
 import resource
+import shutil
 import signal
 import sys
 import time
@@ -113,6 +114,51 @@ def test_description_and_mounting_are_in_the_bag_and_its_path_reaches_a_late_joi
     assert finished[0].data == str(tmp_path / 'first')
 
 
+def test_the_mounting_of_the_configuration_is_in_the_bag(graph, tmp_path):
+    config = tmp_path / 'wall.yaml'
+    config.write_text('serial_arm: {mounting: rpy 0 1.5708 0}\n')
+    process = driver(graph, 100, 1000)
+    graph.start('recorder', out=tmp_path, name='first', config=config)
+    begin(graph)
+    process.say('go')
+    graph.until(lambda: counted(graph) == 100, '100 counted')
+    assert graph.call('recorder/stop').success
+    assert read_bag(tmp_path / 'first').mounting == 'rpy 0 1.5708 0'
+    assert graph.set('recorder', name='second', mounting='upright') == ''  # goes before it
+    begin(graph)
+    assert graph.call('recorder/stop').success
+    assert read_bag(tmp_path / 'second').mounting == 'upright'
+
+
+def test_a_publisher_that_was_restarted_in_the_past_is_said_at_the_stop(graph, tmp_path):
+    publisher = graph.node.create_publisher(JointState, 'joint_states', 100)
+    graph.start('recorder', out=tmp_path, name='bag')
+    begin(graph)
+    for k in range(200):
+        message = JointState(name=['a'], position=[1.0])
+        message.header.stamp.sec = 1000 + k // 10 - (100 if k >= 100 else 0)
+        message.header.stamp.nanosec = k % 10 * 10 ** 8
+        publisher.publish(message)
+    graph.until(lambda: counted(graph) == 200, 'all of them')
+    words = graph.call('recorder/stop').message
+    assert '/joint_states: its clock went back by 99.9 s, 1 such in all' in words
+
+
+def test_a_bag_that_is_deleted_under_way_is_said_to_be_lost(graph, tmp_path):
+    publisher = graph.node.create_publisher(JointState, 'joint_states', 100)
+    graph.start('recorder', out=tmp_path, name='bag')
+    begin(graph)
+    publisher.publish(JointState(name=['a'], position=[1.0]))
+    graph.until(lambda: counted(graph) == 1, 'the message')
+    shutil.rmtree(tmp_path / 'bag')
+    graph.until(lambda: graph.health('recorder')[0] == 'error', 'the diagnostics')
+    answer = graph.call('recorder/stop')
+    assert not answer.success and 'was deleted while it was recorded' in answer.message
+    assert 'can be read' not in answer.message
+    begin(graph)  # and it goes on
+    assert graph.call('recorder/stop').success
+
+
 def test_topics_of_other_types_are_recorded_side_by_side(graph, tmp_path):
     kinds = {'imu': Imu, 'wrench': WrenchStamped, 'pose': PoseStamped,
              'numbers': Float64MultiArray, 'words': String, 'arm/joint_states': JointState}
@@ -155,7 +201,7 @@ def test_what_cannot_be_done_is_refused_in_words(graph, tmp_path):
     graph.until(lambda: graph.node.count_subscribers('joint_states'), 'the recorder')
     response = graph.call('recorder/start')
     assert not response.success
-    assert 'nobody publishes; found /nowhere, /flag; there is: ' in response.message
+    assert 'nobody publishes /nowhere, /flag; there is: ' in response.message
     assert '/joint_states' in response.message
     graph.node.create_publisher(String, 'nowhere', 10)
     graph.node.create_publisher(Bool, 'flag', 10)

@@ -20,7 +20,8 @@ from std_msgs.msg import Float64MultiArray, String  # noqa: E402
 from ros_inertial_id.identification.identify import identify  # noqa: E402
 from ros_inertial_id.identification.model.identified_model import IdentifiedModel  # noqa: E402
 from ros_inertial_id.identification.settings import options_class  # noqa: E402
-from ros_inertial_id.measurement.bags.bag import read_bag, write_recording  # noqa: E402
+from ros_inertial_id.measurement.bags.bag import read_bag  # noqa: E402
+from ros_inertial_id.measurement.bags.writing import write_recording  # noqa: E402
 
 SAME = 1e-9  # the same numbers take the same way; only sums in another order are forgiven
 

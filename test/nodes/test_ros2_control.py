@@ -26,8 +26,8 @@ from ros_inertial_id.dynamics.robot_model import load_robot_model  # noqa: E402
 from ros_inertial_id.errors import MotionError  # noqa: E402
 from ros_inertial_id.nodes import controller_link as module  # noqa: E402
 from ros_inertial_id.nodes.controller_link import controller_link  # noqa: E402
-from ros_inertial_id.nodes.controllers import Controllers  # noqa: E402
-from ros_inertial_id.nodes.held_position import HeldPosition  # noqa: E402
+from ros_inertial_id.nodes.controller_state import Controllers  # noqa: E402
+from ros_inertial_id.nodes.controller_state import HeldPosition  # noqa: E402
 
 CONTROLLER = '/arm/arm_controller'
 NAME = f'{CONTROLLER}/follow_joint_trajectory'

@@ -248,7 +248,7 @@ def test_what_is_fixed_at_the_start_cannot_be_set_later(robot):
     value = ParameterValue(type=ParameterType.PARAMETER_DOUBLE, double_value=100.0)
     request = SetParameters.Request(parameters=[Parameter(name='rate', value=value)])
     result = operator.call(operator.parameters, request).results[0]
-    assert not result.successful and 'rate is fixed' in result.reason
+    assert not result.successful and 'read-only' in result.reason
 
 
 @pytest.mark.parametrize('parameters, message', [

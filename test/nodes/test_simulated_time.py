@@ -21,7 +21,7 @@ from trajectory_msgs.msg import JointTrajectory  # noqa: E402
 from ros_inertial_id.excitation.fourier import FourierMotion  # noqa: E402
 from ros_inertial_id.excitation.playback import HORIZON, MARGIN, PAST  # noqa: E402
 from ros_inertial_id.measurement.bags.bag import read_bag  # noqa: E402
-from ros_inertial_id.nodes.course_sender import PIECE  # noqa: E402
+from ros_inertial_id.nodes.controller_link import PIECE  # noqa: E402
 
 CONTROLLER = 'joint_trajectory_controller/joint_trajectory'
 RECORDED = 'joint_states', 'excitation/periods', 'torque_prediction/predicted'
@@ -49,7 +49,7 @@ class Beside:
                     use_sim_time=True)
         graph.start('torque_prediction', model_file=folder / 'model.yaml', use_sim_time=True)
         self.player = graph.start('excitation', motion_file=folder / 'motion.yaml',
-                                  use_sim_time=True)
+                                  use_sim_time=True, from_command=True)
         self.statuses = graph.listen(String, 'excitation/status', LATCHED)
         self.periods = graph.listen(String, 'excitation/periods', LATCHED)
         self.pieces = graph.listen(JointTrajectory, CONTROLLER)

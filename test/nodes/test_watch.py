@@ -25,7 +25,7 @@ from test_processes import until  # noqa: E402
 
 from ros_inertial_id.nodes.conversions import table  # noqa: E402
 from ros_inertial_id.nodes.watch_server import HEADER, WatchServer  # noqa: E402
-from ros_inertial_id.nodes.watch_state import KEPT, STEP, WatchState  # noqa: E402
+from ros_inertial_id.nodes.watch_server import KEPT, STEP, WatchState  # noqa: E402
 
 BROWSER = shutil.which('chromium') or shutil.which('chromium-browser') or shutil.which(
     'google-chrome')
@@ -196,7 +196,7 @@ def refuses(port):
     return False
 
 
-@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
 def test_the_node_ends_with_its_verb_and_runs_nothing_of_the_current_folder(
         graph, tmp_path, trapped, number):
     log = tmp_path / 'log'
@@ -247,7 +247,8 @@ def test_the_page_draws_it_in_a_browser(tmp_path):
         lines = re.findall(rf'<path class="s-{name}" d="([^"]*)"', page)
         assert len([d for d in lines if d.count('L') > 150]) == 2
     assert '<td class="flag">5.0 !</td>' in page and '<td>1.0</td>' in page
-    assert 'Online, while the robot moves: 1 of 4 known well, 1 roughly.' in page
+    assert ('Online, while the robot moves: 1 of 4 with a standard error up to 10 %, 1 up to 50 %.'
+            in page)
     assert '<td>30</td>' in page and '<td>140</td>' in page  # relative [%]
     assert re.search(r'data-call="record">', page) and re.search(
         r'data-call="identify" disabled="">', page)
@@ -257,14 +258,19 @@ def test_the_page_draws_it_in_a_browser(tmp_path):
 def test_a_server_for_all_machines_answers_to_its_own_names_only():
     asked = []
     server = WatchServer(('0.0.0.0', 0), 'page', WatchState(), ['record'], asked.append)
-    port = int(server.url.rsplit(':')[-1].strip('/'))
+    port, token = re.search(r':(\d+)/#(.{16})$', server.url).groups()
+    port = int(port)
     try:
+        own = f'127.0.0.1:{port}'
+        for given in ('1', '', token[:-1], f'{token}x', 'ä'.encode()):
+            assert ask(port, 'POST', '/call/record', Host=own, **{HEADER: given})[0] == 403
+        assert ask(port, 'GET', '/', Host=own)[0] == 200  # who looks on needs none
         for host in (f'evil.example:{port}', 'evil.example', '127.0.0.1:1', ''):
             assert ask(port, 'POST', '/call/record', Host=host, Origin=f'http://{host}',
-                       **{HEADER: '1'})[0] == 403
+                       **{HEADER: token})[0] == 403
         assert not asked
         for host in (f'127.0.0.1:{port}', f'192.168.1.7:{port}', f'{socket.gethostname()}:{port}'):
             assert ask(port, 'POST', '/call/record', Host=host, Origin=f'http://{host.lower()}',
-                       **{HEADER: '1'})[0] == 202
+                       **{HEADER: token})[0] == 202
     finally:
         server.close()

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from ros_inertial_id.rigs.suspended_platform.held_postures import overall_moments, Postures
+from ros_inertial_id.rigs.suspended_platform.postures import overall_moments, Postures
 
 MASS = 80.817
 TEXT = """

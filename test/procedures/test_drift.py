@@ -10,7 +10,7 @@ import pytest
 
 import ros_inertial_id as rid
 from ros_inertial_id.cli.main import main
-from ros_inertial_id.measurement.bags.bag import write_recording
+from ros_inertial_id.measurement.bags.writing import write_recording
 from ros_inertial_id.measurement.recording import Channel
 
 DAYS, GROWTH, LOAD, FIRST = 8, 0.2, 0.5, 5  # of viscous friction; kg from this day on

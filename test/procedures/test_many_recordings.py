@@ -1,6 +1,7 @@
 """Many recordings: whoever accumulates them, cached or not, the model is the same."""
 
 from dataclasses import replace
+import io
 import os
 from pathlib import Path
 import re
@@ -22,8 +23,10 @@ from ros_inertial_id.cli.main import main
 from ros_inertial_id.cli.verbs_many import contradiction
 from ros_inertial_id.errors import RecordingError
 from ros_inertial_id.estimation.r_factors import RFactors
+from ros_inertial_id.identification.reduce.bag_factors import _secret, SECRET, SIGNATURE
 from ros_inertial_id.identification.settings import load_options
-from ros_inertial_id.measurement.bags.bag import read_bag, write_recording
+from ros_inertial_id.measurement.bags.bag import read_bag
+from ros_inertial_id.measurement.bags.writing import write_recording
 from ros_inertial_id.procedures import bag_map, many_recordings, mapped_bags
 from ros_inertial_id.procedures.bag_map import (Engine, map_bags, memory_share, merge_leaves,
                                                 run_tasks)
@@ -191,6 +194,30 @@ def test_a_damaged_cache_is_computed_anew(serial, paths, options, kept):
     many = identify_many(paths, options, engine=kept)
     assert [b.cached for b in many.bags] == [False, False, True, True]
     assert_same(serial, many)
+
+
+def test_factors_and_plans_that_another_user_kept_are_computed_anew(serial, paths, options, kept,
+                                                                    monkeypatch):
+    files = sorted(Path(kept.cache).glob('*.factors'))
+    with np.load(io.BytesIO(files[0].read_bytes()[SIGNATURE:])) as held:
+        scaled = {name: 1.3 * held[name] if held[name].dtype == float else held[name]
+                  for name in held.files}
+    changed = io.BytesIO()
+    np.savez(changed, **scaled)
+    files[0].write_bytes(files[0].read_bytes()[:SIGNATURE] + changed.getvalue())
+    assert_same(identify_many(paths, options, engine=kept), serial)
+    assert sum(b.cached for b in identify_many(paths, options, engine=kept).bags) == DAYS
+    monkeypatch.setenv(SECRET, 'of somebody else')
+    _secret.cache_clear()
+    again = identify_many(paths, options, engine=kept)
+    _secret.cache_clear()
+    assert not any(b.cached for b in again.bags)
+    assert_same(again, serial)
+
+
+def test_another_description_is_another_key(serial):
+    other = replace(serial.plan, urdf=serial.plan.urdf.replace('mass value="', 'mass value="0'))
+    assert other.key != serial.plan.key
 
 
 def test_factors_lie_where_the_user_may_write(arm3, options, tmp_path, monkeypatch):
@@ -402,7 +429,7 @@ def test_the_verb_takes_a_folder_of_bags(fleet, tmp_path, capsys):
              '--budget', '30', '--count-once', '--no-report', '--out', str(tmp_path / 'out')]
     assert main(words) == 0
     printed = capsys.readouterr().out
-    assert '4 bags, 0 of them from the cache; 3 left out' in printed
+    assert '4 bags, 0 of them from the cache; 3 not used' in printed
     counted = re.search(r'(\d+) of (\d+) s count: ', printed)
     assert 0 < int(counted[1]) <= 30 < int(counted[2])  # by the budget
     assert rid.load_model(tmp_path / 'out' / 'model.yaml').statistics['verdict']['word'] == 'good'

@@ -48,8 +48,15 @@ def observer(arm, **options):
         if p.law:
             j = robot.joint_names.index(p.owner)
             values[k] = (friction.viscous if p.law == 'viscous' else friction.coulomb)[j]
-    error = options.pop('error', np.full(len(robot), 0.02))
-    return MomentumObserver(robot, parameters, values, error=error, **options), robot
+    known = band(robot, options.pop('half', 0.04), options.pop('ranges', {}))
+    return MomentumObserver(robot, parameters, values, band=known, **options), robot
+
+
+def band(robot, half=0.0, ranges=None):
+    """Return a band of half a width [N m] which model errors hardly leave, and the ranges."""
+    terms = {'constant': half, 'per_speed': 0.0, 'per_acceleration': 0.0, 'near_reversal': 0.0,
+             'slow': 0.0, 'peak': 1.0, 'peak_scale': 0.1}
+    return {'joints': {joint: terms for joint in robot.joint_names}}, ranges or {}
 
 
 def observed(arm, samples, one):
@@ -94,9 +101,32 @@ def test_push_is_noticed_in_time_and_motion_alone_never(pushed):
 
 def test_standard_deviation_is_that_of_the_residual_where_the_model_is_exact():
     arm, samples = run(4.0)
-    t, out = observed(arm, samples, observer(arm, error=np.zeros(3))[0])
+    t, out = observed(arm, samples, observer(arm, half=0.0)[0])
     z = out.torque[t > 1.0] / out.standard_deviation[t > 1.0]
     assert 0.8 < np.sqrt((z ** 2).mean()) < 1.25  # 3 s, 50 rad/s: about 75 free values a joint
+
+
+def test_noise_that_is_not_white_is_no_contact():
+    arm, samples = run(6.0)
+    rng, noise = np.random.default_rng(0), np.zeros(3)
+    for k, sample in enumerate(samples):  # as of a velocity behind a filter of 20 Hz
+        noise = noise + 0.25 * (0.05 * rng.normal(size=3) - noise)
+        samples[k] = replace(sample, measured_v=sample.measured_v + noise)
+    t, out = observed(arm, samples, observer(arm)[0])
+    assert not out.contact.any() and not out.unknown.any()
+    z = out.torque[t > 1.0] / out.standard_deviation[t > 1.0]
+    assert 0.7 < np.sqrt((z ** 2).mean()) < 1.4  # 5 s, 50 rad/s: about 125 free values a joint
+
+
+def test_beyond_the_training_nothing_is_claimed(pushed):
+    arm, samples, t, out = pushed
+    speeds = np.abs([s.v for s in samples])
+    ranges = {joint: {'q': [-9.0, 9.0], 'v': [-0.5 * v, 0.5 * v]}
+              for joint, v in zip(arm.joint_names, speeds.max(0))}
+    _, found = observed(arm, samples, observer(arm, ranges=ranges)[0])
+    outside = speeds > 0.6 * speeds.max(0)
+    assert out.contact[outside].any() and found.unknown[outside].any()
+    assert not found.contact[outside].any()
 
 
 def test_samples_in_pieces_give_what_they_give_at_once_and_a_gap_begins_anew(pushed):
@@ -115,7 +145,7 @@ def test_what_it_cannot_use_is_refused():
     values = np.array([p.nominal for p in parameters])
     values[0] = -1.0
     with pytest.raises(EstimationError, match='no body has the parameters of'):
-        MomentumObserver(robot, parameters, values, error=np.zeros(3))
+        MomentumObserver(robot, parameters, values, band=band(robot))
     coupled = (*parameters, replace(parameters[-1], owner='joint3 motor'))
     with pytest.raises(ConfigError, match='coupled drives'):
-        MomentumObserver(robot, coupled, np.append(values, 0.0), error=np.zeros(3))
+        MomentumObserver(robot, coupled, np.append(values, 0.0), band=band(robot))

@@ -16,10 +16,10 @@ from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.excitation.design import design, DesignOptions
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.report import watch_page, write_report
-from ros_inertial_id.report.comparison import compare_models, write_comparison
-from ros_inertial_id.report.motion import motion_page
-from ros_inertial_id.report.sheet import (calibration_sheet, checkup_sheet, payload_sheet,
-                                          write_sheet)
+from ros_inertial_id.report.comparison import compare_models, comparison_sheet
+from ros_inertial_id.report.design_files import motion_page
+from ros_inertial_id.report.sheet import write_sheet
+from ros_inertial_id.report.sheets import calibration_sheet, checkup_sheet, payload_sheet
 
 BROWSER = shutil.which('chromium') or shutil.which('chromium-browser') or shutil.which(
     'google-chrome')
@@ -63,9 +63,9 @@ def pages(tmp_path_factory):
     folder = tmp_path_factory.mktemp('pages')
     result = identify([record()], OPTIONS, validate=[record(seed=1)])
     write_report(result, folder / 'report.html')
-    write_comparison(compare_models(['a', 'b'], [result.model, result.model], {}),
-                     folder / 'compare.html', WORDS)
-    for name, sheet in (('payload', payload_sheet(LOAD, 'bare.yaml')),
+    compared = compare_models(['a', 'b'], [result.model, result.model], {})
+    for name, sheet in (('compare', comparison_sheet(compared)),
+                        ('payload', payload_sheet(LOAD, 'bare.yaml')),
                         ('calibrate', calibration_sheet(SPRINGS, 'rig.yaml')),
                         ('check', checkup_sheet(FOUND, ['a bag']))):
         write_sheet(sheet, folder / f'{name}.html', WORDS)
@@ -73,7 +73,9 @@ def pages(tmp_path_factory):
     options = DesignOptions(restarts=1, processes=1, sphere=0.1)
     (folder / 'motion.html').write_text(motion_page(design(robot, options)), encoding='utf-8')
     (folder / 'watch.html').write_text(watch_page(['record']), encoding='utf-8')
-    texts = {path.stem: path.read_text('utf-8') for path in folder.iterdir()}
+    # Folded parts are looked at as well.
+    texts = {path.stem: path.read_text('utf-8').replace('<details ', '<details open ')
+             for path in folder.iterdir()}
     faulty = texts['payload'].replace(
         '<h1>', '<img src="data:,"><h1 style="color:#888;background:#999">')
     return {**texts, 'faulty': faulty}

@@ -14,7 +14,7 @@ from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.excitation.design import design, DesignOptions
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.report import write_report
-from ros_inertial_id.report.motion import motion_page
+from ros_inertial_id.report.design_files import motion_page
 
 BROWSER = shutil.which('chromium') or shutil.which('chromium-browser') or shutil.which(
     'google-chrome')
@@ -55,23 +55,34 @@ def seen(text, folder, width, script):
 def test_every_chart_is_drawn_and_nothing_sticks_out(text, tmp_path, width):
     found = seen(text, tmp_path, width, '''
       const charts = [...document.querySelectorAll('[data-chart]')];
-      dispatchEvent(new Event('resize'));
+      const folded = document.querySelectorAll('details:not([open])').length;
+      document.querySelectorAll('details').forEach(part => { part.open = true; });
       document.querySelector('#reset').click();
       document.querySelector('button[data-series=raw]').click();
       document.querySelector('button[data-series=raw]').click();
-      return {charts: charts.length, over: document.documentElement.scrollWidth - innerWidth,
-        lines: charts.map(c => [...c.querySelectorAll('path')].filter(
+      const drawn = charts.filter(c => c.querySelector('text'));
+      return {charts: charts.length, folded,
+        over: document.documentElement.scrollWidth - innerWidth,
+        lines: drawn.map(c => [...c.querySelectorAll('path')].filter(
           p => p.getAttribute('d').length > 100).length),
+        across: drawn.map(c => c.querySelectorAll('line.axis[y1]:not([visibility])').length),
+        up: drawn.map(c => c.querySelectorAll('line.grid').length
+          / c.querySelectorAll('clipPath').length),
+        cells: document.querySelectorAll('svg rect[opacity]').length,
         names: [...document.querySelectorAll('svg[role=img]')].every(
           s => s.getAttribute('aria-label'))};''')
-    assert found['charts'] == 2 * 2 + 2 and found['over'] <= 0 and found['names']
-    # Three lines and a residual per torque chart; dots, a band and a line of friction.
-    assert found['lines'] == [4, 4, 4, 4, 3, 3]
+    joint = [5, 5, 1, 1, 2]  # three lines, band, residual, twice; two clouds; two spectra
+    assert found['charts'] == 2 * len(joint) + 2 + 1 and found['over'] <= 0 and found['names']
+    assert found['folded'] == 6  # all but the answer
+    # Dots, a band and a line of friction.
+    assert found['lines'] == [*joint, *joint, 3, 3] and found['cells'] > 20
+    assert min(found['across']) >= 3 and min(found['up']) >= 3, found  # ticks
 
 
 def test_tables_sort_and_filter_and_joints_are_switched_off(text, tmp_path):
     found = seen(text, tmp_path, 1000, '''
-      const table = document.querySelector('table.sortable');
+      document.querySelectorAll('details').forEach(part => { part.open = true; });
+      const table = document.querySelector('table.sortable'), section = table.closest('details');
       const heads = [...table.tHead.rows[0].cells], column = heads.findIndex(
         h => h.textContent.startsWith('value'));
       const values = () => [...table.tBodies[0].rows].map(r => r.cells[column].dataset.sort);
@@ -79,7 +90,7 @@ def test_tables_sort_and_filter_and_joints_are_switched_off(text, tmp_path):
       const up = values();
       heads[column].querySelector('button').click();
       const down = values(), sort = heads[column].getAttribute('aria-sort');
-      const filter = document.getElementById('filter');
+      const filter = section.querySelector('.filter');
       filter.value = 'fv'; filter.dispatchEvent(new Event('input'));
       const left = [...table.tBodies[0].rows].filter(r => !r.hidden).map(
         r => r.cells[0].textContent);
@@ -97,6 +108,7 @@ def test_tables_sort_and_filter_and_joints_are_switched_off(text, tmp_path):
 
 def test_all_joints_zoom_together_and_say_their_values(text, tmp_path):
     found = seen(text, tmp_path, 1000, '''
+      document.querySelectorAll('details').forEach(part => { part.open = true; });
       const of = p => Object.keys(D_charts()).filter(k => D_charts()[k].link === p);
       function D_charts() {
         return JSON.parse(document.getElementById('data').textContent).charts; }

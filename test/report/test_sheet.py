@@ -9,8 +9,8 @@ from test_report import Page
 
 from ros_inertial_id.checks.finding import Checkup, Finding, Verdict
 from ros_inertial_id.estimation.payload import Payload
-from ros_inertial_id.report.sheet import (calibration_sheet, checkup_sheet, payload_sheet,
-                                          write_sheet)
+from ros_inertial_id.report.sheet import write_sheet
+from ros_inertial_id.report.sheets import calibration_sheet, checkup_sheet, payload_sheet
 
 LOAD = Payload(
     link='link7', frame='flange', mass=1.2345, center_of_mass=np.array([0.01, 0.02, 0.1]),
@@ -47,16 +47,16 @@ def test_a_payload_shows_every_number_and_what_cannot_be(tmp_path):
     rows = [row for row in page.rows if row and row[0] in ('x', 'Izz', 'Ixy')]
     assert rows == [['x', '0.0100', '0.0010'], ['Ixy', '0.0000', '0.0020'],
                     ['Izz', '-0.0030', '0.0020']]
-    assert 'The mass is below zero' not in text
+    assert 'The mass is negative' not in text
     below = shown(payload_sheet(replace(LOAD, mass=-0.5), 'x'), tmp_path)[0]
-    assert 'The mass is below zero' in below and 'class="whole alarm"' in below
+    assert 'The mass is negative' in below and 'class="alarm"' in below
 
 
 def test_a_calibration_flags_a_spring_that_cannot_be(tmp_path):
     text, page = shown(calibration_sheet(SPRINGS, 'rig.yaml'), tmp_path)
     assert ['z', '2000.0', '5.0', 'N/m'] in page.rows and ['fx', '0.0123'] in page.rows
     assert 'The spring of rz is not positive' in text and 'The residual is 2.1 times' in text
-    assert '10 %' in text and '<th scope="row" class=flag>rz</th>' in text
+    assert '10 %' in text and '<th scope=row class="l flag ">rz</th>' in text
     assert 'IMU' not in text  # no table without rows
 
 

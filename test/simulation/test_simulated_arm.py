@@ -11,8 +11,8 @@ from ros_inertial_id.errors import ConfigError, RobotModelError
 
 mujoco = pytest.importorskip('mujoco', reason='the simulated robot needs mujoco')
 from ros_inertial_id.simulation.arm import ArmOptions, SimulatedArm  # noqa: E402
-from ros_inertial_id.simulation.joint_path import rest_at  # noqa: E402
 from ros_inertial_id.simulation.rigid_bodies import RigidBodies  # noqa: E402
+from ros_inertial_id.simulation.trajectory_controller import rest_at  # noqa: E402
 
 URDF = Path(__file__).parents[2] / 'urdf'
 ARMS = ('arm2', 'arm3', 'franka')

@@ -30,7 +30,7 @@ def structural_base(method: Method, robots: Sequence[Any],
     """
     Return the BaseParameters that random motion under the mountings of ``robots`` would show.
 
-    method : of the rows; robots : of one URDF, each with its gravity; parameters : one per column
+    robots : of one URDF, each with its gravity; parameters : one per column
     """
     rng = np.random.default_rng(0)
     factors, keep = RFactors(len(parameters)), np.arange(len(parameters))
@@ -49,7 +49,7 @@ def rank_of_bodies(method: Method, robots: Sequence[Any],
     Two ways to one number (Gautier 1991): where they differ the structure is not certain.
     Nothing is returned for methods that know no energy.
 
-    method, robots : see ``structural_base``; base : BaseParameters that it returned
+    base : BaseParameters that it returned
     """
     bodies = [p for p in base.parameters if not p.law]
     rng = np.random.default_rng(1)  # other states than those of the rows
@@ -62,11 +62,7 @@ def rank_of_bodies(method: Method, robots: Sequence[Any],
 
 
 def any_mounting(method: Method, urdf: str, options: Any) -> list[Any]:
-    """
-    Return robots under three gravities that together show the generalized base set.
-
-    method, urdf, options : see ``Method.build``
-    """
+    """Return robots under three gravities that together show the generalized base set."""
     return [method.build(urdf, options, STANDARD_GRAVITY * axis) for axis in np.eye(3)]
 
 
@@ -85,7 +81,6 @@ def mounting_parameters(method: Method, urdf: str, options: Any,
     """
     Return {known: [...], missing: [...]}: names of the generalized base parameters.
 
-    method, urdf, options : see ``Method.build``
     base : BaseParameters that the recorded mountings show
     """
     general = structural_base(method, any_mounting(method, urdf, options), base.parameters)
@@ -99,7 +94,6 @@ def check_mounting(method: Method, model: IdentifiedModel, options: Any, robot: 
     """
     Raise RobotModelError, naming what is missing, when a model cannot predict ``robot``.
 
-    method, model : IdentifiedModel of it; options : its own
     robot : the same robot, mounted as it is at present
     """
     known = [np.array(g) for g in model.mounting['gravity_base']]

@@ -1,24 +1,167 @@
-"""Prediction of a recording or a running machine: torques of a model beside those measured."""
+"""
+Prediction of a recording or a running machine: torques of a model beside those measured, a band.
 
-from collections.abc import Callable, Sequence
+The band says how far the torque of a model is from that of the robot, as a function of the state.
+It comes from residuals of stretches left out.  Their size per joint grows with speed,
+acceleration and near a reversal (non-negative least squares of the absolute residual); relative
+to it a quantile makes the band as wide as LEVEL asks for (conformal prediction, Vovk et al.
+2005).  Samples of a stretch are alike, so the stretches count, and not the samples (Dunn,
+Wasserman and Ramdas 2023).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.optimize import nnls
 
-from .prediction_band import half_widths
+from .validation import ENOUGH, excess
 from ..model.identified_model import IdentifiedModel
-from ..prepare.dataset import read_dataset
+from ..prepare.dataset import Dataset, read_dataset
 from ..prepare.robot import check_robot
+from ..reduce.stretches import as_wide
 from ..settings import prediction_options
+from ...dynamics.inertial_parameters import Parameter
+from ...dynamics.regressor import part_of
 from ...errors import ConfigError, RecordingError
+from ...estimation.cross_validation import FOLDS, PIECE, piece_of
 from ...estimation.r_factors import one_thread
 from ...measurement.recording import Recording
 from ...methods import METHODS
 from ...methods.contract import LiveTorques
 
+TWO_SIGMA = 1.96  # half the width of a band of LEVEL, in standard deviations
+LEVEL = 0.95  # share of the samples of motion like the training that a band holds
+SLOW = 0.05   # of the largest speed, within which a reversal is near
+LEAST = 0.25  # of the mean size of a residual: no state is known better than so
+TERMS = ('constant', 'per_speed', 'per_acceleration', 'near_reversal')
 Motion = tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike]  # t, q, v, a
+
+
+def left_out(data: Dataset, parameters: Sequence[Parameter], values: np.ndarray,
+             whole: int) -> dict[str, np.ndarray]:
+    """
+    Return {group: (4, N) stretch, residual, speed, acceleration} of samples left out.
+
+    data : a Dataset of one recording; values : (FOLDS, p) from the other folds
+    whole : samples of all recordings, of which some are taken
+    """
+    samples, seconds, out = data.samples(training=True), data.seconds(), dict[str, Any]()
+    stride, done = max(1, whole // ENOUGH), 0
+    for robot, state in data.states(training=True):
+        chosen = slice((-done) % stride, None, stride)
+        seen = part_of(data.method.validity_range(state, robot), chosen)
+        piece = piece_of(done + np.arange(len(state.t))[chosen], samples, seconds)
+        low, done = 0, done + len(state.t)
+        for block in data.thinned(state, robot, parameters, chosen):
+            part = slice(low, low := low + len(block.t))
+            for g in block.groups:
+                all_folds = g.W @ values[:, g.columns].T
+                error = g.y - all_folds[np.arange(len(g.y)), piece[part] % FOLDS]
+                v, a = ([seen[g.name][k][part] if k in seen.get(g.name, {}) else 0.0 * error
+                         for k in 'va'])
+                out.setdefault(g.name, []).append(np.stack([piece[part], error, v, a]))
+    return {name: np.concatenate(parts, axis=1) for name, parts in out.items()}
+
+
+def band_of(recordings: Sequence[Mapping[str, np.ndarray]],
+            ranges: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """
+    Return the entry ``prediction_band`` of the statistics: level, stretches, terms of joints.
+
+    recordings : what ``left_out`` gives of each; ranges : of the training, see Outside
+    Half the width at a state is the sum of the terms: constant, per_speed times the speed,
+    per_acceleration times the acceleration, near_reversal times what is left to ``slow``.
+    """
+    joints, count = {}, 0
+    for name in recordings[0]:
+        columns = [np.vstack([np.full(own[name].shape[1], k), own[name]])
+                   for k, own in enumerate(recordings) if name in own]
+        recording, piece, error, v, a = np.concatenate(columns, axis=1)
+        slow = SLOW * float(np.abs(ranges.get(name, {}).get('v', 0.0)).max())
+        features, error = _features(v, a, slow), np.abs(error)
+        size = np.maximum(np.abs(features).max(axis=0), np.finfo(float).tiny)
+        terms = nnls(features / size, error)[0] / size
+        terms[0] = max(terms[0], LEAST * error.mean())
+        stretch = np.unique(np.stack([recording, piece]), axis=1, return_inverse=True)[1].ravel()
+        count = int(stretch.max()) + 1
+        ratio = error / np.maximum(features @ terms, np.finfo(float).tiny)
+        scale = quantile_of_stretches(ratio, stretch)
+        peak, peak_scale = peaks_of_stretches(ratio / max(scale, 1e-300), stretch)
+        joints[name] = {**dict(zip(TERMS, (terms * scale).tolist())), 'slow': slow,
+                        'peak': peak, 'peak_scale': peak_scale}
+    return {'level': LEVEL, 'stretches': count, 'joints': joints}
+
+
+def peaks_of_stretches(ratio: np.ndarray, stretch: np.ndarray) -> tuple[float, float]:
+    """
+    Return location and scale of Gumbel's distribution of the largest ratio of a stretch.
+
+    ratio : (N,) of the absolute residual to half the band's width; stretch : (N,) numbers from 0
+    By moments (Gumbel 1958), of few stretches as much wider as Student's t is.
+    """
+    largest = np.zeros(int(stretch.max()) + 1)
+    np.maximum.at(largest, stretch, ratio)
+    scale = float(np.std(largest)) * np.sqrt(6.0) / np.pi * as_wide(max(1, len(largest) - 1))
+    return max(0.0, float(largest.mean()) - np.euler_gamma * scale), scale
+
+
+def alarm_ratios(band: Mapping[str, Any], names: Sequence[str], per_hour: float) -> np.ndarray:
+    """
+    Return the ratios (g,) of residual to half width that the model alone exceeds so seldom.
+
+    band : of ``band_of``; names : of g row groups; per_hour : how often all of them together do
+    A stretch lasts PIECE or longer.  NaN without a band.
+    """
+    chance = min(0.5, per_hour * PIECE / 3600.0 / len(names))
+    joints = [band.get('joints', {}).get(name, {}) for name in names]
+    peak, scale = (np.array([terms.get(key, np.nan) for terms in joints])
+                   for key in ('peak', 'peak_scale'))
+    return np.maximum(1.0, peak - scale * np.log(-np.log1p(-chance)))
+
+
+def quantile_of_stretches(ratio: np.ndarray, stretch: np.ndarray) -> float:
+    """
+    Return the quantile LEVEL of ratios (N,) in a further stretch like those seen.
+
+    ratio : (N,) positive; stretch : (N,) numbers from 0 on
+    All stretches count alike.  Of few it is as much wider as Student's t is than the normal
+    distribution: their spread is known no better.
+    """
+    count, order = np.bincount(stretch), np.argsort(ratio)
+    share = np.cumsum(1.0 / count[stretch[order]]) / len(count)
+    place = min(int(np.searchsorted(share, LEVEL)), len(order) - 1)
+    return float(ratio[order[place]]) * as_wide(max(1, len(count) - 1))
+
+
+def half_widths(band: Mapping[str, Any], names: Sequence[str],
+                seen: Mapping[str, Mapping[str, np.ndarray]],
+                ranges: Mapping[str, Mapping[str, Any]]) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Return half the widths (N, g) of the band of row groups, and how far out of range it is (N, g).
+
+    band : of ``band_of``, empty: the widths are not known (not a number); names : of g groups
+    seen : {joint or body: {quantity: (N,)}} of the motion; ranges : of the training
+    Beyond a range by d half ranges the band is (1 + d) times as wide: what a model lacks there
+    is not known, and grows at first with the way.
+    """
+    away = np.stack([excess(seen, ranges, name) for name in names], axis=1)
+    out = np.full(away.shape, np.nan)
+    for j, name in enumerate(names):
+        terms = band.get('joints', {}).get(name)
+        if terms:
+            v, a = (seen.get(name, {}).get(k, np.zeros(len(away))) for k in 'va')
+            out[:, j] = _features(v, a, terms['slow']) @ [terms[k] for k in TERMS]
+    return out * (1.0 + away), away
+
+
+def _features(v, a, slow):
+    """Return (N, 4) what half the width is linear in."""
+    speed = np.abs(v)
+    near = np.maximum(0.0, 1.0 - speed / slow) if slow else np.zeros_like(speed)
+    return np.stack([np.ones_like(speed), speed, np.abs(a), near], axis=1)
 
 
 @dataclass(frozen=True)
@@ -55,7 +198,7 @@ def predict(model: IdentifiedModel, recording: Recording) -> Prediction:
     """
     Return the Prediction of a model over a Recording of its robot.
 
-    model : IdentifiedModel; recording : mounted as the model knows it
+    recording : mounted as the model knows it
     RobotModelError where it is of another robot, RecordingError where nothing is left.
     """
     with one_thread():
@@ -73,7 +216,7 @@ def predict_motion(model: IdentifiedModel, robot: Any, motion: Motion) -> Predic
     """
     Return the Prediction of a ``motion`` that is given: (t (N,), q, v, a (N, n)).
 
-    model : IdentifiedModel; robot : of its method's ``build``, as it is mounted
+    robot : of its method's ``build``, as it is mounted
     ConfigError where the shapes do not fit, or t does not increase.
     """
     t, q, v, a = (np.asarray(x, dtype=float) for x in motion)
@@ -93,7 +236,7 @@ def live_prediction(model: IdentifiedModel, robot: Any) -> Callable[[Any], LiveT
     """
     Return what turns one state of a running machine after the other into LiveTorques.
 
-    model : IdentifiedModel; robot : of its method's ``build``, as it is mounted now
+    robot : of its method's ``build``, as it is mounted now
     """
     method = METHODS[model.method]
     own = method.predictor(robot, model.parameters, model.values)

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+import re
 import shutil
 import subprocess
 
@@ -36,7 +37,8 @@ def read_description(path: str | Path) -> str:
     text = read_text(path)
     if not text.strip():
         raise ConfigError(f'the robot description {path} is empty', expected='a URDF')
-    return _expanded(path) if XACRO in text else text
+    plain = re.sub(r'<!--.*?-->', '', text, flags=re.S)
+    return _expanded(path) if XACRO in plain else text
 
 
 def _expanded(path: str | Path) -> str:
@@ -57,7 +59,6 @@ def write_text(path: str | Path, text: str) -> None:
     Write a text in UTF-8 beside its place and move it there: a failure leaves what was there.
 
     path : of the file, replaced where it exists; a pipe or device is written to as it is
-    text : of the file
     ConfigError where it cannot be written.
     """
     goal = Path(path)

@@ -2,7 +2,9 @@
 The description with what was identified in it: a URDF, MJCF, or the YAML of a rig.
 
 What a description cannot hold (offsets, springs, rotor inertias, friction that is no line) stands
-in it as a comment, and is said to whoever writes it.
+in it as a comment, and is said to whoever writes it.  The MJCF has the kinematics and dynamics of
+the model and no shapes; its world is the base frame, in which gravity points as the robot is
+mounted.
 """
 
 from collections.abc import Sequence
@@ -10,16 +12,19 @@ from typing import Any
 from xml.etree import ElementTree as xml
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
+from .corrected_urdf import corrected_urdf, damping_and_friction
 from .identified_model import IdentifiedModel
 from ...dynamics.friction import friction_column
-from ...dynamics.inertial_parameters import about_center, check_consistent, Parameter
+from ...dynamics.inertial_parameters import about_center, bodies, check_consistent, Parameter
 from ...dynamics.robot_model import RobotModel
 from ...errors import EstimationError, RobotModelError
-from ...estimation.corrected_urdf import corrected_urdf
 
 LOAD = 'payload'  # link that a wrist sensor carries
 AS_DAMPING = ('viscous', 'coulomb', 'coulomb_atan', 'stiction')  # laws that URDF's numbers mean
+PLACES = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))  # of MJCF's fullinertia
+HELD = ('viscous', 'coulomb', 'armature', 'spring')  # laws that a joint of MJCF can have
 
 
 def description_of(model: IdentifiedModel, robot: Any) -> tuple[str, list[str]]:
@@ -29,12 +34,12 @@ def description_of(model: IdentifiedModel, robot: Any) -> tuple[str, list[str]]:
     A URDF keeps all but its inertial and friction numbers; one whose arm carries a payload behind
     a sensor gets that payload as a further link; a rig's YAML gets ``inertial`` of its bodies.
 
-    model : IdentifiedModel, physically consistent; robot : built from its description
+    model : IdentifiedModel, physically consistent
     EstimationError where the model is not physically consistent, or of a mechanism with loops.
     """
     # Rooms of rigs and of other formats are imported when they are needed: most runs do not.
-    from ...rigs.bodies.body_rig import PAYLOAD
-    from ...rigs.bodies.description_text import with_inertials
+    from ...rigs.rigid_body.rig import PAYLOAD
+    from ...rigs.bodies.description import with_inertials
     links = consistent_parameters(model)
     if '<robot' not in robot.urdf:
         return with_inertials(robot.urdf, links), []
@@ -87,9 +92,9 @@ def mjcf_of(model: IdentifiedModel, robot: Any) -> tuple[str, list[str]]:
     """
     Return (text of the MJCF, what it cannot hold in words) of an identified tree robot.
 
-    model : IdentifiedModel, physically consistent; robot : built from its description, mounted
+    model : IdentifiedModel, physically consistent
     """
-    from .identified_mjcf import HELD, identified_mjcf
+    from .identified_description import HELD, identified_mjcf
     consistent_parameters(model)
     tree = tree_of(robot)
     text = identified_mjcf(tree, model.parameters, model.values, largest_speeds(model))
@@ -160,3 +165,52 @@ def _sensor_frame(model: IdentifiedModel) -> str:
     first = model.preprocessing[0]
     return (model.options.get('wrench_frame')
             or first['sources'][first['wrench_topics'][0]]['frame_id'])
+
+
+def identified_mjcf(robot: RobotModel, parameters: Sequence[Parameter], values: np.ndarray,
+                    speeds: dict[str, float]) -> str:
+    """
+    Return the MJCF text of a tree robot with the standard parameters of a model.
+
+    parameters, values : (p,) of the model, physically consistent
+    speeds : {joint: largest speed seen [rad/s]} up to which a richer friction law is summed up
+        as damping and friction loss
+    """
+    root = xml.Element('mujoco', model=robot.name)
+    xml.SubElement(root, 'compiler', angle='radian', autolimits='true', inertiafromgeom='false')
+    xml.SubElement(root, 'option', gravity=_numbers(robot.gravity_base))
+    parents = {-1: xml.SubElement(root, 'worldbody')}
+    first = bodies(parameters)
+    for i, (joint, link) in enumerate(zip(robot.joint_names, robot.link_names)):
+        quaternion = Rotation.from_matrix(robot.rotations[i]).as_quat()[[3, 0, 1, 2]]
+        parents[i] = xml.SubElement(parents[robot.parents[i]], 'body', name=link,
+                                    pos=_numbers(robot.translations[i]),
+                                    quat=_numbers(quaternion))
+        _inertial(parents[i], values[first[link]:first[link] + 10])
+        own = {p.law: float(x) for p, x in zip(parameters, values) if p.owner == joint}
+        terms = {**damping_and_friction(parameters, values, joint, speeds.get(joint, 1.0)),
+                 'armature': own.get('armature', 0.0)}
+        _joint(parents[i], robot, i, {**terms, 'stiffness': own.get('spring', 0.0)})
+    xml.indent(root)
+    return xml.tostring(root, encoding='unicode') + '\n'
+
+
+def _inertial(body: xml.Element, pi: np.ndarray) -> None:
+    """Give a body its standard parameters (10,), about the centre of mass as MJCF has them."""
+    mass, centre, central = about_center(pi)
+    xml.SubElement(body, 'inertial', mass=_numbers([mass]), pos=_numbers(centre),
+                   fullinertia=_numbers([central[place] for place in PLACES]))
+
+
+def _joint(body: xml.Element, robot: RobotModel, i: int, terms: dict[str, float]) -> None:
+    kind = 'slide' if robot.prismatic[i] else 'hinge'
+    names = {'friction': 'frictionloss'}
+    extra = {names.get(name, name): _numbers([value]) for name, value in terms.items() if value}
+    if np.isfinite(robot.lower[i]) and np.isfinite(robot.upper[i]):
+        extra['range'] = _numbers([robot.lower[i], robot.upper[i]])
+    xml.SubElement(body, 'joint', {'name': robot.joint_names[i], 'type': kind,
+                                   'axis': _numbers(robot.axes[i]), **extra})
+
+
+def _numbers(values: Sequence[float] | np.ndarray) -> str:
+    return ' '.join(repr(float(x)) for x in values)

@@ -8,6 +8,7 @@ friction and springs.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from numpy.typing import ArrayLike
 from ...dynamics.friction import LAWS
 from ...dynamics.inertial_parameters import Parameter
 from ...errors import ConfigError
-from ...methods.contract import Method
+from ...methods.contract import Method, StateTorques
 
 INERTIAL = ('', 'armature')  # laws whose torque is linear in a; '' is a body
 
@@ -42,7 +43,10 @@ class InverseDynamics:
         q, v, a : (..., n) positions [rad], velocities [rad/s], accelerations [rad/s^2] ([m] ...)
         Every state stands alone: presliding friction has no memory and is as developed.
         """
-        return self._sum(q, v, a, lambda p: True)
+        if self._torques is None:
+            return self._sum(q, v, a, lambda p: True)
+        shape, flat = self._flat(q, v, a)
+        return self._torques(*flat).reshape(shape)
 
     def gravity(self, q: ArrayLike) -> np.ndarray:
         """Return the torques (..., n) that hold the bodies at rest at q (..., n) [N m]."""
@@ -69,12 +73,7 @@ class InverseDynamics:
     def _sum(self, q: ArrayLike, v: ArrayLike, a: ArrayLike,
              wanted: Callable[[Parameter], bool]) -> np.ndarray:
         """Return the torques (..., n) of the parameters that are wanted."""
-        q, v, a = np.broadcast_arrays(*(np.asarray(x, dtype=float) for x in (q, v, a)))
-        count = len(self.robot.coordinates)
-        if not q.ndim or q.shape[-1] != count:
-            raise ConfigError('q, v, a', expected=f'arrays (..., {count}), one column per joint',
-                              found=f'shape {q.shape}')
-        flat = [x.reshape(-1, count) for x in (q, v, a)]
+        shape, flat = self._flat(q, v, a)
         share = self.values * [wanted(p) for p in self.parameters]
         # What is known beforehand stands beside the rows as a whole: it has no shares.
         whole = all(wanted(p) for p in self.parameters)
@@ -82,4 +81,20 @@ class InverseDynamics:
                          zip(block.groups, block.predicted(share).values())], axis=-1)
                for block in self.method.regress(
                    self.method.state_of(self.robot, *flat), self.robot, self.parameters)]
-        return np.concatenate(out).reshape(q.shape)
+        return np.concatenate(out).reshape(shape)
+
+    def _flat(self, q: ArrayLike, v: ArrayLike, a: ArrayLike
+              ) -> tuple[tuple[int, ...], list[np.ndarray]]:
+        """Return the shape (..., n) of states, and q, v, a as (N, n)."""
+        arrays = [np.asarray(x, dtype=float) for x in (q, v, a)]
+        if not arrays[0].shape == arrays[1].shape == arrays[2].shape:
+            arrays = list(np.broadcast_arrays(*arrays))
+        shape, count = arrays[0].shape, len(self.robot.coordinates)
+        if not shape or shape[-1] != count:
+            raise ConfigError('q, v, a', expected=f'arrays (..., {count}), one column per joint',
+                              found=f'shape {shape}')
+        return shape, [x.reshape(-1, count) for x in arrays]
+
+    @cached_property
+    def _torques(self) -> StateTorques | None:
+        return self.method.torques(self.robot, self.parameters, self.values)

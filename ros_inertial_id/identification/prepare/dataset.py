@@ -1,25 +1,155 @@
-"""Dataset: recordings of one robot, observed: what every later step reads."""
+"""
+Dataset: recordings of one robot, observed, none of them twice: what every later step reads.
 
-from collections.abc import Callable, Iterator, Sequence
+A recording that counts twice shrinks all standard errors by a square root of two for nothing, one
+of another robot bends all parameters, and a validation on the training data validates nothing.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+import math
 from typing import Any
 
 import numpy as np
 
 from .robot import robot_of
-from .training_data import check_one_robot
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.regressor import RegressorBlock
+from ...dynamics.robot_model import RobotModel
+from ...errors import RecordingError, RobotModelError
 from ...measurement.joints.kinematic_state import JointSpaceState, PIECE
 from ...measurement.joints.observation import at_one_cutoff
 from ...measurement.recording import Recording
 from ...methods import METHODS
 from ...methods.contract import Method, Observation, Robot, State
 
+ALIKE = 1e-6  # [m or 1] of placements and axes, as in RobotModel.kinematics_sha256
 Progress = Callable[[str, int, int], None]
 KEPT = 80_000  # samples of all recordings whose training states are kept: 50 MB of seven joints
 ENOUGH = 20  # pieces that show what is asked of a part of the data
 REMEMBERED = 15_000  # samples of all recordings whose rows are kept: some 45 MB of seven joints
+
+
+def each_once(recordings: Sequence[Recording]) -> tuple[list[Recording], list[str]]:
+    """
+    Return ``recordings`` without repetitions, and the names of those left out as repeated.
+
+    A repetition has the same content (its hash) and the same window.
+    RecordingError where two windows of one bag overlap.
+    """
+    kept: list[Recording] = []
+    repeated: list[str] = []
+    for recording in recordings:
+        same = [r for r in kept if _common(r, recording)]
+        if any(_window(r) == _window(recording) for r in same):
+            repeated.append(name_of(recording))
+        elif same:
+            raise RecordingError('two windows of one bag overlap: samples would count twice',
+                                 found=[f'{name_of(r)} from {_shown(r)}'
+                                        for r in (same[0], recording)],
+                                 do='give windows that do not overlap')
+        else:
+            kept.append(recording)
+    return kept, repeated
+
+
+def seen_before(training: Sequence[Mapping[str, Any]], others: Sequence[Recording]) -> list[str]:
+    """
+    Return the names of recordings of which samples were in the training data.
+
+    training : provenance of the training recordings
+    """
+    known = [Recording({}, provenance=entry) for entry in training]
+    return [name_of(r) for r in others if any(_common(k, r) for k in known)]
+
+
+def check_one_robot(robots: Sequence[Any], recordings: Sequence[Recording]) -> None:
+    """
+    Raise RobotModelError, saying what differs, where ``robots`` of ``recordings`` are not alike.
+
+    They may differ in their mounting and in their nominal inertias, of which the first count.
+    """
+    first = robots[0]
+    for robot, recording in zip(robots[1:], recordings[1:]):
+        if robot.kinematics_sha256() == first.kinematics_sha256():
+            continue
+        names = tuple(first.joint_names), tuple(robot.joint_names)
+        what = f'{name_of(recording)} is of another robot than {name_of(recordings[0])}'
+        do = 'identify each robot by itself, or give the --urdf that holds for all'
+        if names[0] != names[1]:
+            raise RobotModelError(what, expected=f'{first.name}: {", ".join(names[0])}',
+                                  found=f'{robot.name}: {", ".join(names[1])}', do=do)
+        raise RobotModelError(f'{what}: same joint names, other kinematics',
+                              found=_differences(first, robot), do=do)
+
+
+def name_of(recording: Recording) -> str:
+    """Return the path of a ``recording``, or what stands for one that came from no file."""
+    return str(recording.provenance.get('path', 'a recording without a file'))
+
+
+def _common(one: Recording, other: Recording) -> bool:
+    """Return whether two recordings share samples."""
+    if one is other:
+        return True
+    content = one.provenance.get('sha256')
+    if not content or content != other.provenance.get('sha256'):
+        return False
+    (a, b), (c, d) = _window(one), _window(other)
+    return max(a, c) < min(b, d)
+
+
+def _window(recording: Recording) -> tuple[float, float]:
+    start, end = (recording.provenance.get(name) for name in ('start_s', 'end_s'))
+    return start or 0.0, math.inf if end is None else end
+
+
+def _shown(recording: Recording) -> str:
+    start, end = _window(recording)
+    return f'{start:g} s to ' + ('its end' if math.isinf(end) else f'{end:g} s')
+
+
+def _differences(one: Any, other: Any) -> str:
+    """Return where the kinematics of two robots with the same joint names differ."""
+    if not (isinstance(one, RobotModel) and isinstance(other, RobotModel)):
+        return 'other axes, placements or closures'
+    words = []
+    for name, kind in (('translations', 'placement'), ('rotations', 'orientation'),
+                       ('axes', 'axis')):
+        apart = np.abs(getattr(one, name) - getattr(other, name)).reshape(len(one), -1).max(1)
+        words += [f'{kind} of {joint} by {size:.3g}' + (' m' if name == 'translations' else '')
+                  for joint, size in zip(one.joint_names, apart) if size > ALIKE]
+    return '; '.join(words[:4]) + (f' and {len(words) - 4} more' if len(words) > 4 else '') \
+        or 'other parents or kinds of joints'
+
+
+class KeptStates:
+    """
+    The training states of short recordings, computed once, and of shorter ones their rows too.
+
+    A Dataset owns it, together with the Datasets of its recordings alone (``Dataset.each``) and of
+    the same observations under another gravity: states know nothing of that.
+    """
+
+    def __init__(self) -> None:
+        self._of: dict[int, tuple[Any, list[Any]]] = {}  # {id of an observation: it, its states}
+
+    def states(self, observation: Any) -> Iterable[Any]:
+        """Return the training states of an ``observation``, kept where there is room for them."""
+        if id(observation) not in self._of:
+            every = [*(o for o, _ in self._of.values()), observation]
+            if sum(o.samples() for o in every) > KEPT:
+                return observation.states(True)
+            short = sum(o.samples(training=True) for o in every) <= REMEMBERED
+            self._of[id(observation)] = observation, [
+                replace(state, memory={}) if short and isinstance(state, JointSpaceState)
+                else state for state in observation.states(True)]
+        return self._of[id(observation)][1]
+
+    def hand_on(self, before: Any, after: Any) -> None:
+        """Let the observation ``after`` have the states of one ``before`` of the same samples."""
+        if id(before) in self._of:
+            self._of[id(after)] = after, self._of.pop(id(before))[1]
 
 
 @dataclass(frozen=True)
@@ -31,7 +161,7 @@ class Dataset:
     options : of the method with EstimationOptions
     progress : called with (stage, samples done, samples in all) on long work
     recordings : of which they are
-    kept : {id of an observation: (it, its training states)}, filled while they are read
+    kept : KeptStates of the observations
     every : one piece in so many of each recording alone, see ``part``
     """
 
@@ -41,8 +171,7 @@ class Dataset:
     options: Any
     progress: Progress | None = None
     recordings: tuple[Recording, ...] = field(default=(), compare=False, repr=False)
-    kept: dict[int, tuple[Any, list[Any]]] = field(default_factory=dict, compare=False,
-                                                   repr=False)
+    kept: KeptStates = field(default_factory=KeptStates, compare=False, repr=False)
     every: int = 1
 
     @property
@@ -77,8 +206,11 @@ class Dataset:
     def part(self) -> 'Dataset':
         """Return about ENOUGH pieces, evenly spread, of long recordings of joints alone."""
         every = self.samples(training=False) // (ENOUGH * PIECE)
-        return (replace(self, every=every, kept={}) if every > 1 and self.method.joints_alone
-                else self)
+        return replace(self, every=every) if every > 1 and self.method.joints_alone else self
+
+    def observed(self, observations: Sequence[Any]) -> 'Dataset':
+        """Return the Dataset with other ``observations`` of its recordings, none kept yet."""
+        return replace(self, observations=tuple(observations), kept=KeptStates())
 
     def states(self, training: bool) -> Iterator[tuple[Robot, State]]:
         """Yield (robot, state), recording by recording; ``training`` : see Observation."""
@@ -87,33 +219,20 @@ class Dataset:
                 yield robot, state
 
     def states_of(self, observation: Any, training: bool = True) -> Iterator[Any]:
-        """
-        Yield the states of an ``observation`` of the Dataset, computed once if it is short.
-
-        training : see Observation
-        """
-        known = self.kept.get(id(observation))
+        """Yield the states of an ``observation`` of the Dataset, computed once if it is short."""
         if self.every > 1:
             yield from observation.states(training, self.every)
-            return
-        before = [o for o, _ in self.kept.values()]
-        if not training or (known is None and sum(
-                o.samples() for o in (*before, observation)) > KEPT):
+        elif training:
+            yield from self.kept.states(observation)
+        else:
             yield from observation.states(training)
-            return
-        if known is None:
-            short = sum(o.samples(training=True) for o in (*before, observation)) <= REMEMBERED
-            known = self.kept[id(observation)] = observation, [
-                replace(state, memory={}) if short and isinstance(state, JointSpaceState)
-                else state for state in observation.states(True)]
-        yield from known[1]
 
     def thinned(self, state: Any, robot: Any, parameters: Sequence[Parameter],
                 chosen: slice) -> Iterator[RegressorBlock]:
         """
         Yield the rows of the ``chosen`` samples of a state of joints, out of those that are kept.
 
-        state, robot, parameters : see ``Method.regress``; chosen : with a step above zero
+        chosen : with a step above zero
         """
         if not _remembers(state):
             yield from self.method.regress(state.rows(chosen), robot, parameters)
@@ -148,14 +267,29 @@ def read_dataset(recordings: Sequence[Recording], options: Any, method: str, urd
     """
     Return the Dataset of Recordings, joints of all of them behind one filter.
 
-    options : of the method with EstimationOptions; method : its name
-    urdf : text of the description, '' for the recordings' own; progress : see Dataset
+    urdf : text of the description, '' for the recordings' own
     Raises what ``Method.build`` and ``Method.observe`` raise, and ``check_one_robot``.
     """
     robots = tuple(robot_of(recording, options, urdf, method) for recording in recordings)
     check_one_robot(robots, recordings)
-    observations = tuple(METHODS[method].observe(recording, robot, options)
-                         for recording, robot in zip(recordings, robots))
+    observations = _observed(recordings, robots, options, METHODS[method])
     if len(observations) > 1 and METHODS[method].joints_alone:
         observations = at_one_cutoff(observations, options.decimate)
     return Dataset(METHODS[method], robots, observations, options, progress, tuple(recordings))
+
+
+def _observed(recordings, robots, options, method):
+    """Return what was observed of each; RecordingError names all recordings that are refused."""
+    observations: list[Observation] = []
+    refused: dict[str, list[str]] = {}
+    for recording, robot in zip(recordings, robots):
+        try:
+            observations.append(method.observe(recording, robot, options))
+        except RecordingError as error:
+            if len(recordings) == 1:
+                raise
+            refused.setdefault(str(error), []).append(name_of(recording))
+    if refused:
+        raise RecordingError('; '.join(f'{", ".join(names)}: {why}'
+                                       for why, names in refused.items()))
+    return tuple(observations)

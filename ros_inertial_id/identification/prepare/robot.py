@@ -1,20 +1,29 @@
-"""The robot of a recording, mounted as the options, the recording or an IMU say."""
+"""
+The robot of a recording, mounted as the options, the recording or an IMU say.
 
+Base parameters that are known are named as reports name them (mcxR2), which means something once
+the robot is there: they are turned into the sums that they stand for.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+import re
 from typing import Any
 
 import numpy as np
 
-from ..judge.mounting import check_mounting
+from ..judge.mounting import check_mounting, structural_base
 from ..model.identified_model import IdentifiedModel
 from ..settings import prediction_options
 from ...dynamics.robot_model import gravity_from_mounting
-from ...errors import RecordingError, RobotModelError
+from ...errors import ConfigError, RecordingError, RobotModelError
 from ...measurement.recording import Recording
 from ...methods import DEFAULT_METHOD, METHODS
 
 IMU = 'sensor_msgs/msg/Imu'
 WEAKEST = 4.0  # [m/s^2] of gravity that an IMU of a wrong scale may still show
 AT_REST = 1.0  # [m/s^2] largest standard deviation of a base IMU that shows gravity
+NAME = re.compile(r'^\s*([A-Za-z]+R\d+)(?=\s|=|$)')
 
 
 def robot_of(recording: Recording, options: Any, urdf: str = '',
@@ -22,8 +31,7 @@ def robot_of(recording: Recording, options: Any, urdf: str = '',
     """
     Return the Robot of a Recording, mounted as the options or the recording say.
 
-    options : of the method; urdf : text of the description, '' for the recording's own
-    method : its name
+    urdf : text of the description, '' for the recording's own
     RecordingError where there is no description, or an IMU that was not at rest.
     """
     text = urdf or recording.robot_description
@@ -86,11 +94,7 @@ def _rotation_of(channel, robot):
 
 
 def check_robot(model: IdentifiedModel, robot: Any) -> None:
-    """
-    Raise RobotModelError when the model knows too little of a robot, as it is mounted.
-
-    model : IdentifiedModel; robot : of the same method's ``build``
-    """
+    """Raise RobotModelError when the model knows too little of a robot, as it is mounted."""
     if tuple(model.robot['joints']) != robot.joint_names:
         raise RobotModelError('the model is of another robot', do='use its own model file',
                               expected=model.robot['joints'], found=robot.joint_names)
@@ -115,3 +119,32 @@ def check_robot(model: IdentifiedModel, robot: Any) -> None:
                                   found=f"no {', '.join(sorted(lacking))}",
                                   do='take the file as it was written')
     check_mounting(method, model, options, robot)
+
+
+def with_sums(recordings: Sequence[Recording], options: Any, method: str, urdf: str) -> Any:
+    """
+    Return the options with base parameters among the ``known`` ones written as sums.
+
+    recordings : whose mountings decide the base parameters
+    urdf : text, '' for that of the recordings
+    ConfigError where there is no such base parameter.
+    """
+    if not METHODS[method].takes_known or not any(map(NAME.match, options.known)):
+        return options
+    bare = replace(options, known=())
+    robots = [robot_of(recording, bare, urdf, method) for recording in recordings]
+    columns = [p for p in METHODS[method].parameters(robots[0], bare) if not p.law]
+    base = structural_base(METHODS[method], robots, columns)
+    sums = dict(zip(base.names(), base.groupings()))
+
+    def written(line):
+        match = NAME.match(line)
+        if not match:
+            return line
+        if match[1] not in sums:
+            raise ConfigError('option known', found=match[1], exists=list(sums))
+        terms = ' + '.join(f'{np.format_float_positional(c)} {name}'
+                           for name, c in sums[match[1]].items()).replace('+ -', '- ')
+        return f'{terms} = {line[match.end():].strip(" =") or "0"}'
+
+    return replace(options, known=tuple(map(written, options.known)))

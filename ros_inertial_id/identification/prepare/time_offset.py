@@ -59,7 +59,6 @@ def aligned(data: Dataset, structure: Structure) -> Dataset:
 
     data : the Dataset; only observations of joints alone have efforts to align, others and
     averaged periods are returned as they are
-    structure : of the columns
     The summary of every observation says what was found, also when it was not applied.
     """
     if not (data.method.joints_alone and data.options.find_time_offset) or any(
@@ -74,8 +73,8 @@ def aligned(data: Dataset, structure: Structure) -> Dataset:
                     for o in data.observations]
     noted = tuple(replace(o, summary={**o.summary, **notes}) for o in observations)
     for before, after in zip(data.observations, noted):  # of the same motion and efforts
-        if not found.significant and id(before) in data.kept:
-            data.kept[id(after)] = after, data.kept.pop(id(before))[1]
+        if not found.significant:
+            data.kept.hand_on(before, after)
     return replace(data, observations=noted)
 
 
@@ -83,12 +82,11 @@ def find_time_offset(data: Dataset, structure: Structure) -> TimeOffset | None:
     """
     Return the TimeOffset of a Dataset's efforts, None where none within LIMIT fits.
 
-    data : the Dataset, of observations of joints; structure : of the columns
+    data : the Dataset, of observations of joints
     """
     if data.observations[0].summary['cutoff'] > HIGHEST:  # one for all
         try:
-            data = replace(data, kept={}, observations=tuple(
-                with_cutoff(o, HIGHEST) for o in data.observations))
+            data = data.observed([with_cutoff(o, HIGHEST) for o in data.observations])
         except RecordingError:  # too short for this filter
             return None
     grams = _grams(data.part(), *_fewer(structure))

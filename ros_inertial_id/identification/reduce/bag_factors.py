@@ -1,37 +1,55 @@
 """
-BagFactors: what one recording says, as R factors that merge with those of any other.
+BagFactors: what one recording says, as R factors that merge with those of any other, and kept.
 
 Columns are those of the plan's structure (base parameters under any mounting, friction laws and
 constants that are tried), then the torque by a tilt of gravity about two axes.
+
+They are kept beside their bag and found again by content and plan.  A file (numpy's npz) holds a
+header (JSON) and the upper triangles of all R factors, in double precision, so that what is read
+is what was computed to the last bit.  A bag that was left out has a header alone, with the reason.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+import functools
+import hashlib
+import hmac
+import io
+import json
+import os
+from pathlib import Path
+import tempfile
 from typing import Any
+import zipfile
 
 import numpy as np
 
 from .plan import Plan
 from .stretches import FEW, Motion, motion_of, THIN, thinning, with_tilts
 from .structure import choose_alternatives
-from ..choose.gravity_direction import across_gravity
 from ..judge.validation import evaluate
+from ..model.identified_model import plain
 from ..passes import accumulate, Accumulated, blocks_of
-from ..prepare.dataset import Dataset
+from ..prepare.dataset import check_one_robot, Dataset
 from ..prepare.robot import robot_of
-from ..prepare.training_data import check_one_robot
 from ...dynamics.regressor import RegressorBlock
 from ...errors import RecordingError
 from ...estimation.cross_validation import FOLDS
 from ...estimation.estimators import Problem, ridge
-from ...estimation.r_factors import merge, one_thread, RFactors
-from ...estimation.residuals import Residuals
+from ...estimation.gravity_search import across_gravity
+from ...estimation.r_factors import GroupFactor, merge, one_thread, RFactors
+from ...estimation.residuals import Fit, Residuals
 from ...measurement.joints.observation import within_rate
 from ...measurement.recording import Recording
 from ...methods import METHODS
 
 LAGS = 512  # of the autocovariance of residuals, kept
 TEMPERATURE = 'sensor_msgs/msg/Temperature'
+FOLDER = '.inertial_id'
+SIGNATURE = 32  # bytes
+SECRET = 'ROS_INERTIAL_ID_CACHE_KEY'  # the same for all workers of a cluster
+DAMAGED = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
 
 
 @dataclass(frozen=True)
@@ -120,7 +138,7 @@ def _accumulated(data: Dataset, plan: Plan) -> Accumulated:
 def _residuals(data: Dataset, plan: Plan, stretches: Sequence[RFactors]) -> Residuals:
     """Return the Residuals of the recording's own estimate."""
     places = np.arange(stretches[0].size - 2)
-    base, folds, _ = choose_alternatives(plan.structure, [f.select(places) for f in stretches])
+    base, folds, *_ = choose_alternatives(plan.structure, [f.select(places) for f in stretches])
     draft = ridge(Problem(merge(folds), base, {}))
     residuals, _, _ = evaluate(data, base.parameters, base.standard(draft.params), True)
     residuals.covariances = {name: (total[:LAGS], pairs[:LAGS])
@@ -133,3 +151,159 @@ def _temperature(recording: Recording) -> float | None:
     values = [c.fields['temperature'] for c in recording.of_type(TEMPERATURE).values() if len(c)]
     means = [float(np.nanmean(v)) for v in values if np.isfinite(v).any()]
     return float(np.mean(means)) if means else None
+
+
+def key_of(content: str, window: tuple[float | None, float | None], plan: str) -> str:
+    """
+    Return the name under which factors are kept.
+
+    content : hash of the bag; window : its start and end [s] or None; plan : key of the Plan
+    """
+    return hashlib.sha256(json.dumps([content, window, plan]).encode()).hexdigest()[:40]
+
+
+def folders(bag: Path, cache: str = '') -> list[Path]:
+    """
+    Return where factors of a ``bag`` may be kept, the first choice first.
+
+    cache : folder given by the user, '' for beside the bag, else in the user's cache
+    """
+    if cache:
+        return [Path(cache)]
+    home = Path(os.environ.get('XDG_CACHE_HOME') or Path.home() / '.cache')
+    return [bag.resolve().parent / FOLDER, home / 'ros_inertial_id',
+            Path(tempfile.gettempdir()) / f'ros_inertial_id_{os.getuid()}']
+
+
+def write_factors(key: str, places: list[Path], factors: BagFactors | None,
+                  header: dict[str, Any]) -> str:
+    """
+    Write factors under a ``key`` into the first of ``places`` that takes them; return the path.
+
+    factors : None for a bag that is left out; header : further plain values kept beside them
+    OSError where no place takes them.
+    """
+    arrays, content = _packed(factors) if factors else ({}, {})
+    packed = io.BytesIO()
+    np.savez(packed, header=np.array(json.dumps(plain({**header, **content}))), **arrays)
+    data = signed(key, packed.getvalue())
+    failure = OSError('no folder for cached factors')
+    for place in places:
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+            # Beside its place, then moved: who reads meanwhile sees all of it or nothing.
+            handle, beside = tempfile.mkstemp(dir=place, prefix=f'.{key[:8]}')
+            try:
+                with os.fdopen(handle, 'wb') as stream:
+                    stream.write(data)
+                os.chmod(beside, 0o666 & ~_umask())
+                os.replace(beside, place / f'{key}.factors')
+            except BaseException:
+                os.unlink(beside)
+                raise
+            return str(place / f'{key}.factors')
+        except OSError as error:
+            failure = error
+    raise failure
+
+
+def signed(name: str, content: bytes) -> bytes:
+    """Return ``content`` behind the signature of this user for it under this ``name``."""
+    return hmac.digest(_secret(), name.encode() + content, 'sha256') + content
+
+
+def verified(name: str, data: bytes) -> bytes:
+    """Return the content of ``signed``; ValueError where this user did not sign it so."""
+    if not hmac.compare_digest(signed(name, data[SIGNATURE:])[:SIGNATURE], data[:SIGNATURE]):
+        raise ValueError(f'{name} was not kept by this user')
+    return data[SIGNATURE:]
+
+
+@functools.cache
+def _secret() -> bytes:
+    """Return the key of this user, made once; own processes get it in their environment."""
+    if not os.environ.get(SECRET):
+        home = Path(os.environ.get('XDG_STATE_HOME') or Path.home() / '.local' / 'state')
+        path, fresh = home / 'ros_inertial_id' / 'cache.key', os.urandom(SIGNATURE).hex()
+        with suppress(OSError):  # without a home the key lasts as long as this process
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with suppress(FileExistsError), open(os.open(
+                    path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), 'w',
+                    encoding='ascii') as file:
+                file.write(fresh)
+            fresh = path.read_text(encoding='ascii') or fresh
+        os.environ[SECRET] = fresh
+    return os.environ[SECRET].encode()
+
+
+def _opened(path: Path) -> Any:
+    """Return the arrays in a file of factors that this user kept."""
+    return np.load(io.BytesIO(verified(path.stem, path.read_bytes())))
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def find_factors(key: str, places: list[Path]) -> tuple[str, dict[str, Any]] | None:
+    """
+    Return (path, header) of factors kept under a ``key`` in one of ``places``, None without.
+
+    A file that is damaged, cut short or signed by somebody else counts as none.
+    """
+    for place in places:
+        path = place / f'{key}.factors'
+        try:
+            with _opened(path) as file:
+                return str(path), dict(json.loads(str(file['header'])))
+        except DAMAGED:
+            continue
+    return None
+
+
+def read_factors(path: str) -> BagFactors:
+    """Return the BagFactors in the file ``path``; ValueError where it holds none."""
+    try:
+        with _opened(Path(path)) as file:
+            return _unpacked(json.loads(str(file['header'])), file)
+    except DAMAGED as error:
+        raise ValueError(f'{path} holds no factors') from error
+
+
+def _packed(factors: BagFactors) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return all arrays by name, and what the header says of them."""
+    arrays: dict[str, Any] = {}
+    stretches = []
+    for k, stretch in enumerate(factors.stretches):
+        for name, g in stretch.groups.items():
+            arrays[f'R {k} {name}'] = g.R[np.triu_indices(len(g.R))]
+        stretches.append({'size': stretch.size, 'groups': [
+            [name, g.unit, g.columns.tolist(), g.rows] for name, g in stretch.groups.items()]})
+    for name, (total, pairs) in factors.residuals.covariances.items():
+        arrays[f'total {name}'], arrays[f'pairs {name}'] = total, np.asarray(pairs, dtype=float)
+    motion = factors.motion
+    arrays.update(q=motion.q, v=motion.v, t=motion.t)
+    kinds = {kind: vars(getattr(factors.residuals, kind)) for kind in ('filtered', 'raw')}
+    return arrays, {'stretches': stretches, 'residuals': kinds, 'counts': motion.counts,
+                    'lags': list(factors.residuals.covariances),
+                    'ranges': factors.ranges, 'notes': factors.notes}
+
+
+def _unpacked(header: dict[str, Any], file: Any) -> BagFactors:
+    """Return the BagFactors of a header and the arrays in a file; KeyError where one lacks."""
+    stretches = []
+    for number, stretch in enumerate(header['stretches']):
+        groups = {}
+        for name, unit, columns, rows in stretch['groups']:
+            k = len(columns) + 2
+            R = np.zeros((k, k), order='F')
+            R[np.triu_indices(k)] = file[f'R {number} {name}']
+            groups[name] = GroupFactor(unit, np.array(columns, dtype=int), R, rows)
+        stretches.append(RFactors(stretch['size'], groups))
+    kinds = header['residuals']
+    residuals = Residuals(Fit(**kinds['filtered']), Fit(**kinds['raw']), {
+        name: (file[f'total {name}'], file[f'pairs {name}']) for name in header['lags']})
+    motion = Motion(file['q'], file['v'], file['t'], tuple(header['counts']))
+    return BagFactors(tuple(stretches), residuals, header['ranges'], motion, header['notes'])

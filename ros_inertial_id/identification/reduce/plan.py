@@ -21,10 +21,10 @@ from ..model.identified_model import IdentifiedModel, plain
 from ..settings import prediction_options
 from ...dynamics.inertial_parameters import Parameter
 from ...errors import ConfigError
-from ...estimation.known_parameters import with_known
+from ...estimation.base_parameters import with_known
 from ...methods import METHODS
 
-FORMAT = 2  # of what is cached: counts up when rows, preparation or files change their meaning
+FORMAT = 3  # of what is cached: counts up when rows, preparation or files change their meaning
 READ_AGAIN = ('robust', 'total', 'instrumental')  # estimators that need more than R factors
 
 
@@ -76,11 +76,7 @@ class Plan:
 
 
 def check_options(method: str, options: Any) -> None:
-    """
-    Raise ConfigError for what many recordings cannot be identified with.
-
-    method : its name; options : of it with EstimationOptions
-    """
+    """Raise ConfigError for what many recordings cannot be identified with."""
     if not METHODS[method].joints_alone:  # whose rows need nothing of other recordings
         raise ConfigError('many recordings', found=f'method {method}',
                           exists=[n for n, m in METHODS.items() if m.joints_alone],

@@ -9,7 +9,7 @@ seconds (friction of a slow motion) outlasts a stretch, and its neighbours share
 joined until they are several times longer (Kuensch 1989).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,7 +22,7 @@ from ...dynamics.regressor import RegressorBlock, RowGroup
 from ...estimation.base_parameters import BaseParameters
 from ...estimation.estimators import Estimate
 from ...estimation.problem import effective_standard_deviation, Problem
-from ...estimation.r_factors import RFactors
+from ...estimation.r_factors import merge, RFactors
 
 STRETCHES = 16  # enough that a standard error of them is known to a fifth
 FEWEST = 8
@@ -82,6 +82,49 @@ class Share:
     weight: np.ndarray
 
 
+@dataclass(frozen=True)
+class Stretches:
+    """
+    Stretches of distinct motion, in order of time.
+
+    factors : RFactors of each, about [b base columns, torque by a tilt of gravity (2)]
+    speed, distance : (count,) mean squares of velocities, and of positions about their mean, of
+        all joints in units of their own
+    """
+
+    factors: list[RFactors]
+    speed: np.ndarray
+    distance: np.ndarray
+
+    def left_out(self) -> list[np.ndarray]:
+        """
+        Return the numbers of stretches that are left out together, (k,) each.
+
+        Quarters of the time, the fastest quarter, the quarter that is farthest from where the
+        arm is in the mean, and every fourth: what only helps inside of the data is no gain.
+        """
+        count = len(self.factors)
+        order, quarter = np.arange(count), max(1, count // 4)
+        return [*np.array_split(order, 4), np.argsort(-self.speed)[:quarter],
+                np.argsort(-self.distance)[:quarter], *(order[k::4] for k in range(4))]
+
+
+def stretches_of(parts: Iterable[Sequence[RFactors]], motions: Sequence[Motion],
+                 shares: Sequence['Share']) -> Stretches:
+    """Return the Stretches of several recordings, ``parts`` of each merged number by number."""
+    total: list[RFactors] = []
+    for part in parts:
+        total = [merge(pair) for pair in zip(total, part)] if total else list(part)
+    stretch = np.concatenate([share.stretch for share in shares])
+    q, v = (np.concatenate([getattr(m, x) for m in motions])[stretch >= 0] for x in 'qv')
+    kept = [k for k, factors in enumerate(total) if factors.groups]
+    stretch = stretch[stretch >= 0]
+    speed, distance = (np.array([x[stretch == k].mean() for k in kept]) for x in (
+        (v / np.maximum(v.std(0), 1e-12)) ** 2,
+        ((q - q.mean(0)) / np.maximum(q.std(0), 1e-12)) ** 2))
+    return Stretches([total[k] for k in kept], speed, distance)
+
+
 def shares_of(motions: Sequence[Motion], thin: int, times: float) -> list[Share]:
     """
     Return the Share of every recording in STRETCHES stretches of distinct motion.
@@ -129,7 +172,7 @@ def rows_of_stretches(data: Dataset, base: BaseParameters, values: np.ndarray, a
     """
     Return STRETCHES RFactors about [b base columns, torque by a tilt of gravity (2)].
 
-    data : a Dataset of one recording; base : BaseParameters; values : (p,) standard parameters
+    data : a Dataset of one recording; values : (p,) standard parameters
     that gravity pulls
     across : (3, 2) unit vectors across gravity in the base frame, directions of the tilt [rad]
     share : of its samples
@@ -189,7 +232,7 @@ def robust_errors(problem: Problem, estimate: Estimate, folds: Sequence[RFactors
     """
     Return the Estimate with errors no smaller than what differs between stretches of the motion.
 
-    problem, estimate : of all data; folds : of ``Passes.stretches``
+    folds : of ``Passes.stretches``
     prior : (b, b) covariance of what is known without data
     Each stretch pulls the estimate by its residual; those pulls are the errors, each larger by
     the share of the information that is its own, which the fit took out of the residual (Bell and
@@ -279,7 +322,7 @@ def normal_equations(problem: Problem, estimate: Estimate, folds: Sequence[RFact
     """
     Return the normal equations (count, b + 1, b + 1) of [W, y], weighted as in the ``estimate``.
 
-    problem : about b base columns; estimate : of it; folds : whose first columns are these
+    problem : about b base columns
     """
     size = len(problem.base)
     sigma = effective_standard_deviation(problem, estimate.standard_deviation)

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -9,10 +10,9 @@ from ..judge.mounting import structural_base
 from ...dynamics.inertial_parameters import Parameter
 from ...errors import EstimationError
 from ...estimation.base_parameters import BaseParameters
-from ...estimation.constants_grid import Grid
+from ...estimation.constants_choice import choose_nonlinear
 from ...estimation.estimators import Problem
-from ...estimation.friction_choice import without
-from ...estimation.nonlinear_parameters import (alternatives, choose_nonlinear, refine_nonlinear,
+from ...estimation.nonlinear_parameters import (alternatives, Grid, refine_nonlinear,
                                                 RefinedNonlinear)
 from ...estimation.problem import two_step
 from ...estimation.r_factors import merge, RFactors
@@ -41,14 +41,9 @@ class Structure:
         return {p.law for p in self.columns if p.name in self.choices}
 
     def without(self, names: Collection[str]) -> 'tuple[Structure, list[int]]':
-        """
-        Return the Structure without parameters that stand alone, and which places it keeps.
-
-        names : theirs
-        """
-        base = self.base
-        for name in names:
-            base = without(base, [base.parameters[k].name for k in base.independent].index(name))
+        """Return the Structure without parameters that stand alone, and which places it keeps."""
+        own = [self.base.parameters[k].name for k in self.base.independent]
+        base = self.base.without([own.index(name) for name in names])
         left = [k for k, p in enumerate(self.columns) if p.name not in names]
         places = sorted(int(self.keep[k]) for k in left if self.keep[k] >= 0)
         moved = np.append(np.searchsorted(places, np.arange(self.keep.max() + 1)), -1)
@@ -80,8 +75,7 @@ def structure_of(method: Method, robots: Sequence, columns: Sequence[Parameter])
     """
     Return the Structure: random states under every mounting show all that is possible.
 
-    method : of the rows; robots : of one description, each with its gravity
-    columns : Parameters of the rows
+    robots : of one description, each with its gravity
     """
     same_column = alternatives(columns)
     later = {k for ks in same_column.values() for k in ks[1:]}
@@ -98,24 +92,20 @@ def structure_of(method: Method, robots: Sequence, columns: Sequence[Parameter])
     return Structure(base, tuple(columns), keep, choices)
 
 
-def choose_alternatives(
-        structure: Structure, folds: Sequence[RFactors],
-        correlation: Mapping[str, float] | None = None
-) -> tuple[BaseParameters, list[RFactors], Grid | None]:
+def choose_alternatives(structure: Structure, folds: Sequence[RFactors]) -> tuple[
+        BaseParameters, list[RFactors], Grid | None, list[dict[str, Any]]]:
     """
-    Return base and folds with the chosen nonlinear parameters alone, and the Grid of all or None.
+    Return base and folds with the chosen nonlinear parameters alone, the Grid of all or None.
 
-    structure : of the columns; folds : RFactors as ``accumulate`` returns them
-    correlation : group -> see Problem, for choices between laws; none by default
+    The last are the entries of ``statistics['choices']``, where laws were chosen.
     """
     base, choices = structure.base, structure.choices
     if not choices:
-        return base, list(folds), None
+        return base, list(folds), None, []
     parameters = structure.parameters_of_places()
-    total = merge(folds)
-    picked = choose_nonlinear(total, base, choices, parameters, correlation)
+    picked, entries = choose_nonlinear(folds, base, choices, parameters)
     laws = {name: parameters[choices[name][k]].law for name, k in picked.items()}
-    grid = Grid(total, {name: ks[0] for name, ks in choices.items()},
+    grid = Grid(merge(folds), {name: ks[0] for name, ks in choices.items()},
                 {name: [k for k in ks if parameters[k].law == laws[name]]
                  for name, ks in choices.items()}, tuple(parameters))
     selection, final = np.arange(len(base)), list(base.parameters)
@@ -123,14 +113,15 @@ def choose_alternatives(
         place = choices[name][0]
         selection[place] = choices[name][k]
         final[base.independent[place]] = parameters[choices[name][k]]
-    return replace(base, parameters=tuple(final)), [f.select(selection) for f in folds], grid
+    base = replace(base, parameters=tuple(final))
+    return base, [f.select(selection) for f in folds], grid, entries
 
 
 def refine(problem: Problem, laws: set[str]) -> RefinedNonlinear | None:
     """
     Return the RefinedNonlinear parameters of friction laws, None where there are none.
 
-    problem : with grid; laws : names of those to refine
+    laws : names of those to refine
     """
     own = [problem.base.parameters[k] for k in problem.base.independent]
     if not any(p.law in laws and p.nonlinear for p in own):

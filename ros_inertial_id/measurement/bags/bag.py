@@ -1,35 +1,30 @@
 """
-rosbag2 in and out.
+rosbag2: what ``ros2 bag record`` and this package write becomes a Recording.
 
-``read_bag`` reads what ``ros2 bag record`` and this package write: mcap and sqlite3, split files,
-message, file and chunk compression, and what is left of a bag whose recorder was killed.
-``BagWriter`` writes bags that every rosbag tool opens, through rosbags' writer.
+mcap and sqlite3, split files, message, file and chunk compression, and what is left of a bag whose
+recorder was killed.  Measurements are decoded while they are read, since their arrays take less
+room than their bytes.  tf, which most bags hold and few ask for, waits as bytes.
 """
 
-from contextlib import suppress
-import heapq
 from importlib.metadata import version
 import logging
 import os
 from pathlib import Path
 import re
-from typing import Any, Callable, Collection
+from typing import Callable, Collection
 
 import numpy as np
-from rosbags.interfaces import (Connection, Qos, QosDurability, QosHistory, QosLiveliness,
-                                QosReliability, QosTime)
 
-from .contents import Contents, TEXTS
-from .definitions import typestore
-from .messages import DECODERS, encodable, encode, encode_string, full_name, STRING
+from .cdr import RawMessages
+from .decoding import ChannelBuilder
+from .messages import channel_builder, DECODERS, full_name, STRING
 from .storage import read_storage, sha256, storage_files
-from ..recording import Recording
+from ..recording import LazyChannels, Recording, TF
 from ... import __version__
 from ...errors import RecordingError
 
 _WINDOW = re.compile(r'(?P<path>.+)@(?P<start>[0-9.]*):(?P<end>[0-9.]*)', re.S)
-_FLUSH_NS = 500_000_000  # what a killed recorder loses at most
-_FOREVER = QosTime(9223372036, 854775807)
+TEXTS = ('robot_description', 'mounting', 'periods')  # last names of topics that are no channels
 _logger = logging.getLogger(__name__)
 
 
@@ -99,127 +94,112 @@ def _read(path, topics, progress):
         'versions': versions})
 
 
-class BagWriter:
+class Contents:
     """
-    A bag being written; also a context manager.
+    Takes the messages of a bag.
 
-    path : the new folder; refused if it exists
-    storage : 'mcap' or 'sqlite3'
-    compress : zstd, of the chunks of an mcap, of the whole file of sqlite3
-
-    Written messages reach the file every half second of reception time, so that a killed process
-    loses no more.  ``counts`` holds the number of messages by topic.
+    path : of the bag, for messages
+    topics : names of those to keep; None for all whose type has a decoder
+    types : type of every topic in the bag
+    left_out : topic -> why how many of its messages are not in its channel; grows while
+        channels are decoded
     """
 
-    def __init__(self, path: str | Path, storage: str = 'mcap', compress: bool = False) -> None:
-        self.path = Path(path)
-        self.counts: dict[str, int] = {}
-        self._connections: dict[str, Connection] = {}
-        self._flushed_ns: int | None = None
-        self._ended = 'is closed'
-        from .checked_storage import open_writer, REFUSED, STORAGES  # those who read need none
-        if storage not in STORAGES:
-            raise RecordingError('storage of a bag', found=storage, exists=STORAGES)
-        self._refused = REFUSED
-        try:
-            self._writer: Any = open_writer(self.path, storage, compress)
-        except (*REFUSED, ValueError) as error:
-            raise RecordingError(f'cannot make the bag {path}', found=error) from error
+    def __init__(self, path: Path, topics: Collection[str] | None) -> None:
+        self.path, self.topics = path, topics
+        self.types: dict[str, str] = {}
+        self.left_out: dict[str, str] = {}
+        self._builders: dict[str, ChannelBuilder] = {}
+        self._counts: dict[str, int] = {}
+        self._edges: list[int] = []
 
-    def add_topic(self, topic: str, type_name: str, latched: bool = False) -> None:
+    @property
+    def skipped(self) -> dict[str, str]:
+        """Return the types, by topic, that have no decoder."""
+        return {topic: kind for topic, kind in self.types.items()
+                if full_name(kind) not in DECODERS}
+
+    @property
+    def duration_s(self) -> float:
+        """Return the time between the first and the last reception [s], texts apart."""
+        return (max(self._edges) - min(self._edges)) * 1e-9 if self._edges else 0.0
+
+    def wanted(self, topic: str, type_name: str) -> bool:
         """
-        Declare a topic.
+        Return whether messages are to be read.
 
-        topic : its name
-        type_name : of its messages
-        latched : whether its durability is transient local
-
-        Raises RecordingError for a type without definition, and where the disk refuses.
+        topic, type_name : theirs; noted
         """
-        if full_name(type_name) not in typestore().fielddefs:
-            raise RecordingError(f'topic {topic}: unknown type {type_name}')
-        durability = QosDurability.TRANSIENT_LOCAL if latched else QosDurability.VOLATILE
-        qos = Qos(QosHistory.KEEP_LAST, 1 if latched else 10, QosReliability.RELIABLE, durability,
-                  _FOREVER, _FOREVER, QosLiveliness.AUTOMATIC, _FOREVER, False)
-        self._connections[topic] = self._do(lambda writer: writer.add_connection(
-            topic, full_name(type_name), typestore=typestore(), offered_qos_profiles=[qos]))
-        self.counts[topic] = 0
+        known = full_name(self.types.setdefault(topic, type_name))
+        if known != full_name(type_name):
+            self.left_out[topic] = f'those of type {type_name}: the first are of type {known}'
+            return False
+        if known not in DECODERS:
+            return False
+        wanted = self.topics is None or topic in self.topics or _is_text(topic, type_name)
+        if wanted and topic not in self._builders:
+            self._builders[topic] = channel_builder(type_name, topic)
+        return wanted
 
-    def write(self, topic: str, message: bytes, received_ns: int) -> None:
+    def add(self, topic: str, raw: RawMessages) -> None:
         """
-        Append a message.
+        Take messages of a wanted topic.
 
-        topic : a declared one
-        message : serialised (CDR)
-        received_ns : time of reception [ns]
-
-        Raises RecordingError for an undeclared topic, and where the disk refuses.
+        topic : its name; raw : messages (CDR) in the order of the bag
         """
-        if topic not in self._connections:
-            raise RecordingError(f'topic {topic} was not declared',
-                                 exists=tuple(self.counts))
-        connection = self._connections[topic]
-        self._do(lambda writer: writer.write(connection, received_ns, message))
-        self.counts[topic] += 1
-        if self._flushed_ns is None or abs(received_ns - self._flushed_ns) >= _FLUSH_NS:
-            self._flushed_ns = received_ns
-            self.flush()
+        builder = self._builders[topic]
+        builder.add(raw)
+        self._counts[topic] = self._counts.get(topic, 0) + len(raw)
+        if len(raw) and not _is_text(topic, builder.type):
+            self._edges += [int(raw.received_ns.min()), int(raw.received_ns.max())]
+            self._edges = [min(self._edges), max(self._edges)]
 
-    def flush(self) -> None:
-        """Hand everything written so far to the operating system."""
-        self._do(lambda writer: writer.storage.flush())
+    def channels(self) -> LazyChannels:
+        """
+        Return the channels by topic, without the texts.
 
-    def close(self) -> None:
-        """Finish the bag with its index and metadata.yaml; a second call does nothing."""
-        if self._writer is not None:
-            self._do(lambda writer: writer.close())
-            self._writer = None
+        Raises RecordingError for a topic that was asked for and is not there or has no decoder.
+        """
+        missing = set(self.topics or ()) - set(self.types)
+        undecoded = set(self.topics or ()) & set(self.skipped)
+        if missing or undecoded:
+            raise RecordingError(f'{self.path} cannot give topic',
+                                 found=sorted(missing | undecoded),
+                                 exists=[f'{t} ({k})' for t, k in sorted(self.types.items())])
+        for topic, reason in self.left_out.items():
+            self._say(topic, reason)
+        types = {topic: builder.type for topic, builder in self._builders.items()
+                 if not _is_text(topic, builder.type)}
+        channels = LazyChannels(types, self._channel)
+        for topic in [topic for topic, kind in types.items() if kind != TF]:
+            channels[topic]
+        return channels
 
-    def _do(self, action):
-        """Return ``action(writer)``; after a failure the bag is left as it is and refuses more."""
-        if self._writer is None:
-            raise RecordingError(f'the bag {self.path} {self._ended}')
-        try:
-            return action(self._writer)
-        except self._refused as error:
-            with suppress(Exception):
-                self._writer.abort()
-            self._writer = None
-            self._ended = f'cannot be written ({error}); what was written before can be read'
-            raise RecordingError(f'the bag {self.path} {self._ended}',
-                                 do='check the space on the disk') from error
+    def texts(self) -> dict[str, str]:
+        """Return the texts by their names, '' for those the bag lacks."""
+        found: dict[str, dict[str, str]] = {name: {} for name in TEXTS}
+        for topic in [t for t, b in self._builders.items() if _is_text(t, b.type)]:
+            channel = self._channel(topic)
+            if len(channel):
+                found[topic.rpartition('/')[2]][topic] = channel.fields['data'][-1]
+        for texts in found.values():
+            if len(set(texts.values())) > 1:
+                _logger.warning('%s holds different texts in %s: the first is used', self.path,
+                                ', '.join(texts))
+        return {name: next(iter(texts.values()), '') for name, texts in found.items()}
 
-    def __enter__(self):
-        return self
+    def _channel(self, topic):
+        builder = self._builders[topic]
+        channel = builder.channel()
+        if builder.refused:
+            self.left_out[topic] = (f'{builder.refused} of {self._counts[topic]} messages; '
+                                    f'the first: {builder.reason}')
+            self._say(topic, self.left_out[topic])
+        return channel
 
-    def __exit__(self, *_):
-        self.close()
+    def _say(self, topic, reason):
+        _logger.warning('%s: of topic %s are left out: %s', self.path, topic, reason)
 
 
-def write_recording(path: str | Path, recording: Recording, storage: str = 'mcap',
-                    compress: bool = False) -> None:
-    """
-    Write the channels and texts (robot description, mounting, periods) of a Recording to a bag.
-
-    path, storage, compress : see BagWriter
-    recording : what is written
-
-    Raises RecordingError for channels whose elements had names of their own (tf, MarkerArray).
-    """
-    others = [topic for topic, c in recording.channels.items() if not encodable(c.type)]
-    if others:
-        raise RecordingError('topics cannot be written back', found=others,
-                             exists=sorted(filter(encodable, DECODERS)))
-    start = min((int(c.received_ns[0]) for c in recording.channels.values() if len(c)), default=0)
-    texts = {name: getattr(recording, name) for name in TEXTS}
-    with BagWriter(path, storage, compress) as bag:
-        for name, text in texts.items():
-            if text:
-                bag.add_topic(f'/{name}', STRING, latched=True)
-                bag.write(f'/{name}', encode_string(text), start)
-        for topic, channel in recording.channels.items():
-            bag.add_topic(topic, channel.type)
-        streams = [zip(c.received_ns.tolist(), [topic] * len(c), encode(c))
-                   for topic, c in recording.channels.items()]
-        for received_ns, topic, message in heapq.merge(*streams, key=lambda item: item[0]):
-            bag.write(topic, message, received_ns)
+def _is_text(topic, type_name):
+    return topic.rpartition('/')[2] in TEXTS and full_name(type_name) == STRING

@@ -1,16 +1,18 @@
 """
-Where the numbers lie in a serialised ROS message: one walk, then millions of equal messages.
+Serialised ROS messages, and where their numbers lie: one walk, then millions of equal messages.
 
 CDR (OMG "Common Data Representation", version 1 as ROS 2 uses it) aligns every primitive to its
 own size after a four-byte header.  Messages of one type whose sequences and strings are alike
 therefore hold each number at the same byte.  ``walk`` follows the message definition
 through one message and notes these bytes and everything that fixed them (lengths, strings: the
-guards); ``Layout.fits`` then finds the messages with the same guards and ``Block.read`` copies
+guards); ``Layout.fits`` then finds the messages with the same guards and ``Numbers.read`` copies
 their numbers out at about 10 ns per message.
 """
 
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Collection
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from rosbags.interfaces import Nodetype
@@ -28,51 +30,114 @@ class CdrError(ValueError):
 
 
 @dataclass(frozen=True)
+class RawMessages:
+    """
+    Messages as they are stored, without copies of their own.
+
+    data : uint8, all messages without anything between
+    lengths : (n,) bytes of each
+    received_ns : (n,) int64, times of reception [ns]
+    """
+
+    data: np.ndarray
+    lengths: np.ndarray
+    received_ns: np.ndarray
+
+    @classmethod
+    def of(cls, messages: Sequence[bytes],
+           received_ns: Sequence[int] | np.ndarray) -> 'RawMessages':
+        """Return n ``messages``, received at ``received_ns`` (n,) [ns]."""
+        lengths = np.fromiter(map(len, messages), int, len(messages))
+        return cls(np.frombuffer(b''.join(messages), np.uint8), lengths,
+                   np.array(received_ns, np.int64))
+
+    @classmethod
+    def cut(cls, data: np.ndarray, starts: np.ndarray, lengths: np.ndarray,
+            received_ns: np.ndarray) -> 'RawMessages':
+        """
+        Return pieces of a buffer ``data``, copied so that the buffer can go.
+
+        starts, lengths : (n,) bytes of the pieces, inside; received_ns : (n,) [ns]
+        """
+        return cls(_pieces(data, starts, lengths), lengths, received_ns)
+
+    @classmethod
+    def joined(cls, parts: Sequence['RawMessages']) -> 'RawMessages':
+        """Return ``parts`` as one, in their order; one at least."""
+        if len(parts) == 1:
+            return parts[0]
+        return cls(*(np.concatenate([getattr(part, name) for part in parts])
+                     for name in ('data', 'lengths', 'received_ns')))
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def message(self, index: int) -> bytes:
+        """Return the message number ``index``."""
+        end = int(self.lengths[:index + 1].sum())
+        return self.data[end - int(self.lengths[index]):end].tobytes()
+
+    def messages(self) -> Iterable[bytes]:
+        """Return the messages one by one."""
+        data, ends = self.data.tobytes(), np.cumsum(self.lengths).tolist()
+        return [data[start:end] for start, end in zip([0, *ends], ends)]
+
+    def rows(self, index: np.ndarray) -> np.ndarray:
+        """Return the messages ``index`` (m,), increasing and of one length, (m, length) uint8."""
+        length = int(self.lengths[index[0]])
+        if len(index) == len(self):
+            return self.data.reshape(-1, length)
+        starts = np.cumsum(self.lengths) - self.lengths
+        return _pieces(self.data, starts[index], self.lengths[index]).reshape(-1, length)
+
+    def begin_with(self, magic: bytes) -> np.ndarray:
+        """Return which messages begin with the bytes of ``magic``, (n,) bool."""
+        long = self.lengths >= len(magic)
+        starts = (np.cumsum(self.lengths) - self.lengths)[long]
+        heads = self.data[starts[:, None] + np.arange(len(magic))]
+        long[long] = (heads == np.frombuffer(magic, np.uint8)).all(axis=1)
+        return long
+
+
+def _pieces(data, starts, lengths):
+    """Return pieces of ``data`` one after the other, (sum of lengths,)."""
+    if len(starts) and (lengths == lengths[0]).all():
+        length = int(lengths[0])
+        windows = np.ndarray((len(data) - length + 1, length), np.uint8, data, 0, (1, 1))
+        return windows[starts].reshape(-1)
+    pieces = zip(starts.tolist(), (starts + lengths).tolist())
+    return np.concatenate([data[start:end] for start, end in pieces] or [data[:0]])
+
+
+@dataclass(frozen=True)
 class Numbers:
     """Numbers of one dtype and the bytes they begin at: ``offsets`` of any shape."""
 
     dtype: np.dtype
     offsets: np.ndarray
 
-
-@dataclass(frozen=True)
-class Block:
-    """
-    The same Numbers of many messages, as one strided view where the offsets are regular.
-
-    ``rows`` holds the Blocks of the first axis where they are not (structs with strings between).
-    """
-
-    dtype: np.dtype
-    shape: tuple[int, ...]
-    first: int = 0
-    steps: tuple[int, ...] = ()
-    rows: tuple['Block', ...] = ()
+    @cached_property
+    def _bytes(self) -> slice | np.ndarray:
+        size = np.arange(self.dtype.itemsize)
+        return span((self.offsets[..., None] + size).reshape(-1).astype(int))
 
     def read(self, data: np.ndarray) -> np.ndarray:
-        """
-        Return the numbers of all messages, (n, *shape), in the machine's byte order.
-
-        data : (n, length) uint8, one message a row
-        """
-        if self.rows:
-            return np.stack([row.read(data) for row in self.rows], axis=1)
-        return self._view(data).astype(self.dtype.newbyteorder('='))
+        """Return the numbers (n, ...) of messages ``data`` (n, length) uint8."""
+        numbers = data[:, self._bytes].copy().view(self.dtype)
+        native = self.dtype.newbyteorder('=')
+        return numbers.reshape(len(data), *self.offsets.shape).astype(native, copy=False)
 
     def write(self, data: np.ndarray, values: np.ndarray) -> None:
-        """
-        Set the numbers of all messages in place.
+        """Set the numbers of messages ``data`` (n, length) uint8 to ``values`` (n, ...)."""
+        plain = np.ascontiguousarray(values, self.dtype).reshape(len(data), -1)
+        data[:, self._bytes] = plain.view(np.uint8)
 
-        data : (n, length) uint8, one message a row
-        values : (n, *shape)
-        """
-        self._view(data)[...] = values
 
-    def _view(self, data):
-        if 0 in self.shape:
-            return np.empty((len(data), *self.shape), self.dtype)
-        return np.ndarray((len(data), *self.shape), self.dtype, data, self.first,
-                          (data.strides[0], *self.steps))
+def span(index: np.ndarray) -> slice | np.ndarray:
+    """Return consecutive indices ``index`` (n,) as a slice, which numpy takes much faster."""
+    if len(index) and (np.diff(index) == 1).all():
+        return slice(int(index[0]), int(index[-1]) + 1)
+    return index
 
 
 @dataclass(frozen=True)
@@ -90,38 +155,21 @@ class Layout:
     guards: np.ndarray
 
     def fits(self, data: np.ndarray) -> np.ndarray:
-        """
-        Return which messages have this layout, (n,) bool.
-
-        data : (n, length) uint8, one message a row
-        """
+        """Return which messages ``data`` (n, length) uint8 have this layout, (n,) bool."""
         return (data[:, self.guarded] == self.guards).all(axis=1)
 
     def find(self, path: str) -> Any:
-        """
-        Return the node of the tree at a path; through a sequence, the list of its elements'.
-
-        path : names of fields with dots between, ``header.stamp.sec``
-        """
+        """Return the node at a path, ``header.stamp.sec``; of a sequence its elements' as list."""
         return _find(self.tree, path.split('.'))
 
     def values(self, path: str, message: bytes) -> list[Any]:
-        """
-        Return the strings or integers of one message at a path, as a list.
-
-        path : names of fields with dots between
-        message : bytes of this layout
-        """
+        """Return the strings or integers of one message of this layout at a path, as a list."""
         nodes = self.find(path)
         return [_value(node, message) for node in (nodes if isinstance(nodes, list) else [nodes])]
 
-    def block(self, path: str) -> Block:
-        """
-        Return the Block of all numbers below a path, in the order of the definition.
-
-        path : names of fields with dots between
-        """
-        return _block(_stack(self.find(path)))
+    def numbers(self, path: str) -> Numbers:
+        """Return all numbers below a path, in the order of the definition."""
+        return _stack(self.find(path))
 
 
 def walk(type_name: str, message: bytes, free: Collection[str] = (),
@@ -241,17 +289,3 @@ def _stack(node):
     if not children:
         return Numbers(np.dtype('f8'), np.empty(0, int))
     return Numbers(children[0].dtype, np.stack([child.offsets for child in children]))
-
-
-def _block(numbers):
-    dtype, offsets = numbers.dtype, numbers.offsets
-    if not offsets.size:
-        return Block(dtype, offsets.shape)
-    first = int(offsets.flat[0])
-    steps = tuple(int(offsets[(0,) * axis + (min(1, size - 1),)].flat[0]) - first
-                  for axis, size in enumerate(offsets.shape))
-    regular = first + sum(step * index for step, index in zip(steps, np.indices(offsets.shape)))
-    if np.array_equal(regular, offsets):
-        return Block(dtype, offsets.shape, first, steps)
-    rows = tuple(_block(Numbers(dtype, row)) for row in offsets)
-    return Block(dtype, offsets.shape, rows=rows)

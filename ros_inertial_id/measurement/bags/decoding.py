@@ -5,14 +5,12 @@ Messages are decoded in batches.  Within a batch those of one layout (cdr.py) ar
 each such group is a part with names of its own, and the parts are joined at the end.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from .cdr import Block, CdrError, Layout, walk
-from .raw_messages import RawMessages
-from ..large_arrays import empty, LARGE, page_out
-from ..recording import Channel, TF
+from .cdr import CdrError, Layout, Numbers, RawMessages, walk
+from ..recording import Channel, joined, LARGE, TF
 
 _BATCH = 4096          # messages decoded at once, at least
 _MERGE = 64            # parts merged at once, so that small arrays do not litter the memory
@@ -45,7 +43,6 @@ class ChannelBuilder:
     """
     A Channel that grows batch by batch, holding little more than its arrays.
 
-    type, topic : of the Channel
     refused : number of messages that are left out since they are no whole ones of the type
     reason : why the first of them is refused
     """
@@ -56,15 +53,11 @@ class ChannelBuilder:
         self._decoder = decoder
         self._waiting: list[RawMessages] = []
         self._waits = self._count = self._held = 0
-        self._parts: list[_Part] = []
-        self._merged: list[_Part] = []
+        self._parts: list[Channel] = []
+        self._merged: list[Channel] = []
 
     def add(self, raw: RawMessages) -> None:
-        """
-        Take more messages.
-
-        raw : CDR, in the order they came
-        """
+        """Take more messages, in the order they came."""
         self._waiting.append(raw)
         self._waits += len(raw)
         if self.type != TF and self._waits >= _BATCH:
@@ -73,11 +66,11 @@ class ChannelBuilder:
     def channel(self) -> Channel:
         """Return the Channel; the builder is empty afterwards."""
         self._decode()
-        part = self._merge(self._merged + self._parts)
-        self._parts, self._merged, self._count, self._held = [], [], 0, 0
-        stamp = part.stamp if part.stamp.any() else part.received.copy()
-        return Channel(self.topic, self.type, stamp, part.received, part.fields, part.names,
-                       part.frame)
+        parts, self._merged, self._parts = self._merged + self._parts, [], []
+        none = np.empty(0, np.int64)
+        whole = self._joined(parts or [Channel(self.topic, self.type, none, none, {})])
+        self._count = self._held = 0
+        return whole if whole.stamp_ns.any() else replace(whole, stamp_ns=whole.received_ns.copy())
 
     def _decode(self):
         waiting, self._waiting, self._waits = self._waiting[::-1], [], 0
@@ -87,60 +80,62 @@ class ChannelBuilder:
                 batch.append(waiting.pop())
             raw = RawMessages.joined(batch)
             left = np.arange(len(raw))
+            parts: list[tuple[np.ndarray, Channel]] = []
             while left.size:
-                left = self._decode_alike(raw, left)
+                left = self._decode_alike(raw, left, parts)
+            if parts:
+                self._parts.append(_in_order(parts))
             self._count += len(raw)
             if len(self._parts) >= _MERGE:
                 self._held += sum(map(_size, self._parts))
-                self._merged.append(self._merge(self._parts))
+                self._merged.append(self._joined(self._parts))
                 self._parts = []
 
-    def _merge(self, parts):
-        return _merge(parts, 1 if self._held > _ROOM else LARGE)
+    def _joined(self, parts):
+        return joined(parts, 1 if self._held > _ROOM else LARGE)
 
-    def _decode_alike(self, raw, left):
+    def _decode_alike(self, raw, left, parts):
         """Decode those of ``left`` with the layout of its first; return which are left then."""
         first = left[0]
         try:
             shape = _shape(self.type, self._decoder, raw.message(first))
         except (CdrError, UnicodeDecodeError) as error:
-            self._refuse(self._count + first, error)
+            self._refuse(first, error)
             return left[1:]
         alike = raw.lengths[left] == raw.lengths[first]
         data = raw.rows(left[alike])
         fits = shape.layout.fits(data)
         if not fits.all():
             alike[alike], data = fits, data[fits]
-        self._add_parts(shape, data, raw.received_ns[left[alike]], self._count + left[alike])
+        self._add_parts(shape, data, raw.received_ns[left[alike]], left[alike], parts)
         return left[~alike]
 
-    def _add_parts(self, shape, data, received, index):
+    def _add_parts(self, shape, data, received, index, parts):
         """Add the parts of messages of one layout; one by one where some are malformed."""
         try:
-            self._parts += shape.parts(data, received, index)
+            parts += [(order, Channel(self.topic, self.type, stamp, received, fields, names,
+                                      shape.frame))
+                      for order, stamp, fields, names in shape.parts(data, received, index)]
         except (CdrError, UnicodeDecodeError) as error:
             if len(index) == 1:
                 self._refuse(index[0], error)
                 return
             for i in range(len(index)):
-                self._add_parts(shape, data[i:i + 1], received[i:i + 1], index[i:i + 1])
+                self._add_parts(shape, data[i:i + 1], received[i:i + 1], index[i:i + 1], parts)
 
     def _refuse(self, index, error):
         self.refused += 1
-        self.reason = self.reason or (f'topic {self.topic}, message {index}: not a whole '
-                                      f'{self.type}; found {error}')
+        self.reason = self.reason or (f'topic {self.topic}, message {self._count + index}: not a '
+                                      f'whole {self.type}; found {error}')
 
 
-@dataclass
-class _Part:
-    """Rows with the same names; ``order`` sorts them among all others'."""
-
-    order: np.ndarray
-    stamp: np.ndarray
-    received: np.ndarray
-    names: tuple
-    frame: str
-    fields: dict
+def _in_order(parts):
+    """Return (order, Channel) parts as one Channel; those of several layouts take turns."""
+    whole = joined([channel for _, channel in parts])
+    order = np.concatenate([order for order, _ in parts])
+    if (order[1:] < order[:-1]).any():
+        whole = whole.rows(np.argsort(order, kind='stable'))
+    return whole
 
 
 @dataclass(frozen=True)
@@ -163,23 +158,27 @@ class _Shape:
     single: bool
 
     def parts(self, data, received, index):
-        """Return the _Parts of ``data`` (n, length) uint8: one, or one for each stamp."""
+        """
+        Return (order, stamps, fields, names) of ``data`` (n, length) uint8.
+
+        One, or one for each stamp; order sorts their rows among all others of the batch.
+        """
         fields, order = self._fields(data), index * _SUBROWS
         stamp = self._stamp(data, received)
         if stamp.ndim == 2 and (stamp != stamp[:, :1]).any():
-            return [_Part(order + j, stamp[:, j], received, (name,), self.frame,
-                          {key: values[:, j:j + 1] for key, values in fields.items()})
+            return [(order + j, stamp[:, j].copy(),
+                     {key: values[:, j:j + 1] for key, values in fields.items()}, (name,))
                     for j, name in enumerate(self.names)]
         if len(set(self.names)) < len(self.names):
             raise CdrError(f'a name twice in {", ".join(self.names)}')
         if stamp.ndim == 2:  # no element, no stamp
             stamp = stamp[:, 0] if self.names else received
-        return [_Part(order, stamp, received, self.names, self.frame, fields)]
+        return [(order, stamp, fields, self.names)]
 
     def _fields(self, data):
-        fields = {name: block.read(data) for name, block in self.fields.items()}
-        for name, block in self.covariance.items():
-            fields[name][block.read(data)[:, 0] == -1.0] = np.nan
+        fields = {name: numbers.read(data) for name, numbers in self.fields.items()}
+        for name, numbers in self.covariance.items():
+            fields[name][numbers.read(data)[:, 0] == -1.0] = np.nan
         if self.text is not None:
             fields['data'] = np.array([row[self.text].tobytes().decode() for row in data], object)
         if self.single:
@@ -192,7 +191,7 @@ class _Shape:
         """Return (n,) int64 [ns], or (n, elements) where each has a header of its own."""
         if not self.stamp:
             return received
-        sec, nanosec = (block.read(data).astype(np.int64) for block in self.stamp)
+        sec, nanosec = (numbers.read(data).astype(np.int64) for numbers in self.stamp)
         stamp = sec * 1_000_000_000 + nanosec
         return stamp if self.keep is None else stamp[:, self.keep]
 
@@ -221,93 +220,28 @@ def _new_shape(type_name, decoder, message):
     layout = walk(type_name, message, free=(decoder.text,), fixed=fixed)
     labels = [layout.values(path, message) for path in decoder.labels]
     names = tuple('/'.join(str(word) for word in words if word != '') for words in zip(*labels))
-    fields = {name: layout.block(path) for name, path in decoder.fields.items()}
-    fields = {name: block for name, block in fields.items() if 0 not in block.shape}
+    fields = {name: layout.numbers(path) for name, path in decoder.fields.items()}
+    fields = {name: numbers for name, numbers in fields.items() if numbers.offsets.size}
     single = bool(labels) and not isinstance(layout.find(decoder.labels[0]), list)
-    for name, block in fields.items():
-        if labels and not single and block.shape[0] != len(names):
-            raise CdrError(f'{block.shape[0]} values of {name} for {len(names)} names')
+    for name, numbers in fields.items():
+        if labels and not single and len(numbers.offsets) != len(names):
+            raise CdrError(f'{len(numbers.offsets)} values of {name} for {len(names)} names')
     keep, frames = None, ['']
-    stamp: tuple[Block, ...] = ()
+    stamp: tuple[Numbers, ...] = ()
     if decoder.action:
         keep = np.flatnonzero(np.array(layout.values(decoder.action, message), int) == 0)
         names = tuple(names[i] for i in keep)
     if decoder.header:
-        stamp = tuple(layout.block(f'{decoder.header}.stamp.{unit}')
+        stamp = tuple(layout.numbers(f'{decoder.header}.stamp.{unit}')
                       for unit in ('sec', 'nanosec'))
         frames = layout.values(f'{decoder.header}.frame_id', message) or frames
     return _Shape(layout, fields,
-                  {name: layout.block(path) for name, path in decoder.covariance.items()},
+                  {name: layout.numbers(path) for name, path in decoder.covariance.items()},
                   stamp, names, frames[0], layout.find(decoder.text) if decoder.text else None,
                   keep, single)
 
 
-def _size(part):
-    """Return the bytes of a _Part."""
-    arrays = part.order, part.stamp, part.received, *part.fields.values()
+def _size(channel):
+    """Return the bytes of a Channel."""
+    arrays = channel.stamp_ns, channel.received_ns, *channel.fields.values()
     return sum(array.nbytes for array in arrays)
-
-
-def _merge(parts, least):
-    """
-    Return all parts as one; empties them as it goes, to hold every number once.
-
-    least : bytes of an array that lies in a file, see large_arrays.py
-    """
-    if len(parts) == 1:
-        return parts[0]
-    if not parts:
-        none = np.empty(0, np.int64)
-        return _Part(none, none, none, (), '', {})
-    sizes = [len(part.order) for part in parts]
-    order, stamp, received = (
-        np.concatenate([getattr(part, name) for part in parts],
-                       out=empty((sum(sizes),), np.int64, least))
-        for name in ('order', 'stamp', 'received'))
-    for part in parts:
-        part.order = part.stamp = part.received = None
-    ends = np.cumsum([0] + sizes)
-    rows = [slice(start, end) for start, end in zip(ends, ends[1:])]
-    if (order[1:] < order[:-1]).any():  # messages of several layouts take turns
-        sort = np.argsort(order, kind='stable')
-        order, stamp, received = order[sort], stamp[sort], received[sort]
-        rank = np.empty(len(order), int)
-        rank[sort] = np.arange(len(order))
-        rows = [_span(rank[row]) for row in rows]
-    names = tuple(dict.fromkeys(name for part in parts for name in part.names))
-    frame = next((part.frame for part in parts if part.frame), '')
-    fields = {name: _merge_field(name, parts, rows, names, (len(order), least))
-              for name in dict.fromkeys(name for part in parts for name in part.fields)}
-    return _Part(order, stamp, received, names, frame, fields)
-
-
-def _merge_field(name, parts, rows, names, size):
-    n, least = size
-    blocks = [part.fields.pop(name, None) for part in parts]
-    present = [block for block in blocks if block is not None]
-    shape = present[0].shape[1:]
-    if shape:
-        shape = (len(names) or max(block.shape[1] for block in present), *shape[1:])
-    values = empty((n, *shape), present[0].dtype, least)
-    if len(present) < len(parts) or any(block.shape[1:] != shape for block in present):
-        values[...] = np.nan
-    del present
-    for i, (part, row) in enumerate(zip(parts, rows)):
-        block, blocks[i] = blocks[i], None
-        page_out()
-        if block is not None and shape:
-            columns = _span(np.array([names.index(label) for label in part.names]
-                                     or range(block.shape[1]), int))
-            if not isinstance(row, slice) and not isinstance(columns, slice):
-                row = row[:, None]
-            values[row, columns] = block
-        elif block is not None:
-            values[row] = block
-    return values
-
-
-def _span(index):
-    """Return consecutive indices as a slice, which numpy assigns much faster."""
-    if len(index) and (np.diff(index) == 1).all():
-        return slice(int(index[0]), int(index[-1]) + 1)
-    return index

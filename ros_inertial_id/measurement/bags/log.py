@@ -1,87 +1,172 @@
 """
-Logs of other programs become bags.
+Logs of other programs, and tables in memory, become Recordings and bags.
 
 An import loses and repairs nothing: stamps, order and NaN stay as the log has them, and what
-cannot be used is refused later by the analysis.  The accepted files stand in log_files.py.
+cannot be used is refused later by the analysis.  Positions and efforts may come from separate
+files.  Those of one clock are joined sample by sample; efforts with stamps of their own stay
+apart, as a topic of their own.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 import logging
 from pathlib import Path
+from typing import Any, Protocol
 from xml.etree import ElementTree
 
 import numpy as np
 
-from .bag import write_recording
-from .log_files import nanoseconds
-from .log_formats import joined, read_file
+from .log_columns import Log, log_of, nanoseconds
+from .log_files import named, read_file
 from .messages import JOINT_STATE
 from ..recording import Channel, Recording
 from ...errors import RecordingError, RobotModelError
 
 EFFORTS = '/efforts'  # topic of efforts that come from a file with a clock of its own
-LogPath = str | Path | Sequence[str | Path]
+SAME = 1000  # [ns] between stamps of one sample: unix time in float is off by 120
 _logger = logging.getLogger(__name__)
 
 
-def import_log(log_path: LogPath, urdf_text: str, out_path: str | Path,
-               joint_names: Sequence[str] | None = None, rate: float | None = None,
-               columns: str = '') -> Channel:
-    """
-    Write a log to a new bag with /joint_states and /robot_description; return the Channel.
+class Table(Protocol):
+    """A data frame of pandas or polars; a table of pyarrow has ``column_names``."""
 
-    out_path : of the bag; log_path, urdf_text, joint_names, rate, columns : see ``read_log``
+    columns: Any
+
+    def __getitem__(self, name: Any) -> Any:
+        """Return the column of a name."""
+
+
+LogSource = str | Path | Mapping[str, Any] | Table
+Logs = LogSource | Sequence[LogSource]
+
+
+def import_log(logs: Logs, urdf_text: str, out_path: str | Path,
+               joint_names: Sequence[str] | None = None, rate: float | None = None,
+               columns: str = '') -> Recording:
+    """
+    Write a log to a new bag with /joint_states and /robot_description; return the Recording.
+
+    out_path : of the bag; joint_names, rate [Hz], columns : see ``read_log``
     Raises RecordingError, before anything is written, for a log whose columns do not make a
     recording, and for an ``out_path`` that exists.
     """
-    recording = read_log(log_path, urdf_text, joint_names, rate, columns)
+    from .writing import write_recording  # reading needs no writer
+    recording = read_log(logs, urdf_text, joint_names, rate, columns)
     write_recording(out_path, recording)
-    return next(iter(recording.channels.values()))
+    return recording
 
 
-def read_log(log_path: LogPath, urdf_text: str, joint_names: Sequence[str] | None = None,
+def read_log(logs: Logs, urdf_text: str, joint_names: Sequence[str] | None = None,
              rate: float | None = None, columns: str = '') -> Recording:
     """
     Return the Recording in a log: one channel of joint states, with the robot description.
 
-    log_path : of a .npz, .mat, .csv or .parquet, or of several that make one log: efforts with
-        stamps of their own then become the topic /efforts
-    urdf_text : description of the robot
+    logs : path of a file (see log_files.py), a data frame or mapping of arrays (see
+        log_columns.py), or several that make one log: efforts with stamps of their own then
+        become the topic /efforts
     joint_names : names of the joints in the order of the log; without them those in the log, or
         else the moving joints of the URDF in the order of its tree
     rate : sampling rate [Hz] of a log without time, whose first stamp is then 0
-    columns : names of the columns of files that do not name them, see log_files.read_csv; those
-        of several files with ; between
+    columns : names of the columns, see log_columns.renamed; of several files with ; between
+
+    provenance['columns'] says what was understood, and what was left out.
     Raises RecordingError for a log whose columns do not make a recording.
     """
-    paths = [Path(log_path)] if isinstance(log_path, (str, Path)) else [*map(Path, log_path)]
-    if not paths:
+    sources = list(logs) if isinstance(logs, (list, tuple)) else [logs]
+    if not sources:
         raise RecordingError('no log', expected='a file or several')
-    log, apart = joined(paths, [read_file(path, own) for path, own in
-                                zip(paths, _columns_of_each(paths, columns))])
-    path = paths[0]
+    names_of_all = [_read(source, own) for source, own in
+                    zip(sources, _columns_of_each(sources, columns))]
+    where = names_of_all[0][0]
+    log, apart = _joined(names_of_all)
     for kind, part in (('position', log), ('effort', apart)):
         if part is not None:
-            _check_shapes(path, part, kind)
-    names = _joint_names(path, log, joint_names, urdf_text)
-    stamp_ns = _stamps(path, log, rate)
-    recording = Recording({'/joint_states': _channel('/joint_states', stamp_ns, log, names)},
-                          urdf_text)
+            _check_shapes(where, part, kind)
+    names = _joint_names(where, log, joint_names, urdf_text)
+    stamp_ns = _stamps(where, log, rate)
+    channels = {'/joint_states': _channel('/joint_states', stamp_ns, log, names)}
     if apart is not None and apart.stamp_ns is not None:
-        channel = _channel(EFFORTS, apart.stamp_ns, apart, names)
-        recording = Recording({**recording.channels, EFFORTS: channel}, urdf_text)
+        channels[EFFORTS] = _channel(EFFORTS, apart.stamp_ns, apart, names)
         _logger.warning('efforts have stamps of their own: identify with effort_topic: %s',
                         EFFORTS)
-    return recording
+    understood = {f'{place}: {kind}': own for place, part in names_of_all
+                  for kind, own in (*part.understood.items(), ('left out', part.left_out)) if own}
+    return Recording(channels, urdf_text, provenance={'path': where, 'columns': understood})
 
 
-def _columns_of_each(paths, columns):
-    own = [part.strip() for part in columns.split(';')] if columns else [''] * len(paths)
-    if len(own) != len(paths):
+def _read(source, columns):
+    """Return the name of a source for messages, and its Log."""
+    if isinstance(source, (str, Path)):
+        where, found = str(source), read_file(Path(source), columns)
+    else:
+        where = 'the table'
+        try:
+            names = (source if isinstance(source, Mapping) else source.column_names
+                     if type(source).__module__.startswith('pyarrow') else source.columns)
+            arrays = {str(name): np.asarray(source[name]) for name in names}
+        except (AttributeError, TypeError, KeyError, IndexError, ValueError) as error:
+            raise RecordingError('log', found=type(source).__name__, expected='a path, a data '
+                                 'frame or a mapping of names to arrays') from error
+        found = named(where, arrays, columns)
+    log = log_of(where, found)
+    if log.left_out:
+        _logger.warning('%s: not imported: %s', where, ', '.join(log.left_out))
+    return where, log
+
+
+def _columns_of_each(sources, columns):
+    own = [part.strip() for part in columns.split(';')] if columns else [''] * len(sources)
+    if len(own) != len(sources):
         raise RecordingError('columns of several files', found=columns,
-                             expected=f'{len(paths)} lists, in the order of the files, with ; '
+                             expected=f'{len(sources)} lists, in the order of the files, with ; '
                              'between, for example "time q1..q6; tau1..tau6"')
     return own
+
+
+def _joined(logs):
+    """Return the Log of several (name, Log), and that of efforts with a clock of their own."""
+    first = next((k for k, (_, log) in enumerate(logs) if 'position' in log.fields), 0)
+    where, out = logs[first]
+    apart = None
+    for place, log in [*logs[:first], *logs[first + 1:]]:
+        twice = set(log.fields) & set(out.fields)
+        if twice:
+            raise RecordingError(f'{place} holds what {where} holds',
+                                 found=', '.join(sorted(twice)))
+        log = _ordered(place, log, out)
+        if _one_clock(out, log):
+            stamps = out.stamp_ns if out.stamp_ns is not None else log.stamp_ns
+            out = Log({**out.fields, **log.fields}, stamps, out.names or log.names, {})
+        elif (set(log.fields) == {'effort'} and out.stamp_ns is not None
+                and log.stamp_ns is not None):
+            apart = log
+        else:
+            raise RecordingError(
+                f'{place} and {where} share no clock', found=[
+                    f'{len(next(iter(x.fields.values())))} samples' for x in (log, out)],
+                expected='equally many samples, or a time column in each of positions and efforts')
+    return out, apart
+
+
+def _one_clock(a, b):
+    """Return whether samples of two Logs belong together one by one."""
+    if len({len(x) for log in (a, b) for x in log.fields.values()}) != 1:
+        return False
+    return a.stamp_ns is None or b.stamp_ns is None or bool(
+        np.all(np.abs(a.stamp_ns - b.stamp_ns) <= SAME))
+
+
+def _ordered(place, log, like):
+    """Return a Log with its joints in the order of another, where both name them."""
+    widths = [sorted({x.shape[1] for x in own.fields.values()}) for own in (log, like)]
+    if widths[0] != widths[1]:
+        raise RecordingError(f'{place} is of other joints', found=f'{widths[0]} columns',
+                             expected=f'{widths[1]}')
+    if log.names is None or like.names is None or log.names == like.names:
+        return log
+    if set(log.names) != set(like.names):
+        raise RecordingError(f'{place} is of other joints', found=log.names, expected=like.names)
+    order = [log.names.index(name) for name in like.names]
+    return Log({kind: x[:, order] for kind, x in log.fields.items()}, log.stamp_ns, like.names, {})
 
 
 def _channel(topic, stamp_ns, log, names):
@@ -92,9 +177,7 @@ def _channel(topic, stamp_ns, log, names):
 
 def moving_joints(urdf_text: str) -> tuple[str, ...]:
     """
-    Return the names of the moving joints, from the root down, in document order.
-
-    urdf_text : the robot description
+    Return the names of the moving joints of a URDF, from the root down, in document order.
 
     Raises RobotModelError for a text that is no XML.
     """

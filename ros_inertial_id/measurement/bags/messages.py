@@ -37,10 +37,9 @@ from typing import Callable, Iterator, Sequence
 import numpy as np
 from rosbags.interfaces import Nodetype
 
-from .cdr import walk
+from .cdr import RawMessages, walk
 from .decoding import ChannelBuilder, Decoder
 from .definitions import fields, typestore
-from .raw_messages import RawMessages
 from ..recording import Channel
 from ...errors import RecordingError
 
@@ -175,20 +174,20 @@ def encode(channel: Channel) -> Iterator[bytes]:
         raise RecordingError(f'{channel.topic} cannot be written', found=channel.type,
                              exists=sorted(filter(encodable, DECODERS)))
     shapes = tuple((name, values.shape[1:]) for name, values in channel.fields.items())
-    first, blocks = _template(full_name(channel.type), shapes, channel.names, channel.frame_id)
+    first, numbers = _template(full_name(channel.type), shapes, channel.names, channel.frame_id)
     sec, nanosec = np.divmod(channel.stamp_ns, 1_000_000_000)
     columns = {**channel.fields, 'sec': sec, 'nanosec': nanosec}
     for start in range(0, len(channel), _ROWS):
         rows = slice(start, min(start + _ROWS, len(channel)))
         data = np.tile(np.frombuffer(first, np.uint8), (rows.stop - start, 1))
-        for name, block in blocks.items():
-            block.write(data, columns[name][rows])
+        for name, place in numbers.items():
+            place.write(data, columns[name][rows])
         yield from (row.tobytes() for row in data)
 
 
 @lru_cache(maxsize=100)
 def _template(type_name, shapes, names, frame_id):
-    """Return one message as bytes, and the Blocks of its stamp and fields of these shapes."""
+    """Return one message as bytes, and the Numbers of its stamp and fields of these shapes."""
     store, decoder = typestore(), DECODERS[type_name]
     paths = {name: decoder.fields[name] for name, _ in shapes}
     sizes = {paths[name].split('.')[0]: shape[0] for name, shape in shapes if shape}
@@ -200,7 +199,7 @@ def _template(type_name, shapes, names, frame_id):
         paths |= {unit: f'{decoder.header}.stamp.{unit}' for unit in ('sec', 'nanosec')}
     first = bytes(store.serialize_cdr(message, type_name, little_endian=True))
     layout = walk(type_name, first)
-    return first, {name: layout.block(path) for name, path in paths.items()}
+    return first, {name: layout.numbers(path) for name, path in paths.items()}
 
 
 def _blank(type_name, sizes):

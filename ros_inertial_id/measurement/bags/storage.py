@@ -6,31 +6,32 @@ no metadata.yaml.  Files are therefore read in the order in which they were writ
 asked of the index of an mcap: a damaged one and a sound one take the same way.
 """
 
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 import hashlib
+from itertools import islice
 from pathlib import Path
 import re
+import shutil
+import sqlite3
 from tempfile import TemporaryDirectory
 from typing import Callable, Iterable, Iterator
 
 import yaml
 
+from .cdr import RawMessages
 from .mcap_file import Batch, read_mcap
 from .packing import DAMAGED, unpack, unpack_file, ZSTD_MAGIC
-from .raw_messages import RawMessages
-from .sqlite_file import read_sqlite3
 from ...errors import RecordingError
 
 _SUFFIXES = ('.mcap', '.db3')
 _ZSTD_SUFFIXES = ('.zstd', '.zst')
+_ROWS = 4096  # of a database, read at once
 _PATHS = re.compile(r'^( *)relative_file_paths:.*?(?=^\1\w|\Z)', re.M | re.S)
 
 
 def storage_files(path: Path) -> tuple[list[Path], list[str]]:
     """
-    Return the storage files of a bag in their order, and what is wrong with its metadata.
-
-    path : folder of a rosbag2, or one of its files
+    Return the storage files of a bag (folder or one file) and what is wrong with its metadata.
 
     Raises RecordingError for a path without a whole bag.
     """
@@ -62,14 +63,11 @@ def storage_files(path: Path) -> tuple[list[Path], list[str]]:
 
 
 def _listed(metadata):
-    """
-    Return the storage files that a metadata.yaml names, None for one that cannot be used.
-
-    Of the text only their list is parsed: the rest says what the files say, at length.
-    """
+    """Return the files that a metadata.yaml lists, None for one that cannot be used."""
     if not metadata.is_file():
         return None
     try:
+        # Of the text only their list is parsed: the rest says what the files say, at length.
         section = _PATHS.search(metadata.read_text(encoding='utf-8'))
         if section is None or section[0].count('[') > 1:
             return None
@@ -84,11 +82,7 @@ def _natural(path):
 
 
 def sha256(files: Iterable[Path]) -> str:
-    """
-    Return the hash of the contents of all files, one after the other.
-
-    files : in the order of the bag
-    """
+    """Return the hash of the contents of all ``files``, one after the other."""
     digest = hashlib.sha256()
     for file in files:
         with file.open('rb') as stream:
@@ -119,7 +113,7 @@ def read_storage(path: Path, wanted: Callable[[str, str], bool], damage: list[st
     """
     with _plain(path, damage) as (plain, suffix):
         batches = (read_mcap(plain, wanted, damage, progress) if suffix == '.mcap'
-                   else read_sqlite3(plain, wanted, progress))
+                   else _read_sqlite3(plain, wanted, progress))
         for topic, type_name, raw in batches:
             if raw.begin_with(ZSTD_MAGIC).any():  # message compression
                 raw = RawMessages.of([_decompress(message) for message in raw.messages()],
@@ -149,3 +143,64 @@ def _decompress(message):
         return unpack(message, 'zstd')
     except DAMAGED:
         return b''
+
+
+def _read_sqlite3(path: Path, wanted: Callable[[str, str], bool],
+                  progress: Callable[[float], None]) -> Iterator[Batch]:
+    """
+    Yield (topic, type, messages) of a database, many messages at once.
+
+    wanted, progress : see ``read_storage``
+
+    Raises RecordingError for a damaged one, and one without the tables of a bag.
+    """
+    try:
+        with _database(path) as database:
+            found = database.execute('PRAGMA quick_check(1)').fetchone()[0]
+            if found != 'ok':
+                raise sqlite3.DatabaseError(found)
+            yield from _batches(database, wanted, progress)
+    except sqlite3.Error as error:
+        raise RecordingError(
+            f'{path} is no whole rosbag2 database', found=' '.join(str(error).split()),
+            do='save what is left (.recover in place of .dump may find more) with: '
+               f"sqlite3 '{path.name}' .dump | sed 's/^ROLLBACK.*/COMMIT;/' | sqlite3 new.db3"
+        ) from error
+
+
+def _batches(database, wanted, progress):
+    rows = database.execute('SELECT id, name, type, serialization_format FROM topics '
+                            "WHERE typeof(name) = 'text' AND typeof(type) = 'text'")
+    topics = {key: (topic, kind) for key, topic, kind, encoding in rows
+              if wanted(topic, kind + (encoding != 'cdr') * f' ({encoding})')}
+    last, = database.execute('SELECT MAX(id) FROM messages').fetchone()
+    rows = database.execute(
+        'SELECT id, topic_id, timestamp, data FROM messages '
+        f"WHERE topic_id IN ({','.join(map(str, topics))}) AND typeof(data) = 'blob' "
+        "AND typeof(timestamp) = 'integer' ORDER BY id")
+    while batch := list(islice(rows, _ROWS)):
+        for key, topic in topics.items():
+            mine = [row for row in batch if row[1] == key]
+            if mine:
+                yield *topic, RawMessages.of([row[3] for row in mine], [row[2] for row in mine])
+        progress(batch[-1][0] / max(1, last))
+
+
+@contextmanager
+def _database(path):
+    """Yield a connection; what a killed writer left (journal, log) is applied to a copy."""
+    with TemporaryDirectory(prefix='ros_inertial_id_') as folder:
+        beside = [path.with_name(path.name + end) for end in ('-journal', '-wal')]
+        beside = [other for other in beside if other.is_file() and other.stat().st_size]
+        mode = 'mode=ro&immutable=1'
+        if beside:
+            for file in (path, *beside):
+                shutil.copy(file, folder)
+            path, mode = Path(folder, path.name), 'mode=rw'
+        with closing(sqlite3.connect(f'{path.resolve().as_uri()}?{mode}', uri=True)) as database:
+            database.text_factory = _text
+            yield database
+
+
+def _text(data):
+    return data.decode(errors='replace')

@@ -5,8 +5,7 @@ from typing import Collection, Mapping, Sequence
 import numpy as np
 
 from .. import signals
-from ..large_arrays import empty, page_out
-from ..recording import Channel, Recording
+from ..recording import Channel, empty, page_out, Recording
 from ...errors import RecordingError
 
 JOINT_STATE = 'sensor_msgs/msg/JointState'

@@ -14,7 +14,7 @@ from .drives import DriveOptions
 from .history import History
 from .. import signals
 from ..interpolation import interpolate, REACH
-from ..large_arrays import page_out
+from ..recording import page_out
 from ...options import option
 
 PIECE = 8192  # samples of one state

@@ -54,7 +54,8 @@ def observe_joints(recording: Recording, joints: Sequence[str],
     position = series_of(motion, 'position', joints, origin, t)
     velocity = (series_of(motion, 'velocity', joints, origin, t)
                 if carries(motion, 'velocity', joints) else {})
-    effort = series_of(force, 'effort', actuated, origin, t if force is motion else None)
+    effort = (series_of(force, 'effort', actuated, origin, t if force is motion else None)
+              if actuated else {})
     check_effort(effort, force.topic, [j for j, (_, q) in position.items() if np.ptp(q) > MOVES])
     clock = common_clock(motion, force, joints, origin)
     series = (*position.values(), *velocity.values(), *effort.values())
@@ -240,12 +241,17 @@ def check_moving(probe: JointSpaceObservation) -> None:
                              do='play a designed motion: inertial-id design')
 
 
+def _below(value, limit):
+    """Return a value below a limit with as many digits as show that it is."""
+    return next(text for text in (f'{value:.{k}f}' for k in range(3, 17)) if float(text) < limit)
+
+
 def _usable(clock, half, topic):
     """Return the clock without the segments too short to filter; refuse when none is left."""
     kept = tuple(s for s in clock.segments if s[1] > 2 * half + 3)
     duration = sum(count for _, count in clock.segments) * clock.period
     if duration < SHORTEST:
-        raise RecordingError(f'{topic} is too short', found=f'{duration:.3f} s',
+        raise RecordingError(f'{topic} is too short', found=f'{_below(duration, SHORTEST)} s',
                              expected=f'at least {SHORTEST:.0f} s', do='record longer')
     if not kept:
         longest = max(count for _, count in clock.segments) * clock.period

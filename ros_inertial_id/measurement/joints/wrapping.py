@@ -11,8 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..interpolation import LONGEST_GAP, PERIODS
-from ..large_arrays import page_out
-from ..recording import Channel
+from ..recording import Channel, page_out
 
 PIECE = 65_536  # messages that are looked at together
 RECENT = 20  # steps between messages that show the period of a stream, also where some are lost

@@ -15,22 +15,19 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 import yaml
 
-from .load_dependence import check_stiffness, LoadedStiffness, stiffness_by_load
-from ..bodies.body_rig import mapping, read_description
-from ..bodies.description_text import with_entries
-from ..bodies.link_tree import free_joint, random_bodies
-from ..measurement.sources import BodiesState
+from .load_dependence import check_stiffness, contradictions, LoadedStiffness, stiffness_by_load
+from ..bodies.description import mapping, read_description, with_entries
+from ..bodies.joints import free_joint, random_bodies
+from ..bodies.observation import BodiesState
 from ..suspended_platform.calibration import (calibration_blocks, calibration_parameters,
                                               predicted_state, stiffness_of, without_moment)
-from ..suspended_platform.impacts import acceleration_noise
-from ..suspended_platform.observation import observe_platform
+from ..suspended_platform.observation import acceleration_noise, observe_platform
 from ..suspended_platform.rig import KEYS, platform_rig
 from ...errors import EstimationError, RecordingError
 from ...estimation.base_parameters import find_base_parameters
-from ...estimation.coloured import autocovariances, score_covariance
 from ...estimation.estimators import ESTIMATORS, Problem
 from ...estimation.r_factors import RFactors
-from ...estimation.residuals import Residuals
+from ...estimation.residuals import Residuals, score_covariance, tapered_autocovariances
 from ...identification.prepare.dataset import Progress
 from ...measurement.recording import Recording
 
@@ -52,6 +49,7 @@ class Calibration:
     excess : largest rms of a force, in those that the noise of the markers makes
     loads : LoadedStiffness of every load by itself
     preprocessing : per recording the summary of its observation
+    doubts : what contradicts the markers' layout or the loads, in words
     text : the description with all of it filled in
     """
 
@@ -68,11 +66,14 @@ class Calibration:
     excess: float
     loads: tuple[LoadedStiffness, ...]
     preprocessing: tuple
+    doubts: tuple
     text: str
 
     @property
     def verdict(self) -> str:
-        """Return in words whether the residual is that of noise."""
+        """Return in words what contradicts the calibration, or whether its residual is noise."""
+        if self.doubts:
+            return f"do not use: {'; or '.join(self.doubts)}"
         if self.excess < NOISE:
             return f'the residual is that of noise ({self.excess:.1f} times what markers make)'
         return (f'the residual is {self.excess:.1f} times what the noise of the markers makes: '
@@ -127,13 +128,17 @@ def calibrate_platform(text: str, loaded: Sequence[tuple[Recording, np.ndarray]]
         raise EstimationError('the vibrations do not determine the platform', found=unknown,
                               do='push and turn it in all directions, and add the mass at '
                                  'several places')
+    doubts = (*(doubt['says'] for o in observations for doubt in o.summary['doubts']
+                if doubt['severity'] == 'wrong'), *contradictions(states, rest, value, residual))
     loads = stiffness_by_load(states, rest, value)
-    check_stiffness(loads)
+    if not doubts:
+        check_stiffness(loads)
     excess = _excess(observations, [added for _, added in loaded], value, residual)
     imu = _described_extrinsics(rig.sources[0].imu, extrinsics) if extrinsics else {}
     return _result(value, covariance, rest, text, imu,
                    largest_load=max(float(added[0]) for _, added in loaded),
                    residual=residual, excess=excess, loads=loads,
+                   doubts=tuple(dict.fromkeys(doubts)),
                    preprocessing=tuple(o.summary for o in observations))
 
 
@@ -176,7 +181,7 @@ def _instrumental(states, rest, value):
         inverse = np.linalg.inv(ZW / size / size[:, None]) / size / size[:, None]
     except np.linalg.LinAlgError:
         inverse = np.full((43, 43), np.nan)  # nothing moved it, see the caller
-    scores = score_covariance(pairs, autocovariances(residuals), sd, np.arange(43))
+    scores = score_covariance(pairs, tapered_autocovariances(residuals), sd, np.arange(43))
     return inverse @ Zy, inverse @ scores @ inverse.T, rms, inverse
 
 

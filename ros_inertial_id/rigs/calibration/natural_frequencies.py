@@ -21,12 +21,12 @@ import numpy as np
 from scipy.optimize import least_squares
 from scipy.stats import chi2
 
-from ..bodies.link_tree import random_bodies
+from ..bodies.joints import random_bodies
 from ..dynamics.rigid_bodies import Suspension, vibration
 from ..suspended_platform.calibration import stiffness_of
 from ..suspended_platform.held_frequencies import HeldFrequencies
-from ..suspended_platform.held_postures import link_parameters, overall_rows
 from ..suspended_platform.method import SuspendedPlatform
+from ..suspended_platform.postures import link_parameters, overall_rows
 from ..suspended_platform.rig import CALIBRATED
 from ...dynamics.inertial_parameters import parameters_of, pseudo_inertia
 from ...errors import EstimationError

@@ -16,10 +16,9 @@ import numpy as np
 from scipy.linalg import null_space
 import yaml
 
-from ..suspended_platform.held_postures import (link_parameters, posture_block, Postures,
-                                                postures_of, random_postures)
 from ..suspended_platform.method import SuspendedPlatform
-from ..suspended_platform.posture_file import joined
+from ..suspended_platform.postures import (joined, link_parameters, posture_block, Postures,
+                                           postures_of, random_postures)
 from ...dynamics.inertial_parameters import Parameter, SYMBOLS
 from ...errors import EstimationError
 from ...estimation.base_parameters import BaseParameters, decide_rank, find_base_parameters

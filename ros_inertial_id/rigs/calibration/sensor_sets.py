@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..bodies.body_rig import body_groups
 from ..rigid_body.method import RigidBody
+from ..rigid_body.rig import body_groups
 from ...errors import ConfigError
 from ...estimation.base_parameters import BaseParameters
 from ...identification.judge.mounting import structural_base

@@ -135,6 +135,15 @@ def on_clock(t_measured: np.ndarray, values: np.ndarray, t: np.ndarray) -> np.nd
     return interpolate(t_measured[good], values[good], t)
 
 
+def white_variance(x: np.ndarray) -> np.ndarray:
+    """
+    Return the variance (k,) of white noise in x (N, k), in which a pose may jump.
+
+    It shows in third differences (1 3 3 1), what a motion or a model of it lacks does not.
+    """
+    return (np.median(np.abs(np.diff(x, 3, axis=0)), axis=0) / 0.6745) ** 2 / 20.0 + 1e-18
+
+
 def choose_pose_cutoff(pieces: Sequence[np.ndarray], period: float) -> tuple[float, float]:
     """
     Return (cutoff [Hz], end of the motion [Hz]) for poses.

@@ -14,7 +14,7 @@ from typing import Any, Mapping, Sequence
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from .body_state import acceleration_at
+from .body_state import acceleration_at, white_variance
 from .kalman import at_times
 from .marker_clocks import clock_drift, clock_offset
 from .sources import Series
@@ -71,7 +71,7 @@ def calibrated_imu(imu: Series, rotation: np.ndarray,
     bias = np.median(read - expected, axis=0)
     residual = read - expected - bias
     # A motion that has seen these readings has followed some of their noise.
-    variance = before['variance'] if before else _white(residual).tolist()
+    variance = before['variance'] if before else white_variance(residual).tolist()
     gyro, force = np.split(_along(bias[None], rotation.T)[0], 2)
     return (Series(imu.topic, stamps, errors.corrected(turned) - bias), {
         **errors.note(), **clock, 'variance': variance,
@@ -213,22 +213,13 @@ def _check_mounting(topic, predicted, measured, rotation):
 def _check_body(topic, predicted, measured):
     """Raise RecordingError where a gyro says another turning (n, 3), beside its white noise."""
     turning, misfit = np.linalg.norm(predicted.std(0)), measured - predicted
-    apart = np.sqrt(max(0.0, (misfit.var(0) - _white(misfit)).sum()))
+    apart = np.sqrt(max(0.0, (misfit.var(0) - white_variance(misfit)).sum()))
     if apart > STRANGE * turning:
         raise RecordingError(
             f'the IMU {topic} does not turn as the body does',
             found=f'{apart:.2g} rad/s apart',
             expected=f'far less than the {turning:.2g} rad/s of the markers',
             do='check that it sits on this body, its clock, and that the body turns at all')
-
-
-def _white(x):
-    """
-    Return the variance (k,) of white noise in x (N, k).
-
-    It shows in third differences (1 3 3 1), what a motion lacks does not.
-    """
-    return (np.diff(x, 3, axis=0) ** 2).mean(0) / 20.0
 
 
 def _along(readings, rotation):

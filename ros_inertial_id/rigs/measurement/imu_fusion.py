@@ -15,7 +15,7 @@ import numpy as np
 from scipy.linalg import block_diag
 from scipy.spatial.transform import Rotation
 
-from .body_state import acceleration_at, BodyState, on_clock, state_of_pose
+from .body_state import acceleration_at, BodyState, on_clock, state_of_pose, white_variance
 from .fused_motion import EXTRINSICS, FusedMotion, Stretch
 from .imu_calibration import calibrated_imu, mounting_columns, PRIOR
 from .kalman import at_times, estimate, likeliest_intensity, Readings, squared_jerk, vague_start
@@ -100,7 +100,6 @@ def fuse_imu(recording: Recording, source: BodySource, track: PoseTrack, limit: 
     """
     Return (FusedMotion, notes on the IMU) of a body's poses and the IMU on it.
 
-    recording : Recording with the IMU's topic; source : BodySource with an ``imu``
     track : PoseTrack of the body; limit : largest time offset of the IMU [s], 0: the same clock
 
     Raises RecordingError for an IMU mounted another way than described, or on another body.
@@ -110,7 +109,7 @@ def fuse_imu(recording: Recording, source: BodySource, track: PoseTrack, limit: 
     imu = read_imu(recording, source.imu, recording.origin_ns())
     step = float(np.median(np.diff(imu.t)))
     # As if averaged over a period of the markers.
-    noise = _white(imu.values).reshape(2, 3).mean(1).repeat(3) * step / track.period
+    noise = white_variance(imu.values).reshape(2, 3).mean(1).repeat(3) * step / track.period
     R, arm = np.asarray(source.imu.rotation), np.asarray(source.imu.position)
     half = len(track.kernel) // 2  # at the ends of a stretch the low-pass guessed
     predicted = [predicted_imu(state, arm) for state in track.states]
@@ -241,7 +240,7 @@ def _smooth(observed, imu, track, intensity):
     H[:, 6:, :18] = _sensitivity(state, turn, imu.arm)
     H[:, 6:, 18:] = observed.columns
     residual = np.hstack([seen, observed.residual])
-    variance = np.broadcast_to(np.concatenate([_white(seen), imu.noise]), residual.shape)
+    variance = np.broadcast_to(np.concatenate([white_variance(seen), imu.noise]), residual.shape)
     start, jerk = vague_start(variance[0, :6]), squared_jerk(nominal[:, 12:], period)
     if intensity is None:
         intensity = likeliest_intensity(
@@ -293,11 +292,6 @@ def _sensitivity(state, turn, arm):
     out[:, 3:, 12:15] = turn.inv().as_matrix()
     out[:, 3:, 15:] = -r
     return out
-
-
-def _white(x):
-    """Return the variance (k,) of white noise in x (N, k), in which a pose may jump."""
-    return (np.median(np.abs(np.diff(x, 3, axis=0)), axis=0) / 0.6745) ** 2 / 20.0 + 1e-18
 
 
 def _skew(v):

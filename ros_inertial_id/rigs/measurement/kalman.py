@@ -117,7 +117,6 @@ def estimate(F: np.ndarray, Q: np.ndarray, nominal: np.ndarray, readings: Readin
     Return the Estimates of the motion ``nominal + deviation``.
 
     F, Q : (s, s); nominal : (N, s) positions, velocities, accelerations
-    readings : Readings at its samples
     start : (s,) standard deviation or (s, s) covariance of the first deviation
     smooth : False gives the causal filter
     """

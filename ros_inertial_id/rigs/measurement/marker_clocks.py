@@ -57,7 +57,6 @@ def on_one_clock(markers: Sequence[Marker], offsets: Mapping[str, float],
     """
     Return the Markers on the stamps of those without an offset.
 
-    markers : of any topics, each on its own stamps
     offsets : topic -> [s] that it is stamped late; these are interpolated, the others untouched
     t : (M,) the stamps wanted [s]; default: all stamps of topics without an offset
 

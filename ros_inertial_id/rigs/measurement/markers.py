@@ -16,7 +16,7 @@ from typing import Sequence
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from .sources import channel_of
+from .sources import channel_of, one_of
 from ...errors import ConfigError, RecordingError
 from ...measurement.recording import Recording
 
@@ -76,8 +76,6 @@ def read_markers(recording: Recording, lines: Sequence[str]) -> list[Marker]:
     """
     Return the Markers that configuration lines name.
 
-    recording : Recording with their topics; lines : as at the head of this module
-
     Raises ConfigError for a line that is none, RecordingError for what was not recorded.
     """
     out, origin = [], recording.origin_ns()
@@ -103,33 +101,17 @@ def _series(channel, label, pose):
     """Return position (n, 3) and rotation (n, 3, 3) or None of one marker of a channel."""
     if 'position' not in channel.fields:
         raise RecordingError(f'{channel.topic} carries no positions', found=channel.type)
-    position = channel.fields['position']
-    quaternion = channel.fields.get('orientation_xyzw')
-    if position.ndim == 3:
-        index = _index(channel, label, position.shape[1])
-        position = position[:, index]
-        quaternion = None if quaternion is None else quaternion[:, index]
+    position = one_of(channel, label or '', channel.fields['position'])
     if not pose:
         return position, None
-    if quaternion is None:
+    if 'orientation_xyzw' not in channel.fields:
         raise RecordingError(f'{channel.topic} carries no orientations', found=channel.type,
                              do='leave out "pose" in markers:')
+    quaternion = one_of(channel, label or '', channel.fields['orientation_xyzw'])
     seen = np.isfinite(quaternion).all(1) & (np.linalg.norm(quaternion, axis=1) > 0.5)
     rotation = np.full((len(position), 3, 3), np.nan)
     rotation[seen] = Rotation.from_quat(quaternion[seen]).as_matrix()
     return position, rotation
-
-
-def _index(channel, label, count):
-    if label is None and count == 1:
-        return 0
-    if label in channel.names:
-        return channel.names.index(label)
-    if label is not None and label.isdigit() and int(label) < count:
-        return int(label)
-    raise RecordingError(f'{channel.topic} holds many markers', found=f'label {label!r}',
-                         exists=channel.names or tuple(str(k) for k in range(count)),
-                         do='write TOPIC[LABEL] LINK in markers:')
 
 
 def common_frames(markers: Sequence[Marker]) -> Frames:

@@ -1,18 +1,16 @@
 """From topics to the motion of bodies: poses, marker clusters, IMUs and wrenches on one clock."""
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Callable, Iterator, Mapping, Sequence
+from typing import Mapping, Sequence
 
 import numpy as np
 
 from .body_state import continuous, on_clock
-from .marker_cluster import register_cluster
-from ...errors import ConfigError, RecordingError
+from .marker_cluster import cluster_faults, refined_layout, register_cluster, seen_at_once
+from ...errors import RecordingError
 from ...measurement import signals
 from ...measurement.recording import Channel, Recording
 
-PIECE = 8192  # samples of one state
-REDRAWN = 4096  # samples whose noise is drawn once more, for its share of the excitation
 WRENCHES = ('geometry_msgs/msg/WrenchStamped', 'geometry_msgs/msg/Wrench')
 
 
@@ -50,113 +48,9 @@ class Series:
     note: Mapping = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class BodiesState:
-    """
-    Consecutive samples of several bodies on one clock.
-
-    t : (N,) [s]; segment : number of the stretch; bodies : tuple of BodyState
-    wrench, wrench_raw : (N, 6 s) measured forces [N] and torques [N m], filtered and not
-    sign : 1 where sensors show the wrench on a body, -1 where they show its reaction
-    """
-
-    t: np.ndarray
-    segment: int
-    bodies: tuple
-    wrench: np.ndarray
-    wrench_raw: np.ndarray
-    sign: float = 1.0
-
-    def rows(self, chosen: slice) -> 'BodiesState':
-        """Return the BodiesState of the samples ``chosen`` by a slice."""
-        return BodiesState(self.t[chosen], self.segment,
-                           tuple(body.rows(chosen) for body in self.bodies),
-                           self.wrench[chosen], self.wrench_raw[chosen], self.sign)
-
-
-@dataclass(frozen=True)
-class BodiesObservation:
-    """
-    The motion of bodies in one recording, as the spine wants it.
-
-    motion(t) : -> tuple of BodyState on a uniform stretch t (N,)
-    wrenches : Series of every measured wrench (6 columns); sign : see BodiesState
-    filtered(kernel) : -> the motion behind another low-pass; None where it has none of its own
-    noisy(rng) : -> the motion with its noise once more; None where that is not known
-    """
-
-    clock: signals.Clock
-    kernel: np.ndarray
-    motion: Callable
-    wrenches: tuple
-    trim: float
-    decimate: int
-    summary: Mapping
-    sign: float = 1.0
-    filtered: Callable | None = None
-    noisy: Callable | None = None
-
-    def samples(self, training: bool = False) -> int:
-        """Return about how many samples ``states`` will yield."""
-        count = sum(count for _, count in self.clock.segments)
-        return -(-count // self.decimate) if training else count
-
-    def states(self, training: bool = False) -> Iterator[BodiesState]:
-        """
-        Yield BodiesStates in order of time; with ``training`` decimated.
-
-        Always without the ends of every stretch: bodies swing when a recording of them begins, so
-        what the filter guesses there is no motion of theirs, and no residual of the model.
-        """
-        period = self.clock.period
-        edge = int(round(self.trim / period))
-        stride = self.decimate if training else 1
-        for number, (start, count) in enumerate(self.clock.segments):
-            if count <= max(half_width(self.kernel) + 2, 2 * edge + 2):
-                continue
-            state = self._stretch(start + np.arange(count) * period, number)
-            for low in range(edge, count - edge, PIECE * stride):
-                keep = slice(low, min(low + PIECE * stride, count - edge), stride)
-                yield state.rows(keep)
-
-    def noisy_states(self) -> Iterator[tuple[BodiesState, BodiesState, float]]:
-        """Yield (training state, the same with the motion's noise once more, times it counts)."""
-        if self.noisy is None or len(self.kernel) < 3:
-            return
-        times, done = max(1.0, self.samples(training=True) / REDRAWN), 0
-        other = replace(self, motion=self.noisy(np.random.default_rng(0)))
-        for state, moved in zip(self.states(training=True), other.states(training=True)):
-            part = slice(0, REDRAWN - done)
-            done += len(state.t[part])
-            yield state.rows(part), moved.rows(part), times
-            if done >= REDRAWN:
-                return
-
-    def low_passed(self, cutoff: float) -> 'BodiesObservation':
-        """Return the observation of the same motion filtered at ``cutoff`` [Hz] instead."""
-        if self.filtered is None:
-            raise ConfigError('estimator instrumental', expected='a motion of joints or markers',
-                              found='one without a low-pass to lower', do='use another estimator')
-        kernel = signals.zero_phase_kernel(self.clock.period, cutoff)
-        return replace(self, motion=self.filtered(kernel))
-
-    def _stretch(self, t, number):
-        parts = [on_clock(series.t, series.values, t) for series in self.wrenches]
-        raw = np.concatenate(parts, axis=1) if parts else np.zeros((len(t), 0))
-        smooth = signals.smooth(raw, self.kernel) if raw.size else raw
-        return BodiesState(t, number, self.motion(t), smooth, raw, self.sign)
-
-
-def half_width(kernel: np.ndarray) -> int:
-    """Return how far smoothed_derivatives with a low-pass ``kernel`` reaches [samples]."""
-    return len(kernel) // 2 + 2 * signals.STENCIL
-
-
 def channel_of(recording: Recording, topic: str, types: Sequence[str] = ()) -> Channel:
     """
     Return the Channel of a topic (with or without its slash), or the only one of ``types``.
-
-    recording : Recording that holds it; topic : '' where the type says enough
 
     Raises RecordingError when there is no such topic, or not one alone of these types.
     """
@@ -174,32 +68,47 @@ def channel_of(recording: Recording, topic: str, types: Sequence[str] = ()) -> C
     return found[0]
 
 
-def read_pose(recording: Recording, source: BodySource, origin_ns: int) -> Series:
+def one_of(channel: Channel, label: str, values: np.ndarray) -> np.ndarray:
+    """
+    Return the values (n, d) of one body in a Channel that may hold many, (n, d) or (n, many, d).
+
+    label : one of its names, or an index; '' for the only one.  RecordingError when there is none.
+    """
+    if values.ndim == 2:
+        return values
+    count = values.shape[1]
+    if not label and count == 1:
+        return values[:, 0]
+    if label in channel.names:
+        return values[:, channel.names.index(label)]
+    if label.isdigit() and int(label) < count:
+        return values[:, int(label)]
+    raise RecordingError(f'{channel.topic} holds many markers', found=f'label {label!r}',
+                         exists=channel.names or tuple(str(k) for k in range(count)),
+                         do='name one: label: beside pose:, or TOPIC[LABEL] LINK in markers:')
+
+
+def read_pose(recording: Recording, source: BodySource, origin_ns: int,
+              refine: bool = False) -> Series:
     """
     Return the Series of a body's pose: position [m], quaternion x y z w (n, 7), in the world.
-
-    recording : Recording; source : BodySource of kind pose or markers; origin_ns : zero of time
 
     Raises RecordingError for a topic without poses, or markers that are no rigid body.
     """
     channel = channel_of(recording, source.topic)
     if source.kind == 'markers':
-        return _registered(channel, source, origin_ns)
+        return _registered(channel, source, origin_ns, refine)
     if 'orientation_xyzw' not in channel.fields or 'position' not in channel.fields:
         raise RecordingError(f'{channel.topic} holds no poses', found=channel.type,
                              expected='PoseStamped, PoseArray, TransformStamped or tf')
-    position, quaternion = (_one_of(channel, source.label, channel.fields[name])
+    position, quaternion = (one_of(channel, source.label, channel.fields[name])
                             for name in ('position', 'orientation_xyzw'))
     quaternion = continuous(quaternion, channel.topic)
     return _series(channel, origin_ns, np.concatenate([position, quaternion], axis=1), {})
 
 
 def read_imu(recording: Recording, source: BodySource, origin_ns: int) -> Series:
-    """
-    Return the Series of an IMU: angular velocity [rad/s] and specific force [m/s^2] (n, 6).
-
-    recording : Recording; source : BodySource of kind imu; origin_ns : zero of time [ns]
-    """
+    """Return the Series of an IMU: angular velocity [rad/s] and specific force [m/s^2] (n, 6)."""
     channel = channel_of(recording, source.topic, ('sensor_msgs/msg/Imu',))
     values = np.concatenate([channel.fields['angular_velocity'],
                              channel.fields['linear_acceleration']], axis=1)
@@ -209,8 +118,6 @@ def read_imu(recording: Recording, source: BodySource, origin_ns: int) -> Series
 def read_wrench(recording: Recording, topic: str, origin_ns: int) -> Series:
     """
     Return the Series of a wrench topic: force [N], torque [N m] (n, 6), along the sensor's axes.
-
-    recording : Recording; topic : '' for the only one of its type; origin_ns : zero of time [ns]
 
     Raises RecordingError for a topic without wrenches, or zero in every message.
     """
@@ -230,7 +137,6 @@ def common_clock(series: Sequence[Series], origin_ns: int) -> signals.Clock:
     """
     Return the Clock of the first Series where all have samples.
 
-    series : at least one; origin_ns : zero of their times [ns]
     A source that stops for longer than a few of its samples cuts the recording there.
     """
     clocks = [signals.uniform_clock(np.round(s.t * 1e9).astype(np.int64) + origin_ns, origin_ns,
@@ -248,6 +154,11 @@ def common_clock(series: Sequence[Series], origin_ns: int) -> signals.Clock:
     first = clocks[0]
     return signals.Clock(period, origin_ns, segments, first.samples, first.missing,
                          len(segments) - 1)
+
+
+def half_width(kernel: np.ndarray) -> int:
+    """Return how far smoothed_derivatives with a low-pass ``kernel`` reaches [samples]."""
+    return len(kernel) // 2 + 2 * signals.STENCIL
 
 
 def usable(clock: signals.Clock, kernel: np.ndarray, topic: str) -> signals.Clock:
@@ -285,50 +196,32 @@ def on_stretches(series: Sequence[Series], clock: signals.Clock) -> list[np.ndar
                             for s in series], axis=1) for start, count in clock.segments]
 
 
-def motion_summary(clock: signals.Clock, cutoff: float, ends_at: float | None,
-                   options: Any) -> dict[str, Any]:
-    """
-    Return what a BodiesObservation's summary says of its clock and filter.
-
-    cutoff : of the low-pass [Hz]; ends_at : where the motion ends [Hz], None where nobody looked
-    options : with the cutoff that was asked for and ``decimate``
-    """
-    return {'rate': 1.0 / clock.period, 'samples': clock.samples, 'missing': clock.missing,
-            'gaps': clock.gaps, 'gaps_at': gaps_between(clock), 'segments': len(clock.segments),
-            'duration': sum(count for _, count in clock.segments) * clock.period,
-            'cutoff': cutoff, 'cutoff_chosen': not options.cutoff, 'motion_ends_at': ends_at,
-            'decimate': options.decimate or max(1, int(1.0 / (20.0 * cutoff * clock.period)))}
-
-
 def gaps_between(clock: signals.Clock) -> list[list[float]]:
     """Return [[from, to], ...] [s] between stretches of ``clock``: where something was lost."""
     ends = [start + (count - 1) * clock.period for start, count in clock.segments]
     return [[round(a, 3), round(start, 3)] for a, (start, _) in zip(ends, clock.segments[1:])]
 
 
-def _one_of(channel, label, values):
-    """Return the values (n, d) of one body in a channel that may hold many."""
-    if values.ndim == 2:
-        return values
-    names = channel.names or tuple(str(k) for k in range(values.shape[1]))
-    if not label and values.shape[1] == 1:
-        return values[:, 0]
-    if label not in names:
-        raise RecordingError(f'{channel.topic} holds no {label!r}', exists=names)
-    return values[:, names.index(label)]
-
-
-def _registered(channel, source, origin_ns):
+def _registered(channel, source, origin_ns, refine):
     labels = tuple(source.layout)
     if 'position' not in channel.fields:
         raise RecordingError(f'{channel.topic} holds no markers', found=channel.type)
-    markers = np.stack([_one_of(channel, label, channel.fields['position'])
+    markers = np.stack([one_of(channel, label, channel.fields['position'])
                         for label in labels], axis=1)
     layout = np.array([source.layout[label] for label in labels], dtype=float)
     found = register_cluster(markers, layout, labels, channel.topic)
     t = (channel.stamp_ns - origin_ns) * 1e-9
+    faults = cluster_faults(t, markers, layout, labels, found)
+    if refine and faults:
+        markers = seen_at_once(t, markers, layout, found, faults)
+        found = register_cluster(markers, layout, labels, channel.topic)
+        if 'layout_off' in faults:
+            layout = refined_layout(markers, layout, found)
+            found = register_cluster(markers, layout, labels, channel.topic)
+        faults['refined'] = True
     seen = np.isfinite(markers).all(-1)
-    note = {'markers_rms': dict(zip(labels, found.rms().tolist())),
+    note = {**faults,
+            'markers_rms': dict(zip(labels, found.rms().tolist())),
             'markers_missing': {label: _absence(t, gone)
                                 for label, gone in zip(labels, ~seen.T) if gone.any()},
             'markers_swapped': [[a, b, count, float(t[first])]

@@ -6,18 +6,18 @@ behind a wrist sensor is the special case of one body that moves with a link of 
 are quaternions throughout (Cheng, Bi, Yuan 2022; rows derived anew, Eq. 19 there is misprinted).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Iterator, Mapping, Sequence
 
 import numpy as np
+from scipy.linalg import null_space
 
-from .live import LiveWrench
-from .wrench_observation import observe_wrenches
-from ..bodies.bodies_method import BodiesMethod
-from ..bodies.body_rig import body_rig, BodyRig, payload_rig
-from ..bodies.link_tree import random_bodies
+from .observation import LiveWrench, observe_wrenches
+from .rig import body_rig, BodyRig, payload_rig
+from ..bodies.joints import random_bodies
+from ..bodies.method import BodiesMethod, Hypothesis
+from ..bodies.observation import BodiesObservation, BodiesState
 from ..dynamics.rigid_bodies import AXES, composite_rows, own_rows, ROW_UNITS
-from ..measurement.sources import BodiesObservation, BodiesState
 from ...dynamics.inertial_parameters import Parameter, ten_of_body
 from ...dynamics.regressor import BLOCK, RegressorBlock, RowGroup
 from ...dynamics.robot_model import RobotOptions
@@ -26,6 +26,8 @@ from ...measurement.recording import Recording
 from ...options import option
 
 BIAS_SCALE, BIAS_PRIOR_SD = (1.0,) * 3 + (0.1,) * 3, (200.0,) * 3 + (20.0,) * 3  # [N], [N m]
+LATE = 2e-4  # [s] by which a wrench may be late
+TILT = 2e-3  # [rad] by which gravity may be off what is described
 PRINCIPAL = ('mx', 'my', 'mz', 'Ixx', 'Iyy', 'Izz')
 
 
@@ -57,6 +59,8 @@ class RigidBodyOptions(RobotOptions):
     largest_clock_offset: float = option(
         0.1, 'between the stamps of poses and IMUs on one body; 0: they share a clock', unit='s',
         at_least=0.0)
+    refine_markers: bool = option(False, 'let the motion refine where markers sit on their body, '
+                                  'and when each was seen')
     decimate: int = option(0, 'learn from every that many sample; 0: twenty per period of the '
                            'cutoff, more add no information', at_least=0)
     estimator: str = option('weighted', 'estimator; there is no nominal body to lean on; '
@@ -104,10 +108,43 @@ class RigidBody(BodiesMethod[BodyRig, RigidBodyOptions]):
                         zip(AXES, ROW_UNITS, BIAS_SCALE, BIAS_PRIOR_SD)]
         return tuple(out)
 
-    def observe(self, recording: Recording, robot: BodyRig,
-                options: RigidBodyOptions) -> BodiesObservation:
+    def observed(self, recording: Recording, robot: BodyRig,
+                 options: RigidBodyOptions) -> BodiesObservation:
         """Return the BodiesObservation of the bodies and wrenches in a Recording."""
         return observe_wrenches(recording, robot, options)
+
+    def hypotheses(self, robot: BodyRig, options: RigidBodyOptions) -> Sequence[Hypothesis]:
+        """Return the errors of clocks and of gravity that a BodyRig may have."""
+        out = [Hypothesis('wrench late', _slope, np.array([LATE]), _late_words,
+                          'stamp both by one clock, or shift the stamps of the wrench')]
+        if options.gravity == 'given' and not any(s and s.kind == 'imu' for s in robot.sources):
+            g = np.asarray(robot.gravity_base)
+            across = null_space(g[None])  # (3, 2)
+            parameters = self.parameters(robot, options)
+
+            def tilted(state, y, values):
+                W = self._rows(state, robot, parameters)
+                return np.stack([(self._rows(_accelerated(state, e), robot, parameters) - W)
+                                 @ values for e in across.T], axis=2)
+
+            def words(numbers, errors, sure):
+                found = g + across @ numbers
+                angle = np.degrees(np.arctan2(np.linalg.norm(numbers), np.linalg.norm(g)))
+                listed = ' '.join(f'{x:.2f}' for x in found / np.linalg.norm(found) * 9.81)
+                return (f'gravity is {angle:.1f} degrees off what is described: the wrenches '
+                        f'show gravity {listed}')
+
+            out.append(Hypothesis('gravity tilted', tilted, np.full(2, TILT * np.linalg.norm(g)),
+                                  words, 'give this mounting:, or on an arm gravity: identified'))
+        return out
+
+    def _rows(self, state, robot, parameters):
+        """Return the rows (N, m, p) of a state."""
+        groups = [block.groups for block in self.regress(state, robot, parameters)]
+        out = np.zeros((len(state.t), len(groups[0]), len(parameters)))
+        for k, group in enumerate(groups[0]):
+            out[:, k, group.columns] = np.concatenate([g[k].W for g in groups])
+        return out
 
     def regress(self, state: BodiesState, robot: BodyRig,
                 parameters: Sequence[Parameter]) -> Iterator[RegressorBlock]:
@@ -138,6 +175,22 @@ class RigidBody(BodiesMethod[BodyRig, RigidBodyOptions]):
              metadata: Mapping[str, Any]) -> LiveWrench:
         """Return the LiveWrench of a payload while it moves; see methods/contract.py."""
         return LiveWrench(robot, options, lag, metadata)
+
+
+def _slope(state, y, values):
+    """Return what y (N, m) changes with a wrench that is stamped late (N, m, 1)."""
+    return -np.gradient(y, state.t, axis=0)[:, :, None]
+
+
+def _late_words(numbers, errors, sure):
+    return (f'the wrench is stamped {1e3 * numbers[0]:.2f} +- {1e3 * errors[0]:.2f} ms '
+            f'late against the motion')
+
+
+def _accelerated(state, e):
+    """Return a BodiesState as if gravity had 1 m/s^2 more along e (3,) in the world."""
+    return replace(state, bodies=tuple(
+        replace(b, acc=b.acc - b.rotation().transpose(0, 2, 1) @ e) for b in state.bodies))
 
 
 def _group_rows(state, robot, group, per_body, biased):

@@ -11,12 +11,12 @@ measured: they hold what is to be predicted, without noise.
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from . import two_link_platform as two_links
-from .platform import PlatformRig
-from .platform_sensors import channels_of, MARKERS, PlatformOptions
-from .slider_crank import (IMU, JOINTS, POINT_MARKERS, record, RigOptions, SliderCrankRig, TAGS,
-                           TORQUE)
+from .platform import channels_of, MARKERS, PlatformOptions, PlatformRig
+from .sensors import channel, IMU, JOINT_STATE, POSES, stamps, WRENCH, wrench_channel
+from .slider_crank import RigOptions, SliderCrankRig, TOPICS
 from .wrist_sensor import WristOptions, WristRig
 from ...errors import ConfigError
 from ...measurement.recording import Channel
@@ -26,10 +26,6 @@ from ...simulation.rigid_bodies import ten_parameters
 STEP = 0.01  # [s]: at most that late is what a rig says
 SYMBOLS = ('m', 'mcx', 'mcy', 'mcz', 'Ixx', 'Ixy', 'Iyy', 'Ixz', 'Iyz', 'Izz')
 AXES = ('fx', 'fy', 'fz', 'nx', 'ny', 'nz')
-JOINT_STATE, WRENCH = 'sensor_msgs/msg/JointState', 'geometry_msgs/msg/WrenchStamped'
-POINT, POSE, IMU_TYPE = ('geometry_msgs/msg/PointStamped', 'geometry_msgs/msg/PoseStamped',
-                         'sensor_msgs/msg/Imu')
-POSES = 'geometry_msgs/msg/PoseArray'
 FAULTS = ('creeping', 'marker_lost', 'stop')  # in the first, second, third held posture
 CREEP = 20.0  # [N m s/rad] of a joint that is clamped badly: the limb sags within a second
 LOST = 1.0, 2.0  # [s] of the posture
@@ -42,11 +38,10 @@ class LiveSliderCrank:
     Options = RigOptions
     urdf = 'slider_crank'
     ends = np.inf
-    topics = {**dict.fromkeys(POINT_MARKERS, POINT), **dict.fromkeys(TAGS, POSE),
-              IMU: IMU_TYPE, TORQUE: WRENCH, JOINTS: JOINT_STATE, TRUE_TORQUE: JOINT_STATE}
+    topics = {**TOPICS, TRUE_TORQUE: JOINT_STATE}
 
     def __init__(self, options, urdf):
-        self.description, self._rig = urdf, _Witnessed(urdf, options)
+        self.description, self._rig = urdf, SliderCrankRig(urdf, options)
 
     @property
     def time(self) -> float:
@@ -59,30 +54,18 @@ class LiveSliderCrank:
         model, out = self._rig.mechanism.model, {}
         for number, link in enumerate(('crank_link', 'rod_link', 'slider_link'), 1):
             body = model.body(link)
-            R = _rotation(body.iquat)
+            R = Rotation.from_quat(np.roll(body.iquat, -1)).as_matrix()
             ten = ten_parameters(body.mass[0], body.ipos, R @ np.diag(body.inertia) @ R.T)
             out.update({f'{s}{number}': float(x) for s, x in zip(SYMBOLS, ten)})
         return out
 
     def advance(self) -> dict[str, Channel]:
         """Move on by STEP; return {topic: Channel} of what was measured."""
-        self._rig.seen = []
-        channels = dict(record(self._rig, STEP).channels)
-        t, torque = np.array(self._rig.seen).T
-        channels[TRUE_TORQUE] = _channel(TRUE_TORQUE, JOINT_STATE, t, {'effort': torque[:, None]},
-                                         ('crank',))
+        channels = self._rig.advance(STEP)
+        t, torque = np.array(self._rig.true_torques).T
+        channels[TRUE_TORQUE] = channel(TRUE_TORQUE, JOINT_STATE, stamps(t),
+                                        {'effort': torque[:, None]}, ('crank',))
         return channels
-
-
-class _Witnessed(SliderCrankRig):
-    """The rig, with somebody who notes the torque without the sensor's noise."""
-
-    seen: list[tuple[float, float]]
-
-    def _sense(self, sensor, torque, said):
-        super()._sense(sensor, torque, said)
-        if sensor == TORQUE:
-            self.seen.append((self.time, torque))
 
 
 @dataclass(frozen=True)
@@ -105,7 +88,7 @@ class LivePlatform:
 
     Options = SequenceOptions
     urdf = ''
-    topics = {MARKERS: POSES, two_links.IMU.topic: IMU_TYPE}
+    topics = {MARKERS: POSES, two_links.IMU.topic: IMU}
 
     def __init__(self, options, urdf=''):
         self.description = urdf or two_links.description()
@@ -172,7 +155,7 @@ class LiveWrist:
     urdf = 'franka'
     ends = np.inf
     link, joints = 'fr3_flange', tuple(f'fr3_joint{i}' for i in range(1, 8))
-    topics = {JOINTS: JOINT_STATE, '/wrench': WRENCH, '/payload/imu': IMU_TYPE,
+    topics = {'/joint_states': JOINT_STATE, '/wrench': WRENCH, '/payload/imu': IMU,
               TRUE_WRENCH: WRENCH}
 
     def __init__(self, options, urdf):
@@ -199,18 +182,10 @@ class LiveWrist:
             samples.append(self._rig.step())
             exact.append(self._rig.data.sensordata[:6] + self._rig.bias)
         self._count += len(samples)
-        t = np.array([s.time for s in samples])
-        q, wrench, imu = (np.array([getattr(s, name) for s in samples])
-                          for name in ('q', 'wrench', 'imu'))
-        channels = [
-            _channel(JOINTS, JOINT_STATE, t, {'position': q}, self.joints),
-            _channel('/payload/imu', IMU_TYPE, t, {
-                'angular_velocity': imu[:, :3], 'linear_acceleration': imu[:, 3:]},
-                frame=self.link)]
-        for topic, w in (('/wrench', wrench), (TRUE_WRENCH, np.array(exact))):
-            channels.append(_channel(topic, WRENCH, t, {'force': w[:, :3], 'torque': w[:, 3:]},
-                                     frame=self.link))
-        return {channel.topic: channel for channel in channels}
+        channels = self._rig.channels(samples)
+        channels[TRUE_WRENCH] = wrench_channel(TRUE_WRENCH, stamps([s.time for s in samples]),
+                                               np.array(exact), self.link)
+        return channels
 
 
 def _stop(rig):
@@ -225,15 +200,3 @@ def _stop(rig):
 RIGS: dict[str, type[LiveSliderCrank | LivePlatform | LiveWrist]] = {
     'slider_crank': LiveSliderCrank, 'suspended_platform': LivePlatform,
     'wrist_sensor': LiveWrist}
-
-
-def _channel(topic, kind, t, fields, names=(), frame=''):
-    stamp = np.round(t * 1e9).astype(np.int64)
-    return Channel(topic, kind, stamp, stamp.copy(), fields, names, frame)
-
-
-def _rotation(wxyz):
-    w, x, y, z = wxyz
-    return np.array([[1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
-                     [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
-                     [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)]])

@@ -6,19 +6,38 @@ the rest pose, about the platform's origin, along the world's axes); the first l
 it.  Other links are held in a posture, or released to swing in their joints under gravity.
 """
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Mapping
+from typing import Any
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from .platform_sensors import channels_of, PlatformOptions
-from ...measurement.recording import Recording
-from ...options import check_ranges
+from .sensors import channel, imu_channel, MARKER_ARRAY, stamps
+from ...measurement.recording import Channel, Recording
+from ...options import check_ranges, option
 from ...simulation.rigid_bodies import _mujoco
 
 SUBSTEPS = 3  # of Runge and Kutta between samples: 3 ms at 120 Hz, 1e-6 of modes at 3 Hz; IMUs
 #               speak in every one
+MARKERS = '/markers'
+
+
+@dataclass(frozen=True)
+class PlatformOptions:
+    """How the platform rig is seen."""
+
+    rate: float = option(120.0, 'samples per second', unit='Hz', at_least=10.0, at_most=2000.0)
+    seed: int = option(0, 'seed of everything random', at_least=0)
+    marker_noise: float = option(3e-4, 'standard deviation of a marker', unit='m', at_least=0.0)
+    displacement: float = option(0.015, 'how far the platform is pushed at the start', unit='m',
+                                 at_least=0.0)
+    turn: float = option(0.05, 'how far it is turned at the start', unit='rad', at_least=0.0)
+    gyro_noise: float = option(2e-3, 'of IMUs', unit='rad/s', at_least=0.0)
+    accelerometer_noise: float = option(0.02, 'of IMUs', unit='m/s^2', at_least=0.0)
+    gyro_bias: float = option(0.01, 'of IMUs, every axis', unit='rad/s')
+    accelerometer_bias: float = option(0.05, 'of IMUs, every axis', unit='m/s^2')
+    imu_delay: float = option(4e-3, 'that IMU stamps are late', unit='s')
 
 
 @dataclass(frozen=True)
@@ -79,7 +98,7 @@ class PlatformRig:
         self._rng = np.random.default_rng(options.seed)
         self.model = self._compile(posture, held)
         self.data = self._mujoco.MjData(self.model)
-        self._x, self._dx, self._back, self._torque = (np.zeros(k) for k in (6, 6, 4, 3))
+        self._x, self._dx, self._torque = (np.zeros(k) for k in (6, 6, 3))
         self._start(posture, held)
         self._count = 0
 
@@ -109,6 +128,8 @@ class PlatformRig:
             first = model.jnt_dofadr[joint]
             model.dof_damping[first:first + (3 if link.kind == 'spherical' else 1)] = link.friction
         model.opt.gravity[:] = 0.0, 0.0, -9.81
+        model.opt.integrator = self._mujoco.mjtIntegrator.mjINT_RK4
+        model.opt.timestep = 1.0 / (SUBSTEPS * self.options.rate)
         return model
 
     def _add_imu(self, spec, body, link):
@@ -159,32 +180,20 @@ class PlatformRig:
             out[2] += 2e5 * max(0.0, self.stop - q[2])  # a hard rubber stop
         return out
 
-    def _accelerate(self):
-        wrench = self._wrench()
-        self.data.qfrc_applied[:3] = wrench[:3]
-        self._mujoco.mju_negQuat(self._back, self.data.qpos[3:7])
-        self._mujoco.mju_rotVecQuat(self._torque, wrench[3:], self._back)
-        self.data.qfrc_applied[3:6] = self._torque
-        self._mujoco.mj_forward(self.model, self.data)
-        return self.data.qacc.copy()
+    def _push(self, _, data):
+        """Add the springs' wrench to what is passive, torques along the platform's axes."""
+        wrench, back = self._wrench(), data.qpos[3:7] * [1.0, -1.0, -1.0, -1.0]
+        self._mujoco.mju_rotVecQuat(self._torque, wrench[3:], back)
+        data.qfrc_passive[:3] += wrench[:3]
+        data.qfrc_passive[3:6] += self._torque
 
-    def _advance(self, h):
-        """Make one Runge-Kutta step of h [s]; positions move on the group."""
-        data, mujoco, model = self.data, self._mujoco, self.model
-        q, v = data.qpos.copy(), data.qvel.copy()
-        rates, slopes = [v], [self._accelerate()]
-        measured = self._measure()
-        for share in (0.5, 0.5, 1.0):
-            data.qpos[:] = q
-            mujoco.mj_integratePos(model, data.qpos, rates[-1], share * h)
-            data.qvel[:] = v + share * h * slopes[-1]
-            rates.append(data.qvel.copy())
-            slopes.append(self._accelerate())
-        data.qpos[:] = q
-        mean = np.array([1.0, 2.0, 2.0, 1.0]) / 6.0
-        mujoco.mj_integratePos(model, data.qpos, mean @ np.array(rates), h)
-        data.qvel[:] = v + h * (mean @ np.array(slopes))
-        return measured
+    def pushed(self, call: Callable[[Any, Any], None]) -> None:
+        """Let a ``call`` of MuJoCo, as mj_step or mj_forward, see the springs."""
+        self._mujoco.set_mjcb_passive(self._push)
+        try:
+            call(self.model, self.data)
+        finally:
+            self._mujoco.set_mjcb_passive(None)
 
     def _measure(self):
         """Return {topic: (6,)}, angular velocity and specific force as the IMUs measure them."""
@@ -214,34 +223,46 @@ class PlatformRig:
                 noise = self.options.marker_noise * self._rng.standard_normal(3)
                 seen[label] = body.xpos + R @ place + noise
         time = self._count / self.options.rate
-        h = 1.0 / (SUBSTEPS * self.options.rate)
         measured: dict[str, list[Any]] = {}
         for k in range(SUBSTEPS):
-            for topic, values in self._advance(h).items():
-                stamp = time + k * h + self.options.imu_delay
+            self.pushed(self._mujoco.mj_step)
+            for topic, values in self._measure().items():  # as it was before the step
+                stamp = time + k * self.model.opt.timestep + self.options.imu_delay
                 measured.setdefault(topic, []).append((stamp, values))
         self._count += 1
         return time, seen, measured
 
     def record(self, duration: float, description: str = '') -> Recording:
-        """
-        Return the Recording of ``duration`` [s] with the topic /markers and those of IMUs.
-
-        description : YAML text of the rig that goes with it
-        """
+        """Return the Recording of ``duration`` [s] with the topic /markers and those of IMUs."""
         samples = [self.step() for _ in range(round(duration * self.options.rate))]
-        channels = channels_of(samples, 1e9)
-        return Recording(channels, description, 'upright',
+        return Recording(channels_of(samples, 1e9), description, 'upright',
                          {'path': 'simulated platform', 'duration_s': duration})
 
 
+def channels_of(samples: Sequence[Any], begun: float) -> dict[str, Channel]:
+    """
+    Return {topic: Channel} of simulated samples.
+
+    samples : what PlatformRig.step returned, one after the other
+    begun : [s] from which their time counts
+    """
+    labels = tuple(samples[0][1])
+    position = np.array([[seen[label] for label in labels] for _, seen, _ in samples])
+    orientation = np.broadcast_to([0.0, 0.0, 0.0, 1.0], (*position.shape[:2], 4)).copy()
+    out = {MARKERS: channel(MARKERS, MARKER_ARRAY, stamps([t for t, *_ in samples], begun),
+                            {'position': position, 'orientation_xyzw': orientation}, labels)}
+    for topic in samples[0][2]:
+        t, values = zip(*(row for _, _, measured in samples for row in measured[topic]))
+        out[topic] = imu_channel(topic, stamps(t, begun), np.array(values))
+    return out
+
+
 def _matrix(wxyz):
-    return Rotation.from_quat([wxyz[1], wxyz[2], wxyz[3], wxyz[0]]).as_matrix()
+    return Rotation.from_quat(np.roll(wxyz, -1)).as_matrix()
 
 
 def _wxyz(R):
-    x, y, z, w = Rotation.from_matrix(R).as_quat()
-    return np.array([w, x, y, z])
+    return np.roll(Rotation.from_matrix(R).as_quat(), 1)
 
 
 def _from_body(data, wrench):

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from .closed_mechanism import ClosedMechanism
+from .sensors import channel, IMU as IMU_TYPE, JOINT_STATE, POINT, POSE, stamps, WRENCH
 from ...measurement.recording import Channel, Recording
 from ...options import check_ranges, option
 from ...simulation import true_robot
@@ -26,6 +27,8 @@ TAGS = {'/markers/rod_tag': 'rod_tag'}
 IMU = '/rod/imu'
 TORQUE = '/crank/torque'
 JOINTS = '/joint_states'
+TOPICS = {**dict.fromkeys(POINT_MARKERS, POINT), **dict.fromkeys(TAGS, POSE), IMU: IMU_TYPE,
+          TORQUE: WRENCH, JOINTS: JOINT_STATE}
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,7 @@ class SliderCrankRig:
 
     urdf : text of urdf/slider_crank.urdf; motion : t -> (z, zdot) of the crank [rad]
     true_urdf : what it really is; mechanism : the ClosedMechanism, an oracle for tests
+    true_torques : [(time [s], crank torque [N m]), ...] of the last advance, without noise
     """
 
     def __init__(self, urdf, options=None, motion=None, start=0.5):
@@ -89,14 +93,10 @@ class SliderCrankRig:
         """Time since the start [s]."""
         return self._count * STEP
 
-    def advance(self, duration: float) -> dict[str, list[Any]]:
-        """
-        Return what the sensors say in the next ``duration`` [s]: topic -> list of samples.
-
-        A sample is (stamp [s], values): points (3,), tags (position, quaternion_xyzw), IMU
-        (angular velocity, linear acceleration), torque [N m], joint states (position, torque).
-        """
+    def advance(self, duration: float) -> dict[str, Channel]:
+        """Return {topic: Channel} of what the sensors say in the next ``duration`` [s]."""
         said: dict[str, list[Any]] = {}
+        self.true_torques: list[tuple[float, float]] = []
         for _ in range(int(round(duration / STEP))):
             torque = self._torque()
             self.mechanism.apply({0: torque})
@@ -106,7 +106,10 @@ class SliderCrankRig:
                     self._sense(sensor, torque, said)
             self.mechanism.step()
             self._count += 1
-        return said
+        return {topic: channel(
+            topic, TOPICS[topic], stamps([t for t, _ in samples]),
+            {name: np.array([fields[name] for _, fields in samples]) for name in samples[0][1]},
+            ('crank',) if topic == JOINTS else ()) for topic, samples in said.items()}
 
     def _torque(self):
         z, rate = self._motion(self.time)
@@ -115,23 +118,28 @@ class SliderCrankRig:
 
     def _sense(self, sensor, torque, said):
         o, noise, t = self.options, self._noise, self.time
+
+        def say(topic, delay=0.0, **fields):
+            said.setdefault(topic, []).append((t + delay, fields))
+
         if sensor == TORQUE:
             value = torque + noise(o.torque_noise)
-            said.setdefault(TORQUE, []).append((t, value))
+            self.true_torques.append((t, torque))
+            say(TORQUE, force=[0.0, 0.0, 0.0], torque=[0.0, 0.0, value])
             angle = self.mechanism.data.qpos[0] + noise(o.encoder_noise)
-            said.setdefault(JOINTS, []).append((t, (angle, value)))
+            say(JOINTS, position=[angle], effort=[value])
         elif sensor == IMU:
             rate, acceleration = self.mechanism.motion('rod_imu')
-            said.setdefault(IMU, []).append((t + o.imu_delay, (
-                rate + noise(o.gyro_noise, 3) + o.gyro_bias,
-                acceleration + noise(o.accelerometer_noise, 3))))
+            say(IMU, o.imu_delay, angular_velocity=rate + noise(o.gyro_noise, 3) + o.gyro_bias,
+                linear_acceleration=acceleration + noise(o.accelerometer_noise, 3))
         elif self._rng.random() >= o.dropped:
             for topic, link in (POINT_MARKERS | TAGS).items():
                 position, rotation = self.mechanism.pose(link)
-                value = position + noise(o.marker_noise, 3)
+                fields = {'position': position + noise(o.marker_noise, 3)}
                 if topic in TAGS:
-                    value = value, _quaternion(rotation, noise(o.tag_noise, 3))
-                said.setdefault(topic, []).append((t + o.camera_delay, value))
+                    turn = Rotation.from_rotvec(noise(o.tag_noise, 3))
+                    fields['orientation_xyzw'] = (turn * Rotation.from_matrix(rotation)).as_quat()
+                say(topic, o.camera_delay, **fields)
 
     def _noise(self, standard_deviation, size=None):
         return standard_deviation * self._rng.standard_normal(size)
@@ -150,38 +158,5 @@ def fast_motion(t: float) -> tuple[float, float]:
 
 def record(rig: SliderCrankRig, duration: float) -> Recording:
     """Return a Recording of the topics of ``rig`` over the next ``duration`` [s]."""
-    said = rig.advance(duration)
-    channels = {topic: _channel(topic, samples) for topic, samples in said.items()}
-    return Recording(channels, rig.urdf, 'upright', {'path': 'simulated slider-crank'})
-
-
-def _channel(topic, samples):
-    stamps = np.round(np.array([s[0] for s in samples]) * 1e9).astype(np.int64)
-    values = [s[1] for s in samples]
-
-    def column(k):
-        return np.array([v[k] for v in values])
-
-    if topic in POINT_MARKERS:
-        kind, fields = 'geometry_msgs/msg/PointStamped', {'position': np.array(values)}
-    elif topic in TAGS:
-        kind = 'geometry_msgs/msg/PoseStamped'
-        fields = {'position': column(0), 'orientation_xyzw': column(1)}
-    elif topic == IMU:
-        kind = 'sensor_msgs/msg/Imu'
-        fields = {'angular_velocity': column(0), 'linear_acceleration': column(1)}
-    elif topic == TORQUE:
-        kind = 'geometry_msgs/msg/WrenchStamped'
-        torque = np.zeros((len(values), 3))
-        torque[:, 2] = values
-        fields = {'force': np.zeros_like(torque), 'torque': torque}
-    else:
-        kind = 'sensor_msgs/msg/JointState'
-        fields = {'position': column(0)[:, None], 'effort': column(1)[:, None]}
-    names = ('crank',) if topic == JOINTS else ()
-    return Channel(topic, kind, stamps, stamps.copy(), fields, names)
-
-
-def _quaternion(rotation, error):
-    """Return the quaternion x y z w of a rotation (3, 3) turned by a small error (3,) [rad]."""
-    return (Rotation.from_rotvec(error) * Rotation.from_matrix(rotation)).as_quat()
+    return Recording(rig.advance(duration), rig.urdf, 'upright',
+                     {'path': 'simulated slider-crank'})

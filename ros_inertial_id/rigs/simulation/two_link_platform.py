@@ -10,8 +10,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 import yaml
 
-from .platform import SimulatedImu, SimulatedLink, Springs
-from .platform_sensors import MARKERS
+from .platform import MARKERS, SimulatedImu, SimulatedLink, Springs
 from ...simulation.rigid_bodies import ten_parameters
 
 

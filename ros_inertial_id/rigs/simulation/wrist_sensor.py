@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .sensors import channel, imu_channel, JOINT_STATE, stamps, wrench_channel
 from ...measurement.recording import Channel, Recording
 from ...options import check_ranges, option
 from ...simulation.rigid_bodies import _bodies_only, _mujoco, ten_parameters
@@ -130,24 +131,18 @@ class WristRig:
         return ten_parameters(self.options.mass, np.array(self.options.center),
                               np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
 
+    def channels(self, samples: list[WristSample], begun: float = 0.0) -> dict[str, Channel]:
+        """Return {topic: Channel} of ``samples`` of a motion that has begun at ``begun`` [s]."""
+        t = stamps([s.time for s in samples], begun)
+        q, wrench, imu = (np.array([getattr(s, name) for s in samples])
+                          for name in ('q', 'wrench', 'imu'))
+        made = (channel('/joint_states', JOINT_STATE, t, {'position': q}, self.joint_names),
+                wrench_channel('/wrench', t, wrench, self.link),
+                imu_channel('/payload/imu', t, imu, self.link))
+        return {c.topic: c for c in made}
+
     def record(self, duration: float) -> Recording:
         """Return a Recording of ``duration`` [s]: /joint_states, /wrench and /payload/imu."""
         samples = [self.step() for _ in range(round(duration * self.options.rate))]
-        stamp = np.array([round(s.time * 1e9) for s in samples], dtype=np.int64) + 10 ** 18
-        stack = {name: np.array([getattr(s, name) for s in samples])
-                 for name in ('q', 'wrench', 'imu')}
-
-        def channel(topic, kind, fields, **more):
-            return Channel(topic, kind, stamp.copy(), stamp.copy(), fields, **more)
-
-        channels = (
-            channel('/joint_states', 'sensor_msgs/msg/JointState', {'position': stack['q']},
-                    names=self.joint_names),
-            channel('/wrench', 'geometry_msgs/msg/WrenchStamped',
-                    {'force': stack['wrench'][:, :3].copy(),
-                     'torque': stack['wrench'][:, 3:].copy()}, frame_id=self.link),
-            channel('/payload/imu', 'sensor_msgs/msg/Imu',
-                    {'angular_velocity': stack['imu'][:, :3].copy(),
-                     'linear_acceleration': stack['imu'][:, 3:].copy()}, frame_id=self.link))
-        return Recording({c.topic: c for c in channels}, self.urdf, 'upright',
+        return Recording(self.channels(samples, 1e9), self.urdf, 'upright',
                          {'path': 'simulated wrist rig', 'duration_s': duration})

@@ -12,13 +12,12 @@ from typing import Iterator
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from .rig import displacement, Rest
+from ..bodies.observation import BodiesState
 from ..dynamics.rigid_bodies import AXES, composite_rows, ROW_UNITS
-from ..measurement.body_state import BodyState
-from ..measurement.sources import BodiesState
 from ...dynamics.inertial_parameters import inertia_tensor, Parameter, SCALES, SYMBOLS, UNITS
 from ...dynamics.regressor import BLOCK, RegressorBlock, RowGroup
 
-Rest = tuple[np.ndarray, np.ndarray]  # position (3,) [m], rotation (3, 3) of the platform
 PAIRS = tuple((i, j) for i in range(6) for j in range(i, 6))
 K_SCALE = np.array([1e3] * 3 + [1e2] * 3)  # [N/m, N m/rad]: columns of one size
 K_PRIOR_SD = 1e6
@@ -39,18 +38,6 @@ def calibration_parameters() -> tuple[Parameter, ...]:
     out += [Parameter(f'preload_{n}', u, 1.0, 0.0, 1e5, 'springs', 'preload')
             for n, u in zip(NAMES, ROW_UNITS)]
     return tuple(out)
-
-
-def displacement(body: BodyState, rest: Rest) -> tuple[np.ndarray, np.ndarray]:
-    """
-    Return displacement x [m, rad] and its rate dx (N, 6) of a BodyState ``body`` from a pose.
-
-    rest : (position (3,) [m], rotation (3, 3)) of the pose in the world
-    """
-    R = body.rotation()
-    turn = Rotation.from_matrix(R @ rest[1].T).as_rotvec()
-    return (np.concatenate([body.position - rest[0], turn], axis=1),
-            np.concatenate([body.velocity, np.einsum('nij,nj->ni', R, body.omega)], axis=1))
 
 
 def without_moment(rest: Rest, value: np.ndarray) -> tuple[Rest, np.ndarray]:
@@ -112,7 +99,6 @@ def calibration_blocks(state: BodiesState, rest: Rest,
 
     rest : (position (3,), rotation (3, 3)) from which displacements count
     added : (10,) parameters of what was added, in the platform's frame; zeros when empty
-    state : of the platform
     """
     for low in range(0, len(state.t), BLOCK):
         piece = state.rows(slice(low, low + BLOCK))

@@ -14,11 +14,11 @@ import numpy as np
 
 from .calibration import calibration_blocks
 from .observation import observe_platform
-from .rig import check_calibrated, platform_rig, PlatformRig, spring_wrench
-from ..bodies.bodies_method import BodiesMethod
-from ..bodies.link_tree import random_bodies
+from .rig import check_calibrated, platform_rig, PlatformRig, rig_errors, spring_wrench
+from ..bodies.joints import random_bodies
+from ..bodies.method import BodiesMethod, Hypothesis
+from ..bodies.observation import BodiesObservation, BodiesState
 from ..dynamics.rigid_bodies import AXES, composite_rows, ROW_UNITS
-from ..measurement.sources import BodiesObservation, BodiesState
 from ...dynamics.inertial_parameters import Parameter, ten_of_body
 from ...dynamics.regressor import BLOCK, RegressorBlock, RowGroup
 from ...dynamics.robot_model import RobotOptions
@@ -48,6 +48,8 @@ class SuspendedPlatformOptions(RobotOptions):
     largest_clock_offset: float = option(
         0.1, 'between the stamps of markers and IMUs; 0: they share a clock', unit='s',
         at_least=0.0)
+    refine_markers: bool = option(False, 'let the motion refine where markers sit on their body, '
+                                  'and when each was seen')
     decimate: int = option(0, 'learn from every that many sample; 0: twenty per period of the '
                            'cutoff, more add no information', at_least=0)
     estimator: str = option('instrumental', 'estimator; there is no nominal body to lean on, and '
@@ -90,10 +92,15 @@ class SuspendedPlatform(BodiesMethod[PlatformRig, SuspendedPlatformOptions]):
         return tuple(p for k, (link, nominal) in enumerate(zip(robot.link_names, robot.inertias))
                      for p in ten_of_body(k, link, nominal, (options.link_mass, options.size)))
 
-    def observe(self, recording: Recording, robot: PlatformRig,
-                options: SuspendedPlatformOptions) -> BodiesObservation:
+    def observed(self, recording: Recording, robot: PlatformRig,
+                 options: SuspendedPlatformOptions) -> BodiesObservation:
         """Return the BodiesObservation of platform and links in a Recording."""
         return observe_platform(recording, robot, options)
+
+    def hypotheses(self, robot: PlatformRig,
+                   options: SuspendedPlatformOptions) -> Sequence[Hypothesis]:
+        """Return the errors of springs, mass and platform that a PlatformRig may have."""
+        return rig_errors(robot)
 
     def regress(self, state: BodiesState, robot: PlatformRig,
                 parameters: Sequence[Parameter]) -> Iterator[RegressorBlock]:

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from .rig import PlatformRig
-from ..bodies.link_tree import Joint
+from ..bodies.joints import Joint
 from ..measurement.body_state import acceleration_at, BodyState, on_clock, state_of_pose
 from ..measurement.fused_motion import FusedMotion
 from ..measurement.imu_fusion import fuse_imu, pose_track
@@ -67,7 +67,6 @@ class PlatformMotion:
         """
         Let the IMU on a body improve its motion on stretches; return what was found.
 
-        recording : with the IMU's channel; body : its index, 0: the platform
         stretches : uniform times [(N,), ...] [s]; limit : largest clock offset [s]
         """
         track = pose_track(self.series[body], stretches, self.kernel, self.robot.gravity_base)
@@ -154,44 +153,34 @@ class PlatformMotion:
 
     def __call__(self, t):
         bodies = [self.own(0, t)]
-        links = zip(self.robot.joints[1:], self.robot.sources[1:], self.posture(t))
-        for body, (joint, source, (mean, rms)) in enumerate(links, 1):
+        for body, (joint, (mean, rms)) in enumerate(
+                zip(self.robot.joints[1:], self.posture(t)), 1):
             parent = bodies[joint.parent]
             if rms < HELD:
-                bodies.append(attached(parent, joint, mean))
+                still = np.zeros(3)
+                bodies.append(carried(parent, joint, Rotation.from_matrix(mean), still, still))
             elif joint.kind != 'revolute':
                 bodies.append(jointed(parent, joint, self.own(body, t)))
-            elif source.imu:
-                bodies.append(hinged(parent, joint, *hinge_rates(parent, self.own(body, t),
-                                                                 joint)))
             else:
-                pose = on_clock(self.series[body].t, self.series[body].values, t)
-                angle = hinge_angle(self.raw(joint.parent, t), pose[:, 3:], joint)
-                bodies.append(hinged(parent, joint, *signals.smoothed_derivatives(
-                    angle[:, None], self.kernel, self.period)))
+                angle, rate, acceleration = self._hinge(body, parent, t)
+                turn = Rotation.from_matrix(joint.rotation) * Rotation.from_rotvec(
+                    angle * joint.axis)
+                bodies.append(carried(parent, joint, turn, rate * joint.axis,
+                                      acceleration * joint.axis))
         return tuple(bodies)
 
-
-def attached(parent: BodyState, joint: Joint, rotation: np.ndarray) -> BodyState:
-    """
-    Return the BodyState of a body that a joint holds at ``rotation`` (3, 3) in its parent.
-
-    parent : state of the body that carries the Joint ``joint``
-    """
-    R = np.asarray(rotation)
-    arm = joint.position - R @ joint.own_position
-    turn = Rotation.from_quat(parent.quaternion_xyzw)
-    acc = parent.acc + acceleration_at(parent.omega, parent.alpha, arm)
-    return BodyState(parent.position + turn.apply(arm), (turn * Rotation.from_matrix(R)).as_quat(),
-                     parent.omega @ R, parent.alpha @ R, acc @ R)
+    def _hinge(self, body, parent, t):
+        """Return angle, rate and acceleration (N, 1) of a body's hinge to its parent's state."""
+        joint = self.robot.joints[body]
+        if self.robot.sources[body].imu:
+            return hinge_rates(parent, self.own(body, t), joint)
+        pose = on_clock(self.series[body].t, self.series[body].values, t)
+        angle = hinge_angle(self.raw(joint.parent, t), pose[:, 3:], joint)
+        return signals.smoothed_derivatives(angle[:, None], self.kernel, self.period)
 
 
 def jointed(parent: BodyState, joint: Joint, own: BodyState) -> BodyState:
-    """
-    Return the BodyState of a body with the attitude of ``own``, its place by the joint.
-
-    parent : state of the body that carries the Joint ``joint``
-    """
+    """Return the BodyState of a body with the attitude of ``own``, its place by the joint."""
     turn, carrier = (Rotation.from_quat(b.quaternion_xyzw) for b in (own, parent))
     position = (parent.position + carrier.apply(joint.position) - turn.apply(joint.own_position))
     pivot = parent.acc + acceleration_at(parent.omega, parent.alpha, joint.position)
@@ -228,19 +217,16 @@ def hinge_rates(parent: BodyState, own: BodyState, joint: Joint) -> list[np.ndar
     return [x[:, None] for x in (angle, *rates)]
 
 
-def hinged(parent: BodyState, joint: Joint, angle: np.ndarray, rate: np.ndarray,
-           acceleration: np.ndarray) -> BodyState:
+def carried(parent: BodyState, joint: Joint, turn: Rotation, spin: np.ndarray,
+            speeding: np.ndarray) -> BodyState:
     """
-    Return the BodyState of a body on a hinge of its parent; angle and rates (N, 1).
+    Return the BodyState of a body that is turned by ``turn`` in its parent.
 
-    parent : state of the body that carries the Joint ``joint``
-    angle [rad], rate [rad/s], acceleration [rad/s^2] : (N, 1) of the hinge
+    spin, speeding : (N, 3) or (3,) rate and acceleration of the Joint along the body's axes
+        [rad/s, rad/s^2]
     """
-    turn = Rotation.from_matrix(joint.rotation) * Rotation.from_rotvec(angle * joint.axis)
-    omega_p, alpha_p = turn.inv().apply(parent.omega), turn.inv().apply(parent.alpha)
-    spin = rate * joint.axis
+    omega, alpha = turn.inv().apply(parent.omega), turn.inv().apply(parent.alpha)
     own = BodyState(parent.position,
-                    (Rotation.from_quat(parent.quaternion_xyzw) * turn).as_quat(),
-                    omega_p + spin, alpha_p + acceleration * joint.axis
-                    + np.cross(omega_p, spin), parent.acc)
+                    (Rotation.from_quat(parent.quaternion_xyzw) * turn).as_quat(), omega + spin,
+                    alpha + speeding + np.cross(omega, spin), parent.acc)
     return jointed(parent, joint, own)

@@ -1,15 +1,19 @@
-"""Observation of a suspended platform: poses from markers, joints that are held or move."""
+"""
+Observation of a suspended platform: poses from markers, joints held or moving, impacts.
+
+Impacts are stretches of a recording in which something touched the platform.
+"""
 
 from typing import Any
 
 import numpy as np
 
-from .impacts import impacts_in
 from .motion import HELD, PlatformMotion
 from .rig import PlatformRig, spring_wrench
-from ..measurement.body_state import choose_pose_cutoff
-from ..measurement.sources import (BodiesObservation, common_clock, motion_summary, on_stretches,
-                                   read_pose, usable)
+from ..bodies.observation import BodiesObservation, marker_doubts, motion_summary
+from ..dynamics.rigid_bodies import composite_rows
+from ..measurement.body_state import choose_pose_cutoff, on_clock, white_variance
+from ..measurement.sources import common_clock, on_stretches, read_pose, usable
 from ...errors import RecordingError
 from ...measurement import signals
 from ...measurement.recording import Recording
@@ -18,6 +22,10 @@ MOVING = 0.1  # [rad] rms: one that turns less than this, yet is not held, was m
 # Times the largest mass of the calibration, which cannot see less than a percent of change with
 # the load: over ten times its span that is a tenth of the stiffness.
 BEYOND = 2.5
+IMPACT = 6.0  # times the usual residual: something touched the platform ...
+SEEN = 0.5  # of what the markers' noise makes in the rows: less is not believed
+QUIET = 0.25  # share of the time that surely nothing touched it
+VISIBLE = 0.01  # ... if it is also that share of the springs' force: without noise nothing is
 TRIM = 2.0  # periods of the cutoff at the ends of a stretch, where the filter had to guess
 
 
@@ -28,12 +36,9 @@ def observe_platform(recording: Recording, robot: PlatformRig, options: Any) -> 
     Refuses a platform that does not swing, one that carries much more than it was calibrated with
     and, with ``posture: held``, links that move.  Its summary says which links were held, which
     markers were lost, and where something hit it.
-
-    recording : with the topics of the rig's sources; robot : PlatformRig
-    options : suspended_platform's Options
     """
     origin = recording.origin_ns()
-    series = [read_pose(recording, source, origin) if source else None
+    series = [read_pose(recording, source, origin, options.refine_markers) if source else None
               for source in robot.sources]
     seen = [s for s in series if s is not None]
     clock = common_clock(seen, origin)
@@ -57,6 +62,7 @@ def observe_platform(recording: Recording, robot: PlatformRig, options: Any) -> 
         clock, kernel, motion, (), TRIM / cutoff, summary['decimate'], summary,
         filtered=motion.filtered, noisy=lambda rng: motion.noisy(clock, rng))
     summary['impacts'] = impacts_in(out, robot)
+    summary['doubts'] = marker_doubts(summary['sources'])
     _check_load(out, robot)
     return out
 
@@ -116,3 +122,64 @@ def _check_postures(robot, postures, clock, options):
             if rms < MOVING:
                 out.append(entry)
     return out
+
+
+def impacts_in(observation: BodiesObservation, robot: PlatformRig) -> list[list[float]]:
+    """
+    Return [[from, to], ...] [s] where no bodies on these springs could move like that.
+
+    Whatever the links weigh, the rows of free bodies fit all of a recording alike, but for the
+    noise of the markers; a stop, a hand or a slipping bolt leaves bursts of residual force.
+    """
+    states = list(observation.states(training=True))
+    if not np.isfinite(robot.stiffness).all() or not states:
+        return []
+    rows, wrench = [], []
+    for state in states:
+        force, dx = spring_wrench(robot, state.bodies[0])
+        W = composite_rows(state.bodies, state.bodies[0].position)
+        damping = np.eye(6)[:, :, None] * dx.T[None]
+        rows.append(np.concatenate([W, damping], axis=1).transpose(2, 0, 1))
+        wrench.append(force)
+    A, y = np.concatenate(rows), np.concatenate(wrench)
+    x, *_ = np.linalg.lstsq(A.reshape(-1, A.shape[2]), y.ravel(), rcond=1e-9)
+    residual = y - A @ x
+    least = VISIBLE * y.std(0).max()
+    usual = np.quantile(_level(residual), QUIET, axis=0)
+    if np.isfinite(robot.mass):  # a platform may lie on its stop all the time
+        noise = acceleration_noise(observation) * (robot.mass + robot.platform[0])
+        usual[:3] = np.minimum(usual[:3], noise)
+        # An IMU makes less noise, but links that move are still seen by markers.
+        usual *= max(1.0, SEEN * (noise / usual[:3]).max())
+    out, first = [], 0
+    for state in states:
+        count = len(state.t)
+        level = _level(residual[first:first + count])
+        bad = ((level > IMPACT * usual) & (level > least)).any(1)
+        edges = np.flatnonzero(np.diff(np.concatenate([[0], bad.astype(int), [0]])))
+        out += [[round(float(state.t[a]), 3), round(float(state.t[b - 1]), 3)]
+                for a, b in edges.reshape(-1, 2)]
+        first += count
+    return out
+
+
+def acceleration_noise(observation: BodiesObservation) -> np.ndarray:
+    """Return how the markers' noise shows in the platform's filtered acceleration (3,) [m/s^2]."""
+    motion: Any = observation.motion  # a PlatformMotion
+    series, variance = motion.series[0], []
+    for start, count in observation.clock.segments:
+        t = start + np.arange(count) * motion.period
+        variance.append(white_variance(on_clock(series.t, series.values[:, :3], t)))
+    standard_deviation = np.sqrt(np.average(
+        variance, axis=0, weights=[count for _, count in observation.clock.segments]))
+    pulse = np.zeros((4 * len(motion.kernel) + 101, 1))
+    pulse[len(pulse) // 2] = 1.0
+    _, _, second = signals.smoothed_derivatives(pulse, motion.kernel, motion.period)
+    return standard_deviation * np.linalg.norm(second)
+
+
+def _level(residual):
+    """Return the local size (N, 6) of residuals, over half a second at 100 Hz."""
+    width = min(49, 2 * ((len(residual) - 1) // 4) + 1)
+    power = signals.smooth(residual ** 2, np.full(width, 1.0 / width))
+    return np.sqrt(np.maximum(power, 0.0))

@@ -25,8 +25,9 @@ from rosbags.typesys import get_typestore, Stores
 import yaml
 
 from ros_inertial_id.errors import RecordingError
-from ros_inertial_id.measurement.bags.bag import BagWriter, read_bag, write_recording
+from ros_inertial_id.measurement.bags.bag import read_bag
 from ros_inertial_id.measurement.bags.messages import encode, encode_string, JOINT_STATE
+from ros_inertial_id.measurement.bags.writing import BagWriter, write_recording
 from ros_inertial_id.measurement.recording import Channel, Recording
 
 STRING = 'std_msgs/msg/String'
@@ -260,7 +261,7 @@ def test_a_damaged_chunk_is_left_out_and_said(tmp_path, caplog):
 
 KILLED = """
 import sys, time
-from ros_inertial_id.measurement.bags.bag import BagWriter
+from ros_inertial_id.measurement.bags.writing import BagWriter
 from ros_inertial_id.measurement.bags.messages import encode, encode_string, JOINT_STATE
 from test_bag import START, joint_states
 bag = BagWriter(sys.argv[1], sys.argv[2])

@@ -20,9 +20,10 @@ from test_messages import joint_state, marker, markers, new, raw, transform
 
 from ros_inertial_id.errors import RecordingError
 from ros_inertial_id.measurement.bags import mcap_file
-from ros_inertial_id.measurement.bags.bag import BagWriter, read_bag, write_recording
+from ros_inertial_id.measurement.bags.bag import read_bag
 from ros_inertial_id.measurement.bags.messages import encode, JOINT_STATE
 from ros_inertial_id.measurement.bags.packing import DAMAGED, unpack
+from ros_inertial_id.measurement.bags.writing import BagWriter, write_recording
 from ros_inertial_id.measurement.recording import Channel, Recording
 
 PAGE = 4096
@@ -139,8 +140,8 @@ def test_a_long_tail_of_zeros_is_passed_over_at_once(tmp_path, monkeypatch):
     os.truncate(file, end.chunk_start_offset + end.chunk_length)
     os.truncate(file, file.stat().st_size + (64 << 20))  # a record of zero length has 9 bytes
     looked = []
-    original = mcap_file.Records._at
-    monkeypatch.setattr(mcap_file.Records, '_at',
+    original = mcap_file._Records._at
+    monkeypatch.setattr(mcap_file._Records, '_at',
                         lambda self, at: looked.append(at) or original(self, at))
     got, said = damage_of(file)
     assert_same(got, channel)

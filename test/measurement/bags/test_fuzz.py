@@ -22,8 +22,9 @@ import yaml
 from ros_inertial_id.dynamics.inertial_parameters import Parameter
 from ros_inertial_id.errors import InertialIdError
 from ros_inertial_id.identification.model.identified_model import IdentifiedModel
-from ros_inertial_id.measurement.bags.bag import read_bag, write_recording
+from ros_inertial_id.measurement.bags.bag import read_bag
 from ros_inertial_id.measurement.bags.log import read_log
+from ros_inertial_id.measurement.bags.writing import write_recording
 from ros_inertial_id.measurement.recording import Recording
 
 EXAMPLES = int(os.environ.get('FUZZ_EXAMPLES', 60))

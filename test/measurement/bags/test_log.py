@@ -9,7 +9,7 @@ import pytest
 
 from ros_inertial_id.errors import RecordingError, RobotModelError
 from ros_inertial_id.measurement.bags.bag import read_bag
-from ros_inertial_id.measurement.bags.log import import_log, moving_joints
+from ros_inertial_id.measurement.bags.log import import_log, moving_joints, read_log
 
 DATA = Path(__file__).parents[4] / 'shared' / 'data'
 REAL = [('kuka_lwr4/measurement_1.npz', 'kuka_lwr4/kuka_lwr4.urdf', 5027),
@@ -121,10 +121,12 @@ def test_a_log_without_time_needs_a_rate(tmp_path):
 def test_joint_names_are_given_or_in_the_log_or_in_the_urdf(tmp_path, caplog):
     assert moving_joints(URDF) == JOINTS
     named = save(tmp_path / 'named.npz', q=Q, t=UNIX, joint_names=np.array(['c', 'b', 'a']))
-    assert import_log(named, URDF, tmp_path / 'b1').names == ('c', 'b', 'a')
+    first = import_log(named, URDF, tmp_path / 'b1').channels['/joint_states']
+    assert first.names == ('c', 'b', 'a')
     assert 'not among the moving joints' in caplog.text
     given = ['third', 'first', 'second']
-    assert import_log(named, URDF, tmp_path / 'b2', joint_names=given).names == tuple(given)
+    second = import_log(named, URDF, tmp_path / 'b2', joint_names=given)
+    assert second.channels['/joint_states'].names == tuple(given)
     bare = save(tmp_path / 'bare.npz', q=Q[:, :2], t=UNIX)
     with pytest.raises(RecordingError, match='expected 3: first, second, third; found 2 columns'):
         import_log(bare, URDF, tmp_path / 'b3')
@@ -200,7 +202,7 @@ def test_csv_numbers_ascend_and_names_go_together(tmp_path):
     np.testing.assert_array_equal(channel.fields['position'], [[2, 1, 3]])
     np.testing.assert_array_equal(channel.fields['effort'], [[4, 5, 7]])
     log = write_csv(tmp_path / 'b.csv', ['t', 'q_b', 'q_a', 'v_a', 'v_b'], [[0, 1, 2, 3, 4]])
-    channel = import_log(log, URDF, tmp_path / 'bag_b')
+    channel = import_log(log, URDF, tmp_path / 'bag_b').channels['/joint_states']
     assert channel.names == ('b', 'a')
     np.testing.assert_array_equal(channel.fields['velocity'], [[4, 3]])
 
@@ -305,3 +307,49 @@ def test_letters_of_another_encoding_cost_no_number(tmp_path):
     (tmp_path / 'log.csv').write_bytes('time,q1,q2,q3,T [°C]\n0,1,2,3,4\n'.encode('latin-1'))
     channel = imported(tmp_path, tmp_path / 'log.csv')
     np.testing.assert_array_equal(channel.fields['position'], [[1, 2, 3]])
+
+
+SPELLINGS = [
+    [f'{j}_{x}' for x in ('position', 'velocity', 'effort') for j in JOINTS],
+    [f'actual_{x}_{i}' for x in ('q', 'qd', 'current') for i in range(3)],
+    [f'{x}_measured_{i}' for x in ('q', 'dq', 'tau') for i in range(3)],
+    [f'{x}{i} ({u})' for x, u in (('q', 'rad'), ('v', 'rad/s'), ('tau', 'Nm')) for i in range(3)]]
+
+
+@pytest.mark.parametrize('suffix', ['.csv', '.txt'])
+@pytest.mark.parametrize('names', SPELLINGS)
+def test_spellings_of_other_programs_are_understood_and_commands_left_out(tmp_path, names, suffix):
+    wanted = [name.replace('actual', 'target').replace('measured', 'desired')
+              for name in names if 'actual' in name or 'measured' in name]
+    table = np.column_stack([UNIX, Q, V, TAU, np.ones((N, len(wanted)))])
+    blank = ' ' if suffix == '.txt' and ' ' not in names[0] else ','
+    log = write_csv(tmp_path / f'log{suffix}', ['time', *names, *wanted], table, blank)
+    recording = import_log(log, URDF, tmp_path / 'bag')
+    channel = recording.channels['/joint_states']
+    for field, values in (('position', Q), ('velocity', V), ('effort', TAU)):
+        np.testing.assert_array_equal(channel.fields[field], values)
+    said = recording.provenance['columns']
+    assert said[f'{log}: effort'] == tuple(names[6:])
+    assert said.get(f'{log}: left out', ()) == tuple(wanted)
+
+
+@pytest.mark.parametrize(('arrays', 'columns'), [
+    ({'q_raw': Q, 'tau_measured': TAU}, ''), ({'joint_positions': Q, 'tau_J': TAU}, ''),
+    ({'angle': Q, 'moment': TAU, 'tau': Q}, 'q=angle tau=moment'),
+    ({'A_angle': Q[:, 0], 'B_angle': Q[:, 1], 'C_angle': Q[:, 2], 'A_mom': TAU[:, 0],
+      'B_mom': TAU[:, 1], 'C_mom': TAU[:, 2]}, 'q_*=*_angle tau_*=*_mom')])
+def test_arrays_of_other_names_and_columns_that_are_mapped(tmp_path, arrays, columns):
+    for source in (save(tmp_path / 'log.npz', t=UNIX, **arrays), {'t': UNIX, **arrays}):
+        channel = read_log(source, URDF, columns=columns).channels['/joint_states']
+        np.testing.assert_array_equal(channel.fields['position'], Q)
+        np.testing.assert_array_equal(channel.fields['effort'], TAU)
+        np.testing.assert_array_less(np.abs(channel.stamp_ns - exact_ns(UNIX)), 2)  # [ns]
+
+
+def test_two_spellings_of_one_thing_are_not_guessed():
+    with pytest.raises(RecordingError, match='twice.*q_raw and q_filtered'):
+        read_log({'t': UNIX, 'q_raw': Q, 'q_filtered': V}, URDF)
+    with pytest.raises(RecordingError, match="no column 'angle'"):
+        read_log({'t': UNIX, 'q': Q}, URDF, columns='q=angle')
+    with pytest.raises(RecordingError, match='expected a path, a data frame.*found int'):
+        read_log(3, URDF)

@@ -10,7 +10,8 @@ import yaml
 from ros_inertial_id.errors import RecordingError
 from ros_inertial_id.identification.identify import identify, validation
 from ros_inertial_id.identification.settings import options_class
-from ros_inertial_id.measurement.bags.bag import read_bag, write_recording
+from ros_inertial_id.measurement.bags.bag import read_bag
+from ros_inertial_id.measurement.bags.writing import write_recording
 from ros_inertial_id.measurement.joints.kinematic_state import SignalOptions
 from ros_inertial_id.measurement.joints.observation import observe_joints
 from ros_inertial_id.measurement.recording import Recording

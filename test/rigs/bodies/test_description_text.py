@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from ros_inertial_id.errors import ConfigError
-from ros_inertial_id.rigs.bodies.description_text import with_entries, with_inertials
+from ros_inertial_id.rigs.bodies.description import with_entries, with_inertials
 
 URDF = pathlib.Path(__file__).parents[3] / 'urdf'
 

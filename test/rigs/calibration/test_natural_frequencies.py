@@ -11,21 +11,21 @@ import yaml
 from ros_inertial_id.cli.main import main
 from ros_inertial_id.dynamics.inertial_parameters import SYMBOLS
 from ros_inertial_id.errors import ConfigError, EstimationError, RecordingError
-from ros_inertial_id.measurement.bags.bag import write_recording
+from ros_inertial_id.measurement.bags.writing import write_recording
 from ros_inertial_id.methods import METHODS
 from ros_inertial_id.rigs.calibration import natural_frequencies
 from ros_inertial_id.rigs.calibration.natural_frequencies import identify_frequencies
 from ros_inertial_id.rigs.dynamics.rigid_bodies import Suspension, vibration
-from ros_inertial_id.rigs.measurement.decay import decaying_modes
+from ros_inertial_id.rigs.suspended_platform.held_frequencies import decaying_modes
 from ros_inertial_id.rigs.suspended_platform.held_frequencies import (frequencies_of,
                                                                       HeldFrequencies,
                                                                       read_frequencies)
-from ros_inertial_id.rigs.suspended_platform.posture_file import platform_poses
+from ros_inertial_id.rigs.suspended_platform.postures import platform_poses
 
 pytest.importorskip('mujoco', reason='the simulated platform needs mujoco')
 from ros_inertial_id.rigs.simulation import two_link_platform as rig  # noqa: E402
 from ros_inertial_id.rigs.simulation.platform import PlatformOptions, PlatformRig  # noqa: E402
-from ros_inertial_id.rigs.simulation.platform_sensors import IMU  # noqa: E402
+from ros_inertial_id.rigs.simulation.sensors import IMU  # noqa: E402
 
 suspended_platform = METHODS['suspended_platform']
 
@@ -58,7 +58,8 @@ def _mujoco_frequencies(turn):
         for sign in (1.0, -1.0):
             twin.data.qpos[:], twin.data.qvel[:] = q0, 0.0
             twin._mujoco.mj_integratePos(twin.model, twin.data.qpos, sign * h * np.eye(6)[k], 1.0)
-            A[:, k] -= sign * twin._accelerate() / (2 * h)
+            twin.pushed(twin._mujoco.mj_forward)
+            A[:, k] -= sign * twin.data.qacc / (2 * h)
     return np.sort(np.sqrt(np.linalg.eigvals(A).real)) / (2 * np.pi)
 
 

@@ -10,7 +10,7 @@ import slider_crank_lagrangian as oracle
 
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.methods import METHODS
-from ros_inertial_id.report.oddities import signal_oddities
+from ros_inertial_id.report.recording_words import signal_sentences
 from ros_inertial_id.rigs.closed_loop.motion import MOTION, reconstruct
 from ros_inertial_id.rigs.closed_loop.tuning import offset_error
 
@@ -70,7 +70,7 @@ def test_drift_of_the_torques_clock_is_found_beside_its_offset():
     # Both ends are known to some 0.1 ms (test above), three seconds apart.
     assert notes['torque_clock_drift'] == pytest.approx(1e-3, abs=2e-4)
     assert notes['torque_clock_offset'] == pytest.approx(2e-3 + 1e-3 * DURATION / 2, abs=4e-4)
-    assert any('clock of /torque drifts by +' in x for x in signal_oddities([notes]))
+    assert any('clock of /torque drifts by +' in x for x in signal_sentences([notes]))
 
 
 def test_error_of_a_clock_is_not_shrunk_by_parameters_that_follow_the_residual():

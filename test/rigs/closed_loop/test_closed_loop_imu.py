@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation
 import seen_slider_crank as seen
 
 from ros_inertial_id.methods import METHODS
-from ros_inertial_id.report.oddities import signal_oddities
+from ros_inertial_id.report.recording_words import signal_sentences
 from ros_inertial_id.rigs.closed_loop.imu import imu_links, ImuMeasurementModel
 from ros_inertial_id.rigs.closed_loop.motion import reconstruct
 from ros_inertial_id.rigs.measurement.imu_calibration import imu_errors, ImuErrors, noted
@@ -129,4 +129,4 @@ def test_drift_of_an_imu_is_corrected_against_the_markers():
     note = notes['imus'][clocks.IMU]
     assert note['clock_drift'] == pytest.approx(3e-4, abs=3e-5)
     assert note['clock_offset'] == pytest.approx(2e-3 + 7.0 * 3e-4, abs=1e-4)
-    assert any('drifts by +' in sentence for sentence in signal_oddities([notes]))
+    assert any('drifts by +' in sentence for sentence in signal_sentences([notes]))

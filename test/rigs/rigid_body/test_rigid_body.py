@@ -18,10 +18,10 @@ from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.identification.settings import options_class
 from ros_inertial_id.measurement.recording import Channel, Recording
 from ros_inertial_id.methods import METHODS
-from ros_inertial_id.rigs.bodies.link_tree import random_bodies
+from ros_inertial_id.rigs.bodies.joints import random_bodies
+from ros_inertial_id.rigs.bodies.observation import BodiesState
 from ros_inertial_id.rigs.calibration.sensor_sets import sensor_sets
 from ros_inertial_id.rigs.measurement.body_state import BodyState
-from ros_inertial_id.rigs.measurement.sources import BodiesState
 
 rigid_body = METHODS['rigid_body']
 

@@ -11,7 +11,7 @@ from ros_inertial_id.errors import InertialIdError
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.identification.settings import options_class
 from ros_inertial_id.methods import METHODS
-from ros_inertial_id.report.oddities import oddities
+from ros_inertial_id.report.recording_words import recording_sentences
 from ros_inertial_id.rigs.calibration.calibrate import calibrate_platform
 
 pytest.importorskip('mujoco', reason='the simulated platform needs mujoco')
@@ -155,7 +155,7 @@ def test_imu_that_falls_silent_is_said_in_words(recordings):
     quiet = replace(recordings[0], channels=dict(recordings[0].channels, **{
         '/platform/imu': imu.rows((since < 2.0) | (since > 3.0))}))
     model = identify([quiet], OPTIONS, method='suspended_platform', urdf=_text()).model
-    words, = oddities(model)
+    words, = recording_sentences(model)
     assert 'IMU on platform was silent for 1.0' in words
 
 

@@ -1,0 +1,360 @@
+"""Alternatives of the efforts: their signs, order, delay, gains and saturation."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from .evidence import CERTAIN, Evidence, WORTH
+from .finding import DOUBTFUL, WRONG
+from .hypothesis import Candidate, Fitted
+from .samples import DELAYS, FRICTION
+
+SMALL = 0.005       # relative residual that leaves no room for a gain of one joint
+BADLY = 0.1         # relative residual from which costly alternatives are asked
+LATE = 0.004        # [s] of a delay that is
+LATE_ALONE = 0.012  # [s] of one joint: less is what friction and elasticity lag by
+LAG = 0.5           # of its friction, that a joint's friction which lags may change efforts by
+SWAPS = 3           # rounds of exchanging two columns
+OF_LOAD = 0.1       # of the load: what a gear's friction may grow by
+OFF_COMMON, OFF_ONE = 1.5, 1.1  # factors between efforts and torques that are worth a word
+SHORT = 0.05        # of the largest torque that an effort lacks
+OFF_SURELY = 1.25   # of one joint: what is less must be most of the residual
+HALF = 0.5
+ALIKE = 1.1         # times what another cause leaves: neither explains more
+AGREE = 1.05        # factors between gains by other joints and by the description
+PER_GAIN = 3.0      # nats that a free gain costs: it could be anything within a factor of 20
+
+
+def signs(evidence: Evidence) -> Iterator[Candidate]:
+    """Yield the efforts of joints, or all, negated: the signs with the best ``evidence``."""
+    names, count = evidence.samples.robot.joint_names, len(evidence.samples.robot)
+    ratio, error = evidence.own_ratios
+    guess = np.where(ratio < -2.0 * error, -1.0, 1.0)
+    best: dict[tuple, Fitted] = {tuple(np.ones(count)): evidence.base}
+    driven = np.array([evidence.driving(j) > CERTAIN for j in range(count)])
+    for sign in (guess, -np.ones(count), np.where(driven, -1.0, 1.0)):
+        best.setdefault(tuple(sign), evidence.fit(evidence.hypothesis(scale=sign)))
+
+    def cost(sign: tuple) -> float:  # all or one are usual, some of them are not
+        negated = sum(s < 0 for s in sign)
+        return 0.0 if negated == count else negated * float(np.log(2 * count))
+
+    def nats(sign: tuple) -> float:
+        return best[sign].evidence - cost(sign)
+
+    while min(best[s].relative for s in best) > BADLY:
+        now = np.array(max(best, key=nats))
+        new = [s for s in (tuple(np.where(np.arange(count) == j, -now, now))
+                           for j in range(count)) if s not in best]
+        if not new:
+            break
+        best.update({s: evidence.fit(evidence.hypothesis(scale=np.array(s))) for s in new})
+    # All of them is asked by itself: signs of joints with friction alone may be any.
+    for chosen in {max(best, key=nats), tuple(-np.ones(count))}:
+        negated = tuple(n for n, s in zip(names, chosen) if s < 0)
+        every = len(negated) == count
+        if negated:
+            yield Candidate(
+                'effort negated' if every else 'effort of a joint negated',
+                f'the efforts of {"all joints" if every else ", ".join(negated)} are negated',
+                'negate them in the driver, or change the sign by effort_kind: (link, '
+                'link_negated) or drive_gain:', evidence.hypothesis(scale=np.array(chosen)),
+                best[chosen], negated, cost=cost(chosen))
+
+
+def order(evidence: Evidence) -> Iterator[Candidate]:
+    """Yield the efforts permuted: by ``evidence`` every column explains another joint best."""
+    yield from _permuted(evidence, [(t, evidence.fit(evidence.hypothesis(target=t)))
+                                    for t in _assignments(evidence)])
+
+
+def swapped_efforts(evidence: Evidence) -> Iterator[Candidate]:
+    """Yield the best order that exchanges of two columns reach; ``evidence`` : of badly fitted."""
+    targets = [*_assignments(evidence), np.arange(len(evidence.samples.robot))]
+    tried = [(t, evidence.fit(evidence.hypothesis(target=t))) for t in targets]
+    best, fit = max(tried, key=lambda one: one[1].evidence)
+    for _ in range(SWAPS):
+        before = fit.evidence
+        for j in range(len(best)):
+            for k in range(j):
+                other = best.copy()
+                other[[j, k]] = best[[k, j]]
+                there = evidence.fit(evidence.hypothesis(target=other))
+                if there.evidence > fit.evidence:
+                    best, fit = other, there
+        if fit.evidence <= before or fit.relative < BADLY:
+            break
+    yield from _permuted(evidence, [(best, fit)])
+
+
+def _assignments(evidence: Evidence) -> list[np.ndarray]:
+    """Return the orders in which every joint alone, or the description, explains the efforts."""
+    count = len(evidence.samples.robot)
+    cost = np.log(evidence.own_fits[:, :count])
+    starts = [np.minimum(evidence.effective, 1000.0)[:, None] * cost]
+    if evidence.samples.described:
+        starts.append(-_described_share(evidence))
+    from scipy.optimize import linear_sum_assignment  # takes long to import: when needed
+    targets = [linear_sum_assignment(start)[1] for start in starts]
+    return [t for t in targets if np.any(t != np.arange(count))]
+
+
+def _permuted(evidence: Evidence, fits: list[tuple[np.ndarray, Fitted]]) -> Iterator[Candidate]:
+    names = evidence.samples.robot.joint_names
+    if not fits:
+        return
+    target, fit = max(fits, key=lambda x: x[1].evidence)
+    moved = np.flatnonzero(target != np.arange(len(names)))
+    if not moved.size or not _better_described(evidence, target, moved):
+        return
+    words = ', '.join(f'{names[k]} holds {names[j]}' for j, k in enumerate(target) if j != k)
+    # log of the number of permutations of those that moved (Stirling)
+    free = len(moved) * np.log(len(moved))
+    yield Candidate('efforts permuted', f'the efforts are permuted: the column of {words}',
+                    'name the joints in the order of the efforts',
+                    evidence.hypothesis(target=target), fit,
+                    tuple(names[j] for j in moved), cost=float(free))
+
+
+def _described_share(evidence: Evidence) -> np.ndarray:
+    """Return (n, n) the nats by which described torques explain each effort column, or none."""
+    ratio, error = evidence.ratios(evidence.samples.gravity)
+    sure = (ratio / np.maximum(error, 1e-300)) ** 2 / evidence.effective[:, None]
+    return 0.5 * evidence.effective[:, None] * np.log1p(sure) * np.where(ratio > 0, 1.0, 0.2)
+
+
+def _better_described(evidence: Evidence, target: np.ndarray, moved: np.ndarray) -> bool:
+    """
+    Return whether the description explains the ``moved`` columns better by ``target``.
+
+    Free bodies follow any slow torque of a wrist: they alone are no witness.  Two columns that
+    were exchanged keep their signs; of many, the search leaves some in wrong places.
+    """
+    if not evidence.samples.described:
+        return True
+    share = _described_share(evidence)
+    if moved.size <= 2:
+        share = share * (evidence.ratios(evidence.samples.gravity)[0] > 0)
+    return bool(share[moved, target[moved]].sum() > share[moved, moved].sum())
+
+
+def delays(evidence: Evidence) -> Iterator[Candidate]:
+    """Yield the efforts of all joints, or of one, late or early, by the best ``evidence``."""
+    yield from _one_delay(evidence)
+    count, own = len(evidence.samples.robot), evidence.own_fits
+    shares = np.column_stack([own[:, count:], np.diagonal(own[:, :count])])
+    values = -(evidence.effective @ np.log(shares))
+    if np.argmax(values) == len(DELAYS):
+        return
+    # Joints alone hardly tell late from early in a slow motion, the bodies that they share do.
+    tried = []
+    for side in (np.flatnonzero(DELAYS > 0.0), np.flatnonzero(DELAYS < 0.0)):
+        k = int(side[np.argmax(values[side])])
+        h = evidence.hypothesis(target=np.full(count, count + k))
+        tried.append((k, h, evidence.fit(h)))
+    k, h, fit = max(tried, key=lambda one: one[2].evidence)
+    seconds = _peak(np.append(DELAYS, 0.0), values, k)
+    worse = evidence.effective * np.log(fit.residual / fit.torque
+                                        / evidence.base.residual * evidence.base.torque)
+    # Friction's lag is a joint's own: none speaks against a delay of all.
+    if (abs(seconds) < LATE or np.any(worse > CERTAIN + np.log(count))
+            or _load_friction(evidence).evidence > fit.evidence):
+        return
+    yield Candidate('effort delayed', f'the efforts are {1e3 * abs(seconds):.0f} ms '
+                    f'{"behind" if seconds > 0 else "ahead of"} the motion',
+                    'stamp both when they are measured', h, fit,
+                    evidence.samples.robot.joint_names, cost=float(np.log(len(DELAYS))),
+                    severity=WRONG if abs(seconds) > 0.02 else DOUBTFUL)
+
+
+def _one_delay(evidence: Evidence) -> Iterator[Candidate]:
+    """Yield the one joint whose effort is late or early by more than the others' friction lags."""
+    s, own = evidence.samples, evidence.own_fits
+    names, count = s.robot.joint_names, len(s.robot)
+    gain = evidence.effective * np.log(np.diagonal(own[:, :count]) / own[:, count:].min(axis=1))
+    tried = []
+    for j in map(int, np.flatnonzero(~s.still & (gain > CERTAIN))):
+        k = int(np.argmin(own[j, count:]))
+        seconds = _peak(np.append(DELAYS, 0.0), -np.log(np.append(own[j, count:], own[j, j])), k)
+        h = evidence.hypothesis(target=np.where(np.arange(count) == j, count + k,
+                                                np.arange(count)))
+        fit = evidence.fit(h)
+        gone = evidence.base.residual[j] ** 2 - fit.residual[j] ** 2
+        # RMS of the joint's Coulomb friction about its mean.
+        coulomb = np.std(s.columns(j)[:, -3]) * abs(evidence.base.values[s.places[j][-3]])
+        if abs(seconds) > LATE_ALONE and gone > (LAG * coulomb) ** 2:
+            tried.append((fit.evidence, float(seconds), j, h, fit))
+    if not tried:
+        return
+    _, seconds, j, h, fit = max(tried, key=lambda one: one[0])
+    if _load_friction(evidence).evidence > fit.evidence:
+        return
+    yield Candidate('effort of a joint delayed', f'the efforts of {names[j]} are '
+                    f'{1e3 * abs(seconds):.0f} ms {"behind" if seconds > 0 else "ahead of"} its '
+                    'motion and the other joints', f'look at the filter and the stamps of '
+                    f'{names[j]}', h, fit, (names[j],), cost=float(np.log(len(DELAYS) * count)),
+                    severity=WRONG if abs(seconds) > 0.02 else DOUBTFUL)
+
+
+def _load_friction(evidence: Evidence) -> Fitted:
+    """
+    Return the fit of friction that grows with the load of its joint.
+
+    In a slow motion it lags like a delay: both change the efforts by what is odd in the speed
+    (Bittencourt and Gunnarsson 2012).
+    """
+    s, count, columns = evidence.samples, len(evidence.samples.robot), []
+    for j in range(count):
+        X = np.zeros((len(s.fold), count))
+        X[:, j] = OF_LOAD * np.abs(s.torque(j, evidence.base.values)) * s.columns(j)[:, -3]
+        columns.append(X)
+    return evidence.fit(evidence.hypothesis(extra=tuple(columns)))
+
+
+def _peak(x: np.ndarray, y: np.ndarray, place: int) -> float:
+    """Return where a parabola through the point at ``place`` and its neighbours peaks."""
+    by = np.argsort(x)
+    x, y, k = x[by], y[by], int(np.flatnonzero(by == place)[0])
+    if not 0 < k < len(x) - 1:
+        return float(x[k])
+    a, b, _ = np.polyfit(x[k - 1:k + 2], y[k - 1:k + 2], 2)
+    return float(np.clip(-b / (2 * a), x[k - 1], x[k + 1])) if a < 0 else float(x[k])
+
+
+def gains(evidence: Evidence) -> Iterator[Candidate]:
+    """Yield efforts in another unit: by ``evidence`` one factor, percent, or one per joint."""
+    if not evidence.samples.described:
+        return
+    if evidence.base.relative > SMALL:
+        yield from _one_gain(evidence)
+    ratio, error = evidence.own_ratios
+    size = np.maximum(np.abs(ratio), 1e-12)
+    sure = error < 0.3 * size
+    if not np.any(np.abs(np.log(size[sure])) > np.log(OFF_COMMON)):
+        return
+    models = evidence.descriptions
+    if models.nats.get('percent', -np.inf) > max(models.nats['alone'], models.nats['no gravity']):
+        yield _gain(evidence, evidence.samples.robot.effort / 100.0, 0.0, ('effort in percent',
+                    'the efforts are percent of the limits'))
+    if models.nats['no gravity'] < max(models.nats['factor'], models.nats['factors']):
+        yield from _units(evidence, ratio, sure)
+
+
+def _units(evidence: Evidence, ratio: np.ndarray, sure: np.ndarray) -> Iterator[Candidate]:
+    """Yield one factor for all, and one for each by the (n,) ``ratio`` where that is ``sure``."""
+    size, models = np.maximum(np.abs(ratio), 1e-12), evidence.descriptions
+    middle = float(np.exp(np.median(np.log(size[sure]))))
+    loaded = models.total('load') / models.total('factor')
+    if abs(np.log(middle)) > np.log(OFF_COMMON) and loaded > 1.0 / ALIKE:
+        unit = (' (N mm, or mN m)' if abs(np.log(middle / 1e3)) < 0.7 else
+                ' (motor currents?)' if middle < 1.0 else '')
+        load = ('' if loaded > ALIKE else '; or the last link carries about '
+                f'{models.mass:+.2g} kg that the description does not have')
+        # One number that makes the description right is no chance: it competes as a description.
+        right = models.total('factor') < HALF * np.linalg.norm(evidence.base.torque)
+        nats = models.nats['factor'] - models.nats['alone'] if right else 0.0
+        yield _gain(evidence, np.full(len(size), 1 / middle), PER_GAIN, (
+            'effort in another unit', f'the efforts of all joints are about {middle:.3g} times '
+            f'torques{unit}{load}'), nats, DOUBTFUL if load else WRONG)
+    own = np.mean(np.abs(np.log(size[sure] / middle)) > np.log(OFF_COMMON)) > 0.5
+    if own and models.nats['factors'] > max(models.nats['factor'], models.nats['load']):
+        # Motors that are mounted the other way round have negative gains.
+        sign = np.where(sure & (ratio < 0.0), -1.0, 1.0)
+        scale = _own_gains(evidence, sign / np.where(sure, size, middle))
+        yield _gain(evidence, scale, PER_GAIN * len(size), (
+            'effort is a current', 'the efforts are no torques: every joint has a gain of its '
+            'own, as motor currents have'))
+
+
+def _gain(evidence: Evidence, scale: np.ndarray, cost: float, named: tuple[str, str],
+          nats: float = 0.0, severity: str = WRONG) -> Candidate:
+    """Return the Candidate of a ``scale`` (n,), worth at least ``nats`` by the description."""
+    h = evidence.hypothesis(scale=scale)
+    fit = evidence.fit(h)
+    fit = replace(fit, evidence=max(fit.evidence, evidence.base.evidence + nats))
+    return Candidate(*named, 'publish torques, or give effort_kind: and drive_gain:', h,
+                     fit, evidence.samples.robot.joint_names, severity, cost)
+
+
+def _factor(evidence: Evidence, j: int, values: np.ndarray) -> float:
+    """Return the efforts of joint ``j`` over the torques of ``values`` (p,), friction apart."""
+    s = evidence.samples
+    X = np.column_stack([s.torque(j, values), s.columns(j)[:, -FRICTION:-1]])
+    return float(np.linalg.lstsq(X, s.motion.tau[:, j], rcond=1e-10)[0][0])
+
+
+def _own_gains(evidence: Evidence, scale: np.ndarray) -> np.ndarray:
+    """Return (n,) factors from efforts to torques, refined by what all joints say of bodies."""
+    best, best_fit = scale, evidence.fit(evidence.hypothesis(scale=scale))
+    for _ in range(3):
+        factors = [_factor(evidence, j, best_fit.values) for j in range(len(scale))]
+        scale = np.array([1 / x if x * s > 0.1 else s for x, s in zip(factors, scale)])
+        fit = evidence.fit(evidence.hypothesis(scale=scale))
+        if fit.evidence <= best_fit.evidence:
+            break
+        best, best_fit = scale, fit
+    return best
+
+
+def _one_gain(evidence: Evidence) -> Iterator[Candidate]:
+    """Yield the one joint whose gain does not fit what the others show of the same bodies."""
+    names, count = evidence.samples.robot.joint_names, len(evidence.samples.robot)
+    tried = []
+    for j in _suspects(evidence):
+        # The fit without the joint, then its own gain, and again with it.
+        fit, h, factor = evidence.fit(evidence.as_recorded, without=j), evidence.as_recorded, 1.0
+        for _ in range(3):
+            factor = float(np.clip(abs(_factor(evidence, j, fit.values)) or 1.0, 1e-4, 1e4))
+            h = evidence.hypothesis(scale=np.where(np.arange(count) == j, 1 / factor, 1.0))
+            fit = evidence.fit(h)
+        if abs(np.log(factor)) > np.log(OFF_ONE):
+            tried.append((fit.evidence, j, factor, h, fit))
+    if not tried:
+        return
+    _, j, factor, h, fit = max(tried, key=lambda one: one[0])
+    # Bodies and friction that the model lacks are worth as much as a small gain, unless the
+    # description says the same number.
+    ratio, error = (x[j] for x in evidence.own_ratios)
+    agreed = error < np.log(AGREE) and abs(np.log(abs(ratio) / factor)) < np.log(AGREE)
+    small = abs(np.log(factor)) < np.log(OFF_SURELY)
+    if fit.relative > evidence.base.relative * (1.0 / ALIKE if agreed else HALF if small else 1.0):
+        return
+    yield Candidate('gain of a joint', f'the effort of {names[j]} is {factor:.3g} times what '
+                    'the other joints say of the same bodies',
+                    f'check the torque constant and gear ratio of {names[j]}', h, fit,
+                    (names[j],), cost=PER_GAIN + np.log(count))
+
+
+def saturation(evidence: Evidence) -> Iterator[Candidate]:
+    """Yield the joint whose effort falls short where the torque is large, best by ``evidence``."""
+    s, tried = evidence.samples, []
+    for j in _suspects(evidence):
+        values = evidence.base.values
+        for _ in range(2):  # by the bodies that the fit without it, and then with it, has
+            torque = s.columns(j) @ values[s.places[j]]
+            column = torque * (torque / max(np.abs(torque).max(), 1e-300)) ** 2
+            h = evidence.hypothesis(extra=evidence.of_joint(j, column[:, None]))
+            fit = evidence.fit(h)
+            values = fit.values
+        short = -float(values[len(s.mean)])
+        if short > SHORT and fit.residual[j] < HALF * evidence.base.residual[j]:
+            tried.append((fit.evidence, j, short, h, fit))
+    if tried:
+        _, j, short, h, fit = max(tried, key=lambda one: one[0])
+        name = s.robot.joint_names[j]
+        yield Candidate('effort saturates', f'the efforts of {name} fall short by '
+                        f'{100 * short:.0f} % where its torque is largest',
+                        'stay below what the sensor or the drive can show', h, fit, (name,),
+                        cost=PER_GAIN + float(np.log(len(s.robot))))
+
+
+def _suspects(evidence: Evidence) -> list[int]:
+    """Return the joints whose gain could explain some of a residual that is not large anyway."""
+    s = evidence.samples
+    if evidence.base.relative > BADLY:
+        return list(range(len(s.robot)))
+    torques = [np.where(np.arange(len(s.robot)) == j, s.torque(j, evidence.base.values)[:, None],
+                        0.0) for j in range(len(s.robot))]
+    nats, _ = evidence.score(torques).each()
+    return np.flatnonzero(nats > WORTH).tolist()

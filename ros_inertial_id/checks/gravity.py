@@ -1,0 +1,284 @@
+"""
+Alternatives of gravity, of axes and of bodies.
+
+Gravity taken off the efforts, or from another direction; an axis that is turned, angles in
+degrees, an encoder's zero; a tool that the description lacks.
+"""
+
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from .described import UNDESCRIBED
+from .evidence import CERTAIN, Evidence, WORTH
+from .finding import NOTE
+from .hypothesis import Candidate, Fitted
+from .samples import equations, FRICTION, METHOD
+from ..dynamics.robot_model import STANDARD_GRAVITY
+from ..estimation.gravity_search import sphere, tangent
+
+SMALL = 0.01        # relative residual that leaves no room for another gravity
+BADLY = 0.1         # relative residual from which costly alternatives are asked
+DIRECTIONS = 60     # of gravity: 15 degrees apart, then refined
+UPRIGHT = np.array([0.0, 0.0, -1.0])  # as most robots stand
+DESCRIBED = 0.3     # relative error of the gravity torques of a description
+HALF = 0.5          # of the torque, or of what was left before, that a description may leave
+COMPENSATED = 0.2   # share of gravity that a driver leaves
+ALIKE = 1.1         # times the residual: free bodies do without as well
+STEPS_OF_GRAVITY = 6
+TURNED = 3.0        # [deg] of gravity, from which a mounting is wrong
+TWO = 2.0           # nats more than an effort that is negated: two channels are wrong, not one
+COARSE = 3          # every that many samples, where motion is counted otherwise
+ENCODER = 0.02      # [rad] of an encoder's zero that is worth a word
+UNIT = 0.1          # [rad] that a zero may usually be off
+FEW = 400           # samples by which encoders are looked for first
+EXPLAINED = 0.35    # of what the description leaves, that a load may leave
+
+
+def gravity(evidence: Evidence) -> Iterator[Candidate]:
+    """Yield gravity taken off the efforts, or from where ``evidence`` says it comes."""
+    s = evidence.samples
+    yield from _compensated(evidence)
+    if not np.any(s.gravity):
+        return
+    if s.described:  # small masses below zero explain the same efforts as well
+        yield _from(evidence, -s.gravity, cost=float(np.log(2.0)))
+    declared = s.gravity / np.linalg.norm(s.gravity)
+    if evidence.base.relative < SMALL or (
+            evidence.base.relative < BADLY and _nats_of_tilt(evidence, declared) < WORTH):
+        return
+    starts = [declared]
+    if evidence.base.relative > BADLY:
+        by = sorted(sphere(DIRECTIONS), key=lambda d: evidence.total_residual(
+            evidence.hypothesis(gravity=STANDARD_GRAVITY * d))[0])
+        # Up and down differ in the sign of masses alone, which the description decides.
+        starts += [by[0], -by[0], by[1], UPRIGHT]
+    tilted = [d for d in (_tilted(evidence, d) for d in starts)
+              if _described_there(evidence, STANDARD_GRAVITY * d)]
+    direction = max(tilted, default=declared, key=lambda d: evidence.fit(
+        evidence.hypothesis(gravity=STANDARD_GRAVITY * d)).evidence)
+    if np.degrees(np.arccos(np.clip(direction @ declared, -1, 1))) >= TURNED:
+        yield _from(evidence, STANDARD_GRAVITY * direction, float(np.log(DIRECTIONS) + 4.0))
+
+
+def _from(evidence: Evidence, gravity: np.ndarray, cost: float) -> Candidate:
+    """Return the Candidate of another ``gravity`` (3,) [m/s^2]."""
+    declared, h = evidence.samples.gravity, evidence.hypothesis(gravity=gravity)
+    cosine = gravity @ declared / np.linalg.norm(gravity) / np.linalg.norm(declared)
+    angle = np.degrees(np.arccos(np.clip(cosine, -1, 1)))
+    words = ' '.join(f'{x:.2f}' for x in gravity + 0.0)
+    return Candidate('wrong mounting', f'the mounting is wrong: gravity is {angle:.0f} degrees '
+                     'from where it was said to be', f'give mounting: gravity {words}, after '
+                     'a look at the robot', h, evidence.fit(h), evidence.samples.robot.joint_names,
+                     cost=cost)
+
+
+def _compensated(evidence: Evidence) -> Iterator[Candidate]:
+    """
+    Yield gravity taken off the efforts: all of it, or that of the description, as drivers do.
+
+    Free masses of zero explain efforts without gravity as well, so the residual cannot tell, but
+    the description can.  Where free bodies need gravity all the same, the description is rough.
+    """
+    s, none, nats = evidence.samples, evidence.hypothesis(gravity=np.zeros(3)), 0.0
+    tried = {'gravity has been taken off the efforts already': none}
+    if s.described:
+        models = evidence.descriptions.nats
+        nats, inertia = _no_gravity(evidence)
+        # Currents hold a small share of gravity too, but the same of inertial torques.
+        if nats <= 0.0 or inertia <= -CERTAIN or models['no gravity'] <= models['alone']:
+            return
+        if np.any(s.gravity):
+            tried['gravity, as the description has it, has been taken off the efforts already'] = (
+                evidence.hypothesis(added=tuple(
+                    s.torque(j, s.mean) - s.torque(j, s.mean, np.zeros(3))
+                    for j in range(len(s.robot)))))
+    fits = {says: evidence.fit(h) for says, h in tried.items()}
+    says = min(fits, key=lambda one: float(np.linalg.norm(fits[one].residual)))
+    fit, h = fits[says], tried[says]
+    if np.mean(np.log(fit.residual / evidence.base.residual)) < np.log(ALIKE):
+        fit = replace(fit, evidence=max(fit.evidence, evidence.base.evidence + nats))
+        yield Candidate('gravity compensated', says, 'record the whole motor torque, or give '
+                        'mounting: gravity 0 0 0, or add the same gravity again', h, fit,
+                        s.robot.joint_names)
+
+
+def _no_gravity(evidence: Evidence) -> tuple[float, float]:
+    """
+    Return the nats by which the description says that the efforts lack gravity, and inertia not.
+
+    Free masses of zero explain efforts without gravity as well, so the residual cannot tell; the
+    share of the nominal gravity torque in the efforts can, as far as the description is right.
+    Inertial torques are then there as described, or by the same share as gravity: a unit.
+    """
+    s, nats, inertia = evidence.samples, 0.0, 0.0
+    for j in range(len(s.robot)):
+        inert, y = s.torque(j, s.mean, np.zeros(3)), s.motion.tau[:, j]
+        X = np.column_stack([s.torque(j, s.mean) - inert, inert, s.columns(j)[:, -FRICTION:-1]])
+        size = np.maximum(np.linalg.norm(X, axis=0), 1e-300)
+        x, *_ = np.linalg.lstsq(X / size, y, rcond=1e-10)
+        covariance = np.linalg.pinv((X / size).T @ (X / size))
+        left = np.sum((y - (X / size) @ x) ** 2) / evidence.effective[j]
+        share, error = x[0] / size[0], np.sqrt(covariance[0, 0] * left) / size[0]
+        own, slack = x[1] / size[1], np.sqrt(covariance[1, 1] * left) / size[1]
+        if not error:  # it has no torque
+            continue
+        heavy = min(1.0, (size[0] / max(np.linalg.norm(y), 1e-300)) ** 2)  # or it hardly matters
+        there, gone = DESCRIBED ** 2 + error ** 2, COMPENSATED ** 2 + error ** 2
+        nats += heavy * _clipped((1 - abs(share)) ** 2, there, share ** 2, gone)
+        alike = (DESCRIBED * share) ** 2 + error ** 2 + slack ** 2
+        inertia += heavy * _clipped((own - share) ** 2, alike, (own - 1) ** 2,
+                                    DESCRIBED ** 2 + slack ** 2)
+    return float(nats), float(inertia)
+
+
+def _clipped(off: float, variance: float, other: float, its: float) -> float:
+    """Return the nats for the square ``other`` of variance ``its`` against ``off`` of its own."""
+    nats = 0.5 * (off / variance - other / its + np.log(variance / its))
+    return float(np.clip(nats, -UNDESCRIBED, UNDESCRIBED))
+
+
+def _described_there(evidence: Evidence, gravity: np.ndarray) -> bool:
+    """Return whether the description, where there is one, is right or better under ``gravity``."""
+    if not evidence.samples.described:
+        return True
+    there = np.linalg.norm(evidence.nominal_under(gravity))
+    before = np.linalg.norm(evidence.nominal)
+    return bool(there < HALF * max(before, np.linalg.norm(evidence.base.torque)))
+
+
+def _pulls(evidence: Evidence, direction: np.ndarray, values: np.ndarray) -> list[np.ndarray]:
+    """Return per joint the torques (N, 2) of ``values`` (p,) by gravity across a ``direction``."""
+    s, out = evidence.samples, []
+    for j in range(len(s.robot)):
+        still = s.torque(j, values, np.zeros(3))
+        out.append(np.stack([s.torque(j, values, STANDARD_GRAVITY * u) - still
+                             for u in tangent(direction).T], axis=1))
+    return out
+
+
+def _nats_of_tilt(evidence: Evidence, direction: np.ndarray) -> float:
+    """Return the nats that turning gravity from its ``direction`` could explain."""
+    return evidence.score(_pulls(evidence, direction, evidence.base.values)).together()
+
+
+def _tilted(evidence: Evidence, direction: np.ndarray) -> np.ndarray:
+    """Return the direction of gravity that Gauss-Newton steps of two angles reach."""
+    best, found = np.inf, direction
+    for _ in range(STEPS_OF_GRAVITY):
+        h = evidence.hypothesis(gravity=STANDARD_GRAVITY * direction)
+        left, values = evidence.total_residual(h)
+        if left >= best:
+            break
+        best, found = left, direction
+        extra = tuple(_pulls(evidence, direction, values))
+        angles = evidence.total_residual(replace(h, extra=extra))[1][-2:]
+        size = float(np.linalg.norm(angles))
+        direction = direction + tangent(direction) @ angles * min(1.0, 0.5 / max(size, 1e-12))
+        direction = direction / np.linalg.norm(direction)
+    return found
+
+
+def in_degrees(evidence: Evidence) -> list[Candidate]:
+    """
+    Return the Candidate of motion in degrees; ``evidence`` : of all joints.
+
+    Where joints have limits, these tell it; without any, only the torques can.
+    """
+    robot = evidence.samples.robot
+    if np.any(np.isfinite(robot.lower)) or any(robot.prismatic):
+        return []
+    unit, before = np.full(len(robot), np.pi / 180.0), _thinned(evidence)
+    there = _thinned(evidence, unit)
+    return [Candidate('position in degrees', 'positions and velocities of all joints are in '
+                      'degrees', 'publish radians', there.as_recorded,
+                      _gained(evidence, before, there.base), robot.joint_names, cost=TWO,
+                      axes=unit)]
+
+
+def turned_axes(evidence: Evidence, joints: Collection[str]) -> list[Candidate]:
+    """Return Candidates of one of ``joints`` each whose axis is turned; ``evidence`` : all."""
+    names, out = evidence.samples.robot.joint_names, []
+    before = _thinned(evidence) if joints else None
+    for j, name in enumerate(names):
+        if name not in joints or before is None:
+            continue
+        sign = np.where(np.arange(len(names)) == j, -1.0, 1.0)
+        there = _thinned(evidence, sign)
+        for effort in (1.0, -1.0):
+            what = 'position and velocity' + (', and effort,' if effort < 0 else '')
+            h = there.hypothesis(scale=np.where(sign < 0, effort, 1.0))
+            out.append(Candidate('axis turned', f'{what} of {name} are negated',
+                                 'correct their signs, or the axis in the description', h,
+                                 _gained(evidence, before, there.fit(h)), (name,),
+                                 cost=float(np.log(2 * len(sign))) + TWO, axes=sign))
+    return out
+
+
+def _thinned(evidence: Evidence, factor: np.ndarray | None = None) -> Evidence:
+    """Return the Evidence of some samples, angles times a ``factor`` (n,)."""
+    s = evidence.samples
+    some = np.arange(len(s.fold)) % COARSE == 0
+    if factor is None:
+        return Evidence(s.as_declared.chosen(some), evidence.effective)
+    return Evidence(equations(s.robot, s.motion.rows(some).turned(factor), s.parameters,
+                              s.fold[some]).as_declared, evidence.effective)
+
+
+def _gained(evidence: Evidence, before: Evidence, fit: Fitted) -> Fitted:
+    """Return a ``fit`` of fewer samples: what it gains there, on top of all as recorded."""
+    return replace(fit, evidence=evidence.base.evidence + fit.evidence - before.base.evidence)
+
+
+def encoders(evidence: Evidence) -> Iterator[Candidate]:
+    """Yield the zero of an encoder off, by ``evidence`` for the torques' slope with angles."""
+    s = evidence.samples
+    names, whole = s.robot.joint_names, len(s.fold)
+    few = np.arange(0, whole, max(1, whole // FEW))
+    slopes = [_slopes(evidence, k, few) for k in range(len(names))]
+    nats, zeros = evidence.score([np.stack(own, axis=1) for own in zip(*slopes)], few).each()
+    # One encoder is off, not all: the one whose zero alone brings most.
+    k = int(np.argmax(nats))
+    off = -UNIT * float(zeros[k])
+    if nats[k] < WORTH or abs(off) < ENCODER:
+        return
+    h = evidence.hypothesis(extra=tuple(
+        X[:, None] for X in _slopes(evidence, k, np.arange(whole))))
+    yield Candidate('encoder zero off', f'the zero of the position of {names[k]} is about '
+                    f'{off:+.2g} rad off', 'give position_offset: or zero the encoder', h,
+                    evidence.fit(h), (names[k],), cost=float(np.log(len(names))))
+
+
+def _slopes(evidence: Evidence, encoder: int, chosen: np.ndarray) -> list[np.ndarray]:
+    """Return per joint (M,) how torques of samples ``chosen`` (M,) change with a zero."""
+    s, small = evidence.samples, 1e-4
+    motion, n = s.motion.rows(chosen), len(s.robot)
+    q = motion.q + small * (np.arange(n) == encoder)
+    bodies = evidence.base.values[:10 * n]
+    turned = [b.predicted(bodies) for b in METHOD.regress(
+        METHOD.state_of(s.robot, q, motion.v, motion.a), s.robot, s.parameters[:10 * n])]
+    return [(np.concatenate([b[name] for b in turned])
+             - s.torque(j, evidence.base.values)[chosen]) / small * UNIT
+            for j, name in enumerate(s.robot.joint_names)]
+
+
+def tool(evidence: Evidence) -> Iterator[Candidate]:
+    """Yield a tool or payload that by ``evidence`` the description lacks."""
+    s, nominal = evidence.samples, evidence.nominal
+    if (not s.described  # or free bodies leave as much as the description
+            or np.linalg.norm(evidence.base.residual) > EXPLAINED * np.linalg.norm(nominal)):
+        return
+    models = evidence.descriptions
+    gain = float((evidence.effective * np.log(np.maximum(nominal, 1e-12) / np.maximum(
+        models.left['load'], 1e-12))).sum())
+    own, mass = float(s.mean[10 * (len(s.robot) - 1)]), models.mass
+    if (models.nats['load'] > max(models.nats[x] for x in ('alone', 'factor', 'no gravity'))
+            and models.total('load') * ALIKE < models.total('factor')
+            and models.total('load') < EXPLAINED * np.linalg.norm(nominal) and gain > 0
+            and abs(mass) > max(0.1, 2 * DESCRIBED * own)):
+        fit = replace(evidence.base, evidence=evidence.base.evidence + gain)
+        yield Candidate('payload not declared', f'the last link carries about {mass:+.2g} kg that '
+                        'the description does not have', 'add the tool or payload to the '
+                        'description', evidence.as_recorded, fit, (s.robot.joint_names[-1],),
+                        severity=NOTE, tests='the description with and without a load', cost=5.0)

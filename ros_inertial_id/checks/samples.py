@@ -1,0 +1,210 @@
+"""
+Samples of an arm as equations, with gravity and targets left open, and their R factors by fold.
+
+The rows are those of the method (``Method.regress``), and their folds those of cross-validation.
+Joint j has the columns ``[W(no gravity), Gx, Gy, Gz of masses and first moments]`` and as targets
+the efforts of all joints and its own at some delays: another sign, order, gain, delay or gravity
+is a combination of columns of its R factors, and costs no look at the samples.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from .signals import AT_REST
+from ..dynamics.inertial_parameters import Parameter
+from ..dynamics.regressor import RegressorBlock, RowGroup
+from ..estimation.cross_validation import fold_of, FOLDS
+from ..estimation.r_factors import RFactors
+from ..estimation.residuals import autocovariance, correlation_time
+from ..identification.prepare.dataset import Dataset
+from ..measurement.joints.kinematic_state import JointSpaceState
+from ..methods.serial_arm import SerialArm
+
+ENOUGH = 1000       # samples: they are spread over the recording
+SPACING = 0.05      # [s] between them at most, so that a contact is not missed
+MOST = 4000
+LAWS = ('viscous', 'coulomb', 'offset', 'armature')
+FRICTION = len(LAWS)
+WIDTH = 0.03        # [rad/s] of Coulomb's step
+LATER = np.array([0.008, 0.015, 0.025, 0.04, 0.06, 0.1])
+DELAYS = np.concatenate([-LATER[::-1], LATER])  # [s]
+METHOD = SerialArm()
+
+
+@dataclass(frozen=True)
+class Motion:
+    """t : (N,) [s]; q, v, a, tau : (N, n); late : (N, n, delays) the efforts at other times."""
+
+    t: np.ndarray
+    q: np.ndarray
+    v: np.ndarray
+    a: np.ndarray
+    tau: np.ndarray
+    late: np.ndarray
+
+    def rows(self, chosen: np.ndarray) -> 'Motion':
+        """Return the Motion of the ``chosen`` samples (mask or indices)."""
+        return Motion(*(x[chosen] for x in (
+            self.t, self.q, self.v, self.a, self.tau, self.late)))
+
+    def turned(self, factor: np.ndarray) -> 'Motion':
+        """Return the Motion with angles times a ``factor`` (n,)."""
+        return replace(self, q=self.q * factor, v=self.v * factor, a=self.a * factor)
+
+
+@dataclass(frozen=True)
+class Samples:
+    """
+    The equations of all samples.
+
+    robot : RobotModel; motion : Motion; parameters : all p, 10 per body, then LAWS per joint
+    matrices : per joint (N, k) columns, see above
+    places : per joint the parameters (c,) of its columns; heavy : those that gravity acts on
+    fold : (N,) of each sample; gravity : (3,) as declared [m/s^2]
+    """
+
+    robot: Any
+    motion: Motion
+    parameters: tuple[Parameter, ...]
+    matrices: tuple[np.ndarray, ...]
+    places: tuple[np.ndarray, ...]
+    heavy: tuple[np.ndarray, ...]
+    fold: np.ndarray
+    gravity: np.ndarray
+
+    @cached_property
+    def mean(self) -> np.ndarray:
+        """Return the (p,) parameters of the description."""
+        return np.array([p.nominal for p in self.parameters])
+
+    @cached_property
+    def sd(self) -> np.ndarray:
+        """Return the (p,) standard deviations of the description."""
+        return np.array([p.prior_sd for p in self.parameters])
+
+    @property
+    def described(self) -> bool:
+        """Return whether the description gives every body a mass."""
+        return bool(np.all(self.robot.inertias[:, 0] > 0.0))
+
+    @cached_property
+    def still(self) -> np.ndarray:
+        """Return (n,) bool which joints stand still: friction takes whatever their efforts are."""
+        return np.asarray(np.ptp(self.motion.q, axis=0) < AT_REST)
+
+    @cached_property
+    def _declared(self) -> list[np.ndarray]:
+        return [self._columns(j, self.gravity) for j in range(len(self.places))]
+
+    def columns(self, j: int, gravity: np.ndarray | None = None) -> np.ndarray:
+        """Return (N, c) of joint ``j`` under a ``gravity`` (3,) [m/s^2], as declared: None."""
+        if gravity is None or np.array_equal(gravity, self.gravity):
+            return self._declared[j]
+        return self._columns(j, gravity)
+
+    def _columns(self, j: int, gravity: np.ndarray) -> np.ndarray:
+        M, heavy, count = self.matrices[j], self.heavy[j], len(self.places[j])
+        out = M[:, :count].copy()
+        for k in np.flatnonzero(gravity):
+            out[:, heavy] += gravity[k] * M[:, count + k * len(heavy):][:, :len(heavy)]
+        return out
+
+    def torque(self, j: int, values: np.ndarray, gravity: np.ndarray | None = None) -> np.ndarray:
+        """Return (N,) of joint ``j`` by bodies with ``values`` (p,) under ``gravity`` (3,)."""
+        return self.columns(j, gravity)[:, :-FRICTION] @ values[self.places[j][:-FRICTION]]
+
+    def load(self, j: int) -> np.ndarray:
+        """Return the columns (N, 10) of the last body in joint ``j``, zero where it has none."""
+        last = np.flatnonzero(self.places[j] // 10 == len(self.robot) - 1)
+        return (self.columns(j)[:, last] if last.size else np.zeros((len(self.fold), 10)))
+
+    def targets(self, j: int) -> np.ndarray:
+        """Return the (N, n + delays) efforts that could be the torque of joint ``j``."""
+        return np.hstack([self.motion.tau, self.motion.late[:, j]])
+
+    @cached_property
+    def products(self) -> tuple[np.ndarray, ...]:
+        """Return per joint (FOLDS, m, m) R'R of the R factors of its columns and targets."""
+        keep = np.arange(max(M.shape[1] for M in self.matrices) + self.targets(0).shape[1])
+        folds = [RFactors(len(keep)) for _ in range(FOLDS)]
+        for k, factors in enumerate(folds):
+            f = np.flatnonzero(self.fold == k)
+            rows = [np.hstack([M[f], self.targets(j)[f]]) for j, M in enumerate(self.matrices)]
+            factors.accumulate(RegressorBlock(self.motion.t[f], 0, tuple(
+                RowGroup(name, '', keep[:X.shape[1]], X, X[:, -1], X[:, -1])
+                for name, X in zip(self.robot.joint_names, rows))), keep)
+        triangles = ([f.groups[name].R[:-2, :-2] for f in folds]
+                     for name in self.robot.joint_names)
+        return tuple(np.array([R.T @ R for R in own]) for own in triangles)
+
+    @property
+    def as_declared(self) -> 'Samples':
+        """Return the samples with gravity as declared and no delays: fewer columns to reduce."""
+        none = tuple(h[:0] for h in self.heavy)
+        return replace(self, matrices=tuple(self._declared), heavy=none,
+                       motion=replace(self.motion, late=self.motion.late[:, :, :0]))
+
+    def chosen(self, keep: np.ndarray) -> 'Samples':
+        """Return those in ``keep`` (N,) bool alone."""
+        return replace(self, motion=self.motion.rows(keep), fold=self.fold[keep],
+                       matrices=tuple(M[keep] for M in self.matrices))
+
+
+def samples_of(data: Dataset, values: np.ndarray | None = None) -> Samples:
+    """
+    Return the Samples of a Dataset ``data`` of one recording of serial_arm, thinned out evenly.
+
+    values : (10 n,) of its bodies, those of the description by default
+    """
+    plain = replace(data.options, friction=LAWS, coulomb_width=WIDTH)
+    own = METHOD.parameters(data.robot, plain)[:(10 + FRICTION) * len(data.robot)]
+    if values is not None:
+        own = (*(replace(p, nominal=float(x)) for p, x in zip(own, values)), *own[len(values):])
+    wanted = min(MOST, max(ENOUGH, data.seconds() / SPACING))
+    stride = max(1, int(np.ceil(data.samples(training=True) / wanted)))
+    chosen, parts = slice(stride // 2, None, stride), []
+    state: JointSpaceState
+    for state in data.states_of(data.observations[0]):
+        t = state.t[chosen]
+        late = np.stack([np.stack([np.interp(t + d, state.t, column) for d in DELAYS], axis=1)
+                         for column in state.tau.T], axis=1)
+        # Copies: a view of few samples would keep the whole piece alive.
+        parts.append((*(x[chosen].copy() for x in (
+            state.t, state.q, state.v, state.a, state.tau)), late))
+    motion = Motion(*(np.concatenate(x) for x in zip(*parts)))
+    count = len(motion.t)
+    return equations(data.robot, motion, own, fold_of(np.arange(count), count, data.seconds()))
+
+
+def equations(robot: Any, motion: Motion, parameters: tuple[Parameter, ...],
+              fold: np.ndarray) -> Samples:
+    """Return the Samples of a ``motion`` in folds ``fold`` (N,), see there for the others."""
+    count, still = len(robot), np.zeros_like(motion.v)
+    bare = _rows(robot, motion.q, motion.v, motion.a, np.zeros(3), parameters)
+    pulled = [_rows(robot, motion.q, still, still, g, parameters[:10 * count]) for g in np.eye(3)]
+    matrices, places, heavies = [], [], []
+    for j, (at, W) in enumerate(bare):
+        heavy = np.flatnonzero((at < 10 * count) & (at % 10 < 4))
+        matrices.append(np.hstack([W, *(g[j][1][:, heavy] for g in pulled)]))
+        places.append(at)
+        heavies.append(heavy)
+    return Samples(robot, motion, tuple(parameters), tuple(matrices), tuple(places),
+                   tuple(heavies), fold, robot.gravity_base)
+
+
+def _rows(robot, q, v, a, gravity, parameters):
+    """Return per joint the columns (c,) and rows (N, c) of a motion under a gravity (3,)."""
+    state = METHOD.state_of(robot, q, v, a)
+    blocks = [b.groups for b in METHOD.regress(state, replace(robot, gravity_base=gravity),
+                                               parameters)]
+    return [(own[0].columns, np.concatenate([g.W for g in own])) for own in zip(*blocks)]
+
+
+def correlation_of(series: np.ndarray) -> float:
+    """Return the integrated autocorrelation time of a ``series`` (N,) [samples]."""
+    lags, pairs = autocovariance(series[:, None])
+    rho = lags / pairs
+    return correlation_time(rho / rho[0]) if rho[0] > 0 else 1.0

@@ -1,0 +1,214 @@
+"""What the player asks of the controller: whether it is active, and where it holds the arm."""
+
+from collections.abc import Mapping
+import time
+from typing import Any
+
+import numpy as np
+from rcl_interfaces.msg import ParameterType
+from rcl_interfaces.srv import GetParameters
+from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.serialization import deserialize_message
+
+from .conversions import every, message_class, seconds, subscribe
+from ..dynamics.robot_model import RobotModel
+from ..errors import MotionError
+from ..excitation.playback import deviation
+
+ACTIVE = 'active'
+PERIOD = 1.0  # [s] between questions
+PATIENCE = 5.0  # [s] for an answer; after that the question is asked anew
+CONTINUES = 'interpolate_from_desired_state'
+STATE = 'control_msgs/msg/JointTrajectoryControllerState'
+SETTLED = 0.3  # [s] after the end of a trajectory in which the arm comes to rest
+STILL = 1e-3   # [rad or m] more than noise and creep of an arm that nobody has moved since
+RECENT = 1.0   # [s] by which the controller's word may be older than the joint states
+
+
+class Controllers:
+    """
+    Which controllers are active, as ``controller_manager/list_controllers`` says now and then.
+
+    topic : of the controller, ``[namespace/]controller/joint_trajectory`` or of its action
+
+    A ros2_control controller listens from its configuration on, also while it is inactive, so a
+    subscriber says nothing: the arm would not move and the motion would end by its tracking.
+    Where the driver has no controller_manager, or its messages are not installed, nothing is
+    known and nothing refused.
+    goes_on : whether the controller begins trajectories at its last command, by its own parameter
+        CONTINUES; None where it does not say
+    """
+
+    goes_on: bool | None = None
+
+    def __init__(self, node: Node, topic: str) -> None:
+        self._node, self._topic = node, topic
+        self._states: dict[str, tuple[str, str]] = {}  # name -> (state, type)
+        self._asked, self._warned = 0.0, ''
+        self._answer: Any = None
+        namespace, self._name = node.resolve_topic_name(topic).rsplit('/', 2)[:2]
+        kind = message_class('controller_manager_msgs/srv/ListControllers')
+        if kind is not None:
+            self._client = node.create_client(
+                kind, f'{namespace}/controller_manager/list_controllers')
+            every(node, PERIOD, self._look)
+        self._parameters = node.create_client(
+            GetParameters, f'{namespace}/{self._name}/get_parameters')
+        every(node, PERIOD, self._ask_parameter)
+
+    def _ask_parameter(self):
+        """Ask whether the controller goes on from its command; it may be started anew."""
+        if self._parameters.service_is_ready():
+            question = GetParameters.Request(names=[CONTINUES])
+            self._parameters.call_async(question).add_done_callback(self._take_parameter)
+        else:
+            self.goes_on = None
+
+    def _take_parameter(self, answer):
+        values = answer.result().values
+        known = len(values) == 1 and values[0].type == ParameterType.PARAMETER_BOOL
+        self.goes_on = values[0].bool_value if known else None
+
+    def _look(self):
+        """Take the answer that has come; ask again."""
+        if self._answer is not None and self._answer.done():
+            answer, self._answer = self._answer.result(), None
+            self._states = {c.name: (c.state, c.type) for c in answer.controller}
+            words = str(inactive(self._name, self._states) or '')
+            if words not in ('', self._warned):
+                self._node.get_logger().warning(words)
+            self._warned = words
+        late = time.monotonic() > self._asked + PATIENCE
+        if self._client.service_is_ready() and (self._answer is None or late):
+            self._asked, self._answer = time.monotonic(), self._client.call_async(
+                self._client.srv_type.Request())
+
+    def refuse(self) -> None:
+        """Raise MotionError when the controller is there and not active."""
+        error = inactive(self._name, self._states)
+        if error is not None:
+            raise error
+
+
+def inactive(name: str, states: Mapping[str, tuple[str, str]]) -> MotionError | None:
+    """
+    Return the error that says that controller ``name`` would not move the arm, None if it would.
+
+    states : {name: (state, type)} of all that the manager has; of others nothing is said
+    """
+    state = states.get(name, (ACTIVE, ''))[0]
+    if state == ACTIVE:
+        return None
+    others = [other for other, (word, kind) in states.items()
+              if word == ACTIVE and 'JointTrajectoryController' in kind]
+    do = (f'set controller: to {others[0]}/joint_trajectory, or ' if others else '')
+    away = f'--deactivate {others[0]} ' if others else ''
+    return MotionError(f'controller {name} does not move the arm', expected=ACTIVE, found=state,
+                       exists=[f'{other} (active)' for other in others] or None,
+                       do=f'{do}ros2 control switch_controllers {away}--activate {name}')
+
+
+class HeldPosition:
+    """
+    Where the controller holds an arm that rests, which is not quite where the arm is.
+
+    controller : its topic ``[namespace/]controller/joint_trajectory``, or its action
+
+    Gravity that the drives do not know and dry friction keep a resting arm away from its command,
+    by what the drives' stiffness makes of them: milliradians, behind which stand newton metres.  A
+    course from the measured position would take that away at once: the command steps and the arm
+    jerks.
+
+    A joint_trajectory_controller says its command on ``~/controller_state`` (control_msgs).
+    Without these messages the end of what was played last is known, as long as the arm stays as it
+    came to rest there.
+    """
+
+    def __init__(self, node: Node, controller: str) -> None:
+        self._node = node
+        self._topic = f"{controller.rpartition('/')[0]}/controller_state"
+        self._kind = message_class(STATE)
+        self._subscription: Any = None
+        self._state, self._state_at, self._joints_at = b'', -np.inf, 0.0
+        self._end: np.ndarray | None = None
+        self._rests: np.ndarray | None = None
+        self._settled_at = 0.0
+        self.listen()
+
+    def listen(self) -> None:
+        """Hear the controller, which may speak a thousand times a second, from now on."""
+        if self._kind is not None and self._subscription is None:
+            quality = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+            self._subscription = subscribe(self._node, self._kind, self._topic, self._take,
+                                           quality, raw=True)
+
+    def turn_away(self) -> None:
+        """Do not hear the controller while the arm moves; what it held is over."""
+        self._end, self._state_at = None, -np.inf
+        if self._subscription is not None:
+            self._node.destroy_subscription(self._subscription)
+            self._subscription = None
+
+    def _take(self, state):
+        self._state, self._state_at = state, seconds(self._node)
+
+    def ended(self, end: np.ndarray, after: float) -> None:
+        """Note that the last trajectory leads to ``end`` (n,) and rests there ``after`` [s]."""
+        self._end, self._rests = end, None
+        self._settled_at = seconds(self._node) + after + SETTLED
+
+    def seen(self, position: np.ndarray) -> None:
+        """Note a measured ``position`` (n,)."""
+        self._joints_at = seconds(self._node)
+        if self._rests is None and self._joints_at > self._settled_at:
+            self._rests = position
+
+    def position(self, robot: RobotModel, measured: np.ndarray, tracking: float
+                 ) -> np.ndarray | None:
+        """
+        Return the command (n,) at which the arm is held, None where that is not known.
+
+        measured : (n,) where the arm is, in the order of the ``robot``'s joints
+        tracking : how far [rad or m] from its command it may be
+        Raises MotionError when the controller holds it farther away: it does not follow.
+        """
+        held = self._said(robot.joint_names)
+        if held is None:
+            return self._remembered(robot, measured, tracking)
+        away = deviation(robot, measured, held)
+        if (away > tracking).any():
+            j = int(away.argmax())
+            raise MotionError(f'{robot.joint_names[j]} does not follow its controller',
+                              expected=f'{held[j]:.4g}, as {self._topic} says',
+                              found=f'{measured[j]:.4g}',
+                              do='deactivate and activate the controller')
+        return held
+
+    def unknown(self) -> MotionError:
+        """Return the error that says that a first command would be a guess."""
+        name = self._topic.rpartition('/')[0]
+        return MotionError(
+            'where the controller holds the arm is not known: the first command may make it jerk',
+            expected=f'messages on {self._topic} (control_msgs), or {CONTINUES}: true of {name}',
+            do=f'set {CONTINUES}: true there; or from_command: true of this node, where a '
+            'controller goes on from its command and cannot say so')
+
+    def _remembered(self, robot, measured, tracking):
+        """Return the end (n,) of the last trajectory, None when the arm is not held there."""
+        moved = (self._rests is not None
+                 and deviation(robot, measured, self._rests).max() > STILL)
+        if (self._end is None or moved
+                or deviation(robot, measured, self._end).max() > tracking):
+            return None
+        return self._end
+
+    def _said(self, joint_names):
+        """Return the command (n,) by the controller's own word, None without a recent one."""
+        if self._joints_at - self._state_at > RECENT:
+            return None
+        state = deserialize_message(self._state, self._kind)
+        names, held = list(state.joint_names), np.array(state.reference.positions)
+        if len(held) != len(names) or not set(joint_names) <= set(names):
+            return None
+        return held[[names.index(name) for name in joint_names]]

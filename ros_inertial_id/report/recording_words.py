@@ -1,0 +1,153 @@
+"""What was odd in the recordings and their signals, and how far the motion went, as sentences."""
+
+from collections.abc import Iterator, Sequence
+import math
+from typing import Any
+
+import numpy as np
+
+from ..checks.finding import Finding
+from ..dynamics.robot_model import RobotModel
+from ..identification.model.identified_model import IdentifiedModel
+from ..identification.settings import robot_of_model
+
+LISTED = 20  # recordings not used that are named
+LOST = 0.5  # [s] a marker must be gone, or an IMU silent, before it is worth a word
+TURNED = 3.0  # [deg] an IMU must be turned from its description
+IMU_AXES = ('gyro x', 'gyro y', 'gyro z', 'accelerometer x', 'accelerometer y',
+            'accelerometer z')
+HALF = 0.5  # share of a limit below which a motion is called small
+REACHED = {'q': 'the joints spanned', 'v': 'the joints reached', 'a': 'and',
+           'omega': 'the bodies reached', 'alpha': 'and'}
+UNITS = {'q': 'rad', 'v': 'rad/s', 'a': 'rad/s^2', 'omega': 'rad/s', 'alpha': 'rad/s^2',
+         'acc': 'm/s^2'}
+
+
+def force_unit(robot: Any) -> str:
+    """Return the unit of what is measured on a ``robot``, over all row groups."""
+    turning = isinstance(robot, RobotModel) and not any(robot.prismatic)
+    return 'N m' if turning else 'N m or N'
+
+
+def unit_of(robot: Any, name: str) -> str:
+    """Return the unit of a quantity of the validity range of a ``robot`` by its ``name``."""
+    unit = UNITS.get(name, '')
+    sliding = isinstance(robot, RobotModel) and any(robot.prismatic) and name in 'qva'
+    return f"{unit} or {unit.replace('rad', 'm')}" if sliding else unit
+
+
+def goes_round(model: IdentifiedModel) -> bool:
+    """Return whether every joint made a whole turn: wider motion shows no more."""
+    robot = robot_of_model(model)
+    sliding = (dict(zip(robot.joint_names, robot.prismatic)) if isinstance(robot, RobotModel)
+               else {})
+    spans = {joint: np.ptp(seen['q']) for joint, seen in model.validity_range.items()
+             if 'q' in seen}
+    return bool(spans) and all(span >= 2 * np.pi and not sliding.get(joint)
+                               for joint, span in spans.items())
+
+
+def reached(model: IdentifiedModel, quantities: Sequence[str]) -> str:
+    """Return in words how far the motion went: spans of q, else the largest; '' if unknown."""
+    robot = robot_of_model(model)
+    texts = []
+    for name in quantities:
+        spans = {joint: float(np.ptp(seen[name]) if name == 'q' else np.abs(seen[name]).max())
+                 for joint, seen in model.validity_range.items() if name in seen}
+        if spans:
+            low, high = (round(x, 6) for x in (min(spans.values()), max(spans.values())))
+            texts.append(f'{REACHED[name]} {low:.2g} to {high:.2g} {unit_of(robot, name)}'
+                         + _of_limits(robot, name, spans))
+    return ' '.join(texts)
+
+
+def _of_limits(robot: Any, name: str, spans: dict[str, float]) -> str:
+    """Return in words how near its limits a motion came, '' where there are none."""
+    if not isinstance(robot, RobotModel) or name not in 'qv':
+        return ''
+    limits = dict(zip(robot.joint_names, robot.upper - robot.lower if name == 'q'
+                      else robot.velocity))
+    shares = {j: span / limits[j] for j, span in spans.items() if limits.get(j, 0.0) > 0.0}
+    if not shares:
+        return ''
+    small = [j for j in sorted(shares, key=shares.__getitem__) if shares[j] < HALF]
+    below = 'all' if len(small) == len(spans) else ', '.join(small)
+    return (f', {100 * min(shares.values()):.0f} to {100 * max(shares.values()):.0f} % of limits'
+            + (f' (below half: {below})' if small else ''))
+
+
+def recording_sentences(model: IdentifiedModel) -> Iterator[str]:
+    """Yield a sentence for all that was not right in the recordings of a ``model``."""
+    unused = model.provenance.get('left_out', {})
+    for path, why in list(unused.items())[:LISTED]:
+        yield f'Recording not used: {path}: {why}'
+    if len(unused) > LISTED:
+        yield f'{len(unused) - LISTED} more recordings not used, see provenance of the model file.'
+    several = len(model.preprocessing) > 1
+    for entry in model.statistics.get('checks') or ():
+        finding = Finding(**entry)
+        text = finding.sentence()
+        where = f' (recording {finding.recording + 1})' if several else ''
+        yield f'{text[0].upper()}{text[1:]}{where}.'
+    shares = model.statistics.get('masked_share') or ()
+    if any(shares) and not model.statistics.get('keep_all'):
+        yield ('Masked as bad: ' + ', '.join(f'{100 * share:.2g} %' for share in shares)
+               + ' of the samples of each recording.')
+    yield from signal_sentences(model.preprocessing)
+
+
+def signal_sentences(preprocessing: Sequence[Any]) -> Iterator[str]:
+    """Yield a sentence for what was not right in the signals; ``preprocessing`` : of each."""
+    for number, seen in enumerate(preprocessing, 1):
+        where = f' (recording {number})' if len(preprocessing) > 1 else ''
+        for sentence in (*_of_markers(seen), *_of_imus(seen), *_of_sensors(seen)):
+            yield f'{sentence}{where}.'
+
+
+def _of_markers(seen: Any) -> Iterator[str]:
+    for source, note in (seen.get('sources') or {}).items():
+        for marker, gone in (note.get('markers_missing') or {}).items():
+            if gone['longest'] >= LOST:
+                yield (f"Marker {marker} of {source} was lost for {gone['longest']:.2f} s, "
+                       f"from {gone['from']:.2f} s on")
+        for a, b, count, first in note.get('markers_swapped') or ():
+            yield (f'Markers {a} and {b} of {source} were exchanged in {count} frames, '
+                   f'first at {first:.2f} s')
+    for pair, count in (seen.get('marker_exchanged') or {}).items():
+        yield f'Markers {pair} were exchanged in {count} frames'
+
+
+def _of_imus(seen: Any) -> Iterator[str]:
+    for body, note in (seen.get('imus') or {}).items():
+        if note.get('silent', 0.0) >= LOST:
+            yield (f"The IMU on {body} was silent for {note['silent']:.2f} s, from "
+                   f"{note['silent_from']:.2f} s on; the poses were used alone")
+        if (turned := math.hypot(*note.get('turned_degrees', ()))) > TURNED:
+            yield (f'The IMU on {body} is turned {turned:.1f} degrees from its description; '
+                   'this was estimated from the motion and corrected')
+        if drift := note.get('clock_drift'):
+            yield (f'The clock of the IMU on {body} drifts by {1e6 * drift:+.0f} ppm against '
+                   'that of the markers; this was corrected')
+        for axis, error in zip(IMU_AXES, note.get('scale_corrected') or ()):
+            if error is not None:
+                yield (f'The IMU on {body} reads {100 * error:+.1f} % too much by its {axis}; '
+                       'this was estimated from the markers and corrected')
+
+
+def _of_sensors(seen: Any) -> Iterator[str]:
+    if drift := seen.get('torque_clock_drift'):
+        yield (f"The clock of {seen['torque']} drifts by {1e6 * drift:+.0f} ppm against that "
+               'of the motion; this was corrected')
+    for topic, drift in (seen.get('sensor_drift') or {}).items():
+        yield (f'The offset of the force-torque sensor of {topic} drifted by up to '
+               f'{max(drift[:3]):.2g} N and {max(drift[3:]):.2g} N m; this was corrected')
+    for topic, note in (seen.get('sensor_turned') or {}).items():
+        x, y, z = note['turn_deg']
+        yield (f'The force-torque sensor of {topic} is turned by {x:.2f}, {y:.2f}, {z:.2f} '
+               'degrees about its x, y, z axes; this was estimated from the motion and corrected')
+    for entry in seen.get('not_still') or ():
+        yield (f"Link {entry['link']} was not still from {entry['from']:.1f} to "
+               f"{entry['to']:.1f} s: it turned {entry['degrees']} degrees (rms)")
+    for start, end in seen.get('impacts') or ():
+        yield (f'Impact from {start:.2f} to {end:.2f} s: the residual jumps as in no free '
+               'vibration (a stop, a hand, a slipping bolt)')

@@ -1,0 +1,156 @@
+"""The Sheets of ``payload``, ``calibrate``, ``check`` and ``drift``."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .digits import significant, with_error
+from .drawings import Drawings
+from .sheet import Card, Section, Sheet, Table
+from ..checks.finding import Checkup, DO_NOT_USE, DOUBTFUL, Finding, GOOD, WRONG
+
+if TYPE_CHECKING:  # scipy.signal behind them takes a third of the time to start
+    from ..estimation.payload import Payload
+    from ..procedures.drift import Drift, RobotDrift
+    from ..rigs.calibration.calibrate import Calibration
+
+AXES = ('x', 'y', 'z')
+FREEDOMS = (*AXES, 'rx', 'ry', 'rz')
+STIFFNESS_UNITS = ('N/m',) * 3 + ('N m/rad',) * 3
+CHANGES = {'drift': 'drifts', 'jump': 'jumps', 'temperature': 'follows the temperature'}
+
+
+def payload_sheet(load: 'Payload', bare: str) -> Sheet:
+    """Return the page of a payload ``load``; ``bare`` : path of the model of the arm alone."""
+    def vector(title: str, unit: str, rows: Sequence[tuple[str, float, float]]) -> Section:
+        heads = 'component', f'value [{unit}]', f'standard error [{unit}]'
+        return Section(title, tables=[Table(
+            heads, [(axis, *with_error(x, e)) for axis, x, e in rows],
+            flagged=[k for k, row in enumerate(rows) if row[0] in negative])])
+
+    mass, error = with_error(load.mass, load.mass_error)
+    negative = [f'I{AXES[k]}{AXES[k]}' for k in range(3) if load.inertia[k, k] < 0.0]
+    missing = [symbol for symbol, determined in load.determined.items() if not determined]
+    sentences = [f'The mass carried by {load.link} is {mass} ± {error} kg.']
+    if load.mass < 0.0:
+        sentences.append('The mass is negative, which is physically impossible: the loaded and '
+                         'the bare recording differ by more than the load.')
+    if negative:
+        sentences.append(f'Negative, which is physically impossible: {", ".join(negative)}. Do '
+                         'not use the moments of inertia; a faster motion determines them better.')
+    if missing:
+        sentences.append(f'Not determined by the data: {", ".join(missing)}.')
+    inertia = [(f'I{AXES[i]}{AXES[j]}', load.inertia[i, j], load.inertia_error[i, j])
+               for i in range(3) for j in range(i, 3)]
+    return Sheet(
+        f'Payload of {load.link}', f'Weighed with the bare arm of {bare}', (
+            Card(f'{mass} ± {error} kg', 'mass with one standard error', load.mass < 0.0),
+            Card(f'{significant(load.relative_percent)} %', 'relative residual of what the load '
+                 'adds to the torque', load.relative_percent > 50.0)), sentences, (
+            vector(f'Centre of mass in {load.frame}', 'm',
+                   [*zip(AXES, load.center_of_mass, load.center_of_mass_error)]),
+            vector(f'Moments of inertia about the centre of mass, axes of {load.frame}',
+                   'kg m^2', inertia)), numbers=load.to_dict())
+
+
+def calibration_sheet(result: 'Calibration', rig: str) -> Sheet:
+    """Return the page of calibrated springs; ``rig`` : path of its description."""
+    stiffness, errors = np.diag(result.stiffness), np.diag(result.stiffness_error)
+    rows = [(axis, *with_error(k, e), unit) for axis, k, e, unit in
+            zip(FREEDOMS, stiffness, errors, STIFFNESS_UNITS)]
+    soft = [k for k in range(6) if stiffness[k] <= 0.0]
+    sentences = [f'The spring of {FREEDOMS[k]} is not positive: the rig cannot rest; check the '
+                 'recordings and their loads.' for k in soft]
+    mass, error = with_error(result.platform[0], result.platform_error[0])
+    worst = max(range(6), key=lambda k: errors[k] / abs(stiffness[k]))
+    share = 100.0 * errors[worst] / abs(stiffness[worst])
+    imu = [(f'{name} {axis}', *with_error(x, e), unit)
+           for name, unit in (('position', 'm'), ('rpy', 'rad'))
+           for axis, x, e in zip(AXES, result.imu.get(name, ()),
+                                 result.imu.get(f'{name}_error', ()))]
+    heads = 'component', 'value', 'standard error', 'unit'
+    residuals = [(name, significant(x)) for name, x in result.residual.items()]
+    return Sheet(
+        'Calibrated platform', f'Springs and platform of {rig}', (
+            Card(f'{significant(share, 2)} %', f'largest relative standard error of a spring, '
+                 f'{FREEDOMS[worst]}', share > 10.0),
+            Card(f'{mass} ± {error} kg', 'mass of the platform', result.platform[0] <= 0.0)),
+        [*sentences, f'{result.verdict}.', f'The largest relative standard error of a spring is '
+         f'{significant(share, 2)} % ({FREEDOMS[worst]}).'], (
+            Section('Stiffness', tables=[Table(heads, rows, (3,), soft)]),
+            Section('IMU', tables=[Table(heads, imu, (3,))]),
+            Section('Residuals', tables=[Table(('row', 'RMS (N or N m)'), residuals)])))
+
+
+def checkup_sheet(checkup: Checkup, bags: Sequence[str]) -> Sheet:
+    """Return the page of a ``checkup``; ``bags`` : the recordings, by their paths."""
+    def of_joint(joint: str) -> list[str]:
+        columns: tuple[Mapping[str, float], ...] = (
+            checkup.torque, checkup.nominal, checkup.residual)
+        return [significant(column.get(joint)) for column in columns]
+
+    joints = [(name, own.word, '; '.join(dict.fromkeys(
+        words for words in own.reasons if words not in checkup.verdict.reasons)), *of_joint(name))
+        for name, own in checkup.joints.items()]
+    share = max(checkup.masked, default=0.0)
+    heads = ('joint', 'verdict', 'reasons', 'measured torque, RMS',
+             'residual of the description alone, RMS', 'residual in cross-validation, RMS')
+    return Sheet(
+        'Checkup of recordings', ', '.join(bags), (
+            Card(checkup.verdict.word, '; '.join(dict.fromkeys(checkup.verdict.reasons))
+                 or 'nothing was found', checkup.verdict.word != GOOD),
+            Card(str(len(checkup.checks)), 'findings', any(
+                f.severity in (WRONG, DOUBTFUL) for f in checkup.checks)),
+            Card(f'{100.0 * share:.2g} %', 'of the samples masked as bad', share > 0.0)),
+        [f'{f.sentence()}.' for f in checkup.checks], (
+            Section('Joints', tables=[Table(
+                heads, joints, (1, 2), [k for k, row in enumerate(joints) if row[1] == DO_NOT_USE],
+                note='RMS in N m, of prismatic joints in N.')]),
+            Section('Findings', tables=[findings_table(checkup.checks)])),
+        numbers=checkup.to_dict())
+
+
+def findings_table(findings: Sequence[Finding]) -> Table:
+    """Return the table of ``findings`` of checks."""
+    rows = []
+    for f in findings:
+        windows = ', '.join(f'{a:.2f} to {b:.2f}' for a, b in f.windows)
+        rows.append((f.severity, f.says, ', '.join(f.joints), windows, f.amount, f.do))
+    return Table(('severity', 'finding', 'joints', 'from, to [s]', 'evidence', 'what to do'),
+                 rows, (1, 2, 3, 4, 5),
+                 [k for k, row in enumerate(rows) if row[0] in (WRONG, DOUBTFUL)])
+
+
+def drift_sheet(drift: 'Drift') -> Sheet:
+    """Return the page of a ``drift``: what changed in every robot, and the series behind it."""
+    drawings = Drawings()
+    changed = sum(bool(robot.findings) for robot in drift.robots)
+    return Sheet(
+        'Drift of robots', f'{sum(len(robot.days) for robot in drift.robots)} bags',
+        (Card(f'{changed} of {len(drift.robots)}', 'robots changed significantly', changed > 0),
+         Card(str(len(drift.left_out)), 'bags left out', bool(drift.left_out))),
+        sections=[*(_robot(drawings, robot) for robot in drift.robots),
+                  Section('Bags left out', tables=[
+                      Table(('bag', 'reason'), [*drift.left_out.items()], (1,))])],
+        numbers=drift.to_dict(), drawings=drawings)
+
+
+def _robot(drawings: Drawings, robot: 'RobotDrift') -> Section:
+    """Return the findings of one robot, with charts of the series that they are of."""
+    named = {f.name for f in robot.findings}
+    order, charts = np.argsort(robot.days), []
+    for series in robot.series:
+        if series.name in named or not named and series.law == 'viscous':
+            charts.append(drawings.over_time({
+                'name': f'{series.name} of {series.joint}', 'unit': series.unit,
+                'values': (series.usual + series.values)[order], 'errors': series.errors[order]},
+                robot.days[order]))
+    rows = [(f.name, f.joint, CHANGES[f.kind], f.sentence(), significant(f.evidence))
+            for f in robot.findings]
+    return Section(
+        f'{robot.robot}, {len(robot.days)} bags', '' if named else 'no significant change',
+        tables=[Table(('series', 'joint', 'kind', 'change', 'log-likelihood difference'), rows,
+                      (1, 2, 3))],
+        charts=charts, note='Base parameters of each day with two standard errors, all others '
+        'held at their mean over the days; load and tilt of gravity as changes from their mean.')

@@ -1,0 +1,206 @@
+"""
+Uses: what a model may be used for, joint by joint, with the numbers that decide it.
+
+Page, terminal and JSON say these numbers, computed here once.  The rules:
+
+- gravity compensation: the torque that holds the robot at rest is known (two standard errors,
+  over postures within the training range) to a tenth of itself, or better than the joint's dry
+  friction, which then holds what is missing;
+- feedforward: less than half of the measured torque remains as residual;
+- contact: a residual beyond the band of the prediction at its widest within the training range is
+  not the model's;
+- simulation: the links are physically consistent, and feedforward holds;
+- payload: the mass on the last link whose torque is two standard errors in one posture.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from .curves import friction_columns, top_speed
+from .digits import percent, significant
+from .knowledge import best_fit, posterior
+from ..checks.finding import WRONG
+from ..dynamics.robot_model import RobotModel
+from ..identification.model.identified_model import IdentifiedModel
+from ..identification.settings import robot_of_model
+from ..methods import METHODS
+
+GRAVITY, FEEDFORWARD, CONTACT, SIMULATION, PAYLOAD = USES = (
+    'gravity compensation', 'feedforward', 'contact', 'simulation', 'payload')
+HALF, TENTH = 0.5, 0.1  # see the rules
+TWO = 2.0  # standard errors
+POSTURES = 200  # at random within the training range
+SLOW = 0.05  # of the largest speed, where friction is dry
+LEAST_SHARE = 0.05  # of what is learned of a payload, for a joint to count
+NAMED = 4  # joints in a sentence
+
+
+@dataclass(frozen=True)
+class JointUse:
+    """
+    One joint (or row of a sensor): numbers in its ``unit``, None where they are not known.
+
+    residual, torque : RMS of residual and measured torque; percent : their ratio [%]
+    holding, holding_error : RMS over postures of the torque at rest, and of two standard errors
+    dry_friction; contact : half the width of the prediction's band, at its widest
+    uses : {use: yes or no}
+    """
+
+    name: str
+    unit: str
+    residual: float
+    torque: float | None
+    percent: float | None
+    holding: float | None
+    holding_error: float | None
+    dry_friction: float
+    contact: float | None
+    uses: dict[str, bool]
+
+
+@dataclass(frozen=True)
+class Uses:
+    """joints; where : what the residuals are of; payload [kg]; consistent : the links are."""
+
+    joints: tuple[JointUse, ...]
+    where: str
+    payload: float | None
+    consistent: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return asdict(self)
+
+    def sentences(self) -> list[str]:
+        """Return one sentence per use that this kind of model can have, five at the most."""
+        shares = {j.name: f'{percent(j.percent)} %' for j in self.joints if j.percent is not None}
+        held = {j.name: f'{significant(j.holding_error, 2)} {j.unit}' for j in self.joints
+                if j.holding_error is not None}
+        contacts = sorted((j.contact, j.name, j.unit) for j in self.joints
+                          if j.contact is not None)
+        out = []
+        if held:
+            out.append(self._sentence(GRAVITY, held, 'the holding torque is known to',
+                                      ' (two standard errors)'))
+        if shares:
+            out.append(self._sentence(FEEDFORWARD, shares, f'the residual {self.where} is',
+                                      ' of the torque'))
+        if contacts:
+            words = [f'{significant(x, 2)} {unit} ({name})' for x, name, unit in
+                     (contacts[0], contacts[-1])]
+            out.append(f"Contact: detectable from {' to '.join(dict.fromkeys(words))} on, where "
+                       'the residual leaves the 95 % band.')
+        if not self.consistent:
+            out.append('Simulation: no, the links are not physically consistent; identify with '
+                       '--consistent.')
+        elif shares:
+            out.append(self._sentence(SIMULATION, {}, 'physically consistent links in URDF and '
+                                      'MJCF', ''))
+        if self.payload is not None:
+            out.append(f'Payload: from {significant(self.payload, 2)} kg on in one posture (two '
+                       'standard errors); more postures resolve less.')
+        return out
+
+    def _sentence(self, use: str, numbers: Mapping[str, str], words: str, more: str) -> str:
+        """Return yes or no with the joints that differ, and the numbers (each with its unit)."""
+        no = [j.name for j in self.joints if not j.uses[use]]
+        yes = [j.name for j in self.joints if j.uses[use]]
+        answer = 'no' if not yes else f'yes, except {_listed(no, numbers)}' if no else 'yes'
+        shown = f'{words} {_span(numbers, yes or no)}'.rstrip()
+        return f'{use.capitalize()}: {answer}; {shown}{more}.'
+
+
+def _listed(names: Iterable[str], numbers: Mapping[str, str]) -> str:
+    texts = [f'{name} ({numbers[name]})' if name in numbers else name for name in names]
+    more = len(texts) - NAMED
+    return ', '.join(texts[:NAMED]) + (f' and {more} more' if more > 0 else '')
+
+
+def _span(numbers: Mapping[str, str], names: Iterable[str]) -> str:
+    texts = sorted((numbers[n] for n in names if n in numbers), key=lambda x: float(x.split()[0]))
+    if not texts or texts[0] == texts[-1]:
+        return ''.join(texts[:1])
+    low, high = texts[0].partition(' '), texts[-1]
+    return f"{low[0] if high.endswith(f' {low[2]}') else texts[0]} to {high}"
+
+
+def uses_of(model: IdentifiedModel) -> Uses:
+    """Return the Uses of a ``model``."""
+    (where, fit), consistent = best_fit(model), 'consistent' in model.statistics
+    wrong = {joint for finding in model.statistics.get('checks') or ()
+             if finding['severity'] == WRONG for joint in finding['joints']}
+    robot = robot_of_model(model)
+    at_rest = _at_rest(model, robot) if isinstance(robot, RobotModel) else {}
+    payload, information = _payload(at_rest, fit['rms'])
+    sliding = dict(zip(robot.joint_names, robot.prismatic)) if at_rest else {}
+    joints = []
+    for name, residual in fit['rms'].items():
+        torque = fit.get('measured_rms', {}).get(name)
+        share = residual / torque if torque else None
+        holding, error, _ = at_rest.get(name, (None, None, 0.0))
+        dry, contact = _dry_friction(model, name), _widest(model, name)
+        good = name not in wrong and share is not None and share < HALF
+        known = error is not None and holding is not None and error <= max(TENTH * holding, dry)
+        joints.append(JointUse(
+            name, 'N' if sliding.get(name) else 'N m', residual, torque,
+            None if share is None else 100.0 * share, holding, error, dry, contact,
+            {GRAVITY: name not in wrong and known, FEEDFORWARD: good,
+             CONTACT: name not in wrong and contact is not None,
+             SIMULATION: good and consistent,
+             PAYLOAD: name not in wrong and information.get(name, 0.0) > LEAST_SHARE}))
+    return Uses(tuple(joints), where, payload, consistent)
+
+
+def _at_rest(model: IdentifiedModel, robot: RobotModel
+             ) -> dict[str, tuple[float, float, np.ndarray]]:
+    """Return {joint: torque at rest (RMS), its two standard errors (RMS), torque of 1 kg (N,)}."""
+    ranges = [model.validity_range.get(joint, {}).get('q', (0.0, 0.0))
+              for joint in robot.joint_names]
+    low, high = np.transpose(ranges)
+    q = np.random.default_rng(0).uniform(low, high, (POSTURES, len(robot)))
+    method, covariance = METHODS[model.method], posterior(model)
+    state = method.state_of(robot, q, np.zeros_like(q), np.zeros_like(q))
+    blocks = list(method.regress(state, robot, model.parameters))
+    mass = next((k for k, p in enumerate(model.parameters)
+                 if p.owner == robot.link_names[-1] and p.unit == 'kg'), None)
+    out = {}
+    for k, group in enumerate(blocks[0].groups):
+        W = np.zeros((POSTURES, len(model.parameters)))
+        W[:, group.columns] = np.concatenate([block.groups[k].W for block in blocks])
+        variance = np.einsum('ij,jk,ik->i', W, covariance, W)
+        out[group.name] = (float(np.sqrt(np.mean((W @ model.values) ** 2))),
+                           TWO * float(np.sqrt(max(np.mean(variance), 0.0))),
+                           W[:, mass] if mass is not None else np.zeros(POSTURES))
+    return out
+
+
+def _payload(at_rest: Mapping[str, tuple[float, float, np.ndarray]], residual: Mapping[str, float]
+             ) -> tuple[float | None, dict[str, float]]:
+    """Return the mass [kg] of two standard errors in one posture, and each joint's share in it."""
+    known = {name: float(np.mean((per_kg / residual[name]) ** 2))
+             for name, (_, _, per_kg) in at_rest.items() if residual.get(name)}
+    whole = sum(known.values())
+    if not whole:
+        return None, {}
+    return TWO / whole ** 0.5, {name: own / whole for name, own in known.items()}
+
+
+def _dry_friction(model: IdentifiedModel, joint: str) -> float:
+    """Return the friction of a joint that does not depend on speed [N m or N]."""
+    columns = friction_columns(model, joint, SLOW * top_speed(model, joint))
+    ends = sum(model.values[k] * (x[-1] - x[0]) / 2.0 for k, (_, x) in columns.items())
+    return max(0.0, float(ends))
+
+
+def _widest(model: IdentifiedModel, joint: str) -> float | None:
+    """Return half the width of the band of a joint at its widest within the training range."""
+    terms = model.statistics.get('prediction_band', {}).get('joints', {}).get(joint)
+    if not terms:
+        return None
+    seen = model.validity_range.get(joint, {})
+    speed, acceleration = (max(map(abs, seen.get(name, (0.0,)))) for name in 'va')
+    return float(terms['constant'] + terms['per_acceleration'] * acceleration
+                 + max(terms['near_reversal'], terms['per_speed'] * speed))

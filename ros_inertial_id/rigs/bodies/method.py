@@ -1,0 +1,208 @@
+"""
+Methods of bodies: is the residual that of noise, and which error of the rig explains it?
+
+The noise of the channels, drawn once more, says how large the residual should be, and what the
+noise adds to normal equations, which is taken out (Fuller 1987, Sec. 2.2).  Every hypothesis is
+some more columns beside those of the model; how their numbers change without one stretch of the
+recording says how sure they are (jackknife).  The one that explains most is named.
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .observation import BodiesObservation, BodiesState, doubt
+from ...dynamics.inertial_parameters import Parameter
+from ...dynamics.regressor import RegressorBlock
+from ...jackknife import deviations, left_out
+from ...measurement.recording import Recording
+from ...methods.contract import Method, OptionsT, RobotT
+
+STRETCHES = 16  # left out one by one
+SURE = 5.0      # standard errors of a number of a hypothesis
+EXPLAINS = 0.05  # share of the squared residual that a hypothesis must take at least
+SIMPLER = 1.03   # times the residual left for every number that a hypothesis has
+ALIKE = 1.3     # times the residual that the best leaves: as likely
+EXCESS = 1.5    # times the residual that the noise of the channels makes: there is more than that
+BEYOND = 'residual beyond noise'
+MOST = 8192     # rows of each kind at most
+Rows = Callable[[BodiesState], Iterator[RegressorBlock]]
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """
+    An error that the rig may have.
+
+    columns : of (state, y (N, m), values (p,) of the model) -> (N, m, a)
+    known (a,) : standard deviations by which nobody notices or that are in the stated errors
+    words : of (numbers (a,), errors (a,), sure (a,) bool) -> what is wrong, in words; do : advice
+    """
+
+    name: str
+    columns: Callable[[BodiesState, np.ndarray, np.ndarray], np.ndarray]
+    known: np.ndarray
+    words: Callable[[np.ndarray, np.ndarray, np.ndarray], str]
+    do: str
+
+
+class BodiesMethod(Method[RobotT, BodiesState, BodiesObservation, OptionsT]):
+    """A method whose observations are BodiesObservations, and say what is wrong with the rig."""
+
+    @abstractmethod
+    def observed(self, recording: Recording, robot: RobotT,
+                 options: OptionsT) -> BodiesObservation:
+        """Return the BodiesObservation of a ``recording``, without a look at its residual."""
+
+    def hypotheses(self, robot: RobotT, options: OptionsT) -> Sequence[Hypothesis]:
+        """Return the errors that a ``robot`` may have."""
+        return ()
+
+    def observe(self, recording: Recording, robot: RobotT,
+                options: OptionsT) -> BodiesObservation:
+        """Return the BodiesObservation, with ``doubts`` about the rig in its summary."""
+        out = self.observed(recording, robot, options)
+        parameters = self.parameters(robot, options)
+        more, impacts = [], out.summary.get('impacts') or []
+        doubts = list(out.summary['doubts'])
+        if not any(entry['severity'] == 'wrong' for entry in doubts):  # which is mended first
+            more = doubts_of(out, lambda state: self.regress(state, robot, parameters),
+                             len(parameters), self.hypotheses(robot, options))
+        if more and more[0]['name'] != BEYOND:
+            impacts = []  # what is wrong throughout is no burst
+        elif impacts:
+            more = []
+        said = {'impacts': impacts} if 'impacts' in out.summary else {}
+        return replace(out, summary={**out.summary, **said, 'doubts': doubts + more})
+
+    def noisy_rows(self, observation: BodiesObservation, robot: RobotT,
+                   parameters: Sequence[Parameter]
+                   ) -> Iterator[tuple[RegressorBlock, RegressorBlock, float]]:
+        """Yield RegressorBlocks of the motion, of it with more noise, and how many they are."""
+        for state, noisy, times in observation.noisy_states():
+            pair = (self.regress(s, robot, parameters) for s in (state, noisy))
+            for one, other in zip(*pair):
+                yield one, other, times
+
+
+def doubts_of(observation: BodiesObservation, rows: Rows, count: int,
+              hypotheses: Sequence[Hypothesis]) -> list[dict[str, Any]]:
+    """
+    Return what is wrong with the rig of an ``observation``, as the fields of Findings.
+
+    rows : of a state, about ``count`` parameters
+    """
+    found = _Equations(observation, rows, count)
+    if not found.usable:
+        return []
+    likely = []
+    for hypothesis in hypotheses:
+        numbers, errors, share = found.tested(hypothesis)
+        sure = np.abs(numbers) > SURE * np.hypot(errors, hypothesis.known)
+        if sure.any() and share > EXPLAINS:
+            words = hypothesis.words(numbers, errors, sure)
+            likely.append(((1.0 - share) * SIMPLER ** len(numbers), share, words, hypothesis))
+    likely.sort(key=lambda entry: entry[0])
+    if likely:
+        left, share, _, best = likely[0]
+        alike = {h.name: words for near, _, words, h in reversed(likely) if near < ALIKE * left}
+        words = '; or '.join(reversed(alike.values()))
+        return [doubt(best.name, words, 'the residual of all rows with and without it',
+                      (100.0 * share, '% of the squared residual'), best.do)]
+    worst, excess = found.excess()
+    if excess > EXCESS and not observation.summary.get('imus'):  # whose noise is not drawn
+        return [doubt(BEYOND, f'the residual of {worst} is {excess:.1f} times '
+                      'what the noise of the channels makes', 'the residual against noise drawn '
+                      'once more', (excess, 'times the noise'), 'look for what moves or pushes '
+                      'besides, and whether lengths, layouts and loads are as described')]
+    return []
+
+
+class _Equations:
+    """Weighted rows of an observation, and what more noise of its channels changes in them."""
+
+    def __init__(self, observation, rows, count):
+        stride = 1 + observation.samples(training=True) // MOST
+        self._rows, self._count, self._stride = rows, count, stride
+        self._states = list(observation.states(training=True))
+        self._pairs = list(observation.noisy_states())
+        self.usable = bool(self._states)
+        if self.usable:
+            self._A, self._y = self._together(self._states)
+            self._dA, self._dy = self._changes()
+            self._weigh()
+
+    def _weigh(self):
+        self.sd = np.ones(self._y.shape[1])
+        for _ in range(2):  # with weights by the residual of the first
+            self.values, _ = self._solved(self._A, self._dA)
+            self.sd = np.sqrt(((self._y - self._A @ self.values) ** 2).mean(0)) + 1e-12
+
+    def excess(self):
+        """Return (row, residual RMS over that of noise) of the row where it is largest."""
+        noise = np.sqrt(((self._dy - self._dA @ self.values) ** 2).sum(0) / len(self._y))
+        if not noise.all():
+            return '', 0.0
+        worst = int((self.sd / noise).argmax())
+        return self.names[worst], float(self.sd[worst] / noise[worst])
+
+    def tested(self, hypothesis):
+        """Return numbers (a,), errors (a,) and the share of the residual that they explain."""
+        C, dC = self._together(self._states, hypothesis)[0], self._changes(hypothesis)[0]
+        A = np.concatenate([self._A, C], axis=2)
+        x, without = self._solved(A, np.concatenate([self._dA, dC], axis=2))
+        own = slice(self._count, None)
+        before, left = ((((self._y - rows @ values) / self.sd) ** 2).sum()
+                        for rows, values in ((self._A, self.values), (A, x)))
+        errors = np.linalg.norm(deviations(without[:, own]), axis=0)
+        return x[own], errors, float(1.0 - left / before)
+
+    def _solved(self, A, dA):
+        """Return x of rows A (N, m, k) without what changes dA add, and x without each stretch."""
+        size = np.sqrt((A ** 2).sum((0, 1))) + 1e-300
+        sd = self.sd[:, None]
+        noise = self._gram(dA / size / sd, self._dy / self.sd) / STRETCHES
+        grams = [self._gram(a, b) - noise for a, b in zip(
+            np.array_split(A / size / sd, STRETCHES),
+            np.array_split(self._y / self.sd, STRETCHES))]
+        return left_out(grams, lambda sums: np.linalg.pinv(
+            sums[:, :-1], 1e-10, hermitian=True) @ sums[:, -1] / size)
+
+    @staticmethod
+    def _gram(A, y):
+        A, y = A.reshape(-1, A.shape[2]), y.ravel()
+        return np.column_stack([A.T @ A, A.T @ y])
+
+    def _together(self, states, hypothesis=None):
+        """Return the rows (N, m, p) of states, or a hypothesis' columns, and y (N, m)."""
+        parts = []
+        for state in states:
+            A, y = self._dense(state)
+            if hypothesis:
+                A = hypothesis.columns(state, y, self.values)
+            parts.append((A[::self._stride], y[::self._stride]))
+        return tuple(np.concatenate(x) for x in zip(*parts))
+
+    def _changes(self, hypothesis=None):
+        """Return what more noise changes, each sample as large as those that it stands for."""
+        if not self._pairs:
+            A, y = self._together(self._states[:1], hypothesis)
+            return np.zeros((1, *A.shape[1:])), np.zeros((1, *y.shape[1:]))
+        (A, y), (B, z) = (self._together([pair[k] for pair in self._pairs], hypothesis)
+                          for k in (0, 1))
+        share = np.sqrt(self._pairs[0][2])
+        return share * (B - A), share * (z - y)
+
+    def _dense(self, state):
+        """Return rows (N, m, p) and y (N, m) of a state."""
+        blocks = list(self._rows(state))
+        self.names = [group.name for group in blocks[0].groups]
+        A = np.zeros((len(state.t), len(self.names), self._count))
+        for k in range(len(self.names)):
+            A[:, k, blocks[0].groups[k].columns] = np.concatenate([b.groups[k].W for b in blocks])
+        y = np.stack([np.concatenate([b.groups[k].y for b in blocks])
+                      for k in range(len(self.names))], axis=1)
+        return A, y

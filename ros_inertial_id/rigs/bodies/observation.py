@@ -1,0 +1,164 @@
+"""Observation of bodies: their motion and the wrenches on them, on one clock."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..measurement.body_state import on_clock
+from ..measurement.sources import gaps_between, half_width, noise_again
+from ...errors import ConfigError
+from ...measurement import signals
+
+PIECE = 8192  # samples of one state
+REDRAWN = 4096  # samples whose noise is drawn once more, for its share of the excitation
+
+
+@dataclass(frozen=True)
+class BodiesState:
+    """
+    Consecutive samples of several bodies on one clock.
+
+    t : (N,) [s]; segment : number of the stretch; bodies : tuple of BodyState
+    wrench, wrench_raw : (N, 6 s) measured forces [N] and torques [N m], filtered and not
+    sign : 1 where sensors show the wrench on a body, -1 where they show its reaction
+    """
+
+    t: np.ndarray
+    segment: int
+    bodies: tuple
+    wrench: np.ndarray
+    wrench_raw: np.ndarray
+    sign: float = 1.0
+
+    def rows(self, chosen: slice) -> 'BodiesState':
+        """Return the BodiesState of the samples ``chosen`` by a slice."""
+        return BodiesState(self.t[chosen], self.segment,
+                           tuple(body.rows(chosen) for body in self.bodies),
+                           self.wrench[chosen], self.wrench_raw[chosen], self.sign)
+
+
+@dataclass(frozen=True)
+class BodiesObservation:
+    """
+    The motion of bodies in one recording, as the spine wants it.
+
+    motion(t) : -> tuple of BodyState on a uniform stretch t (N,)
+    wrenches : Series of every measured wrench (6 columns); sign : see BodiesState
+    filtered(kernel) : -> the motion behind another low-pass; None where it has none of its own
+    noisy(rng) : -> the motion with its noise once more; None where that is not known
+    """
+
+    clock: signals.Clock
+    kernel: np.ndarray
+    motion: Callable
+    wrenches: tuple
+    trim: float
+    decimate: int
+    summary: Mapping
+    sign: float = 1.0
+    filtered: Callable | None = None
+    noisy: Callable | None = None
+
+    def samples(self, training: bool = False) -> int:
+        """Return about how many samples ``states`` will yield."""
+        count = sum(count for _, count in self.clock.segments)
+        return -(-count // self.decimate) if training else count
+
+    def states(self, training: bool = False) -> Iterator[BodiesState]:
+        """
+        Yield BodiesStates in order of time; with ``training`` decimated.
+
+        Always without the ends of every stretch: bodies swing when a recording of them begins, so
+        what the filter guesses there is no motion of theirs, and no residual of the model.
+        """
+        period = self.clock.period
+        edge = int(round(self.trim / period))
+        stride = self.decimate if training else 1
+        for number, (start, count) in enumerate(self.clock.segments):
+            if count <= max(half_width(self.kernel) + 2, 2 * edge + 2):
+                continue
+            state = self._stretch(start + np.arange(count) * period, number)
+            for low in range(edge, count - edge, PIECE * stride):
+                keep = slice(low, min(low + PIECE * stride, count - edge), stride)
+                yield state.rows(keep)
+
+    def noisy_states(self) -> Iterator[tuple[BodiesState, BodiesState, float]]:
+        """Yield (training state, the same with all noise once more, times it counts)."""
+        if self.noisy is None or len(self.kernel) < 3:
+            return
+        times, done = max(1.0, self.samples(training=True) / REDRAWN), 0
+        rng = np.random.default_rng(1)
+        other = replace(self, motion=self.noisy(np.random.default_rng(0)), wrenches=tuple(
+            noise_again(series, self.clock, self.kernel, rng) for series in self.wrenches))
+        for state, moved in zip(self.states(training=True), other.states(training=True)):
+            part = slice(0, REDRAWN - done)
+            done += len(state.t[part])
+            yield state.rows(part), moved.rows(part), times
+            if done >= REDRAWN:
+                return
+
+    def low_passed(self, cutoff: float) -> 'BodiesObservation':
+        """Return the observation of the same motion filtered at ``cutoff`` [Hz] instead."""
+        if self.filtered is None:
+            raise ConfigError('estimator instrumental', expected='a motion of joints or markers',
+                              found='one without a low-pass to lower', do='use another estimator')
+        kernel = signals.zero_phase_kernel(self.clock.period, cutoff)
+        return replace(self, motion=self.filtered(kernel))
+
+    def _stretch(self, t, number):
+        parts = [on_clock(series.t, series.values, t) for series in self.wrenches]
+        raw = np.concatenate(parts, axis=1) if parts else np.zeros((len(t), 0))
+        smooth = signals.smooth(raw, self.kernel) if raw.size else raw
+        return BodiesState(t, number, self.motion(t), smooth, raw, self.sign)
+
+
+def motion_summary(clock: signals.Clock, cutoff: float, ends_at: float | None,
+                   options: Any) -> dict[str, Any]:
+    """
+    Return what a BodiesObservation's summary says of its clock and filter.
+
+    cutoff : of the low-pass [Hz]; ends_at : where the motion ends [Hz], None where nobody looked
+    options : with the cutoff that was asked for and ``decimate``
+    """
+    return {'rate': 1.0 / clock.period, 'samples': clock.samples, 'missing': clock.missing,
+            'gaps': clock.gaps, 'gaps_at': gaps_between(clock), 'segments': len(clock.segments),
+            'duration': sum(count for _, count in clock.segments) * clock.period,
+            'cutoff': cutoff, 'cutoff_chosen': not options.cutoff, 'motion_ends_at': ends_at,
+            'decimate': options.decimate or max(1, int(1.0 / (20.0 * cutoff * clock.period)))}
+
+
+def doubt(name: str, says: str, tests: str, evidence: tuple[float, str], do: str,
+          severity: str = 'wrong') -> dict[str, Any]:
+    """Return the fields of a Finding that an observation's summary carries."""
+    return {'name': name, 'says': says, 'tests': tests, 'evidence': float(evidence[0]),
+            'unit': evidence[1], 'severity': severity, 'do': do}
+
+
+def marker_doubts(sources: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return what the notes of clusters of markers contradict, as the fields of Findings."""
+    out = []
+    for name, note in sources.items():
+        refined = bool(note.get('refined'))
+        severity, do = ('note', 'this was taken into account') if refined else (
+            'wrong', 'mend it, or set refine_markers: true')
+        off = {k: 1e3 * float(np.linalg.norm(x)) for k, x in note.get('layout_off', {}).items()}
+        if off:
+            listed = ', '.join(f'{k} {x:.1f} mm' for k, x in off.items())
+            says = f'markers of {name} do not sit where the layout says: {listed}'
+            out.append(doubt('marker off its place', says, f'mean residuals of {name}',
+                             (max(off.values()), 'mm'), do, severity))
+        late = note.get('seen_late')
+        if late:
+            apart = 1e3 * (max(late.values()) - min(late.values()))
+            says = (f'markers of {name} are not seen at one time: {max(late, key=late.get)} '
+                    f'{apart:.1f} ms later than {min(late, key=late.get)}')
+            if 'shutter' in note:
+                slope = np.array(note['shutter'])
+                says += (f', by {1e3 * np.linalg.norm(slope):.1f} ms per metre along '
+                         f'{np.round(slope / np.linalg.norm(slope), 2).tolist()}, as a rolling '
+                         'shutter does')
+            out.append(doubt('markers seen apart', says, f'residuals against speeds of {name}',
+                             (apart, 'ms'), do, severity))
+    return out

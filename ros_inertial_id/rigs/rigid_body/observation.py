@@ -1,0 +1,273 @@
+"""
+Observation of bodies and wrenches: which signals, which clock, which cutoff, which sign.
+
+A payload behind a wrist sensor is observed live, too: joint states and wrench at a fixed lag.
+"""
+
+from dataclasses import replace
+from typing import Any, Mapping
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from .rig import BodyRig
+from .sensor import force_sign, gravity_of_force, sensor_turn, without_drift
+from ..bodies.observation import (BodiesObservation, BodiesState, doubt, marker_doubts,
+                                  motion_summary)
+from ..measurement.body_state import (BodyState, choose_pose_cutoff, on_clock, state_of_imu,
+                                      state_of_pose)
+from ..measurement.imu_fusion import fuse_imu, pose_track
+from ..measurement.sources import (common_clock, noise_again, on_stretches, read_imu, read_pose,
+                                   read_wrench, Series, usable)
+from ...dynamics.body_motion import apply, body_motions, Frame, frame_of, twists
+from ...dynamics.robot_model import RobotModel
+from ...errors import ConfigError, RecordingError
+from ...measurement import signals
+from ...measurement.interpolation import interpolate
+from ...measurement.joints.drives import DriveOptions
+from ...measurement.joints.kinematic_state import SignalOptions
+from ...measurement.joints.observation import observe_joints
+from ...measurement.live import listen_to_joints, LiveMotion
+from ...measurement.recording import Recording
+
+# Of the cutoff where poses sink into noise: products of what several bodies do reach higher, and
+# what is cut of them biases, while noise that is let through is made good (W'W - G).
+WIDER = 1.25
+ANOTHER = 15.0  # [deg] that a sensor is turned: it measures in another frame than was said
+STILL = 0.02  # [rad/s]: slower turning is drift and noise, not a motion
+
+
+def observe_wrenches(recording: Recording, robot: BodyRig, options: Any) -> BodiesObservation:
+    """
+    Return the BodiesObservation of a BodyRig in a Recording.
+
+    options : rigid_body's Options.  RecordingError says what is missing or does not fit.
+    """
+    origin = recording.origin_ns()
+    wrenches = [read_wrench(recording, w.topic, origin) for w in robot.wrenches]
+    sources, measured, raw, choose, states = _motion(recording, robot, options, wrenches, origin)
+    clock = common_clock([*sources, *wrenches], origin)
+    cutoff, valley = options.cutoff, None
+    if not cutoff:
+        cutoff, valley = choose(raw(clock), clock.period)
+        cutoff *= WIDER if len(robot.link_names) > 1 else 1.0
+    kernel = signals.zero_phase_kernel(clock.period, cutoff)
+    clock = usable(clock, kernel, sources[0].topic)
+    summary = {
+        'topic': sources[0].topic, 'wrench_topics': [w.topic for w in wrenches],
+        **motion_summary(clock, cutoff, valley, options),
+        'velocity': 'measured' if len(measured) > len(sources) else 'differentiated',
+        'sources': {s.topic: dict(s.note) for s in [*sources, *wrenches]}}
+    gravity = np.asarray(robot.gravity_base)
+    fused, summary['imus'] = _fused(recording, robot, sources, clock, kernel, options)
+
+    def motion(t, gravity, series):
+        return tuple(fused.get((k, t[0], len(t)), body)
+                     for k, body in enumerate(states(t, kernel, gravity, series)))
+
+    def filtered(gravity, other):
+        return lambda t: states(t, other, gravity, measured)
+
+    def noisy(gravity, rng):
+        again = [noise_again(s, clock, kernel, rng) for s in measured]
+        return lambda t: motion(t, gravity, again)
+
+    def observation(gravity, sign=1.0):
+        return BodiesObservation(
+            clock, kernel, lambda t: motion(t, gravity, measured), tuple(wrenches),
+            1.0 / cutoff, summary['decimate'], summary, sign,
+            noisy=lambda rng: noisy(gravity, rng), filtered=lambda other: filtered(gravity, other))
+
+    _check_moving(observation(gravity), sources[0].topic)
+    sign = {'on_body': 1.0, 'by_body': -1.0}.get(options.wrench_of)
+    wrench, topic = robot.wrenches[0], wrenches[0].topic
+    alone = len(robot.wrenches) == len(robot.link_names) == 1 and wrench.axes == 'body'
+    if alone and 'imu' not in {s and s.kind for s in robot.sources}:
+        turn = sensor_turn(observation(gravity), wrench)  # whose side of the sensor it is or not
+        if turn is not None:
+            wrenches[0], summary['sensor_turned'] = _turned(wrenches[0], turn[0]), {topic: turn[1]}
+    if options.gravity == 'identified':
+        if robot.arm is None:
+            raise ConfigError('gravity: identified', expected='a payload on an arm',
+                              found='bodies measured on their own')
+        gravity, sign, found = gravity_of_force(observation(np.zeros(3)), wrench, gravity, sign)
+        summary['gravity'] = found
+    if sign is None:
+        sign = 1.0 if len(robot.wrenches) > 1 else force_sign(observation(gravity), wrench)
+    summary['wrench_of'] = 'on_body' if sign > 0 else 'by_body'
+    drift = without_drift(observation(gravity, sign), wrench) if alone else None
+    summary['doubts'] = marker_doubts(summary['sources']) + _turn_doubts(summary)
+    if drift is not None:
+        wrenches[0], summary['sensor_drift'] = drift[0], {topic: drift[1]}
+    return observation(gravity, sign)
+
+
+def _turn_doubts(summary):
+    """Return the doubts about a sensor that measures along the axes of another frame."""
+    turned = {topic: float(np.linalg.norm(note['turn_deg']))
+              for topic, note in summary.get('sensor_turned', {}).items()}
+    return [doubt('sensor in another frame', f'the force-torque sensor of {topic} measures along '
+                  f'axes {angle:.1f} degrees off those of its frame; this was taken into account',
+                  'the direction of the force against the motion', (angle, 'degrees'),
+                  'name its frame in wrench_frame:, or rpy: in the description', 'doubtful')
+            for topic, angle in turned.items() if angle > ANOTHER]
+
+
+def _turned(series, R):
+    """Return the Series of a wrench along axes turned by R (3, 3)."""
+    values = np.hstack([series.values[:, :3] @ R.T, series.values[:, 3:] @ R.T])
+    return replace(series, values=values)
+
+
+def _fused(recording, robot, series, clock, kernel, options):
+    """Return {(body, start, samples): BodyState} of bodies with poses and an IMU, and notes."""
+    out, notes = {}, {}
+    stretches = [start + np.arange(count) * clock.period for start, count in clock.segments]
+    for body, source in enumerate(robot.sources):
+        if source is None or source.imu is None:
+            continue
+        track = pose_track(series[body], stretches, kernel, robot.gravity_base)
+        fused, notes[source.name] = fuse_imu(recording, source, track,
+                                             options.largest_clock_offset)
+        out.update({(body, t[0], len(t)): state for t, state in zip(stretches, fused.states())})
+    return out, notes
+
+
+def _check_moving(observation, topic):
+    square, count = 0.0, 0
+    for state in observation.states(training=True):
+        square = square + sum((body.omega ** 2).sum(0) for body in state.bodies)
+        count += len(state.t)
+    turning_rate = float(np.sqrt(np.max(square) / max(count, 1)))
+    if turning_rate < STILL:
+        raise RecordingError('the motion excites nothing', do='turn the body about several axes',
+                             expected=f'a turning rate of {STILL} rad/s',
+                             found=f'{turning_rate:.2g} rad/s in {topic}')
+
+
+def _motion(recording, robot, options, wrenches, origin):
+    """
+    Return (Series, measured, raw, choose, states) of what moves.
+
+    measured : these Series, and those of their rates where they are used
+    raw(clock) : what shows the motion, unfiltered (N, k) per stretch; choose : cutoff of it
+    states(t, kernel, gravity, measured) : tuple of BodyState on a uniform stretch of time, from
+        Series as they were ``measured`` or from others
+    """
+    if robot.arm is not None:
+        return _arm_motion(recording, robot, options, wrenches, origin)
+    imu = [s for s in robot.sources if s.kind == 'imu']
+    if imu and len(robot.sources) > 1:
+        raise ConfigError('a body with an IMU alone', expected='poses or markers of every body '
+                          'where there are several', found=imu[0].name)
+    series = [read_imu(recording, source, origin) if imu else
+              read_pose(recording, source, origin, options.refine_markers)
+              for source in robot.sources]
+
+    def raw(clock):
+        return on_stretches([replace(s, values=s.values[:, :3]) if imu else s for s in series],
+                            clock)
+
+    def states(t, kernel, gravity, measured):
+        period = t[1] - t[0]
+        values = [on_clock(s.t, s.values, t) for s in measured]
+        if imu:
+            return (state_of_imu(values[0][:, :3], values[0][:, 3:], kernel, period,
+                                 imu[0].position, imu[0].rotation),)
+        return tuple(state_of_pose(v[:, :3], v[:, 3:], kernel, period, gravity) for v in values)
+
+    choose = signals.choose_cutoff if imu else choose_pose_cutoff
+    return series, series, raw, choose, states
+
+
+def _arm_motion(recording, robot, options, wrenches, origin):
+    arm = robot.arm
+    frame = robot.frame or frame_of(arm, wrenches[0].note['frame_id'])
+    joints = observe_joints(recording, arm.joint_names, SignalOptions(
+        joint_states_topic=options.joint_states_topic, velocity=options.velocity,
+        cutoff=options.cutoff), actuated=())
+    position = _together(joints.summary['topic'], joints.position)
+    velocity = (_together(joints.summary['topic'], joints.velocity)
+                if joints.measured_velocity else None)
+
+    def raw(clock):
+        if velocity is not None:
+            return on_stretches([velocity], clock)
+        return [signals.differentiate(q, clock.period) for q in on_stretches([position], clock)]
+
+    def states(t, kernel, gravity, measured):
+        period = t[1] - t[0]
+        q, v, a = signals.smoothed_derivatives(on_clock(measured[0].t, measured[0].values, t),
+                                               kernel, period)
+        for rate in measured[1:]:
+            v, a, _ = signals.smoothed_derivatives(on_clock(rate.t, rate.values, t), kernel,
+                                                   period)
+        return (state_of_frame(arm, frame, q, v, a, gravity),)
+
+    measured = [s for s in (position, velocity) if s is not None]
+    return [position], measured, raw, signals.choose_cutoff, states
+
+
+def state_of_frame(robot: RobotModel, frame: Frame, q: np.ndarray, v: np.ndarray, a: np.ndarray,
+                   gravity_base: np.ndarray) -> BodyState:
+    """
+    Return the BodyState of a Frame on a RobotModel that moves with q, v, a (N, n).
+
+    robot : RobotModel; frame : fixed to one of its bodies; q, v, a : joint motion [rad, m, s]
+    gravity_base : (3,) in the base frame [m/s^2]
+    """
+    motions = body_motions(robot, q, v)
+    at = motions[frame.body + 1].at(frame)
+    alpha, acc = np.array(at.alpha), at.a - np.asarray(gravity_base)[:, None]
+    for j, u, w in twists(robot, motions, frame.body, at.p):
+        acc += u * a[:, j]
+        if w is not None:
+            alpha += w * a[:, j]
+    into = at.R.transpose(1, 0, 2)
+    return BodyState(at.p.T, Rotation.from_matrix(at.R.transpose(2, 0, 1)).as_quat(),
+                     *(apply(into, x).T for x in (at.omega, alpha, acc)))
+
+
+def _together(topic, series):
+    """Return one Series (n, k) of {joint: (stamps, values)} on the stamps of the first joint."""
+    t, _ = next(iter(series.values()))
+    return Series(topic, t, np.concatenate([interpolate(stamps, values[:, None], t)
+                                            for stamps, values in series.values()], axis=1))
+
+
+class LiveWrench(LiveMotion):
+    """The motion of the payload and the wrench on it; contract in methods/__init__.py."""
+
+    def __init__(self, robot: BodyRig, options: Any, lag: float,
+                 metadata: Mapping[str, Any]):
+        if robot.arm is None:
+            raise ConfigError('nothing to predict live', found='bodies measured on their own',
+                              expected='a payload on an arm with joint states')
+        super().__init__(options.cutoff, options.velocity == 'measured', lag, np.eye(6))
+        topic, = metadata['wrench_topics']
+        self._arm = robot.arm
+        self._frame = robot.frame or frame_of(robot.arm, metadata['sources'][topic]['frame_id'])
+        self._sign = 1.0 if metadata['wrench_of'] == 'on_body' else -1.0
+        turn = metadata.get('sensor_turned', {}).get(topic, {}).get('turn_deg', np.zeros(3))
+        self._mounted = Rotation.from_rotvec(turn, degrees=True).as_matrix()
+        self._gravity = np.asarray(robot.gravity_base)
+        if 'gravity' in metadata:
+            direction = np.array(metadata['gravity']['direction'])
+            self._gravity = np.linalg.norm(self._gravity) * direction
+        listen_to_joints(self, options.joint_states_topic or metadata['topic'],
+                         robot.arm.joint_names, DriveOptions())
+        self.listen(topic, self._load_wrench)
+
+    def _load_wrench(self, channel):
+        along = [channel.fields[kind] @ self._mounted.T for kind in ('force', 'torque')]
+        self.load(0, self.seconds(channel.stamp_ns), np.hstack(along))
+
+    def take(self) -> tuple[np.ndarray, BodiesState] | None:
+        """Return (stamps, BodiesState), or None."""
+        taken = super().take()
+        if taken is None:
+            return None
+        stamps, state = taken
+        body = state_of_frame(self._arm, self._frame, state.q, state.v, state.a, self._gravity)
+        return stamps, BodiesState(state.t, state.segment, (body,), state.tau, state.tau_raw,
+                                   self._sign)

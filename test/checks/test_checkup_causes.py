@@ -1,0 +1,236 @@
+"""Test that each mistake of a first day gets its own sentence, first, on a small arm."""
+
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import mujoco_arm
+import numpy as np
+import pytest
+from recording_faults import FAULTS, rebuilt
+import slider_crank_runs
+
+from ros_inertial_id.checks.check import check
+from ros_inertial_id.checks.efforts import gains
+from ros_inertial_id.checks.evidence import Evidence
+from ros_inertial_id.checks.finding import DO_NOT_USE, GOOD, NOT_CHECKED, NOTE, WRONG
+from ros_inertial_id.checks.gravity import gravity
+from ros_inertial_id.checks.samples import samples_of
+from ros_inertial_id.identification.prepare.dataset import read_dataset
+from ros_inertial_id.identification.settings import load_options
+
+OPTIONS = load_options('', 'serial_arm')[1]
+
+
+def _recorded(name, seed):
+    """Return 20 s of an arm that is not quite its description, with friction and noise."""
+    urdf = mujoco_arm.description(name)
+    names = mujoco_arm.joints_of(urdf)
+    t, q, v, a = mujoco_arm.motion(len(names), 20.0, 200.0, seed=seed, speed=1.0)
+    tau = mujoco_arm.torque(mujoco_arm.true_urdf(urdf, seed), q, v, a)
+    rng, size = np.random.default_rng(seed), tau.std(0)
+    tau += size * (0.15 * v + 0.1 * np.tanh(v / 0.01) + 0.003 * rng.standard_normal(tau.shape))
+    noisy = (q + 1e-5 * rng.standard_normal(q.shape), v + 1e-3 * rng.standard_normal(v.shape))
+    return replace(mujoco_arm.recording(names, t, *noisy, tau, 'upright'),
+                   robot_description=urdf)
+
+
+@pytest.fixture(scope='module')
+def arm():
+    """Return a Recording of a 3R arm."""
+    return _recorded('arm3', 2)
+
+
+def _efforts(arm, change):
+    tau = arm.channels['/joint_states'].fields['effort']
+    return rebuilt(arm, effort=change(tau))
+
+
+def _first(recording, options=OPTIONS):
+    result = check([recording], options)
+    assert result.verdict.word == DO_NOT_USE
+    return result.checks[0].says
+
+
+def test_efforts_that_are_wrong_as_a_whole_are_said(arm):
+    rng = np.random.default_rng(0)
+    noise = _efforts(arm, lambda tau: tau.std(0) * rng.standard_normal(tau.shape))
+    assert 'nothing to do with the motion' in _first(noise)
+    assert 'N mm' in _first(_efforts(arm, lambda tau: 1000.0 * tau))
+    assert 'joint1 holds joint3' in _first(_efforts(arm, lambda tau: tau[:, ::-1]))
+    assert 'efforts of all joints are negated' in _first(_efforts(arm, lambda tau: -tau))
+
+
+def test_positions_in_degrees_are_said(arm):
+    fields = arm.channels['/joint_states'].fields
+    turned = rebuilt(arm, position=np.degrees(fields['position']),
+                     velocity=np.degrees(fields['velocity']))
+    assert 'joint3 are in degrees' in _first(turned)
+
+
+def test_positions_in_degrees_are_said_where_no_joint_has_limits(arm):
+    robot = ElementTree.fromstring(arm.robot_description)
+    for joint in robot.findall("joint[@type='revolute']"):
+        joint.set('type', 'continuous')
+    fields = arm.channels['/joint_states'].fields
+    free = replace(arm, robot_description=ElementTree.tostring(robot, encoding='unicode'))
+    assert [f for f in check([free], OPTIONS).checks if f.severity != NOTE] == []
+    turned = rebuilt(free, position=np.degrees(fields['position']),
+                     velocity=np.degrees(fields['velocity']))
+    assert 'of all joints are in degrees' in _first(turned)
+    q = fields['position'].copy()
+    q[:, -1] = np.mod(q[:, -1] - np.median(q[:, -1]), 2 * np.pi)  # wraps where it is half the time
+    wrapped = check([rebuilt(free, position=q)], OPTIONS)
+    assert [(f.name, f.severity) for f in wrapped.checks] == [('position not unwrapped', NOTE)]
+    assert wrapped.verdict.word == GOOD
+    limited = {f.name: f.severity for f in check([rebuilt(arm, position=q)], OPTIONS).checks}
+    assert limited['position not unwrapped'] == WRONG
+
+
+def _evidence(recording):
+    data = read_dataset([recording], OPTIONS, 'serial_arm', '')
+    return Evidence(samples_of(data))
+
+
+def test_small_currents_of_either_sign_are_no_efforts_without_gravity(arm):
+    # A tenth of the torque: as little of gravity is left where a driver compensates it.
+    evidence = _evidence(_efforts(arm, lambda tau: tau * np.array([0.2, -0.08, -0.05])))
+    assert not [c for c in gravity(evidence) if c.name == 'gravity compensated']
+    own = next(c for c in gains(evidence) if c.name == 'effort is a current')
+    np.testing.assert_allclose(own.hypothesis.scale, [5.0, -12.5, -20.0], rtol=0.2)
+    compensated = FAULTS['gravity compensated'][0](arm, OPTIONS, 0, np.random.default_rng(0))[0]
+    assert [c for c in gravity(_evidence(compensated)) if c.name == 'gravity compensated']
+
+
+def test_contacts_in_many_windows_are_found(arm):
+    def pushed(tau):
+        out = tau.copy()
+        for start in (600, 1500, 2900):
+            out[start:start + 200, :2] += 0.5 * tau[:, :2].std(0) * np.sin(
+                np.pi * np.arange(200) / 200)[:, None]
+        return out
+
+    found = [f for f in check([_efforts(arm, pushed)], OPTIONS).checks if f.name == 'contact']
+    begins = [start for f in found for start, _ in f.windows]
+    # Three of twenty seconds: a fit of all samples is bent by them.
+    assert begins == pytest.approx([3.0, 7.5, 14.5], abs=0.2)
+
+
+@pytest.mark.parametrize('mounting, sentence', [
+    ('rpy 90 0 0', 'the mounting "rpy 90 0 0" is in degrees'),
+    ('rpy 1.5707963 0 0', 'gravity is 90 degrees from where it was said to be')])
+def test_a_mounting_that_is_wrong_is_said(arm, mounting, sentence):
+    assert sentence in _first(arm, replace(OPTIONS, mounting=mounting))
+
+
+def test_the_description_tells_up_from_down():
+    # One joint alone carries weight: masses below zero explain gravity upside down as well.
+    arm, options, _ = FAULTS['wrong mounting'][0](_recorded('arm2', 5), OPTIONS, 1, None)
+    assert 'the mounting is wrong: gravity is 46 degrees' in _first(arm, options)
+
+
+def test_a_wrist_worse_than_zero_is_not_to_be_used(arm):
+    def noisy(tau):
+        out = tau.copy()
+        out[:, 2] = tau[:, 2].std() * np.random.default_rng(1).standard_normal(len(tau))
+        return out
+
+    result = check([_efforts(arm, noisy)], OPTIONS)
+    assert result.joints['joint3'].word == DO_NOT_USE
+    assert any('predicted no better than by zero' in f.says for f in result.checks)
+
+
+def test_two_causes_at_once_are_both_named(arm):
+    tau = arm.channels['/joint_states'].fields['effort']
+    both = rebuilt(arm, effort=-tau[:, [1, 0, 2]])
+    names = {f.name for f in check([both], OPTIONS).checks}
+    assert 'efforts permuted' in names and names & {'effort negated', 'effort of a joint negated'}
+
+
+def test_a_contact_is_said_beside_a_cause(arm):
+    pushed, options, _ = FAULTS['contact'][0](arm, OPTIONS, 2, np.random.default_rng(0))
+    result = check([_efforts(pushed, lambda tau: -tau)], options)
+    assert [f.name for f in result.checks] == ['effort negated', 'contact']
+    assert 0.0 < result.masked[0] < 0.1
+
+
+def test_an_arm_that_is_pushed_at_rest_is_not_another_one(arm):
+    fields, rng = arm.channels['/joint_states'].fields, np.random.default_rng(5)
+    t = np.arange(len(fields['position'])) / 200.0
+    gives = 0.01 * np.sin(0.7 * t)[:, None] * [1.0, 0.5, 0.3]
+    noise = 1e-5 * rng.standard_normal(gives.shape)
+    weight = fields['effort'][:1].copy()
+    pushes = np.abs(weight).max() * np.sin(2 * t)[:, None] ** 9 * [0.2, 1.0, 0.6]
+    result = check([rebuilt(arm, position=fields['position'][:1] + gives + noise, velocity=100
+                            * noise + np.gradient(gives, t, axis=0), effort=weight + pushes)],
+                   OPTIONS)
+    assert 'arm at rest' in [f.name for f in result.checks]
+    assert 'description of another robot' not in [f.name for f in result.checks]
+
+
+def test_one_joint_that_moves_alone_is_judged_alone_and_its_friction_is_no_delay(arm):
+    t, rng = np.arange(0.0, 40.0, 0.005), np.random.default_rng(7)
+    angle, pose = 0.2 * np.pi * t, np.array([0.5, 2.5, 0.5])
+    q, v, a = (np.outer(x, [0.0, 1.0, 0.0]) for x in (
+        np.sin(angle), 0.2 * np.pi * np.cos(angle), -(0.2 * np.pi) ** 2 * np.sin(angle)))
+    tau = mujoco_arm.torque(mujoco_arm.true_urdf(arm.robot_description, 2), q + pose, v, a)
+    stuck = 0.2 * np.abs(tau).max() * np.sin(0.3 * angle + 1.0)  # whatever friction takes
+    # A harmonic drive's: friction that grows by an eighth of the load (Bittencourt 2012).
+    grows = (0.3 + 0.12 * np.abs(tau[:, 1])) * np.tanh(v[:, 1] / 0.01)
+    tau += np.column_stack([stuck, grows, -0.5 * stuck])
+    tau += 0.003 * tau.std(0) * rng.standard_normal(tau.shape)
+    noise = 1e-5 * rng.standard_normal(q.shape)
+    alone = mujoco_arm.recording(mujoco_arm.joints_of(arm.robot_description), t, q + pose + noise,
+                                 v + 1e-3 * rng.standard_normal(v.shape), tau, 'upright')
+    result = check([replace(alone, robot_description=arm.robot_description)], OPTIONS)
+    assert [f.name for f in result.checks if f.severity != NOTE] == ['joints at rest']
+    assert list(result.joints) == ['joint2'] and result.joints['joint2'].word != DO_NOT_USE
+
+
+def test_a_last_link_described_without_any_torque_is_no_trouble(arm):
+    robot = ElementTree.fromstring(arm.robot_description)
+    inertial = robot.findall('link/inertial')[-1]
+    inertial.find('origin').attrib.update(xyz='0 0 0.042', rpy='0.3 0.2 -1.57079632679')
+    inertial.find('inertia').attrib.update(dict.fromkeys(
+        ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz'), '0'))
+    bare = replace(arm, robot_description=ElementTree.tostring(robot, encoding='unicode'))
+    with np.errstate(all='raise', under='ignore'):
+        result = check([bare], OPTIONS)
+    assert not any('permuted' in f.says or 'negated' in f.says for f in result.checks)
+
+
+def test_thinning_a_recording_out_raises_no_alarm(arm):
+    channel = arm.channels['/joint_states'].rows(slice(None, None, 2))
+    thin = replace(arm, channels={'/joint_states': channel})
+    assert [f.name for f in check([thin], OPTIONS).checks if f.severity != NOTE] == []
+
+
+def test_clipped_stretches_are_left_out_and_said(arm):
+    clipped, options, _ = FAULTS['effort clipped'][0](arm, OPTIONS, 0, np.random.default_rng(0))
+    result = check([clipped], options)
+    assert result.checks[0].name == 'effort clipped' and 0.0 < result.masked[0] < 0.5
+
+
+def test_an_effort_that_is_mostly_clipped_is_no_other_fault(arm):
+    def limited(tau):
+        j = np.argmax(tau.std(0))
+        tau = tau.copy()
+        tau[:, j] = np.clip(tau[:, j], -0.12 * np.ptp(tau[:, j]), 0.12 * np.ptp(tau[:, j]))
+        return tau
+    result = check([_efforts(arm, limited)], OPTIONS)
+    assert result.verdict.word == DO_NOT_USE
+    assert [f.name for f in result.checks if f.severity != NOTE] == ['effort clipped']
+
+
+def test_other_methods_have_their_channels_checked():
+    clean = slider_crank_runs.recording(seed=1)
+    result = check([clean], slider_crank_runs.OPTIONS, method='closed_loop')
+    assert result.verdict.word == NOT_CHECKED
+    assert [f for f in result.checks if f.severity != NOTE] == []
+    topic, channel = next((t, c) for t, c in clean.channels.items() if 'effort' in c.fields)
+    effort = channel.fields['effort'].copy()
+    effort[700:1300] = effort[700]
+    stuck = replace(clean, channels={**clean.channels, topic: replace(
+        channel, fields={**channel.fields, 'effort': effort})})
+    names = [f.name for f in check([stuck], slider_crank_runs.OPTIONS,
+                                   method='closed_loop').checks]
+    assert 'effort stuck' in names

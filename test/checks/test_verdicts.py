@@ -1,0 +1,92 @@
+"""Test the rules of verdicts, on numbers."""
+
+from dataclasses import replace
+
+import pytest
+
+from ros_inertial_id.checks.check import checkup_of
+from ros_inertial_id.checks.checked import checked_statistics, UNCHECKED
+from ros_inertial_id.checks.finding import (DO_NOT_USE, DOUBTFUL, Finding, GOOD, joint_verdicts,
+                                            Judged, NOT_CHECKED, USABLE, Verdict, whole_verdict)
+
+
+@pytest.mark.parametrize('share, lasting, outside, nominal, word', [
+    (0.05, 2.0, 0.05, 1.0, GOOD), (0.15, 0.1, 0.0, 1.0, GOOD),  # noise of 15 %
+    (0.15, 1.0, 0.0, 1.0, USABLE), (0.25, 0.1, 0.0, 1.0, USABLE), (0.05, 0.1, 0.3, 1.0, USABLE),
+    (0.05, 0.1, 0.0, 0.03, USABLE), (0.6, 0.1, 0.0, 1.0, DO_NOT_USE),
+    (1.1, 0.1, 0.0, 1.0, DO_NOT_USE)])
+def test_a_joint_is_judged_by_what_is_left_of_its_torque(share, lasting, outside, nominal, word):
+    joints = joint_verdicts(Judged({'a': 4.0 * share}, {'a': 4.0}), {'a': 4.0 * nominal}, [],
+                            {'a': lasting}, {'a': 4.0 * outside})
+    assert joints['a'].word == word and bool(joints['a'].reasons) == (word != GOOD)
+
+
+def test_the_whole_is_judged_by_all_torques_and_by_its_worst_joint():
+    torque = {'a': 10.0, 'b': 0.5, 'c': 0.5}
+    residual = {'a': 0.2, 'b': 0.4, 'c': 0.15}
+    joints = joint_verdicts(Judged(residual, torque), {}, [])
+    whole = whole_verdict(Judged(residual, torque), joints, [])
+    assert joints['b'].word == DO_NOT_USE and joints['c'].word == whole.word == USABLE
+    assert whole.reasons == ('not for b',
+                             'more than 20 % relative residual of c in cross-validation')
+
+
+def test_a_doubtful_finding_of_a_joint_is_said_of_that_joint_alone():
+    finding = Finding('effort quantised', 'the effort of a comes in steps', '', 9.0, 'samples',
+                      ('a',), DOUBTFUL, '')
+    joints = joint_verdicts(Judged({'a': 0.1, 'b': 0.1}, {'a': 4.0, 'b': 4.0}), {}, [finding])
+    assert joints['a'].word == USABLE and joints['a'].reasons == (finding.says,)
+    assert joints['b'].word == GOOD
+
+
+def test_a_validation_that_misses_a_joint_is_part_of_the_verdict():
+    checkup = checkup_of([], (0.0,), torque={'a': 10.0, 'b': 10.0},
+                         residual={'a': 0.2, 'b': 0.2})
+    fit = {'rms': {'a': 0.2, 'b': 0.2}, 'measured_rms': {'a': 10.0, 'b': 10.0},
+           'relative_percent': 2.0}
+    statistics = {'training': {'filtered': fit}}
+    assert checked_statistics(statistics, checkup)['verdict']['word'] == GOOD
+    # The second joint has little torque in the validation, of which a third is missed.
+    seen = {'rms': {'a': 0.2, 'b': 0.3}, 'measured_rms': {'a': 10.0, 'b': 0.9}}
+    statistics['validation'] = {'filtered': seen}
+    verdict = checked_statistics(statistics, checkup)['verdict']
+    assert verdict['word'] == USABLE
+    assert verdict['reasons'] == [
+        'more than 20 % relative residual of b on the validation recording']
+    assert verdict['joints']['a']['word'] == GOOD and verdict['joints']['b']['word'] == USABLE
+    statistics['validation']['range'] = {'b': {'q': [0.5, 0.5001]}}  # it stood still there
+    assert checked_statistics(statistics, checkup)['verdict']['word'] == GOOD
+
+
+def test_each_joint_is_judged_by_its_own_cross_validation():
+    checkup = checkup_of([], (0.0,), torque={'a': 9.0, 'b': 1.1},
+                         residual={'a': 0.2, 'b': 0.02})
+    size = {'a': 10.0, 'b': 1.0}  # as its own rows have them
+    statistics = {'training': {'filtered': {'rms': {'a': 0.2, 'b': 0.02}, 'measured_rms': size}},
+                  'cross_validation': {'rms': {'a': 4.0, 'b': 0.03}, 'measured_rms': size}}
+    verdict = checked_statistics(statistics, checkup)['verdict']
+    assert verdict['joints']['a'] == {'word': USABLE, 'reasons': [
+        '40 % relative residual in cross-validation']}
+    assert verdict['joints']['b']['word'] == GOOD  # whatever the other joint has
+
+
+@pytest.mark.parametrize('evidence, unit, words', [
+    (1.0, 'samples', '[1 sample]'), (3.0, 'samples', '[3 samples]'),
+    (1.0, '% of the samples', '[1 % of the samples]'), (41.23, 'nats', '[41.2 nats]')])
+def test_a_finding_says_how_much_there_is_of_it(evidence, unit, words):
+    finding = Finding('a', 'something', '', evidence, unit, (), DOUBTFUL, 'mend it')
+    assert finding.sentence() == f'something {words}; mend it'
+
+
+def test_a_method_without_model_checks_has_verdicts_of_its_joints_and_says_what_is_not_checked():
+    reason = f'{UNCHECKED} closed_loop'
+    checkup = replace(checkup_of([], (0.0,)), verdict=Verdict(NOT_CHECKED, (reason,)))
+    fit = {'rms': {'a': 0.2, 'b': 2.0}, 'measured_rms': {'a': 10.0, 'b': 1.0}}
+    statistics = {'training': {'filtered': fit}}
+    verdict = checked_statistics(statistics, checkup)['verdict']
+    assert verdict['word'] == USABLE and reason in verdict['reasons']
+    assert verdict['joints']['a']['word'] == GOOD and 'not for b' in verdict['reasons']
+    assert verdict['joints']['b']['word'] == DO_NOT_USE  # 200 % of its torque
+    fit['measured_rms'] = {'a': 0.0, 'b': 0.0}  # rows that say zero: nothing to compare with
+    assert checked_statistics(statistics, checkup)['verdict'] == {
+        'word': NOT_CHECKED, 'reasons': [reason], 'joints': {}}
