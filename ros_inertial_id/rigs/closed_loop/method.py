@@ -58,6 +58,7 @@ class ClosedLoop(Method[Mechanism, MechanismState, Observation, ClosedLoopOption
     Options = ClosedLoopOptions
     predicts_live = True
     takes_known = True
+    consistent_by_default = True
 
     def build(self, urdf: str, options: ClosedLoopOptions, gravity_base: np.ndarray) -> Mechanism:
         """Return the Mechanism of a URDF text under gravity (3,) in the base frame [m/s^2]."""
