@@ -162,8 +162,8 @@ class _Equations:
 
     def _solved(self, A, dA):
         """Return x of rows A (N, m, k) without what changes dA add, and x without each stretch."""
-        size = np.sqrt((A ** 2).sum((0, 1))) + 1e-300
-        sd = self.sd[:, None]
+        size = np.sqrt((A ** 2).sum((0, 1)))
+        size, sd = np.where(size > 0.0, size, 1.0), self.sd[:, None]
         noise = self._gram(dA / size / sd, self._dy / self.sd) / STRETCHES
         grams = [self._gram(a, b) - noise for a, b in zip(
             np.array_split(A / size / sd, STRETCHES),

@@ -10,7 +10,7 @@ import numpy as np
 
 from .motion import HELD, PlatformMotion
 from .rig import PlatformRig, spring_wrench
-from ..bodies.observation import BodiesObservation, marker_doubts, motion_summary
+from ..bodies.observation import BodiesObservation, marker_doubts, motion_summary, TRIM
 from ..dynamics.rigid_bodies import composite_rows
 from ..measurement.body_state import choose_pose_cutoff, on_clock, white_variance
 from ..measurement.sources import common_clock, on_stretches, read_pose, usable
@@ -26,7 +26,6 @@ IMPACT = 6.0  # times the usual residual: something touched the platform ...
 SEEN = 0.5  # of what the markers' noise makes in the rows: less is not believed
 QUIET = 0.25  # share of the time that surely nothing touched it
 VISIBLE = 0.01  # ... if it is also that share of the springs' force: without noise nothing is
-TRIM = 2.0  # periods of the cutoff at the ends of a stretch, where the filter had to guess
 
 
 def observe_platform(recording: Recording, robot: PlatformRig, options: Any) -> BodiesObservation:
