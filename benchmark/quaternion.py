@@ -3,11 +3,11 @@ The published numbers of the quaternion method (Cheng, Bi, Yuan 2022), by the co
 
     python benchmark/quaternion.py [--seeds 12]
 
-Six cylinders in the paper's motion (2 s, 30 deg/s^2), written by Newton and Euler alone as a bag of
-poses and wrenches at 1 kHz, identified by ``inertial-id identify`` with principal unknowns.  The
-seed turns the base.  exact : all digits, 100 Hz; seven : rounded to seven significant digits, as printed
-there; noise : 0.1 mm and 0.1 mrad, wrenches to 0.1 %.  The paper's largest errors: 0.0264 (kg,
-kg m^2) and 0.031 %.
+Six cylinders in the paper's motion (2 s, 30 deg/s^2), written by Newton and Euler alone as a bag
+of poses and wrenches at 1 kHz, identified by ``inertial-id identify`` with principal unknowns.
+The seed turns the base.  exact : all digits, 100 Hz; seven : rounded to seven significant digits,
+as printed there; noise : 0.1 mm and 0.1 mrad, wrenches to 0.1 %.  The paper's largest errors:
+0.0264 (kg, kg m^2) and 0.031 %.
 """
 
 import argparse
@@ -114,8 +114,8 @@ def main():
             z.append(off / error)
             unknown |= {n for n, v in zip(NAMES, value) if np.isnan(v)}
         (a, b), (c, d) = np.median(worst, axis=0), np.max(worst, axis=0)
-        print(f'{kind}: largest error {a:.3g} and {b:.2g} % (median), {c:.3g} and {d:.2g} % (most); '
-              f'z rms {np.sqrt(np.nanmean(np.square(z))):.2f}; without a number: '
+        print(f'{kind}: largest error {a:.3g} and {b:.2g} % (median), {c:.3g} and {d:.2g} %;'
+              f' z rms {np.sqrt(np.nanmean(np.square(z))):.2f}; without a number: '
               f'{" ".join(sorted(unknown)) or "none"}', flush=True)
 
 

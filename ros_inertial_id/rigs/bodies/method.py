@@ -27,6 +27,7 @@ EXPLAINS = 0.05  # share of the squared residual that a hypothesis must take at 
 SIMPLER = 1.03   # times the residual left for every number that a hypothesis has
 ALIKE = 1.3     # times the residual that the best leaves: as likely
 EXCESS = 1.5    # times the residual that the noise of the channels makes: there is more than that
+MATTERS = 0.05  # of the measured: a residual of less is no reason against a rig
 BEYOND = 'residual beyond noise'
 MOST = 8192     # rows of each kind at most
 Rows = Callable[[BodiesState], Iterator[RegressorBlock]]
@@ -146,8 +147,10 @@ class _Equations:
         noise = np.sqrt(((self._dy - self._dA @ self.values) ** 2).sum(0) / len(self._y))
         if not noise.all():
             return '', 0.0
-        worst = int((self.sd / noise).argmax())
-        return self.names[worst], float(self.sd[worst] / noise[worst])
+        # What the filter cuts of products of motions is no noise, and little.
+        ratio = np.where(self.sd > MATTERS * self._y.std(0), self.sd / noise, 0.0)
+        worst = int(ratio.argmax())
+        return self.names[worst], float(ratio[worst])
 
     def tested(self, hypothesis):
         """Return numbers (a,), errors (a,) and the share of the residual that they explain."""

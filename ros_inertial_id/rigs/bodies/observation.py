@@ -134,7 +134,7 @@ def motion_summary(clock: signals.Clock, cutoff: float, ends_at: float | None,
 
 def doubt(name: str, says: str, tests: str, evidence: tuple[float, str], do: str,
           severity: str = 'wrong') -> dict[str, Any]:
-    """Return the fields of a Finding that an observation's summary carries."""
+    """Return the fields of a Finding of a summary; evidence : a float and its unit."""
     return {'name': name, 'says': says, 'tests': tests, 'evidence': float(evidence[0]),
             'unit': evidence[1], 'severity': severity, 'do': do}
 

@@ -79,6 +79,12 @@ def observe_wrenches(recording: Recording, robot: BodyRig, options: Any) -> Bodi
             noisy=lambda rng: noisy(gravity, rng), filtered=lambda other: filtered(gravity, other))
 
     _check_moving(observation(gravity), sources[0].topic)
+    return _oriented(robot, options, (wrenches, gravity, summary), observation)
+
+
+def _oriented(robot, options, seen, observation):
+    """Return observation(gravity, sign) with the sensor's turn, side and drift, and gravity's."""
+    wrenches, gravity, summary = seen
     sign = {'on_body': 1.0, 'by_body': -1.0}.get(options.wrench_of)
     wrench, topic = robot.wrenches[0], wrenches[0].topic
     alone = len(robot.wrenches) == len(robot.link_names) == 1 and wrench.axes == 'body'

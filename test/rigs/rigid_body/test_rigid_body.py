@@ -276,7 +276,7 @@ def test_noise_of_the_attitude_does_not_show_inertias_of_axes_that_nothing_turns
         assert abs(found[name]['value'] - true) < 3.5 * found[name]['standard_error'] < 0.02
 
 
-@pytest.mark.parametrize('degrees', [0.0, 1.0])
+@pytest.mark.parametrize('degrees', [0.0, 1.0, 30.0, 170.0])
 def test_a_turned_sensor_is_found_and_taken_into_account(degrees):
     turn = degrees * np.array([0.6, -0.64, 0.48])
     made = _recorded_body(1, BODY, _about_all, Rotation.from_rotvec(turn, degrees=True))
@@ -288,6 +288,23 @@ def test_a_turned_sensor_is_found_and_taken_into_account(degrees):
         assert (np.abs(note['turn_deg'] - turn) < 4 * error).all() and (error < 0.1).all()
     z = [(e['value'] - true) / e['standard_error'] for e, true in zip(model.base, BODY)]
     assert len(z) == 10 and np.abs(z).max() < 3.5  # 8.2 where nobody looks for the turn
+
+
+def test_a_wrench_that_is_late_and_a_tilted_mounting_are_named():
+    made = _recorded_body(1, BODY, _about_all)
+    wrench = made.channels['/w']
+    late = replace(made, channels={**made.channels, '/w': replace(
+        wrench, stamp_ns=wrench.stamp_ns + 5_000_000)})
+
+    def doubts(recording, gravity=(0.0, 0.0, -9.81)):
+        robot = rigid_body.build(recording.robot_description, OPTIONS, np.array(gravity))
+        return [d['says'] for d in rigid_body.observe(recording, robot, OPTIONS).summary['doubts']]
+
+    assert doubts(made) == []
+    assert any('stamped 5.0' in said or 'stamped 4.9' in said for said in doubts(late))
+    # The sensor would have to be turned otherwise at every attitude: it is not that.
+    tilted = Rotation.from_euler('x', 5.0, degrees=True).apply([0.0, 0.0, -9.81])
+    assert any('gravity is 5.0 degrees off' in said for said in doubts(made, tilted))
 
 
 def test_ranks_say_which_sensors_a_chain_can_do_without():
