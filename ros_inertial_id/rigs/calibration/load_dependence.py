@@ -29,9 +29,9 @@ PLATFORM, SPRINGS = 10, 33  # columns
 ALIKE = 0.7  # of the evidence of the likeliest: it may be this one as well
 # By how much a load may be wrong unnoticed, [-] or [m], and what is said beyond.
 ERRORS = (
-    (1e-3, 'the load of {0:g} kg at {1} m weighs {2:+.2%} +- {3:.2%} against what was told'),
+    (1e-3, 'the load of {0:g} kg at {1} m weighs {2:+.2%} +- {3:.2%} against what was given'),
     *((2e-4, f'the load of {{0:g}} kg at {{1}} m sits {{2:+.4f}} +- {{3:.4f}} m along {axis} from '
-       'where it was told') for axis in 'xyz'))
+       'where it was given') for axis in 'xyz'))
 
 
 @dataclass(frozen=True)
@@ -86,10 +86,10 @@ def check_stiffness(loads: Sequence[LoadedStiffness]) -> None:
 def contradictions(states: Sequence[tuple[Any, np.ndarray]], rest: Rest, value: np.ndarray,
                    rms: Mapping[str, float]) -> tuple[str, ...]:
     """
-    Return which loads are not what was told, in words, the likeliest first.
+    Return which loads are not what was given, in words, the likeliest first.
 
     states, rest, value : see ``stiffness_by_load``; rms : of the residual of every row [N, N m]
-    Each load may weigh more or sit elsewhere while the others are as told.  What is wrong with
+    Each load may weigh more or sit elsewhere while the others are as given.  What is wrong with
     all of them in proportion makes the springs wrong in proportion, and no vibration shows it.
     """
     parts = [(tuple(added), _instrumented(part, rest, value, added, rms))
