@@ -188,6 +188,22 @@ def files(folder: Path, good: Path) -> list[tuple[str, list[str]]]:
                                   text('b.yaml', 'serial_arm: {cutoff: .nan}')]),
         ('options that are not UTF-8', [*identify, '--config', text('c.yaml', b'cutoff: \xff5')]),
         ('a YAML alias bomb', [*identify, '--config', text('d.yaml', bomb)]),
+        ('a key twice', [*identify, '--config', text(
+            'i.yaml', 'serial_arm: {cutoff: 5.0, cutoff: 9.0}')]),
+        ('a cutoff of 1e-9 Hz', [*identify, '--config', text(
+            'j.yaml', 'serial_arm: {cutoff: 1.0e-9}')]),
+        ('decimate: 1e8', [*identify, '--config', text(
+            'k.yaml', 'serial_arm: {decimate: 100000000}')]),
+        ('a negative mass that is given', [*identify, '--config', text(
+            'l.yaml', "serial_arm: {given: ['m2 -5']}")]),
+        ('10 GB of zeros', ['identify', zeros(folder / 'zeros.mcap', 10 << 30)]),
+        ('an entity bomb as URDF', [*identify, '--urdf', text(
+            'm.urdf', '<!DOCTYPE a [<!ENTITY a "aaaaaaaaaa">]>' + ARM)]),
+        ('joints in a circle', [*identify, '--urdf', text('n.urdf', ARM.replace(
+            '</robot>', '<joint name="back" type="fixed"><parent link="link2"/>'
+            '<child link="base_link"/></joint></robot>'))]),
+        ('a folder that is not UTF-8', ['identify', shutil.copytree(
+            good, os.fsdecode(os.fsencode(folder) + b'/\xff'))]),
         ('an empty URDF', [*identify, '--urdf', text('e.urdf', '')]),
         ('a xacro file as URDF', [*identify, '--urdf', text(
             'f.urdf', ARM.replace('<robot ', '<robot xmlns:xacro="http://ros.org/wiki/xacro" ', 1)
@@ -201,6 +217,13 @@ def files(folder: Path, good: Path) -> list[tuple[str, list[str]]]:
         ('an output folder that does not exist', [*identify, '--out', '/proc/nowhere']),
         ('no space for the model', ['FULL', *identify, '--out', str(folder / 'full')]),
     ]
+
+
+def zeros(path: Path, size: int) -> str:
+    """Make a sparse file and return its path."""
+    path.touch()
+    os.truncate(path, size)
+    return str(path)
 
 
 def run(arguments: list[str]) -> tuple[str, str]:

@@ -27,9 +27,8 @@ from threadpoolctl import threadpool_limits
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from ros_inertial_id.dynamics.regressor import BLOCK  # noqa: E402
+from ros_inertial_id.dynamics.regressor import BLOCK, tree_rows  # noqa: E402
 from ros_inertial_id.dynamics.robot_model import load_robot_model  # noqa: E402
-from ros_inertial_id.dynamics.tree_rows import tree_rows  # noqa: E402
 from ros_inertial_id.estimation.base_parameters import find_base_parameters  # noqa: E402
 from ros_inertial_id.estimation.estimators import ESTIMATORS, Problem  # noqa: E402
 from ros_inertial_id.estimation.r_factors import RFactors  # noqa: E402

@@ -2,6 +2,7 @@
 What an arm does with the pieces of a motion: commands, torques, path, and what faults leave.
 
     python benchmark/player.py [ROBOT [SECONDS]]     ROBOT of urdf/, default arm2; about 8 minutes
+    python benchmark/player.py braking URDF...       designed motions: how fast they are stopped
 
 MuJoCo moves an arm that is heavier than its description, behind the simulated
 joint_trajectory_controller, at 1 kHz.  Pieces are made every 40 ms as the player does and arrive 2
@@ -18,12 +19,17 @@ import pathlib
 import sys
 
 import numpy as np
+import pinocchio as pin
 from threadpoolctl import threadpool_limits
 
 from ros_inertial_id.dynamics.robot_model import load_robot_model
+from ros_inertial_id.excitation.braking import STEP
+from ros_inertial_id.excitation.design import design, DesignOptions
 from ros_inertial_id.excitation.fourier import random_motion
+from ros_inertial_id.excitation.limits import kinematic_limits
 from ros_inertial_id.excitation.path_clock import PathClock
 from ros_inertial_id.excitation.playback import HORIZON, LEAD, MARGIN, plan_course
+from ros_inertial_id.excitation.rehearsal import stopping_of
 from ros_inertial_id.simulation.arm import ArmOptions, SimulatedArm
 
 URDF = pathlib.Path(__file__).parents[1] / 'urdf'
@@ -61,9 +67,10 @@ def course_of(robot, start, speed):
     return plan_course(motion, start, robot, speed=speed, approach_speed=0.5)
 
 
-def pieces(course, end, lost=()):
+def pieces(course, robot, end, lost=()):
     """Return (arrival, times, points) of the pieces until ``end`` [s] after the first."""
-    rng, out, clock = np.random.default_rng(0), [], PathClock(0.0, course.ease)
+    brakes = course.brakes(robot, kinematic_limits(robot, DesignOptions(acceleration=(8.0,))))
+    rng, out, clock = np.random.default_rng(0), [], PathClock(0.0, brakes)
     for number in range(int(end / PIECE)):
         made = number * PIECE + rng.uniform(0.0, 0.01)
         arrival = made + rng.uniform(*ON_ITS_WAY)
@@ -109,7 +116,7 @@ def settings(urdf, robot, seconds):
     for anchor, control, lag, speed in itertools.product(ANCHORS, CONTROLS, LAGS, SPEEDS):
         options = {'anchor': anchor, 'control': control, 'servo_lag': lag}
         runs = []
-        for way in (lambda course: pieces(course, seconds), whole):
+        for way in (lambda course: pieces(course, robot, seconds), whole):
             arm = resting(urdf, **options)
             course = course_of(robot, arm.controller.command([arm.time])[0][0], speed)
             runs.append(follow(arm, way(course), seconds))
@@ -141,7 +148,7 @@ def faults(urdf, robot):
     for name, (lost, end, events) in cases.items():
         arm = resting(urdf)
         course = course_of(robot, arm.controller.command([arm.time])[0][0], 1.0)
-        run = follow(arm, pieces(course, end, set(lost)), 4.0, events)
+        run = follow(arm, pieces(course, robot, end, set(lost)), 4.0, events)
         path = course.at(np.arange(0.0, 5.0, 0.001))[0]
         away = np.abs(run.commands[::10, None] - path[None]).max(-1).min(-1).max()
         moving = np.flatnonzero(np.abs(run.v).max(1) > 0.01)
@@ -154,6 +161,42 @@ def _beside_own_speed(run):
     return np.abs(np.diff(run.commands, 2, axis=0)).max()
 
 
+def braking(*urdfs, seeds=(0, 1, 2)):
+    """Print how designed motions of some robots are stopped, from all their moments."""
+    print('robot           seed   largest speed of its limit   stops within   median      way   '
+          'player dies      way   largest use of a limit')
+    for urdf, seed in itertools.product(urdfs, seeds):
+        robot = load_robot_model(pathlib.Path(urdf).read_text())
+        options = DesignOptions(seed=seed, restarts=1, processes=1, seconds=3600.0)
+        designed = design(robot, options)
+        limits = kinematic_limits(robot, options)
+        course = plan_course(designed.motion, designed.motion.start + 0.05, robot)
+        brakes = course.brakes(robot, limits)
+        stopping, times = stopping_of(course, brakes), [STEP * (len(s) - 1) for s in brakes.stops]
+        speed = designed.use.joints['velocity'].max() * (1.0 - limits.margins['velocity'])
+        print(f'{robot.name:15s} {seed:4d} {100.0 * speed:25.0f} % {stopping.seconds:14.2f} s '
+              f'{np.median(times):6.2f} s {stopping.distance.max():6.2f} rad '
+              f'{stopping.alone:9.2f} s {stopping.distance_alone.max():6.2f} rad   '
+              f'{uses(course, robot, brakes, limits)}', flush=True)
+
+
+def uses(course, robot, brakes, limits):
+    """Return in words the largest use of each limit while braking, looked at every millisecond."""
+    data, worst = robot.pin_model.createData(), dict.fromkeys(
+        ('acceleration', 'torque', 'jerk', 'torque rate'), 0.0)
+    whole = limits.acceleration / (1.0 - limits.margins['acceleration'])
+    for k in range(0, len(brakes.stops), 5):
+        stop = brakes.stop(0.0, brakes.stops[k][0, 0])
+        q, v, a = course.along(stop.state(np.arange(0.0, stop.end, 1e-3)))
+        tau = np.array([pin.rnea(robot.pin_model, data, robot.pin_q(x), y, z)
+                        for x, y, z in zip(q, v, a)])
+        for kind, x, limit in (('acceleration', a, whole), ('torque', tau, robot.effort),
+                               ('jerk', np.diff(a, axis=0) / 1e-3, limits.jerk),
+                               ('torque rate', np.diff(tau, axis=0) / 1e-3, limits.effort_rate)):
+            worst[kind] = max(worst[kind], (np.abs(x) / limit).max(initial=0.0))
+    return ', '.join(f'{kind} {100.0 * use:.0f} %' for kind, use in worst.items())
+
+
 def main(name='arm2', seconds=2.5):
     """Print both tables for one of our arms."""
     urdf = (URDF / f'{name}.urdf').read_text()
@@ -164,4 +207,7 @@ def main(name='arm2', seconds=2.5):
 
 if __name__ == '__main__':
     with threadpool_limits(1, user_api='blas'):
-        main(*sys.argv[1:])
+        if sys.argv[1:2] == ['braking']:
+            braking(*sys.argv[2:])
+        else:
+            main(*sys.argv[1:])

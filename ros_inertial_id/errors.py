@@ -11,6 +11,11 @@ def printable(text: object) -> str:
     return ''.join(c if c.isprintable() or c in '\n\t' else ascii(c)[1:-1] for c in str(text))
 
 
+def path_text(path: object) -> str:
+    """Return a ``path`` as text that UTF-8 can write, whatever the locale or its bytes are."""
+    return str(path).encode('utf-8', 'surrogateescape').decode('utf-8', 'backslashreplace')
+
+
 class InertialIdError(Exception):
     """
     Base of all errors this package raises for bad input.

@@ -16,6 +16,7 @@ once.  Unknown keys are refused with the nearest one named.
 from collections.abc import Mapping, Sequence
 from dataclasses import Field, field, fields, is_dataclass, MISSING
 import difflib
+from functools import lru_cache
 import math
 import numbers
 from pathlib import Path
@@ -51,11 +52,7 @@ def option(default: Any, description: str, *, unit: str = '', at_least: float | 
 
 
 def element_type(kind: Any, name: str) -> tuple[type, bool]:
-    """
-    Return (type of a value or of its elements, whether the field is a list).
-
-    kind : options dataclass; name : of the field
-    """
+    """Return (type of a value or of its elements, whether the field is a list)."""
     hint = _hints(kind)[name]
     if get_origin(hint) is tuple:
         return get_args(hint)[0], True
@@ -125,11 +122,7 @@ def _checked(value: Any, kind: type, metadata: Mapping[str, Any], what: str) -> 
 
 
 def read_blocks(path: str, methods: Sequence[str]) -> dict[str, dict[str, Any] | None]:
-    """
-    Return the blocks of a YAML configuration file.
-
-    path : of the file; methods : names of the blocks there may be beside ``design`` and ``driver``
-    """
+    """Return the blocks of a YAML configuration file."""
     data = read_yaml(path)
     blocks = (*methods, DESIGN, DRIVER)
     if not isinstance(data, dict) or not all(isinstance(v, (dict, types.NoneType))
@@ -182,11 +175,7 @@ def yaml_content(text: str) -> Any:
 
 
 def schema(kinds: Mapping[str, type[Any]]) -> dict[str, Any]:
-    """
-    Return the JSON schema of a configuration file (draft 2020-12).
-
-    kinds : {block: options dataclass}
-    """
+    """Return the JSON schema of a configuration file (draft 2020-12)."""
     return {'$schema': 'https://json-schema.org/draft/2020-12/schema', 'type': 'object',
             'additionalProperties': False,
             'properties': {name: _schema_of(kind) for name, kind in kinds.items()}}
@@ -213,19 +202,25 @@ def _schema_of_field(kind: type[Any], spec: 'Field[Any]') -> dict[str, Any]:
     return {**out, 'description': meta.get('description', '') + unit, 'default': default}
 
 
+# What other programs call it: words that no spelling brings near.
+MEANINGS = {'ols': 'ordinary', 'ls': 'ordinary', 'lstsq': 'ordinary', 'least_squares': 'ordinary',
+            'wls': 'weighted', 'gls': 'weighted', 'irls': 'robust', 'huber': 'robust',
+            'bayes': 'ridge', 'map': 'ridge', 'tikhonov': 'ridge', 'tls': 'total', 'iv':
+            'instrumental', 'torque': 'link', 'currents': 'current'}
+
+
 def nearest(name: Any, choices: Any) -> str | None:
     """Return the advice "did you mean ...?" for a ``name`` that is not among ``choices``."""
+    meant = MEANINGS.get(str(name).lower())
+    if meant in choices:
+        return f'did you mean {meant!r}?'
     close = difflib.get_close_matches(str(name), [str(c) for c in choices], n=1, cutoff=0.5)
     return f'did you mean {close[0]!r}?' if close else None
 
 
-_HINTS: dict[Any, dict[str, Any]] = {}
-
-
+@lru_cache(maxsize=None)
 def _hints(kind: Any) -> dict[str, Any]:
     """Return the types of the fields of a dataclass; every one is declared by ``option``."""
     if not is_dataclass(kind):
         raise TypeError(f'{kind} is no dataclass of options')
-    if kind not in _HINTS:
-        _HINTS[kind] = get_type_hints(kind)
-    return _HINTS[kind]
+    return get_type_hints(kind)

@@ -65,11 +65,7 @@ def start(module: str, words: Sequence[str], **how: Any) -> 'subprocess.Popen[by
 
 
 def begin(module: str, parent: int) -> None:
-    """
-    Run ``main()`` of a module of this package as all of this process.
-
-    module : its name in the package; parent : process that started this one
-    """
+    """Run ``main()`` of a module of this package as all of this process."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C during the imports ends without words
     if sys.platform == 'linux':
         ctypes.CDLL(None).prctl(DEATH_SIGNAL, signal.SIGTERM)

@@ -15,7 +15,6 @@ def shared_file(folder: str, name: str) -> Path:
     """
     Return the path of a file that comes with the package.
 
-    folder : urdf or config; name : of the file
     ConfigError names what there is instead.
     """
     for place in _places():

@@ -38,7 +38,7 @@ SUBROOMS = {
     'methods': [('contract',), ('arm_prediction',), ('serial_arm',), ('__init__',)],
     WING: [('__init__',), ('dynamics', 'measurement'), ('bodies',),
            ('closed_loop', 'rigid_body', 'suspended_platform'), ('calibration', 'simulation')],
-    'measurement': [('recording', 'interpolation', 'large_arrays', 'spectral', 'signals', 'kalman',
+    'measurement': [('recording', 'interpolation', 'spectral', 'signals', 'kalman',
                      'stream_clock', '__init__'),
                     ('bags',),
                     ('joints',), ('live',)],

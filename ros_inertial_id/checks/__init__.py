@@ -1,11 +1,12 @@
 """
 Checkup: what is wrong with a recording, found before its numbers are trusted.
 
-    recordings -> signals -> signal checks -> masks -> rows -> alternatives -> findings -> verdict
+    recordings -> signals -> signal checks -> masks -> samples -> causes -> findings -> verdict
 
 Two families.  *Signal checks* (``signal_values``, ``signal_samples``) need the channels and the
 limits of the description: units, signs, stamps, repeated, frozen, clipped and isolated samples.
-*Model checks* (``alternatives``) fit what could be wrong and compare evidence on left-out data:
+*Model checks* (``efforts``, ``gains``, ``changes``, ``gravity``) combine columns of the R factors
+of ``samples`` and compare evidence on left-out data:
 every alternative changes the targets (sign, order, gain, delay of the efforts), gravity (none,
 another direction) or adds columns (encoder zero, drift, a payload picked up), and its evidence is
 
@@ -19,6 +20,7 @@ explain nothing cost evidence, and correlated residuals do not count as many.
 An alternative becomes a finding when its evidence exceeds ``CERTAIN`` plus the logarithm of how
 many were tried (odds of a thousand to one), and the residual it removes is worth a remark.  The
 best one is reported: the others are mostly its shadows, and are asked again once it is mended.
+Two causes that explain alike are both named.
 
 A check is one function and one line in the table ``CHECKS`` of its module.
 """

@@ -5,16 +5,16 @@ The residual is asked for steps, ramps and windows of a constant torque at once,
 successive pieces of time; the best shapes are fitted.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 
-from .described import LOAD
-from .evidence import Evidence, WORTH
+from .contacts import BEGIN
+from .evidence import CERTAIN, Evidence, WORTH
 from .finding import DOUBTFUL, MASKED
-from .hypothesis import Candidate, Fitted, Score
+from .hypothesis import Candidate, Fitted, LOAD, Score
 from .samples import FRICTION
 
 PIECES = 24      # of time, in which a constant torque is looked for
@@ -23,6 +23,7 @@ RARE = 0.2       # of the time: what is there for longer cannot be left out
 SLOW = 60.0      # [s] from which a drift may be temperature
 FLOOR = 1e-4     # of the squared residual that is left at least
 FITTED = 4       # shapes of best score that are fitted
+LESS = 0.9       # of its residual: a joint that is concerned
 STEPS = np.linspace(0.1, 0.9, 9)  # when a payload could have been picked up, as shares
 
 
@@ -50,13 +51,17 @@ def effort_changes(evidence: Evidence) -> Iterator[Candidate]:
             low, high = np.searchsorted(piece, bounds[k])
             best.append((float(nats[k]), len(best), shape, j, int(low), int(high),
                          len(bounds)))
-    tried = [*drift(evidence)]
+    tried, t = [*drift(evidence)], evidence.samples.motion.t
     for gain, _, shape, j, low, high, choices in sorted(best)[-FITTED:]:
-        if gain > 0.0:
-            low, high = _edges(evidence, j, low, high, samples // count)
-            column = evidence.base.torque[j] * shape(samples, low, high)
-            tried.append(_candidate(evidence, j, column, (low, high), float(np.log(choices))))
-    yield from _counted_anew(evidence, tried)
+        low, high = _edges(evidence.left[:, j], shape, (low, high), samples // count)
+        if gain <= 0.0 or t[low] - t[0] < BEGIN or t[-1] - t[low] < BEGIN:
+            continue  # as the motion begins or ends friction does what no law describes
+        column, cost = shape(samples, low, high), float(np.log(choices))
+        tried.append(_candidate(evidence, (j,), column, (low, high), cost))
+        if high < samples:  # a push on a link loads every joint that carries it
+            tried.append(_candidate(evidence, tuple(np.flatnonzero(~evidence.samples.still)),
+                                    column, (low, high), cost))
+    yield from _counted_anew(evidence, [c for c in tried if c.joints])
 
 
 def _constant(count: int, low: int, high: int) -> np.ndarray:
@@ -71,25 +76,30 @@ def _bump(count: int, low: int, high: int) -> np.ndarray:
                                                 / (high - low))
 
 
-def _candidate(evidence: Evidence, j: int, column: np.ndarray, edges: tuple[int, int],
-               cost: float) -> Candidate:
-    """Return the Candidate of a torque ``column`` (N,) of joint ``j``, within ``edges``."""
+def _candidate(evidence: Evidence, joints: tuple[int, ...], column: np.ndarray,
+               edges: tuple[int, int], cost: float) -> Candidate:
+    """Return the Candidate of a torque ``column`` (N,) of ``joints``, within ``edges``."""
     s, t, (low, high) = evidence.samples, evidence.samples.motion.t, edges
-    h = evidence.hypothesis(extra=evidence.of_joint(j, column[:, None]))
-    fit = evidence.fit(h)
-    torque = float(column[np.argmax(np.abs(column))] * fit.values[len(s.mean)])
-    name, unit = s.robot.joint_names[j], 'N' if s.robot.prismatic[j] else 'N m'
-    cost += float(np.log(len(s.robot)))
+    columns = np.outer(column, [evidence.base.torque[j] for j in joints])
+    h = evidence.hypothesis(extra=tuple(columns * (np.array(joints) == j)
+                                        for j in range(len(s.robot))))
+    fit, cost = evidence.fit(h), cost + float(np.log(len(s.robot)))
+    sizes = fit.values[len(s.mean):] * [evidence.base.torque[j] for j in joints]
+    concerned = [(j, x) for j, x in zip(joints, sizes)
+                 if len(joints) == 1 or fit.residual[j] < LESS * evidence.base.residual[j]]
+    names = tuple(s.robot.joint_names[j] for j, _ in concerned)
+    torques = ', '.join(f'{x:+.2g} {"N" if s.robot.prismatic[j] else "N m"}'
+                        for j, x in concerned)
     start, end = float(t[low]), float(t[min(high, len(t)) - 1])
     if high >= len(t):
-        return Candidate('effort offset jumps', f'the offset of the effort of {name} jumps by '
-                         f'{torque:+.2g} {unit} at {start:.1f} s',
+        return Candidate('effort offset jumps', f'the offset of the effort of {names[0]} jumps by '
+                         f'{torques} at {start:.1f} s',
                          'look whether its torque sensor was set to zero there or something began '
-                         'to push; cut the recording there with @START:END', h, fit, (name,),
+                         'to push; cut the recording there with @START:END', h, fit, names,
                          severity=DOUBTFUL, cost=cost)
-    return Candidate('contact', f'the efforts of {name} are about {torque:+.2g} {unit} off from '
+    return Candidate('contact', f'the efforts of {", ".join(names)} are about {torques} off from '
                      f'{start:.1f} to {end:.1f} s: contact, a push or a load',
-                     'move without touching anything', h, fit, (name,),
+                     'move without touching anything', h, fit, names,
                      severity=MASKED if high - low < RARE * len(t) else DOUBTFUL, cost=cost,
                      windows=((start, end),))
 
@@ -112,19 +122,21 @@ def _counted_anew(evidence: Evidence, tried: Sequence[Candidate]) -> Iterator[Ca
         yield replace(c, fit=replace(fit, evidence=nats))
 
 
-def _edges(evidence: Evidence, j: int, low: int, high: int, width: int) -> tuple[int, int]:
-    """Return the samples ``low`` and ``high``, moved by up to ``width`` to where they fit best."""
-    residual, end = evidence.left[:, j], len(evidence.samples.fold)
-    sums = np.append(0.0, np.cumsum(residual - residual.mean()))
+def _edges(residual: np.ndarray, shape: Callable[[int, int, int], np.ndarray],
+           edges: tuple[int, int], width: int) -> tuple[int, int]:
+    """Return ``edges`` moved by up to ``width`` to where a shape fits a ``residual`` (N,) best."""
+    (low, high), end = edges, len(residual)
 
     def explained(a: int, b: int) -> float:
-        return float((sums[b] - sums[a]) ** 2 * end / max((b - a) * (end - b + a), 1))
+        column = shape(end, a, b) - shape(end, a, b).mean()
+        return float((residual @ column) ** 2 / max(float(column @ column), 1e-300))
 
-    near = range(max(1, low - width), min(high, low + width + 1))
-    low = max(near, key=lambda a: explained(a, high), default=low)
-    if high < end:
-        near = range(max(low + 1, high - width), min(end, high + width + 1))
-        high = max(near, key=lambda b: explained(low, b), default=high)
+    for _ in range(2):
+        near = range(max(1, low - width), min(high, low + width + 1))
+        low = max(near, key=lambda a: explained(a, high), default=low)
+        if high < end:
+            near = range(max(low + 1, high - width), min(end, high + width + 1))
+            high = max(near, key=lambda b: explained(low, b), default=high)
     return low, high
 
 
@@ -139,15 +151,21 @@ def drift(evidence: Evidence) -> Iterator[Candidate]:
         free = X.shape[1]
         nats = evidence.score(evidence.of_joint(j, X)).together() + free
         if _of_shares(evidence, j, np.array(nats)) - free > WORTH:
-            columns[j] = X
-    if not columns:
+            h = evidence.hypothesis(extra=evidence.of_joint(j, X))
+            columns[j] = X, h, evidence.fit(h)
+    # Each by itself; together those that are certain, or they would be stronger than any one.
+    gain = {j: fit.evidence - evidence.base.evidence for j, (_, _, fit) in columns.items()}
+    chosen = [j for j in columns if gain[j] > CERTAIN + np.log(len(names))] or sorted(
+        columns, key=lambda j: gain[j])[-1:]
+    if not chosen:
         return
-    extra = tuple(np.hstack([X if k == j else np.zeros_like(X) for k, X in columns.items()])
-                  for j in range(len(names)))
-    h = evidence.hypothesis(extra=extra)
-    fit = evidence.fit(h)
-    concerned = tuple(names[j] for j in columns
-                      if fit.residual[j] < 0.9 * evidence.base.residual[j])
+    _, h, fit = columns[chosen[0]]
+    if len(chosen) > 1:
+        h = evidence.hypothesis(extra=tuple(np.hstack([
+            columns[j][0] * (k == j) for j in chosen]) for k in range(len(names))))
+        fit = evidence.fit(h)
+    concerned = tuple(names[j] for j in chosen
+                      if fit.residual[j] < LESS * evidence.base.residual[j])
     if concerned:
         slow = float(np.ptp(t)) > SLOW
         yield Candidate('drift', f'offset or friction of {", ".join(concerned)} drifts with time'

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from .channel_checks import channel_checks, merged, signal_findings
-from .checked import without_bad
+from .checked import UNCHECKED, without_bad
 from .contacts import without_contacts
 from .efforts import BADLY
 from .evidence import Evidence
 from .finding import (Checkup, DO_NOT_USE, DOUBTFUL, Finding, HALF, joint_verdicts, Judged, MASKED,
-                      NOTE, SEVERITIES, USABLE, Verdict, whole_verdict, WRONG)
+                      NOT_CHECKED, NOTE, SEVERITIES, Verdict, whole_verdict, WRONG)
 from .hypothesis import Fitted
 from .samples import samples_of, WIDTH
 from .selection import best_of, hides, mended, NOTHING, VISIBLE
@@ -31,6 +31,8 @@ from ..methods import DEFAULT_METHOD, METHODS
 FOREIGN = 0.35    # relative residual that no alternative explains
 RESTS = 0.1       # share of the samples in which an arm moves that is no motion
 UNSEEN = ('signs', 'gains')  # what leaves no residual
+# Samples that by themselves explain why a model does not.
+SAMPLED = ('samples held', 'stamps jitter', 'stamps repeat', 'messages lost')
 CAUSES = 3        # that are mended one after the other
 NO_CAUSE = ('efforts do not follow the motion', 'description of another robot', 'arm at rest')
 
@@ -108,8 +110,8 @@ def _of_rig(recordings: Sequence[Recording], options: Any, method: str, urdf: st
                       for r, found in zip(recordings, each)])
     if whole.verdict.word == DO_NOT_USE or None not in doubts:
         return whole, data
-    reasons = (*whole.verdict.reasons, f'no model checks for method {method}')
-    return replace(whole, verdict=Verdict(USABLE, reasons)), data
+    reasons = (*whole.verdict.reasons, f'{UNCHECKED} {method}')
+    return replace(whole, verdict=Verdict(NOT_CHECKED, reasons)), data
 
 
 def together(checkups: Sequence[Checkup]) -> Checkup:
@@ -193,6 +195,8 @@ def _models(recording: Recording, options: Any, urdf: str, model: IdentifiedMode
         return [Finding('cannot be prepared', str(error), 'the preparation of the signals', 1.0,
                         'recordings', (), WRONG, 'see the reason')], {}, None
     findings, base = _causes(evidence)
+    if any(f.name in SAMPLED and f.severity == DOUBTFUL for f in signals):
+        findings = [f for f in findings if f.name != 'description of another robot']
     findings += unused
     findings += _resting(evidence, DOUBTFUL if model is None else NOTE)
     nominal = evidence.nominal if evidence.samples.described else base.torque
@@ -276,6 +280,8 @@ def _large_residual(evidence: Evidence, described: bool) -> list[Finding]:
     bad = tuple(n for n, r, t, m in zip(names, base.residual, base.torque, moves)
                 if m and r > NOTHING * t)
     if bad:
+        own = np.isin(names, bad)
+        nats = float((evidence.effective * np.abs(np.log(base.torque / base.residual)))[own].sum())
         return [Finding('efforts of a joint do not follow the motion', f'the efforts of '
                         f'{", ".join(bad)} are predicted no better than by zero',
                         'left-out residual against predicting zero', nats, 'nats', bad, DOUBTFUL,

@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from .contacts import MARGIN
-from .finding import (Checkup, CROSS, DO_NOT_USE, Finding, joint_verdicts, Judged, MASKED,
+from .finding import (Checkup, CROSS, DO_NOT_USE, Finding, joint_verdicts, Judged, MASKED, USABLE,
                       VALIDATION, Verdict, verdict_entry, verdict_of, whole_verdict, WORDS, WRONG)
 from .signals import AT_REST
 from ..measurement.joints.channels import JOINT_STATE
 from ..measurement.recording import Channel, empty, page_out, Recording
 
+UNCHECKED = 'no model checks for method'
 PIECE = 100_000  # samples that are copied together
 BRIDGED = 0.04  # [s] that a straight line follows the motion; longer is a gap
 
@@ -119,7 +120,7 @@ def checked_statistics(statistics: Mapping[str, Any], checkup: Checkup) -> dict[
     other stretches, not on that of the checkup's fit, and on its validation where there is one.
     """
     verdict = residual_verdict(*_unseen(statistics), checkup)
-    if checkup.torque and 'validation' in statistics:
+    if verdict['joints'] and 'validation' in statistics:
         verdict = _with_validation(verdict, statistics['validation'])
     return {**checkup.to_dict(), 'verdict': verdict}
 
@@ -152,14 +153,15 @@ def residual_verdict(fit: Mapping[str, Any], where: str, checkup: Checkup,
     checkup : of these data, whose own rows may be filtered otherwise: shares are compared
     outside : {joint: the same, of what left the trained range}
     """
-    if not checkup.torque:  # of a rig, whose rows are no joints: all together
-        share = fit['relative_percent'] / 100.0 if fit.get('relative_percent') else 0.0
-        whole = whole_verdict(Judged({'': share}, {'': 1.0}, where), {}, checkup.checks)
-        if WORDS.index(whole.word) < WORDS.index(checkup.verdict.word):
-            whole = replace(whole, word=checkup.verdict.word)
-        reasons = tuple(dict.fromkeys([*checkup.verdict.reasons, *whole.reasons]))
-        return verdict_entry(replace(whole, reasons=reasons), checkup.joints)
-    fitted = Judged(_residual(fit, checkup), checkup.torque, where)
+    torque, residual = checkup.torque, _residual(fit, checkup)
+    if not torque:  # of methods without model checks the numbers of the model are all there is
+        torque, residual = fit['measured_rms'], fit['rms']
+    if not any(torque.values()):  # rows that say zero have no torque to compare with
+        return verdict_entry(checkup.verdict, checkup.joints)
+    fitted = Judged(residual, torque, where)
     joints = joint_verdicts(fitted, checkup.nominal, checkup.checks, checkup.lasting, outside)
     whole = whole_verdict(fitted, joints, checkup.checks)
+    unchecked = tuple(r for r in checkup.verdict.reasons if r.startswith(UNCHECKED))
+    if unchecked:
+        whole = Verdict(max(whole.word, USABLE, key=WORDS.index), (*whole.reasons, *unchecked))
     return verdict_entry(whole, joints)

@@ -1,27 +1,20 @@
-"""Alternatives of the efforts: their signs, order, delay, gains and saturation."""
+"""Alternatives of the efforts: their signs, order and delay."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
-from .evidence import CERTAIN, Evidence, WORTH
+from .evidence import CERTAIN, Evidence
 from .finding import DOUBTFUL, WRONG
 from .hypothesis import Candidate, Fitted
-from .samples import DELAYS, FRICTION
+from .samples import DELAYS
 
-SMALL = 0.005       # relative residual that leaves no room for a gain of one joint
 BADLY = 0.1         # relative residual from which costly alternatives are asked
 LATE = 0.004        # [s] of a delay that is
 LATE_ALONE = 0.012  # [s] of one joint: less is what friction and elasticity lag by
 LAG = 0.5           # of its friction, that a joint's friction which lags may change efforts by
 SWAPS = 3           # rounds of exchanging two columns
 OF_LOAD = 0.1       # of the load: what a gear's friction may grow by
-OFF_COMMON, OFF_ONE = 1.5, 1.1  # factors between efforts and torques that are worth a word
-SHORT = 0.05        # of the largest torque that an effort lacks
-OFF_SURELY = 1.25   # of one joint: what is less must be most of the residual
-HALF = 0.5
-PER_GAIN = 3.0      # nats that a free gain costs: it could be anything within a factor of 20
 
 
 def signs(evidence: Evidence) -> Iterator[Candidate]:
@@ -30,7 +23,8 @@ def signs(evidence: Evidence) -> Iterator[Candidate]:
     ratio, error = evidence.own_ratios
     guess = np.where(ratio < -2.0 * error, -1.0, 1.0)
     best: dict[tuple, Fitted] = {tuple(np.ones(count)): evidence.base}
-    for sign in (guess, -np.ones(count)):
+    driven = np.array([evidence.driving(j) > CERTAIN for j in range(count)])
+    for sign in (guess, -np.ones(count), np.where(driven, -1.0, 1.0)):
         best.setdefault(tuple(sign), evidence.fit(evidence.hypothesis(scale=sign)))
 
     def cost(sign: tuple) -> float:  # all or one are usual, some of them are not
@@ -88,8 +82,7 @@ def swapped_efforts(evidence: Evidence) -> Iterator[Candidate]:
 def _assignments(evidence: Evidence) -> list[np.ndarray]:
     """Return the orders in which every joint alone, or the description, explains the efforts."""
     count = len(evidence.samples.robot)
-    cost = np.log(evidence.own_fits[:, :count])
-    starts = [np.minimum(evidence.effective, 1000.0)[:, None] * cost]
+    starts = [evidence.effective[:, None] * np.log(evidence.own_fits[:, :count])]
     if evidence.samples.described:
         starts.append(-_described_share(evidence))
     from scipy.optimize import linear_sum_assignment  # takes long to import: when needed
@@ -217,134 +210,3 @@ def _peak(x: np.ndarray, y: np.ndarray, place: int) -> float:
         return float(x[k])
     a, b, _ = np.polyfit(x[k - 1:k + 2], y[k - 1:k + 2], 2)
     return float(np.clip(-b / (2 * a), x[k - 1], x[k + 1])) if a < 0 else float(x[k])
-
-
-def gains(evidence: Evidence) -> Iterator[Candidate]:
-    """Yield efforts in another unit: by ``evidence`` one factor, percent, or one per joint."""
-    if not evidence.samples.described:
-        return
-    if evidence.base.relative > SMALL:
-        yield from _one_gain(evidence)
-    ratio, error = evidence.own_ratios
-    size = np.maximum(np.abs(ratio), 1e-12)
-    sure = error < 0.3 * size
-    if not np.any(np.abs(np.log(size[sure])) > np.log(OFF_COMMON)):
-        return
-    models = evidence.descriptions
-    if models.nats.get('percent', -np.inf) > max(models.nats['alone'], models.nats['no gravity']):
-        yield _gain(evidence, evidence.samples.robot.effort / 100.0, 0.0, 'effort in percent',
-                    'the efforts are percent of the limits')
-    if models.best() not in ('load', 'no gravity'):
-        yield from _units(evidence, ratio, sure)
-
-
-def _units(evidence: Evidence, ratio: np.ndarray, sure: np.ndarray) -> Iterator[Candidate]:
-    """Yield one factor for all, and one for each by the (n,) ``ratio`` where that is ``sure``."""
-    size = np.maximum(np.abs(ratio), 1e-12)
-    middle, common = float(np.exp(np.median(np.log(size[sure])))), None
-    if abs(np.log(middle)) > np.log(OFF_COMMON):
-        unit = (' (N mm, or mN m)' if abs(np.log(middle / 1e3)) < 0.7 else
-                ' (motor currents?)' if middle < 1.0 else '')
-        common = _gain(evidence, np.full(len(size), 1 / middle), PER_GAIN,
-                       'effort in another unit',
-                       f'the efforts of all joints are about {middle:.3g} times torques{unit}')
-        yield common
-    off = np.abs(np.log(size[sure])) > np.log(OFF_COMMON)
-    nats = evidence.descriptions.nats
-    if (np.ptp(np.log(size[sure])) < np.log(OFF_COMMON) or off.mean() <= 0.5
-            or nats['factors'] < nats['factor']):
-        return
-    # Motors that are mounted the other way round have negative gains.
-    sign = np.where(sure & (ratio < 0.0), -1.0, 1.0)
-    own = _gain(evidence, _own_gains(evidence, sign / np.where(sure, size, middle)),
-                PER_GAIN * len(size), 'effort is a current', 'the efforts are no torques: every '
-                'joint has a gain of its own, as motor currents have')
-    if common is None or own.fit.relative < common.fit.relative:
-        yield own
-
-
-def _gain(evidence: Evidence, scale: np.ndarray, cost: float, name: str, says: str) -> Candidate:
-    h = evidence.hypothesis(scale=scale)
-    return Candidate(name, says, 'publish torques, or give effort_kind: and drive_gain:', h,
-                     evidence.fit(h), evidence.samples.robot.joint_names, cost=cost)
-
-
-def _factor(evidence: Evidence, j: int, values: np.ndarray) -> float:
-    """Return the efforts of joint ``j`` over the torques of ``values`` (p,), friction apart."""
-    s = evidence.samples
-    X = np.column_stack([s.torque(j, values), s.columns(j)[:, -FRICTION:-1]])
-    return float(np.linalg.lstsq(X, s.motion.tau[:, j], rcond=1e-10)[0][0])
-
-
-def _own_gains(evidence: Evidence, scale: np.ndarray) -> np.ndarray:
-    """Return (n,) factors from efforts to torques, refined by what all joints say of bodies."""
-    best, best_fit = scale, evidence.fit(evidence.hypothesis(scale=scale))
-    for _ in range(3):
-        factors = [_factor(evidence, j, best_fit.values) for j in range(len(scale))]
-        scale = np.array([1 / x if x * s > 0.1 else s for x, s in zip(factors, scale)])
-        fit = evidence.fit(evidence.hypothesis(scale=scale))
-        if fit.evidence <= best_fit.evidence:
-            break
-        best, best_fit = scale, fit
-    return best
-
-
-def _one_gain(evidence: Evidence) -> Iterator[Candidate]:
-    """Yield the one joint whose gain does not fit what the others show of the same bodies."""
-    names, count = evidence.samples.robot.joint_names, len(evidence.samples.robot)
-    best: Any = None
-    for j in _suspects(evidence):
-        # The fit without the joint, then its own gain, and again with it.
-        scale, factor = np.ones(count), 1.0
-        fit = evidence.fit(evidence.as_recorded, without=j)
-        for _ in range(3):
-            factor = float(np.clip(abs(_factor(evidence, j, fit.values)) or 1.0, 1e-4, 1e4))
-            scale = np.where(np.arange(count) == j, 1 / factor, 1.0)
-            h = evidence.hypothesis(scale=scale)
-            fit = evidence.fit(h)
-        if abs(np.log(factor)) < np.log(OFF_ONE) or (abs(np.log(factor)) < np.log(OFF_SURELY)
-                                                     and fit.relative > HALF
-                                                     * evidence.base.relative):
-            continue  # bodies and friction that the model lacks are worth as much
-        if best is None or fit.evidence > best[2].evidence:
-            best = j, factor, fit, h
-    if best:
-        j, factor, fit, h = best
-        yield Candidate('gain of a joint', f'the effort of {names[j]} is {factor:.3g} times what '
-                        'the other joints say of the same bodies',
-                        f'check the torque constant and gear ratio of {names[j]}', h, fit,
-                        (names[j],), cost=PER_GAIN + np.log(count))
-
-
-def saturation(evidence: Evidence) -> Iterator[Candidate]:
-    """Yield the joint whose effort falls short where the torque is large, best by ``evidence``."""
-    s, tried = evidence.samples, []
-    for j in _suspects(evidence):
-        values = evidence.base.values
-        for _ in range(2):  # by the bodies that the fit without it, and then with it, has
-            torque = s.columns(j) @ values[s.places[j]]
-            column = torque * (torque / max(np.abs(torque).max(), 1e-300)) ** 2
-            h = evidence.hypothesis(extra=evidence.of_joint(j, column[:, None]))
-            fit = evidence.fit(h)
-            values = fit.values
-        short = -float(values[len(s.mean)])
-        if short > SHORT and fit.residual[j] < HALF * evidence.base.residual[j]:
-            tried.append((fit.evidence, j, short, h, fit))
-    if tried:
-        _, j, short, h, fit = max(tried, key=lambda one: one[0])
-        name = s.robot.joint_names[j]
-        yield Candidate('effort saturates', f'the efforts of {name} fall short by '
-                        f'{100 * short:.0f} % where its torque is largest',
-                        'stay below what the sensor or the drive can show', h, fit, (name,),
-                        cost=PER_GAIN + float(np.log(len(s.robot))))
-
-
-def _suspects(evidence: Evidence) -> list[int]:
-    """Return the joints whose gain could explain some of a residual that is not large anyway."""
-    s = evidence.samples
-    if evidence.base.relative > BADLY:
-        return list(range(len(s.robot)))
-    torques = [np.where(np.arange(len(s.robot)) == j, s.torque(j, evidence.base.values)[:, None],
-                        0.0) for j in range(len(s.robot))]
-    nats, _ = evidence.score(torques).each()
-    return np.flatnonzero(nats > WORTH).tolist()

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .described import Described, nominal_residual, ratios_of, surprise
-from .hypothesis import Fitted, Hypothesis, Score
+from .hypothesis import Described, Fitted, Hypothesis, nominal_residual, ratios_of, Score, surprise
 from .samples import correlation_of, FRICTION, Samples
 from ..estimation.cross_validation import without_each
 
@@ -118,7 +117,9 @@ class Evidence:
         matrix = np.tensordot(weight, equations.AA.sum(1), 1) + np.eye(len(mean))
         z = np.linalg.solve(matrix, np.tensordot(weight, equations.AY.sum(1), 1) + mean)
         evidence = -(self.effective * np.log(sigma / np.maximum(unit, 1e-150))).sum()
-        evidence -= 0.5 * ((z - mean) ** 2).sum() + self._driving(z, matrix)
+        n = len(h.target)
+        brakes = np.add.outer(10 * n + FRICTION * np.arange(n), BRAKING).ravel()
+        evidence -= 0.5 * ((z - mean) ** 2).sum() + self._driving(z, matrix, brakes)
         if self.samples.described:
             evidence -= self._undescribed(h, equations)
         return Fitted(float(evidence), residual, torque, sd * z, weight, matrix)
@@ -301,10 +302,14 @@ class Evidence:
             cost += surprise(h.scale[j] * ratio[j, k], h.scale[j] * error[j, k])
         return cost
 
-    def _driving(self, z: np.ndarray, matrix: np.ndarray) -> float:
-        """Return the nats that friction costs which drives a joint instead of braking it."""
-        n = len(self.samples.robot)
-        places = np.array([10 * n + FRICTION * j + law for j in range(n) for law in BRAKING])
+    def driving(self, j: int) -> float:
+        """Return the nats that the base fit's friction of joint ``j`` costs as it drives it."""
+        first = 10 * len(self.samples.robot) + FRICTION * j
+        return self._driving(self.base.values / self.samples.sd, self.base.matrix,
+                             first + np.array(BRAKING))
+
+    def _driving(self, z: np.ndarray, matrix: np.ndarray, places: np.ndarray) -> float:
+        """Return the nats that friction in ``places`` costs which drives instead of braking."""
         places = places[z[places] < 0.0]
         if not places.size:
             return 0.0

@@ -9,7 +9,7 @@ relative to its own torque (RMS over RMS):
 - usable: more than a fifth; or more than a tenth that lasts, i.e. is no noise but something that
   the model lacks; or more than a fifth outside the trained range; or worse than the description
   alone; or a finding is doubtful;
-- good: otherwise.
+- good: otherwise; not checked: no rule covers it, as there is no residual to judge.
 
 For the whole the same on all torques together; it is never better than usable while more than a
 fifth of a joint's torque remains, and names that joint: a wrist weighs nothing in the sum.
@@ -24,7 +24,7 @@ import numpy as np
 
 NOTE, MASKED, DOUBTFUL, WRONG = 'note', 'masked', 'doubtful', 'wrong'
 SEVERITIES = (NOTE, MASKED, DOUBTFUL, WRONG)
-WORDS = GOOD, USABLE, DO_NOT_USE = 'good', 'usable', 'do not use'
+WORDS = GOOD, USABLE, NOT_CHECKED, DO_NOT_USE = 'good', 'usable', 'not checked', 'do not use'
 
 HALF, FIFTH, TENTH = 0.5, 0.2, 0.1
 LASTING = 0.3  # [s] for which a residual is correlated that no filter makes so
@@ -76,7 +76,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Verdict:
-    """word : good, usable or do not use; reasons : why it is not better."""
+    """word : one of WORDS; reasons : why it is not better."""
 
     word: str
     reasons: tuple[str, ...] = ()

@@ -10,10 +10,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from .described import UNDESCRIBED
 from .evidence import CERTAIN, Evidence, WORTH
 from .finding import NOTE
-from .hypothesis import Candidate, Fitted
+from .hypothesis import Candidate, Fitted, UNDESCRIBED
 from .samples import equations, FRICTION, METHOD
 from ..dynamics.robot_model import STANDARD_GRAVITY
 from ..estimation.gravity_search import sphere, tangent
@@ -270,12 +269,12 @@ def tool(evidence: Evidence) -> Iterator[Candidate]:
             or np.linalg.norm(evidence.base.residual) > EXPLAINED * np.linalg.norm(nominal)):
         return
     models = evidence.descriptions
-    left, mass = models.left['load'], models.mass
-    gain = float((evidence.effective * np.log(np.maximum(nominal, 1e-12)
-                                              / np.maximum(left, 1e-12))).sum())
-    total = np.linalg.norm(left) / max(np.linalg.norm(nominal), 1e-300)
-    own = float(s.mean[10 * (len(s.robot) - 1)])
-    if (models.best() == 'load' and total < EXPLAINED and gain > 0
+    gain = float((evidence.effective * np.log(np.maximum(nominal, 1e-12) / np.maximum(
+        models.left['load'], 1e-12))).sum())
+    own, mass = float(s.mean[10 * (len(s.robot) - 1)]), models.mass
+    if (models.nats['load'] > max(models.nats[x] for x in ('alone', 'factor', 'no gravity'))
+            and models.total('load') * ALIKE < models.total('factor')
+            and models.total('load') < EXPLAINED * np.linalg.norm(nominal) and gain > 0
             and abs(mass) > max(0.1, 2 * DESCRIBED * own)):
         fit = replace(evidence.base, evidence=evidence.base.evidence + gain)
         yield Candidate('payload not declared', f'the last link carries about {mass:+.2g} kg that '

@@ -2,6 +2,12 @@
 Hypothesis: what could be true of the data of an arm; Fitted: what a fit of it says.
 
 Candidate: one thing that could be wrong with the data, with both.  Score: what could be.
+
+Described: how far the efforts are those of the description, friction apart.  Free bodies explain
+efforts in another unit, with a load, or without gravity alike.  What the description itself
+leaves, with as little changed as each of them needs, tells them apart: one factor, one per joint,
+ten parameters of the last link, or none.  Compared by Schwarz's criterion (1978), friction fitted
+in all of them.
 """
 
 from dataclasses import dataclass
@@ -9,6 +15,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from .finding import WRONG
+from .samples import correlation_of, FRICTION, Samples
+
+NOTHING = 1e-9     # of the efforts: described torques so small are rounding
+DESCRIBED = 0.5    # a description's torques are right within a factor exp(0.5) or so,
+UNDESCRIBED = 6.0  # and where they are not at all, a joint costs that many nats
+LOAD = np.array([2.0] + [0.4] * 3 + [0.08] * 6)  # a usual payload [kg, kg m, kg m^2]
+FLOOR = 0.05  # of a joint's torque: no description is better
 
 
 @dataclass(frozen=True)
@@ -101,3 +114,124 @@ class Score:
         """Return the nats of all columns at once, less their number."""
         x = np.linalg.solve(self.information, self.toward)
         return float(0.5 * self.toward @ x - len(self.toward))
+
+
+def ratios_of(samples: Samples, j: int, AA: np.ndarray, AY: np.ndarray, square: np.ndarray,
+              effective: float) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Return (m,) efforts over described torques of joint ``j``, and their errors.
+
+    AA : (p, p), AY : (p, m) products in units of the prior; square : (m,) sums of squares of the
+    efforts; effective : number of independent samples
+    """
+    basis = np.column_stack([_bodies(samples), _friction(samples, j)[:, :-1]])  # no armature
+    H, b = basis.T @ AA @ basis, basis.T @ AY
+    size = np.sqrt(np.maximum(np.diagonal(H), 1e-300))
+    inverse = np.linalg.pinv(H / size / size[:, None], rcond=1e-9, hermitian=True)
+    x = inverse @ (b / size[:, None])
+    left = np.maximum(square - (b / size[:, None] * x).sum(0), 0.0)
+    described = H[0, 0] > NOTHING ** 2 * max(float(square.max()), 0.0)
+    if not (described and inverse[0, 0] > 0.0):  # it has no torque, or one like friction's
+        return np.zeros(len(square)), np.full(len(square), np.inf)
+    error = np.sqrt(inverse[0, 0] * left / effective)
+    return x[0] / size[0], error / size[0]
+
+
+def _bodies(samples):
+    """Return the (p,) description without friction, in units of the prior."""
+    out = samples.mean / samples.sd
+    out[10 * len(samples.robot):] = 0.0
+    return out
+
+
+def _friction(samples, j):
+    """Return unit vectors (p, FRICTION) of the friction of joint ``j``."""
+    first = 10 * len(samples.robot) + FRICTION * j
+    return np.eye(len(samples.mean))[:, first:first + FRICTION]
+
+
+def surprise(ratio: float, error: float) -> float:
+    """
+    Return the nats that a joint costs whose torques are not those of the description.
+
+    ratio, error : torques over described ones, and its standard error
+    """
+    unknown = (error / max(abs(ratio), 1e-12)) ** 2
+    off = 0.5 * np.log(max(abs(ratio), 1e-12)) ** 2 / (DESCRIBED ** 2 + unknown)
+    return float(min(UNDESCRIBED, off + UNDESCRIBED * (ratio < 0) / (1.0 + 4.0 * unknown)))
+
+
+def nominal_residual(samples: Samples, AA: np.ndarray, AY: np.ndarray,
+                     YY: np.ndarray) -> np.ndarray:
+    """
+    Return the (n,) RMS of what the description of ``samples`` leaves, friction fitted [N m].
+
+    AA : (n, p, p), AY : (n, p, m), YY : (n, m, m) products in units of the prior
+    """
+    out, body = [], _bodies(samples)
+    for j in range(len(AA)):
+        F = _friction(samples, j)
+        toward = F.T @ (AY[j, :, j] - AA[j] @ body)
+        H = F.T @ AA[j] @ F
+        size = np.sqrt(np.maximum(np.diagonal(H), 1e-300))
+        x = np.linalg.pinv(H / size / size[:, None], rcond=1e-9, hermitian=True) @ (toward / size)
+        square = (YY[j, j, j] - 2.0 * body @ AY[j, :, j] + body @ AA[j] @ body
+                  - x @ (toward / size))
+        out.append(np.sqrt(max(square, 0.0) / len(samples.fold)))
+    return np.array(out)
+
+
+class Described:
+    """
+    How well changed descriptions explain the efforts of ``samples``.
+
+    nats : {model: criterion}, of 'alone', 'percent' (of the limits), 'factor', 'factors' (one per
+        joint), 'load' and 'no gravity'
+    left : {model: (n,) RMS of what it leaves [N m]}; mass : of the load [kg]
+    """
+
+    def __init__(self, samples: Samples) -> None:
+        count = len(samples.robot)
+        y, D, inert, loads = (list(x) for x in zip(*(_without_friction(samples, j)
+                                                     for j in range(count))))
+        own = [float(d @ t / max(d @ d, 1e-300)) for d, t in zip(D, y)]
+        left = {'alone': [t - d for t, d in zip(y, D)],
+                'no gravity': [t - d for t, d in zip(y, inert)],
+                'factors': [t - s * d for t, d, s in zip(y, D, own)]}
+        weight = [1.0 / max(float(r @ r), 1e-6 * float(t @ t), 1e-300)
+                  for r, t in zip(left['factors'], y)]
+        common = (sum(w * (d @ t) for w, d, t in zip(weight, D, y))
+                  / max(sum(w * (d @ d) for w, d in zip(weight, D)), 1e-300))
+        left['factor'] = [t - common * d for t, d in zip(y, D)]
+        limits = samples.robot.effort
+        if limits is not None and np.all(limits > 0):
+            left['percent'] = [t - 100.0 / most * d for t, d, most in zip(y, D, limits)]
+        H, b = np.eye(10), np.zeros(10)
+        for w, X, r in zip(weight, loads, left['alone']):
+            H += len(r) * w * X.T @ X
+            b += len(r) * w * X.T @ r
+        x = np.linalg.solve(H, b)
+        left['load'] = [r - X @ x for r, X in zip(left['alone'], loads)]
+        effective = np.where(samples.still, 1.0,
+                             [len(r) / correlation_of(r) for r in left['alone']])
+        free = {'alone': 0, 'percent': 0, 'no gravity': 0, 'factor': 1, 'factors': count,
+                'load': 10}
+        torque = np.sqrt(np.mean(samples.motion.tau ** 2, axis=0))
+        self.left = {name: np.array([np.sqrt(np.mean(r ** 2)) for r in parts])
+                     for name, parts in left.items()}
+        self.nats = {name: -float(effective @ np.log(np.maximum(
+            np.hypot(r, FLOOR * torque), 1e-300)))
+            - 0.5 * free[name] * float(np.log(effective.sum())) for name, r in self.left.items()}
+        self.mass = float(x[0] * LOAD[0])
+
+    def total(self, model: str) -> float:
+        """Return the RMS of what a model leaves of all joints [N m]."""
+        return max(float(np.linalg.norm(self.left[model])), 1e-300)
+
+
+def _without_friction(samples, j):
+    """Return efforts, described torques with and without gravity, and columns of a load."""
+    Q = np.linalg.qr(samples.columns(j)[:, -FRICTION:])[0]
+    out = (samples.motion.tau[:, j], samples.torque(j, samples.mean),
+           samples.torque(j, samples.mean, np.zeros(3)), samples.load(j) * LOAD)
+    return tuple(x - Q @ (Q.T @ x) for x in out)

@@ -12,9 +12,10 @@ from dataclasses import replace
 import numpy as np
 
 from .changes import effort_changes, picked_up
-from .efforts import BADLY, delays, gains, order, saturation, signs, swapped_efforts
+from .efforts import BADLY, delays, order, signs, swapped_efforts
 from .evidence import CERTAIN, Evidence
 from .finding import Finding, HALF, NOTE
+from .gains import gains, saturation
 from .gravity import encoders, gravity, in_degrees, tool, turned_axes
 from .hypothesis import Candidate
 from .samples import equations, Samples
@@ -72,6 +73,9 @@ def best_of(evidence: Evidence, known: set[str],
     if not chosen:
         return None
     *others, c = sorted(chosen, key=nats)
+    most = min(chosen, key=lambda one: one.fit.relative)
+    if most.fit.relative < HALF * c.fit.relative:
+        c, others = most, []  # what is left without it hides what contradicts the others
     alike = [one for one in others if one.name != c.name and nats(one) > nats(c) - AS_LIKELY][-1:]
     says = '; or, as likely, '.join(one.says for one in (c, *alike))
     return c, Finding(c.name, says, c.tests, nats(c), 'nats', c.joints, c.severity, c.do,
@@ -103,12 +107,19 @@ def _worth_a_word(c: Candidate, evidence: Evidence) -> bool:
     count = len(before.torque)
     moved = ((h.target != np.arange(count)) & (h.target < count)
              | (h.scale == -1.0)) & (c.axes is None)
+    negated = np.flatnonzero(h.scale == -1.0)
+    if overwhelming and negated.size and all(evidence.driving(int(j)) > CERTAIN for j in negated):
+        return True  # friction that drives is none, though it explains as much
     # What is put right explains no joint worse, nor all of them.
     if np.any(moved) and (after.relative > ALIKE * before.relative
                           or np.any((share[1] > share[0] / HALF)[moved])):
         return False
     if overwhelming and (np.any(share[1] < THIRD * share[0]) or _changes_parameters(c, evidence)):
         return True
+    if len(c.joints) == 1 and not np.any(moved):
+        j = evidence.samples.robot.joint_names.index(c.joints[0])
+        if share[1][j] < HALF * share[0][j]:  # most of what there is of this joint
+            return True
     if np.any(moved):  # or what is small anyway is exchanged or turned
         return bool(np.log(share[1] / share[0])[moved].mean() < np.log(HALF))
     gone = np.sqrt(np.maximum(share[0] ** 2 - share[1] ** 2, 0.0))

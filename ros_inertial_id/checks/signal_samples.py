@@ -33,27 +33,22 @@ SOME_OF = 1000    # samples
 COARSE, ROUGH = 0.02, 0.2  # quantisation step over standard deviation: worth a note, doubtful
 
 
-def _least_frozen(signals: RawSignals, rows: np.ndarray) -> int:
-    """Return how many equal steps in ``rows`` (N - 1,) are frozen: more than a slow source has."""
-    lengths = np.array([b - a + 1 for a, b in runs(rows)])
-    usual = int(3 * np.quantile(lengths, 0.9)) if len(lengths) > MANY else 0
-    return max(SOME, int(FROZEN / signals.position.period), usual)
-
-
 def _long(signals: RawSignals, rows: np.ndarray) -> np.ndarray:
     """Return (N - 1,) the equal steps in ``rows`` (N - 1,) of a source that is frozen or rests."""
-    out, least = np.zeros_like(rows), _least_frozen(signals, rows)
-    for a, b in runs(rows):
+    out, found = np.zeros_like(rows), runs(rows)
+    lengths = np.array([b - a + 1 for a, b in found])
+    usual = int(3 * np.quantile(lengths, 0.9)) if len(lengths) > MANY else 0  # of a slow source
+    least = max(SOME, int(FROZEN / signals.position.period), usual)
+    for a, b in found:
         out[a:b + 1] = b - a + 1 >= least
     return out
 
 
 def frozen(signals: RawSignals) -> Iterator[Finding]:
     """Yield stretches in which messages of ``signals`` repeat while the robot moves."""
-    q, rows = signals.position.values, signals.repeats
-    least = _least_frozen(signals, rows)
-    found = [(a, b + 1) for a, b in runs(rows) if b - a + 1 >= least]
-    found = [(a, b) for a, b in found if _moves(signals, a, b)]
+    q, moving = signals.position.values, _moves_at(signals, signals.position.t)
+    found = [(a, b + 1) for a, b in runs(_long(signals, signals.repeats))
+             if moving[a] or moving[b + 1]]
     if found:
         lost = sum(b - a for a, b in found)
         yield Finding('frozen', 'stretches in which every value is frozen '
@@ -61,15 +56,6 @@ def frozen(signals: RawSignals) -> Iterator[Finding]:
                       float(lost), 'samples', signals.joints,
                       MASKED if lost < 0.5 * len(q) else WRONG,
                       'look for a blocked driver', signals.position.windows(found))
-
-
-def _moves(signals: RawSignals, first: int, last: int) -> bool:
-    """Return whether the robot moves just before or after samples that do not change."""
-    q = signals.position.values
-    usual = np.median(np.abs(np.diff(q, axis=0)), axis=0) + 1e-12
-    before = np.abs(q[first] - q[max(0, first - 5)]) / 5
-    after = np.abs(q[min(len(q) - 1, last + 5)] - q[last]) / 5
-    return bool(np.any(np.maximum(before, after) > 0.2 * usual))
 
 
 def held(signals: RawSignals) -> Iterator[Finding]:

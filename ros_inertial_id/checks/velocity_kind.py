@@ -53,7 +53,7 @@ def by_best_velocity(data: Dataset, urdf: str, findings: Sequence[Finding],
                                  data.method.name, urdf, data.progress), options=data.options)
     cutoff = min(one.observations[0].summary['cutoff'] for one in (data, other))
     try:
-        here, there = (Evidence(samples_of(replace(one, kept={}, observations=(with_cutoff(
+        here, there = (Evidence(samples_of(one.observed((with_cutoff(
             one.observations[0], cutoff),)), values).as_declared).base.relative
             for one in (data, other))
     except RecordingError:  # too short for the filter of the other

@@ -170,7 +170,7 @@ VERBS = {
             out('folder for comparison.html'))),
     'drift': Verb(
         IDENTIFY, 'say what changed from day to day: friction, load, gravity',
-        'result/model.yaml bags_of_a_year --jobs 4', 'verbs_many:drift_', (
+        'result/model.yaml bags_of_a_year --jobs 4', 'verbs:drift_', (
             argument('model', 'model.yaml of this kind of robot'),
             bags('bags of several days, or a folder of them; those in one folder are of one '
                  'robot'), jobs(1), *MANY, out('folder for drift.html'))),

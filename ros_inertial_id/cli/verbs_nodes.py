@@ -30,9 +30,8 @@ def open_(options: Any) -> None:
     place = Path(options.result)
     pages = sorted(place.glob('*.html')) if place.is_dir() else [place]
     if len(pages) != 1 or not pages[0].is_file():
-        raise ConfigError(f'{place} has no page' if not pages else str(place),
-                          expected='a folder with one page, or a page',
-                          exists=[page.name for page in pages] if len(pages) > 1 else None)
+        raise ConfigError(f'{place} is no page', expected='a page, or a folder with one',
+                          found=[page.name for page in pages if page.is_file()])
     print(pages[0])
     webbrowser.open(pages[0].resolve().as_uri())
 

@@ -11,13 +11,13 @@ from .console import changed, known_load, page, Progress, read_recording, show
 from ..dynamics.robot_model import gravity_from_mounting
 from ..errors import ConfigError, EstimationError
 from ..estimation.problem import Problem
-from ..identification.fit.consistent_links import consistent_links
+from ..identification.fit.fitting import consistent_links
 from ..identification.judge.mounting import unknown
 from ..identification.model.files import read_description, read_text, write_text
 from ..identification.prepare.dataset import Dataset
 from ..identification.settings import load_options
 from ..procedures.drive_gains import identify_drive_gains
-from ..report.digits import with_error
+from ..report.knowledge import with_error
 from ..report.recording_words import signal_sentences
 from ..report.sheet import Table
 from ..report.sheets import calibration_sheet, FREEDOMS, STIFFNESS_UNITS

@@ -44,11 +44,7 @@ class BodyMotion:
     a: Any = None
 
     def at(self, frame: Frame) -> 'BodyMotion':
-        """
-        Return the BodyMotion of a Frame fixed to this body.
-
-        frame : fixed to this body
-        """
+        """Return the BodyMotion of a Frame fixed to this body."""
         arm = apply(self.R, frame.position)
         R = frame.rotation.T @ self.R
         if self.omega is None:
@@ -79,7 +75,6 @@ def frame_of(robot: Any, name: str) -> Frame:
     """
     Return the Frame of a link (fixed ones too) of the robot description.
 
-    robot : RobotModel; name : of the link
     RobotModelError where the description has none.
     """
     frames = [f for f in robot.pin_model.frames if f.name == name]
@@ -98,7 +93,6 @@ def body_motions(robot: Any, q: np.ndarray, v: np.ndarray | None = None) -> list
     Return the BodyMotions of the base and all bodies, body i at index i + 1.
 
     q, v : (B, n) joint positions and velocities [rad, m, s]; without v places only
-    robot : RobotModel of n joints
     """
     size = len(q)
     zero = np.zeros((3, size))
@@ -174,8 +168,6 @@ def energy_rows(robot: Any, q: np.ndarray, v: np.ndarray) -> np.ndarray:
     Its gradient over random states has the base parameters of the mechanism in its columns, too
     (Gautier 1991; closed-loop paper, Sec. 2.1): an independent way to the same groupings.
     The energy has no zero of its own: the mean over the states is taken off every column.
-
-    robot : RobotModel of the tree
     """
     gravity = np.asarray(robot.gravity_base)[:, None]
     columns = []

@@ -100,9 +100,10 @@ def _check_tree(links: list[str], joints: list[ElementTree.Element]) -> None:
                 raise RobotModelError(f'{where} names a link that is not there', found=repr(link),
                                       exists=links[:20])
         if child in parents:
-            raise RobotModelError(f'{where} carries a link that another joint carries already',
-                                  found=child, do='a tree has one joint per link; for loops see '
-                                  '--method closed_loop')
+            raise RobotModelError(
+                f'{where} carries a link that another joint carries already', expected='a tree: '
+                'one joint per link', found=f'{child!r} is carried by {parents[child]!r} and by '
+                f'{parent!r}', do=_opened(joint, child))
         parents[child] = parent
     for link in links:
         seen = {link}
@@ -112,3 +113,15 @@ def _check_tree(links: list[str], joints: list[ElementTree.Element]) -> None:
                 raise RobotModelError('the joints of the URDF go round in a circle',
                                       found=' '.join(sorted(seen)), expected='a tree')
             seen.add(link)
+
+
+def _opened(joint: ElementTree.Element, child: str) -> str:
+    """Return how the loop that a ``joint`` closes is described: opened, and closed in words."""
+    name, kind, axis = joint.get('name'), joint.get('type') or '', joint.find('axis')
+    closure = {'fixed': 'weld', 'revolute': 'axis', 'continuous': 'axis'}.get(kind, 'point')
+    along = '1 0 0' if axis is None else (axis.get('xyz') or '1 0 0')
+    turned = ('' if closure != 'axis' else
+              f'; axis means the z of both: turn these links so that it is the axis ({along})')
+    return (f'open the loop: let joint {name!r} be fixed and carry a link {name}_end without '
+            f"mass, and close it in the configuration: method: closed_loop, closures: ['{closure} "
+            f"{name}_end {child}']{turned}")

@@ -207,23 +207,35 @@ def check_laws(names: Sequence[str]) -> None:
 
 
 def friction_parameters(number: int, joint: str, laws: Sequence[str], effort_limit: float,
-                        nonlinear_values: Mapping[str, float] | None = None) -> list[Parameter]:
+                        nonlinear_values: Mapping[str, float] | None = None,
+                        slides: bool = False) -> list[Parameter]:
     """
     Return the Parameters of joint ``number`` (counted from 1), one per column.
 
-    effort_limit : of the joint [N m]; the prior before data is zero +- that limit.
+    effort_limit : of the joint [N m, N]; the prior before data is zero +- that limit.
     nonlinear_values : {law: value} to use instead of those tried.  Columns of one name with
         different values are alternatives: at most one of them takes part in an estimate.
-    joint : its name; laws : keys of LAWS
     """
     out = []
     for name in laws:
         law = LAWS[name]
         given = nonlinear_values or {}
         tried = (given[name],) if name in given else law.nonlinear_values
-        out += [Parameter(f'{law.symbol}{number}', law.unit, law.scale, 0.0, effort_limit, joint,
+        unit = of_slide(law.unit) if slides else law.unit
+        out += [Parameter(f'{law.symbol}{number}', unit, law.scale, 0.0, effort_limit, joint,
                           name, nonlinear) for nonlinear in tried]
     return out
+
+
+def of_slide(unit: str) -> str:
+    """Return the unit for a prismatic joint of what has a ``unit`` at a revolute one."""
+    return unit.replace('kg m^2', 'kg').replace('N m', 'N').replace('rad', 'm')
+
+
+def nonlinear_unit(law: str, unit: str) -> str:
+    """Return the unit of the constant inside a law whose coefficient has a ``unit``."""
+    own = LAWS[law]
+    return own.nonlinear_unit if unit == own.unit else of_slide(own.nonlinear_unit)
 
 
 def friction_column(parameter: Parameter, q: np.ndarray, v: np.ndarray,
@@ -251,7 +263,6 @@ def passive_rows(parameters: Sequence[Parameter]) -> np.ndarray:
 
     Coefficients that cannot be negative, and, where a joint has others, its friction against the
     motion at SPEEDS forwards and backwards.
-    parameters : (p,) of bodies and friction
     """
     laws = [LAWS.get(p.law) for p in parameters]
     rows = [row for row, law in zip(np.eye(len(parameters)), laws) if law and not law.signed]

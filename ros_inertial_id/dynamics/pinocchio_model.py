@@ -14,7 +14,6 @@ def pinocchio_model(robot: RobotModel, bodies: np.ndarray,
     """
     Return a copy of the robot's pinocchio model with other inertias and joint terms.
 
-    robot : RobotModel of n joints, its gravity included
     bodies : (n, 10) standard parameters of every body in its joint frame
     joint_terms : {armature [kg m^2], damping [N m s/rad], friction [N m]: (n,)}
     EstimationError when a body is not physically consistent.
@@ -59,7 +58,6 @@ def inverse_dynamics(robot: RobotModel, bodies: np.ndarray) -> Callable[..., np.
     """
     Return torque(q, v, a) -> (n,) [N m] ([N] of sliders) of single states (n,) [rad, m, s].
 
-    robot : RobotModel of n joints, its gravity included
     bodies : (10 n,) standard parameters, which need not be physically consistent
     """
     model, data = robot.pin_model, robot.pin_model.createData()

@@ -16,7 +16,7 @@ import numpy as np
 import pinocchio as pin
 
 from .description import check_description, HEAVIEST
-from .tree_rows import joint_steps, JointStep
+from .regressor import joint_steps, JointStep
 from ..errors import ConfigError, RobotModelError
 from ..options import option
 
@@ -335,10 +335,6 @@ def world_alone() -> Any:
 
 
 def link_placements(robot: RobotModel) -> dict[str, tuple[int, np.ndarray]]:
-    """
-    Return {link: (body, (4, 4) placement in the body's joint frame)}, body -1 for the base.
-
-    robot : with links fixed to one another in one body
-    """
+    """Return {link: (body, (4, 4) placement in the body's joint frame)}, body -1 for the base."""
     return {frame.name: (frame.parentJoint - 1, frame.placement.homogeneous.copy())
             for frame in robot.pin_model.frames if frame.type == pin.FrameType.BODY}

@@ -89,6 +89,15 @@ class BaseParameters:
         d = c[self.independent]
         return d if np.allclose(d @ self.X, c[self.dependent], atol=1e-9) else None
 
+    def without(self, places: Sequence[int]) -> 'BaseParameters':
+        """Return the BaseParameters without those at ``places``, of lone parameters."""
+        gone = list(places)
+        left = np.delete(np.arange(len(self.parameters)), self.independent[gone])
+        return replace(self, parameters=tuple(self.parameters[k] for k in left),
+                       independent=np.searchsorted(left, np.delete(self.independent, gone)),
+                       dependent=np.searchsorted(left, self.dependent),
+                       X=np.delete(self.X, gone, axis=0))
+
     def matrix(self) -> np.ndarray:
         """Return K (b, p) with beta = K @ pi."""
         K = np.zeros((len(self), len(self.parameters)))

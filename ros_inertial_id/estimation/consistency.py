@@ -13,14 +13,15 @@ Wensing, Kim and Slotine 2018).  All terms are convex and the barriers self-conc
 feasible.py.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.linalg import null_space, solve_triangular
 
 from .feasible import log_det, newton
 from .problem import effective_standard_deviation, Estimate, Problem
+from .r_factors import RFactors
 from ..dynamics.friction import passive_rows
 from ..dynamics.inertial_parameters import bodies, parameters_of, pseudo_inertia
 from ..errors import EstimationError
@@ -61,27 +62,34 @@ class ConsistentEstimate:
     steps: int
 
 
-def consistent(problem: Problem, estimate: Estimate, *, masses: Mapping[str, float] | None = None,
-               total_mass: float | None = None, known: Sequence[str] = (),
-               inherited: np.ndarray | None = None) -> ConsistentEstimate:
+@dataclass(frozen=True)
+class Known:
+    """
+    What is known of parameters beside the description.
+
+    masses : {link: known mass [kg]}; total_mass : known sum of the masses of all moving links [kg]
+    names : of parameters to keep at nominal, give or take their prior standard deviation
+    inherited : (b, k) errors of unit size that all rows share, see
+        identification/fit/inherited_errors.py
+    """
+
+    masses: Mapping[str, float] = field(default_factory=dict)
+    total_mass: float | None = None
+    names: Sequence[str] = ()
+    inherited: np.ndarray | None = None
+
+
+def consistent(problem: Problem, estimate: Estimate, known: Known | None = None
+               ) -> ConsistentEstimate:
     """
     Return the ConsistentEstimate of a Problem, weighted as its unconstrained Estimate was.
 
-    masses : {link: known mass [kg]}; total_mass : known sum of the masses of all moving links
-    known : names of parameters to keep at nominal, give or take their prior standard deviation
-    inherited : (b, k) errors of unit size that all rows share, see
-        identification/fit/inherited_errors.py
+    The base parameters of the ``problem`` have bodies of ten parameters each.
     EstimationError when the known masses contradict one another or the links.
-    problem : whose base parameters have bodies of ten parameters each
     """
-    base = problem.base
-    if not bodies(base.parameters):
-        raise EstimationError('consistent: no body has all ten parameters',
-                              do='let all ten of every body be identified')
-    cost = _cost(problem, estimate, known, inherited)
-    x, free = _start(cost, base.parameters, dict(masses or {}), total_mass)
+    cost, x, free = _prepared(problem, estimate, known or Known())
     x, steps = _minimise(cost, x, free)
-    K = base.matrix()
+    K = problem.base.matrix()
     half = K @ free
     covariance, prior = (half @ np.linalg.solve(free.T @ h @ free, half.T)
                          for h in _curvatures(cost, x, free))
@@ -89,19 +97,29 @@ def consistent(problem: Problem, estimate: Estimate, *, masses: Mapping[str, flo
     before, after = (cost.misfit(beta) for beta in (estimate.params, K @ x))
     return ConsistentEstimate(
         x, K @ x, (covariance + covariance.T) / 2, (prior + prior.T) / 2,
-        {link: float(w) for link, w in zip(bodies(base.parameters), eigenvalues)},
+        {link: float(w) for link, w in zip(bodies(problem.base.parameters), eigenvalues)},
         float(max(0.0, 100.0 * (after / before - 1.0))) if before > 0 else 0.0, steps)
 
 
-def prior_curvature(problem: Problem, estimate: Estimate, values: np.ndarray
-                    ) -> tuple[np.ndarray, np.ndarray]:
+def consistent_values(problem: Problem, estimate: Estimate, known: Known,
+                      enough: float = DECREMENT) -> Callable[[RFactors], np.ndarray]:
     """
-    Return gradient (p,) and Hessian (p, p) of the objective without the data, at ``values``.
+    Return what gives the standard parameters (p,) of ``consistent`` for R factors of any data.
 
-    values : (p,) of physically consistent bodies
+    Weights and priors are those of the ``problem``, from whose solution every other one starts.
+    enough : squared Newton decrement at which a solution is good enough; with more than the
+    usual one, DIRECT_STEPS steps have to do
     """
-    cost = _cost(problem, estimate, (), None)
-    return cost.without_data(values)
+    cost, x, free = _prepared(problem, estimate, known)
+    start = _minimise(cost, x, free, enough)[0]
+
+    def values(factors: RFactors) -> np.ndarray:
+        if factors is problem.factors:
+            return start
+        other = _of_rows(cost, replace(problem, factors=factors), estimate, known.inherited)
+        return _minimise(other, start, free, enough)[0]
+
+    return values
 
 
 @dataclass(frozen=True)
@@ -110,7 +128,8 @@ class _Cost:
     The objective about x (p,).
 
     A (b, b), b (b,), outside : weighted rows, |outside| what no parameters explain
-    M, target : rows of the estimate times K; pins, pinned : a row for each known parameter
+    M, target : rows of the estimate times K; gram : M'M
+    pins, pinned : a row for each known parameter
     body : (n, 10) columns of the bodies; nominal (n, 4, 4) their P0, inverse (n, 4, 4)
     other : columns of no body; center, weight : their prior; C x >= 0 : passive friction
     barrier : factor of D and of the friction prior
@@ -120,6 +139,7 @@ class _Cost:
     b: np.ndarray
     outside: float
     M: np.ndarray
+    gram: np.ndarray
     target: np.ndarray
     pins: np.ndarray
     pinned: np.ndarray
@@ -134,7 +154,7 @@ class _Cost:
 
     def pseudo(self, x):
         """Return the pseudo-inertias (n, 4, 4) of the bodies."""
-        return pseudo_inertia(x[self.body])
+        return (x[self.body] @ _UNIT.reshape(10, 16)).reshape(-1, 4, 4)
 
     def misfit(self, beta):
         """Return the norm of the weighted residual of base parameters."""
@@ -158,7 +178,7 @@ class _Cost:
     def derivatives(self, x):
         """Return gradient (p,) and Hessian (p, p)."""
         gradient, hessian = self.without_data(x)
-        return gradient + self.M.T @ (self.M @ x - self.target), hessian + self.M.T @ self.M
+        return gradient + self.M.T @ (self.M @ x - self.target), hessian + self.gram
 
     def without_data(self, x, inside=0.0):
         """Return gradient (p,) and Hessian (p, p) of all but the data; friction so far inside."""
@@ -166,9 +186,10 @@ class _Cost:
         G = np.einsum('nij,kjl->nkil', np.linalg.inv(self.pseudo(x)), _UNIT)
         slope = np.einsum('nij,kji->nk', self.inverse, _UNIT) - np.einsum('nkii->nk', G)
         bend = np.einsum('nkij,nlji->nkl', G, G)
-        for columns, first, second in zip(self.body, slope, bend):
-            gradient[columns] += self.barrier * PRIOR * first
-            hessian[np.ix_(columns, columns)] += self.barrier * PRIOR * second
+        for first, one, two in zip(self.body[:, 0], slope, bend):
+            ten = slice(first, first + 10)
+            gradient[ten] += self.barrier * PRIOR * one
+            hessian[ten, ten] += self.barrier * PRIOR * two
         gradient[self.other] += (x[self.other] - self.center) * self.weight ** 2
         hessian[self.other, self.other] += self.weight ** 2
         slack = self.C @ x + inside
@@ -177,13 +198,18 @@ class _Cost:
         return gradient, hessian
 
 
+def _prepared(problem, estimate, known):
+    """Return the _Cost, parameters (p,) in its domain, and directions (p, f) that are free."""
+    parameters = problem.base.parameters
+    if not bodies(parameters):
+        raise EstimationError('consistent: no body has all ten parameters',
+                              do='let all ten of every body be identified')
+    cost = _cost(problem, estimate, known.names, known.inherited)
+    return cost, *_start(cost, parameters, known.masses, known.total_mass)
+
+
 def _cost(problem, estimate, known, inherited):
     parameters = problem.base.parameters
-    A, b, outside = problem.factors.system(
-        effective_standard_deviation(problem, estimate.standard_deviation))
-    rows, target = estimate.system or (A, b)
-    if inherited is not None:
-        rows, target = _with_inherited(rows, target, inherited)
     first = np.array(list(bodies(parameters).values()), dtype=int)
     body = first[:, None] + np.arange(10)
     nominal = np.array([p.nominal for p in parameters])
@@ -193,8 +219,22 @@ def _cost(problem, estimate, known, inherited):
     kept = [k for k, p in enumerate(parameters) if p.name in known]
     pins = np.eye(len(parameters))[kept] / np.array([[parameters[k].prior_sd] for k in kept]
                                                     ).reshape(-1, 1)
-    return _Cost(A, b, outside, rows @ problem.base.matrix(), target, pins, pins @ nominal, body,
-                 P0, np.linalg.inv(P0), other, nominal[other], weight, passive_rows(parameters))
+    none = np.zeros((0, len(parameters)))
+    cost = _Cost(none, none[:, 0], 0.0, none, none.T @ none, none[:, 0], pins, pins @ nominal,
+                 body, P0, np.linalg.inv(P0), other, nominal[other], weight,
+                 passive_rows(parameters))
+    return _of_rows(cost, problem, estimate, inherited)
+
+
+def _of_rows(cost, problem, estimate, inherited):
+    """Return a _Cost with the rows of a problem."""
+    A, b, outside = problem.factors.system(
+        effective_standard_deviation(problem, estimate.standard_deviation))
+    rows, target = estimate.system or (A, b)
+    if inherited is not None:
+        rows, target = _with_inherited(rows, target, inherited)
+    M = rows @ problem.base.matrix()
+    return replace(cost, A=A, b=b, outside=outside, M=M, gram=M.T @ M, target=target)
 
 
 def _with_inherited(A, b, inherited):
@@ -275,24 +315,24 @@ def _mass_scales(cost, links, masses, total_mass):
     return scale
 
 
-def _minimise(cost, x, free):
+def _minimise(cost, x, free, enough=DECREMENT):
     """
     Return (minimum, Newton steps) over x + free z.
 
     Where the data pull bodies out of their domain, steps along its border are short: there the
     barriers are lowered by and by (central path: Nesterov and Nemirovskii 1994).
     """
-    best, decrement, steps = newton(cost.value, cost.derivatives, x, free, DECREMENT,
+    best, decrement, steps = newton(cost.value, cost.derivatives, x, free, enough,
                                     DIRECT_STEPS)
-    if decrement > 0.0:
+    if decrement > 0.0 and enough == DECREMENT:  # else what was reached is near enough
         best = x
         for barrier in BARRIERS:
-            enough = DECREMENT if barrier == 1.0 else CLOSE * barrier
+            goal = DECREMENT if barrier == 1.0 else CLOSE * barrier
             lifted = replace(cost, barrier=barrier)
-            best, decrement, more = newton(lifted.value, lifted.derivatives, best, free, enough,
+            best, decrement, more = newton(lifted.value, lifted.derivatives, best, free, goal,
                                            NEWTON_STEPS)
             steps += more
-    if decrement > 0.0:
+    if decrement > 0.0 and enough == DECREMENT:
         raise EstimationError('the physically consistent estimate did not settle',
                               found=f'a decrement of {decrement:.1e} after {steps} steps')
     return best, steps
@@ -300,7 +340,7 @@ def _minimise(cost, x, free):
 
 def _curvatures(cost, x, free):
     """Return the Hessians (p, p) at the minimum x that errors follow from: whole, without data."""
-    data, inside = cost.M.T @ cost.M, np.zeros(len(cost.C))
+    data, inside = cost.gram, np.zeros(len(cost.C))
     for _ in range(WIDENINGS):
         prior = cost.without_data(x, inside)[1]
         across = cost.C @ free

@@ -153,12 +153,14 @@ def newton(cost: Callable[[np.ndarray], float],
     EstimationError where the Hessian is not positive definite.
     """
     value, decrement = cost(x), np.inf
+    whole = free.shape[0] == free.shape[1]  # nothing is kept, all directions as they are
     for step in range(most):
         try:
             gradient, hessian = derivatives(x)
         except np.linalg.LinAlgError:  # a body without extent, within rounding
             return x, decrement, step
-        reduced, slope = free.T @ hessian @ free, free.T @ gradient
+        reduced, slope = (hessian, gradient) if whole else (free.T @ hessian @ free,
+                                                            free.T @ gradient)
         size = 1.0 / np.sqrt(np.diag(reduced))  # unit diagonal: kg and kg m^2 meet as equals
         scaled = reduced * size * size[:, None]
         move = -size * cho_solve(_factor(scaled), size * slope)
@@ -166,7 +168,7 @@ def newton(cost: Callable[[np.ndarray], float],
         # Below rounding of the objective itself there is nothing left to gain.
         if decrement <= max(enough, 1e-13 * abs(value)):
             return x, 0.0, step
-        direction, length = free @ move, 1.0
+        direction, length = move if whole else free @ move, 1.0
         while not (new := cost(x + length * direction)) <= (
                 value - ARMIJO * length * decrement):
             length *= 0.5

@@ -170,6 +170,13 @@ def tangent(direction: np.ndarray) -> np.ndarray:
     return Q[:, 1:3]
 
 
+def across_gravity(gravity: np.ndarray) -> np.ndarray:
+    """Return unit vectors (3, 2) across ``gravity`` (3,), their cross product along it."""
+    direction = gravity / np.linalg.norm(gravity)
+    across = tangent(direction)
+    return across if np.cross(*across.T) @ direction > 0.0 else across[:, ::-1]
+
+
 def sphere(count: int) -> np.ndarray:
     """Return directions (count, 3) evenly spread (Fibonacci spiral)."""
     k = np.arange(count) + 0.5

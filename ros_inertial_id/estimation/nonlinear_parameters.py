@@ -2,8 +2,8 @@
 Nonlinear parameters: the constants inside a friction law that are not linear, one per joint.
 
 Columns for every constant tried are accumulated together with the others, so a choice needs no
-second look at the data: separable least squares over a grid (Golub and Pereyra 1973), joint by
-joint and repeated until nothing changes.  ``refine_nonlinear`` then leaves the grid and gives
+second look at the data: separable least squares over a grid (Golub and Pereyra 1973), see
+``constants_choice``.  ``refine_nonlinear`` then leaves the grid and gives
 standard errors: between the constants tried a column is their cubic interpolation over the
 logarithm, so that this too is done on R factors, what does not depend on the constants eliminated
 once (variable projection).
@@ -19,17 +19,14 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from .base_parameters import BaseParameters
-from .estimators import params_of, ridge
 from .problem import (effective_standard_deviation, FULL_RANK, group_standard_deviation, Problem,
                       reciprocal_condition)
 from .r_factors import RFactors, triangle
 from ..dynamics.inertial_parameters import Parameter
 
 STEP = 0.01      # of the logarithm of a nonlinear parameter, for its derivative
-SWEEPS = 10
 PASSES = 8       # while refining
 SETTLED = 1e-3   # of the logarithm: a thousandth of the parameter
-DECISIVE = 3.0   # nats, odds of 20 to 1: for a law that was named after another of its name
 
 
 @dataclass(frozen=True)
@@ -104,85 +101,6 @@ def one_alternative(parameters: Sequence[Parameter]) -> tuple[Parameter, ...]:
     return tuple(p for k, p in enumerate(parameters) if k not in drop)
 
 
-def choose_nonlinear(factors: RFactors, base: BaseParameters, choices: Mapping[str, Sequence[int]],
-                     parameters: Sequence[Parameter],
-                     correlation: Mapping[str, float] | None = None) -> dict[str, int]:
-    """
-    Return {name: chosen index into ``choices[name]``}.
-
-    factors : RFactors about the b base columns, then the further alternatives
-    choices : name -> columns of the R factors of the alternatives, the first one a base column
-    parameters : Parameter of every one of these columns
-    correlation : group -> see Problem; none by default
-
-    Among constants of one law the least residual decides.  A law that is named after another one
-    of the same coefficient has to be better by DECISIVE, counted in independent rows.
-    """
-    picked = {name: 0 for name in choices}
-    for _ in range(SWEEPS):
-        columns = np.arange(len(base))
-        for name, k in picked.items():
-            columns[choices[name][0]] = choices[name][k]
-        beta = params_of(ridge)(Problem(factors.select(columns), base, {}))
-        new = {name: _best(_residuals(factors, beta, columns, choices[name], parameters),
-                           [parameters[k].law for k in choices[name]],
-                           _rows(factors, parameters[choices[name][0]].owner, correlation or {}))
-               for name in choices}
-        if new == picked:
-            break
-        picked = new
-    return picked
-
-
-def _best(residuals, laws, rows):
-    """Return the index of the least residual, of a later law only where it is decisive."""
-    best = min((k for k, law in enumerate(laws) if law == laws[0]), key=residuals.__getitem__)
-    other = int(np.argmin(residuals))
-    nats = rows * np.log(max(residuals[best], 1e-300) / max(residuals[other], 1e-300))
-    return other if nats > DECISIVE else best
-
-
-def _rows(factors, owner, correlation):
-    """Return the number of independent rows that show a joint's friction."""
-    groups = {owner: factors.groups[owner]} if owner in factors.groups else factors.groups
-    return sum(g.rows / correlation.get(name, 1.0) for name, g in groups.items())
-
-
-def _residuals(factors, beta, columns, choice, parameters):
-    """
-    Return what each alternative leaves, the joint's other friction free, all else held.
-
-    Friction of a joint without rows of its own (a dependent joint of a closed loop) shows in all.
-    """
-    owner = parameters[choice[0]].owner
-    groups = factors.groups
-    groups = [groups[owner]] if owner in groups else list(groups.values())
-    size = factors.size
-    W, free = np.vstack([group.equations(size) for group in groups]), []
-    residual = np.concatenate([group.R[:, -2] for group in groups])
-    for column, value in zip(columns, beta):
-        if column in choice:
-            continue
-        if parameters[column].law and parameters[column].owner == owner:
-            free.append(column)
-        else:
-            residual = residual - W[:, column] * value
-    # One column beside the free ones at a time: what it explains of what they leave.
-    basis = _basis(W[:, free])
-    candidates, residual = (x - basis @ (basis.T @ x) for x in (W[:, list(choice)], residual))
-    size = np.sqrt((candidates ** 2).sum(0))
-    alone = size > 1e-10 * np.linalg.norm(W[:, list(choice)], axis=0)
-    explained = np.where(alone, candidates.T @ residual / np.where(alone, size, 1.0), 0.0)
-    return np.sqrt(np.maximum(residual @ residual - explained ** 2, 0.0)).tolist()
-
-
-def _basis(A):
-    """Return an orthonormal basis of the columns of A (m, k), scaled alike."""
-    U, s, _ = np.linalg.svd(A / np.maximum(np.linalg.norm(A, axis=0), 1e-300),
-                            full_matrices=False)
-    return U[:, s > 1e-10 * s.max(initial=0.0)]
-
-
 @dataclass(frozen=True)
 class RefinedNonlinear:
     """
@@ -236,7 +154,10 @@ def refine_nonlinear(problem: Problem, standard_deviation: Mapping[str, float],
     # A wrong constant leaves more than noise: errors by what the last one leaves.
     rows = _stacked(grid, effective_standard_deviation(problem, group_standard_deviation(
         replace(problem, factors=factors), beta)))
-    covariance = _covariance(base, _gauss_newton(grid, base, rows, places, current)[3])
+    # At the end of its grid a constant hardly matters beyond it: known to a factor e, no less.
+    edge = np.flatnonzero((current <= low) | (current >= high))
+    slopes = _gauss_newton(grid, base, rows, places, current)[3]
+    covariance = _covariance(base, np.vstack([slopes, np.eye(slopes.shape[1])[len(base) + edge]]))
     size, values = len(base), {}
     for n, i in enumerate(places):
         error = float(np.sqrt(covariance[size + n, size + n]))

@@ -15,13 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from .feasible import clearances, finest_grid
+from .feasible import finest_grid, tool_outside
 from .fourier import basis
 from .objective import MotionProblem, Objective
 from ..estimation.r_factors import one_thread
 
 CHUNK = 1000  # samples at once
 POSTURES = 1000  # of one period, for the collision check
+CLEARANCE = 0.03  # [m] beyond its margin at which a shape is far
 STATES = 400  # random states of the workspace
 SLOW = 3  # power of a uniform number: half of the speeds below an eighth of the limit, as friction
 #           is hardest to predict there
@@ -35,13 +36,14 @@ class Use:
 
     joints : {position, velocity, acceleration, effort: (n,)}, jerk and effort_rate where limited
     tool_outside : how far the end effector leaves box and sphere [m], -inf without them
-    gap : least by which capsules around the shapes are farther apart than their margins [m], inf
-        without them
+    gap : least by which shapes keep more than their margins [m], at most CLEARANCE; inf without
+    closest : the two that do; none where all are farther apart
     """
 
     joints: dict[str, np.ndarray]
     tool_outside: float
     gap: float
+    closest: tuple[str, ...]
 
     def broken(self, joint_names: Sequence[str]) -> list[str]:
         """Return the limits that are broken, in words."""
@@ -50,7 +52,7 @@ class Use:
         if self.tool_outside > 0.0:
             out.append(f'end effector {self.tool_outside:.3f} m outside box or inside sphere')
         if self.gap < 0.0:
-            out.append(f'capsules around two shapes {-self.gap:.3f} m too near')
+            out.append(f'{self.closest[0]} comes too near to {self.closest[1]}')
         return out
 
     def plain(self, joint_names: Sequence[str], margins: Mapping[str, float], distance: float
@@ -78,17 +80,10 @@ class Use:
 
 @dataclass(frozen=True)
 class Assessment:
-    """
-    A motion on the finest grid.
-
-    use : of the limits
-    factors : (b, b) W'W of all its weighted samples, with what was known before
-    postures : (k, n) along one period [rad or m]
-    """
+    """A motion on the finest grid: factors (b, b) W'W of its samples and of what was known."""
 
     use: Use
     factors: np.ndarray
-    postures: np.ndarray
 
 
 def assess(problem: MotionProblem, x: np.ndarray) -> Assessment:
@@ -107,7 +102,7 @@ def assess_motion(problem: MotionProblem, at: Callable[[np.ndarray], Sequence[np
     """
     count = len(times)
     joints: dict[str, np.ndarray] = {}
-    outside, gap, factors, postures = -np.inf, np.inf, np.zeros(()), []
+    outside, factors, postures = -np.inf, np.zeros(()), []
     with one_thread():
         for low in range(0, count, CHUNK):
             part = Objective(problem, times[low:low + CHUNK])
@@ -116,13 +111,23 @@ def assess_motion(problem: MotionProblem, at: Callable[[np.ndarray], Sequence[np
             rates = problem.limits.use_of_rates(a, part.by_mounting(tau), times[1] - times[0])
             for kind, use in (problem.limits.use_of_joints(q, v, a, tau) | rates).items():
                 joints[kind] = np.maximum(joints.get(kind, 0.0), use)
-            left, nearest = clearances(part, tree)
-            outside, gap = max(outside, left.max()), min(gap, nearest.min())
+            outside = max(outside, float(tool_outside(part, tree).max()))
             share = part.samples / count
             factors = factors + share * part.factors(rows)
             postures.append(q.T)
-    return Assessment(Use(joints, float(outside), float(gap)), factors,
-                      np.concatenate(postures)[::max(count // POSTURES, 1)])
+    looked_at = np.concatenate(postures)[::max(count // POSTURES, 1)]
+    return Assessment(Use(joints, outside, *_clearance(problem, looked_at)), factors)
+
+
+def _clearance(problem, postures):
+    """Return the least gap of all shapes [m] and the names of the two that have it."""
+    if not problem.shapes.pairs:
+        return np.inf, ()
+    near = problem.shapes.near(problem.robot, postures, CLEARANCE)
+    if not len(near.gaps):
+        return CLEARANCE, ()
+    least = int(near.gaps.argmin())
+    return float(near.gaps[least]), problem.shapes.pairs[near.pairs[least]]
 
 
 def with_workspace(problem: MotionProblem, seed: int) -> MotionProblem:

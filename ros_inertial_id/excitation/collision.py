@@ -1,32 +1,50 @@
 """
 Keeping the robot out of itself and of what stands around: shapes for the search and the check.
 
-The search needs a distance with a gradient for thousands of postures, so every shape is enclosed
-in capsules (Ericson 2005, 5.1.9: closest points of two segments; the derivative of the distance
-moves those points along).  The check asks coal about the shapes themselves: primitives, and the
-convex hulls of meshes.  Nothing is left out in silence: obstacles where no shape of the robot is
-known are refused.
+Both ask coal about the shapes themselves: primitives, and the convex hulls of meshes.  Where two
+come too near it names the closest points, or the deepest ones, which move along with the links:
+that is the gradient of the distance.  Nothing is left out in silence: obstacles where no shape of
+the robot is known are refused.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 import re
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
 
-from .capsules import Capsules, enclosing
-from .shapes import floor_shape, is_upright, link_geometry, obstacle_shapes
+from .shapes import floor_shape, is_upright, link_geometry, obstacle_shape
 from ..dynamics.robot_model import gravity_from_mounting, RobotModel
 from ..errors import MotionError
 
 RANDOM_POSTURES = 300
 ALWAYS = 0.9  # pairs that touch in this share of all postures are built to touch (as MoveIt does)
+ROOM = 0.01  # [m] beyond its margin that a pair can keep in some posture, or it is tight
 OFTEN = 0.3  # the same for rods that stand for links: they are rougher
-LENIENT = 0.2  # share of the postures in which a pair is apart that its capsules may call too near
-STRICT = (0.75, 0.5, 0.2, 0.05)  # the most of them, tried until ENOUGH of the good postures pass
-ENOUGH = 0.2
-SPARE = 0.01  # [m] that the search keeps on top of every margin, at most to begin with
+
+
+@dataclass(frozen=True)
+class Nearness:
+    """
+    k times that two shapes are nearer than wanted.
+
+    samples (k,) : of the postures; pairs (k,) : of shapes
+    bodies : (k, 2) that carry them, -1 for the base and what stands around
+    gaps : (k,) distance beyond the pair's margin [m], negative where it is not kept
+    lacking : (k,) what it is less than was wanted [m]
+    points : (k, 2, 3) the closest ones, in the base frame [m]
+    normals : (k, 3) unit vectors from the first shape to the second
+    """
+
+    samples: np.ndarray
+    pairs: np.ndarray
+    bodies: np.ndarray
+    gaps: np.ndarray
+    lacking: np.ndarray
+    points: np.ndarray
+    normals: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -34,43 +52,76 @@ class CollisionShapes:
     """
     Collision shapes of a robot and of what stands around.
 
-    geometry : pinocchio GeometryModel, or None; pairs : (m,) the names of the bodies of its
-    collision pairs; margins : (m,) distance that each pair must keep [m]
-    capsules : what the search keeps apart, None without pairs
+    geometry : pinocchio GeometryModel, or None; pairs : (m,) the names of the links, or of what
+    stands around, of its collision pairs; bodies : (m, 2) that carry them, -1 for the base
+    margins : (m,) distance that each pair must keep [m]; tight : (m,) whether it can keep no more
     notices : what is rough or not checked, in words
     """
 
     geometry: Any
     pairs: tuple[tuple[str, ...], ...]
+    bodies: np.ndarray
     margins: np.ndarray
-    capsules: Capsules | None
+    tight: np.ndarray
     notices: tuple[str, ...]
 
     def colliding(self, robot: RobotModel, q: np.ndarray) -> tuple[str, ...] | None:
         """Return the two links of ``robot`` too near first in postures q (N, n), or None."""
-        if not self.pairs:
-            return None
-        data, shapes = robot.pin_model.createData(), self.geometry.createData()
-        for request, margin in zip(shapes.collisionRequests, self.margins):
-            request.security_margin = float(margin)
-        for posture in q:
-            if pin.computeCollisions(robot.pin_model, data, self.geometry, shapes,
-                                     robot.pin_q(posture), True):
-                hits = [r.isCollision() for r in shapes.collisionResults]
-                return self.pairs[hits.index(True)]
+        for _, hits in self._hits(robot, q, 0.0, at_once=True):
+            return self.pairs[hits[0][0]]
         return None
+
+    def allowed(self, robot: RobotModel, q: np.ndarray) -> np.ndarray:
+        """Return (N,) whether all pairs keep their margins in postures q (N, n)."""
+        good = np.ones(len(q), dtype=bool)
+        good[[k for k, _ in self._hits(robot, q, 0.0, at_once=True)]] = False
+        return good
+
+    def near(self, robot: RobotModel, q: np.ndarray, spare: float) -> Nearness:
+        """Return the Nearness of pairs within ``spare`` [m] of their margins, at q (N, n)."""
+        places, numbers = [], []
+        for sample, hits in self._hits(robot, q, spare):
+            for pair, hit in hits:
+                contact = hit.getContact(0)
+                places.append((sample, pair))
+                numbers.append((contact.penetration_depth, *contact.getNearestPoint1(),
+                                *contact.getNearestPoint2(), *contact.normal))
+        samples, pairs = np.array(places, dtype=int).reshape(-1, 2).T
+        values = np.array(numbers).reshape(-1, 10)
+        gaps = values[:, 0] - self.margins[pairs]
+        return Nearness(samples, pairs, self.bodies[pairs], gaps,
+                        np.where(self.tight[pairs], 0.0, spare) - gaps,
+                        values[:, 1:7].reshape(-1, 2, 3), values[:, 7:])
+
+    def _hits(self, robot: RobotModel, q: np.ndarray, spare: float, at_once: bool = False
+              ) -> Iterator[tuple[int, list[tuple[int, Any]]]]:
+        """
+        Yield (sample, [(pair, result)]) of the postures in which a pair is nearer than wanted.
+
+        at_once : whether one pair is enough, which costs less
+        """
+        if not self.pairs:
+            return
+        data, shapes = robot.pin_model.createData(), self.geometry.createData()
+        wanted = self.margins + np.where(self.tight, 0.0, spare)
+        for request, margin in zip(shapes.collisionRequests, wanted):
+            request.security_margin, request.enable_contact = float(margin), True
+        for k, posture in enumerate(q):
+            if pin.computeCollisions(robot.pin_model, data, self.geometry, shapes,
+                                     robot.pin_q(posture), at_once):
+                yield k, [(pair, result) for pair, result in enumerate(shapes.collisionResults)
+                          if result.isCollision()]
 
 
 def wanted_shapes(robot: RobotModel, options: Any, rng: np.random.Generator) -> CollisionShapes:
     """
     Return the CollisionShapes that DesignOptions ask for, none with a notice when none.
 
-    robot : RobotModel; options : DesignOptions
     rng : draws the postures that show which shapes always touch
     Raises MotionError for obstacles that are none, or that nothing is known to keep away from.
     """
-    around = [item for number, text in enumerate(options.obstacles, 1)
-              for item in obstacle_shapes(text, f'obstacle {number} ({text})')]
+    around = [obstacle_shape(text, f'obstacle {number} ({text})')
+              for number, text in enumerate(options.obstacles, 1)]
     if not options.collisions:
         if around:
             raise MotionError('obstacles need the collision check', found='collisions: false',
@@ -89,15 +140,19 @@ def wanted_shapes(robot: RobotModel, options: Any, rng: np.random.Generator) -> 
     for item in around + floor:
         geometry.addGeometryObject(item)
     _add_pairs(robot, geometry, own)
-    postures = _random_postures(robot, rng)
-    margins, kept, words = _sort_pairs(robot, geometry, postures, options, known.rods)
-    capsules, more = _capsules(geometry, margins, kept, robot, postures)
+    margins, tight, words = _sort_pairs(robot, geometry, _random_postures(robot, rng), options,
+                                        known.rods)
     pairs = tuple(_bodies(geometry, pair) for pair in geometry.collisionPairs)
-    return CollisionShapes(geometry, pairs, margins, capsules, tuple(notices + words + more))
+    shapes = list(geometry.geometryObjects)
+    bodies = [[shapes[k].parentJoint - 1 for k in (pair.first, pair.second)]
+              for pair in geometry.collisionPairs]
+    return CollisionShapes(geometry, pairs, np.array(bodies, dtype=int).reshape(-1, 2),
+                           margins, tight, tuple(notices + words))
 
 
 def _unchecked(notice):
-    return CollisionShapes(None, (), np.zeros(0), None, (notice,))
+    none = np.zeros(0)
+    return CollisionShapes(None, (), none.reshape(0, 2), none, none, (notice,))
 
 
 def _floor(robot, options):
@@ -135,11 +190,12 @@ def _random_postures(robot, rng):
     return rng.uniform(low, high, (RANDOM_POSTURES, len(robot)))
 
 
-def _near(robot, geometry, postures, margin):
-    """Return in which postures each pair is nearer than ``margin`` [m], (N, m)."""
+def _near(robot, geometry, postures, margins):
+    """Return in which postures each pair is nearer than its margin [m], (N, m)."""
     data, shapes = robot.pin_model.createData(), geometry.createData()
-    for request in shapes.collisionRequests:
-        request.security_margin = margin
+    for request, margin in zip(shapes.collisionRequests, np.broadcast_to(margins, len(
+            geometry.collisionPairs))):
+        request.security_margin = float(margin)
     near = np.zeros((len(postures), len(geometry.collisionPairs)), dtype=bool)
     for row, q in zip(near, postures):
         pin.computeCollisions(robot.pin_model, data, geometry, shapes, robot.pin_q(q), False)
@@ -148,18 +204,14 @@ def _near(robot, geometry, postures, margin):
 
 
 def _sort_pairs(robot, geometry, postures, options, rods):
-    """
-    Take out the pairs that are built to touch.
-
-    Returns the margins (m,) of the rest, in which postures (N, m) they are kept, and words.
-    """
+    """Take out pairs built to touch; return margins (m,), whether they are tight (m,), words."""
     words, distance = [], options.distance
     touching = _near(robot, geometry, postures, 0.0)
     # copies: removing one moves the others in pinocchio's list
     pairs = [pin.CollisionPair(p.first, p.second) for p in geometry.collisionPairs]
     most = [OFTEN if {p.first, p.second} & rods else ALWAYS for p in pairs]
     built = touching.mean(0) > most
-    touching, always = touching[:, ~built], [p for p, out in zip(pairs, built) if out]
+    always = [p for p, out in zip(pairs, built) if out]
     for pair in always:
         geometry.removeCollisionPair(pair)
     if always:
@@ -167,77 +219,12 @@ def _sort_pairs(robot, geometry, postures, options, rods):
                      + _names(geometry, always))
     near = _near(robot, geometry, postures, distance)
     close = near.mean(0) > ALWAYS
-    margins = np.where(close, 0.0, distance)
     if close.any():
         tight = [pair for pair, is_close in zip(geometry.collisionPairs, close) if is_close]
         words.append(f'built nearer to each other than {distance:g} m, they must not touch: '
                      + _names(geometry, tight))
-    return margins, ~np.where(close, touching, near), words
-
-
-def _capsules(geometry, margins, kept, robot, postures):
-    """Return the Capsules of the pairs, and words about pairs too rough for them."""
-    if not len(geometry.collisionPairs):
-        return None, []
-    radii: list[float] = []
-    members: list[list[int]] = []
-    bodies, ends = [], []
-    for item in geometry.geometryObjects:
-        members.append([])
-        if item.name == 'floor_0':
-            continue
-        for center, half, radius in enclosing(item.geometry):
-            members[-1].append(len(radii))
-            bodies.append(item.parentJoint - 1)
-            ends.append([item.placement.act(center + half), item.placement.act(center - half)])
-            radii.append(radius)
-    pairs, above, of_pair, of_floor = [], [], [], []
-    for number, pair in enumerate(geometry.collisionPairs):
-        if geometry.geometryObjects[pair.second].name == 'floor_0':
-            above += members[pair.first]
-            of_floor += [number] * len(members[pair.first])
-            continue
-        both = [(a, b) for a in members[pair.first] for b in members[pair.second]]
-        pairs += both
-        of_pair += [number] * len(both)
-    numbers = np.array(of_pair + of_floor, int)
-    capsules = Capsules(
-        np.array(bodies), np.array(ends), np.array(radii), np.array(pairs, int).reshape(-1, 2),
-        np.array(above, int), _floor_height(geometry), margins[numbers])
-    return _lenient(capsules, kept, numbers, robot, postures)
-
-
-def _lenient(capsules, kept, numbers, robot, postures):
-    """
-    Return Capsules with lower margins where they call nearly everything too near, and words.
-
-    kept : (N, pairs) in which postures each pair is apart; numbers : (m + f,) pair of each gap
-    """
-    gaps = capsules.gaps_at(robot, postures)
-    nearest = np.array([gaps[:, numbers == number].min(1) for number in numbers]).T
-    good, apart, to_blame = kept.all(1), kept[:, numbers], gaps == nearest
-    for strict in STRICT:
-        margins = capsules.margins.copy()
-        for k, margin in enumerate(margins):
-            free, near = gaps[apart[:, k], k], gaps[~apart[:, k] & to_blame[:, k], k]
-            if len(free) and np.mean(free < margin) > LENIENT:
-                least, most = np.quantile(free, (min(LENIENT, strict), strict))
-                level = np.clip(near.max(initial=-np.inf), least, most)
-                margins[k] = min(margin, level - SPARE)  # what never changes stays allowed
-        if good.any() and (gaps >= margins).all(1)[good].mean() > ENOUGH:
-            break
-    links = (*robot.link_names, 'what does not move')  # -1 is the last
-    rough = {' and '.join(sorted(links[b] for b in bodies)) for bodies in
-             capsules.pairs_of_bodies()[margins < capsules.margins]}
-    words = [f'capsules are rough for {", ".join(sorted(rough))}: the search keeps them apart by '
-             'estimate, the shapes themselves are checked in the end'] if rough else []
-    return replace(capsules, margins=margins), words
-
-
-def _floor_height(geometry):
-    floor = geometry.geometryObjects[-1]
-    return float(floor.placement.translation[2] + floor.geometry.halfSide[2]) if (
-        floor.name == 'floor_0') else 0.0
+    margins = np.where(close, 0.0, distance)
+    return margins, _near(robot, geometry, postures, margins + ROOM).mean(0) > ALWAYS, words
 
 
 def _names(geometry, pairs):

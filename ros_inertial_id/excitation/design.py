@@ -139,7 +139,7 @@ def design(robot: RobotModel, options: DesignOptions,
         worth = information_of(earlier, design_parameters(robot, options))
         known = worth if known is None else known + worth
     began, cpu_began = time.monotonic(), sum(os.times()[:4])
-    problem, base, shapes = motion_problem(robot, options, known)
+    problem, base = motion_problem(robot, options, known)
     check_postures(problem, options)
     processes = options.processes or min(os.cpu_count() or 1, 4)
     left = max(options.seconds - (time.monotonic() - began), 0.1)
@@ -150,7 +150,7 @@ def design(robot: RobotModel, options: DesignOptions,
         for candidate in candidates:
             last = candidate or last
             if candidate and candidate.value < (best.value if best else np.inf):
-                refusal = _refusal(robot, problem, shapes, candidate)
+                refusal = assess(problem, candidate.x).use.broken(robot.joint_names)
                 found, rejected = found + 1, rejected + bool(refusal)
                 best = best if refusal else candidate
             if progress is not None:
@@ -168,8 +168,7 @@ def design(robot: RobotModel, options: DesignOptions,
     cpu, seconds = sum(os.times()[:4]) - cpu_began, time.monotonic() - began
     cut = (f'the search was cut after {seconds:.0f} s, before all restarts had ended: give more '
            'seconds: for the motion that any computer finds',) if seconds > options.seconds else ()
-    return _finished(robot, options, (problem, base, shapes), best.x,
-                     (seconds, cpu, found, rejected), cut)
+    return _finished(robot, options, (problem, base), best.x, (seconds, cpu, found, rejected), cut)
 
 
 def _nothing_found(robot, problem, last, refusal):
@@ -182,7 +181,7 @@ def _nothing_found(robot, problem, last, refusal):
 
 def _finished(robot, options, stated, x, spent, cut):
     """Return the Design at x; ``spent``: see Design, ``cut``: notices of a search cut short."""
-    (problem, base, shapes), (seconds, cpu, found, rejected) = stated, spent
+    (problem, base), (seconds, cpu, found, rejected) = stated, spent
     motion = motion_at(robot, problem, x)
     result = assess(problem, x)
     singular = np.sqrt(np.maximum(np.linalg.eigvalsh(result.factors)[::-1], 0.0))
@@ -191,7 +190,7 @@ def _finished(robot, options, stated, x, spent, cut):
                   float(singular[0] / singular[-1]), singular, tuple(base.names()),
                   torque_errors(problem, result.factors), result.use,
                   problem.limits, problem.gravities, problem.tool, seconds, cpu,
-                  found, rejected, (*problem.limits.notices, *shapes.notices, *cut))
+                  found, rejected, (*problem.limits.notices, *problem.shapes.notices, *cut))
 
 
 def motion_at(robot: RobotModel, problem: MotionProblem, x: np.ndarray) -> FourierMotion:
@@ -224,13 +223,3 @@ def information_of(model: IdentifiedModel, parameters: Sequence[Parameter]) -> n
     scale = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
     inverse = np.linalg.pinv(covariance / np.outer(scale, scale), hermitian=True)
     return K.T @ (inverse / np.outer(scale, scale)) @ K
-
-
-def _refusal(robot, problem, shapes, candidate):
-    """Return, in words, what breaks on the finest grid: limits, or shapes that collide."""
-    result = assess(problem, candidate.x)
-    broken = result.use.broken(robot.joint_names)
-    if broken:
-        return broken
-    pair = shapes.colliding(robot, result.postures)
-    return [f'{pair[0]} comes too near to {pair[1]}'] if pair else []

@@ -33,28 +33,22 @@ def postures_allowed(problem: MotionProblem, q: np.ndarray) -> np.ndarray:
     """Return (N,) whether postures q (N, n) keep box, sphere and clearance of ``problem``."""
     still = Objective(problem, np.zeros(len(q)))
     zero = np.zeros_like(q.T)
-    tree = still.evaluate(q.T, zero, zero)[0]
-    outside, closest = clearances(still, tree)
-    good = np.array((outside <= 0.0) & (closest > 0.0))
-    return np.all(good.reshape(still.tiles[1], -1), axis=0)
+    inside = tool_outside(still, still.evaluate(q.T, zero, zero)[0]) <= 0.0
+    good = inside.reshape(still.tiles[1], -1)[0]
+    good[good] = problem.shapes.allowed(problem.robot, q[good])
+    return good
 
 
-def clearances(objective: Objective, tree: TreePass) -> tuple[np.ndarray, np.ndarray]:
-    """
-    Return how far the tool is outside its bounds and the gap that is left, (N,) [m].
+def tool_outside(objective: Objective, tree: TreePass) -> np.ndarray:
+    """Return how far the tool is outside its bounds (N,) [m], in a TreePass of ``objective``."""
+    limits = objective.problem.limits
+    return (limits.tool_outside(objective.tool_position(tree)) if limits.bounds_tool
+            else np.full(tree.q.shape[1], -np.inf))
 
-    The gap is the least by which capsules are farther apart than their margins.
 
-    objective : the Objective that made ``tree``, a TreePass of N samples
-    """
-    problem, size = objective.problem, tree.q.shape[1]
-    outside, closest = np.full(size, -np.inf), np.full(size, np.inf)
-    if problem.limits.bounds_tool:
-        outside = problem.limits.tool_outside(objective.tool_position(tree))
-    if problem.capsules is not None:
-        gaps = problem.capsules.gaps(tree)[0] - problem.capsules.margins[:, None]
-        closest = gaps.min(0)
-    return outside, closest
+def least_gap(problem: MotionProblem, q: np.ndarray, most: float) -> float:
+    """Return by how much shapes keep more than their margins in postures q (N, n), at ``most``."""
+    return min(float(problem.shapes.near(problem.robot, q, most).gaps.min(initial=most)), most)
 
 
 def shrink(problem: MotionProblem, fine: Objective, dense: Sequence[np.ndarray],
@@ -124,5 +118,5 @@ def _allowed(problem, fine, x):
     if any((use[kind] > 1.0 - PLACE_RESERVE).any() for kind in ('effort', 'effort_rate')
            if kind in use):
         return False
-    outside, closest = clearances(fine, tree)
-    return bool((outside <= -PLACE_RESERVE).all() and (closest >= PLACE_RESERVE).all())
+    return bool((tool_outside(fine, tree) <= -PLACE_RESERVE).all()
+                and least_gap(problem, q.T, PLACE_RESERVE) >= PLACE_RESERVE)

@@ -1,8 +1,4 @@
-"""
-The number that the search makes small, with its gradient: criterion plus broken limits.
-
-Everything here is plain arrays, so that a worker process needs neither pinocchio nor the URDF.
-"""
+"""The number that the search makes small, with its gradient: criterion plus broken limits."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from .capsules import Capsules
+from .collision import CollisionShapes
 from .criteria import search_value
 from .fourier import basis
 from .limits import Limits
 from .regressor_adjoint import Chain, dot, TreePass
 from ..dynamics.body_motion import cross
 from ..dynamics.friction import LAWS
+from ..dynamics.robot_model import RobotModel
 
 FRICTION_STEP = 1e-6  # [rad, rad/s, rad/s^2] for the slope of a friction law
 TOOL_UNIT = 0.3  # [m] what counts like the whole range of a joint
@@ -29,16 +26,18 @@ class MotionProblem:
     """
     A motion to design, as arrays.
 
-    chain : kinematics; gravities : (m, 3) one per mounting [m/s^2]; weights : (n,) 1 / sigma
+    chain : kinematics of robot; gravities : (m, 3) one per mounting [m/s^2]
+    weights : (n,) 1 / sigma
     columns : (b,) base columns among the 10 n inertial ones, then friction
     friction : per joint a tuple of (place among the base columns, law, nonlinear parameters)
     nominal : (b,) base parameters for the torque limits
     known : (b, b) W'W of earlier recordings or None; share : samples the motion will give
-    limits : Limits; tool : (body, offset (3,)) of the end effector; capsules or None
+    tool : (body, offset (3,)) of the end effector; shapes : that are kept apart
     criterion : name; period [s]; space, direction, start : coordinates, see rest_space
     moments : (n, b, b) E[w_j' w_j] over the workspace; root : (b, b) whitens their weighted sum
     """
 
+    robot: RobotModel
     chain: Chain
     gravities: np.ndarray
     weights: np.ndarray
@@ -49,7 +48,7 @@ class MotionProblem:
     share: float
     limits: Limits
     tool: tuple[int, np.ndarray]
-    capsules: Capsules | None
+    shapes: CollisionShapes
     criterion: str
     period: float
     harmonics: int
@@ -217,7 +216,7 @@ class Objective:
         places = []
         if limits.bounds_tool:
             places.append(self._tool_broken(tree, scale))
-        if self.problem.capsules is not None:
+        if self.problem.shapes.pairs:
             places.append(self._gaps_broken(tree, scale))
         total += sum(value for value, _, _ in places)
         p_bar, R_turn = (sum(part) for part in list(zip(*places))[1:]) if places else (0.0, 0.0)
@@ -240,12 +239,21 @@ class Objective:
         return value, p_bar, R_turn
 
     def _gaps_broken(self, tree, scale):
-        """Return penalty, p_bar and R_turn (see TreePass.back) for the capsules."""
-        gap, *where = self.problem.capsules.gaps(tree)
-        wanted = (self.problem.capsules.margins + self.spare)[:, None]
-        short = np.maximum(wanted - gap, 0.0) / GAP_UNIT
-        value = scale * float((short ** 2).sum())
-        return value, *self.problem.capsules.back(tree, -2.0 * scale / GAP_UNIT * short, *where)
+        """Return penalty, p_bar and R_turn (see TreePass.back) for shapes too near each other."""
+        near = self.problem.shapes.near(self.problem.robot, tree.q[:, :self.samples].T,
+                                        self.spare)
+        scale *= self.tiles[1]  # postures are the same in every mounting
+        short = near.lacking / GAP_UNIT
+        force = 2.0 * scale / GAP_UNIT * short * near.normals.T
+        p_bar, R_turn = np.zeros_like(tree.p), np.zeros_like(tree.p)
+        for side, sign in ((0, 1.0), (1, -1.0)):
+            moving = near.bodies[:, side] >= 0
+            body, sample = near.bodies[moving, side], near.samples[moving]
+            arm = near.points[moving, side].T - tree.p[:, body, sample]
+            push = sign * force[:, moving]
+            np.add.at(p_bar.transpose(1, 2, 0), (body, sample), push.T)
+            np.add.at(R_turn.transpose(1, 2, 0), (body, sample), cross(arm, push).T)
+        return scale * float((short ** 2).sum()), p_bar, R_turn
 
 
 def _beyond(x, center, limit, scale):

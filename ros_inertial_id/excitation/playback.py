@@ -3,7 +3,7 @@ Playback: a motion cut into short pieces, each of which ends at rest.
 
 A Course leads slowly from where the robot is to the start of the motion and then through its
 periods.  The controller never gets more than a moment of it: every piece goes on for HORIZON and
-then eases to rest along the course, so a player that is killed leaves the robot at rest, on the
+then brakes to rest along the course, so a player that is killed leaves the robot at rest, on the
 path that was checked.  Pieces are cut in path time, see path_clock.py: late ones stretch the
 motion.
 
@@ -20,15 +20,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .braking import Brakes
+from .limits import Limits
 from .motion_files import Motion
-from .path_clock import PathClock, RateChange
+from .path_clock import PathClock
 from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
 
 HORIZON = 0.2  # [s] of motion in a piece
-BRAKE = 0.25  # [s] from full speed to rest at least; longer where limits ask for it: braking.py
-STEP = 0.02  # [s] between the points of a piece, ...
-COARSE = 0.05  # [s] ... and of its end, which is seldom followed
+STEP = 0.02  # [s] between the points of a piece
 MARGIN = 0.06  # [s] from when a piece is cut until the controller surely follows it
 PAST = 10  # points of a piece before its time: 0.2 s, in which a controller's clock may be behind
 LEAD = 0.2  # [s] from the first piece to the start: late, it still meets a course at rest
@@ -44,9 +44,8 @@ class Course:
     """
     Where the robot is to be at every time.
 
-    motion : FourierMotion or SweepMotion; start : (n,) where it begins; periods : how often
+    start : (n,) where it begins; periods : how often the motion is played
     speed : share of the designed speed; approach : [s] to the start of the motion
-    brake : [s] from full speed to rest when asked to; ease : the same when a piece ends
     """
 
     motion: Motion
@@ -54,8 +53,6 @@ class Course:
     periods: int
     speed: float
     approach: float
-    brake: float = BRAKE
-    ease: float = BRAKE
 
     @property
     def duration(self) -> float:
@@ -95,25 +92,20 @@ class Course:
         rest = max(clock.rests_at(), now + STEP)
         near = now + STEP * np.arange(-past, round(HORIZON / STEP) + 1)
         near = near[near < rest - 0.5 * STEP]
-        count = max(int(np.ceil((rest - near[-1]) / COARSE - 1e-9)), 1)
+        count = max(int(np.ceil((rest - near[-1]) / STEP - 1e-9)), 1)
         times = np.append(near, np.linspace(near[-1], rest, count + 1)[1:])
         shown = clock.state(times)
         shown[1:, -1] = 0.0  # exactly at rest
         return times, *self.along(shown)
 
-    def braking(self, starts: np.ndarray, x: np.ndarray, duration: float
-                ) -> tuple[np.ndarray, ...]:
+    def brakes(self, robot: RobotModel, limits: Limits, effort: float = 1.0) -> Brakes:
         """
-        Return (q, v, a), each (S, X, n), while braking along the course.
+        Return the Brakes of the course; MotionError where it cannot be stopped within limits.
 
-        starts : (S,) times at which braking begins [s]; x : (X,) shares of its ``duration`` [s]
+        effort : share of the effort limits that the nominal model may use
         """
-        clock = RateChange(0.0, 0.0, (1.0, 0.0, 0.0), 0.0, duration).state(x * duration)[:3]
-        clock = np.repeat(clock[:, None], len(starts), axis=1)
-        clock[0] += starts[:, None]
-        q, v, a = (part.reshape(len(starts), len(x), -1)
-                   for part in self.along(clock.reshape(3, -1)))
-        return q, v, a
+        once = self.approach + self.motion.period / self.speed
+        return Brakes(self.at, once, self.approach, robot, limits, effort)
 
     def period_starts(self) -> np.ndarray:
         """Return the times [s] of the course at which a period of the motion begins or ends."""

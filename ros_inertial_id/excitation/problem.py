@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .assessment import with_workspace
-from .collision import CollisionShapes, wanted_shapes
+from .collision import wanted_shapes
 from .criteria import CRITERIA
 from .feasible import postures_allowed, random_postures
 from .fourier import rest_space
@@ -127,9 +127,9 @@ def design_parameters(robot: RobotModel, options: DesignOptions) -> tuple[Parame
 
 
 def motion_problem(robot: RobotModel, options: DesignOptions, known: np.ndarray | None = None
-                   ) -> tuple[MotionProblem, BaseParameters, CollisionShapes]:
+                   ) -> tuple[MotionProblem, BaseParameters]:
     """
-    Return the MotionProblem, BaseParameters and CollisionShapes of a design.
+    Return the MotionProblem and BaseParameters of a design.
 
     known : (p, p) W'W of earlier recordings or None
     Raises MotionError for what cannot be designed for.
@@ -140,21 +140,20 @@ def motion_problem(robot: RobotModel, options: DesignOptions, known: np.ndarray 
                          or [robot.gravity_base])
     base = structural_base(serial_arm, [replace(robot, gravity_base=g) for g in gravities],
                            parameters)
-    rng = np.random.default_rng(options.seed)
-    shapes = wanted_shapes(robot, options, rng)
+    shapes = wanted_shapes(robot, options, np.random.default_rng(options.seed))
     direction, space = rest_space(options.harmonics, options.start_at_offset,
                                   len(options.start) > 0)
     problem = MotionProblem(
-        chain=Chain.of(robot), gravities=gravities, weights=_weights(robot, options, limits),
-        columns=base.independent, friction=_friction(robot, base), nominal=base.nominal(),
+        robot=robot, chain=Chain.of(robot), gravities=gravities,
+        weights=_weights(robot, options, limits), columns=base.independent,
+        friction=_friction(robot, base), nominal=base.nominal(),
         known=_known(known, base, len(parameters)),
         share=options.rate * options.period * options.periods * len(gravities),
-        limits=limits, tool=_tool(robot, options), capsules=shapes.capsules,
-        criterion=options.criterion, period=options.period, harmonics=options.harmonics,
-        direction=direction, space=space,
+        limits=limits, tool=_tool(robot, options), shapes=shapes, criterion=options.criterion,
+        period=options.period, harmonics=options.harmonics, direction=direction, space=space,
         start=np.array(options.start if len(options.start) else np.zeros(len(robot)), float),
         moments=np.zeros(0), root=np.zeros(0))
-    return with_workspace(problem, options.seed), base, shapes
+    return with_workspace(problem, options.seed), base
 
 
 def _weights(robot, options, limits):

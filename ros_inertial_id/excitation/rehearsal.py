@@ -9,14 +9,29 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .braking import nominal_torques, Stopping, with_brake
+from .braking import Brakes, nominal_torques
 from .collision import CollisionShapes
 from .limits import Limits
-from .playback import check_course, Course
+from .playback import check_course, Course, HORIZON
 from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
 
 APPROACH, MOTION = 400, 2000  # samples of the way to the start, and of one period
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """
+    How a course stops at most, asked to in any moment.
+
+    seconds : [s] until it rests; distance : (n,) until then [rad or m]
+    alone, distance_alone : the same when nothing more arrives, as after the player was killed
+    """
+
+    seconds: float
+    distance: np.ndarray
+    alone: float
+    distance_alone: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -26,12 +41,12 @@ class Rehearsal:
 
     use : {position, velocity, acceleration, effort, and where they are limited jerk and
         effort_rate: largest share of a limit}, of the course itself
-    course : with the braking time that the limits ask for; stopping : how it stops
     notices : what was left out
     """
 
     use: dict[str, float]
     course: Course
+    brakes: Brakes
     stopping: Stopping
     notices: tuple[str, ...]
 
@@ -43,7 +58,7 @@ class Rehearsal:
             f'{course.motion.period / course.speed:.1f} s',
             ', '.join(f'{name} {100 * share:.0f} % of its limits'
                       for name, share in self.use.items()),
-            f'stops within {stopping.brake:g} s and {stopping.distance.max():.2f} rad or m, '
+            f'stops within {stopping.seconds:.2f} s and {stopping.distance.max():.2f} rad or m, '
             f'{stopping.alone:.2f} s and {stopping.distance_alone.max():.2f} if the player dies',
             f'torques for mounting {mounting}', *self.notices))
 
@@ -82,8 +97,19 @@ def rehearse(course: Course, robot: RobotModel, shapes: CollisionShapes, limits:
         use['effort'] = _use_of_effort(robot, t, tau, effort)
     unknown = [name for name, good in zip(robot.joint_names, known) if not good]
     notices = [f"no effort limit in the URDF for {', '.join(unknown)}"] if unknown else []
-    braked, stopping = with_brake(course, robot, limits, effort)
-    return Rehearsal(use, braked, stopping, (*notices, *limits.notices, *shapes.notices))
+    brakes = course.brakes(robot, limits, effort)
+    return Rehearsal(use, course, brakes, stopping_of(course, brakes),
+                     (*notices, *limits.notices, *shapes.notices))
+
+
+def stopping_of(course: Course, brakes: Brakes) -> Stopping:
+    """Return how a course stops with its Brakes: the worst of all moments."""
+    begins = np.concatenate([[stop[0, 0]] * len(stop) for stop in brakes.stops])
+    ways = np.concatenate([stop[:, 0] for stop in brakes.stops])
+    rests = course.at(ways)[0]
+    distance = np.abs(rests - course.at(begins)[0]).max(0)
+    alone = np.abs(rests - course.at(begins - HORIZON)[0]).max(0)
+    return Stopping(brakes.longest, distance, HORIZON + brakes.longest, alone)
 
 
 def _shares(robot, limits, t, motion):

@@ -16,8 +16,8 @@ import numpy as np
 from scipy.optimize import minimize
 
 from .criteria import reported_value
-from .feasible import (clearances, finest_grid, grid, PLACE_RESERVE, postures_allowed,
-                       random_postures, shrink)
+from .feasible import (finest_grid, grid, least_gap, PLACE_RESERVE, postures_allowed,
+                       random_postures, shrink, tool_outside)
 from .fourier import basis, random_motion
 from .objective import MotionProblem, Objective
 from ..errors import MotionError
@@ -154,8 +154,8 @@ def _tighten(coarse, fine, x):
     use = fine.problem.limits.use_of_joints(q, v, a, tau)['effort']
     coarse.effort = coarse.effort * np.minimum(
         (1.0 - 2.0 * PLACE_RESERVE) / np.maximum(use, 1e-9), 1.0)
-    outside, closest = clearances(fine, tree)
-    coarse.spare += max(outside.max() + PLACE_RESERVE, PLACE_RESERVE - closest.min(), 0.0)
+    coarse.spare += max(tool_outside(fine, tree).max() + PLACE_RESERVE, 0.0,
+                        PLACE_RESERVE - least_gap(fine.problem, q.T, PLACE_RESERVE))
 
 
 def _descend(objective, x, sharpness, strength, iterations, deadline):
@@ -185,7 +185,7 @@ def _random_start(problem, rng):
                                                       limits.acceleration), rng,
                            period=problem.period, harmonics=problem.harmonics, share=0.7)
     coefficients = np.column_stack([motion.offset, motion.sine, motion.cosine])
-    if limits.bounds_tool or problem.capsules is not None:
+    if limits.bounds_tool or problem.shapes.pairs:
         coefficients[:, 1:] *= 0.4
         coefficients[:, 0] = _good_posture(problem, rng, coefficients[:, 0])
     fixed = np.outer(problem.start, problem.direction)

@@ -20,8 +20,6 @@ from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
 
 OBSTACLES = {'box': 6, 'sphere': 4, 'cylinder': 5}  # kind: how many numbers
-STRIP = 0.1  # [m] a wide box is cut into strips that are not much wider than thick, as capsules
-#              would else enclose too much
 FLOOR = (20.0, 20.0, 1.0)  # [m] of the box that is the floor
 UPRIGHT = np.cos(np.radians(10.0))  # gravity within ten degrees of the base's -z axis
 ROUGH = 0.08  # [m] radius about the line between the joints of a link whose mesh was not found
@@ -141,9 +139,9 @@ def _rods(robot, links):
     return out
 
 
-def obstacle_shapes(text: str, name: str) -> list[pin.GeometryObject]:
+def obstacle_shape(text: str, name: str) -> pin.GeometryObject:
     """
-    Return the shapes called ``name`` of one obstacle.
+    Return the shape called ``name`` of one obstacle.
 
     text : ``box X Y Z LX LY LZ``, ``sphere X Y Z R``, ``cylinder X Y Z R LENGTH``: centre and
         size in the base frame [m], along its axes; MotionError for any other
@@ -158,14 +156,8 @@ def obstacle_shapes(text: str, name: str) -> list[pin.GeometryObject]:
         raise MotionError('option obstacles', found=repr(text), exists=(
             'box X Y Z LX LY LZ', 'sphere X Y Z R', 'cylinder X Y Z R LENGTH'))
     center, size = numbers[:3], numbers[3:]
-    if kind == 'sphere':
-        parts = [(center, coal.Sphere(*size))]
-    elif kind == 'cylinder':
-        parts = [(center, coal.Cylinder(*size))]
-    else:
-        parts = _strips(center, size)
-    return [pin.GeometryObject(f'{name}_{k}', 0, 0, pin.SE3(np.eye(3), place), shape)
-            for k, (place, shape) in enumerate(parts)]
+    shape = {'sphere': coal.Sphere, 'cylinder': coal.Cylinder, 'box': coal.Box}[kind](*size)
+    return pin.GeometryObject(f'{name}_0', 0, 0, pin.SE3(np.eye(3), center), shape)
 
 
 def floor_shape(height: float) -> pin.GeometryObject:
@@ -178,12 +170,3 @@ def is_upright(gravity: np.ndarray) -> bool:
     """Return whether ``gravity`` (3,) in the base frame [m/s^2] is that of a base on a floor."""
     size = float(np.linalg.norm(gravity))
     return size > 0.0 and -gravity[2] / size >= UPRIGHT
-
-
-def _strips(center, size):
-    """Return (center, Box) of the strips, side by side, that a box of ``size`` (3,) falls into."""
-    thin, wide, _ = np.argsort(size)
-    count = int(np.ceil(size[wide] / max(2.0 * size[thin], STRIP)))
-    across = np.eye(3)[wide] * size[wide] / count
-    strip = size - across * (count - 1)
-    return [(center + (k - 0.5 * (count - 1)) * across, coal.Box(*strip)) for k in range(count)]

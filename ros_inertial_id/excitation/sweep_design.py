@@ -67,7 +67,7 @@ def design_sweep(robot: RobotModel, options: DesignOptions,
     Raises MotionError when a speed exceeds a limit or no posture is found in time.
     """
     began = time.monotonic()
-    problem, base, shapes = motion_problem(robot, options)
+    problem, base = motion_problem(robot, options)
     check_postures(problem, options)
     motion = sweep_about(robot.joint_names, problem.limits.middle, options.sweep_speeds,
                          options.sweep_leg, problem.limits.acceleration)
@@ -79,14 +79,11 @@ def design_sweep(robot: RobotModel, options: DesignOptions,
         times = np.arange(0.0, tried.period, 1.0 / RATE)
         result = assess_motion(problem, lambda t: [x.T for x in tried.at(t)], times)
         refusal = result.use.broken(robot.joint_names)
-        pair = None if refusal else shapes.colliding(robot, result.postures)
-        if pair:
-            refusal = [f'{pair[0]} comes too near to {pair[1]}']
         if not refusal:
             return SweepDesign(robot, options, tried, result.use, problem.limits,
                                _friction_errors(problem, base, result.factors, tried.period),
                                time.monotonic() - began,
-                               (*problem.limits.notices, *shapes.notices))
+                               (*problem.limits.notices, *problem.shapes.notices))
     raise MotionError('no friction sweep that keeps all limits was found', found=refusal,
                       do='give another start:, a shorter sweep_leg: or lower sweep_speeds:')
 

@@ -1,17 +1,21 @@
 """
-identify: the spine. Recording -> state -> rows -> R factors -> base parameters -> estimate.
+identify: the spine.  read -> check -> align -> reduce -> choose -> fit -> judge -> model.
 
-The same page serves the public API, the command line, the node and the tests; nothing here knows
-ROS.
+Every step is one call into a room of its own: ``prepare`` reads recordings and aligns efforts with
+the motion, ``reduce`` turns rows into R factors, ``choose`` decides between models, ``fit`` gives
+numbers with errors, ``judge`` says how well they predict, ``model`` writes it down.  The same page
+serves the public API, the command line, the node and many bags; nothing here knows ROS.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from .choose.choice import choose_model
 from .fit.solution import solve
+from .judge.statistics import judge
 from .judge.validation import evaluate, Outside
 from .model.identified_model import IdentifiedModel
 from .model.outcome import model_of
@@ -19,6 +23,7 @@ from .passes import Passes
 from .prepare.dataset import Dataset, Progress, read_dataset
 from .prepare.robot import check_robot, with_sums
 from .prepare.time_offset import aligned
+from .reduce.reduction import reduce_data
 from .reduce.structure import structure_of
 from .settings import prediction_options
 from ..dynamics.inertial_parameters import Parameter
@@ -26,7 +31,6 @@ from ..dynamics.regressor import RegressorBlock
 from ..errors import ConfigError, RecordingError, RobotModelError
 from ..estimation.base_parameters import with_known
 from ..estimation.r_factors import one_thread
-from ..measurement.joints.kinematic_state import JointSpaceObservation
 from ..measurement.joints.observation import with_cutoff
 from ..measurement.recording import Recording
 from ..methods import DEFAULT_METHOD
@@ -72,11 +76,15 @@ def identify_data(data: Dataset, validate: Sequence[Recording] = (),
     """
     passes = passes or Passes()
     with one_thread():
-        _check_nominal(data)
-        structure = structure_of(data.method, data.robots, _columns(data))
-        solution = solve(aligned(data, structure), structure, passes)
-        model = model_of(solution, data.recordings, passes)
-        curves = passes.curves(solution.data, model)
+        columns = _checked_columns(data)
+        structure = structure_of(data.method, data.robots, columns)  # what any motion can show
+        data = aligned(data, structure)
+        reduced = reduce_data(data, structure, passes)
+        choice = choose_model(data, reduced, passes)
+        solution = solve(choice)
+        statistics = judge(solution, passes)
+        model = model_of(solution, statistics, data.recordings)
+        curves = passes.curves(choice.data, model)
     return Identification(model, curves, _validate(model, validate, data.progress)
                           if validate else ())
 
@@ -109,34 +117,29 @@ def validation(model: IdentifiedModel, recordings: Sequence[Recording], *,
 
 def _at_fixed_cutoff(data: Dataset) -> Dataset | None:
     """Return the Dataset behind a filter of FIXED [Hz], None where that means nothing."""
-    if not all(isinstance(o, JointSpaceObservation) and not o.period
-               and o.summary['rate'] > 4.0 * FIXED for o in data.observations):
+    if not data.method.joints_alone or not all(
+            not o.period and o.summary['rate'] > 4.0 * FIXED for o in data.observations):
         return None
     try:
-        observations = tuple(with_cutoff(o, FIXED) for o in data.observations)
+        return data.observed([with_cutoff(o, FIXED) for o in data.observations])
     except RecordingError:  # too short for this filter
         return None
-    return replace(data, observations=observations)
 
 
-def _columns(data: Dataset) -> tuple[Parameter, ...]:
-    """Return the Parameters with what is given; refuse estimators without a prior."""
-    options = data.options
-    if options.given and options.estimator != 'ridge':
-        raise ConfigError('given parameters', expected='estimator: ridge, which keeps them',
-                          found=options.estimator)
-    return with_known(data.method.parameters(data.robot, options), options.given)
-
-
-def _check_nominal(data: Dataset) -> None:
-    robot = data.robot
+def _checked_columns(data: Dataset) -> tuple[Parameter, ...]:
+    """Return the Parameters with what is given; refuse what an estimator cannot do without."""
+    options, robot = data.options, data.robot
     virtual = data.method.virtual_links(robot)
     bare = [name for name, pi in zip(robot.link_names, robot.inertias)
             if pi[0] <= 0.0 and name not in virtual]
-    if bare and data.options.estimator == 'ridge':
+    if bare and options.estimator == 'ridge':
         raise RobotModelError('the URDF has links without inertia', found=bare,
                               expected='nominal inertias, which the ridge estimator leans on',
                               do='add <inertial>, or use estimator: weighted')
+    if options.given and options.estimator != 'ridge':
+        raise ConfigError('given parameters', expected='estimator: ridge, which keeps them',
+                          found=options.estimator)
+    return with_known(data.method.parameters(robot, options), options.given)
 
 
 def _validate(model: IdentifiedModel, recordings: Sequence[Recording],

@@ -15,14 +15,15 @@ from .judge.prediction import left_out
 from .judge.validation import evaluate, extend
 from .model.identified_model import IdentifiedModel
 from .prepare.dataset import Dataset
-from .reduce.stretches import motion_of, rows_of_stretches, shares_of, thinning
+from .reduce.stretches import (motion_of, rows_of_stretches, shares_of, Stretches, stretches_of,
+                               thinning)
 from .reduce.structure import Structure
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.regressor import RegressorBlock
 from ..errors import RecordingError
 from ..estimation.base_parameters import BaseParameters
 from ..estimation.cross_validation import fold_of, FOLDS
-from ..estimation.r_factors import merge, RFactors
+from ..estimation.r_factors import RFactors
 from ..estimation.residuals import merged, Residuals
 
 Pairs = Iterator[tuple[RegressorBlock, RegressorBlock]]
@@ -81,20 +82,20 @@ class Passes:
                       for one in some(list(data.each())))
 
     def stretches(self, data: Dataset, base: BaseParameters, values: np.ndarray,
-                  across: np.ndarray) -> list[RFactors]:
+                  across: np.ndarray) -> Stretches:
         """
-        Return RFactors about [b base columns, torque by a tilt of gravity (2)], one per stretch.
+        Return the Stretches of distinct motion.
 
         values : (p,) standard parameters that gravity
         pulls; across : (3, 2) unit vectors across gravity in the base frame, of the tilts [rad]
         """
         recordings = some(list(data.each()))
         thin = thinning(data.samples(training=True))
-        shares = shares_of([motion_of(one, thin) for one in recordings], thin,
-                           data.samples(training=True) / sum(
-                               one.samples(training=True) for one in recordings))
-        return merged_stretches(rows_of_stretches(one, base, values, across, share)
-                                for one, share in zip(recordings, shares))
+        motions = [motion_of(one, thin) for one in recordings]
+        shares = shares_of(motions, thin, data.samples(training=True) / sum(
+            one.samples(training=True) for one in recordings))
+        return stretches_of((rows_of_stretches(one, base, values, across, share)
+                             for one, share in zip(recordings, shares)), motions, shares)
 
     def left_out(self, data: Dataset, parameters: Sequence[Parameter],
                  values: np.ndarray) -> list[dict[str, np.ndarray]]:
@@ -166,11 +167,3 @@ def accumulate(folds: Sequence[RFactors], blocks: Iterable[RegressorBlock], keep
             folds[number].accumulate(block.rows(np.flatnonzero(fold == number)), keep)
         done += len(block.t)
         yield done
-
-
-def merged_stretches(parts: Iterable[Sequence[RFactors]]) -> list[RFactors]:
-    """Return the RFactors of stretches of several recordings ``parts``, number by number."""
-    total: list[RFactors] = []
-    for part in parts:
-        total = [merge(pair) for pair in zip(total, part)] if total else list(part)
-    return [f for f in total if f.groups]

@@ -12,9 +12,9 @@ import numpy as np
 
 from . import signals
 from .interpolation import LONGEST_GAP, NEAR, PERIODS
+from .joints.channels import Unwrapper
 from .joints.drives import DriveOptions, joint_side
 from .joints.live_clock import endpoint_kernels, LiveClock
-from .joints.wrapping import Unwrapper
 from .recording import Channel
 from ..errors import RecordingError
 
@@ -254,7 +254,6 @@ def listen_to_joints(live: LiveMotion, topic: str, joints: Sequence[str], drives
     """
     Let a LiveMotion take the motion of ``joints`` from the joint states on a ``topic``.
 
-    live : LiveMotion; joints : n names
     drives : DriveOptions, on which side of the gears the motion is measured
     """
     unwrap = Unwrapper(joints)

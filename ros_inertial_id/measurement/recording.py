@@ -90,11 +90,7 @@ class Channel:
                          dict(self.fields), self.names, self.frame_id)
 
     def rows(self, selection: Any) -> 'Channel':
-        """
-        Return the Channel of some samples.
-
-        selection : a slice, (n,) boolean mask or indices
-        """
+        """Return the Channel of some samples."""
         return replace(self, stamp_ns=self.stamp_ns[selection],
                        received_ns=self.received_ns[selection],
                        fields={k: v[selection] for k, v in self.fields.items()})
@@ -205,11 +201,7 @@ class Recording:
         return replace(self, channels=channels, provenance=provenance)
 
     def of_type(self, type_name: str) -> dict[str, Channel]:
-        """
-        Return the channels of a ROS type, by topic.
-
-        type_name : in full, ``sensor_msgs/msg/JointState``
-        """
+        """Return the channels of a ROS type, by topic."""
         return {topic: self.channels[topic] for topic, kind in self.types().items()
                 if kind == type_name}
 

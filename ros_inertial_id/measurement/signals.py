@@ -22,7 +22,7 @@ from ..errors import ConfigError, RecordingError
 FILTER_ORDER = 4
 STENCIL = 6  # half width of the difference stencil: order 12, exact far above any cutoff
 FEW = 100  # samples of a kernel per row wanted, below which sums of products cost less than FFT
-WIDEST = 10_000_000  # samples on each side of a kernel: more than any recording shows
+WIDEST = 1_000_000  # samples on each side of a kernel: more than any recording shows
 FORGOTTEN = 1e-4  # the kernel ends where its envelope falls below this share of its peak
 HIGHEST = 0.25  # cutoff that is chosen, as a share of the sampling rate
 SHOWN = 1e-4  # of the power of velocities: a hundredth of the speed is motion and no noise
@@ -88,7 +88,6 @@ def covered(clock: Clock, stamps: np.ndarray) -> Clock:
     """
     Return the Clock without the stretches in which a series with ``stamps`` (n,) [s] is silent.
 
-    clock : Clock of another series
     A series at a rate of its own is silent for longer than a few of its own periods.
     """
     steps, period = np.diff(stamps), clock.period
@@ -105,6 +104,23 @@ def covered(clock: Clock, stamps: np.ndarray) -> Clock:
     return replace(clock, segments=tuple(segments), gaps=clock.gaps + max(0, more))
 
 
+def half_kernel(period: float, cutoff: float) -> int:
+    """
+    Return how many samples on each side the kernel of a cutoff reaches.
+
+    period : [s] between samples; cutoff : [Hz]; ConfigError where no recording is as long
+    """
+    if cutoff * period >= 0.45:
+        return 0
+    # The slowest pole of the Butterworth circle decays with w_c sin(pi / 2 n).
+    decay = 2.0 * np.pi * cutoff * np.sin(np.pi / (2 * FILTER_ORDER))
+    half = int(np.ceil(-np.log(FORGOTTEN) / decay / period))
+    if half > WIDEST:
+        raise ConfigError('cutoff', expected=f'at least {cutoff * half / WIDEST:.2g} Hz for '
+                          f'samples every {period:.2g} s', found=f'{cutoff:.2g} Hz')
+    return half
+
+
 def zero_phase_kernel(period: float, cutoff: float, half_width: float | None = None
                       ) -> np.ndarray:
     """
@@ -115,17 +131,12 @@ def zero_phase_kernel(period: float, cutoff: float, half_width: float | None = N
     half_width : [s], cut the kernel there (live: its lag) with a smooth taper; default: where
         less than FORGOTTEN of the response remains
     """
-    if cutoff * period >= 0.45:  # nothing left to remove
+    natural = half_kernel(period, cutoff)
+    half = natural if half_width is None else int(np.ceil(half_width / period))
+    if not natural:  # nothing left to remove
         return np.ones(1)
-    # The slowest pole of the Butterworth circle decays with w_c sin(pi / 2 n).
-    decay = 2.0 * np.pi * cutoff * np.sin(np.pi / (2 * FILTER_ORDER))
-    natural = -np.log(FORGOTTEN) / decay
-    half = int(np.ceil((half_width or natural) / period))
-    if half > WIDEST:
-        raise ConfigError('cutoff', expected=f'at least {cutoff * half / WIDEST:.2g} Hz for '
-                          f'samples every {period:.2g} s', found=f'{cutoff:.2g} Hz')
     kernel = butterworth_kernel(period, cutoff, FILTER_ORDER, half)
-    if half_width is not None and half_width < natural:
+    if half < natural:
         kernel = kernel * np.hanning(2 * half + 3)[1:-1] ** 0.5
     return kernel / kernel.sum()
 
@@ -138,7 +149,7 @@ def smooth(x: np.ndarray, kernel: np.ndarray, rows: slice = slice(None)) -> np.n
     Raises RecordingError when x is shorter than the kernel reaches.
     """
     half = len(kernel) // 2
-    if half == 0:
+    if half == 0 or not x.shape[1]:
         return x[rows] * kernel[0]
     if len(x) < half + 2:
         raise RecordingError('a stretch is too short to filter', found=f'{len(x)} samples',

@@ -1,7 +1,6 @@
 """Live prediction of an arm's torques: every sample of its motion is computed once."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -32,7 +31,7 @@ class ArmPrediction:
                  parameters: Sequence[Parameter], values: np.ndarray) -> None:
         self._robot = robot
         self._dynamics = inverse_dynamics(robot, values[:10 * len(robot)])
-        laws: dict[tuple[str, Any], list[int]] = {}
+        laws: dict[tuple[str, float | None], list[int]] = {}
         for k in turns:
             if values[k]:
                 law = parameters[k].law

@@ -302,6 +302,10 @@ class Method(ABC, Generic[RobotT, StateT, ObservationT, OptionsT]):
         """
         raise ConfigError('no calibrated numbers', found=f'method {self.name}')
 
+    def chooses_laws(self, options: OptionsT) -> bool:
+        """Return whether the ``options`` leave it to the data which friction laws there are."""
+        return False
+
     def links(self, robot: RobotT, options: OptionsT) -> tuple[Parameter, ...]:
         """
         Return all ten Parameters of every link of ``robot``, also those ``parameters`` omits.

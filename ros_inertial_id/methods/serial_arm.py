@@ -14,13 +14,11 @@ from .arm_prediction import ArmPrediction
 from .contract import Method, StateTorques
 from ..dynamics.friction import check_laws, friction_column, friction_parameters
 from ..dynamics.inertial_parameters import body_parameters, Parameter
-from ..dynamics.regressor import BLOCK, RegressorBlock, RowGroup
+from ..dynamics.regressor import BLOCK, bodies_rows, RegressorBlock, RowGroup
 from ..dynamics.robot_model import robot_from_options, RobotModel, RobotOptions
-from ..dynamics.tree_rows import bodies_rows
 from ..errors import ConfigError
 from ..measurement.joints.drives import effort_map, motor_speeds
-from ..measurement.joints.history import History
-from ..measurement.joints.kinematic_state import (JointSpaceObservation, JointSpaceState,
+from ..measurement.joints.kinematic_state import (History, JointSpaceObservation, JointSpaceState,
                                                   SignalOptions, Surroundings)
 from ..measurement.joints.observation import observe_joints, with_time_offset
 from ..measurement.live import listen_to_efforts, listen_to_joints, LiveMotion
@@ -89,13 +87,18 @@ class SerialArm(Method[RobotModel, JointSpaceState, JointSpaceObservation, Seria
             out += body_parameters(i + 1, link, robot.inertias[i], robot.reach())
         for j, joint in enumerate(robot.joint_names):
             limit = robot.effort[j] if robot.effort[j] > 0 else 100.0
-            out += friction_parameters(j + 1, joint, laws, limit, widths)
+            out += friction_parameters(j + 1, joint, laws, limit, widths, robot.prismatic[j])
         for j in robot.motors:  # what several joints turn brakes by its own speed, not by theirs
             limit = robot.effort[j] if robot.effort[j] > 0 else 100.0
             own = friction_parameters(j + 1, robot.joint_names[j] + MOTOR,
-                                      [law for law in laws if law in TURNING], limit, widths)
+                                      [law for law in laws if law in TURNING], limit, widths,
+                                      robot.prismatic[j])
             out += [replace(p, name=p.name.rstrip('0123456789') + f'm{j + 1}') for p in own]
         return tuple(out)
+
+    def chooses_laws(self, options: SerialArmOptions) -> bool:
+        """Return whether the ``options`` leave it to the data which friction laws there are."""
+        return tuple(options.friction) == ('auto',)
 
     def observe(self, recording: Recording, robot: RobotModel,
                 options: SerialArmOptions) -> JointSpaceObservation:

@@ -18,6 +18,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from .conversions import advertise, message_class, seconds
 from ..errors import ConfigError, MotionError
+from ..excitation.braking import Brakes
 from ..excitation.path_clock import PathClock
 from ..excitation.playback import Course, HORIZON, LEAD, MARGIN, PAST
 
@@ -177,12 +178,14 @@ class CourseSender:
     def __init__(self, link: TopicLink | ActionLink, now_ns: Callable[[], int]) -> None:
         self._link, self._now_ns = link, now_ns
         self._course: Any = None
+        self._brakes: Any = None
         self._clock: Any = None
         self._names: Sequence[str] = ()
         self._began, self._first, self._sent = 0, 0.0, 0.0
         self._last: Any = None
 
-    def begin(self, course: Course, joint_names: Sequence[str], held: bool) -> None:
+    def begin(self, course: Course, brakes: Brakes, joint_names: Sequence[str], held: bool
+              ) -> None:
         """
         Send the first piece, LEAD before the start of ``course``.
 
@@ -191,10 +194,10 @@ class CourseSender:
             first lies wholly ahead and is alone until the start: a controller that goes on from
             its command reaches it smoothly.
         """
-        self._course, self._names = course, joint_names
+        self._course, self._brakes, self._names = course, brakes, joint_names
         self._began = self._now_ns() + round(LEAD * 1e9)
         self._first = -LEAD if held else 0.0
-        self._clock, self._last = PathClock(0.0, course.ease), None
+        self._clock, self._last = PathClock(0.0, brakes), None
         self._clock.go_on(self._first, HORIZON, MARGIN)
         self._command(self._first, PAST if held else 0)
 
@@ -249,12 +252,12 @@ class CourseSender:
     def brake(self) -> None:
         """Send the way to rest along the course, from now on."""
         now = self.now
-        self._clock.brake(now, self._course.brake)
+        self._clock.brake(now)
         self._command(now)
 
     def end(self) -> tuple[np.ndarray, float] | None:
         """Return where (n,) and in how many seconds the last piece rests; None: nothing sent."""
-        longest = HORIZON + 2.0 * self._course.ease  # also where the clock went back
+        longest = HORIZON + 2.0 * self._brakes.longest  # also where the clock went back
         seconds = min(max(0.0, self._clock.rests_at() - self.now), longest)
         self._link.await_result(seconds)
         return None if self._last is None else (self._last, seconds)

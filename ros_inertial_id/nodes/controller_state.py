@@ -5,6 +5,8 @@ import time
 from typing import Any
 
 import numpy as np
+from rcl_interfaces.msg import ParameterType
+from rcl_interfaces.srv import GetParameters
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
@@ -17,6 +19,7 @@ from ..excitation.playback import deviation
 ACTIVE = 'active'
 PERIOD = 1.0  # [s] between questions
 PATIENCE = 5.0  # [s] for an answer; after that the question is asked anew
+CONTINUES = 'interpolate_from_desired_state'
 STATE = 'control_msgs/msg/JointTrajectoryControllerState'
 SETTLED = 0.3  # [s] after the end of a trajectory in which the arm comes to rest
 STILL = 1e-3   # [rad or m] more than noise and creep of an arm that nobody has moved since
@@ -33,7 +36,11 @@ class Controllers:
     subscriber says nothing: the arm would not move and the motion would end by its tracking.
     Where the driver has no controller_manager, or its messages are not installed, nothing is
     known and nothing refused.
+    goes_on : whether the controller begins trajectories at its last command, by its own parameter
+        CONTINUES; None where it does not say
     """
+
+    goes_on: bool | None = None
 
     def __init__(self, node: Node, topic: str) -> None:
         self._node, self._topic = node, topic
@@ -46,6 +53,22 @@ class Controllers:
             self._client = node.create_client(
                 kind, f'{namespace}/controller_manager/list_controllers')
             every(node, PERIOD, self._look)
+        self._parameters = node.create_client(
+            GetParameters, f'{namespace}/{self._name}/get_parameters')
+        every(node, PERIOD, self._ask_parameter)
+
+    def _ask_parameter(self):
+        """Ask whether the controller goes on from its command; it may be started anew."""
+        if self._parameters.service_is_ready():
+            question = GetParameters.Request(names=[CONTINUES])
+            self._parameters.call_async(question).add_done_callback(self._take_parameter)
+        else:
+            self.goes_on = None
+
+    def _take_parameter(self, answer):
+        values = answer.result().values
+        known = len(values) == 1 and values[0].type == ParameterType.PARAMETER_BOOL
+        self.goes_on = values[0].bool_value if known else None
 
     def _look(self):
         """Take the answer that has come; ask again."""
@@ -161,6 +184,15 @@ class HeldPosition:
                               found=f'{measured[j]:.4g}',
                               do='deactivate and activate the controller')
         return held
+
+    def unknown(self) -> MotionError:
+        """Return the error that says that a first command would be a guess."""
+        name = self._topic.rpartition('/')[0]
+        return MotionError(
+            'where the controller holds the arm is not known: the first command may make it jerk',
+            expected=f'messages on {self._topic} (control_msgs), or {CONTINUES}: true of {name}',
+            do=f'set {CONTINUES}: true there; or from_command: true of this node, where a '
+            'controller goes on from its command and cannot say so')
 
     def _remembered(self, robot, measured, tracking):
         """Return the end (n,) of the last trajectory, None when the arm is not held there."""

@@ -41,8 +41,8 @@ class Excitation(GuardedNode):
     def __init__(self, **node_options):
         super().__init__('excitation', **node_options)
         own = declare_options(self, PlaybackOptions, settable=(
-            'motion_file', 'periods', 'speed', 'approach_speed', 'tracking', 'stale', 'effort',
-            'design_out'))
+            'motion_file', 'from_command', 'periods', 'speed', 'approach_speed', 'tracking',
+            'stale', 'effort', 'design_out'))
         self._urdf, self._shapes, self._limits = '', None, None
         declare_design(self, own.config, lambda: self._urdf)
         self._work, self._motion_file, self._to_play = LongWork(self), '', False
@@ -159,6 +159,8 @@ class Excitation(GuardedNode):
         check_kinematics(options.motion_file, robot)
         position = self._refuse(options)
         start = self._held.position(robot, position, options.tracking)
+        if start is None and not (options.from_command or self._controllers.goes_on):
+            raise self._held.unknown()
         course = plan_course(motion, position if start is None else start, robot,
                              periods=options.periods, speed=options.speed,
                              approach_speed=options.approach_speed)
@@ -220,7 +222,7 @@ class Excitation(GuardedNode):
             if deviation(self._robot, now, planned).max() > MOVED:
                 raise MotionError('the arm moved while the motion was planned',
                                   do='call ~/play when it is at rest')
-            self._begin(rehearsal.course, held)
+            self._begin(rehearsal.course, rehearsal.brakes, held)
         except InertialIdError:
             self._recorder.stop()
             raise
@@ -241,13 +243,13 @@ class Excitation(GuardedNode):
             if words is not None:
                 self._say(f'{self._status}; {words}')
 
-    def _begin(self, course, held):
+    def _begin(self, course, brakes, held):
         """Send the first piece, on the robot's clock as it is now and not before planning."""
         assert self._robot is not None
         options = read_options(self, PlaybackOptions)
         self._guard = Guard(options.tracking, options.stale, options.effort)
         self._held.turn_away()
-        self._sender.begin(course, self._robot.joint_names, held)
+        self._sender.begin(course, brakes, self._robot.joint_names, held)
         self._course, self._seen = course, 0
         self._publish_periods(course)
         self._work.tell(work='play', state='running', step='playing', fraction=0.0, message='')

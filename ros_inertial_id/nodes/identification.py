@@ -23,7 +23,7 @@ import yaml
 from .conversions import latched, subscribe
 from .long_work import CANCELLED, LongWork
 from .model_topics import base_table, identified_urdf
-from .online import Online
+from .online import Online, topics_of
 from .parameters import check_mounting, declare_options, read_options, refuse_misfit
 from .running import GuardedNode, run
 from ..api.identify import identify
@@ -38,6 +38,7 @@ from ..measurement.bags.bag import read_bag
 from ..methods import DEFAULT_METHOD, METHODS
 from ..methods.serial_arm import friction_laws, FrictionOptions
 from ..options import option
+from ..procedures.online import OnlineIdentification
 from ..procedures.payload import identify_payload
 from ..report import summary
 from ..report.knowledge import fits
@@ -95,8 +96,10 @@ class Identification(GuardedNode):
         reference = (IdentifiedModel.from_yaml(read_text(own.drift_model), own.drift_model)
                      if own.drift_model else None)
         if own.online:
-            self._online = Online(self, own.method, own.topics, self._description, options,
-                                  {'forget': own.forget, 'reference': reference})
+            self._online = Online(
+                self, own.topics or topics_of(options), self._description,
+                lambda urdf: OnlineIdentification(urdf, options, own.method, forget=own.forget,
+                                                  reference=reference))
         self.report(self._health)
         self.get_logger().info(f"method {own.method}, configuration {own.config or 'none'}; "
                                'call ~/identify')

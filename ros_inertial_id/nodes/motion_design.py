@@ -9,14 +9,13 @@ import numpy as np
 from rclpy.node import Node
 
 from .long_work import LongWork
-from .parameters import (check_mounting, configured_mounting, declare_options, read_options,
-                         refuse_misfit)
+from .parameters import configured_mounting, declare_options, read_options, refuse_misfit
 from ..dynamics.friction import check_laws
 from ..dynamics.robot_model import gravity_from_mounting, robot_from_options, RobotModel
 from ..excitation.collision import CollisionShapes, wanted_shapes
 from ..excitation.design import design, DesignOptions, load_design, Progress
 from ..excitation.limits import kinematic_limits, Limits
-from ..excitation.shapes import obstacle_shapes
+from ..excitation.shapes import obstacle_shape
 from ..options import option
 from ..report.design_files import write_design
 
@@ -31,6 +30,9 @@ class PlaybackOptions:
     controller: str = option('joint_trajectory_controller/joint_trajectory',
                              'JointTrajectory topic of the controller, or its action: a '
                              'name that ends in follow_joint_trajectory')
+    from_command: bool = option(
+        False, 'the controller goes on from its last command (interpolate_from_desired_state) and '
+        'cannot say so: the first motion may begin where the arm is measured')
     joint_states_topic: str = option('joint_states', 'topic of the joint states')
     speed_scaling_topic: str = option(
         'speed_scaling_state_broadcaster/speed_scaling', 'Float64 topic [%] of a driver that can '
@@ -56,19 +58,19 @@ def declare_design(node: Node, config: str, urdf: Callable[[], str]) -> None:
     Where the design is of no mounting, that of the identification's block holds.
     """
     def check(options: DesignOptions) -> None:
-        for words in (options.mounting, *options.mountings):
-            check_mounting(words)
+        for words in filter(None, (options.mounting, *options.mountings)):
+            gravity_from_mounting(words)
         check_laws(options.friction)
         for text in options.obstacles:
-            obstacle_shapes(text, 'obstacle')
+            obstacle_shape(text, 'obstacle')
         if urdf():
             refuse_misfit(lambda options: kinematic_limits(robot_from_options(
                 urdf(), options, gravity_from_mounting('upright')), options),
                 options, design_options(node))
 
-    defaults = load_design(config)
-    if not defaults.mounting and not defaults.mountings:
-        defaults = replace(defaults, mounting=configured_mounting(config))
+    defaults, mounting = load_design(config), configured_mounting(config)
+    if not defaults.mounting and not defaults.mountings and mounting != 'imu':
+        defaults = replace(defaults, mounting=mounting)
     declare_options(node, DesignOptions, defaults, prefix=PREFIX, check=check)
 
 

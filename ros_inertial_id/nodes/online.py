@@ -1,17 +1,15 @@
 """The estimate while the robot moves, on a topic: what ``identification`` does when ``online``."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 import math
-from types import MappingProxyType
 from typing import Any
 
-from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
-from std_srvs.srv import Trigger
 
 from .conversions import every, table
+from .running import GuardedNode
 from .streams import Streams
 from ..errors import InertialIdError
 from ..measurement.recording import Channel
@@ -28,23 +26,19 @@ class Online:
     The same numbers go to ~/online_by_name, where plotters show them by their names: position is
     the value, velocity the standard error.
 
-    method : of identification
     topics : to learn from; urdf : text, '' to wait for robot_description
-    options : of the method with EstimationOptions
-    about : further arguments of OnlineIdentification
+    learn : makes an OnlineIdentification of a URDF, '' to see whether it can be learned
     """
 
-    def __init__(self, node: Node, method: str, topics: Sequence[str], urdf: str, options: Any,
-                 about: Mapping[str, Any] = MappingProxyType({})) -> None:
-        self._node, self._method, self._about = node, method, about
-        self._topics = tuple(topics) or topics_of(options)
-        self._urdf, self._options = urdf, options
+    def __init__(self, node: GuardedNode, topics: Sequence[str], urdf: str,
+                 learn: Callable[[str], OnlineIdentification]) -> None:
+        self._node, self._topics, self._urdf, self._learn = node, tuple(topics), urdf, learn
         self._complaint = ''
         self._received: set[str] = set()
         self._streams = Streams(node, self._complain, went_back=lambda words: self._begin())
         self._table = node.create_publisher(Float64MultiArray, '~/online_parameters', 10)
         self._by_name = node.create_publisher(JointState, '~/online_by_name', 10)
-        node.create_service(Trigger, '~/forget', self._forget)
+        node.offer('~/forget', self._forget)
         self._begin()
         every(node, 0.2, lambda: self._streams.look(self._topics))
         every(node, PERIOD, self._go_on)
@@ -53,7 +47,7 @@ class Online:
     def _begin(self) -> None:
         self._estimate: OnlineEstimate | None = None
         # Made also without a description: options that cannot be learned with end the node now.
-        learning = OnlineIdentification(self._urdf, self._options, self._method, **self._about)
+        learning = self._learn(self._urdf)
         self._watch = StreamWatch(self._urdf)
         self._learning = learning if self._urdf else None
 
@@ -63,10 +57,9 @@ class Online:
             self._urdf = urdf
             self._begin()
 
-    def _forget(self, _, response):
+    def _forget(self):
         self._begin()
-        response.success, response.message = True, 'learning from now on'
-        return response
+        return 'learning from now on'
 
     def _go_on(self):
         """Learn what was received, estimate and publish; a fault ends this estimate alone."""

@@ -13,6 +13,7 @@ import datetime
 import faulthandler
 from pathlib import Path, PurePath
 
+import numpy as np
 from std_msgs.msg import String
 
 from .conversions import deliver, every, latched, seconds, simulated_time, subscribe
@@ -37,7 +38,6 @@ HEADER = 12  # bytes of a message with its stamp, which is not all of it
 MOST_LATCHED = 100  # messages of a latched topic that are kept for the next bag
 PERIODS = '/periods'  # bounds of one motion, which another recording knows nothing of
 CHECKED = 200_000  # messages of a bag that ~/stop looks at before it answers: about a second
-BACK = 10 ** 9  # [ns] by which stamps go back where a publisher was restarted or a clock was set
 HANG = 20.0  # [s] without a turn of the executor, after which all stacks go to standard error
 
 
@@ -76,8 +76,8 @@ class Recorder(GuardedNode):
         self._problem: str | None = None
         self._bag_path = ''  # of the last one
         self._last_counts, self._counted, self._received = {}, {}, {}
-        self._newest, self._clocks = {}, {}  # message and time of reception; StreamClock
-        self._stamps, self._back = {}, {}  # newest [ns]; how often and how far [ns] they went back
+        # By topic: stamps [ns] since the last look, when the newest came [ns], their StreamClock.
+        self._stamps, self._newest, self._clocks = {}, {}, {}
         self._diagnosed = 0.0
         self._waiting = []  # (topic, message) latched, not yet in the bag
         # What was latched before a bag was open: static transforms come from several publishers.
@@ -128,7 +128,7 @@ class Recorder(GuardedNode):
         if self._bag is None:
             return
         now = self.get_clock().now().nanoseconds
-        self._received[topic], self._newest[topic] = now * 1e-9, (data, received_ns)
+        self._received[topic], self._newest[topic] = now * 1e-9, received_ns
         try:
             if self._waiting:
                 self._write_latched(self._bag)
@@ -136,13 +136,9 @@ class Recorder(GuardedNode):
         except RecordingError as error:
             self._give_up(error)
             return
-        if DECODERS[self._inputs.types[topic]].header == 'header' and len(data) > HEADER:
-            stamp, before = header_stamp_ns(data), self._stamps.get(topic, 0)
-            if stamp:
-                self._stamps[topic] = stamp
-            if 0 < stamp < before - BACK:
-                times, farthest = self._back.get(topic, (0, 0))
-                self._back[topic] = times + 1, max(farthest, before - stamp)
+        if (DECODERS[self._inputs.types[topic]].header == 'header' and len(data) > HEADER
+                and topic not in self._inputs.latched):
+            self._stamps.setdefault(topic, []).append(header_stamp_ns(data))
 
     def _flush(self):
         if self._bag is None:
@@ -179,7 +175,7 @@ class Recorder(GuardedNode):
         self._waiting = self._latched_so_far()
         self._began = seconds(self)
         self._received = dict.fromkeys(self._topics, self._began)
-        self._newest, self._clocks, self._stamps, self._back = {}, {}, {}, {}
+        self._stamps, self._newest, self._clocks = {}, {}, {}
         self._problem, self._bag = None, bag
         self._lost_before = self._inputs.lost
         self.get_logger().info(f'recording to {bag.path}')
@@ -187,8 +183,7 @@ class Recorder(GuardedNode):
 
     def _latched_so_far(self):
         """Return [(topic, message)] of what a late joiner gets, mounting and description first."""
-        out = [(self.resolve_topic_name('mounting'),
-                encode_string(self._mounting()))]
+        out = [(self.resolve_topic_name('mounting'), encode_string(self._mounting()))]
         if self._description:
             out.append((self._description_topic, self._description))
         else:
@@ -235,10 +230,11 @@ class Recorder(GuardedNode):
         counts = ', '.join(f'{n} {t}' for t, n in bag.counts.items())
         lost = self._inputs.lost - self._lost_before
         words = f'{path}: {counts}' + (f'; {lost} lost by the middleware' if lost else '')
-        for topic, (times, farthest) in self._back.items():
-            words += (f"; stamps of {topic} went back {times} time{'s' * (times > 1)}, by "
-                      f'{farthest * 1e-9:.3g} s at most: was its publisher restarted, or its '
-                      'clock set?')
+        self._look_at_stamps()
+        for topic, clock in self._clocks.items():
+            if clock.jumps:
+                words += (f'; {topic}: {clock.jumped}, {clock.jumps} such in all: was its '
+                          'publisher restarted, or its clock set?')
         self.get_logger().info(words)
         return words
 
@@ -264,31 +260,29 @@ class Recorder(GuardedNode):
         counts = self._bag.counts if self._bag else self._last_counts
         before, self._counted = self._counted, dict(counts)
         passed, self._diagnosed = seconds(self) - self._diagnosed, seconds(self)
-        fresh = {topic: max(0, count - before.get(topic, 0)) for topic, count in counts.items()}
-        rates = {topic: round(count / max(passed, 0.5)) if simulated_time(self) else count
-                 for topic, count in fresh.items()}  # per second of the robot's time
-        level, words = self._state(rates, self._slow(fresh))
+        span = max(passed, 0.5) if simulated_time(self) else 1.0  # of the robot's time
+        rates = {topic: round(max(0, count - before.get(topic, 0)) / span)
+                 for topic, count in counts.items()}
+        self._look_at_stamps()
+        level, words = self._state(rates)
         values = {'lost': self._inputs.lost - self._lost_before}
         for topic, count in counts.items():
             values[f'{topic} count'] = count
             values[f'{topic} rate [Hz]'] = rates[topic]
         return level, words, values
 
-    def _slow(self, fresh):
-        """Return in words which topics fall behind; ``fresh`` : {topic: messages since}."""
-        out, newest, self._newest = [], self._newest, {}
-        for topic, (data, received_ns) in newest.items():
-            stamped = DECODERS[self._inputs.types[topic]].header == 'header'
-            if stamped and topic not in self._inputs.latched and not simulated_time(self):
-                clock = self._clocks.setdefault(topic, StreamClock())
-                stamp = header_stamp_ns(data)
-                clock.look((stamp, self.get_clock().now().nanoseconds), received_ns,
-                           fresh.get(topic, 0))
-                out += [f'{topic} falls behind: {clock.slow()}'] if clock.slow() else []
-        return '; '.join(out)
+    def _look_at_stamps(self):
+        """Note whether stamps go back, or fall behind the clock of this computer."""
+        for topic, stamps in self._stamps.items():
+            clock = self._clocks.setdefault(topic, StreamClock())
+            clock.sound(np.array(stamps, np.int64))
+            if not simulated_time(self):
+                clock.look((stamps[-1], self.get_clock().now().nanoseconds), self._newest[topic],
+                           len(stamps))
+        self._stamps = {}
 
-    def _state(self, rates, slow):
-        """Return (level, words); rates : [Hz] by topic; slow : which topics fall behind."""
+    def _state(self, rates):
+        """Return (level, words) for diagnostics; rates : [Hz] by topic."""
         if self._problem:
             return 'error', self._problem
         if self._clock_stands():
@@ -301,8 +295,10 @@ class Recorder(GuardedNode):
                   and topic not in self._inputs.latched]
         if silent:  # events and texts may be rare; a sensor is not
             return 'warn', f"{words}; nothing received on {', '.join(silent)}"
+        slow = [f'{topic} falls behind: {clock.slow()}' for topic, clock in self._clocks.items()
+                if clock.slow()]
         if slow:
-            return 'warn', f'{words}; {slow}'
+            return 'warn', '; '.join([words, *slow])
         rare = [f'{topic} comes at {rate} Hz' for topic, rate in rates.items()
                 if 0 < rate < SLOW and self._inputs.types.get(topic) == JOINT_STATE]
         if rare and now - self._began > SILENCE:  # the first second is no whole one

@@ -13,11 +13,14 @@ from dataclasses import asdict, dataclass
 import json
 
 import numpy as np
+from rcl_interfaces.msg import ParameterType, ParameterValue
+from rcl_interfaces.srv import GetParameters
 from rclpy.time import Time
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64
 from trajectory_msgs.msg import JointTrajectory
 
+from .controller_state import CONTINUES
 from .conversions import DEPTH, every, publish_joint_states
 from .parameters import declare_options
 from .running import run
@@ -26,6 +29,7 @@ from ..errors import ConfigError, InertialIdError
 from ..identification.model.files import read_text
 from ..options import option
 from ..simulation.arm import ArmOptions, SimulatedArm
+from ..simulation.trajectory_controller import DESIRED
 
 FAULTS = ('', 'joint_states_stop', 'joint_stuck', 'effort_offset', 'drop_trajectory',
           'controller_gone')  # which holds the arm when it comes back
@@ -67,6 +71,8 @@ class SimulatedRobot(Simulator):
         self._truth = self.create_publisher(JointState, '~/true_joint_states', DEPTH)
         self._scaling = self.create_publisher(
             Float64, 'speed_scaling_state_broadcaster/speed_scaling', 10)
+        self.create_service(GetParameters, 'joint_trajectory_controller/get_parameters',
+                            self._controller_parameters)
         self.offer('~/published', lambda: str(self._published))
         self.offer('~/largest_acceleration', self._largest_acceleration)
         self.add_post_set_parameters_callback(self._have_set)
@@ -155,6 +161,13 @@ class SimulatedRobot(Simulator):
         there = self._arm.controller.command([self._arm.time])[0][0]
         return times, *(_column(kind, points, names, joints, rest) for kind, rest in (
             ('positions', there), ('velocities', 0.0 * there), ('accelerations', 0.0 * there)))
+
+    def _controller_parameters(self, request, response):
+        """Answer, as the controller would, whether it goes on from its command."""
+        response.values = [ParameterValue(type=ParameterType.PARAMETER_BOOL,
+                                          bool_value=self._arm.options.anchor == DESIRED)
+                           if name == CONTINUES else ParameterValue() for name in request.names]
+        return response
 
     def _largest_acceleration(self):
         """Return as JSON how fast velocities changed from sample to sample since the last time."""

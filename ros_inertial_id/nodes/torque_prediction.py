@@ -23,7 +23,7 @@ from .streams import Streams
 from ..checks.finding import DO_NOT_USE
 from ..dynamics.robot_model import gravity_from_mounting
 from ..errors import ConfigError, InertialIdError, RecordingError, RobotModelError
-from ..identification.judge.prediction import live_prediction
+from ..identification.judge.prediction import half_widths, live_prediction, TWO_SIGMA
 from ..identification.model.files import read_text
 from ..identification.model.identified_model import IdentifiedModel
 from ..identification.prepare.robot import check_robot, imu_gravity
@@ -68,7 +68,8 @@ class TorquePrediction(GuardedNode):
         self._options = declare_options(self, PredictionOptions, settable=('mounting',),
                                         check=_check)
         self._gravity: np.ndarray | None = None  # by the base IMU
-        self._model = self._robot = self._description = None
+        self._model: IdentifiedModel | None = None
+        self._robot = self._description = None
         self._live: LiveSource[Any] | None = None
         # Of the first model on, as ``_live``.
         self._method: AnyMethod
@@ -82,6 +83,8 @@ class TorquePrediction(GuardedNode):
         self._predicted = advertise(self, JointState, '~/predicted', DEPTH)
         self._residual = advertise(self, JointState, '~/residual', DEPTH)
         self._measured = advertise(self, JointState, '~/measured', DEPTH)
+        self._band = {name: advertise(self, JointState, f'~/predicted_band/{name}', DEPTH)
+                      for name in ('lower', 'upper', 'standard_deviation')}
         self._external = (ExternalTorque(self, self._options) if self._options.external_torque
                           else None)
         subscribe(self, String, 'robot_description', self._take_description, latched())
@@ -237,7 +240,8 @@ class TorquePrediction(GuardedNode):
         if taken is None or live.origin_ns is None:
             return
         stamps, state = taken
-        words = self._health.watch(self._method.validity_range(state, self._robot))
+        seen = self._method.validity_range(state, self._robot)
+        words = self._health.watch(seen)
         if words:
             self.get_logger().warning(f'the motion leaves the validity range: {words}',
                                       throttle_duration_sec=5.0)
@@ -249,6 +253,19 @@ class TorquePrediction(GuardedNode):
                                   (self._measured, torques.measured)):
             if publisher.get_subscription_count():
                 publish_joint_states(publisher, stamp_ns, torques.names, effort=effort)
+        if any(publisher.get_subscription_count() for publisher in self._band.values()):
+            half = self._half_width(torques.names, seen, state.t, stamps)
+            for name, effort in (('lower', torques.predicted - half),
+                                 ('upper', torques.predicted + half),
+                                 ('standard_deviation', half / TWO_SIGMA)):
+                publish_joint_states(self._band[name], stamp_ns, torques.names, effort=effort)
+
+    def _half_width(self, names, seen, t, stamps):
+        """Return half the width (M, n) of the band at stamps of a motion seen at t; or NaN."""
+        assert self._model is not None
+        half, _ = half_widths(self._model.statistics.get('prediction_band') or {}, names, seen,
+                              self._model.validity_range)
+        return np.column_stack([np.interp(stamps, t, column) for column in half.T])
 
     def _report(self):
         """Return (level, words, {key: value}) for diagnostics."""

@@ -27,12 +27,12 @@ from ..identification.identify import Identification, identify_data
 from ..identification.judge.prediction import left_out
 from ..identification.judge.validation import evaluate, extend
 from ..identification.model.identified_model import IdentifiedModel
-from ..identification.passes import Accumulated, merged_stretches, Passes, some
+from ..identification.passes import Accumulated, Passes, some
 from ..identification.prepare.dataset import Dataset
 from ..identification.reduce.bag_factors import read_factors
 from ..identification.reduce.plan import check_options, Plan
-from ..identification.reduce.stretches import (FEW, rows_of_stretches, Share, shares_of, THIN,
-                                               thinning)
+from ..identification.reduce.stretches import (FEW, rows_of_stretches, Share, shares_of, Stretches,
+                                               stretches_of, THIN, thinning)
 from ..identification.reduce.structure import Structure
 from ..measurement.recording import Recording
 from ..methods import DEFAULT_METHOD, METHODS
@@ -92,19 +92,20 @@ class BagPasses(Passes):
         return merged(self._run(bag_residuals, shared, seen, [b.path for b in seen]))
 
     def stretches(self, data: Dataset, base: BaseParameters, values: np.ndarray,
-                  across: np.ndarray) -> list[RFactors]:
-        """Return RFactors of stretches of distinct motion; see Passes."""
+                  across: np.ndarray) -> Stretches:
+        """Return the Stretches of distinct motion; see Passes."""
         bags, whole = some(self.mapped.bags), sum(b.notes['samples'] for b in self.mapped.bags)
         thin = thinning(whole)
         motions = [read_factors(b.file).motion.thinned(
             1 if b.notes['samples'] >= THIN * FEW else thin) for b in bags]
         shares = shares_of(motions, thin, whole / sum(b.notes['samples'] for b in bags))
         weights = {leaf[:2]: leaf[2] for leaf in self.leaves}
-        tasks = [(bag, _weighted(share, np.array([weights.get((bag.file, k), 0.0)
-                                                  for k in range(FOLDS)]), bag.notes['span_s']))
-                 for bag, share in zip(bags, shares)]
-        return merged_stretches(self._run(bag_stretches, (self._shared(), base, values, across),
-                                          tasks, [b.path for b in bags]))
+        shares = [_weighted(share, np.array([weights.get((bag.file, k), 0.0)
+                                             for k in range(FOLDS)]), bag.notes['span_s'])
+                  for bag, share in zip(bags, shares)]
+        parts = self._run(bag_stretches, (self._shared(), base, values, across),
+                          list(zip(bags, shares)), [b.path for b in bags])
+        return stretches_of(parts, motions, shares)
 
     def left_out(self, data: Dataset, parameters: Sequence[Parameter],
                  values: np.ndarray) -> list[dict[str, np.ndarray]]:

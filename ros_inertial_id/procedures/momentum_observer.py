@@ -25,11 +25,10 @@ from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.pinocchio_model import momentum_terms
 from ..dynamics.robot_model import RobotModel
 from ..errors import ConfigError
-from ..identification.judge.prediction import alarm_ratios, half_widths
+from ..identification.judge.prediction import alarm_ratios, half_widths, TWO_SIGMA
 from ..identification.model.identified_model import IdentifiedModel
 from ..methods import METHODS
 
-TWO_SIGMA = 1.96  # of a normal distribution: 95 %, as the band
 GAP = 0.1  # [s] between samples after which the observer begins anew
 MEMORY = 0.5  # [s] over which noise is averaged
 SETTLING = 5.0  # time constants until a new observer may speak of contact

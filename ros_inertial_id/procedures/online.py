@@ -251,8 +251,7 @@ class OnlineIdentification:
         With a tenth more data nonlinear parameters are chosen and refined again.
         """
         if self._chosen is None or self._learnt > CHOICE * self._chosen[2]:
-            reduced = choose(self._structure, Accumulated([self._factors], {}), self._options,
-                             lambda *_: self._recent_residuals().correlation())
+            reduced = choose(self._structure, Accumulated([self._factors], {}), self._options)
             columns = reduced.grid.columns(reduced.base) if reduced.grid else None
             self._chosen = reduced, columns, self._learnt
         reduced, columns, _ = self._chosen

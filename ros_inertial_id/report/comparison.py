@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 
 from .curves import friction_columns, top_speed
-from .digits import significant, typeset, with_error
 from .drawings import Drawings
-from .knowledge import fits, SURE
+from .knowledge import fits, significant, SURE, typeset, with_error
 from .sheet import Card, Cell, Section, Sheet, Table
 from ..errors import RobotModelError
 from ..identification.model.identified_model import IdentifiedModel

@@ -5,14 +5,14 @@ A chart is ``panes`` of ``series`` over one axis; charts of one ``link`` share t
 Arrays are sixteen bits a number between their ends, in base64: 8e4 numbers take 0.2 MB.
 """
 
-from base64 import b64decode, b64encode
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from .curves import Curve, FrictionCurve
-from .digits import significant, typeset
+from .knowledge import significant, typeset
 
 TALL, LOW, SMALL = 150, 76, 150  # [px] of panes
 NEAR = 1.6  # spans of the values within which their limits are drawn
@@ -205,7 +205,7 @@ def pane(label: str, height: int, series: Sequence[Mapping[str, Any]], **more: A
 
 
 def encoded(values: np.ndarray) -> Encoded:
-    """Return ``values`` (N,) as the page has them, see ``decoded``."""
+    """Return ``values`` (N,) as the page has them: code k is the lowest value and k steps."""
     values = np.asarray(values, dtype=float)
     finite = values[np.isfinite(values)]
     low = float(finite.min()) if finite.size else 0.0
@@ -213,13 +213,6 @@ def encoded(values: np.ndarray) -> Encoded:
     numbers = np.full(values.shape, STEPS + 1, dtype='<u2')
     numbers[np.isfinite(values)] = np.rint((finite - low) / step) if step else 0
     return low, step, b64encode(numbers.tobytes()).decode()
-
-
-def decoded(array: Encoded) -> np.ndarray:
-    """Return the values (N,) of an encoded ``array``, to half a step, as the script does."""
-    low, step, text = array
-    numbers = np.frombuffer(b64decode(text), dtype='<u2')
-    return np.where(numbers > STEPS, np.nan, low + step * numbers)
 
 
 def _without_breaks(t: np.ndarray) -> np.ndarray:

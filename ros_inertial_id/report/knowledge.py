@@ -3,10 +3,12 @@ Knowledge: what the numbers of a model are worth, parameter by parameter.
 
 Everything is read from the model's base entries and their covariance.  The inflation of a
 variance (Marquardt 1970) separates a parameter that the motion hardly excites (inflation near 1)
-from one that it excites, but only together with others (large inflation).
+from one that it excites, but only together with others (large inflation).  Numbers are written
+with as many digits as they are worth.
 """
 
 from dataclasses import dataclass
+import math
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,10 @@ WELL, ROUGH, ZERO, NOT = 'up to 10 %', '10 to 50 %', 'not significant', 'not det
 WELL_PERCENT = 10.0  # standard error over value: two digits are right
 ROUGH_PERCENT = 50.0  # two standard errors from zero
 CORRELATED = 10.0  # inflation of the variance: above it strongly correlated with others
+WHERE = {'validation': 'on the validation recording', 'cross-validation': 'in cross-validation',
+         'training': 'in sample'}
 SURE = 3.0  # standard errors: of fifty true statements few are contradicted by chance
+MOST_DECIMALS = 9  # of exact data: digits without end help nobody
 
 
 @dataclass(frozen=True)
@@ -106,6 +111,13 @@ def fits(model: IdentifiedModel) -> dict[str, Any]:
     return out
 
 
+def best_fit(model: IdentifiedModel) -> tuple[str, dict[str, Any]]:
+    """Return where the residuals are from that say most of other data, and these residuals."""
+    parts = fits(model)
+    part = next(name for name in WHERE if name in parts)
+    return WHERE[part], parts[part]['filtered']
+
+
 def posterior(model: IdentifiedModel) -> np.ndarray:
     """
     Return the covariance (p, p) of the standard parameters: prior, and what the data say of sums.
@@ -156,3 +168,37 @@ def _dependence(model: IdentifiedModel) -> dict[str, dict[str, Any]]:
         return dict(model.statistics['dependence'])
     return dependence([entry['name'] for entry in model.base], np.asarray(model.covariance),
                       np.array([entry['determined'] for entry in model.base]))
+
+
+def significant(value: float | None, digits: int = 3) -> str:
+    """Return a ``value`` with so many significant ``digits``, '-' for None."""
+    if value is None or not math.isfinite(value):
+        return '-'
+    text = f'{value:#.{digits}g}'
+    return f'{value:.{digits - 1}e}' if 'e' in text else text.rstrip('.')
+
+
+def ratio(value: float | None) -> str:
+    """Return a condition number or gap ``value``; None is how a model file writes infinity."""
+    return 'infinite' if value is None or not math.isfinite(value) else f'{value:.4g}'
+
+
+def percent(value: float | None) -> str:
+    """Return a ``value`` in percent: two significant digits, no decimals from ten on."""
+    return '-' if value is None else f'{value:.0f}' if value >= 10.0 else significant(value, 2)
+
+
+def with_error(value: float, error: float | None) -> tuple[str, str]:
+    """Return (value, error) as texts: the error to two digits, the value to the same decimals."""
+    if not error or not math.isfinite(error):
+        return f'{value:.6g}', '-' if error is None else significant(error, 2)
+    decimals = 1 - math.floor(math.log10(error))
+    if decimals > MOST_DECIMALS:  # exact data: digits without end help nobody
+        return f'{value:.{MOST_DECIMALS}f}', f'{error:.1e}'
+    decimals = max(0, decimals)
+    return f'{value:.{decimals}f}', f'{error:.{decimals}f}'
+
+
+def typeset(unit: str) -> str:
+    """Return a ``unit`` with its powers raised: ``kg m^2`` as kg m², for pages and pictures."""
+    return unit.replace('^2', '\u00b2').replace('^3', '\u00b3')

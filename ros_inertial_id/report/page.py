@@ -12,15 +12,14 @@ import numpy as np
 
 from . import tables
 from .curves import Curve, curves, friction_curves, spectra
-from .digits import ratio, significant
 from .drawings import Drawings
-from .knowledge import evaluate, fits
+from .knowledge import evaluate, fits, ratio, significant, WHERE
 from .links import Link, links_of
 from .recording_words import force_unit
 from .sheet import Card, Section, Sheet, Table
 from .sheets import findings_table
 from .summary import outline
-from .uses import Uses, uses_of, WHERE
+from .uses import Uses, uses_of
 from .words import chapters, worst_joint
 from ..checks.finding import DO_NOT_USE, Finding
 from ..identification.identify import Identification
@@ -53,7 +52,8 @@ def _cards(model: IdentifiedModel, uses: Uses) -> list[Card]:
     parts, out = fits(model), []
     whole = model.statistics.get('verdict')
     if whole:
-        reasons = '; '.join(dict.fromkeys(whole['reasons'])) or 'no check found anything'
+        reasons = ('; '.join(dict.fromkeys(whole['reasons']))
+                   or 'no finding of the checks is against it')
         out.append(Card(whole['word'], reasons, whole['word'] == DO_NOT_USE))
     for part, words in list(WHERE.items())[:2 if len(parts) > 1 else 3]:
         if part in parts:
@@ -126,7 +126,8 @@ def _decided(model: IdentifiedModel, drawings: Drawings,
     cutoffs = [drawings.cutoff(number, seen['cutoff_curve'], seen['cutoff'])
                for number, seen in enumerate(model.preprocessing, 1) if 'cutoff_curve' in seen]
     return Section(
-        'What was decided, and why', f'{len(decided.rows)} decisions, {len(found)} findings',
+        'What was decided, and why',
+        f'{len(decided.rows)} decisions, findings of the checks: {len(found)}',
         [*words['Recordings'], *words['What would help']],
         [decided, findings_table(found), tables.settings_table(model), tables.signals(model),
          tables.validity_table(model, robot_of_model(model))], cutoffs,

@@ -16,6 +16,7 @@ LOST = 0.5  # [s] a marker must be gone, or an IMU silent, before it is worth a 
 TURNED = 3.0  # [deg] an IMU must be turned from its description
 IMU_AXES = ('gyro x', 'gyro y', 'gyro z', 'accelerometer x', 'accelerometer y',
             'accelerometer z')
+WHOLE_TURN = 0.99 * 2.0 * np.pi  # [rad] of samples that are not everywhere
 HALF = 0.5  # share of a limit below which a motion is called small
 REACHED = {'q': 'the joints spanned', 'v': 'the joints reached', 'a': 'and',
            'omega': 'the bodies reached', 'alpha': 'and'}
@@ -43,7 +44,7 @@ def goes_round(model: IdentifiedModel) -> bool:
                else {})
     spans = {joint: np.ptp(seen['q']) for joint, seen in model.validity_range.items()
              if 'q' in seen}
-    return bool(spans) and all(span >= 2 * np.pi and not sliding.get(joint)
+    return bool(spans) and all(span >= WHOLE_TURN and not sliding.get(joint)
                                for joint, span in spans.items())
 
 

@@ -337,13 +337,13 @@ for (const cell of document.querySelectorAll('.whisker')) if (cell.dataset.sort)
 
 // Tables and numbers as files: made when they are asked for, since most are not.
 const save = (link, name, type, text) => { link.download = name;
-  link.href = URL.createObjectURL(new Blob([text], {type})); };
+  link.setAttribute('href', URL.createObjectURL(new Blob([text], {type}))); };
 $('json')?.addEventListener('click', e =>
   save(e.currentTarget, 'numbers.json', 'application/json', JSON.stringify(D.numbers, null, 1)));
 for (const box of document.querySelectorAll('.scroll')) {
   const table = box.querySelector('table'), part = box.closest('details')?.querySelector('h2');
   const title = part ? part.textContent : 'table', link = document.createElement('a');
-  link.textContent = 'CSV'; link.href = '#'; link.className = 'csv no-print';
+  link.textContent = 'CSV'; link.setAttribute('href', '#'); link.className = 'csv no-print';
   link.setAttribute('aria-label', `${title} as CSV`);
   link.addEventListener('click', () => save(link, `${title}.csv`, 'text/csv', [...table.rows].map(
     row => [...row.cells].map(c => `"${c.textContent.trim().replaceAll('"', '""')}"`).join(',')
@@ -357,7 +357,7 @@ for (const box of document.querySelectorAll('.scroll')) {
 
 for (const box of document.querySelectorAll('[data-chart]')) {
   const name = D.charts[box.dataset.chart].label, link = document.createElement('a');
-  link.textContent = 'SVG'; link.href = '#'; link.className = 'svg no-print';
+  link.textContent = 'SVG'; link.setAttribute('href', '#'); link.className = 'svg no-print';
   link.setAttribute('aria-label', `${name} as SVG`);
   link.addEventListener('click', () => save(link, `${name}.svg`, 'image/svg+xml',
     drawing(box.querySelector('svg'))));

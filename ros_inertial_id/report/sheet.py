@@ -14,8 +14,8 @@ import re
 import shlex
 from typing import Any, NamedTuple
 
-from .digits import typeset
 from .drawings import Drawings
+from .knowledge import typeset
 from .. import __version__
 from ..errors import ConfigError
 from ..identification.model.files import write_text

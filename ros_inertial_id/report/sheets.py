@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .digits import significant, with_error
 from .drawings import Drawings
+from .knowledge import significant, with_error
 from .sheet import Card, Section, Sheet, Table
 from ..checks.finding import Checkup, DO_NOT_USE, DOUBTFUL, Finding, GOOD, WRONG
 

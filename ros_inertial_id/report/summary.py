@@ -3,8 +3,7 @@
 from textwrap import wrap
 from typing import Any
 
-from .digits import ratio
-from .knowledge import evaluate
+from .knowledge import evaluate, ratio
 from .links import links_of
 from .tables import friction_table, uses_table
 from .uses import uses_of
@@ -51,7 +50,7 @@ def outline(model: IdentifiedModel) -> dict[str, Any]:
         numbers['unconstrained'] = {k: v for k, v in numbers['unconstrained'].items()
                                     if k != 'values'}
     known = {k: v for k, v in model.mounting.items() if k in ('known', 'missing')}
-    return {'method': model.method, 'verdict': verdict(model), **numbers,
+    return {'method': model.method, 'sentences': verdict(model), **numbers,
             'uses': uses_of(model).to_dict(),
             'links': [link.to_dict() for link in links_of(model)],
             'base_parameters': [{k: entry[k] for k in ENTRY_KEYS if k in entry}

@@ -6,63 +6,37 @@ from typing import Any
 
 import yaml
 
-from .digits import percent, significant, typeset, with_error
-from .knowledge import CORRELATED, fits, Knowledge, NOT
+from .knowledge import CORRELATED, fits, Knowledge, NOT, percent, significant, typeset, with_error
 from .links import Link, UNITS as LINK_UNITS
 from .recording_words import unit_of
 from .sheet import Cell, Table
 from .uses import CONTACT, FEEDFORWARD, GRAVITY, JointUse, PAYLOAD, SIMULATION
 from .words import odds
-from ..dynamics.friction import LAWS
+from ..dynamics.friction import LAWS, nonlinear_unit
 from ..identification.model.identified_model import IdentifiedModel, plain
 from ..identification.settings import options_class
 from ..methods import DEFAULT_METHOD
 
-SIGNALS = {  # key of an observation's summary: words, unit, digits
-    'topic': ('topic', '', 0), 'effort_topic': ('effort from', '', 0),
-    'effort_kind': ('kind of effort', '', 0), 'position_kind': ('kind of position', '', 0),
-    'rate': ('rate', 'Hz', 4), 'duration': ('duration', 's', 4), 'samples': ('samples', '', 0),
-    'missing': ('missing samples', '', 0),
-    'not_finite': ('messages ignored for values that are no numbers', '', 0),
-    'gaps': ('gaps that split it', '', 0), 'gaps_at': ('gaps from, to', 's', 4),
-    'segments': ('segments between gaps', '', 0), 'velocity': ('velocity', '', 0),
-    'velocity_disagreement': ('measured against differentiated velocity, relative', '', 2),
-    'motion_ends_at': ('motion ends at', 'Hz', 3), 'cutoff': ('low-pass cutoff', 'Hz', 3),
-    'cutoff_chosen': ('cutoff chosen from the data', '', 0),
-    'decimate': ('used one of so many samples', '', 0), 'held': ('joints held', '', 0),
-    'not_still': ('links that were not still', '', 3), 'imus': ('IMUs', '', 3),
-    'sources': ('poses, RMS of markers [m]', '', 3), 'impacts': ('impacts from, to', 's', 4),
-    'time_offset': ('effort delay, corrected', 's', 3),
-    'time_offset_found': ('effort delay, estimated', 's', 3),
-    'time_offset_error': ('effort delay, standard error', 's', 2),
-    'time_offset_residual_ratio': ('residual with the delay over that without', '', 3),
-    'unwrapped': ('joints that wrapped, times', '', 0), 'bias': ('sensor bias', 'N and N m', 3),
-    'camera': ('camera, position [m] and rotation vector', 'rad', 4),
-    'independent': ('independent joints', '', 0), 'motion': ('motion from', '', 0),
-    'torque': ('torque from', '', 0),
-    'torque_clock_offset': ('torque delay, corrected', 's', 3),
-    'torque_clock_offset_error': ('torque delay, standard error', 's', 2),
-    'torque_clock_drift': ('torque delay in the middle, and grows by', 's per s', 2),
-    'marker_rms': ('markers, RMS', 'm', 3), 'marker_frames': ('frames of markers', '', 0),
-    'marker_frames_lost': ('frames of markers lost', '', 0),
-    'marker_deviation': ('position by markers, standard error', 'rad or m', 3),
-    'smoothed_deviation': ('position, velocity, acceleration after smoothing, standard errors '
-                           '[rad or m, s]', '', 3)}
-UNITS = {  # of keys within what an IMU or a source says of itself
-    'rate': 'Hz', 'clock_offset': 's', 'clock_drift': 's per s', 'gyro_bias': 'rad/s',
-    'accelerometer_bias': 'm/s²', 'turned_degrees': '°', 'shifted': 'm',
-    'misfit': 'rad/s and m/s²', 'silent': 's at most', 'silent_from': 's',
-    'variance': 'rad²/s² and m²/s⁴'}
-NAMES = {'turned_degrees': 'turned by', 'shifted': 'shifted by'}
+# Units of what an observation, an IMU or a source of poses says of itself.
+UNITS = {
+    **dict.fromkeys(('rate', 'motion_ends_at', 'cutoff'), 'Hz'),
+    **dict.fromkeys(('duration', 'gaps_at', 'impacts', 'time_offset', 'time_offset_found',
+                     'time_offset_error', 'torque_clock_offset', 'torque_clock_offset_error',
+                     'clock_offset', 'silent_from'), 's'),
+    **dict.fromkeys(('torque_clock_drift', 'clock_drift'), 's per s'), 'silent': 's at most',
+    **dict.fromkeys(('marker_rms', 'shifted'), 'm'), 'marker_deviation': 'rad or m',
+    'smoothed_deviation': 'rad or m, /s, /s²', 'sources': 'm RMS', 'bias': 'N and N m',
+    'camera': 'm and rad', 'gyro_bias': 'rad/s', 'accelerometer_bias': 'm/s²',
+    'turned_degrees': '°', 'misfit': 'rad/s and m/s²', 'variance': 'rad²/s² and m²/s⁴'}
 HIDDEN = {'cutoff_curve', 'jerk_noise', 'jerk_noise_alone', 'torque_clock_gain'}
 
 
 def uses_table(joints: Sequence[JointUse]) -> Table:
     """Return one row per joint: yes or no for every use, with the number that decides it."""
     def cell(joint: JointUse, use: str, number: str = '') -> Cell:
-        answer = 'yes' if joint.uses[use] else 'no'
+        answer = {True: 'yes', False: 'no', None: '-'}[joint.uses.get(use)]
         return Cell(f'{answer}, {number}' if number not in ('', '-') else answer, None,
-                    '' if joint.uses[use] else 'dim')
+                    '' if joint.uses.get(use) else 'dim')
 
     rows = [(j.name, cell(j, GRAVITY, significant(j.holding_error, 2)),
              cell(j, FEEDFORWARD, f'{percent(j.percent)} %'),
@@ -155,10 +129,14 @@ def parameter_table(known: Sequence[Knowledge], unconstrained: bool) -> Table:
 
 def friction_table(known: Sequence[Knowledge]) -> Table:
     """Return the friction coefficients per joint and law, and their nonlinear parameters."""
-    laws = {item.lead.law: item.entry['unit'] for item in known if item.lead.law in LAWS}
-    inside = {item.lead.law: LAWS[item.lead.law].nonlinear_unit for item in known
-              if item.lead.law in LAWS and item.lead.nonlinear is not None
-              and item.entry['determined']}
+    laws: dict[str, dict[str, None]] = {}  # units, of turning and of sliding joints
+    inside: dict[str, dict[str, None]] = {}
+    for item in known:
+        law, unit = item.lead.law, item.entry['unit']
+        if law in LAWS:
+            laws.setdefault(law, {})[unit] = None
+        if law in LAWS and item.lead.nonlinear is not None and item.entry['determined']:
+            inside.setdefault(law, {})[nonlinear_unit(law, unit)] = None
     by_joint: dict[str, dict[str, Knowledge]] = {}
     for item in known:
         if item.lead.law in LAWS:
@@ -176,8 +154,9 @@ def friction_table(known: Sequence[Knowledge]) -> Table:
         f'{own[law].lead.nonlinear:.3g}' if law in own and own[law].entry['determined']
         and own[law].lead.nonlinear is not None else '' for law in inside))
         for joint, own in by_joint.items()]
-    return Table(('joint', *(f'{law} [{unit}]' for law, unit in laws.items()), *(
-        f'nonlinear parameter of {law} [{unit}]' for law, unit in inside.items())), rows)
+    return Table(('joint', *(f'{law} [{" or ".join(units)}]' for law, units in laws.items()), *(
+        f'nonlinear parameter of {law} [{" or ".join(units)}]'
+        for law, units in inside.items())), rows)
 
 
 def decisions(model: IdentifiedModel) -> Table:
@@ -191,27 +170,27 @@ def decisions(model: IdentifiedModel) -> Table:
         else:
             by_question.setdefault(entry['what'], []).append(entry)
     for question, entries in by_question.items():
-        taken = next((e for e in entries if e['chosen']), None)
-        if taken is not None:
-            rows.append((question, taken['candidate'], '; '.join(filter(None, (
-                _against(taken, other) for other in entries if other is not taken)))))
+        for entry in sorted(entries, key=lambda entry: not entry['chosen']):
+            rows.append((question, entry['candidate'] if entry['chosen'] else
+                         f"not: {entry['candidate']}", _evidence(entry)))
     for number, seen in enumerate(model.preprocessing, 1):
         where = f', recording {number}' if len(model.preprocessing) > 1 else ''
         rows += [(f'{what}{where}', taken, why) for what, taken, why in _of_signals(seen)]
     return Table(('decision', 'taken', 'why'), rows, (1, 2))
 
 
-def _against(taken: Mapping[str, Any], other: Mapping[str, Any]) -> str:
-    """Return what speaks for the candidate taken against another, in words."""
-    errors = [entry.get('left_out_error') for entry in (taken, other)]
-    evidence = other.get('evidence')
-    words = [f'cross-validation residual {significant(errors[0])} % against '
-             f'{significant(errors[1])} %'] if None not in errors else []
-    if evidence is not None:
-        words.append(f'log-likelihood higher by {-evidence:.3g} (odds {odds(-evidence)})'
-                     if evidence < 0.0 else f'log-likelihood lower by {evidence:.3g}')
-    return f"{', '.join(words)} than {other['candidate']}".replace(
-        '% than', '% of') if words else ''
+def _evidence(entry: Mapping[str, Any]) -> str:
+    """Return what speaks for a candidate or against it, in words."""
+    error, worse, evidence = (entry.get(key) for key in (
+        'left_out_error', 'worse_percent', 'evidence'))
+    words = [] if error is None else [f'cross-validation residual {significant(error)} %']
+    if worse and not entry['chosen']:
+        words.append(f"worse by {with_error(worse, entry['worse_error_percent'])[0]} ± "
+                     f"{significant(entry['worse_error_percent'], 2)} %")
+    if evidence:
+        words.append(f"log-likelihood {'higher' if evidence > 0.0 else 'lower'} by "
+                     f'{abs(evidence):.3g} (odds {odds(abs(evidence))})')
+    return ', '.join(words)
 
 
 def _of_signals(seen: Mapping[str, Any]) -> list[tuple[str, str, str]]:
@@ -237,37 +216,31 @@ def _of_signals(seen: Mapping[str, Any]) -> list[tuple[str, str, str]]:
 
 def signals(model: IdentifiedModel) -> Table:
     """Return what was understood of the signals of a ``model``, a column per recording."""
-    keys = [*SIGNALS, *(key for key in model.preprocessing[0] if key not in {*HIDDEN, *SIGNALS})]
     rows = []
-    for key in keys:
-        words, unit, digits = SIGNALS.get(key, (key.replace('_', ' '), '', 0))
-        values = [summary.get(key) for summary in model.preprocessing]
-        texts = [text(value, digits) for value in values]
-        if any(texts) and any(value is not None for value in values):
-            rows.append((words, *(f'{shown} {unit}'.strip() if shown else '' for shown in texts)))
+    for key in dict.fromkeys(key for seen in model.preprocessing for key in seen):
+        texts = [text(seen.get(key, '')) for seen in model.preprocessing]
+        if key not in HIDDEN and any(texts):
+            rows.append((key.replace('_', ' '), *(
+                f"{shown} {UNITS.get(key, '')}".strip() if shown else '' for shown in texts)))
     columns = range(1, len(model.preprocessing) + 1)
     return Table(('signals', *(f'recording {k}' for k in columns)), rows, columns)
 
 
-def text(value: Any, digits: int = 0, by_name: bool = True) -> str:
+def text(value: Any, by_name: bool = True) -> str:
     """
-    Return a plain value as text.
+    Return a plain ``value`` as text.
 
-    value : number, text, list or mapping; digits : significant ones of numbers, 0 for six
     by_name : a mapping has names of topics, links, joints; within them words, and names again
     """
     if isinstance(value, bool) or value is None:
         return {True: 'yes', False: 'no', None: '-'}[value]
     if isinstance(value, Mapping):
-        texts = {k: text(v, digits, not by_name) for k, v in value.items() if v not in ([], {})}
-        keys = {k: str(k) if by_name else NAMES.get(k, k.replace('_', ' ')) for k in value}
-        return '; '.join(f"{keys[k]} {words} {UNITS.get(k, '')}".strip()
-                         for k, words in texts.items() if words.strip('-, '))
+        texts = {k: text(v, not by_name) for k, v in value.items() if v not in ([], {})}
+        return '; '.join(f"{k if by_name else k.replace('_', ' ')} {words} {UNITS.get(k, '')}"
+                         .strip() for k, words in texts.items() if words.strip('-, '))
     if isinstance(value, (list, tuple)):
-        return ', '.join(text(v, digits) or 'none' for v in value)
-    if isinstance(value, float):
-        return significant(value, digits) if digits else f'{value:.6g}'
-    return str(value)
+        return ', '.join(text(v) or 'none' for v in value)
+    return f'{value:.4g}' if isinstance(value, float) else str(value)
 
 
 def names_table(model: IdentifiedModel) -> Table:
@@ -328,16 +301,14 @@ def provenance_tables(model: IdentifiedModel) -> list[Table]:
 
 
 def command(model: IdentifiedModel) -> str:
-    """Return the command line that makes a ``model`` again, and the options it needs in a YAML."""
-    def paths(place: str) -> list[str]:
-        return [_windowed(entry) for entry in model.provenance.get(place, ())]
-
+    """Return the command line that makes a ``model`` again, as given, else with its options."""
+    if model.provenance.get('command'):
+        return str(model.provenance['command'])
     changed = changed_options(model)
-    words = ['inertial-id identify', *paths('recordings')]
-    words += [f'--validate {path}' for path in paths('validation')]
+    words = ['inertial-id identify', *map(_windowed, model.provenance.get('recordings', ()))]
+    words += [f'--validate {_windowed(entry)}' for entry in model.provenance.get('validation', ())]
     words += [f'--method {model.method}'] if model.method != DEFAULT_METHOD else []
-    words += ['--config options.yaml'] if changed else []
-    line = model.provenance.get('command') or ' '.join([*words, '--out result'])
+    line = ' '.join([*words, *['--config options.yaml'] * bool(changed), '--out result'])
     options = yaml.safe_dump(plain({model.method: changed}), default_flow_style=None,
                              sort_keys=False)
     return f'{line}\n\n# options.yaml\n{options}' if changed else line

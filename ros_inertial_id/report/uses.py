@@ -20,15 +20,14 @@ from typing import Any
 import numpy as np
 
 from .curves import friction_columns, top_speed
-from .digits import percent, significant
-from .knowledge import fits, posterior
+from .knowledge import best_fit, percent, posterior, significant
 from ..checks.finding import WRONG
 from ..dynamics.robot_model import RobotModel
 from ..identification.model.identified_model import IdentifiedModel
 from ..identification.settings import robot_of_model
 from ..methods import METHODS
 
-GRAVITY, FEEDFORWARD, CONTACT, SIMULATION, PAYLOAD = USES = (
+GRAVITY, FEEDFORWARD, CONTACT, SIMULATION, PAYLOAD = (
     'gravity compensation', 'feedforward', 'contact', 'simulation', 'payload')
 HALF, TENTH = 0.5, 0.1  # see the rules
 TWO = 2.0  # standard errors
@@ -36,8 +35,6 @@ POSTURES = 200  # at random within the training range
 SLOW = 0.05  # of the largest speed, where friction is dry
 LEAST_SHARE = 0.05  # of what is learned of a payload, for a joint to count
 NAMED = 4  # joints in a sentence
-WHERE = {'validation': 'on the validation recording', 'cross-validation': 'in cross-validation',
-         'training': 'in sample'}
 
 
 @dataclass(frozen=True)
@@ -48,7 +45,7 @@ class JointUse:
     residual, torque : RMS of residual and measured torque; percent : their ratio [%]
     holding, holding_error : RMS over postures of the torque at rest, and of two standard errors
     dry_friction; contact : half the width of the prediction's band, at its widest
-    uses : {use: yes or no}
+    uses : {use: yes or no} of those that this kind of row has; a row of a sensor has none
     """
 
     name: str
@@ -79,6 +76,8 @@ class Uses:
     def sentences(self) -> list[str]:
         """Return one sentence per use that this kind of model can have, five at the most."""
         shares = {j.name: f'{percent(j.percent)} %' for j in self.joints if j.percent is not None}
+        if not any(j.uses for j in self.joints):  # what a sensor measures is no torque of a drive
+            return [f'The residual {self.where} is {_span(shares, shares)} of what is measured.']
         held = {j.name: f'{significant(j.holding_error, 2)} {j.unit}' for j in self.joints
                 if j.holding_error is not None}
         contacts = sorted((j.contact, j.name, j.unit) for j in self.joints
@@ -86,10 +85,9 @@ class Uses:
         out = []
         if held:
             out.append(self._sentence(GRAVITY, held, 'the holding torque is known to',
-                                      'two standard errors'))
-        if shares:
-            out.append(self._sentence(FEEDFORWARD, shares, 'the residual is',
-                                      f'of the torque, {self.where}'))
+                                      ' (two standard errors)'))
+        out.append(self._sentence(FEEDFORWARD, shares, f'the residual {self.where} is',
+                                  ' of the torque'))
         if contacts:
             words = [f'{significant(x, 2)} {unit} ({name})' for x, name, unit in
                      (contacts[0], contacts[-1])]
@@ -98,7 +96,7 @@ class Uses:
         if not self.consistent:
             out.append('Simulation: no, the links are not physically consistent; identify with '
                        '--consistent.')
-        elif shares:
+        else:
             out.append(self._sentence(SIMULATION, {}, 'physically consistent links in URDF and '
                                       'MJCF', ''))
         if self.payload is not None:
@@ -110,12 +108,9 @@ class Uses:
         """Return yes or no with the joints that differ, and the numbers (each with its unit)."""
         no = [j.name for j in self.joints if not j.uses[use]]
         yes = [j.name for j in self.joints if j.uses[use]]
-        more = f' ({more})' if more else ''
-        if not yes:
-            return f'{use.capitalize()}: no, {words} {_span(numbers, no)}{more}.'
-        answer = 'yes' if not no else f'yes, except {_listed(no, numbers)}'
-        return f'{use.capitalize()}: {answer}; {words} {_span(numbers, yes)}{more}.'.replace(
-            '  ', ' ').replace(' .', '.')
+        answer = 'no' if not yes else f'yes, except {_listed(no, numbers)}' if no else 'yes'
+        shown = f'{words} {_span(numbers, yes or no)}'.rstrip()
+        return f'{use.capitalize()}: {answer}; {shown}{more}.'
 
 
 def _listed(names: Iterable[str], numbers: Mapping[str, str]) -> str:
@@ -134,9 +129,7 @@ def _span(numbers: Mapping[str, str], names: Iterable[str]) -> str:
 
 def uses_of(model: IdentifiedModel) -> Uses:
     """Return the Uses of a ``model``."""
-    parts = fits(model)
-    part = next(name for name in WHERE if name in parts)
-    fit, consistent = parts[part]['filtered'], 'consistent' in model.statistics
+    (where, fit), consistent = best_fit(model), 'consistent' in model.statistics
     wrong = {joint for finding in model.statistics.get('checks') or ()
              if finding['severity'] == WRONG for joint in finding['joints']}
     robot = robot_of_model(model)
@@ -151,14 +144,15 @@ def uses_of(model: IdentifiedModel) -> Uses:
         dry, contact = _dry_friction(model, name), _widest(model, name)
         good = name not in wrong and share is not None and share < HALF
         known = error is not None and holding is not None and error <= max(TENTH * holding, dry)
+        uses = {FEEDFORWARD: good, CONTACT: name not in wrong and contact is not None,
+                SIMULATION: good and consistent} if name in robot.joint_names else {}
+        if name in at_rest:
+            uses |= {GRAVITY: name not in wrong and known,
+                     PAYLOAD: name not in wrong and information.get(name, 0.0) > LEAST_SHARE}
         joints.append(JointUse(
             name, 'N' if sliding.get(name) else 'N m', residual, torque,
-            None if share is None else 100.0 * share, holding, error, dry, contact,
-            {GRAVITY: name not in wrong and known, FEEDFORWARD: good,
-             CONTACT: name not in wrong and contact is not None,
-             SIMULATION: good and consistent,
-             PAYLOAD: name not in wrong and information.get(name, 0.0) > LEAST_SHARE}))
-    return Uses(tuple(joints), WHERE[part], payload, consistent)
+            None if share is None else 100.0 * share, holding, error, dry, contact, uses))
+    return Uses(tuple(joints), where, payload, consistent)
 
 
 def _at_rest(model: IdentifiedModel, robot: RobotModel

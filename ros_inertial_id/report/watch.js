@@ -54,9 +54,9 @@ function bars(values) {
     make('td', row, short(now)); make('td', row, short(promised));
     make('td', row, `${times.toFixed(1)}${times > 2 ? ' !' : ''}`, times > 2 ? {class: 'flag'} : {});
     const svg = node('svg', {class: 'bar-line', viewBox: '0 0 300 12', role: 'img',
-      'aria-label': `${times.toFixed(1)} times the promise`}, make('td', row));
+      'aria-label': `${times.toFixed(1)} times the RMS in validation`}, make('td', row));
     node('rect', {class: times > 2 ? 'worse' : 'fine', x: 0, y: 2, height: 8, width: Math.min(300, 100 * times)}, svg);
-    node('line', {class: 'promise', x1: 100, x2: 100, y1: 0, y2: 12}, svg);
+    node('line', {class: 'one', x1: 100, x2: 100, y1: 0, y2: 12}, svg);
   }
 }
 function parameters(rows, source) {
@@ -78,7 +78,7 @@ function parameters(rows, source) {
     if (log.length > 1) node('path', {class: 's-residual', d: `M${log.map((y, i) =>
       `${(100 * i / (log.length - 1)).toFixed(1)} ${(13 - 12 * (y - low) / span).toFixed(1)}`).join('L')}`}, svg);
   }
-  $('enough').textContent = `${source}: ${count.yes} of ${rows.length} known well, ${count.roughly} roughly`
+  $('enough').textContent = `${source}: ${count.yes} of ${rows.length} with a standard error up to ${well} %, ${count.roughly} up to ${rough} %`
     + (count.yes === rows.length ? '; enough.' : '.');
 }
 function state(role, fact) {

@@ -9,9 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 import math
 from typing import Any
 
-from .digits import ratio, significant
-from .knowledge import (CORRELATED, evaluate, fits, Knowledge, NOT, ROUGH, ROUGH_PERCENT, SURE,
-                        WELL, WELL_PERCENT, ZERO)
+from .knowledge import (best_fit, CORRELATED, evaluate, fits, Knowledge, NOT, ratio, ROUGH,
+                        ROUGH_PERCENT, significant, SURE, WELL, WELL_PERCENT, ZERO)
 from .recording_words import force_unit, goes_round, reached, recording_sentences
 from ..checks.finding import DO_NOT_USE
 from ..identification.model.identified_model import IdentifiedModel
@@ -142,12 +141,11 @@ def worst_joint(model: IdentifiedModel) -> tuple[str, float] | None:
 
 def relative_residuals(model: IdentifiedModel) -> dict[str, float]:
     """
-    Return {row group: relative residual [%]} in validation, else in training.
+    Return {row group: relative residual [%]} in validation, else cross-validation, else training.
 
     model : identified; empty where its file does not say how large the measured torques were
     """
-    found = fits(model)
-    fit = found.get('validation', found['training'])['filtered']
+    fit = best_fit(model)[1]
     size = fit.get('measured_rms', {})
     return {name: 100.0 * rms / size[name] for name, rms in fit['rms'].items() if size.get(name)}
 

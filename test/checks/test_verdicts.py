@@ -1,11 +1,13 @@
 """Test the rules of verdicts, on numbers."""
 
+from dataclasses import replace
+
 import pytest
 
 from ros_inertial_id.checks.check import checkup_of
-from ros_inertial_id.checks.checked import checked_statistics
+from ros_inertial_id.checks.checked import checked_statistics, UNCHECKED
 from ros_inertial_id.checks.finding import (DO_NOT_USE, DOUBTFUL, Finding, GOOD, joint_verdicts,
-                                            Judged, USABLE, whole_verdict)
+                                            Judged, NOT_CHECKED, USABLE, Verdict, whole_verdict)
 
 
 @pytest.mark.parametrize('share, lasting, outside, nominal, word', [
@@ -74,3 +76,17 @@ def test_each_joint_is_judged_by_its_own_cross_validation():
 def test_a_finding_says_how_much_there_is_of_it(evidence, unit, words):
     finding = Finding('a', 'something', '', evidence, unit, (), DOUBTFUL, 'mend it')
     assert finding.sentence() == f'something {words}; mend it'
+
+
+def test_a_method_without_model_checks_has_verdicts_of_its_joints_and_says_what_is_not_checked():
+    reason = f'{UNCHECKED} closed_loop'
+    checkup = replace(checkup_of([], (0.0,)), verdict=Verdict(NOT_CHECKED, (reason,)))
+    fit = {'rms': {'a': 0.2, 'b': 2.0}, 'measured_rms': {'a': 10.0, 'b': 1.0}}
+    statistics = {'training': {'filtered': fit}}
+    verdict = checked_statistics(statistics, checkup)['verdict']
+    assert verdict['word'] == USABLE and reason in verdict['reasons']
+    assert verdict['joints']['a']['word'] == GOOD and 'not for b' in verdict['reasons']
+    assert verdict['joints']['b']['word'] == DO_NOT_USE  # 200 % of its torque
+    fit['measured_rms'] = {'a': 0.0, 'b': 0.0}  # rows that say zero: nothing to compare with
+    assert checked_statistics(statistics, checkup)['verdict'] == {
+        'word': NOT_CHECKED, 'reasons': [reason], 'joints': {}}

@@ -10,6 +10,7 @@ import pytest
 
 from ros_inertial_id import __version__
 from ros_inertial_id.cli.arguments import parse, VERBS
+from ros_inertial_id.cli.console import changed
 from ros_inertial_id.cli.main import main
 from ros_inertial_id.methods import METHODS
 
@@ -73,6 +74,11 @@ def test_mistyped_verbs_and_options_are_answered_by_the_nearest(capsys):
     assert "did you mean '--validate'?" in refused(capsys, 'identify', 'bag', '--out', 'x',
                                                    '--valdate', 'other')
     assert "did you mean '--out'?" in refused(capsys, 'identify', 'bag', '--outt', 'x')
+    assert 'there is no option --mountin' in refused(capsys, 'identify', 'bag', '--out', 'x',
+                                                     '--mountin', 'upright')  # no abbreviations
+    assert refused(capsys, 'identify', 'bag').startswith('inertial-id: identify: the following')
+    assert "did you mean 'ordinary'?" in refused(
+        capsys, 'identify', 'bag', '--out', 'x', '--estimator', 'ols')
     assert 'required: --out' in refused(capsys, 'identify', 'bag')
     assert 'invalid choice' in refused(capsys, 'completion', 'fish')
     message = refused(capsys, 'identify', 'bag', '--out', '/tmp/x', '--method', 'serial_amr')
@@ -99,6 +105,8 @@ def test_descriptions_that_are_empty_or_xacro_are_refused(capsys, tmp_path, monk
     tool.chmod(0o755)
     monkeypatch.setenv('PATH', f'{tmp_path}{os.pathsep}/bin{os.pathsep}/usr/bin')
     assert 'no argument arm' in refused(capsys, *words, str(xacro))
+    xacro.write_text('<robot name="a"><!-- once <xacro:property name="a" value="1"/> --></robot>')
+    assert 'bag does not exist' in refused(capsys, *words, str(xacro))
 
 
 def test_completions_name_verbs_and_options(capsys):
@@ -138,10 +146,11 @@ def test_json_says_its_schema_and_verdict(capsys, tmp_path):
 
 def test_every_verb_that_prints_json_is_documented_with_its_keys():
     from pathlib import Path
-    text = (Path(__file__).parents[2] / 'doc' / 'command_line.md').read_text(encoding='utf-8')
-    documented = text.split('## JSON')[1]
+    doc = Path(__file__).parents[2] / 'doc'
+    documented = (doc / 'json.md').read_text(encoding='utf-8')
     assert not [name for name, verb in VERBS.items()
                 if verb.prints_json and f'`{name}`' not in documented]
+    text = (doc / 'command_line.md').read_text(encoding='utf-8')
     assert not [name for name in VERBS if name not in text]
 
 
@@ -155,6 +164,24 @@ def test_a_bag_says_as_json_what_the_documentation_names(capsys, tmp_path):
                  '--json']) == 0
     found = json.loads(capsys.readouterr().out)
     assert found['messages'] == {'/joint_states': 2} and found['bag'] == str(tmp_path / 'bag')
-    line = next(words for words in (Path(__file__).parents[2] / 'doc' / 'command_line.md')
+    line = next(words for words in (Path(__file__).parents[2] / 'doc' / 'json.md')
                 .read_text(encoding='utf-8').split('\n') if words.startswith('| `import` |'))
     assert set(found) == {'schema', 'verdict', *re.findall(r'`(\w+)`', line)[1:]}
+
+
+def test_joints_are_locked_by_an_option(capsys):
+    options = parse(['identify', 'bag', '--out', 'x', '--lock', 'wrist,*finger*'])
+    assert changed(options, 'mounting') == {'locked_joints': ('wrist', '*finger*')}
+    assert changed(parse(['identify', 'bag', '--out', 'x']), 'mounting') == {}
+
+
+def test_open_shows_the_page_of_a_result(capsys, tmp_path, monkeypatch):
+    shown = []
+    monkeypatch.setattr('webbrowser.open', shown.append)
+    (tmp_path / 'report.html').write_text('<html>')
+    assert main(['open', str(tmp_path)]) == 0
+    assert shown == [(tmp_path / 'report.html').as_uri()]
+    (tmp_path / 'other.html').write_text('<html>')
+    capsys.readouterr()
+    assert 'report.html' in refused(capsys, 'open', str(tmp_path))
+    assert 'found nothing' in refused(capsys, 'open', str(tmp_path / 'none'))

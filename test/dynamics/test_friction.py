@@ -8,15 +8,13 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from ros_inertial_id.dynamics.friction import (friction_column, friction_parameters, LAWS,
-                                               passive_rows, presliding_step)
+                                               nonlinear_unit, passive_rows, presliding_step)
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import ConfigError
-from ros_inertial_id.estimation.estimators import ridge, weighted
-from ros_inertial_id.estimation.friction_choice import choose_laws
+from ros_inertial_id.estimation.estimators import weighted
 from ros_inertial_id.estimation.nonlinear_parameters import Grid, refine_nonlinear
 from ros_inertial_id.estimation.r_factors import RFactors
 from ros_inertial_id.identification.identify import identify
-from ros_inertial_id.identification.reduce.stretches import normal_equations
 from ros_inertial_id.identification.settings import options_class
 from ros_inertial_id.methods import METHODS
 
@@ -241,38 +239,6 @@ def test_exponential_stribeck_speed_is_recovered_within_its_error():
         assert abs(entry['value'] - 0.13) < 3.5 * entry['standard_error'] < 0.05
 
 
-def test_the_choice_of_laws_keeps_what_predicts_stretches_left_out():
-    urdf, t, q, v, a, _ = paper_data(3)
-    tau = mujoco_arm.torque(urdf, q, v, a) + 0.8 * np.tanh(v / 0.01) + 0.5 * v
-    tau += 0.05 * np.random.default_rng(3).normal(size=v.shape)
-    options = serial_arm.Options(friction=('viscous', 'coulomb', 'stribeck', 'spring', 'offset'),
-                                 coulomb_width=0.01)
-    sprung = tau + np.outer(q[:, 1], [0.0, 3.0, 0.0])  # a spring in the second joint
-    for torque, stay in ((tau, set()), (sprung, {'spring'})):
-        problem, folds = mujoco_arm.problem(urdf, options, t, q, v, a, torque, folds=16)
-        systems = normal_equations(problem, ridge(problem), folds)
-        found = choose_laws(systems, problem.base, tuple(problem.factors.groups))
-        assert {c.law for c in found} == {'stribeck', 'spring'}
-        assert {c.law for c in found if c.stays} == stay
-        for c in found:  # what leaving it out costs, by refitting without it
-            assert c.change > c.error if c.stays else c.change < 3.0 * abs(c.error)
-            assert _left_out(systems, problem.base, c.places) / _left_out(
-                systems, problem.base, ()) - 1.0 == pytest.approx(c.change, abs=1e-6)
-
-
-def _left_out(systems, base, places):
-    """Return the squared error of every stretch by ridge regression on the others, summed."""
-    kept = np.setdiff1d(np.arange(len(base)), places)
-    prior, total = np.linalg.inv(base.prior_covariance())[np.ix_(kept, kept)], 0.0
-    for k, own in enumerate(systems):
-        rest = np.delete(systems, k, axis=0).sum(0)
-        beta = np.linalg.solve(rest[np.ix_(kept, kept)] + prior,
-                               rest[kept, -1] + prior @ base.nominal()[kept])
-        row = np.append(beta, -1.0)
-        total += row @ own[np.ix_([*kept, -1], [*kept, -1])] @ row
-    return total
-
-
 def test_identification_chooses_laws_and_tells_why():
     urdf, t, q, v, a, _ = paper_data(5)
     names = mujoco_arm.joints_of(urdf)
@@ -284,9 +250,9 @@ def test_identification_chooses_laws_and_tells_why():
         laws = {p.law for p in model.parameters if p.law}
         assert {'viscous', 'offset', 'armature'} <= laws
         assert ('spring' in laws) == (spring > 0.0)
-        told = {c['candidate'].split(';')[0]: c['chosen'] for c in model.statistics['choices']
-                if c['what'] == 'friction law'}
-        assert told.keys() == {'spring', 'power'} and told['spring'] == (spring > 0.0)
+        (chosen,) = [c['candidate'] for c in model.statistics['choices']
+                     if c['what'] == 'model' and c['chosen']]
+        assert ('spring' in chosen) == (spring > 0.0) and 'power' not in chosen
 
 
 def test_a_law_that_does_not_exist_names_those_that_do():
@@ -311,3 +277,11 @@ def test_coulomb_asymmetry_and_offset_are_one_where_the_step_is_sharp():
     j = problem.base.names().index('off1')
     correlation = estimate.cov_params[i, j] / (estimate.bse[i] * estimate.bse[j])
     assert correlation < -0.9
+
+
+def test_the_coefficients_of_a_slide_have_units_of_forces_and_metres():
+    laws = ['viscous', 'coulomb', 'armature', 'spring', 'spring2', 'power', 'offset']
+    slide = {p.law: p.unit for p in friction_parameters(1, 'rail', laws, 50.0, slides=True)}
+    assert slide == {'viscous': 'N s/m', 'coulomb': 'N', 'armature': 'kg', 'spring': 'N/m',
+                     'spring2': 'N/m^2', 'power': 'N (s/m)^n', 'offset': 'N'}
+    assert nonlinear_unit('coulomb', 'N') == 'm/s' and nonlinear_unit('coulomb', 'N m') == 'rad/s'

@@ -11,9 +11,8 @@ from scipy.spatial.transform import Rotation
 
 from ros_inertial_id.dynamics.body_motion import rotation_about
 from ros_inertial_id.dynamics.friction import friction_column
-from ros_inertial_id.dynamics.regressor import BLOCK, body_rows
+from ros_inertial_id.dynamics.regressor import BLOCK, body_rows, tree_rows
 from ros_inertial_id.dynamics.robot_model import load_robot_model
-from ros_inertial_id.dynamics.tree_rows import tree_rows
 from ros_inertial_id.measurement.joints.kinematic_state import JointSpaceState
 from ros_inertial_id.methods import METHODS
 

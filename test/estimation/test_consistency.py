@@ -10,7 +10,7 @@ from ros_inertial_id.dynamics.friction import passive_rows
 from ros_inertial_id.dynamics.inertial_parameters import bodies, parameters_of, pseudo_inertia
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import EstimationError
-from ros_inertial_id.estimation.consistency import consistent, solid
+from ros_inertial_id.estimation.consistency import consistent, Known, solid
 from ros_inertial_id.estimation.estimators import ridge, weighted
 from ros_inertial_id.identification.identify import identify, validation
 from ros_inertial_id.identification.settings import options_class
@@ -109,7 +109,7 @@ def test_efforts_that_no_bodies_have_are_fitted_all_the_same():
 
 def test_known_masses_are_kept_exactly(franka):
     problem, _ = franka
-    estimate = consistent(problem, ridge(problem), masses={'fr3_link4': 2.5}, total_mass=15.0)
+    estimate = consistent(problem, ridge(problem), Known({'fr3_link4': 2.5}, 15.0))
     masses = {link: estimate.values[k] for link, k in bodies(problem.base.parameters).items()}
     assert masses['fr3_link4'] == pytest.approx(2.5, abs=1e-9)
     assert sum(masses.values()) == pytest.approx(15.0, abs=1e-9)
@@ -120,9 +120,9 @@ def test_masses_that_contradict_are_refused(franka):
     problem, _ = franka
     free = ridge(problem)
     with pytest.raises(EstimationError, match='do not move.*there is: fr3_link1'):
-        consistent(problem, free, masses={'flange': 1.0})
+        consistent(problem, free, Known({'flange': 1.0}))
     with pytest.raises(EstimationError, match='total mass'):
-        consistent(problem, free, masses={'fr3_link1': 3.0}, total_mass=2.0)
+        consistent(problem, free, Known({'fr3_link1': 3.0}, 2.0))
 
 
 def test_stays_at_nominal_where_data_say_nothing():

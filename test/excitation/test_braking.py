@@ -9,12 +9,13 @@ import pytest
 
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import MotionError
-from ros_inertial_id.excitation.braking import with_brake
+from ros_inertial_id.excitation.braking import STEP
 from ros_inertial_id.excitation.fourier import random_motion
 from ros_inertial_id.excitation.limits import kinematic_limits
 from ros_inertial_id.excitation.path_clock import PathClock
 from ros_inertial_id.excitation.playback import HORIZON, MARGIN, plan_course
 from ros_inertial_id.excitation.problem import DesignOptions
+from ros_inertial_id.excitation.rehearsal import stopping_of
 
 TEXT = (Path(__file__).parents[2] / 'urdf' / 'arm3.urdf').read_text()
 ARM = load_robot_model(TEXT)
@@ -27,62 +28,78 @@ def course(seed=0, speed=1.0):
     return plan_course(motion, motion.start, ARM, speed=speed)
 
 
-def pieces(planned, count=40):
-    """Yield (when, times, q, v, a) of braking pieces from moments all over the course."""
+def pieces(planned, brakes, count=40):
+    """Yield (times, q, v, a) of braking pieces from moments all over the course."""
     for now in np.linspace(0.1, planned.duration - 0.1, count):
-        clock = PathClock(0.0, planned.ease)
-        clock.brake(now, planned.brake)
+        clock = PathClock(0.0, brakes)
+        clock.brake(now)
         times, *motion = planned.piece(clock, now)
         braking = times >= now
-        yield now, times[braking], *(x[braking] for x in motion)
+        yield times[braking], *(x[braking] for x in motion)
 
 
-def test_quarter_of_a_second_would_exceed_what_the_chosen_braking_time_keeps():
-    planned = course()
-    braked, _ = with_brake(planned, ARM, LIMITS)
-    assert braked.brake > planned.brake
-    hard, soft = (max(np.abs(a).max() for *_, a in pieces(one)) for one in (planned, braked))
-    assert hard > 1.5 * 8.0 and soft <= 8.0 * 1.02  # between the phases that were looked at
+def test_acceleration_and_its_changes_are_kept_from_every_moment():
+    planned, limits = course(), replace(LIMITS, jerk=np.full(3, 150.0),
+                                        effort_rate=np.array([900.0, 700.0, 200.0]))
+    times = {}
+    for name, kept in (('free', LIMITS), ('limited', limits)):
+        brakes, hardest, fastest = planned.brakes(ARM, kept), 0.0, 0.0
+        for k in range(0, len(brakes.stops), 5):
+            clock = brakes.stop(0.0, 0.01 * k)
+            q, v, a = planned.along(clock.state(np.arange(0.0, clock.end, 1e-3)))
+            hardest = max(hardest, np.abs(a).max(initial=0.0))
+            fastest = max(fastest, np.abs(np.diff(a, axis=0)).max(initial=0.0) / 1e-3)
+        assert hardest <= 8.0 * 1.01  # between the places that were looked at
+        times[name] = brakes.longest, fastest
+    assert times['free'][0] < times['limited'][0] < 1.0
+    assert times['limited'][1] < 150.0 * 1.05 < times['free'][1]
 
 
 def test_torque_of_braking_is_kept_by_mujoco_s_word():
-    planned = replace(course(), brake=0.25)
+    planned = course()
     free = kinematic_limits(ARM, DesignOptions(acceleration=(1000.0,)))
-    peak = np.max([np.abs(mujoco_arm.torque(TEXT, q, v, a)).max(0) / ARM.effort
-                   for _, _, q, v, a in pieces(planned)])
+
+    def peak(brakes):
+        return np.max([np.abs(mujoco_arm.torque(TEXT, q, v, a)).max(0) / ARM.effort
+                       for _, q, v, a in pieces(planned, brakes)])
+
     own = mujoco_arm.torque(TEXT, *planned.at(np.linspace(0.0, planned.duration, 2000)))
-    allowed = 0.5 * (peak + (np.abs(own) / ARM.effort).max())
-    assert allowed < 0.98 * peak
-    braked, _ = with_brake(planned, ARM, free, allowed)
-    kept = np.max([np.abs(mujoco_arm.torque(TEXT, q, v, a)).max(0) / ARM.effort
-                   for _, _, q, v, a in pieces(braked)])
-    assert braked.brake > 0.25 and kept <= 1.02 * allowed
+    hard = planned.brakes(ARM, free)
+    allowed = 0.5 * (peak(hard) + (np.abs(own) / ARM.effort).max())
+    assert allowed < 0.98 * peak(hard)
+    soft = planned.brakes(ARM, free, allowed)
+    assert soft.longest > hard.longest and peak(soft) <= 1.02 * allowed
 
 
 def test_stopping_distance_is_what_the_pieces_travel():
-    braked, stopping = with_brake(course(), ARM, LIMITS)
-    told = np.max([np.abs(q - q[0]).max(0) for _, _, q, _, _ in pieces(braked, 200)], axis=0)
-    assert told == pytest.approx(stopping.distance, rel=0.05)
-    assert (told <= 1.01 * stopping.distance).all()
-    assert stopping.alone == HORIZON + braked.ease and braked.ease >= braked.brake
+    planned = course()
+    brakes = planned.brakes(ARM, LIMITS)
+    stopping = stopping_of(planned, brakes)
+    told = np.max([np.abs(q - q[0]).max(0) for _, q, *_ in pieces(planned, brakes, 200)], axis=0)
+    # a piece goes on for at most GRID until it brakes
+    assert told == pytest.approx(stopping.distance, rel=0.1)
+    assert stopping.alone == HORIZON + brakes.longest
     assert (stopping.distance_alone > stopping.distance).all()
 
 
-def test_slower_course_brakes_sooner_and_hopeless_one_is_refused():
-    fast, slow = (with_brake(course(speed=speed), ARM, LIMITS)[0].brake for speed in (1.0, 0.3))
-    assert slow < fast
+def test_an_arm_stops_as_fast_as_its_limits_let_it_and_faster_where_it_goes_slowly():
+    """A joint at constant speed v stops in v / a and the time in which a is reached."""
+    slow, fast = (course(speed=speed).brakes(ARM, LIMITS) for speed in (0.3, 1.0))
+    assert slow.longest < fast.longest < 0.6
+    times = np.array([STEP * (len(stop) - 1) for stop in fast.stops])
+    speeds = np.abs(course().at(0.01 * np.arange(len(times)))[1]).max(1)
+    assert (times > speeds / 8.0 - 0.35).all() and np.median(times) < 0.5 * fast.longest + 0.1
     with pytest.raises(MotionError, match='cannot be braked within the limits.*effort of joint'):
-        with_brake(course(), ARM, LIMITS, effort=0.01)
+        course().brakes(ARM, LIMITS, effort=0.01)
 
 
-def test_piece_ends_at_rest_with_hardly_more_than_the_course_s_own_acceleration():
-    braked, _ = with_brake(course(), ARM, LIMITS)
-    own, hardest = np.abs(braked.at(np.linspace(0.0, braked.duration, 5000))[2]).max(0), 0.0
-    for now in np.linspace(0.1, braked.duration - 0.5, 40):
-        clock = PathClock(0.0, braked.ease)
+def test_piece_ends_at_rest_as_soon_as_the_limits_let_it():
+    planned = course()
+    brakes = planned.brakes(ARM, LIMITS)
+    for now in np.linspace(0.1, planned.duration - 0.5, 40):
+        clock = PathClock(0.0, brakes)
         clock.go_on(now, HORIZON, MARGIN)
-        times, _, v, a = braked.piece(clock, now)
-        hardest = np.maximum(hardest, np.abs(a).max(0))
-    assert (hardest < 1.15 * own).all()
-    assert times[-1] == pytest.approx(now + HORIZON + braked.ease)
-    assert np.abs(v[-1]).max() < 1e-12 and np.abs(a[-1]).max() < 1e-9
+        times, _, v, a = planned.piece(clock, now)
+        assert times[-1] <= now + HORIZON + brakes.longest + 1e-9
+        assert np.abs(v[-1]).max() < 1e-12 and np.abs(a[-1]).max() < 1e-9
+        assert np.abs(a).max() <= 8.0 * 1.01

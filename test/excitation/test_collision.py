@@ -12,7 +12,6 @@ import pytest
 
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import MotionError
-from ros_inertial_id.excitation.capsules import enclosing
 from ros_inertial_id.excitation.collision import wanted_shapes
 from ros_inertial_id.excitation.problem import DesignOptions
 
@@ -128,23 +127,29 @@ def test_floor_is_there_under_an_upright_base_unless_taken_away(gravity, floor, 
     assert wanted_shapes(robot, raised, np.random.default_rng(0)).colliding(robot, down) is None
 
 
-def test_distance_is_kept_and_capsules_hold_it_for_the_search():
-    """Whenever no capsule is too near, no shape is: coal's distances judge both."""
+def test_distance_is_kept_and_what_is_near_is_said_with_its_gradient():
+    """Coal's own distances judge; moved along the gradient a pair comes apart as it says."""
     options = DesignOptions(distance=0.05, obstacles=(BALL,))
     robot, found = shapes(TEXT, options)
     q = np.random.default_rng(2).uniform(robot.lower, robot.upper, (200, 3))
     data, places = robot.pin_model.createData(), found.geometry.createData()
-    least = []
-    for posture in q:
+
+    def distances(posture):
         pin.computeDistances(robot.pin_model, data, found.geometry, places, posture)
-        least.append(min(r.min_distance - m for r, m in zip(places.distanceResults,
-                                                            found.margins)))
-    allowed = np.array([found.colliding(robot, x[None]) is None for x in q])
-    least = np.array(least)
+        return np.array([r.min_distance for r in places.distanceResults])
+
+    least = np.array([(distances(x) - found.margins).min() for x in q])
+    allowed = found.allowed(robot, q)
     clear = np.abs(least) > 1e-4  # [m] of coal's tolerance
     assert (allowed == (least > 0))[clear].all() and 0.1 < allowed.mean() < 0.9
-    gaps = (found.capsules.gaps_at(robot, q) >= found.capsules.margins).all(1)
-    assert gaps.any() and not (gaps & ~allowed).any()
+    assert all((found.colliding(robot, x[None]) is None) == good for x, good in zip(q, allowed))
+    near = found.near(robot, q, 0.02)
+    assert set(near.samples[near.gaps < 0.0]) == set(np.flatnonzero(~allowed))
+    for sample, pair, gap, points, normal in zip(near.samples, near.pairs, near.gaps, near.points,
+                                                 near.normals):
+        assert distances(q[sample])[pair] - found.margins[pair] == pytest.approx(gap, abs=1e-5)
+        assert normal @ (points[1] - points[0]) == pytest.approx(gap + found.margins[pair],
+                                                                 abs=1e-9)
 
 
 def test_pairs_that_always_touch_are_left_out_as_pairs_alone():
@@ -155,23 +160,3 @@ def test_pairs_that_always_touch_are_left_out_as_pairs_alone():
     plain = shapes(TEXT, NEAR)[1]
     assert set(plain.pairs) - set(found.pairs) <= {('base_link', 'link3'), ('link1', 'link3')}
     assert any('link1 and link3' in notice for notice in found.notices)
-
-
-@pytest.mark.parametrize('seed', range(3))
-def test_capsules_enclose_the_hull_of_a_mesh(seed):
-    rng = np.random.default_rng(seed)
-    points = rng.normal(size=(60, 3)) * [0.2, 0.05, 0.05]
-    points[:20] += [0.1, 0.15, 0.0]
-    mesh = coal.BVHModelOBBRSS()
-    mesh.beginModel(20, 60)
-    for k in range(0, 60, 3):
-        mesh.addTriangle(*points[k:k + 3])
-    mesh.endModel()
-    mesh.buildConvexHull(True, 'Qt')
-    inside = rng.dirichlet(np.ones(60) * 0.05, 3000) @ points
-    outside = []
-    for center, half, radius in enclosing(mesh.convex):
-        length = half @ half + 1e-12
-        along = np.clip((inside - center) @ half / length, -1.0, 1.0)
-        outside.append(np.linalg.norm(inside - center - along[:, None] * half, axis=1) - radius)
-    assert np.min(outside, axis=0).max() < 1e-9

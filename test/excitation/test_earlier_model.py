@@ -46,7 +46,7 @@ def test_model_of_another_robot_is_refused():
 
 
 def test_second_motion_answers_what_the_first_left_open(monkeypatch):
-    problem, base, _ = motion_problem(ARM, OPTIONS)
+    problem, base = motion_problem(ARM, OPTIONS)
     # a first recording that says nothing of the last joint's friction, and much of the rest
     covariance = np.diag(np.full(len(base), 1e-4))
     last = [k for k, name in enumerate(base.names()) if name == 'fc3']

@@ -12,13 +12,16 @@ import pytest
 
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.excitation.fourier import random_motion
+from ros_inertial_id.excitation.limits import kinematic_limits
 from ros_inertial_id.excitation.path_clock import PathClock
 from ros_inertial_id.excitation.playback import HORIZON, LEAD, MARGIN, PAST, plan_course
+from ros_inertial_id.excitation.problem import DesignOptions
 from ros_inertial_id.simulation.arm import ArmOptions, SimulatedArm
 from ros_inertial_id.simulation.trajectory_controller import DESIRED, MEASURED
 
 URDF = (Path(__file__).parents[2] / 'urdf' / 'arm2.urdf').read_text()
 ROBOT = load_robot_model(URDF)
+LIMITS = kinematic_limits(ROBOT, DesignOptions())
 RATE = 1000.0  # [Hz]
 TILTED = (7.0, 0.0, -7.0)  # [m/s^2]: gravity pulls at both joints
 PIECE = 0.05   # [s] between pieces
@@ -48,7 +51,7 @@ def enter(arm, course, delay, held, seconds=0.45):
     delay : [s] of the first piece alone; held : as of CourseSender.begin
     """
     began, first = arm.time + LEAD, -LEAD if held else 0.0
-    clock = PathClock(0.0, course.ease)
+    clock = PathClock(0.0, course.brakes(ROBOT, LIMITS))
 
     def piece(now, past=PAST):
         clock.go_on(now, HORIZON, MARGIN)

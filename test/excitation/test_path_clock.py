@@ -12,7 +12,7 @@ import pytest
 from scipy.interpolate import BPoly
 
 from ros_inertial_id.dynamics.robot_model import load_robot_model
-from ros_inertial_id.excitation.braking import with_brake
+from ros_inertial_id.excitation.braking import GRID
 from ros_inertial_id.excitation.fourier import random_motion
 from ros_inertial_id.excitation.limits import kinematic_limits
 from ros_inertial_id.excitation.path_clock import PathClock
@@ -21,27 +21,32 @@ from ros_inertial_id.excitation.problem import DesignOptions
 
 ROBOT = load_robot_model((Path(__file__).parents[2] / 'urdf' / 'franka.urdf').read_text())
 TICK, PIECE, TRANSPORT = 0.001, 0.04, 0.004  # [s]
+ALLOWED = 8.0  # [rad/s^2]
 STOPS = (0.1, 0.2, 0.35, 0.6, 1.0)  # [s]
 
 
 @pytest.fixture(scope='module')
 def course():
-    """Return a Course of fast motions in all seven joints, with its braking times."""
+    """Return a Course of fast motions in all seven joints."""
     motion = random_motion(ROBOT.joint_names, (ROBOT.lower, ROBOT.upper, ROBOT.velocity,
                                                np.full(7, 8.0)),
                            np.random.default_rng(3), period=6.0, harmonics=3, share=0.8)
-    planned = plan_course(motion, motion.start + 0.05, ROBOT, approach_speed=0.5)
-    limits = kinematic_limits(ROBOT, DesignOptions(acceleration=(8.0,) * 7))
-    return with_brake(planned, ROBOT, limits)[0]
+    return plan_course(motion, motion.start + 0.05, ROBOT, approach_speed=0.5)
 
 
-def play(course, stops):
+@pytest.fixture(scope='module')
+def brakes(course):
+    """Return the Brakes of the course."""
+    return course.brakes(ROBOT, kinematic_limits(ROBOT, DesignOptions(acceleration=(ALLOWED,))))
+
+
+def play(course, brakes, stops):
     """
     Return commands (k, n) at every tick, and the PathClock.
 
     stops : {time: seconds} in which the player sends nothing
     """
-    clock, messages, now = PathClock(0.0, course.ease), [], 0.0
+    clock, messages, now = PathClock(0.0, brakes), [], 0.0
     while clock.state(np.array([now]))[0, 0] < course.duration:
         clock.go_on(now, HORIZON, MARGIN)
         messages.append((now + TRANSPORT, course.piece(clock, now)))
@@ -59,24 +64,25 @@ def play(course, stops):
 
 
 @pytest.mark.parametrize('long', STOPS)
-def test_a_player_that_is_held_up_never_makes_the_arm_leap(course, long):
+def test_a_player_that_is_held_up_never_makes_the_arm_leap(course, brakes, long):
     path = course.at(np.linspace(0.0, course.duration, 20_000))
     for begin in np.linspace(0.3, course.duration - 1.5, 9):
-        commands, clock = play(course, {begin: long})
+        commands, clock = play(course, brakes, {begin: long})
         v = np.diff(commands, axis=0) / TICK
         a = np.diff(v, axis=0) / TICK
         s, rate, _ = clock.state(np.arange(len(commands)) * TICK)
         assert rate.max() <= 1.0 + 1e-9 and rate.min() >= -1e-9
         planned = np.abs(course.at(s[:-1])[1])  # at that place of the path
         assert (np.abs(v) - planned).max() < 0.02  # [rad/s], of 2
-        assert (np.abs(a).max(0) < 1.2 * np.abs(path[2]).max(0) + 0.1).all()
+        # Where a piece takes over, its quintics have other knots: some 1e-6 rad in one tick.
+        assert (np.abs(a) < 1.03 * ALLOWED).mean() > 0.9999 and np.abs(a).max() < 1.5 * ALLOWED
         np.testing.assert_allclose(commands[-1], path[0][-1], atol=1e-9)  # it was all played
         assert (clock.delay > 0.0) == (long > HORIZON - MARGIN)
 
 
-def test_periods_are_those_that_were_played(course):
+def test_periods_are_those_that_were_played(course, brakes):
     begin = course.approach + 2.0
-    commands, clock = play(course, {begin: 0.8})
+    commands, clock = play(course, brakes, {begin: 0.8})
     starts = clock.times(course.period_starts())
     assert starts[0] == course.approach
     assert starts[1] - starts[0] == pytest.approx(6.0 + clock.delay, abs=1e-6)
@@ -84,22 +90,21 @@ def test_periods_are_those_that_were_played(course):
     np.testing.assert_allclose(commands[at], course.motion.start, atol=5e-3)
 
 
-def test_a_second_stop_while_it_goes_on_is_stretched_too(course):
-    commands, clock = play(course, {2.0: 0.5, 2.75: 0.4, 3.4: 0.3})
-    own = np.abs(course.at(np.linspace(0.0, course.duration, 20_000))[2]).max(0)
+def test_a_second_stop_while_it_goes_on_is_stretched_too(course, brakes):
+    commands, clock = play(course, brakes, {2.0: 0.5, 2.75: 0.4, 3.4: 0.3})
     a = np.diff(commands, 2, axis=0) / TICK ** 2
-    assert (np.abs(a).max(0) < 1.2 * own + 0.1).all()
+    assert (np.abs(a) < 1.03 * ALLOWED).mean() > 0.9999 and np.abs(a).max() < 1.5 * ALLOWED
     assert np.abs(np.diff(commands, axis=0)).max() < 3e-3
 
 
 @pytest.mark.parametrize('after', [0.0, 0.15, 0.3, 0.6, 1.2])
-def test_a_stop_is_kept_while_a_late_piece_eases_or_goes_on(course, after):
+def test_a_stop_is_kept_while_a_late_piece_eases_or_goes_on(brakes, after):
     """Asked to stop at any moment: rest within the braking time, or sooner if it rests anyway."""
-    clock = PathClock(0.0, course.ease)
+    clock = PathClock(0.0, brakes)
     for now in (*np.arange(0.0, 2.0, PIECE), 2.0 + after):
         clock.go_on(now, HORIZON, MARGIN)
-    clock.brake(now + 0.02, course.brake)
-    assert clock.rests_at() <= now + 0.02 + course.brake + 1e-9
+    clock.brake(now + 0.02)
+    assert clock.rests_at() <= now + 0.02 + GRID + brakes.longest + 1e-9
     s, rate, _ = clock.state(np.arange(0.0, now + 2.0, TICK))
     assert rate.min() > -1e-6 and rate.max() <= 1.0 + 1e-9
     assert np.abs(np.diff(s)).max() <= TICK * (1.0 + 1e-9)

@@ -92,27 +92,6 @@ def test_obstacle_in_the_way_is_named_and_one_elsewhere_is_not(obstacle):
     rehearse(course(arm), arm, shapes(arm, [obstacle.format(5, 5, 5)]))
 
 
-def test_wide_box_is_its_strips():
-    """A table cut into strips for the capsules is still the same table."""
-    import coal
-    import pinocchio as pin
-    arm, rng = robot(), np.random.default_rng(0)
-    strips = [item for item in shapes(arm, ['box 0.1 0.2 0.3 1.0 0.8 0.05']).geometry
-              .geometryObjects if item.name.startswith('obstacle')]
-    assert len(strips) > 3
-    whole = coal.Box(1.0, 0.8, 0.05)
-    at = pin.SE3(np.eye(3), np.array([0.1, 0.2, 0.3]))
-    for point in at.translation + rng.uniform(-0.6, 0.6, (300, 3)) * [1, 1, 0.2]:
-        ball, where = coal.Sphere(0.02), pin.SE3(np.eye(3), point)
-
-        def touches(shape, place):
-            return coal.collide(shape, coal.Transform3s(place.rotation, place.translation), ball,
-                                coal.Transform3s(where.rotation, where.translation),
-                                coal.CollisionRequest(), coal.CollisionResult()) > 0
-
-        assert touches(whole, at) == any(touches(s.geometry, s.placement) for s in strips)
-
-
 @pytest.mark.parametrize('text', ['', 'ball 1 2 3 4', 'sphere 1 2 3', 'box 0 0 0 1 1 -1',
                                   'sphere a b c d', 'cylinder 0 0 0 nan 1'])
 def test_obstacle_that_is_none_is_refused(text):

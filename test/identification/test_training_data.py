@@ -9,7 +9,9 @@ import pytest
 import ros_inertial_id as rid
 from ros_inertial_id.cli.main import main
 from ros_inertial_id.dynamics.robot_model import load_robot_model
+from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.identification.prepare.dataset import check_one_robot, each_once, seen_before
+from ros_inertial_id.identification.settings import options_class
 from ros_inertial_id.measurement.bags.writing import write_recording
 
 
@@ -54,6 +56,14 @@ def test_the_verb_validate_names_training_data(bag, tmp_path, capsys):
     rid.identify(rid.read_bag(bag), find_time_offset=False).model.save(tmp_path / 'model.yaml')
     assert main(['validate', str(tmp_path / 'model.yaml'), str(bag)]) == 0
     assert 'was in the training data' in capsys.readouterr().out
+
+
+def test_all_recordings_that_are_too_short_are_named(bag):
+    parts = [rid.read_bag(f'{bag}@{k}:{k + 0.5}') for k in range(2)]
+    named = [replace(part, provenance={**part.provenance, 'path': name})
+             for part, name in zip(parts, 'ab')]
+    with pytest.raises(rid.RecordingError, match='^a, b: /joint_states is too short'):
+        identify(named, options_class('serial_arm')())
 
 
 def test_two_robots_are_refused_with_what_differs(arm3, arm3_recording):

@@ -55,6 +55,8 @@ class Recipe:
                    'use_sim_time': 'true', **given}
         for node in node_settings(plan, values):
             parameters = dict(node['parameters'][0])
+            if node['executable'] == 'excitation':  # nobody here answers for the controller
+                parameters['from_command'] = True
             path = self.folder / f"{node['name']}.yaml"
             path.write_text(yaml.safe_dump({'/**': {'ros__parameters': parameters}}))
             remaps = [f'{a}:={b}' for a, b in node['remappings']]

@@ -67,7 +67,8 @@ class Stage:
         if self.player is None or not self.player.alive():
             self.statuses.clear()
             self.player = self.graph.start('excitation', motion_file=self.motion_file,
-                                           approach_speed=0.5, use_sim_time=True)
+                                           approach_speed=0.5, use_sim_time=True,
+                                           from_command=True)
             self.graph.until(lambda: self.said('idle'), 'the player')
         self.graph.set('simulated_robot', fault='')
         self.graph.call('recorder/stop')  # whatever a test that failed left behind
@@ -305,7 +306,8 @@ def test_a_player_that_is_far_too_late_stops(stage):
 
 
 def test_what_cannot_be_played_is_refused_in_words(graph, tmp_path):
-    player = graph.start('excitation', recorder='nobody', use_sim_time=True)
+    player = graph.start('excitation', recorder='nobody', use_sim_time=True,
+                         from_command=True)
     description = graph.node.create_publisher(String, 'robot_description', LATCHED)
 
     def refusal(verb='play'):
@@ -338,6 +340,9 @@ def test_what_cannot_be_played_is_refused_in_words(graph, tmp_path):
                          'move it back by hand first')
     give_states([0.0, 0.0])
     graph.until(lambda: graph.call('excitation/check').success, 'the states')
+    assert graph.set('excitation', from_command=False) == ''
+    assert 'interpolate_from_desired_state: true of joint_trajectory_controller' in refusal()
+    graph.set('excitation', from_command=True)
     fast = FourierMotion(motion.joint_names, 0.1, motion.offset, motion.sine, motion.cosine)
     graph.set('excitation', motion_file=write_motion(tmp_path / 'fast.yaml', fast))
     assert 'the course exceeds the speed limit of joint' in refusal()

@@ -62,8 +62,8 @@ def test_every_argument_is_used_and_every_use_declared():
     assert used == set(ARGUMENTS)
 
 
-def test_arguments_that_the_readme_gives_exist():
-    text = (ROOT / 'README.md').read_text()
+def test_arguments_that_the_documentation_gives_exist():
+    text = (ROOT / 'doc' / 'on_your_robot.md').read_text()
     commands = re.findall(r'ros2 launch ros_inertial_id (\w+)\.launch\.py([^#\n]*)', text)
     assert commands
     for name, rest in commands:

@@ -31,7 +31,7 @@ class Bench:
     def __init__(self, graph, folder):
         self.graph, self.folder = graph, folder
         self.player = graph.start('excitation', use_sim_time=True, recorder='nobody',
-                                  design_out=folder, **{'design.processes': 2})
+                                  from_command=True, design_out=folder, **{'design.processes': 2})
         self.description = graph.node.create_publisher(String, 'robot_description', LATCHED)
         self.robot = StandingRobot(graph)
         self.statuses = graph.listen(String, 'excitation/status', LATCHED)
@@ -97,6 +97,18 @@ def test_design_uses_the_parameters_and_says_why_it_fails(graph, tmp_path):
     assert "joint 'elbow' is not a moving joint" in graph.set(
         'excitation', **{'design.locked_joints': ['elbow']})
     assert 'harmonics' in graph.set('excitation', **{'design.harmonics': 1})
+
+
+@pytest.mark.parametrize('given, expected', [
+    ('serial_arm: {mounting: rpy 0 1.5708 0}', 'rpy 0 1.5708 0'),
+    ('{serial_arm: {mounting: rpy 0 1.5708 0}, design: {mounting: upright}}', 'upright'),
+    ('serial_arm: {mounting: imu}', '')])  # which nobody knows before the robot runs
+def test_designs_are_for_the_mounting_of_the_configuration(graph, tmp_path, given, expected):
+    config = tmp_path / 'robot.yaml'
+    config.write_text(given)
+    graph.start('excitation', config=config)
+    assert graph.get('excitation', 'design.mounting').string_value == expected
+    assert 'imu' in graph.set('excitation', **{'design.mounting': 'imu'})
 
 
 def test_what_the_rehearsal_finds_is_refused_in_words(graph, tmp_path):

@@ -49,7 +49,7 @@ class Beside:
                     use_sim_time=True)
         graph.start('torque_prediction', model_file=folder / 'model.yaml', use_sim_time=True)
         self.player = graph.start('excitation', motion_file=folder / 'motion.yaml',
-                                  use_sim_time=True)
+                                  use_sim_time=True, from_command=True)
         self.statuses = graph.listen(String, 'excitation/status', LATCHED)
         self.periods = graph.listen(String, 'excitation/periods', LATCHED)
         self.pieces = graph.listen(JointTrajectory, CONTROLLER)

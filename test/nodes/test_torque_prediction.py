@@ -33,6 +33,8 @@ class Driver:
         self._descriptions = node.create_publisher(String, 'robot_description', LATCHED)
         self._predicted = graph.listen(JointState, f'{NODE}/predicted')
         self._residual = graph.listen(JointState, f'{NODE}/residual')
+        self._band = [graph.listen(JointState, f'{NODE}/predicted_band/{name}')
+                      for name in ('lower', 'upper', 'standard_deviation')]
         self._began = self._mark = 0
 
     @property
@@ -43,6 +45,10 @@ class Driver:
     @property
     def residual(self):
         return [m for m in self._residual if stamp_ns(m) >= self._began]
+
+    def band(self):
+        """Return lower and upper bounds and standard deviations since the last model."""
+        return [[m for m in part if stamp_ns(m) >= self._began] for part in self._band]
 
     def give_model(self, text):
         """Publish a model and wait until it is used or refused."""
@@ -121,6 +127,12 @@ def stamp_ns(message):
     return message.header.stamp.sec * 10 ** 9 + message.header.stamp.nanosec
 
 
+def by_stamp(messages, stamps):
+    """Return the efforts (N, n) at stamps (N,) [ns]."""
+    efforts = {stamp_ns(m): m.effort for m in messages}
+    return np.array([efforts[stamp] for stamp in stamps.tolist()])
+
+
 @pytest.fixture(scope='module')
 def driver(shared_graph):
     """Return the driver of a torque_prediction node that lives through all tests."""
@@ -169,6 +181,19 @@ def test_residual_is_as_small_as_promised(driver, arm_recording, arm_model):
         assert rms < 1.3 * promised[name]  # live, the kernel ends after the lag: other noise
     values = driver.kept_promise()
     assert float(values['joint1 rms promised']) == pytest.approx(promised['joint1'], rel=1e-3)
+
+
+def test_a_band_comes_with_every_prediction(driver, arm_recording, arm_model):
+    driver.give_model(arm_model.to_yaml())
+    stamps, predicted, residual = driver.hear(driver.move(arm_recording))
+    driver.graph.until(lambda: all(p and stamp_ns(p[-1]) >= stamps[-1] for p in driver.band()),
+                       'the band')
+    lower, upper, deviation = (by_stamp(part, stamps) for part in driver.band())
+    np.testing.assert_allclose(lower + upper, 2.0 * predicted, atol=1e-9)
+    np.testing.assert_allclose(upper - lower, 2.0 * 1.96 * deviation, atol=1e-9)
+    inside = np.abs(residual) <= upper - predicted
+    assert 0.9 < inside.mean()  # 95 % of motion as in the training, which this is
+    assert np.all((upper - lower).mean(0) < 10.0 * residual.std(0))
 
 
 def test_prediction_is_the_torque_of_the_true_arm_in_another_motion(

@@ -247,7 +247,8 @@ def test_the_page_draws_it_in_a_browser(tmp_path):
         lines = re.findall(rf'<path class="s-{name}" d="([^"]*)"', page)
         assert len([d for d in lines if d.count('L') > 150]) == 2
     assert '<td class="flag">5.0 !</td>' in page and '<td>1.0</td>' in page
-    assert 'Online, while the robot moves: 1 of 4 known well, 1 roughly.' in page
+    assert ('Online, while the robot moves: 1 of 4 with a standard error up to 10 %, 1 up to 50 %.'
+            in page)
     assert '<td>30</td>' in page and '<td>140</td>' in page  # relative [%]
     assert re.search(r'data-call="record">', page) and re.search(
         r'data-call="identify" disabled="">', page)

@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_info
 
 import ros_inertial_id as rid
 from ros_inertial_id.cli.main import main
-from ros_inertial_id.cli.verbs_many import contradiction
+from ros_inertial_id.cli.verbs import contradiction
 from ros_inertial_id.errors import RecordingError
 from ros_inertial_id.estimation.r_factors import RFactors
 from ros_inertial_id.identification.reduce.bag_factors import _secret, SECRET, SIGNATURE
@@ -429,7 +429,7 @@ def test_the_verb_takes_a_folder_of_bags(fleet, tmp_path, capsys):
              '--budget', '30', '--count-once', '--no-report', '--out', str(tmp_path / 'out')]
     assert main(words) == 0
     printed = capsys.readouterr().out
-    assert '4 bags, 0 of them from the cache; 3 left out' in printed
+    assert '4 bags, 0 of them from the cache; 3 not used' in printed
     counted = re.search(r'(\d+) of (\d+) s count: ', printed)
     assert 0 < int(counted[1]) <= 30 < int(counted[2])  # by the budget
     assert rid.load_model(tmp_path / 'out' / 'model.yaml').statistics['verdict']['word'] == 'good'

@@ -1,6 +1,8 @@
 """What a model may be used for, and what its links weigh: held against what is true of the arm."""
 
 from dataclasses import replace
+from pathlib import Path
+import re
 
 import mujoco_arm
 import numpy as np
@@ -122,3 +124,16 @@ def test_page_terminal_and_json_say_the_same(result):
     found = outline(result.model)
     assert found['uses'] == uses_of(result.model).to_dict()
     assert [link['link'] for link in found['links']] == list(result.model.robot['links'])
+
+
+def test_every_number_for_programs_is_documented(result):
+    text = (Path(__file__).parents[2] / 'doc' / 'json.md').read_text(encoding='utf-8')
+    table = text.split('## identify')[1].split('##')[0]
+    rows = [line.split('|') for line in table.split('\n') if line.startswith('| `')]
+    documented = {key for row in rows for key in re.findall(r'`(\w+)`', row[1])}
+    assert set(outline(result.model)) <= documented
+    inside = {key for row in rows for key in re.findall(r'`(\w+)`', row[2])}
+    for name in ('uses', 'base_parameters', 'links'):
+        entry = outline(result.model)[name]
+        for one in [entry, *entry['joints']] if name == 'uses' else entry:
+            assert set(one) <= inside, name

@@ -1,6 +1,14 @@
-"""Fitting: from R factors to an estimate with its uncertainty."""
+"""
+Fitting: from R factors to an estimate with its uncertainty, and to physically consistent links.
 
+A method that knows the mass of all links together leaves the first one out of its unknowns: it is
+the rest.  For the consistent estimate it comes back, as a column that no row shows, with the sum
+as a constraint, so that this link too is physically consistent.
+"""
+
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -9,10 +17,14 @@ from ..passes import Passes
 from ..prepare.dataset import Dataset
 from ..reduce.reduction import Reduced
 from ..reduce.structure import refine
-from ...estimation.base_parameters import BaseParameters
+from ...dynamics.inertial_parameters import bodies
+from ...errors import ConfigError
+from ...estimation.base_parameters import BaseParameters, is_known, with_known
+from ...estimation.consistency import (consistent, consistent_values, ConsistentEstimate,
+                                       DECREMENT, Known)
 from ...estimation.cross_validation import cross_validate, LeftOut, parameters_by
 from ...estimation.estimators import Estimate, ESTIMATORS, params_of, Problem
-from ...estimation.r_factors import merge
+from ...estimation.r_factors import merge, one_thread, RFactors
 from ...estimation.residuals import Residuals
 
 
@@ -80,3 +92,113 @@ def _noise(data: Dataset, base: BaseParameters, values: np.ndarray) -> MotionNoi
     """Return what noise of the motion does to the rows of ``values`` (p,), if the method says."""
     return motion_noise((draw for robot, observation in data.pairs() for draw in
                          data.method.noise(observation, robot, base.parameters, values)), base)
+
+
+@dataclass(frozen=True)
+class ConsistentLinks:
+    """
+    The physically consistent parameters that predict, and how certain they are.
+
+    values : (p,) standard parameters; entry : their entry in the statistics
+    free : the unconstrained Estimate; found : ConsistentEstimate
+    """
+
+    values: np.ndarray
+    entry: dict[str, Any]
+    free: Estimate
+    found: ConsistentEstimate
+
+    @property
+    def estimate(self) -> Estimate:
+        """Return the base parameters that predict as an Estimate by independent rows."""
+        covariance = self.found.cov_params
+        return replace(self.free, params=self.found.params, cov_params=covariance,
+                       bse=np.sqrt(np.maximum(np.diag(covariance), 0.0)))
+
+    def carried(self, covariance: np.ndarray) -> np.ndarray:
+        """
+        Return by which covariance (b, b) one more of the unconstrained parameters widens these.
+
+        covariance : (b, b).  What moves those moves these as far as the data decide (linearised).
+        """
+        scale = self.free.bse
+        share = (self.found.cov_params / scale) @ np.linalg.pinv(
+            self.free.cov_params / np.outer(scale, scale), rcond=1e-12, hermitian=True) / scale
+        return share @ covariance @ share.T
+
+
+def consistent_links(data: Dataset, problem: Problem, estimate: Estimate,
+                     inherited: np.ndarray | None = None) -> ConsistentLinks:
+    """
+    Return the ConsistentLinks of an unconstrained ``estimate`` by independent rows.
+
+    inherited : (b, k), see identification/fit/inherited_errors.py
+    """
+    whole = replace(problem, base=_with_all_links(data, problem.base))
+    with one_thread():
+        found = consistent(whole, estimate, _known(data, whole.base, inherited))
+    parameters = whole.base.parameters
+    links = {link: found.values[k:k + 10].tolist() for link, k in bodies(parameters).items()}
+    return ConsistentLinks(
+        found.values[len(parameters) - len(problem.base.parameters):],
+        {'loss_percent': found.loss_percent,
+         'smallest_pseudo_inertia_eigenvalue': found.smallest_eigenvalue, 'links': links},
+        estimate, found)
+
+
+def values_of_links(data: Dataset, problem: Problem, estimate: Estimate,
+                    inherited: np.ndarray | None, enough: float = DECREMENT
+                    ) -> Callable[[RFactors], np.ndarray]:
+    """
+    Return what gives the consistent standard parameters of all links (p,) for R factors.
+
+    inherited : (b, k), see ``consistent_links``; enough : see ``consistent_values``
+    """
+    whole = replace(problem, base=_with_all_links(data, problem.base))
+    return consistent_values(whole, estimate, _known(data, whole.base, inherited), enough)
+
+
+def cross_validate_consistent(data: Dataset, folds: Sequence[RFactors], problem: Problem,
+                              estimate: Estimate, inherited: np.ndarray | None
+                              ) -> LeftOut | None:
+    """
+    Return the LeftOut Fit of every fold to the consistent parameters of the others.
+
+    inherited : (b, k), see ``consistent_links``
+    Weights are those of all data, as are laws, constants and gravity.
+    """
+    base = _with_all_links(data, problem.base)
+    with one_thread():
+        values = values_of_links(data, problem, replace(estimate, system=None), inherited)
+        return cross_validate(folds, lambda factors: base.reduce(values(factors)))
+
+
+def _known(data: Dataset, base: BaseParameters, inherited: np.ndarray | None) -> Known:
+    """Return what the options and the description say of the parameters of all links."""
+    options = data.options
+    given = [p for p in with_known(base.parameters, options.given)
+             if any(line.split()[0] in (p.name, p.owner) for line in options.given)]
+    masses = [p for p in given if p.unit == 'kg' and not p.law and is_known(p)]
+    return Known({p.owner: p.nominal for p in masses}, _total_mass(data),
+                 [p.name for p in given if p not in masses], inherited)
+
+
+def _with_all_links(data: Dataset, base: BaseParameters) -> BaseParameters:
+    """Return BaseParameters with the mass in front that the method leaves out, if it does."""
+    names = {p.name for p in base.parameters}
+    missing = [p for p in data.method.links(data.robot, data.options) if p.name not in names]
+    count = len(missing)
+    return replace(base, parameters=(*missing, *base.parameters),
+                   independent=base.independent + count,
+                   dependent=np.append(np.arange(count), base.dependent + count),
+                   X=np.hstack([np.zeros((len(base), count)), base.X]))
+
+
+def _total_mass(data: Dataset) -> float | None:
+    """Return the known mass of all links [kg] or None."""
+    masses = (data.options.total_mass, data.method.total_mass(data.robot))
+    known = [mass for mass in masses if mass]
+    if len(known) == 2 and known[0] != known[1]:
+        raise ConfigError('total_mass', expected=f'{known[1]} kg, as the description says',
+                          found=f'{known[0]} kg')
+    return known[-1] if known else None

@@ -32,6 +32,7 @@ from ...measurement.recording import Recording
 from ...methods import METHODS
 from ...methods.contract import LiveTorques
 
+TWO_SIGMA = 1.96  # half the width of a band of LEVEL, in standard deviations
 LEVEL = 0.95  # share of the samples of motion like the training that a band holds
 SLOW = 0.05   # of the largest speed, within which a reversal is near
 LEAST = 0.25  # of the mean size of a residual: no state is known better than so

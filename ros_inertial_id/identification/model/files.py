@@ -6,7 +6,7 @@ import re
 import shutil
 import subprocess
 
-from ...errors import ConfigError
+from ...errors import ConfigError, path_text
 
 XACRO = '<xacro:'  # in what is no URDF yet
 
@@ -61,7 +61,7 @@ def write_text(path: str | Path, text: str) -> None:
     path : of the file, replaced where it exists; a pipe or device is written to as it is
     ConfigError where it cannot be written.
     """
-    goal = Path(path)
+    goal, text = Path(path), path_text(text)
     try:
         goal = goal.resolve()  # a link stays a link
         if goal.exists() and not goal.is_file():

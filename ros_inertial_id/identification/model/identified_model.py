@@ -11,7 +11,7 @@ import yaml
 from .model_content import checked_content
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.regressor import RegressorBlock
-from ...errors import ConfigError
+from ...errors import ConfigError, path_text
 
 FORMAT = 'ros_inertial_id/identified_model'
 VERSION = 1
@@ -136,7 +136,7 @@ def _renamed(mapping: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
 def plain(value: Any) -> Any:
     """Return a ``value`` as numbers, lists and dicts of Python alone, not-a-number as None."""
     if isinstance(value, dict):
-        return {str(k): plain(v) for k, v in value.items()}
+        return {path_text(k): plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain(v) for v in value]
     if isinstance(value, np.ndarray):
@@ -145,7 +145,7 @@ def plain(value: Any) -> Any:
         return plain(value.item())
     if isinstance(value, float) and not math.isfinite(value):
         return None
-    return value
+    return path_text(value) if isinstance(value, str) else value
 
 
 def _dumper():

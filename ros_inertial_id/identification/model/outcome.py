@@ -1,4 +1,4 @@
-"""Outcome: the identified model of a solution, with what was chosen and why."""
+"""Outcome: the identified model of a solution, as a model file has it."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -9,110 +9,33 @@ from typing import Any
 import numpy as np
 
 from .identified_model import IdentifiedModel, plain
-from ..fit.consistent_links import cross_validate_consistent
 from ..fit.solution import Solution
-from ..judge.mounting import mounting_parameters, rank_of_bodies
-from ..judge.prediction import band_of
-from ..judge.validation import fits
-from ..passes import Passes
+from ..judge.mounting import mounting_parameters
 from ..prepare.dataset import Dataset
-from ..reduce.reduction import Reduced
 from ... import __version__
 from ...estimation.base_parameters import BaseParameters, is_known
-from ...estimation.cross_validation import FOLDS
 from ...estimation.estimators import Estimate
-from ...estimation.law_evidence import law_evidence
 from ...estimation.r_factors import one_thread
-from ...estimation.residuals import Fit
-from ...estimation.statistics import condition_causes, dependence, essential_parameters, whiteness
 from ...measurement.recording import Recording
 from ...methods.contract import Robot
 
 
-def model_of(solution: Solution, recordings: Sequence[Recording],
-             passes: Passes) -> IdentifiedModel:
+def model_of(solution: Solution, statistics: dict[str, Any],
+             recordings: Sequence[Recording]) -> IdentifiedModel:
     """
-    Return the IdentifiedModel of a ``solution``, with its statistics.
+    Return the IdentifiedModel of a ``solution`` with the ``statistics`` of its judgement.
 
     recordings : that it was identified from
     """
-    data, fitted = solution.data, solution.fitted
-    base, free = solution.reduced.base, fitted.estimate
-    statistics, crossed = _statistics(solution), fitted.cross_validation
-    if solution.consistent:
-        statistics['consistent'] = solution.consistent.entry
-        statistics['unconstrained'] = {
-            'training': fits(fitted.problem.factors, free.params),
-            'values': base.standard(free.params).tolist()}
-        crossed = cross_validate_consistent(data, solution.reduced.folds, fitted.problem,
-                                            free, fitted.inherited)
-    statistics['cross_validation'] = crossed and crossed.summary()
-    if crossed and len(crossed.params) == FOLDS:
-        residuals = passes.left_out(data, base.parameters,
-                                    np.array([base.standard(x) for x in crossed.params]))
-        statistics['prediction_band'] = band_of(residuals, solution.reduced.ranges)
-    statistics.update(rank_of_bodies(data.method, data.robots, base))
-    statistics['choices'] = _choices(solution, crossed)
+    data, reduced = solution.choice.data, solution.choice.reduced
+    free = solution.fitted.estimate if solution.consistent else None
     return IdentifiedModel(
         data.method.name, asdict(data.options), robot_entry(data.robot),
-        mounting_entry(data, [r.mounting for r in recordings], base), base.parameters,
-        solution.values,
-        base_entries(base, solution.estimate, free if solution.consistent else None),
+        mounting_entry(data, [r.mounting for r in recordings], reduced.base),
+        reduced.base.parameters, solution.values,
+        base_entries(reduced.base, solution.estimate, free),
         solution.estimate.cov_params, statistics,
-        solution.reduced.ranges, [o.summary for o in data.observations], provenance(recordings))
-
-
-def _choices(solution: Solution, crossed: Fit | None) -> list[dict[str, Any]]:
-    """Return what was chosen and why: {what, candidate, left_out_error, evidence, chosen}."""
-    data, fitted = solution.data, solution.fitted
-    consistent, free = solution.consistent is not None, fitted.cross_validation
-    entries: list[dict[str, Any]] = [
-        {'what': 'predictor', 'candidate': f'{data.options.estimator}, base parameters',
-         'left_out_error': free and free.relative_percent, 'evidence': None,
-         'chosen': not consistent}]
-    if consistent:
-        entries.append({'what': 'predictor', 'candidate': 'physically consistent bodies',
-                        'left_out_error': crossed and crossed.relative_percent,
-                        'evidence': None, 'chosen': True})
-    if solution.gravity:
-        given = np.allclose(solution.gravity.given, data.robot.gravity_base
-                            / np.linalg.norm(data.robot.gravity_base), atol=1e-9)
-        entries += solution.gravity.choices(used=not given)
-    entries += [{'what': 'friction law', 'candidate': law.words(), 'left_out_error': None,
-                 'evidence': None, 'chosen': law.stays} for law in solution.laws]
-    return entries + _law_choices(solution.first, fitted.estimate.correlation)
-
-
-def _law_choices(reduced: Reduced, correlation: dict[str, float]) -> list[dict[str, Any]]:
-    """Return the entries of friction laws among which the data chose."""
-    structure, wide = reduced.tried
-    if len(reduced.base) != len(structure.base):
-        return []
-    own = {p.name for p in reduced.base.parameters}
-    return law_evidence(wide, reduced.base,
-                        {n: ks for n, ks in structure.choices.items() if n in own},
-                        structure.parameters_of_places(), correlation)
-
-
-def _statistics(solution: Solution) -> dict[str, Any]:
-    """Return what the model file says of the estimate, beside the parameters."""
-    reduced, fitted = solution.reduced, solution.fitted
-    base, estimate, problem = reduced.base, fitted.estimate, fitted.problem
-    names = base.names()
-    essential = essential_parameters(problem, estimate)['essential']
-    by_rows = estimate.cov_params if estimate.by_rows is None else estimate.by_rows
-    return {
-        'samples': max(g.rows for g in problem.factors.groups.values()), 'rank': len(base),
-        'rank_in_data': estimate.rank, 'rank_gap': base.gap,
-        'condition_number': estimate.condition_number,
-        'standard_deviation': estimate.standard_deviation,
-        'correlation_samples': estimate.correlation,
-        'training': fits(problem.factors, solution.estimate.params),
-        **reduced.notes,
-        'essential': [names[k] for k in essential],
-        'condition_causes': condition_causes(problem, estimate),
-        'dependence': dependence(names, by_rows, estimate.determined),
-        'whiteness': whiteness(fitted.residuals)}
+        reduced.ranges, [o.summary for o in data.observations], provenance(recordings))
 
 
 def robot_entry(robot: Robot) -> dict[str, Any]:

@@ -5,7 +5,7 @@ A recording that counts twice shrinks all standard errors by a square root of tw
 of another robot bends all parameters, and a validation on the training data validates nothing.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 import math
 from typing import Any
@@ -123,6 +123,35 @@ def _differences(one: Any, other: Any) -> str:
         or 'other parents or kinds of joints'
 
 
+class KeptStates:
+    """
+    The training states of short recordings, computed once, and of shorter ones their rows too.
+
+    A Dataset owns it, together with the Datasets of its recordings alone (``Dataset.each``) and of
+    the same observations under another gravity: states know nothing of that.
+    """
+
+    def __init__(self) -> None:
+        self._of: dict[int, tuple[Any, list[Any]]] = {}  # {id of an observation: it, its states}
+
+    def states(self, observation: Any) -> Iterable[Any]:
+        """Return the training states of an ``observation``, kept where there is room for them."""
+        if id(observation) not in self._of:
+            every = [*(o for o, _ in self._of.values()), observation]
+            if sum(o.samples() for o in every) > KEPT:
+                return observation.states(True)
+            short = sum(o.samples(training=True) for o in every) <= REMEMBERED
+            self._of[id(observation)] = observation, [
+                replace(state, memory={}) if short and isinstance(state, JointSpaceState)
+                else state for state in observation.states(True)]
+        return self._of[id(observation)][1]
+
+    def hand_on(self, before: Any, after: Any) -> None:
+        """Let the observation ``after`` have the states of one ``before`` of the same samples."""
+        if id(before) in self._of:
+            self._of[id(after)] = after, self._of.pop(id(before))[1]
+
+
 @dataclass(frozen=True)
 class Dataset:
     """
@@ -132,7 +161,7 @@ class Dataset:
     options : of the method with EstimationOptions
     progress : called with (stage, samples done, samples in all) on long work
     recordings : of which they are
-    kept : {id of an observation: (it, its training states)}, filled while they are read
+    kept : KeptStates of the observations
     every : one piece in so many of each recording alone, see ``part``
     """
 
@@ -142,8 +171,7 @@ class Dataset:
     options: Any
     progress: Progress | None = None
     recordings: tuple[Recording, ...] = field(default=(), compare=False, repr=False)
-    kept: dict[int, tuple[Any, list[Any]]] = field(default_factory=dict, compare=False,
-                                                   repr=False)
+    kept: KeptStates = field(default_factory=KeptStates, compare=False, repr=False)
     every: int = 1
 
     @property
@@ -178,8 +206,11 @@ class Dataset:
     def part(self) -> 'Dataset':
         """Return about ENOUGH pieces, evenly spread, of long recordings of joints alone."""
         every = self.samples(training=False) // (ENOUGH * PIECE)
-        return (replace(self, every=every, kept={}) if every > 1 and self.method.joints_alone
-                else self)
+        return replace(self, every=every) if every > 1 and self.method.joints_alone else self
+
+    def observed(self, observations: Sequence[Any]) -> 'Dataset':
+        """Return the Dataset with other ``observations`` of its recordings, none kept yet."""
+        return replace(self, observations=tuple(observations), kept=KeptStates())
 
     def states(self, training: bool) -> Iterator[tuple[Robot, State]]:
         """Yield (robot, state), recording by recording; ``training`` : see Observation."""
@@ -189,21 +220,12 @@ class Dataset:
 
     def states_of(self, observation: Any, training: bool = True) -> Iterator[Any]:
         """Yield the states of an ``observation`` of the Dataset, computed once if it is short."""
-        known = self.kept.get(id(observation))
         if self.every > 1:
             yield from observation.states(training, self.every)
-            return
-        before = [o for o, _ in self.kept.values()]
-        if not training or (known is None and sum(
-                o.samples() for o in (*before, observation)) > KEPT):
+        elif training:
+            yield from self.kept.states(observation)
+        else:
             yield from observation.states(training)
-            return
-        if known is None:
-            short = sum(o.samples(training=True) for o in (*before, observation)) <= REMEMBERED
-            known = self.kept[id(observation)] = observation, [
-                replace(state, memory={}) if short and isinstance(state, JointSpaceState)
-                else state for state in observation.states(True)]
-        yield from known[1]
 
     def thinned(self, state: Any, robot: Any, parameters: Sequence[Parameter],
                 chosen: slice) -> Iterator[RegressorBlock]:

@@ -73,8 +73,8 @@ def aligned(data: Dataset, structure: Structure) -> Dataset:
                     for o in data.observations]
     noted = tuple(replace(o, summary={**o.summary, **notes}) for o in observations)
     for before, after in zip(data.observations, noted):  # of the same motion and efforts
-        if not found.significant and id(before) in data.kept:
-            data.kept[id(after)] = after, data.kept.pop(id(before))[1]
+        if not found.significant:
+            data.kept.hand_on(before, after)
     return replace(data, observations=noted)
 
 
@@ -86,8 +86,7 @@ def find_time_offset(data: Dataset, structure: Structure) -> TimeOffset | None:
     """
     if data.observations[0].summary['cutoff'] > HIGHEST:  # one for all
         try:
-            data = replace(data, kept={}, observations=tuple(
-                with_cutoff(o, HIGHEST) for o in data.observations))
+            data = data.observed([with_cutoff(o, HIGHEST) for o in data.observations])
         except RecordingError:  # too short for this filter
             return None
     grams = _grams(data.part(), *_fewer(structure))

@@ -28,7 +28,6 @@ import numpy as np
 from .plan import Plan
 from .stretches import FEW, Motion, motion_of, THIN, thinning, with_tilts
 from .structure import choose_alternatives
-from ..choose.gravity_direction import across_gravity
 from ..judge.validation import evaluate
 from ..model.identified_model import plain
 from ..passes import accumulate, Accumulated, blocks_of
@@ -38,6 +37,7 @@ from ...dynamics.regressor import RegressorBlock
 from ...errors import RecordingError
 from ...estimation.cross_validation import FOLDS
 from ...estimation.estimators import Problem, ridge
+from ...estimation.gravity_search import across_gravity
 from ...estimation.r_factors import GroupFactor, merge, one_thread, RFactors
 from ...estimation.residuals import Fit, Residuals
 from ...measurement.joints.observation import within_rate
@@ -138,7 +138,7 @@ def _accumulated(data: Dataset, plan: Plan) -> Accumulated:
 def _residuals(data: Dataset, plan: Plan, stretches: Sequence[RFactors]) -> Residuals:
     """Return the Residuals of the recording's own estimate."""
     places = np.arange(stretches[0].size - 2)
-    base, folds, _ = choose_alternatives(plan.structure, [f.select(places) for f in stretches])
+    base, folds, *_ = choose_alternatives(plan.structure, [f.select(places) for f in stretches])
     draft = ridge(Problem(merge(folds), base, {}))
     residuals, _, _ = evaluate(data, base.parameters, base.standard(draft.params), True)
     residuals.covariances = {name: (total[:LAGS], pairs[:LAGS])

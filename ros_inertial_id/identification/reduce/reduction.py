@@ -1,6 +1,6 @@
 """Reduction: the data as R factors about base parameters, friction laws and constants chosen."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from ..prepare.dataset import Dataset
 from ..settings import EstimationOptions
 from ...dynamics.inertial_parameters import Parameter
 from ...estimation.base_parameters import BaseParameters
-from ...estimation.estimators import ESTIMATORS, params_of, Problem
+from ...estimation.estimators import Problem
 from ...estimation.nonlinear_parameters import alternatives, Grid, RefinedNonlinear
 from ...estimation.r_factors import merge, RFactors
 
@@ -29,6 +29,7 @@ class Reduced:
     refined : what refining them gave; notes : {key of the statistics: what was chosen}
     tried : Structure, and folds about all its columns, alternatives included
     ranges : joint -> {q, v, a: [smallest, largest]} of the data
+    laws : entries of ``statistics['choices']``, where one coefficient has several laws
     """
 
     base: BaseParameters
@@ -39,53 +40,33 @@ class Reduced:
     notes: dict[str, Any]
     tried: tuple[Structure, Sequence[RFactors]]
     ranges: dict[str, Any]
+    laws: list[dict[str, Any]]
 
 
 def reduce_data(data: Dataset, structure: Structure, passes: Passes) -> Reduced:
     """Return the data as R factors, friction laws and nonlinear parameters chosen."""
-    return _chosen(data, structure, passes.accumulated(data, structure), passes)
+    return choose(structure, passes.accumulated(data, structure), data.options)
 
 
-def reduce_without(data: Dataset, before: Reduced, names: Collection[str], passes: Passes
-                   ) -> Reduced:
-    """
-    Return the data as R factors without laws that stand alone, constants chosen anew.
-
-    before : Reduced with them
-    """
+def reduce_without(data: Dataset, before: Reduced, names: Collection[str]) -> Reduced:
+    """Return the data ``before`` without laws that stand alone (``names``), constants anew."""
     structure, wide = before.tried
     structure, places = structure.without(names)
     rows = Accumulated([f.select(places) for f in wide], before.ranges)
-    return _chosen(data, structure, rows, passes)
+    return choose(structure, rows, data.options)
 
 
-def _chosen(data, structure, rows, passes):
-    """Return Reduced, the residual of a first estimate looked at where laws are chosen."""
-    def correlation(base, factors):
-        draft = params_of(ESTIMATORS[data.options.estimator])(Problem(factors, base, {}))
-        return passes.residuals(data, base.parameters, base.standard(draft)).correlation()
-
-    return choose(structure, rows, data.options, correlation)
-
-
-def choose(structure: Structure, rows: Accumulated, options: EstimationOptions,
-           correlation: Callable[[BaseParameters, RFactors], dict[str, float]]) -> Reduced:
-    """
-    Return the rows about base columns, friction laws and nonlinear parameters chosen.
-
-    correlation : (base, factors) -> group -> correlation
-    time of the residual of a first estimate [samples], asked for where laws are chosen
-    """
+def choose(structure: Structure, rows: Accumulated, options: EstimationOptions) -> Reduced:
+    """Return the ``rows`` about base columns, friction laws and nonlinear parameters chosen."""
     wide = rows.folds
-    base, folds, grid = choose_alternatives(structure, wide)
-    if _second_choice(structure, base):  # once more, counted in independent rows
-        base, folds, grid = choose_alternatives(structure, wide, correlation(base, merge(folds)))
+    base, folds, grid, entries = choose_alternatives(structure, wide)
     searched = structure.searched_laws & set(options.refine_nonlinear)
     refined = refine(Problem(merge(folds), base, {}, grid=grid), searched) if grid else None
     if refined and grid:
         base = refined.base
         folds = [f.combine(grid.columns(base)) for f in wide]
-    return Reduced(base, folds, grid, searched, refined, {}, (structure, wide), rows.ranges)
+    return Reduced(base, folds, grid, searched, refined, {}, (structure, wide), rows.ranges,
+                   entries)
 
 
 def reduce_again(data: Dataset, before: Reduced, passes: Passes) -> Reduced:
@@ -111,9 +92,3 @@ def _near(tried, chosen):
     first = int(np.searchsorted([p.nonlinear for p in own], chosen.nonlinear)) - NEAR // 2
     first = int(np.clip(first, 0, max(0, len(own) - NEAR)))
     return own[first:first + NEAR]
-
-
-def _second_choice(structure: Structure, base: BaseParameters) -> bool:
-    """Return whether a law was chosen that stands behind another one of the same coefficient."""
-    first = {p.name: p.law for p in reversed(structure.columns)}
-    return any(p.law != first[p.name] for p in base.parameters)

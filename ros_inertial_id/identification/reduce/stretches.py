@@ -9,7 +9,7 @@ seconds (friction of a slow motion) outlasts a stretch, and its neighbours share
 joined until they are several times longer (Kuensch 1989).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,7 +22,7 @@ from ...dynamics.regressor import RegressorBlock, RowGroup
 from ...estimation.base_parameters import BaseParameters
 from ...estimation.estimators import Estimate
 from ...estimation.problem import effective_standard_deviation, Problem
-from ...estimation.r_factors import RFactors
+from ...estimation.r_factors import merge, RFactors
 
 STRETCHES = 16  # enough that a standard error of them is known to a fifth
 FEWEST = 8
@@ -80,6 +80,49 @@ class Share:
     thin: int
     stretch: np.ndarray
     weight: np.ndarray
+
+
+@dataclass(frozen=True)
+class Stretches:
+    """
+    Stretches of distinct motion, in order of time.
+
+    factors : RFactors of each, about [b base columns, torque by a tilt of gravity (2)]
+    speed, distance : (count,) mean squares of velocities, and of positions about their mean, of
+        all joints in units of their own
+    """
+
+    factors: list[RFactors]
+    speed: np.ndarray
+    distance: np.ndarray
+
+    def left_out(self) -> list[np.ndarray]:
+        """
+        Return the numbers of stretches that are left out together, (k,) each.
+
+        Quarters of the time, the fastest quarter, the quarter that is farthest from where the
+        arm is in the mean, and every fourth: what only helps inside of the data is no gain.
+        """
+        count = len(self.factors)
+        order, quarter = np.arange(count), max(1, count // 4)
+        return [*np.array_split(order, 4), np.argsort(-self.speed)[:quarter],
+                np.argsort(-self.distance)[:quarter], *(order[k::4] for k in range(4))]
+
+
+def stretches_of(parts: Iterable[Sequence[RFactors]], motions: Sequence[Motion],
+                 shares: Sequence['Share']) -> Stretches:
+    """Return the Stretches of several recordings, ``parts`` of each merged number by number."""
+    total: list[RFactors] = []
+    for part in parts:
+        total = [merge(pair) for pair in zip(total, part)] if total else list(part)
+    stretch = np.concatenate([share.stretch for share in shares])
+    q, v = (np.concatenate([getattr(m, x) for m in motions])[stretch >= 0] for x in 'qv')
+    kept = [k for k, factors in enumerate(total) if factors.groups]
+    stretch = stretch[stretch >= 0]
+    speed, distance = (np.array([x[stretch == k].mean() for k in kept]) for x in (
+        (v / np.maximum(v.std(0), 1e-12)) ** 2,
+        ((q - q.mean(0)) / np.maximum(q.std(0), 1e-12)) ** 2))
+    return Stretches([total[k] for k in kept], speed, distance)
 
 
 def shares_of(motions: Sequence[Motion], thin: int, times: float) -> list[Share]:

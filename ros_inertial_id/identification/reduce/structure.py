@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -9,10 +10,10 @@ from ..judge.mounting import structural_base
 from ...dynamics.inertial_parameters import Parameter
 from ...errors import EstimationError
 from ...estimation.base_parameters import BaseParameters
+from ...estimation.constants_choice import choose_nonlinear
 from ...estimation.estimators import Problem
-from ...estimation.friction_choice import without
-from ...estimation.nonlinear_parameters import (alternatives, choose_nonlinear, Grid,
-                                                refine_nonlinear, RefinedNonlinear)
+from ...estimation.nonlinear_parameters import (alternatives, Grid, refine_nonlinear,
+                                                RefinedNonlinear)
 from ...estimation.problem import two_step
 from ...estimation.r_factors import merge, RFactors
 from ...methods.contract import Method
@@ -41,9 +42,8 @@ class Structure:
 
     def without(self, names: Collection[str]) -> 'tuple[Structure, list[int]]':
         """Return the Structure without parameters that stand alone, and which places it keeps."""
-        base = self.base
-        for name in names:
-            base = without(base, [base.parameters[k].name for k in base.independent].index(name))
+        own = [self.base.parameters[k].name for k in self.base.independent]
+        base = self.base.without([own.index(name) for name in names])
         left = [k for k, p in enumerate(self.columns) if p.name not in names]
         places = sorted(int(self.keep[k]) for k in left if self.keep[k] >= 0)
         moved = np.append(np.searchsorted(places, np.arange(self.keep.max() + 1)), -1)
@@ -92,24 +92,20 @@ def structure_of(method: Method, robots: Sequence, columns: Sequence[Parameter])
     return Structure(base, tuple(columns), keep, choices)
 
 
-def choose_alternatives(
-        structure: Structure, folds: Sequence[RFactors],
-        correlation: Mapping[str, float] | None = None
-) -> tuple[BaseParameters, list[RFactors], Grid | None]:
+def choose_alternatives(structure: Structure, folds: Sequence[RFactors]) -> tuple[
+        BaseParameters, list[RFactors], Grid | None, list[dict[str, Any]]]:
     """
-    Return base and folds with the chosen nonlinear parameters alone, and the Grid of all or None.
+    Return base and folds with the chosen nonlinear parameters alone, the Grid of all or None.
 
-    folds : RFactors as ``accumulate`` returns them
-    correlation : group -> see Problem, for choices between laws; none by default
+    The last are the entries of ``statistics['choices']``, where laws were chosen.
     """
     base, choices = structure.base, structure.choices
     if not choices:
-        return base, list(folds), None
+        return base, list(folds), None, []
     parameters = structure.parameters_of_places()
-    total = merge(folds)
-    picked = choose_nonlinear(total, base, choices, parameters, correlation)
+    picked, entries = choose_nonlinear(folds, base, choices, parameters)
     laws = {name: parameters[choices[name][k]].law for name, k in picked.items()}
-    grid = Grid(total, {name: ks[0] for name, ks in choices.items()},
+    grid = Grid(merge(folds), {name: ks[0] for name, ks in choices.items()},
                 {name: [k for k in ks if parameters[k].law == laws[name]]
                  for name, ks in choices.items()}, tuple(parameters))
     selection, final = np.arange(len(base)), list(base.parameters)
@@ -117,7 +113,8 @@ def choose_alternatives(
         place = choices[name][0]
         selection[place] = choices[name][k]
         final[base.independent[place]] = parameters[choices[name][k]]
-    return replace(base, parameters=tuple(final)), [f.select(selection) for f in folds], grid
+    base = replace(base, parameters=tuple(final))
+    return base, [f.select(selection) for f in folds], grid, entries
 
 
 def refine(problem: Problem, laws: set[str]) -> RefinedNonlinear | None:

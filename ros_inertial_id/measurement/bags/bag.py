@@ -21,7 +21,7 @@ from .messages import channel_builder, DECODERS, full_name, STRING
 from .storage import read_storage, sha256, storage_files
 from ..recording import LazyChannels, Recording, TF
 from ... import __version__
-from ...errors import RecordingError
+from ...errors import path_text, RecordingError
 
 _WINDOW = re.compile(r'(?P<path>.+)@(?P<start>[0-9.]*):(?P<end>[0-9.]*)', re.S)
 TEXTS = ('robot_description', 'mounting', 'periods')  # last names of topics that are no channels
@@ -89,7 +89,7 @@ def _read(path, topics, progress):
     versions = {'ros_inertial_id': __version__, 'numpy': np.__version__,
                 'rosbags': version('rosbags')}
     return Recording(channels, **texts, provenance={
-        'path': str(path), 'sha256': sha256(files), 'duration_s': contents.duration_s,
+        'path': path_text(path), 'sha256': sha256(files), 'duration_s': contents.duration_s,
         'skipped': contents.skipped, 'damage': tuple(damage), 'left_out': contents.left_out,
         'versions': versions})
 
@@ -125,11 +125,7 @@ class Contents:
         return (max(self._edges) - min(self._edges)) * 1e-9 if self._edges else 0.0
 
     def wanted(self, topic: str, type_name: str) -> bool:
-        """
-        Return whether messages are to be read.
-
-        topic, type_name : theirs; noted
-        """
+        """Return whether messages are to be read."""
         known = full_name(self.types.setdefault(topic, type_name))
         if known != full_name(type_name):
             self.left_out[topic] = f'those of type {type_name}: the first are of type {known}'
@@ -142,11 +138,7 @@ class Contents:
         return wanted
 
     def add(self, topic: str, raw: RawMessages) -> None:
-        """
-        Take messages of a wanted topic.
-
-        topic : its name; raw : messages (CDR) in the order of the bag
-        """
+        """Take messages of a wanted topic."""
         builder = self._builders[topic]
         builder.add(raw)
         self._counts[topic] = self._counts.get(topic, 0) + len(raw)

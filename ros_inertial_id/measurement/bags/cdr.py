@@ -177,7 +177,6 @@ def walk(type_name: str, message: bytes, free: Collection[str] = (),
     """
     Return the Layout of one message.
 
-    type_name : in full, ``sensor_msgs/msg/JointState``
     message : bytes, with the four-byte header
     free : names of string fields whose content may differ within a layout
     fixed : names of number fields whose value may not

@@ -19,7 +19,7 @@ from .log_columns import Log, log_of, nanoseconds
 from .log_files import named, read_file
 from .messages import JOINT_STATE
 from ..recording import Channel, Recording
-from ...errors import RecordingError, RobotModelError
+from ...errors import path_text, RecordingError, RobotModelError
 
 EFFORTS = '/efforts'  # topic of efforts that come from a file with a clock of its own
 SAME = 1000  # [ns] between stamps of one sample: unix time in float is off by 120
@@ -96,13 +96,13 @@ def read_log(logs: Logs, urdf_text: str, joint_names: Sequence[str] | None = Non
 def _read(source, columns):
     """Return the name of a source for messages, and its Log."""
     if isinstance(source, (str, Path)):
-        where, found = str(source), read_file(Path(source), columns)
+        where, found = path_text(source), read_file(Path(source), columns)
     else:
         where = 'the table'
         try:
             names = (source if isinstance(source, Mapping) else source.column_names
                      if type(source).__module__.startswith('pyarrow') else source.columns)
-            arrays = {str(name): np.asarray(source[name]) for name in names}
+            arrays = {str(name): np.atleast_1d(source[name]) for name in names}
         except (AttributeError, TypeError, KeyError, IndexError, ValueError) as error:
             raise RecordingError('log', found=type(source).__name__, expected='a path, a data '
                                  'frame or a mapping of names to arrays') from error

@@ -132,8 +132,8 @@ def _columns_by_joint(where, names):
     """Return {quantity: {joint or '': name of the column}}; plain words before others."""
     places = list(ALIASES)
     understood = [(name, said) for name in names if (said := meaning(name))]
-    understood.sort(key=lambda item: (not item[1][2], places.index(item[0].lower())
-                                if item[0].lower() in ALIASES else -1))
+    understood.sort(key=lambda item: (
+        not item[1][2], places.index(item[0].lower()) if item[0].lower() in ALIASES else -1))
     found: dict[str, dict[str, tuple[str, bool]]] = {}
     for name, (kind, label, plain) in understood:
         before, first = found.setdefault(kind, {}).setdefault(label, (name, plain))

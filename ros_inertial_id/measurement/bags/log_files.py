@@ -79,7 +79,8 @@ def named(where: str, arrays: Mapping[str, np.ndarray], columns: str) -> Columns
 def _npz(path):
     if is_zipfile(path):
         with ZipFile(path) as archive:
-            check_ratio(path.stat().st_size, sum(e.file_size for e in archive.infolist()))
+            check_ratio(str(path), path.stat().st_size,
+                        sum(e.file_size for e in archive.infolist()))
     with np.load(path, allow_pickle=False) as file:
         return {key: file[key] for key in file.files}
 

@@ -73,8 +73,8 @@ def read_mcap(path: Path, wanted: Callable[[str, str], bool], damage: list[str],
             elif opcode != MESSAGE:
                 topics.learn(opcode, content)
         yield from topics.batches(bytes(bare))
-        if not seen and not records.magic:
-            raise RecordingError(f'{path} is no mcap file')
+        if not seen and (not records.magic or size > LARGEST):
+            raise RecordingError(f'{path} is no mcap file', found='no record in it')
         topics.learn_summary()  # topics without messages
         if topics.unknown:
             damage.append(f'{path.name}: {topics.unknown} messages of topics whose names are lost')
@@ -255,13 +255,26 @@ class _Records:
         pattern = _START_OF_CHUNK if self._chunked else _START_OF_RECORD
         while start < self.size:
             block = self._content(start, _BLOCK + _LONGEST_HEAD)
-            if block.startswith(_ZEROS):  # a hole of a sparse file
-                start += _BLOCK
+            if block.startswith(_ZEROS):
+                start = self._after_hole(start + _BLOCK)
                 continue
             for match in pattern.finditer(block):
                 if match.start() < _BLOCK:
                     yield start + match.start()
             start += _BLOCK
+
+    def _after_hole(self, start):
+        """Return where data go on in a sparse file, at ``start`` or later."""
+        descriptor = self.stream.fileno()
+        here = os.lseek(descriptor, 0, os.SEEK_CUR)  # the stream counts on it
+        try:
+            return os.lseek(descriptor, start, os.SEEK_DATA)
+        except OSError:  # no data follow
+            return self.size
+        except AttributeError:  # no Linux
+            return start
+        finally:
+            os.lseek(descriptor, here, os.SEEK_SET)
 
 
 def _is_record(opcode, length, head):

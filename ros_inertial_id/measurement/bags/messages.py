@@ -85,20 +85,13 @@ DECODERS = {
 
 
 def full_name(type_name: str) -> str:
-    """
-    Return the full name of a ROS type.
-
-    type_name : ``pkg/msg/Type``, or ``pkg/Type`` for short
-    """
+    """Return the full name of a ROS type."""
     return type_name if type_name.count('/') != 1 else type_name.replace('/', '/msg/')
 
 
 def channel_builder(type_name: str, topic: str) -> ChannelBuilder:
     """
     Return an empty ChannelBuilder.
-
-    type_name : one of the types in the table
-    topic : name of the Channel
 
     Raises RecordingError for a type without a decoder.
     """
@@ -114,9 +107,7 @@ def decode(type_name: str, messages: Sequence[bytes], topic: str, received_ns: S
     """
     Return the Channel of serialised messages.
 
-    type_name : one of the types in the table
     messages : bytes (CDR), in the order they came
-    topic : name of the Channel
     received_ns : (n,) their times of reception [ns]
     complain : called with words when messages are left out that are no whole ones of the type;
         without it they raise
@@ -134,11 +125,7 @@ def decode(type_name: str, messages: Sequence[bytes], topic: str, received_ns: S
 
 
 def encode_string(text: str) -> bytes:
-    """
-    Return a std_msgs/String as CDR bytes.
-
-    text : what it says
-    """
+    """Return a std_msgs/String as CDR bytes."""
     store = typestore()
     return bytes(store.serialize_cdr(store.types[STRING](data=text), STRING, little_endian=True))
 
@@ -151,11 +138,7 @@ def header_stamp_ns(message: bytes) -> int:
 
 
 def encodable(type_name: str) -> bool:
-    """
-    Return whether ``encode`` can write a type: numbers whose elements have no headers.
-
-    type_name : of any ROS message
-    """
+    """Return whether ``encode`` can write a type: numbers whose elements have no headers."""
     decoder = DECODERS.get(full_name(type_name))
     return (decoder is not None and bool(decoder.fields)
             and decoder.labels in ((), ('name',)))

@@ -10,6 +10,8 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
+from ...errors import RecordingError
+
 ZSTD_MAGIC = b'\x28\xb5\x2f\xfd'
 DAMAGED = (zstd.ZstdError, RuntimeError, ValueError, EOFError, MemoryError)
 _BLOCK = 1 << 20
@@ -17,23 +19,25 @@ LARGEST = 1 << 30  # bytes of a chunk or message; more is taken for damage
 FREE, RATIO = 1 << 28, 200  # bytes that any file may unpack to; times its size that others may
 
 
-def check_ratio(packed: int, plain: int) -> None:
-    """Raise ValueError where ``packed`` bytes that hold measurements are no ``plain`` bytes."""
+def check_ratio(what: str, packed: int, plain: int) -> None:
+    """Raise RecordingError where ``packed`` bytes that hold measurements are no ``plain`` ones."""
     if plain > max(FREE, RATIO * packed):
-        raise ValueError(f'{packed} bytes that unpack to {plain} or more: nothing measured is so '
-                         'alike')
+        raise RecordingError(f'{what} is no recording', found=f'{packed} bytes that unpack to '
+                             f'{plain} or more: nothing measured is so alike')
 
 
-def unpack(data: bytes, method: str, size: int = LARGEST) -> bytes:
+def unpack(data: bytes, method: str, size: int | None = None) -> bytes:
     """
     Return what was compressed; raise one of DAMAGED.
 
     data : compressed bytes, one frame
     method : '' for none, zstd or lz4
-    size : bytes the result should have; at most one more is made
+    size : bytes the result should have, None: unknown; at most one more is made
     """
-    if size > LARGEST:
-        raise ValueError(f'{size} bytes')
+    most = min(LARGEST, max(FREE, RATIO * len(data)))
+    size = most if size is None else size
+    if size > most:
+        raise ValueError(f'{len(data)} bytes that unpack to {size}')
     if not method:
         return data
     if method not in ('zstd', 'lz4'):
@@ -59,7 +63,7 @@ def unpack_file(packed: str, plain: str) -> str:
                 begun = True
                 while block or not unpacker.needs_input:
                     target.write(unpacker.decompress(block, _BLOCK))
-                    check_ratio(whole, target.tell())
+                    check_ratio(packed, whole, target.tell())
                     block = b''
                     if unpacker.eof:
                         block, unpacker = unpacker.unused_data, zstd.ZstdDecompressor()

@@ -146,7 +146,7 @@ def _decompress(message):
 
 
 def _read_sqlite3(path: Path, wanted: Callable[[str, str], bool],
-                 progress: Callable[[float], None]) -> Iterator[Batch]:
+                  progress: Callable[[float], None]) -> Iterator[Batch]:
     """
     Yield (topic, type, messages) of a database, many messages at once.
 

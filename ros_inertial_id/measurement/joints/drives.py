@@ -43,8 +43,6 @@ def motor_turns(options: DriveOptions, count: int) -> np.ndarray:
     """
     Return the matrix C G (n, n): motor angles per joint angle.
 
-    options : DriveOptions; count : n joints
-
     Raises ConfigError for lists of another length and a matrix without inverse.
     """
     if len(options.coupling) not in (0, count * count):
@@ -64,7 +62,6 @@ def motor_speeds(options: DriveOptions, count: int) -> dict[int, np.ndarray]:
     """
     Return {motor: (n,)} of motors that several joints turn: their speed per joint speed.
 
-    options : DriveOptions; count : n joints
     On the side of the motor's own joint: motor k turns ``P[k] @ v`` times its gear ratio.
     """
     turns = motor_turns(options, count)
@@ -76,7 +73,6 @@ def effort_map(options: DriveOptions, count: int) -> np.ndarray:
     """
     Return the matrix (n, n) that turns recorded efforts into joint torques: G C' drive gains.
 
-    options : DriveOptions; count : n joints
     A current first becomes a motor torque by the drive gain.
 
     Raises ConfigError for a current without gains, or gears that are given and not used.
@@ -100,11 +96,7 @@ def effort_map(options: DriveOptions, count: int) -> np.ndarray:
 
 
 def joint_side(channel: Channel, joints: Sequence[str], options: DriveOptions) -> Channel:
-    """
-    Return a Channel of joint states whose positions and velocities are those of ``joints``.
-
-    channel : JointState Channel as recorded; options : DriveOptions
-    """
+    """Return a Channel of joint states whose positions and velocities are those of ``joints``."""
     count = len(joints)
     offset = np.zeros(count)
     if len(options.position_offset):

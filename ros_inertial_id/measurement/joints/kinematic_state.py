@@ -11,13 +11,13 @@ from typing import Callable, Iterator, Mapping, Sequence
 import numpy as np
 
 from .drives import DriveOptions
-from .history import History
 from .. import signals
 from ..interpolation import interpolate, REACH
 from ..recording import page_out
 from ...options import option
 
 PIECE = 8192  # samples of one state
+MOST = 256  # rows of a History; of more the smallest reversals go: noise at rest moves no friction
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,49 @@ class SignalOptions(DriveOptions):
     decimate: int = option(0, 'learn from every that many sample; 0: ten per period of the '
                            'cutoff, more add no information', at_least=0,
                            at_most=10_000)
+
+
+@dataclass(frozen=True)
+class History:
+    """
+    The way of n joints before the samples at hand, in order of time, where one of them turns.
+
+    Friction with a memory (Dahl 1968) is the same whether a motion is read at once, piece by
+    piece or while it runs, if each piece knows the way before it: its reversals.
+
+    q, v : (m, n) positions [rad, m] and velocities, of which only the direction is kept
+    """
+
+    q: np.ndarray
+    v: np.ndarray
+
+    @classmethod
+    def none(cls, joints: int) -> 'History':
+        """Return the History of so many ``joints`` of which nothing is known."""
+        return cls(np.empty((0, joints)), np.empty((0, joints)))
+
+    def extended(self, q: np.ndarray, v: np.ndarray) -> 'History':
+        """Return the History that goes on with samples q, v (N, n)."""
+        q, v = np.concatenate([self.q, q]), np.concatenate([self.v, np.sign(v)])
+        if len(q) > 2:
+            step = np.sign(np.diff(q, axis=0))
+            turns = (step[1:] != step[:-1]) | (v[2:] != v[1:-1])
+            keep = np.r_[True, turns.any(axis=1), True]
+            q, v = q[keep], v[keep]
+        while len(q) > MOST:
+            q, v = _without_smallest(q, v)
+        return History(q, v)
+
+
+def _without_smallest(q, v):
+    """Return q, v without the quarter of the reversals on which the least way is lost."""
+    step = np.diff(q, axis=0)
+    lost = np.abs(step[:-1]) + np.abs(step[1:]) - np.abs(step[:-1] + step[1:])
+    inner = np.arange(1, len(q) - 1, 2)  # no two that follow one another
+    smallest = inner[np.argsort(lost.max(axis=1)[inner - 1], kind='stable')[:len(q) // 4]]
+    v = v.copy()
+    v[smallest + 1] = 0.0  # the direction there is that of the step
+    return np.delete(q, smallest, axis=0), np.delete(v, smallest, axis=0)
 
 
 @dataclass(frozen=True)

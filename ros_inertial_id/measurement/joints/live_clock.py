@@ -7,8 +7,7 @@ own samples and no window around them.
 
 import numpy as np
 
-from .history import History
-from .kinematic_state import JointSpaceState, Surroundings
+from .kinematic_state import History, JointSpaceState, Surroundings
 from .. import signals
 
 DIRECT = 64  # ticks: more of them at once are filtered by FFT

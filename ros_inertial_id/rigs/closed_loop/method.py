@@ -20,7 +20,7 @@ from .tuning import Trial
 from ..dynamics.assembly import mechanism_from_options
 from ..dynamics.continuation import random_walk
 from ..dynamics.force_elements import force_elements, ForceOptions
-from ..dynamics.mechanism import Mechanism, MechanismOptions, virtual_links
+from ..dynamics.mechanism import coupled, Mechanism, MechanismOptions, virtual_links
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.regressor import BLOCK, RegressorBlock, RowGroup
 from ...errors import ConfigError
@@ -58,6 +58,7 @@ class ClosedLoop(Method[Mechanism, MechanismState, Observation, ClosedLoopOption
     Options = ClosedLoopOptions
     predicts_live = True
     takes_known = True
+    consistent_by_default = True
 
     def build(self, urdf: str, options: ClosedLoopOptions, gravity_base: np.ndarray) -> Mechanism:
         """Return the Mechanism of a URDF text under gravity (3,) in the base frame [m/s^2]."""
@@ -69,7 +70,8 @@ class ClosedLoop(Method[Mechanism, MechanismState, Observation, ClosedLoopOption
                 raise ConfigError('option actuated', found=repr(name), exists=names)
         actuated = tuple(names.index(name) for name in driven)
         robot = mechanism.robot
-        mechanism = replace(mechanism, forces=force_elements(robot, options), actuated=actuated)
+        forces = force_elements(robot, options, mechanism.size)
+        mechanism = replace(mechanism, forces=forces, actuated=actuated)
         lines = links_as_described(options.known, robot.link_names, robot.inertias)
         known, tied = read_known(lines, all_parameters(mechanism))
         return replace(mechanism, known=known, tied=tied)
@@ -175,9 +177,18 @@ class ClosedLoop(Method[Mechanism, MechanismState, Observation, ClosedLoopOption
 
     def validity_range(self, state: MechanismState,
                        robot: Mechanism) -> dict[str, dict[str, np.ndarray]]:
-        """Return joint -> {q, v, a: (N,)} of the independent joints: where a model holds."""
-        return {robot.joint_names[j]: {name: getattr(state, name)[:, j]
-                                       for name in ('q', 'v', 'a')} for j in robot.independent}
+        """
+        Return joint -> {q, v, a: (N,)} of the independent joints: where a model holds.
+
+        After a turn a crank is where it was, unless a coupling counts the turns.
+        """
+        out = {}
+        for j in robot.independent:
+            q, start = state.q[:, j], robot.start[j]
+            if not robot.prismatic[j] and not coupled(robot):
+                q = q - 2 * np.pi * np.round((q - start) / (2 * np.pi))
+            out[robot.joint_names[j]] = {'q': q, 'v': state.v[:, j], 'a': state.a[:, j]}
+        return out
 
     def live(self, robot: Mechanism, options: ClosedLoopOptions, lag: float,
              metadata: Mapping[str, Any]) -> LiveMechanism:

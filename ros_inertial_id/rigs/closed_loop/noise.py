@@ -20,7 +20,8 @@ from ...measurement import signals
 
 DRAWS = 64       # the variance of an error is known to a fifth
 LOOKED = 16384   # samples looked at; more only repeat it
-REDRAWN = 4096   # samples whose noise is drawn once more, for its share of the excitation
+MOVED = 10000    # samples that are moved by noise, for its share of the excitation ...
+LEAST = 500      # ... along every axis at least
 STEPS = 1e-6, 1e-4, 1e-2  # of z [rad, m], zdot, zddot for differences
 
 
@@ -72,26 +73,40 @@ def _as_motions(observation):
 def noisy_states(observation: Observation, robot: Mechanism
                  ) -> Iterator[tuple[MechanismState, MechanismState, float]]:
     """
-    Yield (state, the same with noise of the motion once more, times it counts).
+    Yield (state, the same moved by noise of the motion, times it counts).
 
-    Nothing is yielded where velocities are measured.
+    Moved one after the other along the principal axes of that noise at one sample, so that the
+    squares of all changes of a row add up to what its noise makes.  Nothing is yielded where
+    velocities are measured.
     """
     joints, index = observation.joints, list(robot.independent)
     if not _has_noise(joints):
         return
-    standard_deviation, rng, done = _deviation(joints), np.random.default_rng(0), 0
-    times = max(1.0, observation.samples(training=True) / REDRAWN)
-    for state in observation.states(training=True):
-        if done >= REDRAWN:
-            return
-        state = state.rows(slice(0, REDRAWN - done))
-        done += len(state.t)
-        z, rate, second = _drawn(joints, len(state.t), standard_deviation, rng, 1)[..., 0]
-        goal = state.q[:, index] + z
-        q, _ = newton(robot, state.q, state.R, goal, goal)
-        R, _ = robot.transformation(q)
-        v, a = robot.motion(q, R, state.v[:, index] + rate, state.a[:, index] + second)
-        yield state, replace(state, q=q, v=v, a=a, R=R), times
+    each = np.diag(_deviation(joints))
+    moves = np.concatenate([np.multiply.outer(axis, each) for axis in _axes(joints).T], axis=1)
+    wanted = max(LEAST, MOVED // moves.shape[1])
+    thin = slice(None, None, max(1, observation.samples(training=True) // wanted))
+    for whole in observation.states(training=True):
+        state = whole.rows(thin)
+        for z, rate, second in np.moveaxis(moves, 1, 0):
+            goal = state.q[:, index] + z
+            q, _ = newton(robot, state.q, state.R, goal, goal)
+            R, _ = robot.transformation(q)
+            v, a = robot.motion(q, R, state.v[:, index] + rate, state.a[:, index] + second)
+            yield state, replace(state, q=q, v=v, a=a, R=R), thin.step
+
+
+def _axes(joints):
+    """Return A (3, 3) with A A' the covariance of unit noise in z, zdot, zddot at one sample."""
+    period, half = joints.clock.period, len(joints.kernel) // 2 + 2 * signals.STENCIL
+    impulse = np.zeros((2 * half + 1, 1))
+    impulse[half] = 1.0
+    z = signals.smooth(np.pad(impulse, ((half, half), (0, 0))), joints.kernel)
+    rate = signals.differentiate(z, period)
+    response = np.hstack([z, rate, signals.differentiate(rate, period)])
+    size = np.linalg.norm(response, axis=0)
+    values, axes = np.linalg.eigh(response.T @ response / np.outer(size, size))
+    return size[:, None] * axes * np.sqrt(np.maximum(values, 0.0))
 
 
 def _force_rate(robot, joints, state):

@@ -17,7 +17,7 @@ from ..dynamics.force_elements import JointForce, LineForce
 from ..dynamics.mechanism import Mechanism
 from ...dynamics.body_motion import energy_rows
 from ...dynamics.inertial_parameters import body_parameters, Parameter, SYMBOLS
-from ...dynamics.tree_rows import tree_rows
+from ...dynamics.regressor import tree_rows
 from ...errors import ConfigError
 from ...measurement.joints.kinematic_state import JointSpaceObservation, JointSpaceState
 

@@ -27,10 +27,12 @@ EDGE = 0.1         # share of the samples left out at both ends, where any filte
 RANK = 1e-8        # of the scaled columns below it are no direction at all
 UNFILTERED = 1e9  # [Hz] a cutoff that filters nothing
 SIGNIFICANT = 4.0  # of a chi-squared: two standard deviations
-WIDER = 1.6        # of that cutoff is used, see ``choose_cutoff``
+FASTER = 1.5       # times the rate of the motion: a torque that is low-passed before it is read
+BAND = 0.4         # of the rate of the motion that is kept of it
 HIGHEST = 0.25     # cutoff, share of the rate: nearer to Nyquist the kernel bends the passband
 SMOOTH = 0.1       # cutoff of the torque, share of its rate, while its clock is sought
-TRIM = 2.0         # times what joints leave out: a crank may start with a jerk
+TRIM = 2.0         # times what joints leave out at least: a crank may start with a jerk ...
+SPARED = 0.05      # ... and all that the filter guesses, up to this share of a stretch
 BROADER = 1.25     # a motion that is cut a little shifts the offset; noise in it does not
 SURE = 5.0         # standard errors beyond which a clock drifts
 STRETCHES = 20     # of the residual, longer than it is correlated
@@ -50,6 +52,7 @@ class Trial:
         self._free = [p for p in all_parameters(robot) if p.name not in robot.known]
         self._scales = np.array([p.scale for p in self._free])
         self.shift = self.drift = self.middle = 0.0
+        self._effort = {}
         clock = self.at(UNFILTERED).joints.clock
         start, count = clock.segments[-1]
         self.middle = 0.5 * (clock.segments[0][0] + start + count * clock.period)
@@ -60,11 +63,13 @@ class Trial:
             self._recording, self._robot.coordinates,
             replace(self._options, cutoff=cutoff, decimate=self._options.decimate or 1),
             tuple(self._robot.joint_names[j] for j in self._robot.actuated))
-        joints = replace(joints, trim=TRIM * joints.trim)
-        if self.shift or self.drift:
-            effort = {name: (t - self.shift - self.drift * (t - self.middle), x)
-                      for name, (t, x) in joints.effort.items()}
-            joints = replace(joints, effort=effort)
+        self._effort = self._effort or _on_slower_clock(joints.effort, joints.clock.period)
+        effort = {name: (t - self.shift - self.drift * (t - self.middle), x)
+                  for name, (t, x) in self._effort.items()}
+        reach = 0.5 * len(joints.kernel) * joints.clock.period
+        longest = max(count for _, count in joints.clock.segments) * joints.clock.period
+        trim = max(TRIM * joints.trim, min(reach, SPARED * longest))
+        joints = replace(joints, trim=trim, effort=effort)
         return Observation(self._robot, joints, self._continuation, joints.summary)
 
     def choose_cutoff(self) -> tuple[float, list[tuple[float, float]]]:
@@ -72,11 +77,12 @@ class Trial:
         Return (cutoff [Hz], curve [(cutoff, error rms relative to the torque's)]).
 
         The cutoff is above where the error begins to grow.  There a motion that is cut and noise
-        that is let through make residuals of one size, but noise averages out over the N
-        independent samples of a recording (hundreds) and a cut motion biases the parameters: it
-        has to be smaller by sqrt(N), and falls with the eighth power of the cutoff.
+        that is let through make residuals of one size, but noise averages out over the N samples
+        of a recording and a cut motion biases the parameters: it has to be smaller by sqrt(N),
+        and falls with the eighth power of the cutoff.
         """
-        clock = self.at(UNFILTERED).joints.clock
+        whole = self.at(UNFILTERED)
+        clock, wider = whole.joints.clock, whole.samples() ** (1.0 / 16.0)
         longest = min(SAMPLES, max(count for _, count in clock.segments)) * clock.period
         low = max(2.0, 6.0 / longest)
         high = max(2.0 * low, min(0.2 / clock.period, 100.0))
@@ -91,7 +97,7 @@ class Trial:
         if not curve:
             raise RecordingError('the recording is too short to choose a cutoff',
                                  found=f'{longest:.3f} s', do='record longer, or give cutoff:')
-        return min(WIDER * _before_growth(curve, len(y)), HIGHEST / clock.period), curve
+        return min(wider * _before_growth(curve, len(y)), HIGHEST / clock.period), curve
 
     def torque_offset(self, cutoff: float, limit: float, topic: str
                       ) -> tuple[float, float, float]:
@@ -217,6 +223,24 @@ class Trial:
 
     def _stack(self, tau):
         return tau.T.ravel()
+
+
+def _on_slower_clock(effort, period):
+    """
+    Return {joint: (stamps, values)} of which samples ``period`` [s] apart hold all below the band.
+
+    Read at slower stamps as they are, most samples of a fast torque would be lost and its noise
+    folded into the band of the motion.
+    """
+    out = {}
+    for name, (t, x) in effort.items():
+        step = float(np.median(np.diff(t)))
+        kernel = signals.zero_phase_kernel(step, BAND / period)
+        if FASTER * step < period and len(t) > len(kernel):
+            even = np.arange(t[0], t[-1] + 0.5 * step, step)
+            t, x = even, signals.smooth(np.interp(even, t, x)[:, None], kernel)[:, 0]
+        out[name] = t, x
+    return out
 
 
 def _longest_way(joints):

@@ -10,18 +10,22 @@ on coordinate i as R_ji times itself.  Lines of the options:
     dampers:  between A B          d dl/dt along that line (of a joint: friction viscous)
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Callable
 
 import numpy as np
 
 from ...dynamics.body_motion import body_motions, Frame, frame_of, twists
-from ...dynamics.friction import check_laws, friction_column, friction_parameters
+from ...dynamics.friction import check_laws, friction_column, friction_parameters, LAWS
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.robot_model import RobotModel
 from ...errors import ConfigError
 from ...options import option
+
+# Of Coulomb's step, in sizes of the loops per second.  A cylinder that moves by centimetres is
+# slow all the time: a step as wide as a joint's in rad/s would be a line to it.
+SLIDE_WIDTHS = (1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2)
 
 
 @dataclass(frozen=True)
@@ -84,10 +88,12 @@ class LineForce:
         return np.einsum('bn,bnk->bk', slope * force[:, None], state.R)
 
 
-def force_elements(robot: RobotModel, options: ForceOptions) -> tuple[JointForce | LineForce, ...]:
+def force_elements(robot: RobotModel, options: ForceOptions,
+                   size: float) -> tuple[JointForce | LineForce, ...]:
     """
     Return the force elements, one per column, that ForceOptions ask for.
 
+    size : [m] of the loops: what a slide moves where a joint turns by one radian
     ConfigError where a line cannot be read or names a column twice.
     """
     out = []
@@ -96,15 +102,28 @@ def force_elements(robot: RobotModel, options: ForceOptions) -> tuple[JointForce
         check_laws(words[1:])
         for name in robot.joint_names if words[:1] == ['all'] else words[:1] or ['']:
             joint = _joint(robot, name, line)
-            out += [JointForce(p, joint) for p in friction_parameters(
-                joint + 1, name, words[1:], _limit(robot, joint),
-                {'coulomb': options.coulomb_width} if options.coulomb_width >= 0 else None)]
+            given = {'coulomb': options.coulomb_width} if options.coulomb_width >= 0 else {}
+            columns = friction_parameters(joint + 1, name, words[1:], _limit(robot, joint), given,
+                                          robot.prismatic[joint])
+            if robot.prismatic[joint]:
+                columns = [_of_slide(p, size, given) for p in columns]
+            out += [JointForce(p, joint) for p in columns]
     _refuse_doubles(out)
     lines = [('spring', line) for line in options.springs]
     lines += [('damper', line) for line in options.dampers]
     for number, (law, line) in enumerate(lines, 1):
         out += _element(robot, law, line, number)
     return tuple(out)
+
+
+def _of_slide(parameter, size, given):
+    """Return a friction Parameter with, where not ``given``, the constants of a slide."""
+    constant, law = parameter.nonlinear, LAWS[parameter.law]
+    if constant and parameter.law == 'coulomb' and not given:
+        constant = SLIDE_WIDTHS[law.nonlinear_values.index(constant)] * size
+    elif constant and parameter.law not in given:
+        constant *= {'rad/s': size, 'rad': size, 's/rad': 1.0 / size}.get(law.nonlinear_unit, 1.0)
+    return replace(parameter, nonlinear=constant)
 
 
 def _refuse_doubles(elements):

@@ -148,6 +148,31 @@ def test_a_long_tail_of_zeros_is_passed_over_at_once(tmp_path, monkeypatch):
     assert 'cut off' in said and len(looked) < 100
 
 
+@pytest.mark.parametrize('head', [b'', b'\x89MCAP0\r\n'])
+def test_ten_gigabytes_of_zeros_are_refused_without_reading_them(tmp_path, head, monkeypatch):
+    (tmp_path / 'a.mcap').write_bytes(head)
+    os.truncate(tmp_path / 'a.mcap', 10 << 30)
+    looked = []
+    original = mcap_file._Records._content
+    monkeypatch.setattr(mcap_file._Records, '_content',
+                        lambda self, *at: looked.append(at) or original(self, *at))
+    with pytest.raises(RecordingError, match='no mcap file; found no record'):
+        read_bag(tmp_path / 'a.mcap')
+    assert len(looked) < 10
+
+
+def test_a_small_file_that_unpacks_to_gigabytes_is_refused_by_its_own_name(tmp_path):
+    from backports import zstd
+    packer = zstd.ZstdCompressor()
+    block = bytes(1 << 20)
+    data = b''.join(packer.compress(block) for _ in range(300)) + packer.flush()
+    (tmp_path / 'a.mcap.zstd').write_bytes(data)
+    with pytest.raises(RecordingError, match='a.mcap.zstd is no recording.*unpack to'):
+        read_bag(tmp_path / 'a.mcap.zstd')
+    with pytest.raises(ValueError, match='unpack to'):
+        unpack(data[:1000], 'zstd', 1 << 29)
+
+
 def recovery(file):
     """Return the command that is proposed for a damaged sqlite3 file."""
     for path in (file, file.parent):

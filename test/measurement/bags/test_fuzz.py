@@ -5,12 +5,14 @@ FUZZ_EXAMPLES (default 60) is the number of examples per reader.
 """
 
 from contextlib import contextmanager
+from dataclasses import fields
 from io import BytesIO
 import os
 from pathlib import Path
 import resource
 import tempfile
 import time
+from xml.etree import ElementTree
 
 from hypothesis import given, HealthCheck, settings
 from hypothesis import strategies as st
@@ -20,12 +22,16 @@ from test_bag import joint_states
 import yaml
 
 from ros_inertial_id.dynamics.inertial_parameters import Parameter
+from ros_inertial_id.dynamics.regressor import tree_rows
+from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import InertialIdError
 from ros_inertial_id.identification.model.identified_model import IdentifiedModel
 from ros_inertial_id.measurement.bags.bag import read_bag
 from ros_inertial_id.measurement.bags.log import read_log
 from ros_inertial_id.measurement.bags.writing import write_recording
 from ros_inertial_id.measurement.recording import Recording
+from ros_inertial_id.methods.serial_arm import SerialArmOptions
+from ros_inertial_id.options import options_from
 
 EXAMPLES = int(os.environ.get('FUZZ_EXAMPLES', 60))
 FUZZ = settings(max_examples=EXAMPLES, deadline=None, database=None,
@@ -246,3 +252,43 @@ def test_any_value_under_a_key_of_a_model_file(model):
         read_model(yaml.safe_dump(changed))
 
     check()
+
+
+ODD = st.one_of(st.sampled_from(['nan', '-nan', 'inf', '-5', '0', '1e308', '1e-320', '', ' ',
+                                 '1 0', '0 0 0', '0 0 1 0', 'a', 'prismatic', 'planar', 'none',
+                                 'link1', 'base_link', '\u0663', '9' * 5000]),
+                st.floats().map(repr), st.text(max_size=8))
+ARM2 = (Path(__file__).parents[3] / 'urdf' / 'arm2.urdf').read_text(encoding='utf-8')
+PLACES = [(k, name) for k, element in enumerate(ElementTree.fromstring(ARM2).iter())
+          for name in element.attrib]
+
+
+@FUZZ
+@given(st.sampled_from(PLACES), ODD)
+def test_one_attribute_of_a_description(place, value):
+    """The rows of what is taken for a robot are finite."""
+    root = ElementTree.fromstring(ARM2)
+    list(root.iter())[place[0]].set(place[1], value)
+    with bounded():
+        robot = load_robot_model(ElementTree.tostring(root, encoding='unicode'))
+        state = np.full((2, len(robot)), 0.3)
+        assert all(np.isfinite(rows).all() for rows in tree_rows(robot, state, state, state))
+
+
+@FUZZ
+@given(st.sampled_from(sorted(f.name for f in fields(SerialArmOptions))), LEAVES)
+def test_one_option_of_a_configuration(name, value):
+    with bounded():
+        options = options_from(SerialArmOptions, {name: value}, 'a.yaml')
+        numbers = [x for x in np.ravel(getattr(options, name)) if isinstance(x, float)]
+        assert np.isfinite(numbers).all()
+
+
+@FUZZ
+@given(st.sampled_from(['t', 'q', 'tau']), st.one_of(LEAVES, st.just(np.ones((3, 2, 2))), st.just(
+    np.array(['2020-01-01'] * 3, 'M8[D]')), st.just(np.array([1j, 2, 3]))))
+def test_one_column_of_a_table(name, value):
+    table = {'t': np.arange(3.0), 'q': np.ones((3, 1)), 'tau': np.ones((3, 1)), name: value}
+    with bounded():
+        channel = read_log(table, URDF).channels['/joint_states']
+        assert {x.shape for x in channel.fields.values()} == {(3, 1)} and len(channel) == 3

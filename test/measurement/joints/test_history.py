@@ -7,8 +7,7 @@ import pytest
 
 from ros_inertial_id.dynamics.friction import friction_column, friction_parameters
 from ros_inertial_id.measurement.joints import kinematic_state
-from ros_inertial_id.measurement.joints.history import History, MOST
-from ros_inertial_id.measurement.joints.kinematic_state import SignalOptions
+from ros_inertial_id.measurement.joints.kinematic_state import History, MOST, SignalOptions
 from ros_inertial_id.measurement.joints.observation import observe_joints
 
 DISTANCES = (1e-4, 3e-3, 0.1)

@@ -8,9 +8,9 @@ import pytest
 
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.identification.settings import options_class
+from ros_inertial_id.measurement.joints.channels import Unwrapper
 from ros_inertial_id.measurement.joints.kinematic_state import SignalOptions
 from ros_inertial_id.measurement.joints.observation import observe_joints
-from ros_inertial_id.measurement.joints.wrapping import Unwrapper
 from ros_inertial_id.measurement.recording import Recording
 
 NAMES = ('a', 'b')

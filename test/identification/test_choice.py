@@ -1,4 +1,4 @@
-"""Gravity's direction is checked in every identification, and replaced only where that is sure."""
+"""The model is chosen by what predicts: laws, gravity's direction, consistency; and is told."""
 
 from dataclasses import replace
 import re
@@ -7,8 +7,6 @@ import mujoco_arm
 import numpy as np
 import pytest
 
-from ros_inertial_id.identification.choose import gravity_direction
-from ros_inertial_id.identification.fit import solution
 from ros_inertial_id.identification.identify import identify, validation
 from ros_inertial_id.identification.settings import options_class
 from ros_inertial_id.report.words import verdict
@@ -67,7 +65,8 @@ def test_its_uncertainty_reaches_the_parameters(arm3, tilted):
     ratio = np.diag(tilted.covariance) / np.diag(sure.covariance)
     # Friction is chosen under gravity as given in one, as found in the other: a tenth of it.
     # Other bodies touch the border of what can exist, which knows of neighbouring parameters.
-    assert ratio.max() > 2.0 and np.median(ratio) > 1.1 and ratio.min() > 0.6
+    # A tilt moves masses and first moments, and hardly what moving joints show.
+    assert ratio.max() > 2.0 and np.count_nonzero(ratio > 1.1) > 4 and ratio.min() > 0.6
 
 
 def test_an_upright_base_stays_upright(arm3):
@@ -77,23 +76,15 @@ def test_an_upright_base_stays_upright(arm3):
     np.testing.assert_array_equal(model.mounting['gravity_base'], [[0.0, 0.0, -9.81]])
 
 
-def test_a_tilt_is_looked_for_without_springs_where_it_is_not_sure_beside_them(arm3, monkeypatch):
-    checks = []
-
-    def listening(*arguments):
-        checks.append(gravity_direction.check_gravity(*arguments))
-        return checks[-1]
-
-    monkeypatch.setattr(gravity_direction, 'OVERWHELMING', 1e9)
-    monkeypatch.setattr(solution, 'check_gravity', listening)
-    model = identify([recording(*arm3, np.radians(2.0))], OPTIONS, urdf=arm3[0]).model
-    assert any(p['name'].startswith('ks') for p in model.base)  # springs explain a part of it
-    (beside,) = checks
-    alone = beside.without_springs
-    true = [0.0, np.sin(np.radians(2.0)), -np.cos(np.radians(2.0))]
-    away = [np.arccos(c.direction @ true) for c in (beside, alone)]
-    assert away[1] < away[0] and np.trace(alone.covariance) <= np.trace(beside.covariance)
-    assert alone.without_springs is None
+def test_every_candidate_has_its_numbers_and_the_simplest_that_predicts_is_chosen(tilted):
+    rows = [c for c in tilted.statistics['choices'] if c['what'] == 'model']
+    (chosen,) = [c for c in rows if c['chosen']]
+    assert len(rows) > 4 and chosen['worse_percent'] == 0.0
+    assert 'gravity as the torques show it' in chosen['candidate']
+    assert 'no further friction law' in chosen['candidate']  # neither springs nor powers
+    assert all(c['left_out_error'] > 0.0 and np.isfinite(c['worse_percent']) for c in rows)
+    given = [c for c in rows if c['candidate'].endswith('gravity as given')]
+    assert all(c['worse_percent'] > c['worse_error_percent'] for c in given)
 
 
 def test_a_real_spring_is_no_tilt(arm3):

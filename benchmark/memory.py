@@ -1,0 +1,139 @@
+"""
+Memory: recorder, online identification and torque prediction through an hour at 1 kHz.
+
+    python benchmark/memory.py [--seconds 3600] [NODE ...]
+
+The hour is simulated: the bytes of a Franka-like arm's joint states are handed to each node's own
+callbacks, stamped a millisecond apart, as fast as they are taken; among them, once a second in
+all, the malformed forms of test/nodes/test_malformed.py (more than 20 kinds).  Printed: resident
+memory [MB] ten times, growth from the second of them to the last, and how many were predicted.
+Ends with status 1 where memory grows by more than 5 %.  Each node in a process of its own.
+"""
+
+import argparse
+import os
+from pathlib import Path
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+from soak import PERIOD, simulated, URDF, write_model
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / 'test' / 'nodes')]
+RATE, BATCH = 1000, 20  # [Hz]; messages between two looks of the prediction
+TIMES, GROWTH = 10, 0.05
+NODES = ('recorder', 'identification', 'torque_prediction')
+
+
+def resident():
+    """Return the resident memory of this process [MB]."""
+    return int(Path('/proc/self/statm').read_text().split()[1]) * os.sysconf('SC_PAGE_SIZE') / 1e6
+
+
+def made(kind, folder, state, names):
+    """Return (node, () -> reader, what to call after every batch, after every second)."""
+    from rclpy.parameter import Parameter
+
+    from ros_inertial_id.nodes.identification import Identification
+    from ros_inertial_id.nodes.recorder import Recorder
+    from ros_inertial_id.nodes.torque_prediction import TorquePrediction
+    if kind == 'recorder':
+        node = Recorder(parameter_overrides=[Parameter('out', value=str(folder))])
+        return (node, lambda: node._inputs, node._look_for_publishers, lambda: None,
+                lambda: (node._flush(), node._health()))
+    if kind == 'identification':
+        (folder / 'robot.urdf').write_text(URDF)
+        node = Identification(parameter_overrides=[
+            Parameter('online', value=True), Parameter('urdf_file', value=str(
+                folder / 'robot.urdf'))])
+        online = node._online
+        return (node, lambda: online._streams._subscriptions,
+                lambda: online._streams.look(online._topics), lambda: None,
+                lambda: (online._go_on(), node._health()))
+    node = TorquePrediction(parameter_overrides=[Parameter(
+        'model_file', value=str(write_model(folder, RATE, state, names)))])
+    return (node, lambda: node._streams._subscriptions, node._look_for_publishers,
+            node._predict, node._report)
+
+
+def messages(state, names):
+    """Return the bytes of a period's joint states, and malformed ones."""
+    from sensor_msgs.msg import JointState
+    from test_malformed import serialised
+
+    from ros_inertial_id.measurement.bags.messages import encode, JOINT_STATE
+    from ros_inertial_id.measurement.recording import Channel
+    once = state.time >= PERIOD
+    stamps = np.zeros(once.sum(), np.int64)
+    good = list(encode(Channel('', JOINT_STATE, stamps, stamps, {
+        'position': state.measured_q[once], 'velocity': state.measured_v[once],
+        'effort': state.measured_tau[once]}, tuple(names))))
+    return good, serialised(JointState)
+
+
+def run(kind, seconds):
+    """Print the memory of one node; return 1 where it grows."""
+    import rclpy
+    from sensor_msgs.msg import JointState
+    state, names = simulated(float(RATE), 2 * PERIOD, 1)
+    good, malformed = messages(state, names)
+    rclpy.init()
+    source = rclpy.create_node('source')
+    source.create_publisher(JointState, 'joint_states', 10)
+    with tempfile.TemporaryDirectory() as name:
+        node, inputs, look, batch, second = made(kind, Path(name), state, names)
+        while '/joint_states' not in inputs()._readers:
+            look()
+            time.sleep(0.05)
+        if kind == 'recorder':
+            node._start()
+        take, sizes, k = inputs()._readers['/joint_states'].callback, [], 0
+        for now in range(seconds):
+            for i in range(RATE):
+                data = good[k % len(good)]
+                stamp = struct.pack('<iI', *divmod(10 ** 18 + k * 10 ** 6, 10 ** 9))
+                take(data[:4] + stamp + data[12:], about(k))
+                k += 1
+                if i == 500:
+                    take(malformed[now % len(malformed)], about(k))
+                if i % BATCH == 0:
+                    batch()
+            second()
+            if now % max(1, seconds // TIMES) == 0:
+                sizes.append(resident())
+        sizes.append(resident())
+        growth = sizes[-1] / sizes[2] - 1.0
+        print(f'{kind}: {len(malformed)} malformed forms, {k} messages; MB '
+              f'{[round(x) for x in sizes]}, growth {100.0 * growth:.1f} %; {node._report()[1:]}'
+              if kind == 'torque_prediction' else
+              f'{kind}: {len(malformed)} malformed forms, {k} messages; MB '
+              f'{[round(x) for x in sizes]}, growth {100.0 * growth:.1f} %', flush=True)
+    sys.stderr.flush()
+    os._exit(int(growth > GROWTH))
+
+
+def about(number):
+    """Return what the middleware says of a message."""
+    return {'publication_sequence_number': number, 'received_timestamp': time.time_ns()}
+
+
+def main():
+    """Run every node in a process of its own; return 1 where the memory of one grows."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('--seconds', type=int, default=3600)
+    parser.add_argument('--inside', action='store_true', help=argparse.SUPPRESS)
+    parser.add_argument('nodes', nargs='*', default=list(NODES))
+    options = parser.parse_args()
+    if options.inside:
+        return run(options.nodes[0], options.seconds)
+    return max(subprocess.run(
+        [sys.executable, __file__, '--inside', '--seconds', str(options.seconds), kind],
+        stderr=subprocess.DEVNULL, check=False).returncode for kind in options.nodes)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,57 @@
+"""Statistics: how well a solution explains its data, and data that its fit has not seen."""
+
+from typing import Any
+
+import numpy as np
+
+from .mounting import rank_of_bodies
+from .prediction import band_of
+from .validation import fits
+from ..fit.fitting import cross_validate_consistent
+from ..fit.solution import Solution
+from ..passes import Passes
+from ...estimation.cross_validation import FOLDS
+from ...estimation.statistics import condition_causes, dependence, essential_parameters, whiteness
+
+
+def judge(solution: Solution, passes: Passes) -> dict[str, Any]:
+    """Return the ``statistics`` of a model file: of the fit, and of folds left out of it."""
+    choice, fitted = solution.choice, solution.fitted
+    data, reduced = choice.data, choice.reduced
+    base, free, crossed = reduced.base, fitted.estimate, fitted.cross_validation
+    out = _of_fit(solution)
+    if solution.consistent:
+        out['consistent'] = solution.consistent.entry
+        out['unconstrained'] = {'training': fits(fitted.problem.factors, free.params),
+                                'values': base.standard(free.params).tolist()}
+        crossed = cross_validate_consistent(data, reduced.folds, fitted.problem, free,
+                                            fitted.inherited)
+    out['cross_validation'] = crossed and crossed.summary()
+    if crossed and len(crossed.params) == FOLDS:
+        residuals = passes.left_out(data, base.parameters,
+                                    np.array([base.standard(x) for x in crossed.params]))
+        out['prediction_band'] = band_of(residuals, reduced.ranges)
+    out.update(rank_of_bodies(data.method, data.robots, base))
+    out['choices'] = [*choice.entries, *reduced.laws]
+    return out
+
+
+def _of_fit(solution: Solution) -> dict[str, Any]:
+    """Return what the estimate says of itself and of the training data."""
+    reduced, fitted = solution.choice.reduced, solution.fitted
+    base, estimate, problem = reduced.base, fitted.estimate, fitted.problem
+    names = base.names()
+    essential = essential_parameters(problem, estimate)['essential']
+    by_rows = estimate.cov_params if estimate.by_rows is None else estimate.by_rows
+    return {
+        'samples': max(g.rows for g in problem.factors.groups.values()), 'rank': len(base),
+        'rank_in_data': estimate.rank, 'rank_gap': base.gap,
+        'condition_number': estimate.condition_number,
+        'standard_deviation': estimate.standard_deviation,
+        'correlation_samples': estimate.correlation,
+        'training': fits(problem.factors, solution.estimate.params),
+        **reduced.notes,
+        'essential': [names[k] for k in essential],
+        'condition_causes': condition_causes(problem, estimate),
+        'dependence': dependence(names, by_rows, estimate.determined),
+        'whiteness': whiteness(fitted.residuals)}

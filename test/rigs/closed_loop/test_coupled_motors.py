@@ -1,0 +1,90 @@
+"""Two motors that turn two joints together, by pinocchio's inverse dynamics of tree and rotors."""
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from ros_inertial_id.identification.identify import identify
+from ros_inertial_id.identification.settings import options_class
+from ros_inertial_id.measurement.recording import Channel, Recording
+from ros_inertial_id.methods import METHODS
+
+SPEEDS = np.array([[1.0, 1.0], [2.0, -1.5]])  # of the motors (rows) by the joints
+LINK = ('<link name="{}"><inertial><mass value="{}"/><origin xyz="{} 0 0"/><inertia ixx="0.02" '
+        'iyy="{}" izz="0.03" ixy="0" ixz="0" iyz="0"/></inertial></link>')
+JOINT = ('<joint name="{}" type="continuous"><parent link="{}"/><child link="{}"/><origin '
+         'xyz="{} 0 0"/><axis xyz="0 1 0"/><limit effort="50" velocity="10"/></joint>')
+URDF = ('<robot name="differential"><link name="base"/>'
+        + LINK.format('upper', 3.0, 0.2, 0.04) + LINK.format('lower', 2.0, 0.15, 0.03)
+        + LINK.format('left_rotor', 0.5, 0.0, 0.02) + LINK.format('right_rotor', 0.5, 0.0, 0.03)
+        + JOINT.format('shoulder', 'base', 'upper', 0.0)
+        + JOINT.format('elbow', 'upper', 'lower', 0.4)
+        + JOINT.format('left', 'base', 'left_rotor', 0.0)
+        + JOINT.format('right', 'base', 'right_rotor', 0.0) + '</robot>')
+CLOSURES = ('coupling left shoulder 1 elbow 1', 'coupling right shoulder 2 elbow -1.5')
+VISCOUS, COULOMB = np.array([0.4, 0.7]), np.array([1.2, 0.8])  # of the motors
+NAMES = 'shoulder', 'elbow'
+
+
+def recording(turns=0.0):
+    """Return 20 s of both joints and motors; ``turns`` : a speed besides [rad/s]."""
+    rng = np.random.default_rng(1)
+    t = np.arange(0.0, 20.0, 4e-3)
+    w = 2.0 * np.pi * np.array([0.2, 0.5, 0.9])
+    sizes, phase = rng.uniform(0.2, 0.6, (2, 3)), rng.uniform(0.0, 6.28, (2, 3))
+    angle = t[:, None, None] * w + phase
+    q = (sizes * np.sin(angle)).sum(-1) + np.outer(t, [turns, 0.0])
+    v = (sizes * w * np.cos(angle)).sum(-1) + [turns, 0.0]
+    a = -(sizes * w ** 2 * np.sin(angle)).sum(-1)
+    model = pin.buildModelFromXML(URDF)
+    data = model.createData()
+    order = [model.joints[model.getJointId(n)] for n in (*NAMES, 'left', 'right')]
+    torque = np.empty((len(t), 4))
+    for k, (x, y, z) in enumerate(zip(*(np.hstack([s, s @ SPEEDS.T]) for s in (q, v, a)))):
+        at, rate, second = pin.neutral(model), np.zeros(model.nv), np.zeros(model.nv)
+        for joint, angle, speed, change in zip(order, x, y, z):
+            at[joint.idx_q:joint.idx_q + 2] = np.cos(angle), np.sin(angle)
+            rate[joint.idx_v], second[joint.idx_v] = speed, change
+        tau = pin.rnea(model, data, at, rate, second)
+        torque[k] = [tau[joint.idx_v] for joint in order]
+    speed = v @ SPEEDS.T
+    motors = (torque[:, :2] @ np.linalg.inv(SPEEDS) + torque[:, 2:] + VISCOUS * speed
+              + COULOMB * np.sign(speed) + 0.02 * rng.standard_normal((len(t), 2)))
+    none = np.full_like(q, np.nan)
+    stamps = np.round(t * 1e9).astype(np.int64)
+    channel = Channel('/joint_states', 'sensor_msgs/msg/JointState', stamps, stamps.copy(), {
+        'position': np.hstack([q + 1e-5 * rng.standard_normal(q.shape), none]),
+        'effort': np.hstack([none, motors])}, (*NAMES, 'left', 'right'))
+    return Recording({'/joint_states': channel}, URDF, 'upright', {'path': 'pinocchio'})
+
+
+def options(**changes):
+    return options_class('closed_loop')(
+        closures=CLOSURES, independent=NAMES, actuated=('left', 'right'), **changes)
+
+
+def test_friction_of_coupled_motors_is_found():
+    friction = ('left viscous coulomb', 'right viscous coulomb')
+    model = identify([recording()], options(friction=friction), method='closed_loop').model
+    found = {entry['name']: entry['value'] for entry in model.base}
+    # Bodies are in the order of their names: the rotors first.
+    for k, (viscous, coulomb) in enumerate(zip(VISCOUS, COULOMB), 1):
+        assert found[f'fv{k}'] == pytest.approx(viscous, rel=0.03)
+        assert found[f'fc{k}'] == pytest.approx(coulomb, rel=0.03)
+    assert model.statistics['training']['raw']['relative_percent'] < 1.0
+
+
+def test_range_of_a_crank_that_turns_is_within_a_turn_unless_a_coupling_counts_it():
+    closed_loop = METHODS['closed_loop']
+    t = np.arange(0.0, 10.0, 0.01)
+    q, zero = np.column_stack([3.0 * t, 0.0 * t]), np.zeros((len(t), 2))
+    for closures, widest in ((), 2.0 * np.pi), (CLOSURES, 30.0):
+        own = options_class('closed_loop')(closures=closures)
+        if not closures:
+            own = options_class('closed_loop')(independent=(*NAMES, 'left', 'right'))
+        mechanism = closed_loop.build(URDF, own, np.array([0.0, 0.0, -9.81]))
+        motion = q if closures else np.hstack([q, zero])
+        state = closed_loop.state_of(mechanism, motion, 0.0 * motion, 0.0 * motion)
+        name = mechanism.coordinates[0]
+        spread = np.ptp(closed_loop.validity_range(state, mechanism)[name]['q'])
+        assert spread == pytest.approx(widest, abs=0.05)
