@@ -183,7 +183,7 @@ def _evidence(entry: Mapping[str, Any]) -> str:
     """Return what speaks for a candidate or against it, in words."""
     error, worse, evidence = (entry.get(key) for key in (
         'left_out_error', 'worse_percent', 'evidence'))
-    words = [] if error is None else [f'cross-validation residual {significant(error)} %']
+    words = [] if error is None else [f'residual on parts left out {significant(error)} %']
     if worse and not entry['chosen']:
         words.append(f"worse by {with_error(worse, entry['worse_error_percent'])[0]} ± "
                      f"{significant(entry['worse_error_percent'], 2)} %")

@@ -205,8 +205,8 @@ def test_checks_and_choices_are_shown_where_there_are_some(good, tmp_path):
     found = Page(write_report(replace(good, model=model), tmp_path / 'r.html').read_text('utf-8'))
     row = next(row for row in found.rows if row[0] == 'doubtful')
     assert row[1:] == ['joint2 <slips>', 'joint2', '1.00 to 2.50', '42.1 nats', 'tighten it']
-    assert ['fc1 of joint1', 'coulomb', 'cross-validation residual 3.00 %'] in found.rows
-    assert ['fc1 of joint1', 'not: presliding', 'cross-validation residual 3.50 %, '
+    assert ['fc1 of joint1', 'coulomb', 'residual on parts left out 3.00 %'] in found.rows
+    assert ['fc1 of joint1', 'not: presliding', 'residual on parts left out 3.50 %, '
             'log-likelihood lower by 2 (odds 7 to 1)'] in found.rows
     assert ['friction law power', 'no', 'without it nothing changes'] in found.rows
     assert 'usable' in found.words and 'do not use' not in found.words
