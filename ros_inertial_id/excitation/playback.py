@@ -90,10 +90,10 @@ class Course:
         start the course rests there.  The last point is at rest.
         """
         rest = max(clock.rests_at(), now + STEP)
-        near = now + STEP * np.arange(-past, round(HORIZON / STEP) + 1)
-        near = near[near < rest - 0.5 * STEP]
-        count = max(int(np.ceil((rest - near[-1]) / STEP - 1e-9)), 1)
-        times = np.append(near, np.linspace(near[-1], rest, count + 1)[1:])
+        # On one grid: a controller takes the next piece over without a step between its knots.
+        first = int(np.ceil(now / STEP - 1e-9)) - past
+        grid = STEP * np.arange(first, max(int(np.ceil(rest / STEP - 0.5)), first + past + 1))
+        times = np.append(grid, rest)
         shown = clock.state(times)
         shown[1:, -1] = 0.0  # exactly at rest
         return times, *self.along(shown)

@@ -63,7 +63,7 @@ def pieces(course, seconds=2.0, past=True, period=PIECE):
         now = number * period + rng.uniform(0.0, 0.02)
         assert not clock.go_on(now, HORIZON, MARGIN)
         times, *points = course.piece(clock, now)
-        first = 0 if past else int((times <= now).sum())
+        first = 0 if past else int((times <= now + 0.02).sum())  # what is still to come
         yield now + rng.uniform(0.002, 0.03), times[first:], [x[first:] for x in points]
 
 
