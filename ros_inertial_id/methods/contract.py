@@ -263,7 +263,7 @@ class Method(ABC, Generic[RobotT, StateT, ObservationT, OptionsT]):
     def torques(self, robot: RobotT, parameters: Sequence[Parameter],
                 values: np.ndarray) -> StateTorques | None:
         """
-        Return what turns states alone, q, v, a (N, n), into torques (N, n), faster than rows.
+        Return a function of states alone, q, v, a (N, n), that predicts (N, n), faster than rows.
 
         robot : of ``build``; parameters, values : (p,) of the columns
         None by default: the rows of ``regress`` do.

@@ -35,7 +35,7 @@ def report_sheet(identification: Identification) -> Sheet:
     # The verdict stands in a card.
     predicted = [text for text in words['Prediction'] if not text.startswith('Verdict')]
     return Sheet(
-        f"{model.robot['name']}: identified dynamics", f"Method {model.method}, estimator "
+        f"{model.robot['name']}: identified dynamics", f'Method {model.method}, estimator '
         f"{model.options['estimator']}, {model.provenance['created']}", _cards(model, uses),
         uses.sentences(), (
             _weights(links), _prediction(identification, drawings, predicted),

@@ -39,9 +39,7 @@ def read_description(text: str, known: Sequence[str]) -> dict[str, Any]:
 
 
 def read_source(name: str, entry: Mapping[str, Any]) -> BodySource:
-    """
-    Return the BodySource that a body's entry names; an IMU may be on a body that is seen besides.
-    """
+    """Return the BodySource that a body's entry names; an IMU may be on a body also seen."""
     kinds = [kind for kind in MOTIONS if entry.get(kind)]
     imu = None
     if len(kinds) == 2 and kinds[1] == 'imu':

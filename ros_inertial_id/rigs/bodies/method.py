@@ -1,5 +1,5 @@
 """
-Methods of bodies: is the residual that of noise, and which error of the rig explains it?
+Methods of bodies: whether the residual is noise, and which error of the rig explains it.
 
 The noise of the channels, drawn once more, says how large the residual should be, and what the
 noise adds to normal equations, which is taken out (Fuller 1987, Sec. 2.2).  Every hypothesis is

@@ -14,7 +14,7 @@ MARKER_ARRAY = 'visualization_msgs/msg/MarkerArray'
 
 
 def stamps(t: ArrayLike, begun: float = 0.0) -> np.ndarray:
-    """Return int64 stamps (N,) [ns] of times t (N,) [s] after ``begun`` [s]."""
+    """Return the int64 header times (N,) [ns] of times t (N,) [s] after ``begun`` [s]."""
     return round(begun * 1e9) + np.round(np.asarray(t) * 1e9).astype(np.int64)
 
 
