@@ -152,6 +152,7 @@ def test_a_course_is_checked_for_jerk_and_effort_rate(kind, words):
         return rehearse(course, ARM, wanted_shapes(ARM, options, np.random.default_rng(0)),
                         kinematic_limits(ARM, options))
 
-    assert rehearsed(2.0 * highest).use[kind] == pytest.approx(0.5, rel=0.01)
+    # At twice the motion's own it plays, too, but finds no way to brake and refuses.
+    assert rehearsed(4.0 * highest).use[kind] == pytest.approx(0.25, rel=0.01)
     with pytest.raises(MotionError, match=words):
         rehearsed(0.9 * highest)

@@ -12,7 +12,7 @@ from .motion import HELD, PlatformMotion
 from .rig import PlatformRig, spring_wrench
 from ..bodies.observation import BodiesObservation, marker_doubts, motion_summary, TRIM
 from ..dynamics.rigid_bodies import composite_rows
-from ..measurement.body_state import choose_pose_cutoff, on_clock, white_variance
+from ..measurement.body_state import choose_pose_cutoff, on_clock
 from ..measurement.sources import common_clock, on_stretches, read_pose, usable
 from ...errors import RecordingError
 from ...measurement import signals
@@ -163,14 +163,18 @@ def impacts_in(observation: BodiesObservation, robot: PlatformRig) -> list[list[
 
 
 def acceleration_noise(observation: BodiesObservation) -> np.ndarray:
-    """Return how the markers' noise shows in the platform's filtered acceleration (3,) [m/s^2]."""
+    """
+    Return how the markers' noise shows in the platform's filtered acceleration (3,) [m/s^2].
+
+    White noise has third differences of sqrt(20) times its size; those of a swing are far less.
+    Their median: a stop that is touched is no noise.
+    """
     motion: Any = observation.motion  # a PlatformMotion
-    series, variance = motion.series[0], []
+    series, thirds = motion.series[0], []
     for start, count in observation.clock.segments:
         t = start + np.arange(count) * motion.period
-        variance.append(white_variance(on_clock(series.t, series.values[:, :3], t)))
-    standard_deviation = np.sqrt(np.average(
-        variance, axis=0, weights=[count for _, count in observation.clock.segments]))
+        thirds.append(np.abs(np.diff(on_clock(series.t, series.values[:, :3], t), 3, axis=0)))
+    standard_deviation = np.median(np.concatenate(thirds), axis=0) / 0.6745 / np.sqrt(20.0)
     pulse = np.zeros((4 * len(motion.kernel) + 101, 1))
     pulse[len(pulse) // 2] = 1.0
     _, _, second = signals.smoothed_derivatives(pulse, motion.kernel, motion.period)
