@@ -29,6 +29,7 @@ from ..errors import MotionError
 
 HORIZON = 0.2  # [s] of motion in a piece
 STEP = 0.02  # [s] between the points of a piece
+LEAST = 0.1  # of a STEP: no two points are nearer
 MARGIN = 0.06  # [s] from when a piece is cut until the controller surely follows it
 PAST = 10  # points of a piece before its time: 0.2 s, in which a controller's clock may be behind
 LEAD = 0.2  # [s] from the first piece to the start: late, it still meets a course at rest
@@ -91,9 +92,11 @@ class Course:
         """
         rest = max(clock.rests_at(), now + STEP)
         # On one grid: a controller takes the next piece over without a step between its knots.
-        first = int(np.ceil(now / STEP - 1e-9)) - past
-        grid = STEP * np.arange(first, max(int(np.ceil(rest / STEP - 0.5)), first + past + 1))
-        times = np.append(grid, rest)
+        # What changes begins now, so that this is a knot as well.
+        first = int(np.ceil(now / STEP - LEAST)) - past
+        grid = STEP * np.arange(first, max(int(np.ceil(rest / STEP - LEAST)), first + past + 1))
+        after = grid[past:][grid[past:] > now + LEAST * STEP]
+        times = np.concatenate([grid[:past], [now], after[after < rest - LEAST * STEP], [rest]])
         shown = clock.state(times)
         shown[1:, -1] = 0.0  # exactly at rest
         return times, *self.along(shown)

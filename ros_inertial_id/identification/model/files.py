@@ -61,9 +61,9 @@ def write_text(path: str | Path, text: str) -> None:
     path : of the file, replaced where it exists; a pipe or device is written to as it is
     ConfigError where it cannot be written.
     """
-    goal, text = Path(path), path_text(text)
+    goal = Path(path)
     try:
-        goal = goal.resolve()  # a link stays a link
+        goal, text = goal.resolve(), path_text(text)  # a link stays a link
         if goal.exists() and not goal.is_file():
             goal.write_text(text, encoding='utf-8')
             return
