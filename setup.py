@@ -31,7 +31,7 @@ setup(
         (f'share/{NAME}/launch', glob('launch/*.launch.py')),
         (f'share/{NAME}/config', glob('config/*')),
         (f'share/{NAME}/urdf', glob('urdf/*')),
-        (f'share/{NAME}/examples/controller', glob('examples/controller/*')),
+        (f'share/{NAME}/examples/controller', glob('examples/controller/*.*')),
         # ros2 run and launch look here, after colcon and after pip alike.
         (f'lib/{NAME}', glob('scripts/*')),
     ],

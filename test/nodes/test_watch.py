@@ -204,7 +204,8 @@ def test_the_node_ends_with_its_verb_and_runs_nothing_of_the_current_folder(
         verb = subprocess.Popen(
             [sys.executable, str(ROOT / 'scripts' / 'inertial-id'), 'watch', '--port', '0'],
             cwd=trapped, env=graph.environment, stdout=output, stderr=subprocess.STDOUT,
-            start_new_session=True)
+            start_new_session=True,  # as at a terminal, not under nohup:
+            preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL))
     port = int(until(lambda: re.search(r'look at http://[^:]*:(\d+)', log.read_text()))[1])
     assert ask(port, 'GET', '/')[0] == 200
     if number == signal.SIGINT:
