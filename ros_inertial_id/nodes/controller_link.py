@@ -248,8 +248,9 @@ class CourseSender:
             lambda clock, now: clock.go_on(now, HORIZON, MARGIN))
 
     def brake(self) -> None:
-        """Send the way to rest along the course, from now on."""
-        self._promise(lambda clock, now: clock.brake(now))
+        """Send the way to rest along the course, from now on; nothing to an arm that rests."""
+        if self._clock.rests_at() > self.now:  # else the last piece may still be on its way
+            self._promise(lambda clock, now: clock.brake(now))
 
     def end(self) -> tuple[np.ndarray, float] | None:
         """Return where (n,) and in how many seconds the last piece rests; None: nothing sent."""
