@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .channel_checks import channel_checks, merged, signal_findings
-from .checked import UNCHECKED, without_bad
+from .checked import masks, UNCHECKED, without_bad
 from .contacts import without_contacts
 from .efforts import BADLY
 from .evidence import Evidence
@@ -18,7 +18,7 @@ from .samples import samples_of, WIDTH
 from .selection import best_of, hides, mended, NOTHING, VISIBLE
 from .signal_samples import BY_SHARE, MOST
 from .signals import raw_signals
-from .velocity_kind import by_best_velocity, saying_what_is_used
+from .velocity_kind import by_best_velocity, differentiated, saying_what_is_used
 from ..dynamics.robot_model import gravity_from_mounting
 from ..errors import EstimationError, InertialIdError, RecordingError
 from ..estimation.r_factors import one_thread
@@ -52,7 +52,9 @@ def check_and_read(recordings: Sequence[Recording], options: Any, *, method: str
                    urdf: str = '', progress: Progress | None = None,
                    model: IdentifiedModel | None = None) -> tuple[Checkup, Dataset | None]:
     """
-    Return the Checkup, and the Dataset that was read for it, None where none was.
+    Return the Checkup, and the Dataset of all samples that it does not mask, None without one.
+
+    The Dataset is what an identification with these options reads of these recordings.
 
     options : of the method, by its name; urdf : text of the description, '' for the recordings'
     progress : called with (stage, done, in all); model : instead of the description's inertias
@@ -70,14 +72,14 @@ def check_and_read(recordings: Sequence[Recording], options: Any, *, method: str
         if progress:
             progress('check', 1, 1)
         mounting = _mounting_in_degrees(options.mounting or recording.mounting)
-        rms, data = Rms(), None
+        rms, data, before = Rms(), None, masks(findings)
         if not any(f.severity == WRONG for f in findings):
             more, rms, data = _models(without_bad(recording, findings)[0], options, urdf, model,
                                       findings)
             findings = saying_what_is_used([*findings, *more], data)
         findings = [*mounting, *findings]
         share = without_bad(recording, findings)[1]
-    return checkup_of(findings, (share,), **rms), data
+    return checkup_of(findings, (share,), **rms), data if masks(findings) == before else None
 
 
 def check_each(recordings: Sequence[Recording], options: Any, **others: Any) -> list[Checkup]:
@@ -185,12 +187,10 @@ def _models(recording: Recording, options: Any, urdf: str, model: IdentifiedMode
     try:
         data = read_dataset([recording], options, DEFAULT_METHOD, urdf)
         values = None if model is None else model.values[:10 * len(data.robot)]
-        data, unused = by_best_velocity(data, urdf, signals, values)
+        data, other, unused = by_best_velocity(data, signals, values)
         # Velocities that lag make causes where there are none.
-        trusted = replace(options, velocity='differentiated') if any(
-            f.name.startswith('velocity') and not f.windows for f in signals) else options
-        evidence = Evidence(samples_of(data if trusted == options else read_dataset(
-            [recording], trusted, DEFAULT_METHOD, urdf), values))
+        lag = any(f.name.startswith('velocity') and not f.windows for f in signals)
+        evidence = Evidence(samples_of(differentiated(data, other) if lag else data, values))
     except (RecordingError, EstimationError) as error:
         return [Finding('cannot be prepared', str(error), 'the preparation of the signals', 1.0,
                         'recordings', (), WRONG, 'see the reason')], {}, None

@@ -20,7 +20,6 @@ from ..estimation.cross_validation import fold_of, FOLDS
 from ..estimation.r_factors import RFactors
 from ..estimation.residuals import autocovariance, correlation_time
 from ..identification.prepare.dataset import Dataset
-from ..measurement.joints.kinematic_state import JointSpaceState
 from ..methods.serial_arm import SerialArm
 
 ENOUGH = 1000       # samples: they are spread over the recording
@@ -166,8 +165,8 @@ def samples_of(data: Dataset, values: np.ndarray | None = None) -> Samples:
     wanted = min(MOST, max(ENOUGH, data.seconds() / SPACING))
     stride = max(1, int(np.ceil(data.samples(training=True) / wanted)))
     chosen, parts = slice(stride // 2, None, stride), []
-    state: JointSpaceState
-    for state in data.states_of(data.observations[0]):
+    state: Any  # of joints
+    for _, state in data.states(training=True):
         t = state.t[chosen]
         late = np.stack([np.stack([np.interp(t + d, state.t, column) for d in DELAYS], axis=1)
                          for column in state.tau.T], axis=1)

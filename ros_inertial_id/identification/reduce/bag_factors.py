@@ -31,7 +31,7 @@ from .structure import choose_alternatives
 from ..judge.validation import evaluate
 from ..model.identified_model import plain
 from ..passes import accumulate, Accumulated, blocks_of
-from ..prepare.dataset import check_one_robot, Dataset
+from ..prepare.dataset import check_one_robot, Dataset, training_states
 from ..prepare.robot import robot_of
 from ...dynamics.regressor import RegressorBlock
 from ...errors import RecordingError
@@ -112,7 +112,8 @@ def dataset_of(recording: Recording, plan: Plan) -> Dataset:
     if observation.summary['velocity'] != options.velocity:
         raise RecordingError('the recording has other velocities than the first ones',
                              expected=options.velocity, found=observation.summary['velocity'])
-    return Dataset(method, (robot,), (observation,), options, recordings=(recording,))
+    return Dataset(method, (robot,), (observation,), options, recordings=(recording,),
+                   training=training_states((observation,)))
 
 
 def _accumulated(data: Dataset, plan: Plan) -> Accumulated:

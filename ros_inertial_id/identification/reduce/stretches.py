@@ -190,7 +190,7 @@ def rows_of_stretches(data: Dataset, base: BaseParameters, values: np.ndarray, a
         q = whole.q[chosen]
         state = data.method.state_of(robot, q, 0.0 * q, 0.0 * q)  # gravity alone
         low, pulls = 0, [_torques(data.method.regress(state, r, bodies), values) for r in tilted]
-        for block in data.thinned(whole, robot, base.parameters, chosen):
+        for block in data.method.regress(whole.rows(chosen), robot, base.parameters):
             part = slice(low, low + len(block.t))
             own = slice(seen, seen + len(block.t))
             wide = with_tilts(block, [{name: x[part] for name, x in p.items()} for p in pulls],
