@@ -135,6 +135,14 @@ class SerialArm(Method[RobotModel, JointSpaceState, JointSpaceObservation, Seria
                                        state.tau[part, j], state.tau_raw[part, j]))
             yield RegressorBlock(state.t[part], state.segment, tuple(groups))
 
+    def gravity_rows(self, state: JointSpaceState, robot: RobotModel,
+                     parameters: Sequence[Parameter],
+                     gravities: np.ndarray) -> Iterator[tuple[RegressorBlock, ...]]:
+        """Yield what each of ``gravities`` (k, 3) adds to the rows; see methods/contract.py."""
+        at_rest = self.state_of(robot, state.q, 0.0 * state.q, 0.0 * state.q)
+        yield from zip(*(self.regress(at_rest, replace(robot, gravity_base=gravity), parameters)
+                         for gravity in gravities))
+
     def random_state(self, robot: RobotModel, samples: int,
                      rng: np.random.Generator) -> JointSpaceState:
         """Return a JointSpaceState of random motion: what the structure alone can show."""
