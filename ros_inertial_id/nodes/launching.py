@@ -56,7 +56,8 @@ ARGUMENTS = {
     'out': Argument('folder of bags, model and report', 'recordings'),
     'method': Argument('method of identification', 'serial_arm',
                        ('serial_arm', 'closed_loop', 'rigid_body', 'suspended_platform')),
-    'bag': Argument('bag to learn from; empty: what the recorder finished last'),
+    'bag': Argument('bag to learn from, or a folder or pattern of several; empty: what the '
+                    'recorder finished last'),
     'validation': Argument('bag to validate with; empty: none'),
     'urdf_file': Argument('robot description; empty: the one in the bag'),
     'online': Argument('estimate while the robot moves', 'false', ('true', 'false'), YES_NO),
