@@ -154,7 +154,7 @@ class Samples:
 
 def samples_of(data: Dataset, values: np.ndarray | None = None) -> Samples:
     """
-    Return the Samples of a Dataset ``data`` of one recording of serial_arm, thinned out evenly.
+    Return the Samples of a Dataset ``data`` of one recording of an arm, thinned out evenly.
 
     values : (10 n,) of its bodies, those of the description by default
     """
