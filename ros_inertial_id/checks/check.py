@@ -68,14 +68,14 @@ def check_and_read(recordings: Sequence[Recording], options: Any, *, method: str
                                    progress=progress, model=model)), None
     recording = recordings[0]
     with one_thread():
-        findings = _signals(recording, options, urdf)
+        findings = _signals(recording, options, method, urdf)
         if progress:
             progress('check', 1, 1)
         mounting = _mounting_in_degrees(options.mounting or recording.mounting)
         rms, data, before = Rms(), None, masks(findings)
         if not any(f.severity == WRONG for f in findings):
-            more, rms, data = _models(without_bad(recording, findings)[0], options, urdf, model,
-                                      findings)
+            more, rms, data = _models(without_bad(recording, findings)[0], options, method, urdf,
+                                      model, findings)
             findings = saying_what_is_used([*findings, *more], data)
         findings = [*mounting, *findings]
         share = without_bad(recording, findings)[1]
@@ -152,9 +152,9 @@ def checkup_of(findings: Sequence[Finding], masked: tuple[float, ...],
     return Checkup(tuple(order), whole_verdict(fit, joints, order), joints, masked, **rms)
 
 
-def _signals(recording: Recording, options: Any, urdf: str) -> list[Finding]:
+def _signals(recording: Recording, options: Any, method: str, urdf: str) -> list[Finding]:
     """Return the Findings of the signal checks of a ``recording``."""
-    robot = robot_of(recording, replace(options, mounting='upright'), urdf)
+    robot = robot_of(recording, replace(options, mounting='upright'), urdf, method)
     found, spans = list[Finding](), list[float]()
     for signals in raw_signals(recording, robot, options):
         found += signal_findings(signals)
@@ -181,11 +181,12 @@ def _mounting_in_degrees(mounting: str) -> list[Finding]:
                     'angles', (), WRONG, f'give mounting: {words[0]} {radians}')]
 
 
-def _models(recording: Recording, options: Any, urdf: str, model: IdentifiedModel | None,
-            signals: Sequence[Finding]) -> tuple[list[Finding], Rms, Dataset | None]:
+def _models(recording: Recording, options: Any, method: str, urdf: str,
+            model: IdentifiedModel | None, signals: Sequence[Finding]
+            ) -> tuple[list[Finding], Rms, Dataset | None]:
     """Return the Findings of the model checks, the numbers of a Checkup, and the Dataset."""
     try:
-        data = read_dataset([recording], options, DEFAULT_METHOD, urdf)
+        data = read_dataset([recording], options, method, urdf)
         values = None if model is None else model.values[:10 * len(data.robot)]
         data, other, unused = by_best_velocity(data, signals, values)
         # Velocities that lag make causes where there are none.

@@ -12,6 +12,7 @@ import pinocchio as pin
 import pytest
 
 import ros_inertial_id as rid
+from ros_inertial_id import methods
 from ros_inertial_id.identification.prepare.dataset import read_dataset
 from ros_inertial_id.identification.settings import prediction_options
 from ros_inertial_id.measurement.bags.writing import write_recording
@@ -245,6 +246,18 @@ def test_check_says_the_verdict_that_identify_says(arm3, arm3_recording, fault):
         assert share == pytest.approx(crossed / measured, rel=1e-9)
     assert checked.to_dict()['verdict'] == identified.model.statistics['verdict']
     assert (checked.verdict.word == 'good') == (fault == 'none')
+
+
+def test_a_further_method_of_joints_keeps_its_name(arm3, arm3_recording, monkeypatch):
+    class OtherArm(SerialArm):
+        name = 'other_arm'
+
+    monkeypatch.setitem(methods.METHODS._made, 'other_arm', OtherArm())
+    monkeypatch.setitem(methods._CLASSES, 'other_arm', ('.serial_arm', 'SerialArm'))
+    one, other = (rid.identify(arm3_recording, urdf=arm3[0], method=name).model.identified
+                  for name in ('serial_arm', 'other_arm'))
+    assert other.method == 'other_arm'
+    np.testing.assert_array_equal(one.values, other.values)
 
 
 def test_negated_efforts_have_a_cause_and_no_estimate(arm3, arm3_recording):
