@@ -13,9 +13,11 @@ import pytest
 
 import ros_inertial_id as rid
 from ros_inertial_id import methods
+from ros_inertial_id.dynamics import robot_model
 from ros_inertial_id.identification.prepare.dataset import read_dataset
 from ros_inertial_id.identification.settings import prediction_options
 from ros_inertial_id.measurement.bags.writing import write_recording
+from ros_inertial_id.methods import serial_arm
 from ros_inertial_id.methods.serial_arm import SerialArm
 
 mujoco = pytest.importorskip('mujoco', reason='MuJoCo judges the written MJCF')
@@ -211,6 +213,21 @@ def test_a_mounting_that_was_not_identified_is_refused(result):
     assert np.allclose(result.model.mounted('upright').gravity(q), result.model.gravity(q))
     with pytest.raises(rid.RobotModelError, match='were not identified'):
         result.model.mounted('rpy 0 1.5708 0')
+
+
+def test_a_description_is_parsed_once_and_so_is_every_recording_prepared(bags, monkeypatch):
+    counts = {}
+
+    def counted(module, name):
+        own = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda *args: (
+            counts.update({name: counts.get(name, 0) + 1}), own(*args))[1])
+
+    counted(robot_model, '_parse')
+    counted(serial_arm, 'observe_joints')
+    robot_model._described.cache_clear()
+    rid.identify(bags[0], validate=bags[1])
+    assert counts == {'_parse': 1, 'observe_joints': 2}
 
 
 def test_a_saved_model_predicts_the_same(result, tmp_path):
