@@ -10,6 +10,7 @@ import mujoco_arm
 import numpy as np
 import pinocchio as pin
 import pytest
+from scipy.interpolate import CubicSpline
 
 import ros_inertial_id as rid
 from ros_inertial_id import methods
@@ -21,6 +22,7 @@ from ros_inertial_id.methods import serial_arm
 from ros_inertial_id.methods.serial_arm import SerialArm
 
 mujoco = pytest.importorskip('mujoco', reason='MuJoCo judges the written MJCF')
+LATE = 0.015  # [s] of efforts
 EXAMPLE = Path(__file__).parents[2] / 'examples' / 'first_steps.py'
 
 
@@ -245,9 +247,13 @@ def test_the_example_runs_from_bag_to_report(bags, tmp_path, monkeypatch, capsys
     assert 'RMS residual' in capsys.readouterr().out and (tmp_path / 'report.html').exists()
 
 
-@pytest.mark.parametrize('fault', ['none', 'noise for a torque', 'no motion seen'])
+@pytest.mark.parametrize('fault', ['none', 'noise for a torque', 'no motion seen', 'late'])
 def test_check_says_the_verdict_that_identify_says(arm3, arm3_recording, fault):
     fields = dict(arm3_recording.channels['/joint_states'].fields)
+    if fault == 'late':
+        t = 1e-9 * (arm3_recording.channels['/joint_states'].stamp_ns
+                    - arm3_recording.origin_ns())
+        fields['effort'] = CubicSpline(t, fields['effort'])(t - LATE)
     rng = np.random.default_rng(0)
     effort = fields['effort'] + 0.05 * rng.normal(size=fields['effort'].shape)
     if fault == 'noise for a torque':
@@ -263,6 +269,11 @@ def test_check_says_the_verdict_that_identify_says(arm3, arm3_recording, fault):
         assert share == pytest.approx(crossed / measured, rel=1e-9)
     assert checked.to_dict()['verdict'] == identified.model.statistics['verdict']
     assert (checked.verdict.word == 'good') == (fault == 'none')
+    says = [f.says for f in checked.checks if f.name == 'effort delayed']
+    assert len(says) == (fault == 'late')
+    if says:  # one estimate, and the true one
+        found = identified.model.identified.preprocessing[0]['time_offset_found']
+        assert f'{1e3 * found:.1f} +- ' in says[0] and abs(found - LATE) < 1e-3
 
 
 def test_a_further_method_of_joints_keeps_its_name(arm3, arm3_recording, monkeypatch):
