@@ -18,6 +18,7 @@ from .friction_sweep import KIND
 from .limits import find_limits
 from .objective import MotionProblem
 from .regressor_adjoint import Chain
+from ..dynamics.friction import check_laws
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.robot_model import gravity_from_mounting, RobotModel, RobotOptions
 from ..errors import MotionError
@@ -121,6 +122,7 @@ class DesignOptions(RobotOptions):
 
 def design_parameters(robot: RobotModel, options: DesignOptions) -> tuple[Parameter, ...]:
     """Return the Parameters of all columns of ``robot`` that ``options`` let take part."""
+    check_laws(options.friction)
     laws = ARM.Options(friction=tuple(options.friction), coulomb_width=options.coulomb_width)
     return ARM.parameters(robot, laws)
 

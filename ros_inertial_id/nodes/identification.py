@@ -122,7 +122,7 @@ class Identification(GuardedNode):
         """Raise InertialIdError for options that cannot work, with the robot that is published."""
         check_mounting(options.mounting)
         if isinstance(options, FrictionOptions):
-            check_laws(friction_laws(options))
+            check_laws(friction_laws(options), loads=True)
         if self._description:
             refuse_misfit(lambda options: METHODS[self._own.method].build(
                 self._description, options, gravity_from_mounting('upright')),

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from ..dynamics.friction import LAWS
 from ..dynamics.regressor import RegressorBlock, RowGroup
 from ..errors import ConfigError, EstimationError
 from ..estimation.gravity_search import (across_gravity, GravitySearch, heavy_columns, tangent,
@@ -90,7 +91,8 @@ def identify_gravity(recordings: Sequence[Recording], options: Any, *,
                           exists=('nominal', 'none', 'a direction X Y Z'))
     with one_thread():
         data = read_dataset(recordings, replace(options, mounting='upright'), method, urdf)
-        parameters = one_alternative(data.method.parameters(data.robot, options))
+        parameters = [p for p in one_alternative(data.method.parameters(data.robot, options))
+                      if not p.law or not LAWS[p.law].loaded]  # gravity is most of the load
         base = structural_base(data.method, any_mounting(data.method, data.robot.urdf, options),
                                parameters)
         # Upright, so of the local magnitude.

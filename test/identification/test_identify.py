@@ -21,7 +21,7 @@ from ros_inertial_id.measurement.recording import Recording
 OPTIONS = options_class('serial_arm')()
 VISCOUS, COULOMB, OFFSET = 0.8, 0.5, 0.15
 RATE = 250.0
-LAWS = {'fv': VISCOUS, 'fc': COULOMB, 'off': OFFSET, 'Ia': 0.0, 'ks': 0.0, 'fp': 0.0}
+LAWS = {'fv': VISCOUS, 'fc': COULOMB, 'off': OFFSET, 'Ia': 0.0, 'ks': 0.0, 'fp': 0.0, 'fl': 0.0}
 
 
 def simulated(urdf, truth, seed=0, duration=40.0, noise=0.1, gravity=mujoco_arm.UPRIGHT, speed=1.5,
