@@ -9,43 +9,18 @@ in a random direction: how many begin to be seen within 50 ms, of those whose to
 what the observer allows for the model's error at one joint or more.
 """
 
-import argparse
-from pathlib import Path
-
-from accuracy import read, seconds
+from accuracy import folders, pairs
 import numpy as np
 import pinocchio as pin
 
 import ros_inertial_id as rid
-from ros_inertial_id.identification.judge.prediction import alarm_ratios, half_widths
+from ros_inertial_id.identification.judge.prediction import alarm_ratios, band_for
 from ros_inertial_id.identification.settings import robot_of_model
 from ros_inertial_id.procedures.momentum_observer import observer_of
 
 BANDWIDTH = 50.0  # [rad/s], the node's default
 PUSHES, WITHIN = 30, 0.05  # of each force, [s]
 FORCES = 5.0, 10.0, 20.0  # [N]
-
-
-def cases(options):
-    """Yield (words, training Recordings, validation Recording, path of the description)."""
-    folder = options.data / 'kuka_lwr4'
-    logs = {k: read(folder, f'measurement_{k}')[0] for k in (1, 2, 3)}
-    urdf = next(folder.glob('*.urdf'))
-    yield 'KUKA LWR4+ 1 -> 2', [logs[1]], logs[2], urdf
-    yield 'KUKA LWR4+ 2 + 3 -> 1', [logs[2], logs[3]], logs[1], urdf
-    yield 'KUKA LWR4+ 1 + 2 -> 3 (twice as fast)', [logs[1], logs[2]], logs[3], urdf
-    log, urdf = read(options.data / 'panda', 'excitation')
-    cut = seconds(log, int(0.6 * len(log.channels['/joint_states'].stamp_ns)))
-    yield 'Franka Panda 60 -> 40 %', [log.window(0.0, cut)], log.window(cut, None), urdf
-    for name, robot in (('ur10', 'UR10, currents'), ('fer', 'Franka FER, 30 Hz')):
-        if options.bags:
-            bag = rid.read_bag(options.bags / f'{name}.db3')
-            half = seconds(bag, len(next(iter(bag.channels.values()))) // 2)
-            yield (f'{robot}, halves', [bag.window(0.0, half)], bag.window(half, None),
-                   options.bags / f'{name}.urdf')
-    if options.logs:
-        one, urdf = read(options.logs / 'ur10e', 'harm12')
-        yield 'UR10e, currents', [one], read(options.logs / 'ur10e', 'ptp')[0], urdf
 
 
 def stream(recording, joints):
@@ -75,14 +50,11 @@ def pushed(urdf, joints, q, force):
 
 def main():
     """Print false alarms and how many pushes are seen."""
-    parser = argparse.ArgumentParser(description=__doc__.strip().split('\n')[0])
-    parser.add_argument('--data', type=Path, required=True)
-    parser.add_argument('--bags', type=Path)
-    parser.add_argument('--logs', type=Path)
+    parser = folders(__doc__.strip().split('\n')[0])
     parser.add_argument('--per-hour', type=float, default=1.0)
     options = parser.parse_args()
     alarms, whole = 0, 0.0
-    for words, training, checked, urdf in cases(options):
+    for name, words, training, checked, urdf in pairs(options):
         model = rid.identify(training, urdf=urdf).model.identified
         robot = robot_of_model(model, np.array(model.mounting['gravity_base'][0]))
         joints, cells = robot.joint_names, []
@@ -103,7 +75,7 @@ def main():
                 push = pushed(urdf.read_text(), joints, q, size * way / np.linalg.norm(way))
                 states = {joint: {'q': q[:, j], 'v': v[:, j]} for j, joint in enumerate(joints)}
                 band = model.statistics['prediction_band']
-                half, _ = half_widths(band, joints, states, model.validity_range)
+                half, _ = band_for(model, joints).at(states)
                 limit = half * alarm_ratios(band, joints, options.per_hour)
                 if (np.abs(push) > limit)[after].any(1).mean() < 0.5:
                     continue
@@ -112,7 +84,7 @@ def main():
                 count += 1
                 seen += bool(out.contact[after & (t[part] <= begin + WITHIN)].any())
             cells.append(f'{size:g} N: {seen} of {count}')
-        print(f'{words}: false alarms {", ".join(cells)}', flush=True)
+        print(f'{name} {words}: false alarms {", ".join(cells)}', flush=True)
     print(f'{alarms} false alarms in {whole / 60.0:.1f} minutes')
 
 

@@ -25,7 +25,7 @@ from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.pinocchio_model import momentum_terms
 from ..dynamics.robot_model import RobotModel
 from ..errors import ConfigError
-from ..identification.judge.prediction import alarm_ratios, half_widths, TWO_SIGMA
+from ..identification.judge.prediction import alarm_ratios, Band, TWO_SIGMA
 from ..identification.model.identified_model import IdentifiedModel
 from ..methods import METHODS
 
@@ -83,7 +83,7 @@ class MomentumObserver:
 
     robot : RobotModel, mounted as it is; parameters, values : (p,) identified ones of serial_arm
     band : of the model's predictions, and the ranges of its training, see
-        ``judge.prediction.half_widths``
+        ``judge.prediction.Band``
     bandwidth : of the residual [rad/s]
     false_alarms : [1/h] how often errors alone may look like contact
     Raises EstimationError when a body is not physically consistent, ConfigError for friction of
@@ -103,16 +103,16 @@ class MomentumObserver:
         armature = np.zeros(count)
         for j, p, x in terms:
             armature[j] += x * (p.law == 'armature')
-        self._robot, (self._band, ranges) = robot, band
+        self._robot, (entry, ranges) = robot, band
         # An acceleration on the run is mostly noise: it widens the band and bounds nothing.
-        self._ranges = {joint: {k: r for k, r in own.items() if k != 'a'}
-                        for joint, own in ranges.items()}
+        self._band = Band(entry, joints, {joint: {k: r for k, r in own.items() if k != 'a'}
+                                          for joint, own in ranges.items()})
         self._terms = momentum_terms(
             robot, np.asarray(values)[:10 * count].reshape(count, 10), armature)
         self._friction = [term for term in terms if term[1].law not in ('armature', 'presliding')]
         self._presliding = [term for term in terms if term[1].law == 'presliding']
         self._bandwidth = bandwidth
-        self._ratios = alarm_ratios(self._band, joints, false_alarms)
+        self._ratios = alarm_ratios(entry, joints, false_alarms)
         # Noise behind a first-order filter has about bandwidth / 2 independent values a second.
         self._sigmas = np.sqrt(2.0 * np.log(1800.0 * bandwidth * count / false_alarms))
         self.restart()
@@ -149,7 +149,7 @@ class MomentumObserver:
         joints = self._robot.joint_names
         seen = {joint: {'q': q[:, j], 'v': v[:, j], 'a': a[:, j]}
                 for j, joint in enumerate(joints)}
-        half, away = half_widths(self._band, joints, seen, self._ranges)
+        half, away = self._band.at(seen)
         limit = np.hypot(self._ratios * half, self._sigmas * noise) + dry
         beyond = self._lasting(t, settled[:, None] & (np.abs(torque) > limit))
         return External(torque, np.hypot(half / TWO_SIGMA, noise), beyond & (away == 0.0),
