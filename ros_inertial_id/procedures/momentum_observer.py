@@ -33,6 +33,7 @@ GAP = 0.1  # [s] between samples after which the observer begins anew
 MEMORY = 0.5  # [s] over which noise is averaged
 SETTLING = 5.0  # time constants until a new observer may speak of contact
 LASTS = 0.005  # [s] for which a torque lasts that is no flicker of noise
+NINE_OF_TEN = 1.28  # standard deviations, of one side
 WILD = 9.0  # times the variance of noise: more within a time constant is no noise
 DRY = ('coulomb', 'presliding', 'coulomb_atan', 'asymmetric', 'stiction')  # at rest: anything
 
@@ -69,12 +70,26 @@ class External:
     torque : (N, n) what the surroundings do to the joints [N m], [N] of sliders
     standard_deviation : (N, n) of it; contact : (N, n) whether it is more than errors explain
     unknown : (N, n) whether it would be, but the motion is beyond the validity range
+    limit : (N, n) size up to which errors explain it; outside : (N, n) how far the motion is
+        beyond the validity range, in half ranges
     """
 
     torque: np.ndarray
     standard_deviation: np.ndarray
     contact: np.ndarray
     unknown: np.ndarray
+    limit: np.ndarray
+    outside: np.ndarray
+
+    def smallest_seen(self, bandwidth: float, within: float) -> np.ndarray:
+        """
+        Return the torques (N, n) that are called contact in nine of ten cases ``within`` [s].
+
+        bandwidth : of the observer [rad/s]
+        They begin at once and stay; errors of the model and noise add to them or take away.
+        """
+        share = 1.0 - np.exp(-bandwidth * (within - LASTS))
+        return (self.limit + NINE_OF_TEN * self.standard_deviation) / share
 
 
 class MomentumObserver:
@@ -152,8 +167,9 @@ class MomentumObserver:
         half, away = self._band.at(seen)
         limit = np.hypot(self._ratios * half, self._sigmas * noise) + dry
         beyond = self._lasting(t, settled[:, None] & (np.abs(torque) > limit))
-        return External(torque, np.hypot(half / TWO_SIGMA, noise), beyond & (away == 0.0),
-                        beyond & (away > 0.0))
+        deviation = np.sqrt((half / TWO_SIGMA) ** 2 + noise ** 2 + dry ** 2 / 3.0)
+        return External(torque, deviation, beyond & (away == 0.0),
+                        beyond & (away > 0.0), limit, away)
 
     def _lasting(self, t, beyond):
         """Return what of ``beyond`` (N, n) has been so for LASTS, of two samples at least."""
