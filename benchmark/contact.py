@@ -16,7 +16,7 @@ import numpy as np
 import pinocchio as pin
 
 import ros_inertial_id as rid
-from ros_inertial_id.errors import EstimationError
+from ros_inertial_id.errors import InertialIdError, RecordingError
 from ros_inertial_id.identification.settings import robot_of_model
 from ros_inertial_id.procedures.momentum_observer import observer_of
 
@@ -28,6 +28,8 @@ FORCES = 5.0, 10.0, 20.0  # [N]
 def stream(recording, joints):
     """Return (t, q, v, tau) of the samples that a node would be given, in the order of joints."""
     channel = next(iter(recording.channels.values()))
+    if 'velocity' not in channel.fields:
+        raise RecordingError('no velocities')
     columns = [list(channel.names).index(name) for name in joints]
     values = [channel.fields[k][:, columns] for k in ('position', 'velocity', 'effort')]
     t = (channel.stamp_ns - channel.stamp_ns[0]) * 1e-9
@@ -67,7 +69,7 @@ def found(case, urdf, samples, size, rng):
         q, v, tau = (x[part] for x in rest)
         push = pushed(urdf, case[1].joint_names, q, size * way / np.linalg.norm(way))
         before = observed(case, t[part], q, v, tau)
-        smallest = before.smallest_seen(BANDWIDTH, WITHIN)
+        smallest = before.smallest_seen(BANDWIDTH, WITHIN, float(np.median(np.diff(t))))
         known = before.outside[after].max(0) == 0.0
         larger, large = (known & (np.abs(push[after]) > x[after]).all(0)
                          for x in (before.limit, smallest))
@@ -94,11 +96,12 @@ def main():
                 begun = np.sum(np.diff(out.contact.any(1).astype(int), prepend=0) > 0)
                 cells.append(f'{begun} in {samples[0][-1]:.0f} s')
                 alarms, whole = alarms + begun, whole + samples[0][-1]
-        except EstimationError as error:
+        except InertialIdError as error:
             print(f'{name} {words}: no observer: {error}', flush=True)
             continue
         print(f'{name} {words}: false alarms {", ".join(cells)}')
-        smallest = np.median(out.smallest_seen(BANDWIDTH, WITHIN), axis=0)
+        period = float(np.median(np.diff(samples[0])))
+        smallest = np.median(out.smallest_seen(BANDWIDTH, WITHIN, period), axis=0)
         print('   smallest push seen [N m]:', ' '.join(f'{x:.2g}' for x in smallest), flush=True)
         rng = np.random.default_rng(0)
         for size in FORCES:

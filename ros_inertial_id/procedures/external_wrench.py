@@ -37,7 +37,7 @@ class WrenchObserver:
 
     def wrenches(self, q: np.ndarray, external: External) -> tuple[np.ndarray, np.ndarray]:
         """
-        Return what the surroundings do: wrenches (N, 6) [N, N m] and their covariances (N, 6, 6).
+        Return what the surroundings do, (N, 6) [N, N m], and its covariance (N, 6, 6).
 
         q : (N, n) positions [rad, m]; external : External at these instants
         Beyond the validity range nothing is known: not a number.

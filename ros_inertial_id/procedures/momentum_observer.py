@@ -31,6 +31,7 @@ from ..methods import METHODS
 
 GAP = 0.1  # [s] between samples after which the observer begins anew
 MEMORY = 0.5  # [s] over which noise is averaged
+BEFORE = 0.05  # [s] ago, by the noise of which a torque is judged
 SETTLING = 5.0  # time constants until a new observer may speak of contact
 LASTS = 0.005  # [s] for which a torque lasts that is no flicker of noise
 NINE_OF_TEN = 1.28  # standard deviations, of one side
@@ -81,15 +82,18 @@ class External:
     limit: np.ndarray
     outside: np.ndarray
 
-    def smallest_seen(self, bandwidth: float, within: float) -> np.ndarray:
+    def smallest_seen(self, bandwidth: float, within: float, period: float) -> np.ndarray:
         """
         Return the torques (N, n) that are called contact in nine of ten cases ``within`` [s].
 
-        bandwidth : of the observer [rad/s]
+        bandwidth : of the observer [rad/s]; period : of the samples [s]
         They begin at once and stay; errors of the model and noise add to them or take away.
+        Infinite where samples are too far apart.
         """
-        share = 1.0 - np.exp(-bandwidth * (within - LASTS))
-        return (self.limit + NINE_OF_TEN * self.standard_deviation) / share
+        left = within - period - max(LASTS, period)  # after the first of the samples that tell
+        share = 1.0 - np.exp(-bandwidth * left) if left > 0.0 else 0.0
+        needed = self.limit + NINE_OF_TEN * self.standard_deviation
+        return needed / share if share else np.full_like(needed, np.inf)
 
 
 class MomentumObserver:
@@ -140,6 +144,7 @@ class MomentumObserver:
         self._before: tuple[np.ndarray, ...] = ()
         self._recent: deque[tuple[float, np.ndarray]] = deque()
         self._noise = np.zeros(count)
+        self._noises: deque[tuple[float, np.ndarray]] = deque()
         self._smooth: np.ndarray | None = None
         self._since = np.full(count, np.inf)
 
@@ -194,10 +199,21 @@ class MomentumObserver:
                 momentum - momentum_before) - half * (force + force_before)) / (1.0 + half)
         self._time, self._before = now, (momentum, force)
         self._measure_noise(step)
-        return self._residual, np.sqrt(self._noise), a
+        return self._residual, np.sqrt(self._noises[0][1]), a
 
     def _measure_noise(self, step):
-        """Average the variance of the residual's noise by its change in a time constant."""
+        """
+        Average the variance of the residual's noise by its change in a time constant.
+
+        Once it is known that of BEFORE counts: a push that begins is no noise.
+        """
+        self._average_noise(step)
+        self._noises.append((self._time, self._noise))
+        early = self._time - self._began < MEMORY
+        while len(self._noises) > 1 and (early or self._noises[1][0] <= self._time - BEFORE):
+            self._noises.popleft()
+
+    def _average_noise(self, step):
         lag = 1.0 / self._bandwidth
         self._recent.append((self._time, self._residual))
         while len(self._recent) > 2 and self._recent[1][0] <= self._time - lag:
