@@ -6,8 +6,8 @@ Torque from the topics of ``identification``: what a controller needs, without Y
 Reads latched robot_description, identification/base_parameters and identification/prediction_band
 once each (layout and formulas: doc/contract.md); then ``IdentifiedTorque.torque(q, v, a)`` costs
 one call of pinocchio, and ``PredictionBand.half_width(q, v, a)`` says how far it may be wrong: a
-larger difference to the measured torque is not the model's.  identified_torque.hpp beside this file
-is the torque in C++.
+larger difference to the measured torque is not the model's.  identified_torque.hpp beside this
+file is the torque in C++.
 """
 
 import numpy as np
