@@ -69,7 +69,7 @@ def found(case, urdf, samples, size, rng):
         q, v, tau = (x[part] for x in rest)
         push = pushed(urdf, case[1].joint_names, q, size * way / np.linalg.norm(way))
         before = observed(case, t[part], q, v, tau)
-        smallest = before.smallest_seen(BANDWIDTH, WITHIN, float(np.median(np.diff(t))))
+        smallest = before.smallest_seen(WITHIN, float(np.median(np.diff(t))))
         known = before.outside[after].max(0) == 0.0
         larger, large = (known & (np.abs(push[after]) > x[after]).all(0)
                          for x in (before.limit, smallest))
@@ -101,7 +101,7 @@ def main():
             continue
         print(f'{name} {words}: false alarms {", ".join(cells)}')
         period = float(np.median(np.diff(samples[0])))
-        smallest = np.median(out.smallest_seen(BANDWIDTH, WITHIN, period), axis=0)
+        smallest = np.median(out.smallest_seen(WITHIN, period), axis=0)
         print('   smallest push seen [N m]:', ' '.join(f'{x:.2g}' for x in smallest), flush=True)
         rng = np.random.default_rng(0)
         for size in FORCES:

@@ -17,9 +17,10 @@ WRENCH = np.array([3.0, -5.0, 8.0, 0.4, -0.2, 0.6])  # [N], [N m]
 
 def external(torque, deviation, outside=None):
     """Return the External torques (N, n) with standard deviations (n,)."""
-    none = np.zeros(np.shape(torque), dtype=bool)
-    return External(np.asarray(torque), np.broadcast_to(deviation, np.shape(torque)), none, none,
-                    0.0 * np.asarray(torque), none if outside is None else outside)
+    torque = np.asarray(torque)
+    none, deviation = np.zeros_like(torque), np.broadcast_to(deviation, torque.shape)
+    return External(torque, deviation, torque, deviation, none, none > 0.0, none > 0.0,
+                    none if outside is None else outside)
 
 
 def franka(seed=0):

@@ -155,9 +155,9 @@ def test_a_push_of_the_smallest_size_that_is_said_to_be_seen_is_seen():
     arm, samples = run(6.0)
     rng, hits = np.random.default_rng(1), []
     t, free = observed(arm, samples, observer(arm)[0])
-    smallest = free.smallest_seen(50.0, 0.05, 1.0 / RATE)
+    smallest = free.smallest_seen(0.05, 1.0 / RATE)
     assert (smallest > free.limit).all()
-    assert np.isinf(free.smallest_seen(50.0, 0.05, 0.03)).all()  # two samples take 60 ms
+    assert np.isinf(free.smallest_seen(0.05, 0.03)).all()  # two samples take 60 ms
     for joint in range(3):
         for begin in rng.uniform(1.0, 5.5, 12):
             first = np.searchsorted(t, begin)
