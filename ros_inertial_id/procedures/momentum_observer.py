@@ -7,8 +7,8 @@ With p = M(q) v the equation of motion is p' = C(q, v)' v - g(q) - friction + ta
 
 follows the external torque as a first-order filter of bandwidth K does (De Luca, Albu-Schaeffer,
 Haddadin, Hirzinger 2006, Eq. 9 to 12).  Between samples everything is integrated by the trapezoid
-rule.  Contact is judged by the mean of the external torque over a WINDOW, r / K + integral of r over
-it: velocities enter by the difference of two, with less noise than behind a filter as fast.  What
+rule.  Contact is judged by the mean of the external torque over a WINDOW, from r / K + integral of
+r: velocities enter by the difference of two, with less noise than behind a filter as fast.  What
 it is wrong by: noise, measured on the run by what changes within the window, the model's own
 error, as the band of its predictions has it at this state, and the friction of a joint that hardly
 moves, which may be anything up to its level.  Contact is what exceeds all of them more seldom by
@@ -34,7 +34,7 @@ from ..methods import METHODS
 
 GAP = 0.1  # [s] between samples after which the observer begins anew
 SETTLING = 5.0  # time constants until a new observer may speak of contact
-WINDOW = 0.05  # [s] whose mean torque is judged: a push is to be seen so soon
+WINDOW = 0.04  # [s] whose mean torque is judged: with LASTS a push is to be seen within 50 ms
 LASTS = 0.005  # [s] for which it lasts: a single sample may be wrong
 NINE_OF_TEN = 1.28  # standard deviations, of one side
 DRY = ('coulomb', 'presliding', 'coulomb_atan', 'asymmetric', 'stiction')  # at rest: anything
