@@ -154,7 +154,7 @@ _STATISTICS = mapping(_anything, {
     'standard_deviation': mapping(_POSITIVE), 'rank_gap': _ANY_NUMBER,
     'prediction_band': mapping(_anything, {'joints': mapping(mapping(_POSITIVE, {
         term: _POSITIVE for term in ('constant', 'per_speed', 'per_acceleration',
-                                     'near_reversal', 'slow')}))}),
+                                     'near_reversal', 'slow')}))}, {'angles': _TEXTS}),
     'essential': _TEXTS, 'validation_seen': _TEXTS, 'masked_share': listed(_ANY_NUMBER),
     'nonlinear_parameters': mapping(mapping(_anything, {'value': number()},
                                             {'standard_error': _ANY_NUMBER})),
