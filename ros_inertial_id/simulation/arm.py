@@ -192,8 +192,8 @@ class SimulatedArm:
         """Return the ArmState of this instant and move on to the next."""
         h = 1 / (self._steps * self.options.rate)  # [s]
         noise = self._noise * self._rng.standard_normal((3, len(self.joint_names)))
-        self.aborted = self.controller.update(
-            self.time, *(self._state + noise[:2]), effort=self._effort) or self.aborted
+        q, v = self._state + noise[:2]
+        self.aborted = self.controller.update(self.time, q, v, self._effort) or self.aborted
         command = self._command(self.time + h / 2 * np.arange(2 * self._steps + 1))
         state, resting = self._state, self._resting
         self._count += 1
