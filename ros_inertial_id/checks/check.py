@@ -11,14 +11,15 @@ from .checked import UNCHECKED, without_bad
 from .contacts import without_contacts
 from .efforts import BADLY
 from .evidence import Evidence
-from .finding import (Checkup, DO_NOT_USE, DOUBTFUL, Finding, HALF, joint_verdicts, Judged, MASKED,
-                      NOT_CHECKED, NOTE, SEVERITIES, Verdict, whole_verdict, WRONG)
+from .finding import (CHANGES, Checkup, DO_NOT_USE, DOUBTFUL, Finding, HALF, joint_verdicts,
+                      Judged, MASKED, NOT_CHECKED, NOTE, SEVERITIES, Verdict, whole_verdict, WRONG)
 from .hypothesis import Fitted
-from .samples import samples_of, WIDTH
+from .samples import RESTS, samples_of, WIDTH
 from .selection import best_of, hides, mended, NOTHING, VISIBLE
 from .signal_samples import BY_SHARE, MOST
 from .signals import raw_signals
 from .velocity_kind import by_best_velocity, saying_what_is_used
+from .visible import smallest_visible
 from ..dynamics.robot_model import gravity_from_mounting
 from ..errors import EstimationError, InertialIdError, RecordingError
 from ..estimation.r_factors import one_thread
@@ -29,14 +30,13 @@ from ..measurement.recording import Recording
 from ..methods import DEFAULT_METHOD, METHODS
 
 FOREIGN = 0.35    # relative residual that no alternative explains
-RESTS = 0.1       # share of the samples in which an arm moves that is no motion
 UNSEEN = ('signs', 'gains')  # what leaves no residual
 # Samples that by themselves explain why a model does not.
 SAMPLED = ('samples held', 'stamps jitter', 'stamps repeat', 'messages lost')
 CAUSES = 3        # that are mended one after the other
 NO_CAUSE = ('efforts do not follow the motion', 'description of another robot', 'arm at rest')
 
-Rms = dict[str, dict[str, float]]  # {'torque', ...: {joint: of it}}
+Rms = dict[str, dict[str, Any]]  # {'torque', ..., 'visible': {joint: of it}}
 
 
 def check(recordings: Sequence[Recording], options: Any, **others: Any) -> Checkup:
@@ -132,7 +132,16 @@ def together(checkups: Sequence[Checkup]) -> Checkup:
                       torque=over([c.torque for c in checkups], mean),
                       nominal=over([c.nominal for c in checkups], mean),
                       residual=over([c.residual for c in checkups], mean),
-                      lasting=over([c.lasting for c in checkups], max))
+                      lasting=over([c.lasting for c in checkups], max),
+                      visible=_best([c.visible for c in checkups]))
+
+
+def _best(parts: Sequence[Mapping[str, Mapping[str, float | None]]]) -> Rms:
+    """Return the smallest changes that are visible in any of the ``parts``."""
+    joints = dict.fromkeys(joint for p in parts for joint in p)
+    return {joint: {kind: min((p[joint][kind] for p in parts if joint in p
+                               and p[joint][kind] is not None), default=None)
+                    for kind in CHANGES} for joint in joints}
 
 
 def checkup_of(findings: Sequence[Finding], masked: tuple[float, ...],
@@ -140,7 +149,8 @@ def checkup_of(findings: Sequence[Finding], masked: tuple[float, ...],
     """
     Return the Checkup of ``findings``, the worst first, with its verdicts.
 
-    masked : share left out of each recording; rms : torque, nominal, residual, lasting of Checkup
+    masked : share left out of each recording; rms : torque, nominal, residual, lasting and visible
+        of the Checkup
     """
     # What the samples show by themselves comes before what a fit of all of them says.
     order = sorted(findings, key=lambda f: (-SEVERITIES.index(f.severity), f.unit == 'nats',
@@ -207,7 +217,7 @@ def _models(recording: Recording, options: Any, urdf: str, model: IdentifiedMode
     return findings, {name: {joint: float(values[j]) for j, joint in moved}
                       for name, values in (('torque', base.torque), ('nominal', nominal),
                                            ('residual', base.residual), ('lasting', lasting))
-                      }, data
+                      } | {'visible': smallest_visible(evidence)}, data
 
 
 def _resting(evidence: Evidence, severity: str) -> list[Finding]:
@@ -277,8 +287,8 @@ def _large_residual(evidence: Evidence, described: bool) -> list[Finding]:
         nats = float((evidence.effective * np.log(rms / base.residual)).sum())
         return [_foreign(nats, names, f'{100 * alone:.0f} % relative residual by it alone, '
                          f'{100 * relative:.0f} % with any bodies')]
-    bad = tuple(n for n, r, t, m in zip(names, base.residual, base.torque, moves)
-                if m and r > NOTHING * t)
+    bad = tuple(n for n, r, t, m in zip(names, np.minimum(base.residual, rms), base.torque, moves)
+                if m and r > NOTHING * t)  # nor by the description
     if bad:
         own = np.isin(names, bad)
         nats = float((evidence.effective * np.abs(np.log(base.torque / base.residual)))[own].sum())
