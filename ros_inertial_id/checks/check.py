@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 
 from .channel_checks import channel_checks, merged, signal_findings
-from .checked import UNCHECKED, without_bad
+from .checked import masks, UNCHECKED, without_bad
 from .contacts import without_contacts
 from .efforts import BADLY
 from .evidence import Evidence
-from .finding import (CHANGES, Checkup, DO_NOT_USE, DOUBTFUL, Finding, HALF, joint_verdicts,
-                      Judged, MASKED, NOT_CHECKED, NOTE, SEVERITIES, Verdict, whole_verdict, WRONG)
+from .finding import (Checkup, DO_NOT_USE, DOUBTFUL, Finding, HALF, joint_verdicts, Judged, MASKED,
+                      NOT_CHECKED, NOTE, SEVERITIES, Verdict, whole_verdict, WRONG)
 from .hypothesis import Fitted
 from .samples import RESTS, samples_of, WIDTH
 from .selection import best_of, hides, mended, NOTHING, VISIBLE
 from .signal_samples import BY_SHARE, MOST
 from .signals import raw_signals
-from .velocity_kind import by_best_velocity, saying_what_is_used
+from .velocity_kind import by_best_velocity, differentiated, saying_what_is_used
 from .visible import smallest_visible
 from ..dynamics.robot_model import gravity_from_mounting
 from ..errors import EstimationError, InertialIdError, RecordingError
@@ -52,7 +52,9 @@ def check_and_read(recordings: Sequence[Recording], options: Any, *, method: str
                    urdf: str = '', progress: Progress | None = None,
                    model: IdentifiedModel | None = None) -> tuple[Checkup, Dataset | None]:
     """
-    Return the Checkup, and the Dataset that was read for it, None where none was.
+    Return the Checkup, and the Dataset of all samples that it does not mask, None without one.
+
+    The Dataset is what an identification with these options reads of these recordings.
 
     options : of the method, by its name; urdf : text of the description, '' for the recordings'
     progress : called with (stage, done, in all); model : instead of the description's inertias
@@ -66,18 +68,18 @@ def check_and_read(recordings: Sequence[Recording], options: Any, *, method: str
                                    progress=progress, model=model)), None
     recording = recordings[0]
     with one_thread():
-        findings = _signals(recording, options, urdf)
+        findings = _signals(recording, options, method, urdf)
         if progress:
             progress('check', 1, 1)
         mounting = _mounting_in_degrees(options.mounting or recording.mounting)
-        rms, data = Rms(), None
+        rms, data, before = Rms(), None, masks(findings)
         if not any(f.severity == WRONG for f in findings):
-            more, rms, data = _models(without_bad(recording, findings)[0], options, urdf, model,
-                                      findings)
+            more, rms, data = _models(without_bad(recording, findings)[0], options, method, urdf,
+                                      model, findings)
             findings = saying_what_is_used([*findings, *more], data)
         findings = [*mounting, *findings]
         share = without_bad(recording, findings)[1]
-    return checkup_of(findings, (share,), **rms), data
+    return checkup_of(findings, (share,), **rms), data if masks(findings) == before else None
 
 
 def check_each(recordings: Sequence[Recording], options: Any, **others: Any) -> list[Checkup]:
@@ -138,14 +140,17 @@ def together(checkups: Sequence[Checkup]) -> Checkup:
 
 def _best(parts: Sequence[Mapping[str, Mapping[str, float | None]]]) -> Rms:
     """Return the smallest changes that are visible in any of the ``parts``."""
-    joints = dict.fromkeys(joint for p in parts for joint in p)
-    return {joint: {kind: min((p[joint][kind] for p in parts if joint in p
-                               and p[joint][kind] is not None), default=None)
-                    for kind in CHANGES} for joint in joints}
+    out: Rms = {}
+    for joint, own in (item for p in parts for item in p.items()):
+        before = out.setdefault(joint, dict(own))
+        for kind, size in own.items():
+            if size is not None:
+                before[kind] = min(size, before[kind] or np.inf)
+    return out
 
 
 def checkup_of(findings: Sequence[Finding], masked: tuple[float, ...],
-               **rms: Mapping[str, float]) -> Checkup:
+               **rms: Mapping[str, Any]) -> Checkup:
     """
     Return the Checkup of ``findings``, the worst first, with its verdicts.
 
@@ -160,9 +165,9 @@ def checkup_of(findings: Sequence[Finding], masked: tuple[float, ...],
     return Checkup(tuple(order), whole_verdict(fit, joints, order), joints, masked, **rms)
 
 
-def _signals(recording: Recording, options: Any, urdf: str) -> list[Finding]:
+def _signals(recording: Recording, options: Any, method: str, urdf: str) -> list[Finding]:
     """Return the Findings of the signal checks of a ``recording``."""
-    robot = robot_of(recording, replace(options, mounting='upright'), urdf)
+    robot = robot_of(recording, replace(options, mounting='upright'), urdf, method)
     found, spans = list[Finding](), list[float]()
     for signals in raw_signals(recording, robot, options):
         found += signal_findings(signals)
@@ -189,18 +194,17 @@ def _mounting_in_degrees(mounting: str) -> list[Finding]:
                     'angles', (), WRONG, f'give mounting: {words[0]} {radians}')]
 
 
-def _models(recording: Recording, options: Any, urdf: str, model: IdentifiedModel | None,
-            signals: Sequence[Finding]) -> tuple[list[Finding], Rms, Dataset | None]:
+def _models(recording: Recording, options: Any, method: str, urdf: str,
+            model: IdentifiedModel | None, signals: Sequence[Finding]
+            ) -> tuple[list[Finding], Rms, Dataset | None]:
     """Return the Findings of the model checks, the numbers of a Checkup, and the Dataset."""
     try:
-        data = read_dataset([recording], options, DEFAULT_METHOD, urdf)
+        data = read_dataset([recording], options, method, urdf)
         values = None if model is None else model.values[:10 * len(data.robot)]
-        data, unused = by_best_velocity(data, urdf, signals, values)
+        data, other, unused = by_best_velocity(data, signals, values)
         # Velocities that lag make causes where there are none.
-        trusted = replace(options, velocity='differentiated') if any(
-            f.name.startswith('velocity') and not f.windows for f in signals) else options
-        evidence = Evidence(samples_of(data if trusted == options else read_dataset(
-            [recording], trusted, DEFAULT_METHOD, urdf), values))
+        lag = any(f.name.startswith('velocity') and not f.windows for f in signals)
+        evidence = Evidence(samples_of(differentiated(data, other) if lag else data, values))
     except (RecordingError, EstimationError) as error:
         return [Finding('cannot be prepared', str(error), 'the preparation of the signals', 1.0,
                         'recordings', (), WRONG, 'see the reason')], {}, None

@@ -118,15 +118,15 @@ class SerialArm(Method[RobotModel, JointSpaceState, JointSpaceObservation, Seria
         turns = _transmissions(robot, parameters)
         friction = [[k for k, row in turns.items() if row[j] and wanted[k]]
                     for j in range(len(robot))]
-        bodies = [np.arange(10) if state.memory is not None else
-                  np.flatnonzero(wanted[10 * b:10 * b + 10]) for b in range(len(robot))]
-        columns = [np.concatenate([*(10 * b + bodies[b] for b, _ in robot.moved[j]), friction[j]]
-                                  ).astype(int) for j in range(len(robot))]
+        bodies = [np.flatnonzero(wanted[10 * b:10 * b + 10]).tolist() for b in range(len(robot))]
+        columns = [np.array([10 * b + k for b, _ in robot.moved[j] for k in bodies[b]]
+                            + friction[j], dtype=int) for j in range(len(robot))]
         dissipation = [_friction(state, j, [(parameters[k], turns[k]) for k in friction[j]])
                        for j in range(len(robot))]
         for low in range(0, len(state.t), BLOCK):
             part = slice(low, low + BLOCK)
-            rows = _body_rows(state, robot, low, bodies)
+            rows = bodies_rows(robot, state.q[part], state.v[part], state.a[part],
+                               columns=bodies)
             groups = []
             for j, joint in enumerate(robot.joint_names):
                 W = np.concatenate([*(rows[b][k] for b, k in robot.moved[j]),
@@ -134,6 +134,14 @@ class SerialArm(Method[RobotModel, JointSpaceState, JointSpaceObservation, Seria
                 groups.append(RowGroup(joint, 'N' if robot.prismatic[j] else UNIT, columns[j], W.T,
                                        state.tau[part, j], state.tau_raw[part, j]))
             yield RegressorBlock(state.t[part], state.segment, tuple(groups))
+
+    def gravity_rows(self, state: JointSpaceState, robot: RobotModel,
+                     parameters: Sequence[Parameter],
+                     gravities: np.ndarray) -> Iterator[tuple[RegressorBlock, ...]]:
+        """Yield what each of ``gravities`` (k, 3) adds to the rows; see methods/contract.py."""
+        at_rest = self.state_of(robot, state.q, 0.0 * state.q, 0.0 * state.q)
+        yield from zip(*(self.regress(at_rest, replace(robot, gravity_base=gravity), parameters)
+                         for gravity in gravities))
 
     def random_state(self, robot: RobotModel, samples: int,
                      rng: np.random.Generator) -> JointSpaceState:
@@ -213,31 +221,11 @@ def _friction(state, joint, pairs):
         if k not in sharp:
             out[k] = column(state.q, state.v, state.a, *pair)
     if sharp:
-        known = {} if state.memory is None else state.memory.setdefault('friction', {})
-        new = [k for k in sharp if (joint, pairs[k][0]) not in known]
-        if new:
-            if state.around is None:  # samples that need not follow one another: developed
-                state = replace(state, q=np.zeros_like(state.q))
-            known.update(zip([(joint, pairs[k][0]) for k in new],
-                             state.filtered(lambda q, v, a: np.stack(
-                                 [column(q, v, a, *pairs[k]) for k in new], axis=1)).T))
-        for k in sharp:
-            out[k] = known[joint, pairs[k][0]]
+        if state.around is None:  # samples that need not follow one another: developed
+            state = replace(state, q=np.zeros_like(state.q))
+        out[sharp] = state.filtered(lambda q, v, a: np.stack(
+            [column(q, v, a, *pairs[k]) for k in sharp], axis=1)).T
     return out
-
-
-def _body_rows(state, robot, low, columns):
-    """Return ``bodies_rows`` of a block from sample ``low`` on, out of a state's memory."""
-    part = slice(low, low + BLOCK)
-    if state.memory is None:
-        return bodies_rows(robot, state.q[part], state.v[part], state.a[part], columns=columns)
-    known = state.memory.setdefault('rows', {})
-    if known.get('robot') is not robot:  # of one gravity at a time: they are large
-        known.clear()
-        known['robot'] = robot
-    if low not in known:
-        known[low] = bodies_rows(robot, state.q[part], state.v[part], state.a[part])
-    return known[low]
 
 
 def _turned(x, joint, row):

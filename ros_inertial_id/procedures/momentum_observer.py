@@ -81,7 +81,7 @@ class MomentumObserver:
     """
     The residual momentum of a serial arm of n joints, sample by sample.
 
-    robot : RobotModel, mounted as it is; parameters, values : (p,) identified ones of serial_arm
+    robot : RobotModel, mounted as it is; parameters, values : (p,) identified ones of an arm
     band : of the model's predictions, and the ranges of its training, see
         ``judge.prediction.half_widths``
     bandwidth : of the residual [rad/s]
