@@ -34,6 +34,7 @@ UNSEEN = ('signs', 'gains')  # what leaves no residual
 # Samples that by themselves explain why a model does not.
 SAMPLED = ('samples held', 'stamps jitter', 'stamps repeat', 'messages lost')
 CAUSES = 3        # that are mended one after the other
+RESTING = 'joints at rest'
 NO_CAUSE = ('efforts do not follow the motion', 'description of another robot', 'arm at rest')
 
 Rms = dict[str, dict[str, Any]]  # {'torque', ..., 'visible': {joint: of it}}
@@ -119,9 +120,13 @@ def _of_rig(recordings: Sequence[Recording], options: Any, method: str, urdf: st
 def together(checkups: Sequence[Checkup]) -> Checkup:
     """Return the Checkup of several recordings by the ``checkups`` of each."""
     findings: list[Finding] = []
+    moved = {joint for c in checkups for joint in c.torque}
     for number, checkup in enumerate(checkups):
         findings += [replace(f, recording=number) for f in checkup.checks if not any(
             f == replace(other, recording=f.recording) for other in findings if not f.windows)]
+    # What one recording does not move, another one may.
+    findings = [replace(f, severity=NOTE) if f.name == RESTING and moved >= set(f.joints) else f
+                for f in findings]
 
     def over(parts: Sequence[Mapping[str, float]], combine: Callable) -> dict[str, float]:
         return {joint: float(combine([p[joint] for p in parts if joint in p]))
@@ -230,7 +235,7 @@ def _resting(evidence: Evidence, severity: str) -> list[Finding]:
     names = tuple(n for n, rests in zip(evidence.samples.robot.joint_names, still) if rests)
     if not names or still.all():
         return []
-    return [Finding('joints at rest', f'{", ".join(names)} stand still: of them there is nothing '
+    return [Finding(RESTING, f'{", ".join(names)} stand still: of them there is nothing '
                     'to learn or to judge', 'the range of the positions',
                     float(len(names)), 'joints', names, severity, 'move every joint')]
 

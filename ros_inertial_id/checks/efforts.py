@@ -1,6 +1,7 @@
 """Alternatives of the efforts: their signs, order and delay."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -182,6 +183,8 @@ def _one_delay(evidence: Evidence) -> Iterator[Candidate]:
         # RMS of the joint's Coulomb friction about its mean.
         coulomb = np.std(s.columns(j)[:, -3]) * abs(evidence.base.values[s.places[j][-3]])
         surely = beyond > alone and 0 < k < len(DELAYS) - 1
+        if surely:
+            fit = replace(fit, evidence=max(fit.evidence, evidence.base.evidence + beyond))
         if abs(seconds) > LATE_ALONE and (surely or (
                 gone > (LAG * coulomb) ** 2 and _load_friction(evidence).evidence < fit.evidence)):
             tried.append((fit.evidence, seconds, j, h, fit, surely))

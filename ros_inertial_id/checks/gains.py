@@ -1,6 +1,6 @@
 """Alternatives of the efforts: another unit or a current, the gain of one joint, saturation."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -140,7 +140,7 @@ def saturation(evidence: Evidence) -> Iterator[Candidate]:
     """Yield the joint whose effort falls short where the torque is large, best by ``evidence``."""
     s, tried = evidence.samples, []
     cost = PER_GAIN + float(np.log(len(s.robot)))
-    for j in _suspects(evidence):
+    for j in _suspects(evidence, short_column):
         values = evidence.base.values
         for _ in range(ROUNDS):  # by the bodies that the fit without it, and then with it, has
             column = short_column(s.columns(j) @ values[s.places[j]])
@@ -166,12 +166,17 @@ def short_column(torque: np.ndarray) -> np.ndarray:
     return np.asarray(torque * (torque / max(np.abs(torque).max(), 1e-300)) ** 2)
 
 
-def _suspects(evidence: Evidence) -> list[int]:
-    """Return the joints whose gain could explain some of a residual that is not large anyway."""
+def _suspects(evidence: Evidence, change: Callable[[np.ndarray], np.ndarray] = np.asarray
+              ) -> list[int]:
+    """
+    Return the joints whose gain could explain some of a residual that is not large anyway.
+
+    change : of a torque (N,), that is asked for: the torque itself, of a gain
+    """
     s, joints = evidence.samples, np.arange(len(evidence.samples.robot))
     if evidence.base.relative > BADLY:
         return joints.tolist()
-    torques = [s.torque(j, evidence.base.values)[:, None] * (joints == j)
+    torques = [change(s.torque(j, evidence.base.values))[:, None] * (joints == j)
                for j in range(len(joints))]
     nats, _ = evidence.score(torques).each()
     return np.flatnonzero(nats > WORTH).tolist()

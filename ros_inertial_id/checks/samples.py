@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from .signals import AT_REST
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.regressor import RegressorBlock, RowGroup
 from ..estimation.cross_validation import fold_of, FOLDS
 from ..estimation.r_factors import RFactors
 from ..estimation.residuals import autocovariance, correlation_time
 from ..identification.prepare.dataset import Dataset
+from ..measurement.joints.kinematic_state import AT_REST
 from ..methods.serial_arm import SerialArm
 
 ENOUGH = 1000       # samples: they are spread over the recording
@@ -38,8 +38,9 @@ METHOD = SerialArm()
 @dataclass(frozen=True)
 class Motion:
     """
-    t : (N,) [s]; q, v, a, tau : (N, n)
+    The motion and efforts of all samples.
 
+    t : (N,) [s]; q, v, a, tau : (N, n)
     late : (N, n, delays) the efforts at other times; before : (N, n, LAGS) the earlier velocities
     """
 
