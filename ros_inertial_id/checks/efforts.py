@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .evidence import CERTAIN, Evidence, SURELY
+from .evidence import CERTAIN, Evidence, SURELY, WORTH
 from .finding import DOUBTFUL, WRONG
 from .hypothesis import Candidate, Fitted, Hypothesis
 from .samples import DELAYS, WIDTH
@@ -29,6 +29,7 @@ def signs(evidence: Evidence) -> Iterator[Candidate]:
     driven = np.array([evidence.driving(j) > CERTAIN for j in range(count)])
     for sign in (guess, -np.ones(count), np.where(driven, -1.0, 1.0)):
         best.setdefault(tuple(sign), evidence.fit(evidence.hypothesis(scale=sign)))
+    _fewest(evidence, best, tuple(guess))
 
     def cost(sign: tuple) -> float:  # all or one are usual, some of them are not
         negated = sum(s < 0 for s in sign)
@@ -47,10 +48,8 @@ def signs(evidence: Evidence) -> Iterator[Candidate]:
     # All of them is asked by itself: signs of joints with friction alone may be any, and of some
     # those that their own evidence demands.
     some = max(best, key=nats)
-    for j in np.flatnonzero(np.array(some) < 0.0) if 1 < sum(x < 0 for x in some) < count else ():
-        fewer = tuple(np.where(np.arange(count) == j, 1.0, some))
-        best.setdefault(fewer, evidence.fit(evidence.hypothesis(scale=np.array(fewer))))
-        some = fewer if best[some].evidence - best[fewer].evidence < CERTAIN else some
+    if sum(x < 0.0 for x in some) < count:
+        some = _fewest(evidence, best, some)
     for chosen in {some, tuple(-np.ones(count))}:
         negated = tuple(n for n, s in zip(names, chosen) if s < 0)
         every = len(negated) == count
@@ -61,6 +60,17 @@ def signs(evidence: Evidence) -> Iterator[Candidate]:
                 'negate them in the driver, or change the sign by effort_kind: (link, '
                 'link_negated) or drive_gain:', evidence.hypothesis(scale=np.array(chosen)),
                 best[chosen], negated, cost=cost(chosen))
+
+
+def _fewest(evidence: Evidence, best: dict[tuple, Fitted], sign: tuple) -> tuple:
+    """Return a ``sign`` without negations that no evidence demands, all tried put in ``best``."""
+    for j in [j for j, x in enumerate(sign) if x < 0.0]:
+        fewer = tuple(1.0 if k == j else x for k, x in enumerate(sign))
+        if fewer not in best:
+            best[fewer] = evidence.fit(evidence.hypothesis(scale=np.array(fewer)))
+        if best[sign].evidence - best[fewer].evidence < CERTAIN:
+            sign = fewer
+    return sign
 
 
 def order(evidence: Evidence) -> Iterator[Candidate]:
@@ -199,11 +209,23 @@ def _one_delay(evidence: Evidence) -> Iterator[Candidate]:
 
 
 def own_delays(evidence: Evidence) -> dict[int, tuple[int, float, float]]:
-    """Return ``_beyond_friction`` of the joints that move and that a delay explains better."""
-    own, count = evidence.own_fits, len(evidence.samples.robot)
-    gain = evidence.effective * np.log(np.diagonal(own[:, :count]) / own[:, count:].min(axis=1))
-    return {j: _beyond_friction(evidence, j, int(np.argmin(own[j, count:])))
-            for j in map(int, np.flatnonzero(~evidence.samples.still & (gain > CERTAIN)))}
+    """Return ``_beyond_friction`` of the joints of whose residual a delay explains some."""
+    joints = np.arange(len(evidence.samples.robot))
+    nats, values = evidence.score([slope_of(evidence, j)[:, None] * (joints == j)
+                                   for j in joints]).each()
+    # What is late by d lacks d times its slope.
+    return {j: _beyond_friction(evidence, j, -float(values[j]))
+            for j in map(int, np.flatnonzero(~evidence.samples.still & (nats > WORTH)))}
+
+
+def slope_of(evidence: Evidence, j: int) -> np.ndarray:
+    """
+    Return (N,) the slope in time [N m/s or N/s] of the effort that a fit predicts of joint ``j``.
+
+    Not of the measured effort: noise that comes late shows nothing.
+    """
+    s = evidence.samples
+    return np.gradient(s.columns(j) @ evidence.base.values[s.places[j]], s.motion.t)
 
 
 def _delayed(evidence: Evidence, j: int, k: int, **changes: Any) -> Hypothesis:
@@ -212,22 +234,22 @@ def _delayed(evidence: Evidence, j: int, k: int, **changes: Any) -> Hypothesis:
     return evidence.hypothesis(target=np.where(joints == j, len(joints) + k, joints), **changes)
 
 
-def _beyond_friction(evidence: Evidence, j: int, first: int) -> tuple[int, float, float]:
+def _beyond_friction(evidence: Evidence, j: int, side: float) -> tuple[int, float, float]:
     """
     Return which delay of joint ``j`` fits best beside richer friction, in seconds, and its nats.
 
     Friction that follows its velocity late, grows with the load, falls with the speed or is
     quadratic in it takes part in both fits, so that a delay is asked for what these leave.
-    first : the best delay without; those of its sign are asked
+    side : positive for late efforts, negative for early ones
     """
     extra = evidence.of_joint(j, friction_columns(evidence, j))
     without = evidence.fit(evidence.hypothesis(extra=extra)).evidence
-    side = np.flatnonzero(np.sign(DELAYS) == np.sign(DELAYS[first]))
+    chosen = np.flatnonzero(np.sign(DELAYS) == np.sign(side))
     nats = np.array([evidence.fit(_delayed(evidence, j, int(k), extra=extra)).evidence
-                     for k in side]) - without
+                     for k in chosen]) - without
     best = int(np.argmax(nats))
-    seconds = _peak(np.append(DELAYS[side], 0.0), np.append(nats, 0.0), best)
-    return int(side[best]), seconds, float(nats[best])
+    seconds = _peak(np.append(DELAYS[chosen], 0.0), np.append(nats, 0.0), best)
+    return int(chosen[best]), seconds, float(nats[best])
 
 
 def friction_columns(evidence: Evidence, j: int) -> np.ndarray:

@@ -11,7 +11,7 @@ with a change that is as slow as the motion.
 import numpy as np
 
 from .changes import PIECES
-from .efforts import friction_columns, LATE_ALONE, own_delays
+from .efforts import friction_columns, LATE_ALONE, own_delays, slope_of
 from .evidence import BRAKING, Evidence, SURELY, WIDEST
 from .gains import AGREE, OFF_ONE, OFF_SURELY, PER_GAIN, SHORT, short_column
 from .samples import correlation_of, DELAYS, FRICTION
@@ -40,12 +40,10 @@ def _of_joint(evidence: Evidence, j: int, others: float) -> dict[str, float | No
     """Return {kind: size} of joint ``j``; others : nats of other joints' delays."""
     s, cost = evidence.samples, float(np.log(len(evidence.samples.robot)))
     torque = s.torque(j, evidence.base.values)
-    # Of what the fit predicts: noise that comes late shows nothing.
-    slope = np.gradient(s.columns(j) @ evidence.base.values[s.places[j]], s.motion.t)
     middle = (np.arange(len(torque)) >= len(torque) // 2).astype(float)
     friction = friction_columns(evidence, j)
     beside = evidence.fit(evidence.hypothesis(extra=evidence.of_joint(j, friction))).residual[j]
-    delay = _size(evidence, j, np.column_stack([slope, friction]),
+    delay = _size(evidence, j, np.column_stack([slope_of(evidence, j), friction]),
                   max(0.0, 2.0 * others - SURELY), beside / evidence.base.residual[j])
     ratio, error = (abs(x[j]) for x in evidence.own_ratios)
     described = error < np.log(AGREE) * ratio and abs(np.log(ratio)) < np.log(AGREE)
