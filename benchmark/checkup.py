@@ -53,7 +53,8 @@ def simulated(name, seed, seconds=30.0, rate=250.0, mounting='upright', speed=1.
         urdf = loaded(urdf, load)
     robot = load_robot_model(urdf)
     rng, n = np.random.default_rng(seed), len(robot)
-    t, q, v, a = mujoco_arm.motion(n, seconds, rate, seed=seed, speed=speed)
+    period = 10.0 if speed < 1.5 else 4.0  # what is faster goes less far: within the limits
+    t, q, v, a = mujoco_arm.motion(n, seconds, rate, seed=seed, period=period, speed=speed)
     bounded = np.isfinite(robot.lower) & np.isfinite(robot.upper)
     q = q - q.mean(0) + np.where(bounded, (robot.lower + robot.upper) / 2, 0.2)
     from ros_inertial_id.dynamics.robot_model import gravity_from_mounting

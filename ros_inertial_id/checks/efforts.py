@@ -212,7 +212,7 @@ def own_delays(evidence: Evidence) -> dict[int, tuple[int, float, float]]:
     """Return ``_beyond_friction`` of the joints of whose residual a delay explains some."""
     joints = np.arange(len(evidence.samples.robot))
     nats, values = evidence.score([slope_of(evidence, j)[:, None] * (joints == j)
-                                   for j in joints]).each()
+                                   for j in range(len(joints))]).each()
     # What is late by d lacks d times its slope.
     return {j: _beyond_friction(evidence, j, -float(values[j]))
             for j in map(int, np.flatnonzero(~evidence.samples.still & (nats > WORTH)))}
