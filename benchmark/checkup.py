@@ -2,11 +2,12 @@
 The checkup against injected faults: is every one found, is its cause named first, is clean silent?
 
     python benchmark/checkup.py [BAG...] [--of RECORDING...] [--severities 2 3] [--only FAULT]
-                                [--clean N] [--cases]
+                                [--seeds N] [--clean N] [--cases]
 
-Every fault at three severities in every clean recording (six simulated ones and BAGs of real
-robots); prints the confusion matrix (fault by the name found first), windows, false alarms and the
-CPU that a checkup adds to an identification.  --cases prints the sentences of a first day instead.
+Every fault at three severities in every clean recording (six simulated ones, each with N motions
+and bodies by --seeds, and BAGs of real robots); prints the confusion matrix (fault by the name
+found first), windows, false alarms and the CPU that a checkup adds to an identification.
+--cases prints the sentences of a first day instead.
 A checkup of a faulty recording takes about half a second of CPU: two minutes for each recording,
 and a second for each clean one of N.
 """
@@ -36,30 +37,49 @@ from ros_inertial_id.measurement.bags.bag import read_bag  # noqa: E402
 import six_axis_arm  # noqa: E402
 
 
+KINDS = ('arm3', 'franka', 'currents', 'loaded', 'arm2', 'slow', 'fast', 'rests')
+
+
 def simulated(name, seed, seconds=30.0, rate=250.0, mounting='upright', speed=1.0, noise=0.003,
-              load=0.0):
+              load=0.0, rests=0.0):
     """
     Return a Recording with description of an arm that MuJoCo moves, with friction and noise.
 
     load : [kg] that the last link carries, as its description says
+    rests : [s] that it stands before it moves, with any torque that friction bears
     """
     urdf = mujoco_arm.description(name)
     if load:
         urdf = loaded(urdf, load)
     robot = load_robot_model(urdf)
     rng, n = np.random.default_rng(seed), len(robot)
-    t, q, v, a = mujoco_arm.motion(n, seconds, rate, seed=seed, speed=speed)
+    period = 10.0 if speed < 1.5 else 4.0  # what is faster goes less far: within the limits
+    t, q, v, a = mujoco_arm.motion(n, seconds, rate, seed=seed, period=period, speed=speed)
     bounded = np.isfinite(robot.lower) & np.isfinite(robot.upper)
     q = q - q.mean(0) + np.where(bounded, (robot.lower + robot.upper) / 2, 0.2)
     from ros_inertial_id.dynamics.robot_model import gravity_from_mounting
+    if rests:
+        q, v, a = from_rest(t, q, v, a, rests)
     truth = mujoco_arm.true_urdf(urdf, seed)
     tau = mujoco_arm.torque(truth, q, v, a, gravity_from_mounting(mounting))
     size = tau.std(0)
     tau = tau + size * (0.15 * v + 0.1 * np.tanh(v / 0.01))
+    tau = tau + 0.08 * size * rng.uniform(-1.0, 1.0, n) * (t < rests)[:, None]
     tau = tau + noise * size * rng.standard_normal(tau.shape)
     q, v = q + 1e-5 * rng.standard_normal(q.shape), v + 1e-3 * rng.standard_normal(v.shape)
     out = mujoco_arm.recording(robot.joint_names, t, q, v, tau, mounting)
     return replace(out, robot_description=urdf)
+
+
+def from_rest(t, q, v, a, rests):
+    """Return the same path (N, n) stood on for ``rests`` [s] and then run into within a second."""
+    after = np.clip(t - rests, 0.0, None)
+    speed = np.where(after < 1.0, after ** 2 * (3.0 - 2.0 * after), 1.0)
+    gain = np.where(after < 1.0, 6.0 * after * (1.0 - after), 0.0)
+    along = np.where(after < 1.0, after ** 3 - 0.5 * after ** 4, after - 0.5)
+    q, v, a = (np.column_stack([np.interp(along, t, column) for column in x.T])
+               for x in (q, v, a))
+    return q, v * speed[:, None], a * speed[:, None] ** 2 + v * gain[:, None]
 
 
 def loaded(urdf, mass):
@@ -75,16 +95,18 @@ def loaded(urdf, mass):
 def recordings(arguments, options):
     """Return {name: (clean Recording, its options)}."""
     currents = replace(options, effort_kind='current', drive_gain=six_axis_arm.GAINS)
-    out = {'franka': (lambda: simulated('franka', 1), options),
-           'six axes, currents': (lambda: six_axis_arm.recorded(6, 250.0, 30.0), currents),
-           'arm3': (lambda: simulated('arm3', 2), options),
-           'franka on the wall': (lambda: simulated('franka', 3, mounting='rpy 0 1.5708 0',
-                                                    rate=500.0), options),
-           'arm3 slow': (lambda: simulated('arm3', 4, seconds=40.0, rate=100.0, speed=0.7),
+    out = {'franka': (lambda k: simulated('franka', 1 + k), options),
+           'six axes, currents': (lambda k: six_axis_arm.recorded(6 + k, 250.0, 30.0), currents),
+           'arm3': (lambda k: simulated('arm3', 2 + k), options),
+           'franka on the wall': (lambda k: simulated('franka', 3 + k, mounting='rpy 0 1.5708 0',
+                                                      rate=500.0), options),
+           'arm3 slow': (lambda k: simulated('arm3', 4 + k, seconds=40.0, rate=100.0, speed=0.7),
                          options),
-           'arm2': (lambda: simulated('arm2', 5), options)}
+           'arm2': (lambda k: simulated('arm2', 5 + k), options)}
     chosen = out if arguments.of is None else arguments.of
-    found = {name: (make(), own) for name, (make, own) in out.items() if name in chosen}
+    found = {f'{name}, seed {seed + 1}': (make(10 * seed), own)
+             for name, (make, own) in out.items() if name in chosen
+             for seed in range(arguments.seeds)}
     return {**found, **{Path(bag).name: (read_bag(bag), options) for bag in arguments.bags}}
 
 
@@ -95,6 +117,7 @@ def main():
     parser.add_argument('--of', nargs='*', help='simulated recordings, these alone, or none')
     parser.add_argument('--severities', nargs='*', type=int, default=[1, 2, 3])
     parser.add_argument('--only', default='')
+    parser.add_argument('--seeds', type=int, default=1, help='of every simulated recording')
     parser.add_argument('--clean', type=int, default=0, help='that many other clean recordings')
     parser.add_argument('--cases', action='store_true', help='the mistakes of a first day')
     arguments = parser.parse_args()
@@ -129,17 +152,19 @@ def silent(count, options):
     """Print the false alarms of ``count`` clean recordings of other motions, rates, loads."""
     alarms = 0
     for seed in range(count):
-        name = ('arm3', 'franka', 'currents', 'loaded')[seed % 4]
-        mounting = ('upright', 'rpy 0.3 0 0', 'rpy 3.1416 0 0', 'rpy 0 1.0 0.5')[seed // 4 % 4]
-        rate, noise = (100.0, 250.0, 500.0, 1000.0)[seed // 3 % 4], (0.003, 0.01, 0.03)[seed % 3]
-        own = options
+        name = KINDS[seed % len(KINDS)]
+        turn = seed // len(KINDS)
+        mounting = ('upright', 'rpy 0.3 0 0', 'rpy 3.1416 0 0', 'rpy 0 1.0 0.5')[turn % 4]
+        rate, noise = (100.0, 250.0, 500.0, 1000.0)[turn % 4], (0.003, 0.01, 0.03)[turn % 3]
+        own, speed = options, {'slow': 0.5, 'fast': 1.8}.get(name, 0.6 + 0.3 * (turn % 4))
         if name == 'currents':
             recording = six_axis_arm.recorded(100 + seed, rate)
             own = replace(options, effort_kind='current', drive_gain=six_axis_arm.GAINS)
         else:
-            load = 1.0 + seed % 3 if name == 'loaded' else 0.0
-            recording = simulated('franka' if load else name, 100 + seed, 20.0, rate, mounting,
-                                  0.6 + 0.3 * (seed % 4), noise, load)
+            load = 1.0 + turn % 3 if name == 'loaded' else 0.0
+            robot = {'loaded': 'franka', 'slow': 'arm3', 'fast': 'franka', 'rests': 'franka'}
+            recording = simulated(robot.get(name, name), 100 + seed, 20.0, rate, mounting, speed,
+                                  noise, load, rests=6.0 if name == 'rests' else 0.0)
         found = [f for f in check([recording], own).checks if f.severity != NOTE]
         alarms += bool(found)
         if found:

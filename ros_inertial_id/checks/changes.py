@@ -15,7 +15,7 @@ from .contacts import BEGIN
 from .evidence import CERTAIN, Evidence, WORTH
 from .finding import DOUBTFUL, MASKED
 from .hypothesis import Candidate, Fitted, LOAD, Score
-from .samples import FRICTION
+from .samples import correlation_of, FRICTION
 
 PIECES = 24      # of time, in which a constant torque is looked for
 FEWEST = 20      # samples of a piece
@@ -45,12 +45,12 @@ def effort_changes(evidence: Evidence) -> Iterator[Candidate]:
         for shape, bounds in kinds:
             T = np.array([shape(count, a, b) for a, b in bounds]).T
             each = 1.0 + np.einsum('km,kl,lm->m', T, bare, T)
-            nats = _of_shares(evidence, j, 0.5 * (own.toward @ T) ** 2 / each)
-            nats = nats - np.log(len(bounds))
+            nats = 0.5 * (own.toward @ T) ** 2 / each
             k = int(np.argmax(nats))
-            low, high = np.searchsorted(piece, bounds[k])
-            best.append((float(nats[k]), len(best), shape, j, int(low), int(high),
-                         len(bounds)))
+            low, high = (int(x) for x in np.searchsorted(piece, bounds[k]))
+            nats = _of_shares(evidence, j, nats[k], shape(samples, low, high)) - np.log(
+                len(bounds))
+            best.append((float(nats), len(best), shape, j, low, high, len(bounds)))
     tried, t = [*drift(evidence)], evidence.samples.motion.t
     for gain, _, shape, j, low, high, choices in sorted(best)[-FITTED:]:
         low, high = _edges(evidence.left[:, j], shape, (low, high), samples // count)
@@ -96,7 +96,7 @@ def _candidate(evidence: Evidence, joints: tuple[int, ...], column: np.ndarray,
                          f'{torques} at {start:.1f} s',
                          'look whether its torque sensor was set to zero there or something began '
                          'to push; cut the recording there with @START:END', h, fit, names,
-                         severity=DOUBTFUL, cost=cost)
+                         severity=DOUBTFUL, cost=cost, surely=True)
     return Candidate('contact', f'the efforts of {", ".join(names)} are about {torques} off from '
                      f'{start:.1f} to {end:.1f} s: contact, a push or a load',
                      'move without touching anything', h, fit, names,
@@ -150,7 +150,7 @@ def drift(evidence: Evidence) -> Iterator[Candidate]:
         X = s.columns(j)[:, -FRICTION:-1] * time[:, None] * evidence.base.torque[j]
         free = X.shape[1]
         nats = evidence.score(evidence.of_joint(j, X)).together() + free
-        if _of_shares(evidence, j, np.array(nats)) - free > WORTH:
+        if _of_shares(evidence, j, nats) - free > WORTH:
             h = evidence.hypothesis(extra=evidence.of_joint(j, X))
             columns[j] = X, h, evidence.fit(h)
     # Each by itself; together those that are certain, or they would be stronger than any one.
@@ -175,11 +175,21 @@ def drift(evidence: Evidence) -> Iterator[Candidate]:
                         severity=DOUBTFUL, cost=float(np.log(len(names))))
 
 
-def _of_shares(evidence: Evidence, j: int, nats: np.ndarray) -> np.ndarray:
-    """Return the ``nats`` of scores as those of fits that remove as much of the residual."""
+def _of_shares(evidence: Evidence, j: int, nats: float, column: np.ndarray | None = None) -> float:
+    """
+    Return the ``nats`` of a score as those of a fit that removes as much of the residual.
+
+    column : (N,) that it is of; independent samples are counted in what it leaves, as what is
+        there for long correlates the residual
+    """
     whole = evidence.base.weight[j] * float(evidence.left[:, j] @ evidence.left[:, j])
-    gone = np.minimum(2.0 * nats / max(whole, 1e-300), 1.0 - FLOOR)
-    return np.asarray(-0.5 * evidence.effective[j] * np.log1p(-gone))
+    gone, count = min(2.0 * nats / max(whole, 1e-300), 1.0 - FLOOR), evidence.effective[j]
+    if column is not None:
+        shape = column - column.mean()
+        left = evidence.left[:, j] - shape * (shape @ evidence.left[:, j]) / max(
+            float(shape @ shape), 1e-300)
+        count = max(count, len(left) / correlation_of(left))
+    return float(-0.5 * count * np.log1p(-gone))
 
 
 def picked_up(evidence: Evidence) -> Iterator[Candidate]:

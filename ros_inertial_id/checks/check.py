@@ -14,11 +14,12 @@ from .evidence import Evidence
 from .finding import (Checkup, DO_NOT_USE, DOUBTFUL, Finding, HALF, joint_verdicts, Judged, MASKED,
                       NOT_CHECKED, NOTE, SEVERITIES, Verdict, whole_verdict, WRONG)
 from .hypothesis import Fitted
-from .samples import samples_of, WIDTH
+from .samples import RESTS, samples_of, WIDTH
 from .selection import best_of, hides, mended, NOTHING, OTHERS, VISIBLE
 from .signal_samples import BY_SHARE, MOST
 from .signals import raw_signals
 from .velocity_kind import by_best_velocity, differentiated, saying_what_is_used
+from .visible import smallest_visible
 from ..dynamics.robot_model import gravity_from_mounting
 from ..errors import EstimationError, InertialIdError, RecordingError
 from ..estimation.r_factors import one_thread
@@ -31,15 +32,15 @@ from ..measurement.recording import Recording
 from ..methods import DEFAULT_METHOD, METHODS
 
 FOREIGN = 0.35    # relative residual that no alternative explains
-RESTS = 0.1       # share of the samples in which an arm moves that is no motion
 UNSEEN = ('signs', 'gains')  # what leaves no residual
 # Samples that by themselves explain why a model does not.
 SAMPLED = ('samples held', 'stamps jitter', 'stamps repeat', 'messages lost')
 LATE = 'effort delayed'  # of all joints
 CAUSES = 3        # that are mended one after the other
+RESTING = 'joints at rest'
 NO_CAUSE = ('efforts do not follow the motion', 'description of another robot', 'arm at rest')
 
-Rms = dict[str, dict[str, float]]  # {'torque', ...: {joint: of it}}
+Rms = dict[str, dict[str, Any]]  # {'torque', ..., 'visible': {joint: of it}}
 
 
 def check(recordings: Sequence[Recording], options: Any, **others: Any) -> Checkup:
@@ -123,9 +124,13 @@ def _of_rig(recordings: Sequence[Recording], options: Any, method: str, urdf: st
 def together(checkups: Sequence[Checkup]) -> Checkup:
     """Return the Checkup of several recordings by the ``checkups`` of each."""
     findings: list[Finding] = []
+    moved = {joint for c in checkups for joint in c.torque}
     for number, checkup in enumerate(checkups):
         findings += [replace(f, recording=number) for f in checkup.checks if not any(
             f == replace(other, recording=f.recording) for other in findings if not f.windows)]
+    # What one recording does not move, another one may.
+    findings = [replace(f, severity=NOTE) if f.name == RESTING and moved >= set(f.joints) else f
+                for f in findings]
 
     def over(parts: Sequence[Mapping[str, float]], combine: Callable) -> dict[str, float]:
         return {joint: float(combine([p[joint] for p in parts if joint in p]))
@@ -138,15 +143,28 @@ def together(checkups: Sequence[Checkup]) -> Checkup:
                       torque=over([c.torque for c in checkups], mean),
                       nominal=over([c.nominal for c in checkups], mean),
                       residual=over([c.residual for c in checkups], mean),
-                      lasting=over([c.lasting for c in checkups], max))
+                      lasting=over([c.lasting for c in checkups], max),
+                      visible=_best([c.visible for c in checkups]))
+
+
+def _best(parts: Sequence[Mapping[str, Mapping[str, float | None]]]) -> Rms:
+    """Return the smallest changes that are visible in any of the ``parts``."""
+    out: Rms = {}
+    for joint, own in (item for p in parts for item in p.items()):
+        before = out.setdefault(joint, dict(own))
+        for kind, size in own.items():
+            if size is not None:
+                before[kind] = min(size, before[kind] or np.inf)
+    return out
 
 
 def checkup_of(findings: Sequence[Finding], masked: tuple[float, ...],
-               **rms: Mapping[str, float]) -> Checkup:
+               **rms: Mapping[str, Any]) -> Checkup:
     """
     Return the Checkup of ``findings``, the worst first, with its verdicts.
 
-    masked : share left out of each recording; rms : torque, nominal, residual, lasting of Checkup
+    masked : share left out of each recording; rms : torque, nominal, residual, lasting and visible
+        of the Checkup
     """
     # What the samples show by themselves comes before what a fit of all of them says.
     order = sorted(findings, key=lambda f: (-SEVERITIES.index(f.severity), f.unit == 'nats',
@@ -212,7 +230,7 @@ def _models(recording: Recording, options: Any, method: str, urdf: str,
     return findings, {name: {joint: float(values[j]) for j, joint in moved}
                       for name, values in (('torque', base.torque), ('nominal', nominal),
                                            ('residual', base.residual), ('lasting', lasting))
-                      }, data
+                      } | {'visible': smallest_visible(evidence)}, data
 
 
 def _saying_how_late(findings: Sequence[Finding], data: Dataset | None) -> list[Finding]:
@@ -237,7 +255,7 @@ def _resting(evidence: Evidence, severity: str) -> list[Finding]:
     names = tuple(n for n, rests in zip(evidence.samples.robot.joint_names, still) if rests)
     if not names or still.all():
         return []
-    return [Finding('joints at rest', f'{", ".join(names)} stand still: of them there is nothing '
+    return [Finding(RESTING, f'{", ".join(names)} stand still: of them there is nothing '
                     'to learn or to judge', 'the range of the positions',
                     float(len(names)), 'joints', names, severity, 'move every joint')]
 
@@ -298,8 +316,8 @@ def _large_residual(evidence: Evidence, described: bool) -> list[Finding]:
         nats = float((evidence.effective * np.log(rms / base.residual)).sum())
         return [_foreign(nats, names, f'{100 * alone:.0f} % relative residual by it alone, '
                          f'{100 * relative:.0f} % with any bodies')]
-    bad = tuple(n for n, r, t, m in zip(names, base.residual, base.torque, moves)
-                if m and r > NOTHING * t)
+    bad = tuple(n for n, r, t, m in zip(names, np.minimum(base.residual, rms), base.torque, moves)
+                if m and r > NOTHING * t)  # nor by the description
     if bad:
         own = np.isin(names, bad)
         nats = float((evidence.effective * np.abs(np.log(base.torque / base.residual)))[own].sum())

@@ -16,8 +16,8 @@ import numpy as np
 from .contacts import MARGIN
 from .finding import (Checkup, CROSS, DO_NOT_USE, Finding, joint_verdicts, Judged, MASKED, USABLE,
                       VALIDATION, Verdict, verdict_entry, verdict_of, whole_verdict, WORDS, WRONG)
-from .signals import AT_REST
 from ..measurement.joints.channels import JOINT_STATE
+from ..measurement.joints.kinematic_state import AT_REST
 from ..measurement.recording import Channel, empty, page_out, Recording
 
 UNCHECKED = 'no model checks for method'

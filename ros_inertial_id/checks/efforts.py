@@ -1,13 +1,15 @@
 """Alternatives of the efforts: their signs, order and delay."""
 
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from .evidence import CERTAIN, Evidence
+from .evidence import CERTAIN, Evidence, SURELY, WORTH
 from .finding import DOUBTFUL, WRONG
-from .hypothesis import Candidate, Fitted
-from .samples import DELAYS
+from .hypothesis import Candidate, Fitted, Hypothesis
+from .samples import DELAYS, WIDTH
 
 BADLY = 0.1         # relative residual from which costly alternatives are asked
 LATE = 0.004        # [s] of a delay that is
@@ -15,6 +17,7 @@ LATE_ALONE = 0.012  # [s] of one joint: less is what friction and elasticity lag
 LAG = 0.5           # of its friction, that a joint's friction which lags may change efforts by
 SWAPS = 3           # rounds of exchanging two columns
 OF_LOAD = 0.1       # of the load: what a gear's friction may grow by
+SLOW = 0.1          # [rad/s] in which friction falls from that of rest
 
 
 def signs(evidence: Evidence) -> Iterator[Candidate]:
@@ -26,6 +29,7 @@ def signs(evidence: Evidence) -> Iterator[Candidate]:
     driven = np.array([evidence.driving(j) > CERTAIN for j in range(count)])
     for sign in (guess, -np.ones(count), np.where(driven, -1.0, 1.0)):
         best.setdefault(tuple(sign), evidence.fit(evidence.hypothesis(scale=sign)))
+    _fewest(evidence, best, tuple(guess))
 
     def cost(sign: tuple) -> float:  # all or one are usual, some of them are not
         negated = sum(s < 0 for s in sign)
@@ -41,8 +45,12 @@ def signs(evidence: Evidence) -> Iterator[Candidate]:
         if not new:
             break
         best.update({s: evidence.fit(evidence.hypothesis(scale=np.array(s))) for s in new})
-    # All of them is asked by itself: signs of joints with friction alone may be any.
-    for chosen in {max(best, key=nats), tuple(-np.ones(count))}:
+    # All of them is asked by itself: signs of joints with friction alone may be any, and of some
+    # those that their own evidence demands.
+    some = max(best, key=nats)
+    if sum(x < 0.0 for x in some) < count:
+        some = _fewest(evidence, best, some)
+    for chosen in {some, tuple(-np.ones(count))}:
         negated = tuple(n for n, s in zip(names, chosen) if s < 0)
         every = len(negated) == count
         if negated:
@@ -52,6 +60,17 @@ def signs(evidence: Evidence) -> Iterator[Candidate]:
                 'negate them in the driver, or change the sign by effort_kind: (link, '
                 'link_negated) or drive_gain:', evidence.hypothesis(scale=np.array(chosen)),
                 best[chosen], negated, cost=cost(chosen))
+
+
+def _fewest(evidence: Evidence, best: dict[tuple, Fitted], sign: tuple) -> tuple:
+    """Return a ``sign`` without negations that no evidence demands, all tried put in ``best``."""
+    for j in [j for j, x in enumerate(sign) if x < 0.0]:
+        fewer = tuple(1.0 if k == j else x for k, x in enumerate(sign))
+        if fewer not in best:
+            best[fewer] = evidence.fit(evidence.hypothesis(scale=np.array(fewer)))
+        if best[sign].evidence - best[fewer].evidence < CERTAIN:
+            sign = fewer
+    return sign
 
 
 def order(evidence: Evidence) -> Iterator[Candidate]:
@@ -160,31 +179,87 @@ def delays(evidence: Evidence) -> Iterator[Candidate]:
 
 def _one_delay(evidence: Evidence) -> Iterator[Candidate]:
     """Yield the one joint whose effort is late or early by more than the others' friction lags."""
-    s, own = evidence.samples, evidence.own_fits
+    s, found = evidence.samples, own_delays(evidence)
     names, count = s.robot.joint_names, len(s.robot)
-    gain = evidence.effective * np.log(np.diagonal(own[:, :count]) / own[:, count:].min(axis=1))
+    # One joint has stamps of its own; where several are late or early, each by its own, the model
+    # lacks something of the robot.
+    second = sorted([0.0, 0.0, *(nats for _, _, nats in found.values())])[-2]
+    alone = max(SURELY, 2.0 * second)
     tried = []
-    for j in map(int, np.flatnonzero(~s.still & (gain > CERTAIN))):
-        k = int(np.argmin(own[j, count:]))
-        seconds = _peak(np.append(DELAYS, 0.0), -np.log(np.append(own[j, count:], own[j, j])), k)
-        h = evidence.hypothesis(target=np.where(np.arange(count) == j, count + k,
-                                                np.arange(count)))
+    for j, (k, seconds, beyond) in found.items():
+        h = _delayed(evidence, j, k)
         fit = evidence.fit(h)
         gone = evidence.base.residual[j] ** 2 - fit.residual[j] ** 2
         # RMS of the joint's Coulomb friction about its mean.
         coulomb = np.std(s.columns(j)[:, -3]) * abs(evidence.base.values[s.places[j][-3]])
-        if abs(seconds) > LATE_ALONE and gone > (LAG * coulomb) ** 2:
-            tried.append((fit.evidence, float(seconds), j, h, fit))
+        surely = beyond > alone and 0 < k < len(DELAYS) - 1
+        if surely:
+            fit = replace(fit, evidence=max(fit.evidence, evidence.base.evidence + beyond))
+        if abs(seconds) > LATE_ALONE and (surely or (
+                gone > (LAG * coulomb) ** 2 and _load_friction(evidence).evidence < fit.evidence)):
+            tried.append((fit.evidence, seconds, j, h, fit, surely))
     if not tried:
         return
-    _, seconds, j, h, fit = max(tried, key=lambda one: one[0])
-    if _load_friction(evidence).evidence > fit.evidence:
-        return
+    _, seconds, j, h, fit, surely = max(tried, key=lambda one: one[0])
     yield Candidate('effort of a joint delayed', f'the efforts of {names[j]} are '
                     f'{1e3 * abs(seconds):.0f} ms {"behind" if seconds > 0 else "ahead of"} its '
                     'motion and the other joints', f'look at the filter and the stamps of '
                     f'{names[j]}', h, fit, (names[j],), cost=float(np.log(len(DELAYS) * count)),
-                    severity=WRONG if abs(seconds) > 0.02 else DOUBTFUL)
+                    severity=WRONG if abs(seconds) > 0.02 else DOUBTFUL, surely=surely)
+
+
+def own_delays(evidence: Evidence) -> dict[int, tuple[int, float, float]]:
+    """Return ``_beyond_friction`` of the joints of whose residual a delay explains some."""
+    joints = np.arange(len(evidence.samples.robot))
+    nats, values = evidence.score([slope_of(evidence, j)[:, None] * (joints == j)
+                                   for j in range(len(joints))]).each()
+    # What is late by d lacks d times its slope.
+    return {j: _beyond_friction(evidence, j, -float(values[j]))
+            for j in map(int, np.flatnonzero(~evidence.samples.still & (nats > WORTH)))}
+
+
+def slope_of(evidence: Evidence, j: int) -> np.ndarray:
+    """
+    Return (N,) the slope in time [N m/s or N/s] of the effort that a fit predicts of joint ``j``.
+
+    Not of the measured effort: noise that comes late shows nothing.
+    """
+    s = evidence.samples
+    return np.gradient(s.columns(j) @ evidence.base.values[s.places[j]], s.motion.t)
+
+
+def _delayed(evidence: Evidence, j: int, k: int, **changes: Any) -> Hypothesis:
+    """Return the Hypothesis that joint ``j`` alone has delay ``k``, and other ``changes``."""
+    joints = np.arange(len(evidence.samples.robot))
+    return evidence.hypothesis(target=np.where(joints == j, len(joints) + k, joints), **changes)
+
+
+def _beyond_friction(evidence: Evidence, j: int, side: float) -> tuple[int, float, float]:
+    """
+    Return which delay of joint ``j`` fits best beside richer friction, in seconds, and its nats.
+
+    Friction that follows its velocity late, grows with the load, falls with the speed or is
+    quadratic in it takes part in both fits, so that a delay is asked for what these leave.
+    side : positive for late efforts, negative for early ones
+    """
+    extra = evidence.of_joint(j, friction_columns(evidence, j))
+    without = evidence.fit(evidence.hypothesis(extra=extra)).evidence
+    chosen = np.flatnonzero(np.sign(DELAYS) == np.sign(side))
+    nats = np.array([evidence.fit(_delayed(evidence, j, int(k), extra=extra)).evidence
+                     for k in chosen]) - without
+    best = int(np.argmax(nats))
+    seconds = _peak(np.append(DELAYS[chosen], 0.0), np.append(nats, 0.0), best)
+    return int(chosen[best]), seconds, float(nats[best])
+
+
+def friction_columns(evidence: Evidence, j: int) -> np.ndarray:
+    """Return (N, 6) [N m or N] of friction of joint ``j`` that the laws of a fit lack."""
+    s = evidence.samples
+    v, load = s.motion.v[:, j], np.abs(s.torque(j, evidence.base.values))
+    step = np.tanh(v / WIDTH)
+    return np.asarray(OF_LOAD * evidence.base.torque[j] * np.column_stack([
+        np.tanh(s.motion.before[:, j] / WIDTH), load / max(load.max(), 1e-300) * step,
+        step * np.exp(-np.abs(v) / SLOW), v * np.abs(v) / max(np.abs(v).max() ** 2, 1e-300)]))
 
 
 def _load_friction(evidence: Evidence) -> Fitted:

@@ -24,6 +24,9 @@ WIDEST = 30.0     # nats that a friction that drives costs at most, per law
 ALIKE = 0.1       # of all torques: standard deviation of every joint while searching
 WORTH = 3.0       # nats on the data fitted: less is never certain on data left out
 CERTAIN = 7.0     # nats: odds of a thousand to one
+# What a model lacks is in every fold alike and not in these odds: what is named for its evidence
+# alone must be certain three times over.
+SURELY = 3 * CERTAIN
 
 
 @dataclass(frozen=True)

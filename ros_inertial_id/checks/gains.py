@@ -1,11 +1,11 @@
 """Alternatives of the efforts: another unit or a current, the gain of one joint, saturation."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
 
-from .evidence import Evidence, WORTH
+from .evidence import Evidence, SURELY, WORTH
 from .finding import DOUBTFUL, HALF, WRONG
 from .hypothesis import Candidate
 from .samples import FRICTION
@@ -16,7 +16,8 @@ OFF_COMMON, OFF_ONE = 1.5, 1.1  # factors between efforts and torques that are w
 SHORT = 0.05        # of the largest torque that an effort lacks
 OFF_SURELY = 1.25   # of one joint: what is less must be most of the residual
 ALIKE = 1.1         # times what another cause leaves: neither explains more
-AGREE = 1.05        # factors between gains by other joints and by the description
+AGREE = 1.1         # factors between gains by other joints and by the description
+ROUNDS = 4          # of bodies and saturation in turn
 PER_GAIN = 3.0      # nats that a free gain costs: it could be anything within a factor of 20
 
 
@@ -110,37 +111,46 @@ def _one_gain(evidence: Evidence) -> Iterator[Candidate]:
             factor = float(np.clip(abs(_factor(evidence, j, fit.values)) or 1.0, 1e-4, 1e4))
             h = evidence.hypothesis(scale=np.where(np.arange(count) == j, 1 / factor, 1.0))
             fit = evidence.fit(h)
+        # Others say little of a joint whose bodies they do not carry, and the description may be
+        # rough: where they agree that there is a gain, its size is the description's.
+        ratio, error = (abs(x[j]) for x in evidence.own_ratios)
+        apart = abs(np.log(ratio / factor)) if ratio else np.inf
+        agreed = error < np.log(AGREE) * ratio and apart < min(np.log(AGREE), abs(np.log(ratio)))
+        if agreed:
+            factor, h = ratio, evidence.hypothesis(
+                scale=np.where(np.arange(count) == j, 1 / ratio, 1.0))
+            fit = evidence.fit(h)
         if abs(np.log(factor)) > np.log(OFF_ONE):
-            tried.append((fit.evidence, j, factor, h, fit))
+            tried.append((fit.evidence, j, factor, h, fit, agreed))
     if not tried:
         return
-    _, j, factor, h, fit = max(tried, key=lambda one: one[0])
+    _, j, factor, h, fit, agreed = max(tried, key=lambda one: one[0])
     # Bodies and friction that the model lacks are worth as much as a small gain, unless the
     # description says the same number.
-    ratio, error = (x[j] for x in evidence.own_ratios)
-    agreed = error < np.log(AGREE) and abs(np.log(abs(ratio) / factor)) < np.log(AGREE)
     small = abs(np.log(factor)) < np.log(OFF_SURELY)
     if fit.relative > evidence.base.relative * (1.0 / ALIKE if agreed else HALF if small else 1.0):
         return
     yield Candidate('gain of a joint', f'the effort of {names[j]} is {factor:.3g} times what '
                     'the other joints say of the same bodies',
                     f'check the torque constant and gear ratio of {names[j]}', h, fit,
-                    (names[j],), cost=PER_GAIN + np.log(count))
+                    (names[j],), cost=PER_GAIN + np.log(count), surely=bool(agreed))
 
 
 def saturation(evidence: Evidence) -> Iterator[Candidate]:
     """Yield the joint whose effort falls short where the torque is large, best by ``evidence``."""
     s, tried = evidence.samples, []
-    for j in _suspects(evidence):
+    cost = PER_GAIN + float(np.log(len(s.robot)))
+    for j in _suspects(evidence, short_column):
         values = evidence.base.values
-        for _ in range(2):  # by the bodies that the fit without it, and then with it, has
-            torque = s.columns(j) @ values[s.places[j]]
-            column = torque * (torque / max(np.abs(torque).max(), 1e-300)) ** 2
+        for _ in range(ROUNDS):  # by the bodies that the fit without it, and then with it, has
+            column = short_column(s.columns(j) @ values[s.places[j]])
             h = evidence.hypothesis(extra=evidence.of_joint(j, column[:, None]))
             fit = evidence.fit(h)
             values = fit.values
         short = -float(values[len(s.mean)])
-        if short > SHORT and fit.residual[j] < HALF * evidence.base.residual[j]:
+        nats = fit.evidence - evidence.base.evidence - cost
+        if short > SHORT and (nats > SURELY
+                              or fit.residual[j] < HALF * evidence.base.residual[j]):
             tried.append((fit.evidence, j, short, h, fit))
     if tried:
         _, j, short, h, fit = max(tried, key=lambda one: one[0])
@@ -148,15 +158,25 @@ def saturation(evidence: Evidence) -> Iterator[Candidate]:
         yield Candidate('effort saturates', f'the efforts of {name} fall short by '
                         f'{100 * short:.0f} % where its torque is largest',
                         'stay below what the sensor or the drive can show', h, fit, (name,),
-                        cost=PER_GAIN + float(np.log(len(s.robot))))
+                        cost=cost, surely=True)
 
 
-def _suspects(evidence: Evidence) -> list[int]:
-    """Return the joints whose gain could explain some of a residual that is not large anyway."""
+def short_column(torque: np.ndarray) -> np.ndarray:
+    """Return what an effort lacks, (N,) per share of the largest ``torque`` (N,) that it lacks."""
+    return np.asarray(torque * (torque / max(np.abs(torque).max(), 1e-300)) ** 2)
+
+
+def _suspects(evidence: Evidence, change: Callable[[np.ndarray], np.ndarray] = np.asarray
+              ) -> list[int]:
+    """
+    Return the joints whose gain could explain some of a residual that is not large anyway.
+
+    change : of a torque (N,), that is asked for: the torque itself, of a gain
+    """
     s, joints = evidence.samples, np.arange(len(evidence.samples.robot))
     if evidence.base.relative > BADLY:
         return joints.tolist()
-    torques = [s.torque(j, evidence.base.values)[:, None] * (joints == j)
+    torques = [change(s.torque(j, evidence.base.values))[:, None] * (joints == j)
                for j in range(len(joints))]
     nats, _ = evidence.score(torques).each()
     return np.flatnonzero(nats > WORTH).tolist()

@@ -78,6 +78,7 @@ class Candidate:
     name, says, do, tests : as of a Finding; hypothesis, fit : of it; cost : nats of its freedom
     joints : concerned; severity : of the finding; windows : [s]
     axes : (n,) by which angles are to be multiplied, -1 of axes that are turned, None for none
+    surely : whether no law that the model may lack explains as much: evidence alone decides
     """
 
     name: str
@@ -91,6 +92,7 @@ class Candidate:
     tests: str = 'left-out evidence against the data as recorded'
     windows: tuple[tuple[float, float], ...] = ()
     axes: np.ndarray | None = None
+    surely: bool = False
 
 
 @dataclass(frozen=True)

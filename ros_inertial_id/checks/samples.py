@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from .signals import AT_REST
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.regressor import RegressorBlock, RowGroup
 from ..estimation.cross_validation import fold_of, FOLDS
 from ..estimation.r_factors import RFactors
 from ..estimation.residuals import autocovariance, correlation_time
 from ..identification.prepare.dataset import Dataset
+from ..measurement.joints.kinematic_state import AT_REST
 from ..methods.serial_arm import SerialArm
 
 ENOUGH = 1000       # samples: they are spread over the recording
@@ -28,14 +28,21 @@ MOST = 4000
 LAWS = ('viscous', 'coulomb', 'offset', 'armature')
 FRICTION = len(LAWS)
 WIDTH = 0.03        # [rad/s] of Coulomb's step
+RESTS = 0.1         # share of the samples in which an arm moves that is no motion
 LATER = np.array([0.008, 0.015, 0.025, 0.04, 0.06, 0.1])
 DELAYS = np.concatenate([-LATER[::-1], LATER])  # [s]
+LAGS = np.array([0.03, 0.1, 0.3])  # [s] by which friction may follow its velocity
 METHOD = SerialArm()
 
 
 @dataclass(frozen=True)
 class Motion:
-    """t : (N,) [s]; q, v, a, tau : (N, n); late : (N, n, delays) the efforts at other times."""
+    """
+    The motion and efforts of all samples.
+
+    t : (N,) [s]; q, v, a, tau : (N, n)
+    late : (N, n, delays) the efforts at other times; before : (N, n, LAGS) the earlier velocities
+    """
 
     t: np.ndarray
     q: np.ndarray
@@ -43,15 +50,17 @@ class Motion:
     a: np.ndarray
     tau: np.ndarray
     late: np.ndarray
+    before: np.ndarray
 
     def rows(self, chosen: np.ndarray) -> 'Motion':
         """Return the Motion of the ``chosen`` samples (mask or indices)."""
         return Motion(*(x[chosen] for x in (
-            self.t, self.q, self.v, self.a, self.tau, self.late)))
+            self.t, self.q, self.v, self.a, self.tau, self.late, self.before)))
 
     def turned(self, factor: np.ndarray) -> 'Motion':
         """Return the Motion with angles times a ``factor`` (n,)."""
-        return replace(self, q=self.q * factor, v=self.v * factor, a=self.a * factor)
+        return replace(self, q=self.q * factor, v=self.v * factor, a=self.a * factor,
+                       before=self.before * factor[:, None])
 
 
 @dataclass(frozen=True)
@@ -156,6 +165,8 @@ def samples_of(data: Dataset, values: np.ndarray | None = None) -> Samples:
     """
     Return the Samples of a Dataset ``data`` of one recording of an arm, thinned out evenly.
 
+    Where the arm moves, those of its motion alone.
+
     values : (10 n,) of its bodies, those of the description by default
     """
     plain = replace(data.options, friction=LAWS, coulomb_width=WIDTH)
@@ -168,14 +179,25 @@ def samples_of(data: Dataset, values: np.ndarray | None = None) -> Samples:
     state: Any  # of joints
     for _, state in data.states(training=True):
         t = state.t[chosen]
-        late = np.stack([np.stack([np.interp(t + d, state.t, column) for d in DELAYS], axis=1)
-                         for column in state.tau.T], axis=1)
+        late = _shifted(t, state.t, state.tau, DELAYS)
+        before = _shifted(t, state.t, state.v, -LAGS)
         # Copies: a view of few samples would keep the whole piece alive.
         parts.append((*(x[chosen].copy() for x in (
-            state.t, state.q, state.v, state.a, state.tau)), late))
+            state.t, state.q, state.v, state.a, state.tau)), late, before))
     motion = Motion(*(np.concatenate(x) for x in zip(*parts)))
     count = len(motion.t)
-    return equations(data.robot, motion, own, fold_of(np.arange(count), count, data.seconds()))
+    fold = fold_of(np.arange(count), count, data.seconds())
+    moving = (np.abs(motion.v) > WIDTH).any(axis=1)
+    if moving.mean() > RESTS:  # at rest friction takes any torque: that tells nothing of bodies
+        motion, fold = motion.rows(moving), fold[moving]
+    return equations(data.robot, motion, own, fold)
+
+
+def _shifted(t: np.ndarray, stamps: np.ndarray, values: np.ndarray,
+             shifts: np.ndarray) -> np.ndarray:
+    """Return (M, n, shifts) of values (N, n) at ``stamps`` (N,), at times ``t`` (M,) + shifts."""
+    return np.stack([np.stack([np.interp(t + d, stamps, column) for d in shifts], axis=1)
+                     for column in values.T], axis=1)
 
 
 def equations(robot: Any, motion: Motion, parameters: tuple[Parameter, ...],

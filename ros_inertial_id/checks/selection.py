@@ -13,7 +13,7 @@ import numpy as np
 
 from .changes import effort_changes, picked_up
 from .efforts import BADLY, delays, order, signs, swapped_efforts
-from .evidence import CERTAIN, Evidence
+from .evidence import CERTAIN, Evidence, SURELY
 from .finding import Finding, HALF, NOTE
 from .gains import gains, saturation
 from .gravity import encoders, gravity, in_degrees, tool, turned_axes
@@ -29,7 +29,6 @@ ALWAYS = ('signs', 'gains', 'delays', 'gravity', 'encoders', 'tool')
 LIMIT = CERTAIN + float(np.log(len(CHECKS)))
 AS_LIKELY = 3.0   # nats: odds of twenty to one
 OTHERS = '; or, as likely, '
-OVERWHELMING = 30.0  # nats
 VISIBLE = 0.02    # of the torque, that an alternative must explain to be worth a word
 SHRUNK = 0.8      # of a residual: residuals of a model are systematic, more may be that
 THIRD = 1 / 3     # of a residual: no error of a model is so large beside what is left
@@ -103,7 +102,9 @@ def _worth_a_word(c: Candidate, evidence: Evidence) -> bool:
         return False
     if hides(c) or np.allclose(h.gravity, -evidence.samples.gravity):
         return True  # the description alone tells it
-    overwhelming = after.evidence - before.evidence - c.cost > OVERWHELMING
+    overwhelming = after.evidence - before.evidence - c.cost > SURELY
+    if c.surely and overwhelming:
+        return True
     share = (before.residual / before.torque, after.residual / after.torque)
     count = len(before.torque)
     moved = ((h.target != np.arange(count)) & (h.target < count)

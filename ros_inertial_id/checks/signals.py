@@ -15,11 +15,10 @@ from ..dynamics.robot_model import RobotModel
 from ..errors import InertialIdError
 from ..measurement.joints.channels import BROKEN, carries, find_channel
 from ..measurement.joints.drives import joint_side
-from ..measurement.joints.kinematic_state import SignalOptions
+from ..measurement.joints.kinematic_state import AT_REST, SignalOptions
 from ..measurement.recording import Channel, page_out, Recording
 
 PIECE = 500_000  # messages of one stretch
-AT_REST = 0.01  # [rad or m] that a joint goes in all where it stands still
 
 Runs = list[tuple[int, int]]
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ros_inertial_id.checks.contacts import force_nats
-from ros_inertial_id.checks.samples import DELAYS, equations, METHOD, Motion
+from ros_inertial_id.checks.samples import DELAYS, equations, LAGS, METHOD, Motion
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.identification.settings import load_options
 
@@ -22,7 +22,7 @@ def rows():
     q = np.random.default_rng(0).uniform(-1.0, 1.0, (COUNT, 7)) + [0, 0, 0, -1.5, 0, 1.5, 0]
     still = np.zeros_like(q)
     motion = Motion(np.arange(COUNT) * 0.1, q, still, still, still,
-                    np.zeros((*q.shape, len(DELAYS))))
+                    np.zeros((*q.shape, len(DELAYS))), np.zeros((*q.shape, len(LAGS))))
     parameters = METHOD.parameters(robot, load_options('', 'serial_arm')[1])[:70]
     return equations(robot, motion, parameters, np.zeros(COUNT, int))
 

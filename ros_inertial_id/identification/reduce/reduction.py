@@ -1,6 +1,6 @@
 """Reduction: the data as R factors about base parameters, friction laws and constants chosen."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from ...estimation.base_parameters import BaseParameters
 from ...estimation.estimators import Problem
 from ...estimation.nonlinear_parameters import alternatives, Grid, RefinedNonlinear
 from ...estimation.r_factors import merge, RFactors
+from ...measurement.joints.kinematic_state import AT_REST
 
 NEAR = 4  # constants beside the chosen one: as many as interpolation between them needs
 
@@ -45,7 +46,23 @@ class Reduced:
 
 def reduce_data(data: Dataset, structure: Structure, passes: Passes) -> Reduced:
     """Return the data as R factors, friction laws and nonlinear parameters chosen."""
-    return choose(structure, passes.accumulated(data, structure), data.options)
+    rows = passes.accumulated(data, structure)
+    columns = _of_motion(structure, rows.ranges) if data.method.joints_alone else structure.columns
+    if len(columns) < len(structure.columns):
+        structure = structure_of(data.method, data.robots, columns)
+        rows = passes.accumulated(data, structure)
+    return choose(structure, rows, data.options)
+
+
+def _of_motion(structure: Structure, ranges: Mapping[str, Any]) -> tuple[Parameter, ...]:
+    """
+    Return the columns without friction and rotor inertia of joints that stood still.
+
+    The noise of their velocities is all that a fit has for them: what it makes of that would be
+    used as soon as they move.
+    """
+    return tuple(p for p in structure.columns if not p.law or np.ptp(
+        ranges.get(p.owner, {}).get('q', (0.0, np.inf))) >= AT_REST)
 
 
 def reduce_without(data: Dataset, before: Reduced, names: Collection[str]) -> Reduced:

@@ -16,6 +16,7 @@ from ..interpolation import interpolate, REACH
 from ..recording import page_out
 from ...options import option
 
+AT_REST = 0.01  # [rad or m] that a joint goes in all where it stands still
 PIECE = 8192  # samples of one state
 MOST = 256  # rows of a History; of more the smallest reversals go: noise at rest moves no friction
 
