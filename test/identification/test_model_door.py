@@ -3,6 +3,7 @@
 import copy
 from dataclasses import replace
 import math
+import random
 import warnings
 
 import numpy as np
@@ -21,7 +22,7 @@ from ros_inertial_id.report.knowledge import evaluate
 import yaml
 
 DELETED = object()
-VALUES = (DELETED, None, {}, [], 'x', -1.0, 1e308, math.nan)
+VALUES = (DELETED, None, {}, [], 'x', 0, -1.0, 1e-300, 1e308, math.nan)
 
 
 @pytest.fixture
@@ -53,9 +54,9 @@ def changed(data, path, value):
     return out
 
 
-def used(text, recording):
-    """Read a model and do with it what torque_prediction, reports and Model do."""
-    model = IdentifiedModel.from_yaml(text)
+def used(data, recording):
+    """Read a model's content and do with it what torque_prediction, reports and Model do."""
+    model = IdentifiedModel.from_content(data)
     method, options = METHODS[model.method], prediction_options(model)
     options = replace(options, joint_states_topic='/joint_states')
     robot = method.build(model.robot['urdf'], options, model.mounting['gravity_base'][0])
@@ -79,22 +80,21 @@ def used(text, recording):
 def test_one_leaf_changes_are_refused_with_words_or_work(model, arm3_recording):
     recording = arm3_recording.window(0.0, 1.0)
     data = yaml.load(model, Loader=yaml.CSafeLoader)
-    used(model, recording)
+    used(copy.deepcopy(data), recording)
     cases = [(path, value) for path in leaves(data) for value in VALUES]
-    cases = cases[::max(1, len(cases) // 900)]
+    cases = random.Random(0).sample(cases, 600)
     broken, refused = [], 0
     warnings.simplefilter('error')
     for path, value in cases:
-        text = yaml.dump(changed(data, path, value), Dumper=yaml.CSafeDumper)
         try:
-            used(text, recording)
+            used(changed(data, path, value), recording)
         except InertialIdError as error:
             refused += 1
             assert '\n' not in str(error)
         except Exception as error:
             broken.append((path, value, error))
     assert not broken
-    assert 800 < len(cases) and refused > len(cases) / 2
+    assert refused > len(cases) / 2
 
 
 def test_a_model_of_other_columns_than_its_robot_is_refused(model, arm3_recording):
@@ -105,7 +105,7 @@ def test_a_model_of_other_columns_than_its_robot_is_refused(model, arm3_recordin
         other = copy.deepcopy(data)
         spoil(other)
         with pytest.raises(InertialIdError, match=said):
-            used(yaml.dump(other, Dumper=yaml.CSafeDumper), arm3_recording)
+            used(other, arm3_recording)
 
 
 @pytest.mark.parametrize('nest', ['[', '{a: ', '- '])
