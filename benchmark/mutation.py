@@ -139,7 +139,8 @@ def tests_of(name: str, clone: Path = HERE) -> list[str]:
         return [f'test/{file}' for file in TESTS[name].split()]
     dotted = f"{PACKAGE}.{name.removesuffix('.py').replace('/', '.')}"
     room, _, module = dotted.rpartition('.')
-    pattern = re.compile(rf'{re.escape(dotted)}\b|from {re.escape(room)} import [^\n]*\b{module}\b')
+    pattern = re.compile(rf'{re.escape(dotted)}\b|'
+                         rf'from {re.escape(room)} import [^\n]*\b{module}\b')
     return sorted(str(path.relative_to(clone)) for path in (clone / 'test').rglob('test_*.py')
                   if 'nodes' not in path.parts and pattern.search(path.read_text()))
 
@@ -151,7 +152,8 @@ def base() -> str:
                               check=False).stdout.strip()
     main = git('rev-parse', '--verify', '-q', 'origin/main')
     ahead = main and main != git('rev-parse', 'HEAD')
-    return git('merge-base', main, 'HEAD') if ahead else git('rev-parse', '-q', '--verify', 'HEAD~1')
+    return (git('merge-base', main, 'HEAD') if ahead
+            else git('rev-parse', '-q', '--verify', 'HEAD~1'))
 
 
 def changed_lines(since: str) -> dict[str, set[int]]:
