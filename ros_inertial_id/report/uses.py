@@ -185,7 +185,7 @@ def _payload(at_rest: Mapping[str, tuple[float, float, np.ndarray]], residual: M
     known = {name: float(np.mean((per_kg / residual[name]) ** 2))
              for name, (_, _, per_kg) in at_rest.items() if residual.get(name)}
     whole = sum(known.values())
-    if whole < (TWO / HEAVIEST) ** 2:  # rounding: no joint feels the mass
+    if whole < (TWO / HEAVIEST) ** 2:  # rounding: no torque depends on it
         return None, {}
     return TWO / whole ** 0.5, {name: own / whole for name, own in known.items()}
 
