@@ -64,7 +64,7 @@ def main() -> int:
     """Try the mutants and print those that survive, and the score."""
     parser = argparse.ArgumentParser(description=__doc__.split('\n')[1])
     parser.add_argument('--sample', type=int, default=20, help='mutants of a module')
-    parser.add_argument('--seconds', type=float, default=1e9, help='after which none is begun')
+    parser.add_argument('--seconds', type=float, default=1e9, help='after which it ends')
     parser.add_argument('--changed', nargs='?', const='', help='mutate lines changed since BASE')
     parser.add_argument('modules', nargs='*', help='such as dynamics/friction.py')
     options = parser.parse_args()
@@ -93,18 +93,18 @@ def tried(clone: Path, every: list[tuple], end: float) -> int:
     usual: dict[str, float] = {}
     killed: dict[str, list[bool]] = {}
     for name, line, operator, text in every:
-        if time.monotonic() > end:
-            break
         if name not in usual:
-            status, usual[name] = tests_of_module(name, clone, 600.0)
-            if status:
+            status, usual[name] = tests_of_module(name, clone, 600.0, end)
+            if status and time.monotonic() < end:
                 print(f'{name}: its tests fail without a mutation')
                 return 1
         file = clone / PACKAGE / name
         whole = file.read_text()
         file.write_text(text)
-        status, _ = tests_of_module(name, clone, max(FEWEST, FACTOR * usual[name]))
+        status, _ = tests_of_module(name, clone, max(FEWEST, FACTOR * usual[name]), end)
         file.write_text(whole)
+        if time.monotonic() > end:
+            break
         killed.setdefault(name, []).append(status != 0)
         if not status:
             print(f'survived: {name}:{line} {operator}: {difference(whole, text)}', flush=True)
@@ -116,13 +116,13 @@ def tried(clone: Path, every: list[tuple], end: float) -> int:
     return 0
 
 
-def tests_of_module(name: str, clone: Path, limit: float) -> tuple[int, float]:
-    """Return the status and CPU time [s] of the tests of a module, ended after a limit [s]."""
+def tests_of_module(name: str, clone: Path, limit: float, end: float) -> tuple[int, float]:
+    """Return status and CPU time [s] of a module's tests; limit : [s] of it; end : of all."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     child = os.fork()
     if not child:
         resource.setrlimit(resource.RLIMIT_CPU, (int(limit), int(limit)))
-        signal.alarm(int(20 * limit))  # of what waits
+        signal.alarm(max(1, int(min(20.0 * limit, end - time.monotonic()))))  # of what waits
         quiet = os.open(os.devnull, os.O_WRONLY)
         os.dup2(quiet, 1)
         os.dup2(quiet, 2)
