@@ -44,7 +44,7 @@ TESTS = {
     'dynamics/regressor.py': 'dynamics/test_regressor.py dynamics/test_robot_model.py',
     'dynamics/description.py': 'dynamics/test_robot_model.py',
     'identification/judge/prediction.py': 'identification/test_prediction_band.py',
-    'identification/judge/statistics.py': 'estimation/test_statistics.py '
+    'identification/judge/statistics.py': 'identification/test_prediction_band.py '
                                           'identification/test_identify.py',
     'identification/model/model_content.py': 'identification/test_model_door.py',
     'measurement/bags/bag.py': 'measurement/bags/test_bag.py',
@@ -55,8 +55,9 @@ TESTS = {
     'options.py': 'test_options.py'}
 ROOMS = ('dynamics', 'estimation', 'identification', 'checks', 'measurement', 'methods', 'options',
          'rigs/dynamics', 'rigs/measurement')
-# | stands in types; the others end in a TypeError at once, which says nothing about a test.
-LEFT_OUT = 'Bit', 'Shift', 'Mod', 'FloorDiv', 'Pow', '_Is', 'Invert'
+# | stands in types; most others end in a TypeError at once, which says nothing about a test;
+# cosmic-ray 8.7 fails at dotted names of exceptions.
+LEFT_OUT = 'Bit', 'Shift', 'Mod', 'FloorDiv', 'Pow', '_Is', 'Invert', 'Exception'
 FEWEST, FACTOR = 10.0, 5.0  # [s] of CPU for the tests of a mutant, at least; times those of none
 
 
