@@ -124,6 +124,9 @@ def test_joint_names_are_given_or_in_the_log_or_in_the_urdf(tmp_path, caplog):
     first = import_log(named, URDF, tmp_path / 'b1').channels['/joint_states']
     assert first.names == ('c', 'b', 'a')
     assert 'not among the moving joints' in caplog.text
+    for kind in ('S', 'O'):  # bytes, as MATLAB writes them, and objects of Python
+        table = {'q': Q, 't': UNIX, 'joint_names': np.array(['c', 'b', 'a']).astype(kind)}
+        assert read_log(table, URDF).channels['/joint_states'].names == ('c', 'b', 'a')
     given = ['third', 'first', 'second']
     second = import_log(named, URDF, tmp_path / 'b2', joint_names=given)
     assert second.channels['/joint_states'].names == tuple(given)
