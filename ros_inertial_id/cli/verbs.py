@@ -119,7 +119,7 @@ def validate(options: Any) -> int:
     lines += [f'{name} was in the training data: this is no validation.' for name in seen]
     own = model.statistics.get('verdict') or {}
     if own.get('word') == DO_NOT_USE:
-        lines.append(f"The verdict on this model when it was identified: {DO_NOT_USE} "
+        lines.append(f'The verdict on this model when it was identified: {DO_NOT_USE} '
                      f"({'; '.join(own['reasons'])}).")
     for kind in ('filtered', 'raw'):
         numbers = fit[kind]

@@ -28,7 +28,7 @@ def _refused(where: str, expected: str, value: Any) -> ConfigError:
 
 def number(low: float = -LARGEST, high: float = LARGEST, missing: bool = False,
            zero: bool = True) -> Check:
-    """Return the check of a number from ``low`` to ``high``; may it be ``missing`` or ``zero``?"""
+    """Return the check of a number from ``low`` to ``high``, ``missing`` or ``zero`` if so."""
     def check(value: Any, where: str) -> None:
         if missing and value is None:
             return
