@@ -6,7 +6,8 @@
 //   inertial_id::IdentifiedTorque terms(labels, message.data, body_index, joint_index);
 //   const auto & Y = pinocchio::computeJointTorqueRegressor(model, data, q, v, a);
 //   tau = Y * Eigen::Map<const Eigen::VectorXd>(terms.pi().data(), terms.pi().size());
-//   for (int j = 0; j < model.nv; ++j) tau[j] += terms.joint_term(j, q[j], v[j], a[j]);
+//   const auto & n = pinocchio::rnea(model, data, q, v, a);  // by the bodies of the description
+//   for (int j = 0; j < model.nv; ++j) tau[j] += terms.joint_term(j, q[j], v[j], a[j], n[j]);
 //
 // labels: message.layout.dim[k].label, k = 0..4.  body_index: link name -> number of its joint in
 // the model, from 0 (model.frames[model.getFrameId(link)].parentJoint - 1), negative where it is
@@ -30,10 +31,11 @@ namespace inertial_id
 enum class Law
 {
   viscous, presliding, coulomb, coulomb_atan, asymmetric, stiction, stribeck_atan, stribeck, power,
-  offset, armature, spring, spring2, spring3, sine1, cosine1, sine2, cosine2, sine3, cosine3
+  offset, armature, spring, spring2, spring3, sine1, cosine1, sine2, cosine2, sine3, cosine3,
+  coulomb_load
 };
 
-inline double column(Law law, double q, double v, double a, double c)
+inline double column(Law law, double q, double v, double a, double c, double n)
 {
   constexpr double step = 0.01;  // [rad/s] of the sign function in stiction and Stribeck's laws
   constexpr double two_by_pi = 0.63661977236758134308;
@@ -60,6 +62,7 @@ inline double column(Law law, double q, double v, double a, double c)
     case Law::cosine2: return std::cos(2.0 * q);
     case Law::sine3: return std::sin(3.0 * q);
     case Law::cosine3: return std::cos(3.0 * q);
+    case Law::coulomb_load: return std::abs(n) * std::tanh(v / c);
   }
   return 0.0;
 }
@@ -89,7 +92,7 @@ inline Law law_of(const std::string & name)
   static const std::vector<std::string> names{
     "viscous", "presliding", "coulomb", "coulomb_atan", "asymmetric", "stiction", "stribeck_atan",
     "stribeck", "power", "offset", "armature", "spring", "spring2", "spring3", "sine1", "cosine1",
-    "sine2", "cosine2", "sine3", "cosine3"};
+    "sine2", "cosine2", "sine3", "cosine3", "coulomb_load"};
   return static_cast<Law>(index_of(names, name));
 }
 
@@ -143,13 +146,13 @@ public:
   // In the base frame [m/s^2].
   const std::array<double, 3> & gravity() const {return gravity_;}
 
-  // Friction, offset, rotor and spring of a joint [N m].
-  double joint_term(int joint, double q, double v, double a) const
+  // Friction, offset, rotor and spring of a joint [N m]; n: its torque by the description [N m].
+  double joint_term(int joint, double q, double v, double a, double n) const
   {
     double tau = 0.0;
     for (const auto & term : terms_) {
       if (term.joint == joint) {
-        tau += term.coefficient * column(term.law, q, v, a, term.nonlinear);
+        tau += term.coefficient * column(term.law, q, v, a, term.nonlinear, n);
       }
     }
     return tau;

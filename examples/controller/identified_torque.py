@@ -38,6 +38,7 @@ LAWS = {  # column(q, v, a, nonlinear) of a joint, by name
     'cosine2': lambda q, v, a, c: np.cos(2 * q),
     'sine3': lambda q, v, a, c: np.sin(3 * q),
     'cosine3': lambda q, v, a, c: np.cos(3 * q),
+    'coulomb_load': lambda q, v, a, c: np.tanh(v / c),  # times abs(n), see ``torque``
 }
 
 
@@ -76,8 +77,10 @@ class IdentifiedTorque:
     def torque(self, q, v, a):
         """Return the torques (n,) [N m] at q, v, a (n,), in the order of ``joint_names``."""
         tau = pinocchio.computeJointTorqueRegressor(self.model, self.data, q, v, a) @ self._pi
+        n = pinocchio.rnea(self.model, self.data, q, v, a)  # by the bodies of the description
         for joint, law, coefficient, nonlinear in self._terms:
-            tau[joint] += coefficient * law(q[joint], v[joint], a[joint], nonlinear)
+            load = abs(n[joint]) if law is LAWS['coulomb_load'] else 1.0
+            tau[joint] += coefficient * load * law(q[joint], v[joint], a[joint], nonlinear)
         return tau
 
 

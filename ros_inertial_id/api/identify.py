@@ -123,11 +123,11 @@ def _task(config: str | Path, options: dict[str, Any], urdf: str | Path,
 def _identified(training: Sequence[Recording], found: Checkup, data: Dataset | None, task: _Task,
                 others: Sequence[Recording] = ()) -> spine.Identification:
     """Return the Identification of recordings, with the verdict on it."""
-    used = list(training) if task.keep_all else cleaned(training, found)
     try:
-        if data and data.holds(used, task.options):
+        if data and not (task.keep_all and any(found.masked)):
             result = spine.identify_data(replace(data, progress=task.progress), others)
         else:
+            used = list(training) if task.keep_all else cleaned(training, found)
             result = spine.identify(used, followed(task.options, found.checks), validate=others,
                                     **task.words)
     except EstimationError as error:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .channel_checks import channel_checks, merged, signal_findings
-from .checked import UNCHECKED, without_bad
+from .checked import masks, UNCHECKED, without_bad
 from .contacts import without_contacts
 from .efforts import BADLY
 from .evidence import Evidence
@@ -15,16 +15,18 @@ from .finding import (Checkup, DO_NOT_USE, DOUBTFUL, Finding, HALF, joint_verdic
                       NOT_CHECKED, NOTE, SEVERITIES, Verdict, whole_verdict, WRONG)
 from .hypothesis import Fitted
 from .samples import samples_of, WIDTH
-from .selection import best_of, hides, mended, NOTHING, VISIBLE
+from .selection import best_of, hides, mended, NOTHING, OTHERS, VISIBLE
 from .signal_samples import BY_SHARE, MOST
 from .signals import raw_signals
-from .velocity_kind import by_best_velocity, saying_what_is_used
+from .velocity_kind import by_best_velocity, differentiated, saying_what_is_used
 from ..dynamics.robot_model import gravity_from_mounting
 from ..errors import EstimationError, InertialIdError, RecordingError
 from ..estimation.r_factors import one_thread
 from ..identification.model.identified_model import IdentifiedModel
 from ..identification.prepare.dataset import Dataset, Progress, read_dataset
 from ..identification.prepare.robot import robot_of
+from ..identification.prepare.time_offset import aligned
+from ..identification.reduce.structure import structure_of
 from ..measurement.recording import Recording
 from ..methods import DEFAULT_METHOD, METHODS
 
@@ -33,6 +35,7 @@ RESTS = 0.1       # share of the samples in which an arm moves that is no motion
 UNSEEN = ('signs', 'gains')  # what leaves no residual
 # Samples that by themselves explain why a model does not.
 SAMPLED = ('samples held', 'stamps jitter', 'stamps repeat', 'messages lost')
+LATE = 'effort delayed'  # of all joints
 CAUSES = 3        # that are mended one after the other
 NO_CAUSE = ('efforts do not follow the motion', 'description of another robot', 'arm at rest')
 
@@ -52,7 +55,9 @@ def check_and_read(recordings: Sequence[Recording], options: Any, *, method: str
                    urdf: str = '', progress: Progress | None = None,
                    model: IdentifiedModel | None = None) -> tuple[Checkup, Dataset | None]:
     """
-    Return the Checkup, and the Dataset that was read for it, None where none was.
+    Return the Checkup, and the Dataset of all samples that it does not mask, None without one.
+
+    The Dataset is what an identification with these options reads of these recordings.
 
     options : of the method, by its name; urdf : text of the description, '' for the recordings'
     progress : called with (stage, done, in all); model : instead of the description's inertias
@@ -66,18 +71,19 @@ def check_and_read(recordings: Sequence[Recording], options: Any, *, method: str
                                    progress=progress, model=model)), None
     recording = recordings[0]
     with one_thread():
-        findings = _signals(recording, options, urdf)
+        findings = _signals(recording, options, method, urdf)
         if progress:
             progress('check', 1, 1)
         mounting = _mounting_in_degrees(options.mounting or recording.mounting)
-        rms, data = Rms(), None
+        rms, data, before = Rms(), None, masks(findings)
         if not any(f.severity == WRONG for f in findings):
-            more, rms, data = _models(without_bad(recording, findings)[0], options, urdf, model,
-                                      findings)
+            more, rms, data = _models(without_bad(recording, findings)[0], options, method, urdf,
+                                      model, findings)
             findings = saying_what_is_used([*findings, *more], data)
+            findings = _saying_how_late(findings, data)
         findings = [*mounting, *findings]
         share = without_bad(recording, findings)[1]
-    return checkup_of(findings, (share,), **rms), data
+    return checkup_of(findings, (share,), **rms), data if masks(findings) == before else None
 
 
 def check_each(recordings: Sequence[Recording], options: Any, **others: Any) -> list[Checkup]:
@@ -150,9 +156,9 @@ def checkup_of(findings: Sequence[Finding], masked: tuple[float, ...],
     return Checkup(tuple(order), whole_verdict(fit, joints, order), joints, masked, **rms)
 
 
-def _signals(recording: Recording, options: Any, urdf: str) -> list[Finding]:
+def _signals(recording: Recording, options: Any, method: str, urdf: str) -> list[Finding]:
     """Return the Findings of the signal checks of a ``recording``."""
-    robot = robot_of(recording, replace(options, mounting='upright'), urdf)
+    robot = robot_of(recording, replace(options, mounting='upright'), urdf, method)
     found, spans = list[Finding](), list[float]()
     for signals in raw_signals(recording, robot, options):
         found += signal_findings(signals)
@@ -179,18 +185,17 @@ def _mounting_in_degrees(mounting: str) -> list[Finding]:
                     'angles', (), WRONG, f'give mounting: {words[0]} {radians}')]
 
 
-def _models(recording: Recording, options: Any, urdf: str, model: IdentifiedModel | None,
-            signals: Sequence[Finding]) -> tuple[list[Finding], Rms, Dataset | None]:
+def _models(recording: Recording, options: Any, method: str, urdf: str,
+            model: IdentifiedModel | None, signals: Sequence[Finding]
+            ) -> tuple[list[Finding], Rms, Dataset | None]:
     """Return the Findings of the model checks, the numbers of a Checkup, and the Dataset."""
     try:
-        data = read_dataset([recording], options, DEFAULT_METHOD, urdf)
+        data = read_dataset([recording], options, method, urdf)
         values = None if model is None else model.values[:10 * len(data.robot)]
-        data, unused = by_best_velocity(data, urdf, signals, values)
+        data, other, unused = by_best_velocity(data, signals, values)
         # Velocities that lag make causes where there are none.
-        trusted = replace(options, velocity='differentiated') if any(
-            f.name.startswith('velocity') and not f.windows for f in signals) else options
-        evidence = Evidence(samples_of(data if trusted == options else read_dataset(
-            [recording], trusted, DEFAULT_METHOD, urdf), values))
+        lag = any(f.name.startswith('velocity') and not f.windows for f in signals)
+        evidence = Evidence(samples_of(differentiated(data, other) if lag else data, values))
     except (RecordingError, EstimationError) as error:
         return [Finding('cannot be prepared', str(error), 'the preparation of the signals', 1.0,
                         'recordings', (), WRONG, 'see the reason')], {}, None
@@ -208,6 +213,22 @@ def _models(recording: Recording, options: Any, urdf: str, model: IdentifiedMode
                       for name, values in (('torque', base.torque), ('nominal', nominal),
                                            ('residual', base.residual), ('lasting', lasting))
                       }, data
+
+
+def _saying_how_late(findings: Sequence[Finding], data: Dataset | None) -> list[Finding]:
+    """Return the ``findings`` with the delay of all efforts as the identification finds it."""
+    if data is None or not any(f.name == LATE for f in findings):
+        return list(findings)
+    columns = data.method.parameters(data.robot, data.options)
+    before, after = (one.observations[0].summary for one in (
+        data, aligned(data, structure_of(data.method, data.robots, columns))))
+    if after.get('time_offset') == before.get('time_offset'):  # none is found
+        return list(findings)
+    delay, error = (1e3 * after[f'time_offset_{key}'] for key in ('found', 'error'))
+    says = (f'the efforts are {abs(delay):.1f} +- {error:.1g} ms '
+            f'{"behind" if delay > 0 else "ahead of"} the motion')
+    return [replace(f, says=says + f.says[len(f.says.split(OTHERS)[0]):]) if f.name == LATE else f
+            for f in findings]
 
 
 def _resting(evidence: Evidence, severity: str) -> list[Finding]:

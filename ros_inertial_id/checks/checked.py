@@ -25,6 +25,11 @@ PIECE = 100_000  # samples that are copied together
 BRIDGED = 0.04  # [s] that a straight line follows the motion; longer is a gap
 
 
+def masks(findings: Sequence[Finding]) -> list[Finding]:
+    """Return those of ``findings`` that mask samples."""
+    return [f for f in findings if f.severity == MASKED and f.windows]
+
+
 def without_bad(recording: Recording, findings: Sequence[Finding]) -> tuple[Recording, float]:
     """
     Return a ``recording`` without what ``findings`` mask, and the share of samples it lost.
@@ -32,7 +37,7 @@ def without_bad(recording: Recording, findings: Sequence[Finding]) -> tuple[Reco
     An isolated bad sample is dropped for its joint and bridged like a lost message; a window is
     dropped for all joints and becomes a gap, on both sides of which the filter starts anew.
     """
-    masked = [f for f in findings if f.severity == MASKED and f.windows]
+    masked = masks(findings)
     if not masked:
         return recording, 0.0
     origin, channels, share = recording.origin_ns(), {}, 0.0

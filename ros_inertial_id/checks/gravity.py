@@ -15,11 +15,10 @@ from .finding import NOTE
 from .hypothesis import Candidate, Fitted, UNDESCRIBED
 from .samples import equations, FRICTION, METHOD
 from ..dynamics.robot_model import STANDARD_GRAVITY
-from ..estimation.gravity_search import sphere, tangent
+from ..estimation.gravity_search import DIRECTIONS, sphere, tangent, turned
 
 SMALL = 0.01        # relative residual that leaves no room for another gravity
 BADLY = 0.1         # relative residual from which costly alternatives are asked
-DIRECTIONS = 60     # of gravity: 15 degrees apart, then refined
 UPRIGHT = np.array([0.0, 0.0, -1.0])  # as most robots stand
 DESCRIBED = 0.3     # relative error of the gravity torques of a description
 HALF = 0.5          # of the torque, or of what was left before, that a description may leave
@@ -173,9 +172,8 @@ def _tilted(evidence: Evidence, direction: np.ndarray) -> np.ndarray:
         best, found = left, direction
         extra = tuple(_pulls(evidence, direction, values))
         angles = evidence.total_residual(replace(h, extra=extra))[1][-2:]
-        size = float(np.linalg.norm(angles))
-        direction = direction + tangent(direction) @ angles * min(1.0, 0.5 / max(size, 1e-12))
-        direction = direction / np.linalg.norm(direction)
+        length = min(1.0, 0.5 / max(float(np.linalg.norm(angles)), 1e-12))
+        direction = turned(direction, tangent(direction), length * angles)
     return found
 
 

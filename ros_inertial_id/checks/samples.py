@@ -20,7 +20,6 @@ from ..estimation.cross_validation import fold_of, FOLDS
 from ..estimation.r_factors import RFactors
 from ..estimation.residuals import autocovariance, correlation_time
 from ..identification.prepare.dataset import Dataset
-from ..measurement.joints.kinematic_state import JointSpaceState
 from ..methods.serial_arm import SerialArm
 
 ENOUGH = 1000       # samples: they are spread over the recording
@@ -155,7 +154,7 @@ class Samples:
 
 def samples_of(data: Dataset, values: np.ndarray | None = None) -> Samples:
     """
-    Return the Samples of a Dataset ``data`` of one recording of serial_arm, thinned out evenly.
+    Return the Samples of a Dataset ``data`` of one recording of an arm, thinned out evenly.
 
     values : (10 n,) of its bodies, those of the description by default
     """
@@ -166,8 +165,8 @@ def samples_of(data: Dataset, values: np.ndarray | None = None) -> Samples:
     wanted = min(MOST, max(ENOUGH, data.seconds() / SPACING))
     stride = max(1, int(np.ceil(data.samples(training=True) / wanted)))
     chosen, parts = slice(stride // 2, None, stride), []
-    state: JointSpaceState
-    for state in data.states_of(data.observations[0]):
+    state: Any  # of joints
+    for _, state in data.states(training=True):
         t = state.t[chosen]
         late = np.stack([np.stack([np.interp(t + d, state.t, column) for d in DELAYS], axis=1)
                          for column in state.tau.T], axis=1)
@@ -182,9 +181,10 @@ def samples_of(data: Dataset, values: np.ndarray | None = None) -> Samples:
 def equations(robot: Any, motion: Motion, parameters: tuple[Parameter, ...],
               fold: np.ndarray) -> Samples:
     """Return the Samples of a ``motion`` in folds ``fold`` (N,), see there for the others."""
-    count, still = len(robot), np.zeros_like(motion.v)
-    bare = _rows(robot, motion.q, motion.v, motion.a, np.zeros(3), parameters)
-    pulled = [_rows(robot, motion.q, still, still, g, parameters[:10 * count]) for g in np.eye(3)]
+    count, state = len(robot), METHOD.state_of(robot, motion.q, motion.v, motion.a)
+    bare = _rows(METHOD.regress(state, replace(robot, gravity_base=np.zeros(3)), parameters))
+    pulled = [_rows(blocks) for blocks in zip(*METHOD.gravity_rows(
+        state, robot, parameters[:10 * count], np.eye(3)))]
     matrices, places, heavies = [], [], []
     for j, (at, W) in enumerate(bare):
         heavy = np.flatnonzero((at < 10 * count) & (at % 10 < 4))
@@ -195,12 +195,10 @@ def equations(robot: Any, motion: Motion, parameters: tuple[Parameter, ...],
                    tuple(heavies), fold, robot.gravity_base)
 
 
-def _rows(robot, q, v, a, gravity, parameters):
-    """Return per joint the columns (c,) and rows (N, c) of a motion under a gravity (3,)."""
-    state = METHOD.state_of(robot, q, v, a)
-    blocks = [b.groups for b in METHOD.regress(state, replace(robot, gravity_base=gravity),
-                                               parameters)]
-    return [(own[0].columns, np.concatenate([g.W for g in own])) for own in zip(*blocks)]
+def _rows(blocks):
+    """Return per joint the columns (c,) and rows (N, c) of successive ``blocks``."""
+    return [(own[0].columns, np.concatenate([g.W for g in own]))
+            for own in zip(*(block.groups for block in blocks))]
 
 
 def correlation_of(series: np.ndarray) -> float:

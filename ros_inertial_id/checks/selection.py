@@ -28,6 +28,7 @@ CHECKS: dict[str, Callable[[Evidence], Iterator[Candidate]]] = {
 ALWAYS = ('signs', 'gains', 'delays', 'gravity', 'encoders', 'tool')
 LIMIT = CERTAIN + float(np.log(len(CHECKS)))
 AS_LIKELY = 3.0   # nats: odds of twenty to one
+OTHERS = '; or, as likely, '
 OVERWHELMING = 30.0  # nats
 VISIBLE = 0.02    # of the torque, that an alternative must explain to be worth a word
 SHRUNK = 0.8      # of a residual: residuals of a model are systematic, more may be that
@@ -77,7 +78,7 @@ def best_of(evidence: Evidence, known: set[str],
     if most.fit.relative < HALF * c.fit.relative:
         c, others = most, []  # what is left without it hides what contradicts the others
     alike = [one for one in others if one.name != c.name and nats(one) > nats(c) - AS_LIKELY][-1:]
-    says = '; or, as likely, '.join(one.says for one in (c, *alike))
+    says = OTHERS.join(one.says for one in (c, *alike))
     return c, Finding(c.name, says, c.tests, nats(c), 'nats', c.joints, c.severity, c.do,
                       c.windows)
 

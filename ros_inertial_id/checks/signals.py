@@ -91,7 +91,7 @@ class RawSignals:
 def raw_signals(recording: Recording, robot: RobotModel,
                 options: SignalOptions) -> Iterator[RawSignals]:
     """
-    Yield the RawSignals of the stretches of a ``recording`` of a ``robot`` of serial_arm.
+    Yield the RawSignals of the stretches of a ``recording`` of an arm, the ``robot``.
 
     RecordingError where no topic carries the positions.
     """

@@ -16,7 +16,7 @@ from .evidence import Evidence
 from .finding import Finding, NOTE
 from .samples import samples_of
 from ..errors import RecordingError
-from ..identification.prepare.dataset import Dataset, read_dataset
+from ..identification.prepare.dataset import Dataset
 from ..measurement.joints.observation import with_cutoff
 
 SEEN = 0.005      # relative disagreement of velocities and positions: less changes no torque
@@ -26,18 +26,18 @@ NOT_USED, USED = 'velocity not used', 'velocity used'
 CONTRADICT = 'velocity in another unit', 'velocity or position negated', 'wrong rate or stamps'
 
 
-def by_best_velocity(data: Dataset, urdf: str, findings: Sequence[Finding],
-                     values: np.ndarray | None) -> tuple[Dataset, list[Finding]]:
+def by_best_velocity(data: Dataset, findings: Sequence[Finding], values: np.ndarray | None
+                     ) -> tuple[Dataset, Dataset | None, list[Finding]]:
     """
-    Return the Dataset with the velocities that predict best, and Findings where it says so.
+    Return the Dataset with the velocities that predict best, the other one, and Findings.
 
-    data : of one recording, as ``velocity: auto`` or the user chose; urdf : text of the
-    description, '' for the recording's own; findings : of the signals; values : see ``samples_of``
+    data : of one recording, as ``velocity: auto`` or the user chose; findings : of the signals
+    values : see ``samples_of``.  The other Dataset is None where it was not asked.
     """
     seen, measured = (data.observations[0].summary['velocity_disagreement'],
                       data.observations[0].measured_velocity)
     if data.options.velocity != 'auto' or seen is None or seen < SEEN:
-        return data, []
+        return data, None, []
 
     def said(name: str, what: str) -> list[Finding]:
         return [Finding(name, f'the measured velocities {what}', 'left-out residual with either',
@@ -47,23 +47,36 @@ def by_best_velocity(data: Dataset, urdf: str, findings: Sequence[Finding],
     differ = f'differ by {100 * seen:.2g} % from the positions'
     usual = [] if measured else said(NOT_USED, 'are not used: they ' + differ)
     if seen > FOREIGN or any(f.name in CONTRADICT for f in findings):
-        return data, usual
-    kind = 'differentiated' if measured else 'measured'
-    other = replace(read_dataset(data.recordings, replace(data.options, velocity=kind),
-                                 data.method.name, urdf, data.progress), options=data.options)
+        return data, None, usual
+    other = _with_velocity(data, 'differentiated' if measured else 'measured')
     cutoff = min(one.observations[0].summary['cutoff'] for one in (data, other))
     try:
         here, there = (Evidence(samples_of(one.observed((with_cutoff(
             one.observations[0], cutoff),)), values).as_declared).base.relative
             for one in (data, other))
     except RecordingError:  # too short for the filter of the other
-        return data, usual
+        return data, other, usual
     if here < BETTER * there:
-        return data, usual
+        return data, other, usual
     better = (f'predict left-out efforts better ({100 * there:.2g} against {100 * here:.2g} % '
               'relative residual)')
-    return other, (said(NOT_USED, 'are not used: differentiated positions ' + better) if measured
-                   else said(USED, f'{differ}, and are used all the same: they {better}'))
+    return other, data, (
+        said(NOT_USED, 'are not used: differentiated positions ' + better) if measured
+        else said(USED, f'{differ}, and are used all the same: they {better}'))
+
+
+def differentiated(data: Dataset, other: Dataset | None) -> Dataset:
+    """Return ``data`` with differentiated positions, the ``other`` one where that has them."""
+    for one in (data, other):
+        if one is not None and not one.observations[0].measured_velocity:
+            return one
+    return _with_velocity(data, 'differentiated')
+
+
+def _with_velocity(data: Dataset, kind: str) -> Dataset:
+    """Return the Dataset of one recording with velocities of another kind."""
+    return data.observed([data.method.observe(data.recordings[0], data.robot, replace(
+        data.options, velocity=kind))])
 
 
 def saying_what_is_used(findings: Sequence[Finding], data: Dataset | None) -> list[Finding]:

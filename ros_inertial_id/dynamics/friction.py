@@ -8,7 +8,7 @@ columns of their own, of which the estimation keeps one per joint and may then r
 
 Sources: the static model with stiction, Stribeck (atan) and viscous friction of
 static_friction_3dof; Armstrong-Helouvry, Dupont and Canudas de Wit 1994 for the exponential;
-Palmgren 1957 for the drag of lubricants.
+Palmgren 1957 for the drag of lubricants; Bittencourt and Gunnarsson 2012 for the load.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,6 +34,7 @@ class Law:
     signed : the coefficient may be negative; others are >= 0 in a passive joint
     brakes : part of the friction curve, which as a whole never drives a passive joint
     position : a torque that depends on the position
+    loaded : times the torque [N m] that the gear passes on, by the nominal model
     """
 
     symbol: str
@@ -45,6 +46,7 @@ class Law:
     signed: bool = False
     brakes: bool = True
     position: bool = False
+    loaded: bool = False
 
 
 def _viscous(q, v, a, nonlinear):
@@ -194,14 +196,24 @@ LAWS = {
                          brakes=False, position=True)
        for n in (1, 2, 3) for name, symbol, wave in (('sine', 'ts', np.sin),
                                                      ('cosine', 'tc', np.cos))},
+    # Teeth are pressed together by what they pass on, whose position-dependent part is gravity.
+    'coulomb_load': Law('fl', '1', 0.1, _coulomb, (0.01,), 'rad/s', brakes=False, position=True,
+                        loaded=True),
 }
 
 
-def check_laws(names: Sequence[str]) -> None:
-    """Raise ConfigError when a friction law of ``names`` does not exist or is there twice."""
+def check_laws(names: Sequence[str], loads: bool = False) -> None:
+    """
+    Raise ConfigError when a friction law of ``names`` does not exist or is there twice.
+
+    loads : whether the torque through each joint is known
+    """
     for name in names:
         if name not in LAWS:
             raise ConfigError('friction law', found=repr(name), exists=tuple(LAWS))
+        if LAWS[name].loaded and not loads:
+            raise ConfigError(f'friction law {name}', expected='a serial arm that is identified, '
+                              'where the torque through each joint is known', do='leave it out')
     if len(set(names)) != len(names):
         raise ConfigError('friction laws are named twice', found=names)
 
@@ -212,7 +224,8 @@ def friction_parameters(number: int, joint: str, laws: Sequence[str], effort_lim
     """
     Return the Parameters of joint ``number`` (counted from 1), one per column.
 
-    effort_limit : of the joint [N m, N]; the prior before data is zero +- that limit.
+    effort_limit : of the joint [N m, N]; the prior before data is zero +- that limit, of what
+        the load is multiplied by zero +- 1.
     nonlinear_values : {law: value} to use instead of those tried.  Columns of one name with
         different values are alternatives: at most one of them takes part in an estimate.
     """
@@ -222,8 +235,9 @@ def friction_parameters(number: int, joint: str, laws: Sequence[str], effort_lim
         given = nonlinear_values or {}
         tried = (given[name],) if name in given else law.nonlinear_values
         unit = of_slide(law.unit) if slides else law.unit
-        out += [Parameter(f'{law.symbol}{number}', unit, law.scale, 0.0, effort_limit, joint,
-                          name, nonlinear) for nonlinear in tried]
+        spread = 1.0 if law.loaded else effort_limit
+        out += [Parameter(f'{law.symbol}{number}', unit, law.scale, 0.0, spread, joint, name,
+                          nonlinear) for nonlinear in tried]
     return out
 
 
@@ -238,14 +252,17 @@ def nonlinear_unit(law: str, unit: str) -> str:
     return own.nonlinear_unit if unit == own.unit else of_slide(own.nonlinear_unit)
 
 
-def friction_column(parameter: Parameter, q: np.ndarray, v: np.ndarray,
-                    a: np.ndarray) -> np.ndarray:
+def friction_column(parameter: Parameter, q: np.ndarray, v: np.ndarray, a: np.ndarray,
+                    load: np.ndarray | float = 0.0) -> np.ndarray:
     """
     Return the column (N,) of a friction Parameter for the samples (N,) of its joint.
 
     parameter : of ``friction_parameters``; q [rad], v [rad/s], a [rad/s^2] (m for sliders)
+    load : (N,) torque that the joint's gear passes on [N m, N], of laws that are ``loaded``
     """
-    return LAWS[parameter.law].column(q, v, a, parameter.nonlinear)
+    law = LAWS[parameter.law]
+    column = law.column(q, v, a, parameter.nonlinear)
+    return np.abs(load) * column if law.loaded else column
 
 
 def never_negative(parameter: Parameter) -> bool:

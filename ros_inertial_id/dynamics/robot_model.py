@@ -6,9 +6,9 @@ comes before its children); links fixed to one another are one body.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 import fnmatch
-from functools import cached_property
+from functools import cached_property, lru_cache
 import hashlib
 from typing import Any
 
@@ -169,23 +169,33 @@ def load_robot_model(urdf: str, joint_names: Sequence[str] = (), *,
     gravity_base : (3,) [m/s^2], in the frame of the root link
     RobotModelError where it cannot be read or its joints are not those named.
     """
+    gravity = np.array(gravity_base, dtype=float)
+    described = _described(urdf, tuple(joint_names), tuple((locked or {}).items()))
+    model = described.pin_model.copy()
+    model.gravity.linear = gravity
+    gravity.setflags(write=False)
+    return replace(described, gravity_base=gravity, pin_model=model)
+
+
+@lru_cache(maxsize=8)
+def _described(urdf: str, joint_names: tuple[str, ...],
+               locked: tuple[tuple[str, float], ...]) -> RobotModel:
+    """Return the RobotModel without gravity: a description is read once for all mountings."""
     full = _parse(urdf)
     moving = tuple(full.names[1:])
-    locked = _named(locked or {}, [name for name in moving if name not in joint_names])
-    for name in (*joint_names, *locked):
+    held = _named(dict(locked), [name for name in moving if name not in joint_names])
+    for name in (*joint_names, *held):
         if name not in moving:
             raise RobotModelError(f'joint {name!r} is not a moving joint of robot {full.name!r}',
                                   exists=moving, do='correct joints: or locked_joints:')
-    wanted = set(joint_names) or set(moving) - set(locked)
-    left = [n for n in moving if n not in wanted and n not in locked]
+    wanted = set(joint_names) or set(moving) - set(held)
+    left = [n for n in moving if n not in wanted and n not in held]
     if left:
         raise RobotModelError(f'robot {full.name!r} has joints that are neither measured nor '
                               'locked', found=left,
                               do='list them in locked_joints: (held at locked_positions:), '
                                  'patterns such as hand_* as well')
-    model = _lock(full, locked, wanted)
-    model.gravity.linear = np.asarray(gravity_base, dtype=float)
-    return _describe(model, urdf, np.asarray(gravity_base, dtype=float))
+    return _describe(_lock(full, held, wanted), urdf)
 
 
 def _named(locked, moving):
@@ -220,7 +230,7 @@ def _lock(full, locked, wanted):
     return pin.buildReducedModel(full, [full.getJointId(n) for n in fixed], q)
 
 
-def _describe(model, urdf, gravity_base):
+def _describe(model, urdf):
     kinds = [joint.shortname() for joint in model.joints[1:]]
     for name, kind, joint in zip(model.names[1:], kinds, model.joints[1:]):
         if joint.nv != 1 or not kind.startswith(('JointModelR', 'JointModelP')):
@@ -237,7 +247,7 @@ def _describe(model, urdf, gravity_base):
         'axes': axes, 'lower': lower, 'upper': upper, 'velocity': velocity, 'effort': effort,
         'inertias': np.array([model.inertias[i + 1].toDynamicParameters()
                               for i in range(count)]),
-        'gravity_base': gravity_base}
+        'gravity_base': np.zeros(3)}
     for array in arrays.values():
         array.setflags(write=False)
     bodies = [f for f in model.frames if f.type == pin.FrameType.BODY]

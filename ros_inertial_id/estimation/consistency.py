@@ -183,9 +183,11 @@ class _Cost:
     def without_data(self, x, inside=0.0):
         """Return gradient (p,) and Hessian (p, p) of all but the data; friction so far inside."""
         gradient, hessian = self.pins.T @ (self.pins @ x - self.pinned), self.pins.T @ self.pins
-        G = np.einsum('nij,kjl->nkil', np.linalg.inv(self.pseudo(x)), _UNIT)
+        count = len(self.body)
+        G = np.linalg.inv(self.pseudo(x))[:, None] @ _UNIT
         slope = np.einsum('nij,kji->nk', self.inverse, _UNIT) - np.einsum('nkii->nk', G)
-        bend = np.einsum('nkij,nlji->nkl', G, G)
+        turned = G.swapaxes(2, 3).reshape(count, 10, 16)
+        bend = G.reshape(count, 10, 16) @ turned.swapaxes(1, 2)  # traces of G_k G_l
         for first, one, two in zip(self.body[:, 0], slope, bend):
             ten = slice(first, first + 10)
             gradient[ten] += self.barrier * PRIOR * one
@@ -194,7 +196,9 @@ class _Cost:
         hessian[self.other, self.other] += self.weight ** 2
         slack = self.C @ x + inside
         gradient -= self.C.T @ (self.barrier * DISSIPATION / slack)
-        hessian += (self.C.T * (self.barrier * DISSIPATION / slack ** 2)) @ self.C
+        own = np.flatnonzero(self.C.any(axis=0))  # of friction
+        C = self.C[:, own]
+        hessian[np.ix_(own, own)] += (C.T * (self.barrier * DISSIPATION / slack ** 2)) @ C
         return gradient, hessian
 
 

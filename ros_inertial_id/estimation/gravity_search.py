@@ -116,8 +116,7 @@ class GravitySearch:
             length = min(1.0, 0.3 / max(float(np.linalg.norm(step)), 1e-300))
             if np.linalg.norm(step) < SMALL:
                 break
-            direction = direction + T @ (length * step)
-            direction = direction / np.linalg.norm(direction)
+            direction = turned(direction, T, length * step)
         standard_deviation, relative = self._residual(direction, beta)
         return Minimum(direction, float(residual @ residual), np.linalg.pinv(J.T @ J), beta,
                        standard_deviation, relative)
@@ -168,6 +167,16 @@ def tangent(direction: np.ndarray) -> np.ndarray:
     """
     Q, _ = np.linalg.qr(np.column_stack([direction, np.eye(3)[:, np.argsort(np.abs(direction))]]))
     return Q[:, 1:3]
+
+
+def turned(direction: np.ndarray, across: np.ndarray, angles: np.ndarray) -> np.ndarray:
+    """
+    Return a unit vector turned by small angles.
+
+    direction : (3,) unit vector; across : (3, 2) two across it; angles : (2,) towards these [rad]
+    """
+    moved = direction + across @ angles
+    return np.asarray(moved / np.linalg.norm(moved))
 
 
 def across_gravity(gravity: np.ndarray) -> np.ndarray:

@@ -18,9 +18,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import pinocchio as pin
 
 from .limits import Limits
+from ..dynamics.pinocchio_model import nominal_torques
 from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
 
@@ -192,13 +192,6 @@ class Brakes:
         k, n = int(uses.max(0).argmax()), len(self._names)
         kind = ('acceleration', 'effort', 'jerk', 'effort_rate')[k // n]
         return f'{kind} of {self._names[k % n]} at {100.0 * uses.max():.0f} %', uses.max(1) > 1.0
-
-
-def nominal_torques(robot: RobotModel, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
-    """Return the torques (N, n) [N m] of the nominal model of ``robot``; q, v, a : (N, n)."""
-    data = robot.pin_model.createData()
-    return np.array([pin.rnea(robot.pin_model, data, robot.pin_q(x), y, z)
-                     for x, y, z in zip(q, v, a)])
 
 
 def _trimmed(path, goal):

@@ -40,13 +40,13 @@ class PathClock:
         late = False
         if end is not None and end.begin < now + margin:
             late = True
-            self._changes.append(end)
+            self._changes = [*self._changes, end]
             begin = now + margin
             change = self._brakes.change(begin, self._at(begin), 1.0)
             if change.path[:, 1].min() < 0.0:  # too near to rest to be turned round
                 begin = max(begin, end.end)
                 change = self._brakes.change(begin, self._at(begin), 1.0)
-            self._changes.append(change)
+            self._changes = [*self._changes, change]
         self._end = self._stop(now + horizon, np.floor)
         return late
 
@@ -55,7 +55,7 @@ class PathClock:
         self._changes = [s for s in self._promised() if s.begin <= now] or self._changes[:1]
         self._end = None
         if self._changes[-1].goal:  # else it comes to rest already
-            self._changes.append(self._stop(now, np.ceil))
+            self._changes = [*self._changes, self._stop(now, np.ceil)]
 
     def state(self, times: np.ndarray) -> np.ndarray:
         """Return (s, s', s'') as (3, N) at ``times`` (N,) [s], full rate before the begin."""
@@ -70,6 +70,10 @@ class PathClock:
     def rests_at(self) -> float:
         """Return when the last promise has come to rest [s]."""
         return self._promised()[-1].end
+
+    def changes_at(self) -> np.ndarray:
+        """Return when (N,) [s] changes of the rate of the path clock begin and end."""
+        return np.array([(c.begin, c.end) for c in self._promised()]).ravel()
 
     def times(self, path_times: np.ndarray) -> np.ndarray:
         """Return when (N,) [s] the path clock shows ``path_times`` (N,) [s], if it goes on."""

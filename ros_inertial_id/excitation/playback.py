@@ -91,12 +91,16 @@ class Course:
         start the course rests there.  The last point is at rest.
         """
         rest = max(clock.rests_at(), now + STEP)
-        # On one grid: a controller takes the next piece over without a step between its knots.
-        # What changes begins now, so that this is a knot as well.
-        first = int(np.ceil(now / STEP - LEAST)) - past
-        grid = STEP * np.arange(first, max(int(np.ceil(rest / STEP - LEAST)), first + past + 1))
-        after = grid[past:][grid[past:] > now + LEAST * STEP]
-        times = np.concatenate([grid[:past], [now], after[after < rest - LEAST * STEP], [rest]])
+        # On one grid, and where the clock changes: a controller takes the next piece over without
+        # a step between its knots.
+        grid = STEP * np.arange(int(np.ceil(now / STEP - LEAST)) - past,
+                                int(np.ceil(rest / STEP)))
+        changes = clock.changes_at()
+        changes = changes[(changes > grid[0]) & (changes < rest)]
+        places = np.sort(np.concatenate([changes, [rest] if past else [now, rest]]))
+        places = places[np.append(np.diff(places) > LEAST * STEP, True)]
+        grid = grid[np.abs(grid[:, None] - places).min(1) > LEAST * STEP]
+        times = np.sort(np.concatenate([grid, places]))
         shown = clock.state(times)
         shown[1:, -1] = 0.0  # exactly at rest
         return times, *self.along(shown)

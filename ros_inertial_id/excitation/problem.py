@@ -18,6 +18,7 @@ from .friction_sweep import KIND
 from .limits import find_limits
 from .objective import MotionProblem
 from .regressor_adjoint import Chain
+from ..dynamics.friction import check_laws
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.robot_model import gravity_from_mounting, RobotModel, RobotOptions
 from ..errors import MotionError
@@ -26,7 +27,7 @@ from ..identification.judge.mounting import structural_base
 from ..methods.serial_arm import SerialArm
 from ..options import option
 
-serial_arm = SerialArm()
+ARM = SerialArm()
 
 SIGMA = 0.005  # share of the torque limits, where no standard deviation is given
 POSTURES = 2000  # tried before a box is called infeasible
@@ -121,9 +122,9 @@ class DesignOptions(RobotOptions):
 
 def design_parameters(robot: RobotModel, options: DesignOptions) -> tuple[Parameter, ...]:
     """Return the Parameters of all columns of ``robot`` that ``options`` let take part."""
-    laws = serial_arm.Options(friction=tuple(options.friction),
-                              coulomb_width=options.coulomb_width)
-    return serial_arm.parameters(robot, laws)
+    check_laws(options.friction)
+    laws = ARM.Options(friction=tuple(options.friction), coulomb_width=options.coulomb_width)
+    return ARM.parameters(robot, laws)
 
 
 def motion_problem(robot: RobotModel, options: DesignOptions, known: np.ndarray | None = None
@@ -138,7 +139,7 @@ def motion_problem(robot: RobotModel, options: DesignOptions, known: np.ndarray 
     parameters = design_parameters(robot, options)
     gravities = np.array([gravity_from_mounting(m) for m in options.mountings]
                          or [robot.gravity_base])
-    base = structural_base(serial_arm, [replace(robot, gravity_base=g) for g in gravities],
+    base = structural_base(ARM, [replace(robot, gravity_base=g) for g in gravities],
                            parameters)
     shapes = wanted_shapes(robot, options, np.random.default_rng(options.seed))
     direction, space = rest_space(options.harmonics, options.start_at_offset,

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .braking import Brakes, nominal_torques
+from .braking import Brakes
 from .collision import CollisionShapes
 from .limits import Limits
 from .playback import check_course, Course, HORIZON
+from ..dynamics.pinocchio_model import nominal_torques
 from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
 

@@ -100,6 +100,12 @@ def validation(model: IdentifiedModel, recordings: Sequence[Recording], *,
     residual there; ``fixed_cutoff`` is the residual behind a filter of FIXED, as figures of other
     tools are.
     """
+    return _validated(model, recordings, progress)[1:]
+
+
+def _validated(model: IdentifiedModel, recordings: Sequence[Recording], progress: Progress | None
+               ) -> tuple[Dataset, dict[str, Any], tuple[RegressorBlock, ...]]:
+    """Return the Dataset that was read, and what ``validation`` returns."""
     with one_thread():
         data = read_dataset(recordings, prediction_options(model), model.method,
                             model.robot['urdf'], progress)
@@ -112,7 +118,7 @@ def validation(model: IdentifiedModel, recordings: Sequence[Recording], *,
         if fixed:
             residuals, _, _ = evaluate(fixed, model.parameters, model.values, False)
             found['fixed_cutoff'] = {'cutoff': FIXED, **residuals.summary()['filtered']}
-    return found, curves
+    return data, found, curves
 
 
 def _at_fixed_cutoff(data: Dataset) -> Dataset | None:
@@ -145,14 +151,11 @@ def _checked_columns(data: Dataset) -> tuple[Parameter, ...]:
 def _validate(model: IdentifiedModel, recordings: Sequence[Recording],
               progress: Progress | None) -> tuple[RegressorBlock, ...]:
     """Put the validation into the statistics of a model; return blocks for the curves."""
-    statistics = model.statistics
-    statistics['validation'], curves = validation(model, recordings, progress=progress)
+    data, found, curves = _validated(model, recordings, progress)
+    model.statistics['validation'] = found
     model.provenance['validation'] = [dict(r.provenance) for r in recordings]
-    if 'unconstrained' in statistics:
-        free = statistics['unconstrained']
-        data = read_dataset(recordings, prediction_options(model), model.method,
-                            model.robot['urdf'])
-        residuals, _, _ = evaluate(data, model.parameters,
-                                   np.array(free['values']), False)
+    free = model.statistics.get('unconstrained')
+    if free:
+        residuals, _, _ = evaluate(data, model.parameters, np.array(free['values']), False)
         free['validation'] = residuals.summary()
     return curves

@@ -306,6 +306,17 @@ class Method(ABC, Generic[RobotT, StateT, ObservationT, OptionsT]):
         """Return whether the ``options`` leave it to the data which friction laws there are."""
         return False
 
+    def gravity_rows(self, state: StateT, robot: RobotT, parameters: Sequence[Parameter],
+                     gravities: np.ndarray) -> Iterator[tuple[RegressorBlock, ...]]:
+        """
+        Yield block by block what each of ``gravities`` (k, 3) [m/s^2] alone adds to the rows.
+
+        state, robot : see ``regress``, its gravity is not used; parameters : of its bodies
+        Rows are affine in gravity, and this is their slope: under any gravity they are those
+        without it plus these.  Where ``searches_gravity``, else ConfigError.
+        """
+        raise ConfigError('no rows of gravity', found=f'method {self.name}')
+
     def links(self, robot: RobotT, options: OptionsT) -> tuple[Parameter, ...]:
         """
         Return all ten Parameters of every link of ``robot``, also those ``parameters`` omits.

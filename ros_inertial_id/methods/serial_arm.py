@@ -12,8 +12,9 @@ import numpy as np
 
 from .arm_prediction import ArmPrediction
 from .contract import Method, StateTorques
-from ..dynamics.friction import check_laws, friction_column, friction_parameters
+from ..dynamics.friction import check_laws, friction_column, friction_parameters, LAWS
 from ..dynamics.inertial_parameters import body_parameters, Parameter
+from ..dynamics.pinocchio_model import nominal_torques
 from ..dynamics.regressor import BLOCK, bodies_rows, RegressorBlock, RowGroup
 from ..dynamics.robot_model import robot_from_options, RobotModel, RobotOptions
 from ..errors import ConfigError
@@ -29,7 +30,8 @@ UNIT = 'N m'
 # Of presliding and coulomb, both fc, the data choose one.  Free inertias swallow what bends the
 # friction curve and what pulls like a spring (cables, gravity compensation); physically consistent
 # inertias cannot, so it has columns of its own.
-USUAL = ('viscous', 'presliding', 'coulomb', 'offset', 'armature', 'spring', 'power')
+USUAL = ('viscous', 'presliding', 'coulomb', 'offset', 'armature', 'spring', 'power',
+         'coulomb_load')
 MOTOR = ' motor'  # ends the owner's name of what a motor brakes that several joints turn
 # Laws that such a motor has.
 TURNING = ('viscous', 'presliding', 'coulomb', 'coulomb_atan', 'armature')
@@ -41,7 +43,8 @@ class FrictionOptions:
 
     friction: tuple[str, ...] = option(
         ('auto',), 'friction laws of every joint, see dynamics/friction.py; auto: viscous, '
-        'presliding or coulomb (the data choose), offset, armature, spring and power')
+        'presliding or coulomb (the data choose), offset, armature, and where they predict '
+        'better spring, power and coulomb_load')
     coulomb_width: float = option(
         -1.0, 'speed over which Coulomb friction changes sign; 0: a step, below 0: found from '
         'the data for every joint, or a presliding distance instead', unit='rad/s')
@@ -77,7 +80,7 @@ class SerialArm(Method[RobotModel, JointSpaceState, JointSpaceObservation, Seria
     def parameters(self, robot: RobotModel, options: SerialArmOptions) -> tuple[Parameter, ...]:
         """Return the Parameters of all columns: ten per body, then friction joint by joint."""
         laws = friction_laws(options)
-        check_laws(laws)
+        check_laws(laws, loads=True)
         if options.coulomb_width > 10.0:
             raise ConfigError('option coulomb_width', expected='at most 10 rad/s',
                               found=options.coulomb_width)
@@ -118,15 +121,16 @@ class SerialArm(Method[RobotModel, JointSpaceState, JointSpaceObservation, Seria
         turns = _transmissions(robot, parameters)
         friction = [[k for k, row in turns.items() if row[j] and wanted[k]]
                     for j in range(len(robot))]
-        bodies = [np.arange(10) if state.memory is not None else
-                  np.flatnonzero(wanted[10 * b:10 * b + 10]) for b in range(len(robot))]
-        columns = [np.concatenate([*(10 * b + bodies[b] for b, _ in robot.moved[j]), friction[j]]
-                                  ).astype(int) for j in range(len(robot))]
-        dissipation = [_friction(state, j, [(parameters[k], turns[k]) for k in friction[j]])
-                       for j in range(len(robot))]
+        bodies = [np.flatnonzero(wanted[10 * b:10 * b + 10]).tolist() for b in range(len(robot))]
+        columns = [np.array([10 * b + k for b, _ in robot.moved[j] for k in bodies[b]]
+                            + friction[j], dtype=int) for j in range(len(robot))]
+        load = _load(state, robot, [parameters[k] for own in friction for k in own])
+        dissipation = [_friction(state, j, [(parameters[k], turns[k]) for k in friction[j]],
+                                 load[:, j]) for j in range(len(robot))]
         for low in range(0, len(state.t), BLOCK):
             part = slice(low, low + BLOCK)
-            rows = _body_rows(state, robot, low, bodies)
+            rows = bodies_rows(robot, state.q[part], state.v[part], state.a[part],
+                               columns=bodies)
             groups = []
             for j, joint in enumerate(robot.joint_names):
                 W = np.concatenate([*(rows[b][k] for b, k in robot.moved[j]),
@@ -134,6 +138,14 @@ class SerialArm(Method[RobotModel, JointSpaceState, JointSpaceObservation, Seria
                 groups.append(RowGroup(joint, 'N' if robot.prismatic[j] else UNIT, columns[j], W.T,
                                        state.tau[part, j], state.tau_raw[part, j]))
             yield RegressorBlock(state.t[part], state.segment, tuple(groups))
+
+    def gravity_rows(self, state: JointSpaceState, robot: RobotModel,
+                     parameters: Sequence[Parameter],
+                     gravities: np.ndarray) -> Iterator[tuple[RegressorBlock, ...]]:
+        """Yield what each of ``gravities`` (k, 3) adds to the rows; see methods/contract.py."""
+        at_rest = self.state_of(robot, state.q, 0.0 * state.q, 0.0 * state.q)
+        yield from zip(*(self.regress(at_rest, replace(robot, gravity_base=gravity), parameters)
+                         for gravity in gravities))
 
     def random_state(self, robot: RobotModel, samples: int,
                      rng: np.random.Generator) -> JointSpaceState:
@@ -201,11 +213,36 @@ def _transmission(robot, parameter):
     return np.array([float(joint == parameter.owner) for joint in robot.joint_names])
 
 
-def _friction(state, joint, pairs):
-    """Return the friction columns (k, N) of a joint, those with corners filtered as tau was."""
-    def column(q, v, a, parameter, row):
-        return row[joint] * friction_column(
-            parameter, *(_turned(x, joint, row) for x in (q, v, a)))
+def _load(state, robot, parameters):
+    """
+    Return the torques (M, n) that the gears pass on, by the nominal model, where a law needs them.
+
+    M : of the surroundings of a ``state``, of which they are interpolated
+    """
+    around = state.around
+    out = np.zeros((len(state.t) if around is None else len(around.t), len(robot)))
+    if not any(p.law and LAWS[p.law].loaded for p in parameters):
+        return out
+    tau = nominal_torques(robot, state.q, state.v, state.a)
+    if around is None:
+        return tau
+    return np.stack([np.interp(around.t, state.t, x) for x in tau.T], axis=1)
+
+
+def _friction(state, joint, pairs, load):
+    """
+    Return the friction columns (k, N) of a joint, those with corners filtered as tau was.
+
+    load : see ``_load``, of the joint
+    """
+    def column(q, v, a, parameter, row, load=0.0):
+        q, v, a = (_turned(x, joint, row) for x in (q, v, a))
+        return row[joint] * friction_column(parameter, q, v, a, load)
+
+    def columns(q, v, a):
+        passed_on = np.concatenate([np.zeros(len(q) - len(load)), load])  # unknown before
+        return np.stack([column(q, v, a, parameter, row, passed_on)
+                         for parameter, row in (pairs[k] for k in sharp)], axis=1)
 
     out = np.empty((len(pairs), len(state.t)))
     sharp = [k for k, (p, _) in enumerate(pairs) if p.nonlinear is not None]
@@ -213,31 +250,10 @@ def _friction(state, joint, pairs):
         if k not in sharp:
             out[k] = column(state.q, state.v, state.a, *pair)
     if sharp:
-        known = {} if state.memory is None else state.memory.setdefault('friction', {})
-        new = [k for k in sharp if (joint, pairs[k][0]) not in known]
-        if new:
-            if state.around is None:  # samples that need not follow one another: developed
-                state = replace(state, q=np.zeros_like(state.q))
-            known.update(zip([(joint, pairs[k][0]) for k in new],
-                             state.filtered(lambda q, v, a: np.stack(
-                                 [column(q, v, a, *pairs[k]) for k in new], axis=1)).T))
-        for k in sharp:
-            out[k] = known[joint, pairs[k][0]]
+        if state.around is None:  # samples that need not follow one another: developed
+            state = replace(state, q=np.zeros_like(state.q))
+        out[sharp] = state.filtered(columns).T
     return out
-
-
-def _body_rows(state, robot, low, columns):
-    """Return ``bodies_rows`` of a block from sample ``low`` on, out of a state's memory."""
-    part = slice(low, low + BLOCK)
-    if state.memory is None:
-        return bodies_rows(robot, state.q[part], state.v[part], state.a[part], columns=columns)
-    known = state.memory.setdefault('rows', {})
-    if known.get('robot') is not robot:  # of one gravity at a time: they are large
-        known.clear()
-        known['robot'] = robot
-    if low not in known:
-        known[low] = bodies_rows(robot, state.q[part], state.v[part], state.a[part])
-    return known[low]
 
 
 def _turned(x, joint, row):

@@ -7,6 +7,7 @@ controllers take goals only.
 """
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import Any
 
 from builtin_interfaces.msg import Duration, Time
@@ -30,6 +31,7 @@ VIOLATIONS = (-4, -5)  # of any goal; other ends of a goal that was replaced say
 BEFORE = 10 ** 9  # [ns] by which trajectories are stamped earlier: points may precede the course
 PATIENCE = 1.0  # [s] after the end of a trajectory for its result
 TOO_LATE, TOO_SLOW = 2.0, 5.0  # [s] of one piece, and of all together, that end a motion
+LATEST, TRIES = 0.02, 3  # [s] from the time of a piece until it is sent, and how often it is made
 PIECE = 0.04  # [s] between pieces; each covers five of them, so that some may be late or lost
 
 
@@ -199,7 +201,7 @@ class CourseSender:
         self._first = -LEAD if held else 0.0
         self._clock, self._last = PathClock(0.0, brakes), None
         self._clock.go_on(self._first, HORIZON, MARGIN)
-        self._command(self._first, PAST if held else 0)
+        self._send(self._first, self._message(self._clock, self._first, PAST if held else 0))
 
     @property
     def now(self) -> float:
@@ -242,18 +244,13 @@ class CourseSender:
 
     def send(self) -> bool:
         """Send the next piece; return whether it came too late to go on at full speed."""
-        now = self.now
-        if now < self._first:
-            return False
-        late = self._clock.go_on(now, HORIZON, MARGIN)
-        self._command(now)
-        return bool(late)
+        return self.now >= self._first and self._promise(
+            lambda clock, now: clock.go_on(now, HORIZON, MARGIN))
 
     def brake(self) -> None:
-        """Send the way to rest along the course, from now on."""
-        now = self.now
-        self._clock.brake(now)
-        self._command(now)
+        """Send the way to rest along the course, from now on; nothing to an arm that rests."""
+        if self._clock.rests_at() > self.now:  # else the last piece may still be on its way
+            self._promise(lambda clock, now: clock.brake(now))
 
     def end(self) -> tuple[np.ndarray, float] | None:
         """Return where (n,) and in how many seconds the last piece rests; None: nothing sent."""
@@ -262,7 +259,26 @@ class CourseSender:
         self._link.await_result(seconds)
         return None if self._last is None else (self._last, seconds)
 
-    def _command(self, now, past=PAST):
-        piece = self._course.piece(self._clock, now, past)
-        self._sent, self._last = now, piece[1][-1]
-        self._link.send(trajectory_message(self._names, self._began, piece))
+    def _promise(self, change):
+        """
+        Send the piece of a changed clock; return what ``change`` of (clock, now) does.
+
+        One that this process was held up with is made anew, since the arm would leap to it; where
+        none is made in time, the arm comes to rest as it was promised before.
+        """
+        for _ in range(TRIES):
+            clock, now = copy(self._clock), self.now
+            changed = change(clock, now)
+            message = self._message(clock, now)
+            if self.now - now < LATEST:
+                self._clock = clock
+                self._send(now, message)
+                return bool(changed)
+        return False
+
+    def _message(self, clock, now, past=PAST):
+        return trajectory_message(self._names, self._began, self._course.piece(clock, now, past))
+
+    def _send(self, now, message):
+        self._sent, self._last = now, np.array(message.points[-1].positions)
+        self._link.send(message)

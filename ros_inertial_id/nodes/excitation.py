@@ -25,7 +25,7 @@ from .running import GuardedNode, run
 from ..dynamics.robot_model import RobotModel
 from ..errors import InertialIdError, MotionError
 from ..excitation.motion_files import check_kinematics, read_motion
-from ..excitation.playback import Course, deviation, Guard, plan_course
+from ..excitation.playback import Course, deviation, Guard, HORIZON, plan_course
 from ..excitation.rehearsal import rehearse
 
 WATCH = 0.02  # [s] between looks at the joint states
@@ -265,7 +265,7 @@ class Excitation(GuardedNode):
         if self._course is None:
             return
         self._joints.read()
-        if self._course is None:  # they gave reason to brake
+        if self._course is None or self._joints.catches_up(HORIZON):  # they gave reason to brake
             return
         behind, share = self._sender.behind, self._sender.now / self._course.duration
         self._work.tell(fraction=round(min(1.0, max(0.0, share)), 2))

@@ -38,6 +38,7 @@ from ..measurement.bags.bag import read_bag
 from ..methods import DEFAULT_METHOD, METHODS
 from ..methods.serial_arm import friction_laws, FrictionOptions
 from ..options import option
+from ..procedures.bag_paths import find_bags
 from ..procedures.online import OnlineIdentification
 from ..procedures.payload import identify_payload
 from ..report import summary
@@ -50,8 +51,9 @@ class NodeOptions:
 
     method: str = option(DEFAULT_METHOD, 'method of identification', choices=tuple(METHODS))
     config: str = option('', 'YAML with a block named as the method; its values are defaults')
-    recording: str = option('', 'bag to learn from; empty: the one the recorder finished last')
-    validation: str = option('', 'bag to validate with; empty: none')
+    recording: str = option('', 'bag to learn from, or a folder or pattern of several; empty: the '
+                            'one the recorder finished last')
+    validation: str = option('', 'bag, folder or pattern to validate with; empty: none')
     urdf_file: str = option('', 'robot description; empty: the one in the bag')
     bare_model: str = option('', 'model.yaml of the arm without load, for ~/payload; empty: the '
                              'one identified last')
@@ -120,7 +122,7 @@ class Identification(GuardedNode):
         """Raise InertialIdError for options that cannot work, with the robot that is published."""
         check_mounting(options.mounting)
         if isinstance(options, FrictionOptions):
-            check_laws(friction_laws(options))
+            check_laws(friction_laws(options), loads=True)
         if self._description:
             refuse_misfit(lambda options: METHODS[self._own.method].build(
                 self._description, options, gravity_from_mounting('upright')),
@@ -192,9 +194,10 @@ class Identification(GuardedNode):
         if own.out:
             make_folder(own.out)
         self.get_logger().info(f'identifying from {path}')
-        bags = [read_bag(bag, progress=partial(self._work.step, 'read'))
-                for bag in (path, own.validation) if bag]
-        result = identify(bags[:1], validate=bags[1:], urdf=urdf, progress=self._work.step,
+        bags, others = ([read_bag(bag, progress=partial(self._work.step, 'read'))
+                         for bag in find_bags([where] if where else [])]
+                        for where in (path, own.validation))
+        result = identify(bags, validate=others, urdf=urdf, progress=self._work.step,
                           method=own.method, **asdict(options))
         self._publish(result.model.identified)
         if own.out:

@@ -54,6 +54,7 @@ class JointWatch:
         self._robot: RobotModel | None = None
         self._received_at, self._looked_at, self._resumed_at = 0.0, 0.0, 0.0  # wall time [s]
         self._received_ns, self._resumed_ns = 0, 0  # the same by the node's clock
+        self._held_up = 0.0  # [s] of wall time, before it resumed for the last time
         self._complaint = ''
         self._newest = 0  # stamp [ns]
         self.position: np.ndarray | None = None
@@ -69,8 +70,14 @@ class JointWatch:
         now = time.monotonic()
         if now - self._looked_at > HELD_UP:
             self._resumed_at, self._resumed_ns = now, self._clock_ns()  # more may be on its way
+            self._held_up = now - self._looked_at
         self.streams.hand_to(self._take)
         self._looked_at = time.monotonic()
+
+    def catches_up(self, after: float) -> bool:
+        """Return whether a simulated clock may leap: more than ``after`` [s] nothing was read."""
+        return (self._simulated and self._held_up > after
+                and time.monotonic() - self._resumed_at < ON_ITS_WAY)
 
     def now_ns(self) -> int:
         """Return the time of the robot [ns], newer than a simulated clock that waits its turn."""

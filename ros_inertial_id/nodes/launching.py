@@ -14,6 +14,7 @@ import yaml
 
 from ..errors import ConfigError
 from ..identification.settings import DriverOptions
+from ..methods import DEFAULT_METHOD, METHODS
 from ..options import DRIVER, options_from, read_yaml
 from ..share import config_file, PACKAGE, shared_file
 
@@ -54,9 +55,9 @@ ARGUMENTS = {
                        kind=LIST),
     'storage': Argument('storage of the bag', 'mcap', ('mcap', 'sqlite3')),
     'out': Argument('folder of bags, model and report', 'recordings'),
-    'method': Argument('method of identification', 'serial_arm',
-                       ('serial_arm', 'closed_loop', 'rigid_body', 'suspended_platform')),
-    'bag': Argument('bag to learn from; empty: what the recorder finished last'),
+    'method': Argument('method of identification', DEFAULT_METHOD, tuple(METHODS)),
+    'bag': Argument('bag to learn from, or a folder or pattern of several; empty: what the '
+                    'recorder finished last'),
     'validation': Argument('bag to validate with; empty: none'),
     'urdf_file': Argument('robot description; empty: the one in the bag'),
     'online': Argument('estimate while the robot moves', 'false', ('true', 'false'), YES_NO),

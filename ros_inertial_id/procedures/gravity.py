@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from ..dynamics.friction import LAWS
 from ..dynamics.regressor import RegressorBlock, RowGroup
-from ..dynamics.robot_model import STANDARD_GRAVITY
 from ..errors import ConfigError, EstimationError
 from ..estimation.gravity_search import GravitySearch, heavy_columns, tangent
 from ..estimation.nonlinear_parameters import one_alternative
@@ -84,7 +84,8 @@ def identify_gravity(recordings: Sequence[Recording], options: Any, *,
                           exists=('nominal', 'none', 'a direction X Y Z'))
     with one_thread():
         data = read_dataset(recordings, replace(options, mounting='upright'), method, urdf)
-        parameters = one_alternative(data.method.parameters(data.robot, options))
+        parameters = [p for p in one_alternative(data.method.parameters(data.robot, options))
+                      if not p.law or not LAWS[p.law].loaded]  # gravity is most of the load
         base = structural_base(data.method, any_mounting(data.method, data.robot.urdf, options),
                                parameters)
         # Upright, so of the local magnitude.
@@ -128,8 +129,8 @@ def _decide(search, free, antipode, given, prior):
 
 def _accumulate(data, base):
     """Return the RFactors of the columns [W0, Gx, Gy, Gz] of the base parameters."""
-    robots = [data.method.build(data.robot.urdf, data.options, STANDARD_GRAVITY * g)
-              for g in (np.zeros(3), *np.eye(3))]
+    still = data.method.build(data.robot.urdf, data.options, np.zeros(3))
+    bodies = [p for p in base.parameters if not p.law]
     heavy = heavy_columns(base)
     size = len(base) + 3 * len(heavy)
     factors, identity = RFactors(size), np.arange(size)
@@ -137,25 +138,27 @@ def _accumulate(data, base):
     rank = np.full(len(base), -1)
     rank[heavy] = np.arange(len(heavy))
     for _, state in data.states(training=True):
-        for blocks in zip(*(data.method.regress(state, r, base.parameters) for r in robots)):
+        for block, pulls in zip(data.method.regress(state, still, base.parameters),
+                                data.method.gravity_rows(state, still, bodies, np.eye(3))):
             groups = tuple(_affine(four, place, rank, len(heavy))
-                           for four in zip(*(b.groups for b in blocks)))
-            factors.accumulate(RegressorBlock(blocks[0].t, blocks[0].segment, groups), identity)
+                           for four in zip(block.groups, *(p.groups for p in pulls)))
+            factors.accumulate(RegressorBlock(block.t, block.segment, groups), identity)
     if not factors.groups:
         raise EstimationError('the recording is too short to see gravity')
     return factors
 
 
 def _affine(four, place, rank, count):
-    """Return the RowGroup [W0, Gx, Gy, Gz] of one group under no, x, y and z gravity."""
+    """Return the RowGroup [W0, Gx, Gy, Gz] of the rows without gravity and their slopes by it."""
     still = four[0]
     own = place[still.columns]
     chosen = np.flatnonzero(own >= 0)
-    heavy = chosen[rank[own[chosen]] >= 0]
     W, columns = [still.W[:, chosen]], [own[chosen]]
     for k, pulled in enumerate(four[1:]):
-        W.append((pulled.W[:, heavy] - still.W[:, heavy]) / STANDARD_GRAVITY)
-        columns.append(len(rank) + k * count + rank[own[heavy]])
+        at = place[pulled.columns]
+        heavy = np.flatnonzero((at >= 0) & (rank[at] >= 0))
+        W.append(pulled.W[:, heavy])
+        columns.append(len(rank) + k * count + rank[at[heavy]])
     return RowGroup(still.name, still.unit, np.concatenate(columns),
                     np.ascontiguousarray(np.hstack(W).T).T, still.y, still.y_raw)
 

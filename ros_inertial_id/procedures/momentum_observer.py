@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from ..dynamics.friction import friction_column, presliding_step
+from ..dynamics.friction import friction_column, LAWS, presliding_step
 from ..dynamics.inertial_parameters import Parameter
-from ..dynamics.pinocchio_model import momentum_terms
+from ..dynamics.pinocchio_model import momentum_terms, nominal_torques
 from ..dynamics.robot_model import RobotModel
 from ..errors import ConfigError
 from ..identification.judge.prediction import alarm_ratios, half_widths, TWO_SIGMA
@@ -81,7 +81,7 @@ class MomentumObserver:
     """
     The residual momentum of a serial arm of n joints, sample by sample.
 
-    robot : RobotModel, mounted as it is; parameters, values : (p,) identified ones of serial_arm
+    robot : RobotModel, mounted as it is; parameters, values : (p,) identified ones of an arm
     band : of the model's predictions, and the ranges of its training, see
         ``judge.prediction.half_widths``
     bandwidth : of the residual [rad/s]
@@ -111,6 +111,7 @@ class MomentumObserver:
             robot, np.asarray(values)[:10 * count].reshape(count, 10), armature)
         self._friction = [term for term in terms if term[1].law not in ('armature', 'presliding')]
         self._presliding = [term for term in terms if term[1].law == 'presliding']
+        self._loaded = any(LAWS[p.law].loaded for _, p, _ in self._friction)
         self._bandwidth = bandwidth
         self._ratios = alarm_ratios(self._band, joints, false_alarms)
         # Noise behind a first-order filter has about bandwidth / 2 independent values a second.
@@ -200,9 +201,10 @@ class MomentumObserver:
     def _friction_of(self, q, v):
         """Return the friction (N, n) [N m] and what of it is unknown near rest (N, n)."""
         friction, unknown = np.zeros(np.shape(q)), np.zeros(np.shape(q))
-        still = np.zeros(len(q))
+        still = np.zeros(np.shape(q))
+        load = (nominal_torques(self._robot, q, v, still) if self._loaded else still)
         for j, parameter, value in self._friction:
-            column = friction_column(parameter, q[:, j], v[:, j], still)
+            column = friction_column(parameter, q[:, j], v[:, j], still[:, j], load[:, j])
             friction[:, j] += value * column
             if parameter.law in DRY:
                 unknown[:, j] += abs(value) * (1.0 - np.minimum(np.abs(column), 1.0))

@@ -172,7 +172,7 @@ def _at_rest(model: IdentifiedModel, robot: RobotModel
     for k, group in enumerate(blocks[0].groups):
         W = np.zeros((POSTURES, len(model.parameters)))
         W[:, group.columns] = np.concatenate([block.groups[k].W for block in blocks])
-        variance = np.einsum('ij,jk,ik->i', W, covariance, W)
+        variance = ((W @ covariance) * W).sum(1)
         out[group.name] = (float(np.sqrt(np.mean((W @ model.values) ** 2))),
                            TWO * float(np.sqrt(max(np.mean(variance), 0.0))),
                            W[:, mass] if mass is not None else np.zeros(POSTURES))

@@ -10,14 +10,19 @@ import mujoco_arm
 import numpy as np
 import pinocchio as pin
 import pytest
+from scipy.interpolate import CubicSpline
 
 import ros_inertial_id as rid
+from ros_inertial_id import methods
+from ros_inertial_id.dynamics import robot_model
 from ros_inertial_id.identification.prepare.dataset import read_dataset
 from ros_inertial_id.identification.settings import prediction_options
 from ros_inertial_id.measurement.bags.writing import write_recording
+from ros_inertial_id.methods import serial_arm
 from ros_inertial_id.methods.serial_arm import SerialArm
 
 mujoco = pytest.importorskip('mujoco', reason='MuJoCo judges the written MJCF')
+LATE = 0.015  # [s] of efforts
 EXAMPLE = Path(__file__).parents[2] / 'examples' / 'first_steps.py'
 
 
@@ -223,6 +228,21 @@ def test_a_mounting_that_was_not_identified_is_refused(result):
         result.model.mounted('rpy 0 1.5708 0')
 
 
+def test_a_description_is_parsed_once_and_so_is_every_recording_prepared(bags, monkeypatch):
+    counts = {}
+
+    def counted(module, name):
+        own = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda *args: (
+            counts.update({name: counts.get(name, 0) + 1}), own(*args))[1])
+
+    counted(robot_model, '_parse')
+    counted(serial_arm, 'observe_joints')
+    robot_model._described.cache_clear()
+    rid.identify(bags[0], validate=bags[1])
+    assert counts == {'_parse': 1, 'observe_joints': 2}
+
+
 def test_a_saved_model_predicts_the_same(result, tmp_path):
     q, v, a = random_motion()
     result.model.save(tmp_path / 'model.yaml')
@@ -238,9 +258,13 @@ def test_the_example_runs_from_bag_to_report(bags, tmp_path, monkeypatch, capsys
     assert 'RMS residual' in capsys.readouterr().out and (tmp_path / 'report.html').exists()
 
 
-@pytest.mark.parametrize('fault', ['none', 'noise for a torque', 'no motion seen'])
+@pytest.mark.parametrize('fault', ['none', 'noise for a torque', 'no motion seen', 'late'])
 def test_check_says_the_verdict_that_identify_says(arm3, arm3_recording, fault):
     fields = dict(arm3_recording.channels['/joint_states'].fields)
+    if fault == 'late':
+        t = 1e-9 * (arm3_recording.channels['/joint_states'].stamp_ns
+                    - arm3_recording.origin_ns())
+        fields['effort'] = CubicSpline(t, fields['effort'])(t - LATE)
     rng = np.random.default_rng(0)
     effort = fields['effort'] + 0.05 * rng.normal(size=fields['effort'].shape)
     if fault == 'noise for a torque':
@@ -256,6 +280,23 @@ def test_check_says_the_verdict_that_identify_says(arm3, arm3_recording, fault):
         assert share == pytest.approx(crossed / measured, rel=1e-9)
     assert checked.to_dict()['verdict'] == identified.model.statistics['verdict']
     assert (checked.verdict.word == 'good') == (fault == 'none')
+    says = [f.says for f in checked.checks if f.name == 'effort delayed']
+    assert len(says) == (fault == 'late')
+    if says:  # one estimate, and the true one
+        found = identified.model.identified.preprocessing[0]['time_offset_found']
+        assert f'{1e3 * found:.1f} +- ' in says[0] and abs(found - LATE) < 1e-3
+
+
+def test_a_further_method_of_joints_keeps_its_name(arm3, arm3_recording, monkeypatch):
+    class OtherArm(SerialArm):
+        name = 'other_arm'
+
+    monkeypatch.setitem(methods.METHODS._made, 'other_arm', OtherArm())
+    monkeypatch.setitem(methods._CLASSES, 'other_arm', ('.serial_arm', 'SerialArm'))
+    one, other = (rid.identify(arm3_recording, urdf=arm3[0], method=name).model.identified
+                  for name in ('serial_arm', 'other_arm'))
+    assert other.method == 'other_arm'
+    np.testing.assert_array_equal(one.values, other.values)
 
 
 def test_negated_efforts_have_a_cause_and_no_estimate(arm3, arm3_recording):

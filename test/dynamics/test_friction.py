@@ -89,13 +89,15 @@ def dahl(q, v, distance):
     ('spring2', None, lambda q, v, a: q * q),
     ('spring3', None, lambda q, v, a: q * q * q),
     *((f'{name}{n}', None, lambda q, v, a, n=n, part=part: part(np.exp(1j * n * q)))
-      for n in (1, 2, 3) for name, part in (('sine', np.imag), ('cosine', np.real)))])
+      for n in (1, 2, 3) for name, part in (('sine', np.imag), ('cosine', np.real))),
+    ('coulomb_load', 0.02, lambda q, v, a: 3.0 * (np.exp(100 * v) - 1) / (np.exp(100 * v) + 1))])
 def test_columns_are_their_formulas(law, shape, formula):
     rng = np.random.default_rng(0)
     q, v, a = rng.normal(size=(3, 7))
     v[3] = 0.0
     parameter, = friction_parameters(1, 'j', (law,), 10.0, {law: shape})
-    np.testing.assert_allclose(friction_column(parameter, q, v, a), formula(q, v, a), atol=1e-12)
+    column = friction_column(parameter, q, v, a, np.full(7, -3.0))
+    np.testing.assert_allclose(column, formula(q, v, a), atol=1e-12)
 
 
 def test_presliding_follows_the_differential_equation_and_holds_at_rest():

@@ -217,8 +217,10 @@ def test_consistent_parameters_are_better_outside_the_excited_region():
     first, second = (mujoco_arm.real(f'kuka_lwr4/measurement_{i}.npz', names) for i in (1, 2))
     inside = second.window(2.75, 24.85)
     laws = ('viscous', 'coulomb', 'offset', 'armature', 'spring', 'power')
+    # Upright as recorded: another direction of gravity would be chosen for free and consistent
+    # bodies alike, and tell them apart less.
     options = replace(options_class('serial_arm')(), friction=laws, consistent=True,
-                      estimator='ordinary')
+                      estimator='ordinary', mounting='upright')
     # Learnt without the start-up transient, validated with it (PEERS.md).
     model = identify([first.window(2.75, 24.85)], options, urdf=urdf).model
     free = replace(model, values=np.array(model.statistics['unconstrained']['values']))
@@ -226,4 +228,4 @@ def test_consistent_parameters_are_better_outside_the_excited_region():
                       for r in (inside, second)]
                for name, m in (('consistent', model), ('free', free))}
     assert percent['consistent'][0] < 1.03 * percent['free'][0]
-    assert percent['consistent'][1] < 0.85 * percent['free'][1]
+    assert percent['consistent'][1] < 0.80 * percent['free'][1]

@@ -74,8 +74,7 @@ def test_a_player_that_is_held_up_never_makes_the_arm_leap(course, brakes, long)
         assert rate.max() <= 1.0 + 1e-9 and rate.min() >= -1e-9
         planned = np.abs(course.at(s[:-1])[1])  # at that place of the path
         assert (np.abs(v) - planned).max() < 0.02  # [rad/s], of 2
-        # Where a piece takes over, its quintics have other knots: some 1e-6 rad in one tick.
-        assert (np.abs(a) < 1.03 * ALLOWED).mean() > 0.9999 and np.abs(a).max() < 1.5 * ALLOWED
+        assert np.abs(a).max() < 1.03 * ALLOWED
         np.testing.assert_allclose(commands[-1], path[0][-1], atol=1e-9)  # it was all played
         assert (clock.delay > 0.0) == (long > HORIZON - MARGIN)
 
@@ -93,7 +92,7 @@ def test_periods_are_those_that_were_played(course, brakes):
 def test_a_second_stop_while_it_goes_on_is_stretched_too(course, brakes):
     commands, clock = play(course, brakes, {2.0: 0.5, 2.75: 0.4, 3.4: 0.3})
     a = np.diff(commands, 2, axis=0) / TICK ** 2
-    assert (np.abs(a) < 1.03 * ALLOWED).mean() > 0.9999 and np.abs(a).max() < 1.5 * ALLOWED
+    assert np.abs(a).max() < 1.03 * ALLOWED
     assert np.abs(np.diff(commands, axis=0)).max() < 3e-3
 
 

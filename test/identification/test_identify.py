@@ -21,7 +21,7 @@ from ros_inertial_id.measurement.recording import Recording
 OPTIONS = options_class('serial_arm')()
 VISCOUS, COULOMB, OFFSET = 0.8, 0.5, 0.15
 RATE = 250.0
-LAWS = {'fv': VISCOUS, 'fc': COULOMB, 'off': OFFSET, 'Ia': 0.0, 'ks': 0.0, 'fp': 0.0}
+LAWS = {'fv': VISCOUS, 'fc': COULOMB, 'off': OFFSET, 'Ia': 0.0, 'ks': 0.0, 'fp': 0.0, 'fl': 0.0}
 
 
 def simulated(urdf, truth, seed=0, duration=40.0, noise=0.1, gravity=mujoco_arm.UPRIGHT, speed=1.5,
@@ -140,7 +140,7 @@ def test_identification_is_the_same_every_time(arm3, arm3_recording, monkeypatch
     models = [identify([arm3_recording], OPTIONS, urdf=arm3[0]).model for _ in range(2)]
     np.testing.assert_array_equal(models[0].values, models[1].values)
     assert models[0].base == models[1].base
-    monkeypatch.setattr(dataset, 'REMEMBERED', 0)  # every pass computes its rows anew
+    monkeypatch.setattr(dataset, 'HELD', 0)  # every pass computes its states anew
     anew = identify([arm3_recording], OPTIONS, urdf=arm3[0]).model
     for one, other in zip(models[0].base, anew.base):
         assert abs(one['value'] - other['value']) < 1e-6 * one['standard_error']  # rounding

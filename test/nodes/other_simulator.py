@@ -24,7 +24,7 @@ from trajectory_msgs.msg import JointTrajectory
 STEP = 0.001  # [s]
 STATES, CLOCKS = 5, 10  # steps between joint states and between clocks
 STIFFNESS, DAMPING = 4000.0, 120.0
-PAST = 10  # points of a piece before the time at which it was made
+PAST = 10  # points of a piece, at least, before the time at which it was made
 
 
 class Simulator:
@@ -34,7 +34,7 @@ class Simulator:
         self.data = mujoco.MjData(self.model)
         self.names = [self.model.joint(k).name for k in range(self.model.njnt)]
         self.home, self.path = self.data.qpos.copy(), None
-        self.worst, self.oldest, self.before = 0.0, 0.0, self.home
+        self.worst, self.oldest, self.before = 0.0, -1.0, self.home
         self.node = rclpy.create_node('other_simulator')
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self.node.create_publisher(String, 'robot_description', latched).publish(
@@ -53,8 +53,8 @@ class Simulator:
             rest = np.zeros(len(self.names))
             times.insert(0, self.data.time)
             points.insert(0, [self.data.qpos.copy(), rest, rest])
-        elif len(times) > PAST and self.data.time - times[PAST] > self.oldest:
-            self.oldest = self.data.time - times[PAST]
+        elif len(times) > PAST and self.data.time - times[PAST - 1] > self.oldest:
+            self.oldest = self.data.time - times[PAST - 1]
             print(f'oldest piece {self.oldest:.6f}', flush=True)
         self.path = times[-1], BPoly.from_derivatives(times, np.array(points))
         self.home = np.array(message.points[-1].positions)

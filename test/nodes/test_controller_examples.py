@@ -1,5 +1,6 @@
 """The table of base parameters is enough for a controller: the examples compute its torques."""
 
+from dataclasses import replace
 import re
 import shutil
 import subprocess
@@ -16,6 +17,8 @@ from live_graph import ROOT  # noqa: E402
 from ros_inertial_id.api.model import Model  # noqa: E402
 from ros_inertial_id.dynamics.friction import friction_column, LAWS  # noqa: E402
 from ros_inertial_id.dynamics.inertial_parameters import Parameter  # noqa: E402
+from ros_inertial_id.identification.identify import identify  # noqa: E402
+from ros_inertial_id.identification.settings import options_class  # noqa: E402
 from ros_inertial_id.nodes.model_topics import base_table  # noqa: E402
 
 FOLDER = ROOT / 'examples' / 'controller'
@@ -36,8 +39,8 @@ int main()
   for (double x : terms.pi()) {std::cout << x << ' ';}
   std::cout << std::endl;
   int joint;
-  for (double q, v, a; std::cin >> joint >> q >> v >> a; ) {
-    std::cout << terms.joint_term(joint, q, v, a) << ' ';
+  for (double q, v, a, n; std::cin >> joint >> q >> v >> a >> n; ) {
+    std::cout << terms.joint_term(joint, q, v, a, n) << ' ';
   }
 }
 """
@@ -48,9 +51,18 @@ def states(count):
     return rng.uniform(-2.0, 2.0, (3, count, 2))
 
 
-def test_python_example_computes_the_torques_of_the_model(controller_example, arm_model):
-    robot = controller_example.IdentifiedTorque(ARM.read_text(), base_table(arm_model))
-    model = Model(arm_model, np.array(arm_model.mounting['gravity_base'][0]))
+@pytest.fixture(scope='module', params=['auto', 'coulomb_load'])
+def identified(request, arm_model, arm_recording):
+    """Return the arm's IdentifiedModel, of friction in proportion to the load as well."""
+    if request.param == 'auto':
+        return arm_model
+    laws = ('viscous', 'coulomb_load', 'armature')
+    return identify([arm_recording], replace(options_class('serial_arm')(), friction=laws)).model
+
+
+def test_python_example_computes_the_torques_of_the_model(controller_example, identified):
+    robot = controller_example.IdentifiedTorque(ARM.read_text(), base_table(identified))
+    model = Model(identified, np.array(identified.mounting['gravity_base'][0]))
     assert robot.joint_names == list(model.joint_names)
     q, v, a = states(20)
     expected = model.torque(q, v, a)
@@ -59,16 +71,16 @@ def test_python_example_computes_the_torques_of_the_model(controller_example, ar
 
 
 def test_cpp_example_computes_what_the_python_example_does(
-        controller_example, arm_model, tmp_path):
+        controller_example, identified, tmp_path):
     compiler = shutil.which('g++') or shutil.which('clang++')
     if compiler is None:
         pytest.skip('no C++ compiler')
     (tmp_path / 'main.cpp').write_text(PROGRAM)
     subprocess.run([compiler, '-std=c++17', '-Wall', '-Wextra', '-Werror', f'-I{FOLDER}',
                     str(tmp_path / 'main.cpp'), '-o', str(tmp_path / 'main')], check=True)
-    table = base_table(arm_model)
+    table = base_table(identified)
     robot = controller_example.IdentifiedTorque(ARM.read_text(), table)
-    rows = [(j, q[j], v[j], a[j]) for q, v, a in zip(*states(20)) for j in range(2)]
+    rows = [(j, q[j], v[j], a[j], 5.0) for q, v, a in zip(*states(20)) for j in range(2)]
     text = '\n'.join([*(d.label for d in table.layout.dim), str(len(table.data)),
                       *map(str, table.data), *(' '.join(map(str, row)) for row in rows)])
     out = subprocess.run([str(tmp_path / 'main')], input=text, capture_output=True, text=True,
@@ -76,8 +88,9 @@ def test_cpp_example_computes_what_the_python_example_does(
     pi, terms = (np.array(line.split(), dtype=float) for line in out[:2])
     assert pi == pytest.approx(robot._pi[:len(pi)], rel=1e-12)
     assert not robot._pi[len(pi):].any()
-    expected = [sum(c * law(q, v, a, x) for joint, law, c, x in robot._terms if joint == j)
-                for j, q, v, a in rows]
+    loaded = controller_example.LAWS['coulomb_load']
+    expected = [sum(c * law(q, v, a, x) * (n if law is loaded else 1.0)
+                    for joint, law, c, x in robot._terms if joint == j) for j, q, v, a, n in rows]
     assert terms == pytest.approx(expected, rel=1e-12)
 
 
@@ -87,7 +100,7 @@ def test_every_law_of_the_package_is_in_both_examples(controller_example, law):
     v = np.array([-1.3, -0.02, 0.004, 2.0])
     parameter = Parameter(f'{LAWS[law].symbol}1', '', 1.0, law=law, nonlinear=nonlinear)
     q, a = 0.0 * v + 0.3, 0.7 * v
-    expected = friction_column(parameter, q, v, a)
+    expected = friction_column(parameter, q, v, a, np.ones(4))
     column = controller_example.LAWS[law]
     assert [column(*x, nonlinear) for x in zip(q, v, a)] == pytest.approx(expected)
     assert f'"{law}"' in (FOLDER / 'identified_torque.hpp').read_text()
@@ -107,7 +120,7 @@ def formulas():
 
 def test_the_page_of_the_contract_has_the_formula_of_every_law():
     words = {'pi': np.pi, 'tanh': np.tanh, 'atan': np.arctan, 'exp': np.exp, 'sign': np.sign,
-             'sin': np.sin, 'cos': np.cos, 'abs': np.abs, 'w': 0.01}
+             'sin': np.sin, 'cos': np.cos, 'abs': np.abs, 'w': 0.01, 'n': 1.0}
     v = np.array([-1.3, -0.02, 0.004, 2.0])
     q, a = np.linspace(-0.9, 1.1, 4), 0.7 * v
     written = formulas()

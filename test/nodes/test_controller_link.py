@@ -1,14 +1,21 @@
 """The topic of a controller, and its action where the messages of ros2_control are missing."""
 
+from pathlib import Path
 import sys
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
 
+from ros_inertial_id.dynamics.robot_model import load_robot_model  # noqa: E402
 from ros_inertial_id.errors import ConfigError, MotionError  # noqa: E402
-from ros_inertial_id.nodes.controller_link import controller_link  # noqa: E402
+from ros_inertial_id.excitation.fourier import random_motion  # noqa: E402
+from ros_inertial_id.excitation.limits import kinematic_limits  # noqa: E402
+from ros_inertial_id.excitation.playback import LEAD, plan_course  # noqa: E402
+from ros_inertial_id.excitation.problem import DesignOptions  # noqa: E402
+from ros_inertial_id.nodes.controller_link import controller_link, CourseSender  # noqa: E402
 
 NAME = 'arm_controller/follow_joint_trajectory'
 
@@ -39,3 +46,49 @@ def test_topic_without_a_reader_is_refused():
     link.await_result(0.5)
     link.refuse()
     assert sent == ['piece'] and link.outcome() is None
+
+
+def points_of(message):
+    """Return the times [s] since time 0 and the positions of a trajectory's points."""
+    began = message.header.stamp.sec + message.header.stamp.nanosec * 1e-9
+    times = [began + p.time_from_start.sec + p.time_from_start.nanosec * 1e-9
+             for p in message.points]
+    return np.array(times), np.array([p.positions for p in message.points])
+
+
+@pytest.mark.parametrize('brake', [False, True])
+def test_a_piece_with_which_the_process_was_held_up_is_made_anew(brake):
+    """The arm goes on from where the last piece that was sent has left it, and never leaps."""
+    robot = load_robot_model((Path(__file__).parents[2] / 'urdf' / 'arm2.urdf').read_text())
+    limits = kinematic_limits(robot, DesignOptions())
+    motion = random_motion(robot.joint_names, (robot.lower, robot.upper, robot.velocity),
+                           np.random.default_rng(1), period=6.0, harmonics=3, share=0.5)
+    course = plan_course(motion, motion.start + 0.1, robot)
+    now, leaps, sent = [10.0], [], []
+
+    def now_ns():
+        """Return the time [ns], which a preempted process sees leap from one look to the next."""
+        if leaps:
+            now[0] += leaps.pop(0)
+        return round(now[0] * 1e9)
+
+    def send(message):
+        now[0] += sum(leaps[:2])
+        sent.append(message)
+
+    sender = CourseSender(SimpleNamespace(send=send), now_ns)
+    sender.begin(course, course.brakes(robot, limits), robot.joint_names, held=True)
+    for now[0] in np.arange(10.04, 10.0 + LEAD + course.approach + 2.0, 0.04):
+        sender.send()
+    ask, count = sender.brake if brake else sender.send, len(sent)
+    # Of send, the first look only asks whether the motion has begun.
+    leaps[:] = [0.0, 0.6] if brake else [0.0, 0.0, 0.6]
+    now[0] += 0.0 if brake else 0.3  # late already: it goes on from where the arm eases to rest
+    ask()
+    promised, made = (points_of(message) for message in sent[-2:])
+    was, goes_on = ([np.interp(now[0] + 0.005, times, q) for q in positions.T]
+                    for times, positions in (promised, made))
+    np.testing.assert_allclose(goes_on, was, atol=2e-3)
+    leaps[:] = 12 * [0.3]  # never in time: nothing is sent, and the arm comes to rest
+    ask()
+    assert len(sent) == count + 1

@@ -15,7 +15,7 @@ from ..reduce.stretches import robust_errors, Stretches
 from ...dynamics.inertial_parameters import Parameter
 from ...estimation.base_parameters import BaseParameters
 from ...estimation.estimators import Problem, ridge
-from ...estimation.gravity_search import across_gravity
+from ...estimation.gravity_search import across_gravity, turned
 
 GRAVITY = 'gravity'  # stands among the laws for the two angles of its direction
 TILT = 0.05  # [rad] by how much a base is tilted that is called upright: prior deviation
@@ -67,8 +67,7 @@ def tilted(data: Dataset, angles: np.ndarray) -> Dataset:
     """Return the Dataset with gravity turned by angles (2,) about ``across_gravity`` [rad]."""
     gravity = data.robot.gravity_base
     size = np.linalg.norm(gravity)
-    direction = gravity / size + across_gravity(gravity) @ angles
-    gravity = size * direction / np.linalg.norm(direction)
+    gravity = size * turned(gravity / size, across_gravity(gravity), angles)
     options = replace(data.options,
                       mounting='gravity ' + ' '.join(repr(float(g)) for g in gravity))
     robots = tuple(replace(robot, gravity_base=gravity) for robot in data.robots)

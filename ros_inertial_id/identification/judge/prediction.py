@@ -55,7 +55,7 @@ def left_out(data: Dataset, parameters: Sequence[Parameter], values: np.ndarray,
         seen = part_of(data.method.validity_range(state, robot), chosen)
         piece = piece_of(done + np.arange(len(state.t))[chosen], samples, seconds)
         low, done = 0, done + len(state.t)
-        for block in data.thinned(state, robot, parameters, chosen):
+        for block in data.method.regress(state.rows(chosen), robot, parameters):
             part = slice(low, low := low + len(block.t))
             for g in block.groups:
                 all_folds = g.W @ values[:, g.columns].T

@@ -16,7 +16,7 @@ from scipy.spatial.transform import Rotation
 
 from .corrected_urdf import corrected_urdf, damping_and_friction
 from .identified_model import IdentifiedModel
-from ...dynamics.friction import friction_column
+from ...dynamics.friction import friction_column, LAWS
 from ...dynamics.inertial_parameters import about_center, bodies, check_consistent, Parameter
 from ...dynamics.robot_model import RobotModel
 from ...errors import EstimationError, RobotModelError
@@ -134,8 +134,9 @@ def _beyond(model: IdentifiedModel, robot: RobotModel, holds: Any) -> list[str]:
             seen = model.validity_range.get(p.owner, {})
             ends = np.array([seen.get(name, [0.0, 0.0]) for name in 'qva'])
             largest = float(np.abs(value * friction_column(p, *ends)).max())
-            lines.append(f'{p.name} = {value:.6g} {p.unit} ({p.law} of {p.owner}, up to '
-                         f'{largest:.3g} N m in the training data)')
+            size = ('times the torque that its gear passes on' if LAWS[p.law].loaded else
+                    f'up to {largest:.3g} N m in the training data')
+            lines.append(f'{p.name} = {value:.6g} {p.unit} ({p.law} of {p.owner}, {size})')
     return lines
 
 

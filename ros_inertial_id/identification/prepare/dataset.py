@@ -17,7 +17,7 @@ from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.regressor import RegressorBlock
 from ...dynamics.robot_model import RobotModel
 from ...errors import RecordingError, RobotModelError
-from ...measurement.joints.kinematic_state import JointSpaceState, PIECE
+from ...measurement.joints.kinematic_state import PIECE
 from ...measurement.joints.observation import at_one_cutoff
 from ...measurement.recording import Recording
 from ...methods import METHODS
@@ -25,9 +25,8 @@ from ...methods.contract import Method, Observation, Robot, State
 
 ALIKE = 1e-6  # [m or 1] of placements and axes, as in RobotModel.kinematics_sha256
 Progress = Callable[[str, int, int], None]
-KEPT = 80_000  # samples of all recordings whose training states are kept: 50 MB of seven joints
+HELD = 80_000  # samples of all recordings whose training states are held: 50 MB of seven joints
 ENOUGH = 20  # pieces that show what is asked of a part of the data
-REMEMBERED = 15_000  # samples of all recordings whose rows are kept: some 45 MB of seven joints
 
 
 def each_once(recordings: Sequence[Recording]) -> tuple[list[Recording], list[str]]:
@@ -123,33 +122,26 @@ def _differences(one: Any, other: Any) -> str:
         or 'other parents or kinds of joints'
 
 
-class KeptStates:
-    """
-    The training states of short recordings, computed once, and of shorter ones their rows too.
+class TrainingStates:
+    """The training states of an observation: computed once and held, or each time anew."""
 
-    A Dataset owns it, together with the Datasets of its recordings alone (``Dataset.each``) and of
-    the same observations under another gravity: states know nothing of that.
-    """
+    def __init__(self, observation: Observation, hold: bool) -> None:
+        self._observation, self._hold = observation, hold
+        self._held: list[State] | None = None
 
-    def __init__(self) -> None:
-        self._of: dict[int, tuple[Any, list[Any]]] = {}  # {id of an observation: it, its states}
+    def __iter__(self) -> Iterator[State]:
+        if not self._hold:
+            yield from self._observation.states(training=True)
+            return
+        if self._held is None:
+            self._held = list(self._observation.states(training=True))
+        yield from self._held
 
-    def states(self, observation: Any) -> Iterable[Any]:
-        """Return the training states of an ``observation``, kept where there is room for them."""
-        if id(observation) not in self._of:
-            every = [*(o for o, _ in self._of.values()), observation]
-            if sum(o.samples() for o in every) > KEPT:
-                return observation.states(True)
-            short = sum(o.samples(training=True) for o in every) <= REMEMBERED
-            self._of[id(observation)] = observation, [
-                replace(state, memory={}) if short and isinstance(state, JointSpaceState)
-                else state for state in observation.states(True)]
-        return self._of[id(observation)][1]
 
-    def hand_on(self, before: Any, after: Any) -> None:
-        """Let the observation ``after`` have the states of one ``before`` of the same samples."""
-        if id(before) in self._of:
-            self._of[id(after)] = after, self._of.pop(id(before))[1]
+def training_states(observations: Sequence[Observation]) -> tuple[TrainingStates, ...]:
+    """Return the TrainingStates of ``observations``, held where all of them have room."""
+    hold = sum(o.samples() for o in observations) <= HELD
+    return tuple(TrainingStates(o, hold) for o in observations)
 
 
 @dataclass(frozen=True)
@@ -161,7 +153,7 @@ class Dataset:
     options : of the method with EstimationOptions
     progress : called with (stage, samples done, samples in all) on long work
     recordings : of which they are
-    kept : KeptStates of the observations
+    training : TrainingStates of each observation, whatever the mounting; none: computed anew
     every : one piece in so many of each recording alone, see ``part``
     """
 
@@ -171,7 +163,7 @@ class Dataset:
     options: Any
     progress: Progress | None = None
     recordings: tuple[Recording, ...] = field(default=(), compare=False, repr=False)
-    kept: KeptStates = field(default_factory=KeptStates, compare=False, repr=False)
+    training: tuple[TrainingStates, ...] = field(default=(), compare=False, repr=False)
     every: int = 1
 
     @property
@@ -179,20 +171,15 @@ class Dataset:
         """Return the first robot: they differ in their mounting alone."""
         return self.robots[0]
 
-    def holds(self, recordings: Sequence[Recording], options: Any) -> bool:
-        """Return whether it is of these very ``recordings``, read with these ``options``."""
-        return (self.options == options and len(recordings) == len(self.recordings)
-                and all(one is other for one, other in zip(recordings, self.recordings)))
-
     def each(self) -> 'Iterator[Dataset]':
-        """Yield a Dataset of each recording alone, which keeps what the whole one keeps."""
+        """Yield a Dataset of each recording alone."""
         for k in range(len(self.observations)):
-            yield replace(self, robots=self.robots[k:k + 1],
-                          observations=self.observations[k:k + 1],
-                          recordings=self.recordings[k:k + 1])
+            own = slice(k, k + 1)
+            yield replace(self, robots=self.robots[own], observations=self.observations[own],
+                          recordings=self.recordings[own], training=self.training[own])
 
-    def pairs(self) -> Iterator[tuple[Robot, Observation]]:
-        """Yield every robot with what was observed of it."""
+    def pairs(self) -> Iterator[tuple[Robot, Any]]:
+        """Yield every robot with the Observation of it."""
         yield from zip(self.robots, self.observations)
 
     def samples(self, training: bool) -> int:
@@ -209,41 +196,22 @@ class Dataset:
         return replace(self, every=every) if every > 1 and self.method.joints_alone else self
 
     def observed(self, observations: Sequence[Any]) -> 'Dataset':
-        """Return the Dataset with other ``observations`` of its recordings, none kept yet."""
-        return replace(self, observations=tuple(observations), kept=KeptStates())
+        """Return the Dataset with other ``observations`` of its recordings."""
+        return replace(self, observations=tuple(observations),
+                       training=training_states(observations))
 
     def states(self, training: bool) -> Iterator[tuple[Robot, State]]:
         """Yield (robot, state), recording by recording; ``training`` : see Observation."""
-        for robot, observation in self.pairs():
-            for state in self.states_of(observation, training):
+        for k, (robot, observation) in enumerate(self.pairs()):
+            states: Iterable[State]
+            if self.every > 1:
+                states = observation.states(training, self.every)
+            elif training and self.training:
+                states = self.training[k]
+            else:
+                states = observation.states(training)
+            for state in states:
                 yield robot, state
-
-    def states_of(self, observation: Any, training: bool = True) -> Iterator[Any]:
-        """Yield the states of an ``observation`` of the Dataset, computed once if it is short."""
-        if self.every > 1:
-            yield from observation.states(training, self.every)
-        elif training:
-            yield from self.kept.states(observation)
-        else:
-            yield from observation.states(training)
-
-    def thinned(self, state: Any, robot: Any, parameters: Sequence[Parameter],
-                chosen: slice) -> Iterator[RegressorBlock]:
-        """
-        Yield the rows of the ``chosen`` samples of a state of joints, out of those that are kept.
-
-        chosen : with a step above zero
-        """
-        if not _remembers(state):
-            yield from self.method.regress(state.rows(chosen), robot, parameters)
-            return
-        wanted, low = np.arange(len(state.t))[chosen], 0
-        for block in self.method.regress(state, robot, parameters):
-            high = low + len(block.t)
-            part = wanted[np.searchsorted(wanted, low):np.searchsorted(wanted, high)] - low
-            if len(part):
-                yield block.rows(slice(part[0], part[-1] + 1, chosen.step))
-            low = high
 
     def blocks(self, parameters: Sequence[Parameter],
                training: bool = True) -> Iterator[RegressorBlock]:
@@ -255,11 +223,6 @@ class Dataset:
         """Tell whoever waits that ``done`` of ``whole`` samples of a stage are through."""
         if self.progress:
             self.progress(stage, done, whole)
-
-
-def _remembers(state):
-    """Return whether the rows of a state are kept, so that all cost less than some anew."""
-    return isinstance(state, JointSpaceState) and state.memory is not None
 
 
 def read_dataset(recordings: Sequence[Recording], options: Any, method: str, urdf: str = '',
@@ -275,7 +238,8 @@ def read_dataset(recordings: Sequence[Recording], options: Any, method: str, urd
     observations = _observed(recordings, robots, options, METHODS[method])
     if len(observations) > 1 and METHODS[method].joints_alone:
         observations = at_one_cutoff(observations, options.decimate)
-    return Dataset(METHODS[method], robots, observations, options, progress, tuple(recordings))
+    return Dataset(METHODS[method], robots, observations, options, progress, tuple(recordings),
+                   training_states(observations))
 
 
 def _observed(recordings, robots, options, method):

@@ -10,6 +10,7 @@ residuals that are not white, or a model that is not whole, do not make it look 
 """
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.polynomial.chebyshev import chebvander
@@ -18,6 +19,7 @@ from .dataset import Dataset
 from ..reduce.structure import Structure
 from ...errors import RecordingError
 from ...jackknife import standard_errors
+from ...measurement.joints.kinematic_state import JointSpaceObservation
 from ...measurement.joints.observation import with_cutoff, with_time_offset
 
 LIMIT = 0.05   # [s] searched on both sides
@@ -69,13 +71,10 @@ def aligned(data: Dataset, structure: Structure) -> Dataset:
         return data
     notes = {'time_offset_found': found.value, 'time_offset_error': found.standard_error,
              'time_offset_residual_ratio': found.ratio}
-    observations = [with_time_offset(o, found.value) if found.significant else o
-                    for o in data.observations]
-    noted = tuple(replace(o, summary={**o.summary, **notes}) for o in observations)
-    for before, after in zip(data.observations, noted):  # of the same motion and efforts
-        if not found.significant:
-            data.kept.hand_on(before, after)
-    return replace(data, observations=noted)
+    if found.significant:
+        data = data.observed([with_time_offset(o, found.value) for o in data.observations])
+    return replace(data, observations=tuple(
+        replace(o, summary={**o.summary, **notes}) for o in data.observations))
 
 
 def find_time_offset(data: Dataset, structure: Structure) -> TimeOffset | None:
@@ -145,18 +144,20 @@ def _grams(data, columns, keep):
     out = np.zeros((STRETCHES, len(data.robot.joint_names), *2 * [size + len(NODES)]))
     whole, done = data.samples(training=True), 0
     stride = -(-whole // MOST)
-    for robot, observation in data.pairs():
+    for one in data.each():
+        observation: JointSpaceObservation = one.observations[0]
         period = observation.clock.period
         shifts = _shifts(period)
         on_nodes = _shares(shifts * period, LIMIT * NODES)
-        for state in data.states_of(observation):
+        state: Any  # of joints
+        for robot, state in one.states(training=True):
             inside = _inside(observation, state, shifts[-1] * period, stride)
-            kept, low = state.rows(inside), 0
-            torques = np.einsum('ms,tsj->tmj', on_nodes, observation.efforts_at(kept, shifts))
+            chosen, low = state.rows(inside), 0
+            torques = np.einsum('ms,tsj->tmj', on_nodes, observation.efforts_at(chosen, shifts))
             counted = done + np.arange(len(state.t))[inside]
             stretch = np.minimum(STRETCHES * counted // whole, STRETCHES - 1)
             done += len(state.t)
-            for block in data.thinned(state, robot, columns, inside):
+            for block in data.method.regress(chosen, robot, columns):
                 part = slice(low, low + len(block.t))
                 low = part.stop
                 for j, group in enumerate(block.groups):

@@ -11,7 +11,7 @@ is what was computed to the last bit.  A bag that was left out has a header alon
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 import functools
 import hashlib
 import hmac
@@ -31,7 +31,7 @@ from .structure import choose_alternatives
 from ..judge.validation import evaluate
 from ..model.identified_model import plain
 from ..passes import accumulate, Accumulated, blocks_of
-from ..prepare.dataset import check_one_robot, Dataset
+from ..prepare.dataset import check_one_robot, Dataset, training_states
 from ..prepare.robot import robot_of
 from ...dynamics.regressor import RegressorBlock
 from ...errors import RecordingError
@@ -112,22 +112,20 @@ def dataset_of(recording: Recording, plan: Plan) -> Dataset:
     if observation.summary['velocity'] != options.velocity:
         raise RecordingError('the recording has other velocities than the first ones',
                              expected=options.velocity, found=observation.summary['velocity'])
-    return Dataset(method, (robot,), (observation,), options, recordings=(recording,))
+    return Dataset(method, (robot,), (observation,), options, recordings=(recording,),
+                   training=training_states((observation,)))
 
 
 def _accumulated(data: Dataset, plan: Plan) -> Accumulated:
     """Return the Accumulated rows about the plan's places and two tilts."""
     structure, robot, values = plan.structure, data.robot, np.array(plan.links)
     size, bodies = int(structure.keep.max()) + 1, structure.columns[:len(values)]
-    pulled = [replace(robot, gravity_base=np.linalg.norm(robot.gravity_base) * d)
-              for d in across_gravity(robot.gravity_base).T]
+    across = (np.linalg.norm(robot.gravity_base) * across_gravity(robot.gravity_base)).T
 
     def regress(state: Any, robot: Any) -> Iterator[RegressorBlock]:
-        still = replace(state, v=np.zeros_like(state.v), a=np.zeros_like(state.a))
-        for block, *tilts in zip(data.method.regress(state, robot, structure.columns),
-                                 *(data.method.regress(still, r, bodies) for r in pulled)):
-            yield with_tilts(block, [{g.name: g.W @ values[g.columns] for g in b.groups}
-                                     for b in tilts], structure.keep)
+        for block, pulls in zip(data.method.regress(state, robot, structure.columns),
+                                data.method.gravity_rows(state, robot, bodies, across)):
+            yield with_tilts(block, [pull.predicted(values) for pull in pulls], structure.keep)
 
     folds, ranges = [RFactors(size + 2) for _ in range(FOLDS)], dict[str, Any]()
     for _ in accumulate(folds, blocks_of(data, regress, ranges), np.arange(size + 2), data):

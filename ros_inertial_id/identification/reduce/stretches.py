@@ -11,7 +11,6 @@ joined until they are several times longer (Kuensch 1989).
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from scipy.spatial import cKDTree
@@ -180,32 +179,19 @@ def rows_of_stretches(data: Dataset, base: BaseParameters, values: np.ndarray, a
     folds = [RFactors(len(base) + 2) for _ in range(STRETCHES)]
     identity, place, seen = np.arange(len(base) + 2), base.places(), 0
     bodies = [p for p in base.parameters if not p.law]
-    chosen = slice(None, None, share.thin)
-    robot: Any
-    whole: Any  # of joints
     for robot, whole in data.states(training=True):
-        g = robot.gravity_base
-        tilted: list[Any] = [replace(robot, gravity_base=np.linalg.norm(g) * d)
-                             for d in across.T]
-        q = whole.q[chosen]
-        state = data.method.state_of(robot, q, 0.0 * q, 0.0 * q)  # gravity alone
-        low, pulls = 0, [_torques(data.method.regress(state, r, bodies), values) for r in tilted]
-        for block in data.thinned(whole, robot, base.parameters, chosen):
-            part = slice(low, low + len(block.t))
+        state = whole.rows(slice(None, None, share.thin))
+        size = np.linalg.norm(robot.gravity_base)
+        for block, pulls in zip(data.method.regress(state, robot, base.parameters),
+                                data.method.gravity_rows(state, robot, bodies, size * across.T)):
             own = slice(seen, seen + len(block.t))
-            wide = with_tilts(block, [{name: x[part] for name, x in p.items()} for p in pulls],
-                              place, np.sqrt(share.weight[own]))
+            wide = with_tilts(block, [pull.predicted(values) for pull in pulls], place,
+                              np.sqrt(share.weight[own]))
             fold = share.stretch[own]
             for number in np.unique(fold[fold >= 0]):
                 folds[number].accumulate(wide.rows(np.flatnonzero(fold == number)), identity)
-            seen, low = own.stop, part.stop
+            seen = own.stop
     return folds
-
-
-def _torques(blocks, values):
-    """Return group -> (N,) torque of standard parameters in all ``blocks``."""
-    parts = [block.predicted(values) for block in blocks]
-    return {name: np.concatenate([p[name] for p in parts]) for name in parts[0]}
 
 
 def with_tilts(block: RegressorBlock, tilts: Sequence[Mapping[str, np.ndarray]],

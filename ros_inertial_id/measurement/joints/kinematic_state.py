@@ -92,7 +92,6 @@ class JointSpaceState:
     q, v, a : (N, n) position, velocity, acceleration [rad, m, s]
     tau, tau_raw : (N, n) joint torque [N m] (force [N]) filtered like q, and as recorded
     around : what lies around these samples, so that a column can be filtered as tau was
-    memory : what a method keeps of these samples while they are read again; None: nothing
     """
 
     t: np.ndarray
@@ -103,7 +102,6 @@ class JointSpaceState:
     tau: np.ndarray
     tau_raw: np.ndarray
     around: 'Surroundings | None' = None
-    memory: dict | None = field(default=None, compare=False, repr=False)
 
     def rows(self, chosen: slice) -> 'JointSpaceState':
         """Return the state of the samples ``chosen`` by a slice."""
