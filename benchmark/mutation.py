@@ -85,7 +85,9 @@ def main() -> int:
 
 
 def tried(clone: Path, every: list[tuple], end: float) -> int:
-    """Try mutants (module, line, operator, text) until a time; print; return the status."""
+    """Try mutants (module, line, operator, number) until a time; print; return the status."""
+    from cosmic_ray.mutating import mutate_code
+    from cosmic_ray.plugins import get_operator
     os.chdir(clone)
     sys.path[:0] = [str(clone), str(clone / 'test'), str(clone / 'test' / 'oracles')]
     for library in ('mujoco', 'numpy', 'pinocchio', 'pytest', 'rosbags.highlevel', 'scipy.linalg',
@@ -93,7 +95,7 @@ def tried(clone: Path, every: list[tuple], end: float) -> int:
         __import__(library)
     usual: dict[str, float] = {}
     killed: dict[str, list[bool]] = {}
-    for name, line, operator, text in every:
+    for name, line, operator, number in every:
         if name not in usual:
             most = min(600.0, max(1.0, (end - time.monotonic()) / 4.0))
             status, usual[name] = tests_of_module(name, clone, most, time.monotonic() + most)
@@ -109,6 +111,9 @@ def tried(clone: Path, every: list[tuple], end: float) -> int:
             continue
         file = clone / PACKAGE / name
         whole = file.read_text()
+        text = mutate_code(whole, get_operator(operator)(), number)
+        if text is None:
+            continue
         file.write_text(text)
         status, _ = tests_of_module(name, clone, max(FEWEST, FACTOR * usual[name]), end)
         file.write_text(whole)
@@ -182,14 +187,11 @@ def changed_lines(since: str) -> dict[str, set[int]]:
     return out
 
 
-def sampled(name: str, lines: set[int] | None, most: int) -> list[tuple[int, str, str]]:
-    """Return (line, operator, text) of a random sample of the mutants of a module."""
+def sampled(name: str, lines: set[int] | None, most: int) -> list[tuple[int, str, int]]:
+    """Return (line, operator, number) of a random sample of the mutants of a module."""
     from cosmic_ray.ast import ast_nodes, get_ast_from_path
-    from cosmic_ray.mutating import mutate_code
     from cosmic_ray.plugins import get_operator, operator_names
     path = HERE / PACKAGE / name
-    whole = subprocess.run(['git', 'show', f'HEAD:{PACKAGE}/{name}'], cwd=HERE, text=True,
-                           capture_output=True, check=True).stdout
     nodes, places = list(ast_nodes(get_ast_from_path(path))), []
     for operator in sorted(operator_names()):
         if any(word in operator for word in LEFT_OUT) or get_operator(operator).arguments():
@@ -198,10 +200,7 @@ def sampled(name: str, lines: set[int] | None, most: int) -> list[tuple[int, str
                  for start, _ in get_operator(operator)().mutation_positions(node)]
         places += [(start[0], operator, k) for k, start in enumerate(found)
                    if lines is None or start[0] in lines]
-    chosen = random.Random(0).sample(places, min(most, len(places)))
-    texts = [(line, operator, mutate_code(whole, get_operator(operator)(), k))
-             for line, operator, k in chosen]
-    return [(line, operator, text) for line, operator, text in texts if text]
+    return random.Random(0).sample(places, min(most, len(places)))
 
 
 def difference(whole: str, text: str) -> str:
