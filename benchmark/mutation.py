@@ -73,11 +73,12 @@ def main() -> int:
     lines = {name: None for name in options.modules or TESTS}
     if options.changed is not None:
         lines = changed_lines(options.changed or base())
-    every = [(name, *mutant) for name, of in lines.items()
-             for mutant in sampled(name, of, options.sample)]
-    print(f'{len(every)} mutants of {len(lines)} modules', flush=True)
+    names = list(lines)
     if options.seconds < 1e9:
-        random.Random(0).shuffle(every)  # the time may end before they do
+        random.Random(0).shuffle(names)  # the time may end before they do
+    every = [(name, *mutant) for name in names
+             for mutant in sampled(name, lines[name], options.sample)]
+    print(f'{len(every)} mutants of {len(lines)} modules', flush=True)
     with tempfile.TemporaryDirectory() as folder:
         clone = Path(folder) / 'clone'
         subprocess.run(['git', 'clone', '-q', HERE, clone], check=True)
