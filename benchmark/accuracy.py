@@ -64,32 +64,32 @@ def seconds(recording, k):
 
 
 def kuka(folder):
-    """Yield the lines of the KUKA LWR4+."""
+    """Yield the pairs of the KUKA LWR4+."""
     logs, urdf = {k: read(folder, f'measurement_{k}')[0] for k in (1, 2, 3)}, read(
         folder, 'measurement_1')[1]
     inside = logs[2].window(seconds(logs[2], 550), seconds(logs[2], -50))
-    yield row('KUKA LWR4+', '1 -> 2, samples 550 to -50', [logs[1]], inside, urdf)
-    yield row('KUKA LWR4+', '1 -> 2, all with the transient', [logs[1]], logs[2], urdf)
-    yield row('KUKA LWR4+', '2 + 3 -> 1, all', [logs[2], logs[3]], logs[1], urdf)
-    yield row('KUKA LWR4+', '1 + 2 -> 3, all (twice as fast)', [logs[1], logs[2]], logs[3], urdf)
+    yield 'KUKA LWR4+', '1 -> 2, samples 550 to -50', [logs[1]], inside, urdf
+    yield 'KUKA LWR4+', '1 -> 2, all with the transient', [logs[1]], logs[2], urdf
+    yield 'KUKA LWR4+', '2 + 3 -> 1, all', [logs[2], logs[3]], logs[1], urdf
+    yield 'KUKA LWR4+', '1 + 2 -> 3, all (twice as fast)', [logs[1], logs[2]], logs[3], urdf
 
 
 def panda(folder):
-    """Yield the line of the Franka Panda."""
+    """Yield the pair of the Franka Panda."""
     log, urdf = read(folder, 'excitation')
     cut = seconds(log, int(0.6 * len(log.channels['/joint_states'].stamp_ns)))
-    yield row('Franka Panda', 'first 60 % -> last 40 %', [log.window(0.0, cut)],
-              log.window(cut, None), urdf)
+    yield ('Franka Panda', 'first 60 % -> last 40 %', [log.window(0.0, cut)],
+           log.window(cut, None), urdf)
 
 
 def each_way(robot, one, two, urdf, words):
-    """Yield the lines of two Recordings, each validated on the other."""
-    yield row(robot, '{} -> {}'.format(*words), [one], two, urdf)
-    yield row(robot, '{1} -> {0}'.format(*words), [two], one, urdf)
+    """Yield the pairs of two Recordings, each validated on the other."""
+    yield robot, '{} -> {}'.format(*words), [one], two, urdf
+    yield robot, '{1} -> {0}'.format(*words), [two], one, urdf
 
 
 def halves(bag, urdf, robot):
-    """Yield the lines of both halves of a Recording."""
+    """Yield the pairs of both halves of a Recording."""
     topic = next(iter(bag.channels.values()))
     cut = float((topic.stamp_ns[len(topic) // 2] - topic.stamp_ns[0]) * 1e-9)
     yield from each_way(robot, bag.window(0.0, cut), bag.window(cut, None), urdf,
@@ -97,13 +97,13 @@ def halves(bag, urdf, robot):
 
 
 def bags(folder):
-    """Yield the lines of the ROS 2 bags in a folder."""
+    """Yield the pairs of the ROS 2 bags in a folder."""
     for name, robot in (('ur10', 'UR10, currents'), ('fer', 'Franka FER, 30 Hz')):
         yield from halves(rid.read_bag(folder / f'{name}.db3'), folder / f'{name}.urdf', robot)
 
 
 def logs(folder, bag):
-    """Yield the lines of the logs in a folder; bag : of the UR10 that has another log."""
+    """Yield the pairs of the logs in a folder; bag : of the UR10 that has another log."""
     if bag:
         yield from each_way('UR10, currents', rid.read_bag(bag),
                             *read(folder / 'ur10', 'validation'), ('exciting', 'validation'))
@@ -113,20 +113,32 @@ def logs(folder, bag):
     yield from halves(*read(folder / 'lbr', 'a'), 'LBR Med 7, 100 Hz')
 
 
-def main():
-    """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__.strip().split('\n')[0])
+def folders(words):
+    """Return a parser of the folders with recordings, with ``words`` about the script."""
+    parser = argparse.ArgumentParser(description=words)
     parser.add_argument('--data', type=Path, required=True)
     parser.add_argument('--bags', type=Path)
     parser.add_argument('--logs', type=Path)
+    return parser
+
+
+def pairs(options):
+    """Yield (robot, words, training Recordings, validation Recording, path of the URDF)."""
+    yield from kuka(options.data / 'kuka_lwr4')
+    yield from panda(options.data / 'panda')
+    if options.bags:
+        yield from bags(options.bags)
+    if options.logs:
+        yield from logs(options.logs, options.bags and options.bags / 'ur10.db3')
+
+
+def main():
+    """Print the table."""
+    parser = folders(__doc__.strip().split('\n')[0])
     parser.add_argument('--write', action='store_true')
     options = parser.parse_args()
     print('\n'.join(HEAD))
-    lines = [*HEAD, *kuka(options.data / 'kuka_lwr4'), *panda(options.data / 'panda')]
-    if options.bags:
-        lines += bags(options.bags)
-    if options.logs:
-        lines += logs(options.logs, options.bags and options.bags / 'ur10.db3')
+    lines = [*HEAD, *(row(*pair) for pair in pairs(options))]
     if options.write:
         text = PAGE.read_text(encoding='utf-8')
         table = '\n'.join(['<!-- table -->', *lines, '<!-- end -->'])

@@ -3,9 +3,11 @@ Torque from the topics of ``identification``: what a controller needs, without Y
 
     python3 identified_torque.py --ros-args -r __ns:=/arm
 
-Reads latched robot_description and identification/base_parameters once each (layout and formulas:
-doc/contract.md); then ``IdentifiedTorque.torque(q, v, a)`` costs one call of
-pinocchio.  identified_torque.hpp beside this file is the same in C++.
+Reads latched robot_description, identification/base_parameters and identification/prediction_band
+once each (layout and formulas: doc/contract.md); then ``IdentifiedTorque.torque(q, v, a)`` costs
+one call of pinocchio, and ``PredictionBand.half_width(q, v, a)`` says how far it may be wrong: a
+larger difference to the measured torque is not the model's.  identified_torque.hpp beside this
+file is the torque in C++.
 """
 
 import numpy as np
@@ -84,17 +86,56 @@ class IdentifiedTorque:
         return tau
 
 
+class PredictionBand:
+    """
+    How far the identified torque may be from the robot's: 95 % of motion like the training.
+
+    table : std_msgs/Float64MultiArray of identification/prediction_band
+    joint_names : in whose order states are given
+    """
+
+    def __init__(self, table, joint_names):
+        names, columns = (d.label.split(',') for d in table.layout.dim)
+        rows = np.array(table.data).reshape(len(names), len(columns))[
+            [names.index(joint) for joint in joint_names]]
+        self._terms = dict(zip(columns, rows.T))
+
+    def half_width(self, q, v, a):
+        """Return half the width (n,) [N m] at q, v, a (n,), and how far out of range it is."""
+        t, away = self._terms, []
+        for name, x in (('q', q), ('v', v), ('a', a)):
+            low, high = t[f'{name}_low'], t[f'{name}_high']
+            way = abs(np.asarray(x) - (low + high) / 2)
+            if name == 'q':  # a joint that turns is where it was, a turn further
+                way = np.where(t['turns'] > 0, abs((way + np.pi) % (2 * np.pi) - np.pi), way)
+            with np.errstate(divide='ignore', invalid='ignore'):
+                beyond = 2 * way / (high - low) - 1
+            beyond = np.where((high > low) & (beyond > 0.04), beyond, 0.0)
+            # Positions of all joints count, as they turn the weight.
+            away.append(np.full_like(beyond, beyond.max()) if name == 'q' else beyond)
+        away, speed = np.max(away, axis=0), abs(np.asarray(v))
+        near = np.where(t['slow'] > 0, 1 - speed / np.maximum(t['slow'], 1e-200), 0)
+        half = (t['constant'] + t['per_speed'] * speed + t['per_acceleration'] * abs(np.asarray(a))
+                + t['near_reversal'] * np.maximum(near, 0))
+        return half * (1 + away), away
+
+
 def main():
-    """Wait for the two topics and print the torque that holds the robot at rest."""
+    """Wait for the topics and print the torque that holds the robot at rest, with its band."""
     rclpy.init()
     node = rclpy.create_node('identified_torque')
     latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
     texts = wait_for_message(String, node, 'robot_description', qos_profile=latched)
     tables = wait_for_message(Float64MultiArray, node, 'identification/base_parameters',
                               qos_profile=latched)
+    bands = wait_for_message(Float64MultiArray, node, 'identification/prediction_band',
+                             qos_profile=latched)
     robot = IdentifiedTorque(texts[1].data, tables[1])
+    band = PredictionBand(bands[1], robot.joint_names)
     none = np.zeros(robot.model.nv)
-    print(dict(zip(robot.joint_names, robot.torque(none, none, none).round(3).tolist())))
+    torque, (half, _) = robot.torque(none, none, none), band.half_width(none, none, none)
+    print({joint: f'{x:.3f} +- {error:.3f}'
+           for joint, x, error in zip(robot.joint_names, torque, half)})
     node.destroy_node()
     rclpy.shutdown()
 

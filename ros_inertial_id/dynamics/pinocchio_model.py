@@ -7,6 +7,7 @@ import pinocchio as pin
 
 from .inertial_parameters import check_consistent
 from .robot_model import RobotModel
+from ..errors import RobotModelError
 
 
 def pinocchio_model(robot: RobotModel, bodies: np.ndarray,
@@ -52,6 +53,22 @@ def momentum_terms(robot: RobotModel, bodies: np.ndarray, armature: np.ndarray
         return upper + np.triu(upper, 1).T, force
 
     return terms
+
+
+def link_jacobian(robot: RobotModel, link: str) -> Callable[[np.ndarray], np.ndarray]:
+    """
+    Return jacobian(q) -> (6, n): linear and angular velocity of a link by those of n joints.
+
+    link : a name of the URDF, also of a fixed one; about its origin and in its axes
+    Raises RobotModelError for a link that does not exist.
+    """
+    model, data = robot.pin_model, robot.pin_model.createData()
+    if not model.existFrame(link, pin.BODY):
+        raise RobotModelError(f'the robot has no link {link!r}', exists=[
+            frame.name for frame in model.frames if frame.type == pin.BODY])
+    frame, order = model.getFrameId(link, pin.BODY), [j.idx_v for j in model.joints[1:]]
+    return lambda q: pin.computeFrameJacobian(model, data, robot.pin_q(q), frame,
+                                              pin.LOCAL)[:, order]
 
 
 def inverse_dynamics(robot: RobotModel, bodies: np.ndarray) -> Callable[..., np.ndarray]:

@@ -6,7 +6,7 @@ Sources: Swevers et al. 1997; Troebinger et al., section II-B.2.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 import os
 import time
 from typing import Any
@@ -25,6 +25,7 @@ from .sweep_design import design_sweep, SweepDesign
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
+from ..identification.judge.feedforward import feedforward_error, FeedforwardError
 from ..identification.model.files import read_text
 from ..identification.model.identified_model import IdentifiedModel
 from ..methods import METHODS
@@ -65,6 +66,7 @@ class Design:
     tool : (body, offset (3,) [m]) of the end effector
     seconds, cpu_seconds : it took; found : times a better motion was met; rejected : how many
         of them the last check refused; notices : what was not checked, or cut short
+    feedforward : error of the model of the options on this motion, None without one
     """
 
     robot: RobotModel
@@ -85,10 +87,12 @@ class Design:
     found: int
     rejected: int
     notices: tuple[str, ...]
+    feedforward: FeedforwardError | None = None
 
     def words(self) -> tuple[str, ...]:
         """Return the design in words, line by line."""
         return (
+            *([self.feedforward.words()] if self.feedforward else []),
             'predicted standard error of torque: ' + ', '.join(
                 f'{name} {error}' for name, error in zip(self.motion.joint_names, self.errors())),
             f'{self.criterion} {self.value:.4g}, condition number {self.condition_number:.4g} '
@@ -112,6 +116,7 @@ class Design:
             'cpu_seconds': round(self.cpu_seconds, 3),
             'base_parameters': len(self.base_names),
             **self.use.plain(names, self.limits.margins, self.options.distance),
+            **({'feedforward_error': self.feedforward.plain()} if self.feedforward else {}),
             'motions_found': self.found,
             'motions_rejected': self.rejected,
             'notices': list(self.notices)}
@@ -132,12 +137,26 @@ def design(robot: RobotModel, options: DesignOptions,
     Raises MotionError when a limit is missing or no motion keeps all of them.
     """
     check_ranges(options)
+    model = (IdentifiedModel.from_yaml(read_text(options.model), options.model)
+             if options.model else None)
     if options.kind == KIND:
-        return design_sweep(robot, options, stop)
-    if options.model:
-        earlier = IdentifiedModel.from_yaml(read_text(options.model), options.model)
-        worth = information_of(earlier, design_parameters(robot, options))
-        known = worth if known is None else known + worth
+        found: Design | SweepDesign = design_sweep(robot, options, stop)
+    else:
+        if model:
+            worth = information_of(model, design_parameters(robot, options))
+            known = worth if known is None else known + worth
+        found = _searched(robot, options, progress, stop, known)
+    if not model:
+        return found
+    t = np.linspace(0.0, found.motion.period, round(found.motion.period * options.rate) + 1)
+    return replace(found, feedforward=feedforward_error(
+        model, found.motion.joint_names, t, found.motion.at(t)))
+
+
+def _searched(robot: RobotModel, options: DesignOptions,
+              progress: Callable[[Progress], None] | None, stop: Callable[[], bool] | None,
+              known: np.ndarray | None) -> Design:
+    """Return the best Design that the search finds; see ``design``."""
     began, cpu_began = time.monotonic(), sum(os.times()[:4])
     problem, base = motion_problem(robot, options, known)
     check_postures(problem, options)

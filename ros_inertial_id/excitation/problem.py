@@ -41,7 +41,7 @@ class DesignOptions(RobotOptions):
         'excitation', 'excitation: a Fourier series that shows all parameters; friction_sweep: '
         'constant low speeds, every joint both ways', choices=('excitation', KIND))
     model: str = option('', 'model.yaml of a first identification: the motion is made for what is '
-                        'still open')
+                        'still open, and the error of its feedforward on it is said')
     sweep_speeds: tuple[float, ...] = option(
         (0.02, 0.05, 0.1, 0.2, 0.4), 'speeds of a friction sweep', unit='rad/s', at_least=1e-4)
     sweep_leg: float = option(2.0, 'how long a friction sweep goes at one speed one way',

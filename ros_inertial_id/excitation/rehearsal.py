@@ -16,6 +16,9 @@ from .playback import check_course, Course, HORIZON
 from ..dynamics.pinocchio_model import nominal_torques
 from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
+from ..identification.judge.feedforward import feedforward_error, FeedforwardError
+from ..identification.model.files import read_text
+from ..identification.model.identified_model import IdentifiedModel
 
 APPROACH, MOTION = 400, 2000  # samples of the way to the start, and of one period
 
@@ -43,6 +46,7 @@ class Rehearsal:
     use : {position, velocity, acceleration, effort, and where they are limited jerk and
         effort_rate: largest share of a limit}, of the course itself
     notices : what was left out
+    feedforward : error of a model on the course, None without one
     """
 
     use: dict[str, float]
@@ -50,6 +54,7 @@ class Rehearsal:
     brakes: Brakes
     stopping: Stopping
     notices: tuple[str, ...]
+    feedforward: FeedforwardError | None = None
 
     def words(self, mounting: str) -> str:
         """Return what would happen, in words; ``mounting`` : for which torques were computed."""
@@ -61,18 +66,20 @@ class Rehearsal:
                       for name, share in self.use.items()),
             f'stops within {stopping.seconds:.2f} s and {stopping.distance.max():.2f} rad or m, '
             f'{stopping.alone:.2f} s and {stopping.distance_alone.max():.2f} if the player dies',
-            f'torques for mounting {mounting}', *self.notices))
+            f'torques for mounting {mounting}', *self.notices,
+            *([self.feedforward.words()] if self.feedforward else [])))
 
 
 def rehearse(course: Course, robot: RobotModel, shapes: CollisionShapes, limits: Limits,
-             effort: float = 1.0) -> Rehearsal:
+             effort: float = 1.0, model: str = '') -> Rehearsal:
     """
     Return the Rehearsal of a course, and of braking in every moment of it.
 
     limits : their margins are for designs, the course may use them up
     effort : share of the effort limits that the nominal model may use
-    Raises MotionError when a limit is exceeded, braking would exceed one, or links or obstacles
-    come too near.
+    model : model file whose feedforward errors are said; '' : none
+    Raises ConfigError for a file that is no model, MotionError when a limit is exceeded, braking
+    would exceed one, or links or obstacles come too near.
     """
     check_course(course, robot)
     whole = course.approach + course.motion.period / course.speed
@@ -100,7 +107,9 @@ def rehearse(course: Course, robot: RobotModel, shapes: CollisionShapes, limits:
     notices = [f"no effort limit in the URDF for {', '.join(unknown)}"] if unknown else []
     brakes = course.brakes(robot, limits, effort)
     return Rehearsal(use, course, brakes, stopping_of(course, brakes),
-                     (*notices, *limits.notices, *shapes.notices))
+                     (*notices, *limits.notices, *shapes.notices), feedforward_error(
+                         IdentifiedModel.from_yaml(read_text(model), model), robot.joint_names,
+                         t, (q, v, a)) if model else None)
 
 
 def stopping_of(course: Course, brakes: Brakes) -> Stopping:

@@ -19,6 +19,7 @@ from .limits import Limits
 from .problem import check_postures, DesignOptions, motion_problem
 from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
+from ..identification.judge.feedforward import FeedforwardError
 
 RATE = 200.0  # [1/s] at which a sweep is looked at: nothing in it is fast
 TRIES = 60  # middle postures
@@ -32,6 +33,7 @@ class SweepDesign:
 
     friction_errors : {name: standard error} of friction columns where all else is known
     seconds : it took; notices : what was not checked
+    feedforward : error of the model of the options on this motion, None without one
     """
 
     robot: RobotModel
@@ -42,12 +44,14 @@ class SweepDesign:
     friction_errors: dict[str, float]
     seconds: float
     notices: tuple[str, ...]
+    feedforward: FeedforwardError | None = None
 
     def summary(self) -> dict[str, Any]:
         """Return the design in numbers, as plain Python values."""
         return {'kind': KIND, 'period': round(self.motion.period, 3),
                 'friction_standard_error': self.friction_errors,
                 'seconds': round(self.seconds, 3),
+                **({'feedforward_error': self.feedforward.plain()} if self.feedforward else {}),
                 **self.use.plain(self.motion.joint_names, self.limits.margins,
                                  self.options.distance), 'notices': list(self.notices)}
 
@@ -55,7 +59,8 @@ class SweepDesign:
         """Return the design in words, line by line."""
         speeds = np.unique(np.abs(self.motion.speeds))
         return (f"friction sweep at {', '.join(f'{x:g}' for x in speeds)} rad/s, both ways, "
-                f'{self.motion.period:.0f} s',)
+                f'{self.motion.period:.0f} s',
+                *([self.feedforward.words()] if self.feedforward else []))
 
 
 def design_sweep(robot: RobotModel, options: DesignOptions,

@@ -225,6 +225,10 @@ class Method(ABC, Generic[RobotT, StateT, ObservationT, OptionsT]):
     def validity_range(self, state: StateT, robot: RobotT) -> dict[str, dict[str, np.ndarray]]:
         """Return {joint or body: {quantity: (N,)}} of a ``state`` of ``robot``: its range."""
 
+    def angles(self, robot: RobotT) -> tuple[str, ...]:
+        """Return the names of joints of ``robot`` for which a turn further is the same."""
+        return ()
+
     def state_of(self, robot: RobotT, q: np.ndarray, v: np.ndarray, a: np.ndarray,
                  t: np.ndarray | None = None) -> StateT:
         """

@@ -173,6 +173,11 @@ class SerialArm(Method[RobotModel, JointSpaceState, JointSpaceObservation, Seria
         return {joint: {name: getattr(state, name)[:, j] for name in ('q', 'v', 'a')}
                 for j, joint in enumerate(robot.joint_names)}
 
+    def angles(self, robot: RobotModel) -> tuple[str, ...]:
+        """Return the names of the joints that turn: of bodies, a turn further is the same."""
+        return tuple(joint for joint, slides in zip(robot.joint_names, robot.prismatic)
+                     if not slides)
+
     def live(self, robot: RobotModel, options: SerialArmOptions, lag: float,
              metadata: Mapping[str, Any]) -> LiveMotion:
         """Return the LiveMotion of the robot's joints while it runs; see methods/contract.py."""

@@ -164,7 +164,8 @@ class Excitation(GuardedNode):
         course = plan_course(motion, position if start is None else start, robot,
                              periods=options.periods, speed=options.speed,
                              approach_speed=options.approach_speed)
-        return rehearse(course, robot, shapes, limits, options.effort), start is not None
+        return rehearse(course, robot, shapes, limits, options.effort,
+                        design_options(self).model), start is not None
 
     def _refuse(self, options):
         """Return where the joints are; MotionError unless they and the controller are ready."""

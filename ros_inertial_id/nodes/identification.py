@@ -22,7 +22,7 @@ import yaml
 
 from .conversions import latched, subscribe
 from .long_work import CANCELLED, LongWork
-from .model_topics import base_table, identified_urdf
+from .model_topics import band_table, base_table, identified_urdf
 from .online import Online, topics_of
 from .parameters import check_mounting, declare_options, read_options, refuse_misfit
 from .running import GuardedNode, run
@@ -84,6 +84,7 @@ class Identification(GuardedNode):
         self._state: tuple[str, str, dict[str, Any]] = ('ok', 'no model yet', {})
         self._model = self.create_publisher(String, '~/identified_model', latched())
         self._table = self.create_publisher(Float64MultiArray, '~/base_parameters', latched())
+        self._band = self.create_publisher(Float64MultiArray, '~/prediction_band', latched())
         self._urdf = self.create_publisher(String, '~/robot_description', latched())
         self._payload = self.create_publisher(String, '~/payload', latched())
         self.create_subscription(String, 'recorder/recording', self._remember, latched())
@@ -209,6 +210,7 @@ class Identification(GuardedNode):
         self._identified = model
         self._model.publish(String(data=model.to_yaml()))
         self._table.publish(base_table(model))
+        self._band.publish(band_table(model))
         urdf = identified_urdf(model)
         if urdf:
             self._urdf.publish(String(data=urdf))

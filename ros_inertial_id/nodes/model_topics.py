@@ -7,12 +7,14 @@ Layout and formulas are a contract with controllers and stand in doc/contract.md
 import re
 from typing import Any
 
+import numpy as np
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
 from .conversions import table
 from ..dynamics.friction import LAWS
 from ..dynamics.inertial_parameters import SYMBOLS
 from ..errors import InertialIdError
+from ..identification.judge.prediction import TERMS
 from ..identification.model.identified_description import description_of
 from ..identification.model.identified_model import IdentifiedModel
 from ..identification.settings import robot_of_model
@@ -39,6 +41,21 @@ def base_table(model: IdentifiedModel) -> Float64MultiArray:
     message.layout.dim += [MultiArrayDimension(label=','.join(labels), size=1, stride=1)
                            for labels in (owners, laws, gravity)]
     return message
+
+
+def band_table(model: IdentifiedModel) -> Float64MultiArray:
+    """Return the band of a model's predictions as a table, laid out as doc/contract.md says."""
+    band = model.statistics.get('prediction_band') or {}
+    joints = band.get('joints', {})
+    unbounded = (-np.inf, np.inf)
+    columns = {term: [joints[name][term] for name in joints] for term in (*TERMS, 'slow')}
+    columns['turns'] = [float(name in band.get('angles', ())) for name in joints]
+    for quantity in 'qva':
+        for place, end in enumerate(('low', 'high')):
+            columns[f'{quantity}_{end}'] = [
+                model.validity_range.get(name, {}).get(quantity, unbounded)[place]
+                for name in joints]
+    return table(list(joints), columns)
 
 
 def identified_urdf(model: IdentifiedModel) -> str:

@@ -23,7 +23,7 @@ from .streams import Streams
 from ..checks.finding import DO_NOT_USE
 from ..dynamics.robot_model import gravity_from_mounting
 from ..errors import ConfigError, InertialIdError, RecordingError, RobotModelError
-from ..identification.judge.prediction import half_widths, live_prediction, TWO_SIGMA
+from ..identification.judge.prediction import Band, band_for, live_prediction, TWO_SIGMA
 from ..identification.model.files import read_text
 from ..identification.model.identified_model import IdentifiedModel
 from ..identification.prepare.robot import check_robot, imu_gravity
@@ -75,6 +75,7 @@ class TorquePrediction(GuardedNode):
         self._method: AnyMethod
         self._torques: Callable[[Any], LiveTorques]
         self._watch: StreamWatch
+        self._band: Band | None = None
         self._health: PredictionHealth
         self._streams = Streams(self, self._complain)
         self._refusal = 'no model yet'
@@ -83,8 +84,8 @@ class TorquePrediction(GuardedNode):
         self._predicted = advertise(self, JointState, '~/predicted', DEPTH)
         self._residual = advertise(self, JointState, '~/residual', DEPTH)
         self._measured = advertise(self, JointState, '~/measured', DEPTH)
-        self._band = {name: advertise(self, JointState, f'~/predicted_band/{name}', DEPTH)
-                      for name in ('lower', 'upper', 'standard_deviation')}
+        self._bounds = {name: advertise(self, JointState, f'~/predicted_band/{name}', DEPTH)
+                        for name in ('lower', 'upper', 'standard_deviation')}
         self._external = (ExternalTorque(self, self._options) if self._options.external_torque
                           else None)
         subscribe(self, String, 'robot_description', self._take_description, latched())
@@ -157,7 +158,7 @@ class TorquePrediction(GuardedNode):
 
     def _accept(self, model):
         """Start predicting with a model; raise InertialIdError when it does not fit."""
-        self._model, self._live = model, None  # another description may fit it
+        self._model, self._live, self._band = model, None, None  # another description may fit it
         robot = self._start(model)
         self._refusal = ''
         self._health, self._gaps, self._received = PredictionHealth(model), 0, 0
@@ -253,18 +254,18 @@ class TorquePrediction(GuardedNode):
                                   (self._measured, torques.measured)):
             if publisher.get_subscription_count():
                 publish_joint_states(publisher, stamp_ns, torques.names, effort=effort)
-        if any(publisher.get_subscription_count() for publisher in self._band.values()):
+        if any(publisher.get_subscription_count() for publisher in self._bounds.values()):
             half = self._half_width(torques.names, seen, state.t, stamps)
             for name, effort in (('lower', torques.predicted - half),
                                  ('upper', torques.predicted + half),
                                  ('standard_deviation', half / TWO_SIGMA)):
-                publish_joint_states(self._band[name], stamp_ns, torques.names, effort=effort)
+                publish_joint_states(self._bounds[name], stamp_ns, torques.names, effort=effort)
 
     def _half_width(self, names, seen, t, stamps):
         """Return half the width (M, n) of the band at stamps of a motion seen at t; or NaN."""
         assert self._model is not None
-        half, _ = half_widths(self._model.statistics.get('prediction_band') or {}, names, seen,
-                              self._model.validity_range)
+        self._band = self._band or band_for(self._model, names)
+        half, _ = self._band.at(seen)
         return np.column_stack([np.interp(stamps, t, column) for column in half.T])
 
     def _report(self):

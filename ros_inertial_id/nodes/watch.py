@@ -1,9 +1,9 @@
 """
 Node ``watch``: a page in the browser while the robot moves.
 
-It shows measured against predicted torque, the residual beside what the model promised, the online
-estimate with its standard errors, verdict and diagnostics, and has buttons for recorder and
-identification.  Nothing on it moves the robot.
+It shows measured against predicted torque with its band, the residual beside what the model
+promised, the online estimate with its standard errors, verdict and diagnostics, and has buttons
+for recorder and identification.  Nothing on it moves the robot.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,8 @@ from ..errors import RecordingError
 from ..options import option
 from ..report import watch_page
 
-CURVES = ('measured', 'predicted', 'residual')
+CURVES = {name: name for name in ('measured', 'predicted', 'residual')} | {
+    end: f'predicted_band/{end}' for end in ('lower', 'upper')}  # name: topic of the node
 LEVEL_NAMES = {level: name for name, level in LEVELS.items()} | {b'\x03': 'stale'}
 
 
@@ -61,8 +62,8 @@ class Watch(GuardedNode):
         self._triggers = {words: self.create_client(Trigger, name)
                           for words, name in services.items()}
         self._asked: queue.SimpleQueue[str] = queue.SimpleQueue()
-        for curve in CURVES:
-            self.create_subscription(JointState, f'{own.prediction}/{curve}',
+        for curve, topic in CURVES.items():
+            self.create_subscription(JointState, f'{own.prediction}/{topic}',
                                      partial(self._sample, curve), qos_profile_sensor_data)
         for fact, topic, quality in (('online', 'online_parameters', 10),
                                      ('identified', 'base_parameters', latched())):

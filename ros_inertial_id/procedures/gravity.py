@@ -4,7 +4,8 @@ identify_gravity: the direction of gravity in the base frame, from joint motion 
 The rows are affine in gravity, W(g) = W0 + gx Gx + gy Gy + gz Gz, so the columns of all four are
 accumulated in one pass and every direction is evaluated from the R factors: two angles are
 searched around a linear problem (variable projection, Golub and Pereyra 1973; Gauss-Newton of
-Kaufman's kind, which also gives the covariance with all inertial parameters free).
+Kaufman's kind) with all inertial parameters free.  From there on the direction is that of the
+identification, which chooses friction laws beside it, and so are its errors.
 
 Never a magnitude: it is confounded with mass.  The sign is nearly confounded with the sign of the
 masses: g and -g explain the weights alike, only the inertial coupling distinguishes them.  So the
@@ -21,13 +22,19 @@ import numpy as np
 from ..dynamics.friction import LAWS
 from ..dynamics.regressor import RegressorBlock, RowGroup
 from ..errors import ConfigError, EstimationError
-from ..estimation.gravity_search import GravitySearch, heavy_columns, tangent
+from ..estimation.gravity_search import (across_gravity, GravitySearch, heavy_columns, tangent,
+                                         turned)
 from ..estimation.nonlinear_parameters import one_alternative
 from ..estimation.problem import prior_rows
 from ..estimation.r_factors import one_thread, RFactors
 from ..estimation.residuals import Residuals
+from ..identification.choose.choice import choose_model, LARGEST
 from ..identification.judge.mounting import any_mounting, structural_base
-from ..identification.prepare.dataset import read_dataset
+from ..identification.passes import Passes
+from ..identification.prepare.dataset import Dataset, read_dataset
+from ..identification.prepare.time_offset import aligned
+from ..identification.reduce.reduction import reduce_data
+from ..identification.reduce.structure import structure_of
 from ..measurement.recording import Recording
 from ..methods import DEFAULT_METHOD
 
@@ -98,7 +105,38 @@ def identify_gravity(recordings: Sequence[Recording], options: Any, *,
         correlation = _correlation(data, base, free)
         search = replace(search, correlation=correlation,
                          standard_deviation=free.standard_deviation)
-        return _decide(search, free, antipode, given, prior)
+        return _as_identified(data, _decide(search, free, antipode, given, prior))
+
+
+def _as_identified(data: Dataset, found: GravityEstimate) -> GravityEstimate:
+    """
+    Return the GravityEstimate that an identification reaches from the one of the search.
+
+    Physically consistent bodies cannot explain a tilt, as free ones do in part; its errors are
+    those over stretches of the motion.  What was found remains where it is none: in the wrong
+    half-space no such bodies are near.
+    """
+    passes = Passes()
+    data = replace(data, options=replace(data.options, mounting=''), robots=tuple(
+        replace(robot, gravity_base=found.gravity_base) for robot in data.robots))
+    structure = structure_of(data.method, data.robots,
+                             data.method.parameters(data.robot, data.options))
+    data = aligned(data, structure)
+    choice = choose_model(data, reduce_data(data, structure, passes), passes)
+    tilt, gravity = choice.shown_tilt, choice.data.robot.gravity_base
+    size = float(np.linalg.norm(gravity))
+    if tilt is None or np.linalg.norm(tilt.angles) > LARGEST or gravity @ found.direction < 0.0:
+        return found
+    across = across_gravity(gravity)
+    direction = turned(gravity / size, across, tilt.angles)
+    return replace(found, direction=direction, gravity_base=size * direction,
+                   tangent=across - np.outer(direction, direction @ across),
+                   covariance=tilt.covariance, standard_error_deg=_largest_error(tilt.covariance))
+
+
+def _largest_error(covariance):
+    """Return the standard error of the less certain angle [deg]."""
+    return float(np.degrees(np.sqrt(np.linalg.eigvalsh(covariance)[-1])))
 
 
 def _decide(search, free, antipode, given, prior):
@@ -122,7 +160,7 @@ def _decide(search, free, antipode, given, prior):
     chosen, other = pair[first], pair[1 - first]
     return GravityEstimate(
         chosen.direction, search.magnitude * chosen.direction, tangent(chosen.direction),
-        chosen.covariance, float(np.degrees(np.sqrt(np.linalg.eigvalsh(chosen.covariance)[-1]))),
+        chosen.covariance, _largest_error(chosen.covariance),
         other.direction, (100 * chosen.relative, 100 * other.relative),
         {'decided_by': kind, 'evidence_nats': strength, 'ambiguous': ambiguous})
 

@@ -7,10 +7,12 @@ With p = M(q) v the equation of motion is p' = C(q, v)' v - g(q) - friction + ta
 
 follows the external torque as a first-order filter of bandwidth K does (De Luca, Albu-Schaeffer,
 Haddadin, Hirzinger 2006, Eq. 9 to 12).  Between samples everything is integrated by the trapezoid
-rule.  What r is wrong by: noise, measured on the run by what changes within a time constant, the
-model's own error, as the band of its predictions has it at this state, and the friction of a joint
-that hardly moves, which may be anything up to its level.  Contact is what exceeds all of them more
-seldom by chance than so often per hour; beyond the motion of the training nothing is claimed.
+rule.  Contact is judged by the mean of the external torque over a WINDOW, from r / K + integral of
+r: velocities enter by the difference of two, with less noise than behind a filter as fast.  What
+it is wrong by: noise, measured on the run by what changes within the window, the model's own
+error, as the band of its predictions has it at this state, and the friction of a joint that hardly
+moves, which may be anything up to its level.  Contact is what exceeds all of them more seldom by
+chance than so often per hour; beyond the motion of the training nothing is claimed.
 """
 
 from collections import deque
@@ -20,21 +22,23 @@ from typing import Any
 
 import numpy as np
 
+from .noise import Noise
 from ..dynamics.friction import friction_column, LAWS, presliding_step
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.pinocchio_model import momentum_terms, nominal_torques
 from ..dynamics.robot_model import RobotModel
 from ..errors import ConfigError
-from ..identification.judge.prediction import alarm_ratios, half_widths, TWO_SIGMA
+from ..identification.judge.prediction import alarm_ratios, Band, TWO_SIGMA
 from ..identification.model.identified_model import IdentifiedModel
 from ..methods import METHODS
 
 GAP = 0.1  # [s] between samples after which the observer begins anew
-MEMORY = 0.5  # [s] over which noise is averaged
 SETTLING = 5.0  # time constants until a new observer may speak of contact
-LASTS = 0.005  # [s] for which a torque lasts that is no flicker of noise
-WILD = 9.0  # times the variance of noise: more within a time constant is no noise
-DRY = ('coulomb', 'presliding', 'coulomb_atan', 'asymmetric', 'stiction')  # at rest: anything
+WINDOW = 0.04  # [s] whose mean torque is judged: with LASTS a push is to be seen within 50 ms
+LASTS = 0.005  # [s] for which it lasts: a single sample may be wrong
+NINE_OF_TEN = 1.28  # standard deviations, of one side
+DRY = ('coulomb', 'presliding', 'coulomb_atan', 'asymmetric', 'stiction',
+       'coulomb_load')  # at rest: anything
 
 
 def observer_of(model: IdentifiedModel, robot: RobotModel, bandwidth: float,
@@ -67,14 +71,34 @@ class External:
     External torques at N instants.
 
     torque : (N, n) what the surroundings do to the joints [N m], [N] of sliders
-    standard_deviation : (N, n) of it; contact : (N, n) whether it is more than errors explain
-    unknown : (N, n) whether it would be, but the motion is beyond the validity range
+    mean : (N, n) of it over the last WINDOW; standard_deviation, mean_deviation : (N, n) of both
+    limit : (N, n) size of the mean up to which errors explain it
+    contact : (N, n) whether it is more; unknown : (N, n) whether it would be, but the motion is
+        beyond the validity range
+    outside : (N, n) how far the motion is beyond that range, in half ranges
     """
 
     torque: np.ndarray
     standard_deviation: np.ndarray
+    mean: np.ndarray
+    mean_deviation: np.ndarray
+    limit: np.ndarray
     contact: np.ndarray
     unknown: np.ndarray
+    outside: np.ndarray
+
+    def smallest_seen(self, within: float, period: float) -> np.ndarray:
+        """
+        Return the torques (N, n) that are called contact in nine of ten cases ``within`` [s].
+
+        period : of the samples [s]
+        They begin at once and stay; errors of the model and noise add to them or take away.
+        Infinite where samples are too far apart.
+        """
+        # At the least that share of the window is of the push, when the second sample tells.
+        share = min(1.0, (within - period - max(LASTS, period)) / max(WINDOW, period))
+        needed = self.limit + NINE_OF_TEN * self.mean_deviation
+        return needed / share if share > 0.0 else np.full_like(needed, np.inf)
 
 
 class MomentumObserver:
@@ -83,7 +107,7 @@ class MomentumObserver:
 
     robot : RobotModel, mounted as it is; parameters, values : (p,) identified ones of an arm
     band : of the model's predictions, and the ranges of its training, see
-        ``judge.prediction.half_widths``
+        ``judge.prediction.Band``
     bandwidth : of the residual [rad/s]
     false_alarms : [1/h] how often errors alone may look like contact
     Raises EstimationError when a body is not physically consistent, ConfigError for friction of
@@ -103,19 +127,19 @@ class MomentumObserver:
         armature = np.zeros(count)
         for j, p, x in terms:
             armature[j] += x * (p.law == 'armature')
-        self._robot, (self._band, ranges) = robot, band
+        self._robot, (entry, ranges) = robot, band
         # An acceleration on the run is mostly noise: it widens the band and bounds nothing.
-        self._ranges = {joint: {k: r for k, r in own.items() if k != 'a'}
-                        for joint, own in ranges.items()}
+        self._band = Band(entry, joints, {joint: {k: r for k, r in own.items() if k != 'a'}
+                                          for joint, own in ranges.items()})
         self._terms = momentum_terms(
             robot, np.asarray(values)[:10 * count].reshape(count, 10), armature)
         self._friction = [term for term in terms if term[1].law not in ('armature', 'presliding')]
         self._presliding = [term for term in terms if term[1].law == 'presliding']
         self._loaded = any(LAWS[p.law].loaded for _, p, _ in self._friction)
         self._bandwidth = bandwidth
-        self._ratios = alarm_ratios(self._band, joints, false_alarms)
-        # Noise behind a first-order filter has about bandwidth / 2 independent values a second.
-        self._sigmas = np.sqrt(2.0 * np.log(1800.0 * bandwidth * count / false_alarms))
+        self._ratios = alarm_ratios(entry, joints, false_alarms)
+        # Means over a window have about one independent value in it.
+        self._sigmas = np.sqrt(2.0 * np.log(3600.0 / WINDOW * count / false_alarms))
         self.restart()
 
     def restart(self) -> None:
@@ -124,8 +148,9 @@ class MomentumObserver:
         self._time, self._began = -np.inf, 0.0
         self._residual, self._z = np.zeros(count), np.zeros(len(self._presliding))
         self._before: tuple[np.ndarray, ...] = ()
-        self._recent: deque[tuple[float, np.ndarray]] = deque()
-        self._noise = np.zeros(count)
+        self._noise = Noise(count, 1.0 / self._bandwidth, self._bandwidth)
+        self._sum, self._sums = np.zeros((2, count)), deque[tuple[float, np.ndarray]]()
+        self._mean_noise = Noise(count, WINDOW)
         self._smooth: np.ndarray | None = None
         self._since = np.full(count, np.inf)
 
@@ -138,23 +163,29 @@ class MomentumObserver:
         After a gap in time the observer begins anew.
         """
         friction, dry = self._friction_of(q, v)
-        torque, noise, a = np.zeros((3, *np.shape(q)))
+        torque, noise, a, mean, doubt, mean_noise = np.zeros((6, *np.shape(q)))
         settled = np.zeros(len(t), dtype=bool)
         for k, now in enumerate(t):
             step = now - self._time
             if not 0.0 < step <= GAP:
                 self.restart()
                 self._began, step = now, 0.0
-            torque[k], noise[k], a[k] = self._step(now, step, q[k], v[k], tau[k] - friction[k])
+            torque[k], a[k] = self._step(now, step, q[k], v[k], tau[k] - friction[k])
+            noise[k] = self._noise.add(now, torque[k])
+            mean[k], doubt[k] = self._mean(now, step, dry[k])
+            mean_noise[k] = self._mean_noise.add(now, mean[k])
             settled[k] = now - self._began > SETTLING / self._bandwidth
         joints = self._robot.joint_names
         seen = {joint: {'q': q[:, j], 'v': v[:, j], 'a': a[:, j]}
                 for j, joint in enumerate(joints)}
-        half, away = half_widths(self._band, joints, seen, self._ranges)
-        limit = np.hypot(self._ratios * half, self._sigmas * noise) + dry
-        beyond = self._lasting(t, settled[:, None] & (np.abs(torque) > limit))
-        return External(torque, np.hypot(half / TWO_SIGMA, noise), beyond & (away == 0.0),
-                        beyond & (away > 0.0))
+        half, away = self._band.at(seen)
+        limit = np.hypot(self._ratios * half, self._sigmas * mean_noise) + doubt
+        beyond = self._lasting(t, settled[:, None] & (np.abs(mean) > limit))
+        deviation, mean_deviation = (
+            np.sqrt((half / TWO_SIGMA) ** 2 + x ** 2 + unsure ** 2 / 3.0)
+            for x, unsure in ((noise, dry), (mean_noise, doubt)))
+        return External(torque, deviation, mean, mean_deviation, limit, beyond & (away == 0.0),
+                        beyond & (away > 0.0), away)
 
     def _lasting(self, t, beyond):
         """Return what of ``beyond`` (N, n) has been so for LASTS, of two samples at least."""
@@ -165,7 +196,7 @@ class MomentumObserver:
         return out
 
     def _step(self, now, step, q, v, tau):
-        """Return the residual (n,), its noise and the acceleration after one more sample."""
+        """Return the residual (n,) and the acceleration (n,) after one more sample."""
         K = self._bandwidth
         mass, force = self._terms(q, v)
         momentum, force = mass @ v, force + tau
@@ -174,29 +205,26 @@ class MomentumObserver:
         self._smooth = self._smooth + min(K * step, 1.0) * (v - self._smooth)
         if step:
             momentum_before, force_before = self._before
-            half = 0.5 * K * step
+            half, before = 0.5 * K * step, self._residual
             self._residual = ((1.0 - half) * self._residual + K * (
                 momentum - momentum_before) - half * (force + force_before)) / (1.0 + half)
+            self._sum[0] += 0.5 * step * (before + self._residual)
         self._time, self._before = now, (momentum, force)
-        self._measure_noise(step)
-        return self._residual, np.sqrt(self._noise), a
+        return self._residual, a
 
-    def _measure_noise(self, step):
-        """Average the variance of the residual's noise by its change in a time constant."""
-        lag = 1.0 / self._bandwidth
-        self._recent.append((self._time, self._residual))
-        while len(self._recent) > 2 and self._recent[1][0] <= self._time - lag:
-            self._recent.popleft()
-        passed = self._time - self._recent[0][0]
-        if not step or passed < 0.5 * lag:
-            return
-        # Of noise behind the filter that is correlated by exp(-K t).
-        square = (self._residual - self._recent[0][1]) ** 2 / (
-            2.0 * (1.0 - np.exp(-self._bandwidth * passed)))
-        age = self._time - self._began
-        if age > MEMORY:
-            square = np.minimum(square, WILD * self._noise)
-        self._noise = self._noise + min(step / min(MEMORY, age), 1.0) * (square - self._noise)
+    def _mean(self, now, step, dry):
+        """
+        Return the means of torque and dry friction (n,) over the WINDOW that ends now.
+
+        What the residual r follows has the integral r / K + integral of r: velocities enter by
+        their difference over the window, which is less noise than the residual has.
+        """
+        self._sum[1] += step * dry
+        impulse = self._sum + [self._residual / self._bandwidth, np.zeros_like(dry)]
+        self._sums.append((now, impulse))
+        while len(self._sums) > 2 and self._sums[1][0] <= now - WINDOW:
+            self._sums.popleft()
+        return (impulse - self._sums[0][1]) / max(now - self._sums[0][0], WINDOW)
 
     def _friction_of(self, q, v):
         """Return the friction (N, n) [N m] and what of it is unknown near rest (N, n)."""
@@ -207,7 +235,8 @@ class MomentumObserver:
             column = friction_column(parameter, q[:, j], v[:, j], still[:, j], load[:, j])
             friction[:, j] += value * column
             if parameter.law in DRY:
-                unknown[:, j] += abs(value) * (1.0 - np.minimum(np.abs(column), 1.0))
+                level = np.abs(load[:, j]) if LAWS[parameter.law].loaded else 1.0
+                unknown[:, j] += abs(value) * (level - np.minimum(np.abs(column), level))
         if self._presliding:
             joints = [j for j, _, _ in self._presliding]
             scale = np.array([value for _, _, value in self._presliding])

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..dynamics.friction import friction_column, LAWS
 from ..dynamics.regressor import RegressorBlock
-from ..identification.judge.prediction import half_widths
+from ..identification.judge.prediction import band_for
 from ..identification.model.identified_model import IdentifiedModel
 
 GAP = 3.5  # usual steps of time: a longer one is a gap
@@ -76,11 +76,9 @@ def curves(model: IdentifiedModel, blocks: Iterable[RegressorBlock]) -> dict[str
 
 def _half(model: IdentifiedModel, block: RegressorBlock) -> np.ndarray:
     """Return half the widths (B, g) of the band, NaN for a motion that is not known."""
-    band = model.statistics.get('prediction_band')
-    if not band or not block.seen:
+    if not block.seen:
         return np.full((len(block.t), len(block.groups)), np.nan)
-    names = [g.name for g in block.groups]
-    return half_widths(band, names, block.seen, model.validity_range)[0]
+    return band_for(model, [g.name for g in block.groups]).at(block.seen)[0]
 
 
 def _timeline(blocks: Sequence[RegressorBlock]

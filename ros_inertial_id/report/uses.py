@@ -7,8 +7,8 @@ Page, terminal and JSON say these numbers, computed here once.  The rules:
   over postures within the training range) to a tenth of itself, or better than the joint's dry
   friction, which then holds what is missing;
 - feedforward: less than half of the measured torque remains as residual;
-- contact: a residual beyond the band of the prediction at its widest within the training range is
-  not the model's;
+- contact: a torque that errors of the model reach once an hour, with the band of the prediction at
+  its widest within the training range (as the observer of contact decides; noise adds to it);
 - simulation: the links are physically consistent, and feedforward holds;
 - payload: the mass on the last link whose torque is two standard errors in one posture.
 """
@@ -24,6 +24,7 @@ from .knowledge import best_fit, percent, posterior, significant
 from ..checks.finding import WRONG
 from ..dynamics.description import HEAVIEST
 from ..dynamics.robot_model import RobotModel
+from ..identification.judge.prediction import alarm_ratios
 from ..identification.model.identified_model import IdentifiedModel
 from ..identification.settings import robot_of_model
 from ..methods import METHODS
@@ -35,6 +36,7 @@ TWO = 2.0  # standard errors
 POSTURES = 200  # at random within the training range
 SLOW = 0.05  # of the largest speed, where friction is dry
 LEAST_SHARE = 0.05  # of what is learned of a payload, for a joint to count
+PER_HOUR = 1.0  # false alarms of contact, as the node's default
 NAMED = 4  # joints in a sentence
 
 
@@ -45,7 +47,7 @@ class JointUse:
 
     residual, torque : RMS of residual and measured torque; percent : their ratio [%]
     holding, holding_error : RMS over postures of the torque at rest, and of two standard errors
-    dry_friction; contact : half the width of the prediction's band, at its widest
+    dry_friction; contact : smallest torque that is called contact
     uses : {use: yes or no} of those that this kind of row has; a row of a sensor has none
     """
 
@@ -92,8 +94,8 @@ class Uses:
         if contacts:
             words = [f'{significant(x, 2)} {unit} ({name})' for x, name, unit in
                      (contacts[0], contacts[-1])]
-            out.append(f"Contact: detectable from {' to '.join(dict.fromkeys(words))} on, where "
-                       'the residual leaves the 95 % band.')
+            out.append(f"Contact: detectable from {' to '.join(dict.fromkeys(words))} on, at "
+                       f'{PER_HOUR:g} false alarm per hour; noise of the live signals adds to it.')
         if not self.consistent:
             out.append('Simulation: no, the links are not physically consistent; identify with '
                        '--consistent.')
@@ -137,12 +139,13 @@ def uses_of(model: IdentifiedModel) -> Uses:
     at_rest = _at_rest(model, robot) if isinstance(robot, RobotModel) else {}
     payload, information = _payload(at_rest, fit['rms'])
     sliding = dict(zip(robot.joint_names, robot.prismatic)) if at_rest else {}
-    joints = []
+    joints, ratios = [], dict(zip(fit['rms'], alarm_ratios(
+        model.statistics.get('prediction_band') or {}, list(fit['rms']), PER_HOUR)))
     for name, residual in fit['rms'].items():
         torque = fit.get('measured_rms', {}).get(name)
         share = residual / torque if torque else None
         holding, error, _ = at_rest.get(name, (None, None, 0.0))
-        dry, contact = _dry_friction(model, name), _widest(model, name)
+        dry, contact = _dry_friction(model, name), _contact(model, name, ratios[name])
         good = name not in wrong and share is not None and share < HALF
         known = error is not None and holding is not None and error <= max(TENTH * holding, dry)
         uses = {FEEDFORWARD: good, CONTACT: name not in wrong and contact is not None,
@@ -197,12 +200,16 @@ def _dry_friction(model: IdentifiedModel, joint: str) -> float:
     return max(0.0, float(ends))
 
 
-def _widest(model: IdentifiedModel, joint: str) -> float | None:
-    """Return half the width of the band of a joint at its widest within the training range."""
+def _contact(model: IdentifiedModel, joint: str, ratio: float) -> float | None:
+    """
+    Return the torque of a joint that is called contact, None where the band is not known.
+
+    ratio : to half the width of the band, here at its widest within the training range
+    """
     terms = model.statistics.get('prediction_band', {}).get('joints', {}).get(joint)
-    if not terms:
+    if not terms or not np.isfinite(ratio):
         return None
     seen = model.validity_range.get(joint, {})
     speed, acceleration = (max(map(abs, seen.get(name, (0.0,)))) for name in 'va')
-    return float(terms['constant'] + terms['per_acceleration'] * acceleration
-                 + max(terms['near_reversal'], terms['per_speed'] * speed))
+    return float(ratio * (terms['constant'] + terms['per_acceleration'] * acceleration
+                          + max(terms['near_reversal'], terms['per_speed'] * speed)))

@@ -28,6 +28,15 @@ function series(name, joint, last) {
   });
   return [{kind: 'line', name, cls: name, x, y}];
 }
+// The band of a joint where both of its ends were received.
+function band(joint, last) {
+  const {lower, upper} = curves, k = lower && upper ? lower.joints.indexOf(joint) : -1;
+  if (k < 0) return [];
+  const ends = new Map(upper.t.map((t, i) => [t, upper.y[i][upper.joints.indexOf(joint)]]));
+  const there = lower.t.map((t, i) => [t - last, lower.y[i][k], ends.get(t)]).filter(row => row[1] != null && row[2] != null);
+  const [x, low, high] = [0, 1, 2].map(column => there.map(row => row[column]));
+  return x.length ? [{kind: 'band', half: true, x, low, high}] : [];
+}
 function frame(joint) {
   const box = make('div', $('charts'), '', {class: 'chart'});
   live[joint] = new Chart(box, {title: joint, unit: 's', xlabel: 'time [s]', link: 'live', whole: [-WINDOW, 0],
@@ -38,7 +47,7 @@ function frame(joint) {
 function draw(joint) {
   const last = Math.max(...Object.values(curves).map(c => c.t[c.t.length - 1]));
   [['measured', 'predicted'], ['residual']].forEach((names, p) => {
-    live[joint].panes[p].series = names.flatMap(name => series(name, joint, last));
+    live[joint].panes[p].series = [...(p ? [] : band(joint, last)), ...names.flatMap(name => series(name, joint, last))];
   });
   live[joint].draw();
 }

@@ -128,6 +128,7 @@ class SimulatedArm:
                                                memory=options.servo_lag)
         self._reference = self._served
         self.aborted = ''
+        self._effort = np.zeros(len(home))  # commanded last, by a controller of efforts
         self._count = 0
         self._resting = None  # command and sample of an arm that does not move any more
 
@@ -192,7 +193,7 @@ class SimulatedArm:
         h = 1 / (self._steps * self.options.rate)  # [s]
         noise = self._noise * self._rng.standard_normal((3, len(self.joint_names)))
         self.aborted = self.controller.update(
-            self.time, *(self._state + noise[:2])) or self.aborted
+            self.time, *(self._state + noise[:2]), effort=self._effort) or self.aborted
         command = self._command(self.time + h / 2 * np.arange(2 * self._steps + 1))
         state, resting = self._state, self._resting
         self._count += 1
@@ -210,6 +211,8 @@ class SimulatedArm:
         still = np.abs(state - self._state).max() < REST
         self._resting = (command[:1], begun) if still else None
         self._state = state
+        if self.options.control == EFFORT_PID:
+            self._effort = command[-1] - (self._gains * state).sum(0)
         return self._sample(begun, noise)
 
     def _sample(self, begun, noise):
@@ -238,10 +241,11 @@ class SimulatedArm:
         return self.controller.command(times - self.options.servo_lag)
 
     def _command(self, times):
-        """Return a + kp q + kd v of the reference (k, n) [rad/s^2]; of effort_pid without a."""
+        """Return a + kp q + kd v of the reference (k, n) [rad/s^2], of effort_pid [N m]."""
         q, v, a = self._reference(times)
-        share = float(self.options.control == COMPUTED)
-        return share * a + self._gains[0] * q + self._gains[1] * v
+        if self.options.control == EFFORT_PID:
+            a = self.controller.feed_forward(times)
+        return a + self._gains[0] * q + self._gains[1] * v
 
     def _dynamics(self, state, command):
         """Return the motor torque less friction (n,) and d state / dt (2, n)."""

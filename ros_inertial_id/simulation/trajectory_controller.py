@@ -7,11 +7,17 @@ What matters to somebody who sends trajectories piece by piece:
   way there begins at the *measured* state with acceleration 0 (``interpolate_from_desired_state:
   false``, the default) or at the last command (true).  Where points lie in the past, the
   trajectory is entered where its own clock says, and neither matters.
+- A controller of efforts that goes from the measured state to a first point ahead begins with the
+  last effort that it commanded and lets it fade until that point (from ros2_controllers 4.22 on).
 - Between two points: quintic where both carry velocity and acceleration, cubic with velocity
   alone, a straight line with positions alone.  After the last point the arm rests there.
 - Speed scaling, as UR's driver asks for it, slows the clock of the running trajectory.  A new
-  trajectory sets that clock to the present: what was slowed down is skipped.
-- A joint farther from the trajectory than its tolerance aborts it: the measured position is held.
+  trajectory sets that clock to the present: what was slowed down is skipped.  Each update commands
+  where the trajectory is one period later, at full speed.
+- A joint farther from the trajectory than its tolerance aborts it: the last command stays for one
+  update, then the position that was measured is held.
+
+benchmark/real_controller.py compares it with the real one.
 """
 
 from collections.abc import Sequence
@@ -23,7 +29,7 @@ from numpy.typing import ArrayLike
 from ..errors import MotionError
 from ..options import option
 
-AT_REST = 1e-6  # [rad/s] velocity of a last point below which the controller accepts it
+AT_REST = np.finfo(np.float32).eps  # [rad/s] largest velocity of a last point
 MEASURED, DESIRED = 'measured', 'desired'
 
 
@@ -34,10 +40,12 @@ class JointPath:
 
     knots : (m + 1,) times of the points [s], increasing
     coefficients : (m, 6, n) of each piece, in powers of the time since its first knot
+    last_acceleration : (n,) of the last point, which another trajectory may begin with
     """
 
     knots: np.ndarray
     coefficients: np.ndarray
+    last_acceleration: ArrayLike = 0.0
 
     def __call__(self, times):
         """Return (q, v, a), each (k, n), at ``times`` (k,) [s]."""
@@ -77,14 +85,16 @@ def path_of_points(times: ArrayLike, points: Sequence[ArrayLike], joints: int) -
     if not np.isfinite(times).all() or (np.diff(times) <= 0).any():
         raise MotionError('times of the trajectory', expected='finite and increasing',
                           found=times.tolist())
+    last = values[2][-1] if len(values) > 2 else 0.0
     if len(times) == 1:  # the arm rests there as soon as it comes into effect
-        return JointPath(np.array([times[0] - 1.0, times[0]]), rest_at(values[0][0]).coefficients)
+        return JointPath(np.array([times[0] - 1.0, times[0]]), rest_at(values[0][0]).coefficients,
+                         last)
     span = np.diff(times)[:, None]
     if len(values) == 1:
         return JointPath(times, _linear(values[0], span))
     if len(values) == 2:
         return JointPath(times, _cubic(values[0], values[1], span))
-    return JointPath(times, _quintic(values[0], values[1], values[2], span))
+    return JointPath(times, _quintic(values[0], values[1], values[2], span), last)
 
 
 def _points(what, values, count, joints):
@@ -134,7 +144,8 @@ class ControllerOptions:
         0.0, 'distance from the last point that aborts it after goal_time; 0: none', unit='rad',
         at_least=0.0)
     goal_time: float = option(
-        0.0, 'time after the last point until goal_tolerance counts', unit='s', at_least=0.0)
+        0.0, 'time after the last point until goal_tolerance counts; 0: it never does', unit='s',
+        at_least=0.0)
     speed_scaling: float = option(
         1.0, "share of its speed at which a trajectory runs, as by UR's speed slider",
         at_least=0.0, at_most=1.0)
@@ -142,15 +153,29 @@ class ControllerOptions:
 
 @dataclass(frozen=True)
 class _Stretch:
-    """From ``begin`` [s] on ``path`` is followed, from ``path_time`` on, at ``rate``."""
+    """
+    From ``begin`` [s] on ``path`` is followed, from ``path_time`` on, at ``rate``.
+
+    ``effort`` (n,) is added to the feedback at ``begin`` and fades within ``fading`` [s].
+    """
 
     begin: float
     path: JointPath
     path_time: float
     rate: float
+    effort: ArrayLike = 0.0
+    fading: float = 1.0
 
     def path_times(self, times):
-        return self.path_time + self.rate * (times - self.begin)
+        if not self.rate:
+            return np.full(np.shape(times), self.path_time)
+        return self.path_time + self.rate * (np.asarray(times) - self.begin)
+
+    def anchor(self, now):
+        """Return (q, v, a), each (n,), of the path, however fast it is followed."""
+        times = self.path_times([now])
+        q, v, a = (x[0] for x in self.path(times))
+        return q, v, a + (times[0] >= self.path.knots[-1]) * self.path.last_acceleration
 
 
 class TrajectoryController:
@@ -166,6 +191,7 @@ class TrajectoryController:
         self._options, self._period, self._memory = options, period, memory
         self._stretches = [_Stretch(-np.inf, rest_at(q), 0.0, 0.0)]
         self._next: tuple[np.ndarray, Sequence[np.ndarray]] | None = None
+        self._hold: np.ndarray | None = None  # where the next update holds the arm
         self._holding, self._joints = True, len(q)
 
     def receive(self, now: float, times: ArrayLike, points: Sequence[np.ndarray]) -> None:
@@ -182,32 +208,35 @@ class TrajectoryController:
             raise MotionError('the last point of the trajectory moves', expected='velocities 0',
                               found=np.asarray(points[1][-1]).tolist(),
                               do='end the trajectory at rest')
-        if path.knots[-1] <= now:
+        if path.knots[-1] < now:
             raise MotionError('the trajectory has no point ahead of now',
-                              expected=f'a last point later than now, {now:.3f} s',
+                              expected=f'a last point not before now, {now:.3f} s',
                               found=f'{path.knots[-1]:.3f} s', do='send at least one')
-        self._next = np.asarray(times, dtype=float), points
+        self._next, self._hold = (np.asarray(times, dtype=float), points), None
 
-    def update(self, now: float, q: np.ndarray, v: np.ndarray) -> str:
+    def update(self, now: float, q: np.ndarray, v: np.ndarray, effort: ArrayLike = 0.0) -> str:
         """
         Begin what was received; return why a trajectory was aborted, '' when it was not.
 
         now : [s]; q, v : (n,) the measured state [rad or m and per second]
+        effort : (n,) that a controller of efforts commanded last [N m or N]
         """
-        if self._next is not None:
-            self._begin(now, q, v)
-        elif self._stretches[-1].rate != self.speed_scaling and not self._holding:
-            stretch = self._stretches[-1]
-            self._follow(now, stretch.path, float(stretch.path_times(now)), self.speed_scaling)
-        reason = '' if self._holding else self._violation(now, q)
+        last, begins = self._stretches[-1], self._next is not None
+        if begins:
+            self._begin(now, q, v, effort)
+        elif self._hold is not None:
+            self.follow(now, rest_at(self._hold))
+        elif last.rate != self.speed_scaling and not self._holding:
+            self._follow(now, last.path, float(last.path_times(now)), self.speed_scaling)
+        reason = '' if self._holding else self._violation(now, q, begins)
         if reason:
-            self.follow(now, rest_at(np.array(q)))
-            self._holding = True
+            self.follow(now, rest_at(last.anchor(now)[0]))
+            self._hold = np.array(q)
         return reason
 
     def follow(self, now: float, path: JointPath) -> None:
         """Follow ``path``, on the clock of ``update``, from ``now`` [s] on at full speed."""
-        self._next, self._holding = None, True
+        self._next, self._hold, self._holding = None, None, True
         self._follow(now, path, now, 1.0)
 
     def command(self, times: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -217,39 +246,51 @@ class TrajectoryController:
         followed = np.searchsorted([s.begin for s in self._stretches], times, side='right') - 1
         for k in set(followed.tolist()):
             stretch, now = self._stretches[k], followed == k
-            q, v, a = stretch.path(stretch.path_times(times[now]) if stretch.rate
-                                   else np.full(now.sum(), stretch.path_time))
+            q, v, a = stretch.path(stretch.path_times(times[now]))
             out[:, now] = q, stretch.rate * v, stretch.rate ** 2 * a
         return out[0], out[1], out[2]
 
-    def _begin(self, now, q, v):
+    def feed_forward(self, times: ArrayLike) -> np.ndarray:
+        """Return the efforts (k, n) added to the feedback at ``times`` (k,) [s], since begin."""
+        stretch = self._stretches[-1]
+        gone = np.asarray(times, dtype=float) + self._period - stretch.begin
+        return np.outer(np.clip(1.0 - gone / stretch.fading, 0.0, 1.0),
+                        np.broadcast_to(stretch.effort, self._joints))
+
+    def _begin(self, now, q, v, effort):
         assert self._next is not None
-        times, points = self._next
+        (times, points), fading = self._next, 1.0
         if times[0] > now:
             at, state = now, [q, v, np.zeros_like(v)]
             if self._options.anchor == DESIRED:
                 # the command for now was sent one period ago, and is anchored there
-                at, state = now - self._period, [x[0] for x in self.command([now])]
+                at, state, effort = now - self._period, self._stretches[-1].anchor(now), 0.0
+            fading = times[0] - now
             times = np.append(at, times)
             points = [np.vstack([before, x]) for before, x in zip(state, points)]
+        else:
+            effort = 0.0
         self._next, self._holding = None, False
-        self._follow(now, path_of_points(times, points, self._joints), now, self.speed_scaling)
+        ahead = (1.0 - self.speed_scaling) * self._period
+        self._follow(now, path_of_points(times, points, self._joints), now + ahead,
+                     self.speed_scaling, effort, fading)
 
-    def _follow(self, now, path, path_time, rate):
+    def _follow(self, now, path, path_time, rate, *effort):
         kept = [s for s in self._stretches if s.begin < now]
         while len(kept) > 1 and kept[1].begin < now - self._memory:
             kept.pop(0)
-        self._stretches = [*kept, _Stretch(now, path, path_time, rate)]
+        self._stretches = [*kept, _Stretch(now, path, path_time, rate, *effort)]
 
-    def _violation(self, now, q):
+    def _violation(self, now, q, begins):
         stretch, options = self._stretches[-1], self._options
-        late = float(stretch.path_times(now)) - stretch.path.knots[-1]
+        clock = float(stretch.path_times(now)) - (1.0 - stretch.rate) * self._period
+        late = clock - stretch.path.knots[-1]
         limit = options.path_tolerance
-        if late >= 0.0:
-            limit = options.goal_tolerance if late > options.goal_time else 0.0
+        if late + self._period >= 0.0 and not begins:
+            limit = options.goal_tolerance if late > options.goal_time > 0.0 else 0.0
         if not limit:
             return ''
-        away = np.abs(q - self.command([now])[0][0])
+        away = np.abs(q - stretch.path([clock])[0][0])
         if (away <= limit).all():
             return ''
         joint = int(away.argmax())

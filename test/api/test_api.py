@@ -171,8 +171,9 @@ def test_predictions_have_a_band_that_a_model_file_keeps(arm3_motion, tmp_path):
     model.save(tmp_path / 'model.yaml')
     again = rid.load_model(tmp_path / 'model.yaml')
     np.testing.assert_array_equal(again.predict(other).upper, found.upper)
-    still = again.predict((np.zeros(1), 100.0 + q[:1], 0.0 * q[:1], 0.0 * q[:1]))
-    assert np.all(still.outside > 10.0) and np.all(still.upper > found.upper.max())
+    fast = again.predict((np.zeros(1), q[:1], 100.0 + 0.0 * q[:1], 0.0 * q[:1]))
+    half = np.max(found.upper - found.torque, axis=0)
+    assert np.all(fast.outside > 10.0) and np.all(fast.upper - fast.torque > 10.0 * half)
     del again.statistics['prediction_band']  # as models of before are
     assert np.isnan(again.predict(other).lower).all() and found.outside.shape == found.torque.shape
 

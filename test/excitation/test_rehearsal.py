@@ -2,6 +2,7 @@
 
 from pathlib import Path
 import re
+from types import SimpleNamespace
 
 import mujoco_arm
 import numpy as np
@@ -105,6 +106,26 @@ def test_what_cannot_be_checked_is_said():
     notices = rehearse(course(arm), arm, shapes(arm)).notices
     assert any('no shapes: neither collisions nor the floor are checked' in n for n in notices)
     assert any('no effort limit in the URDF for joint3' in n for n in notices)
+
+
+def test_the_feedforward_error_of_a_model_is_said_for_the_course(monkeypatch):
+    arm = robot()
+    terms = {'constant': 0.98, 'per_speed': 0.0, 'per_acceleration': 0.0, 'near_reversal': 0.0,
+             'slow': 0.0, 'peak': 1.2, 'peak_scale': 0.1}
+    model = SimpleNamespace(validity_range={}, statistics={
+        'prediction_band': {'joints': {name: terms for name in arm.joint_names}}})
+    monkeypatch.setattr(rehearsal, 'read_text', lambda path: path)
+    monkeypatch.setattr(rehearsal, 'IdentifiedModel', SimpleNamespace(
+        from_yaml=lambda text, source: model))
+    limits = kinematic_limits(arm, DesignOptions())
+    found = rehearsal.rehearse(course(arm), arm, shapes(arm), limits, 1.0, 'model.yaml')
+    assert 'rms and peak [N m, N]: joint1 0.5 and 1.' in found.words('upright')
+    np.testing.assert_allclose(found.feedforward.rms, 0.98 / 1.96)
+    # Gumbel: of K seconds the largest stays below mu - s log(-log(0.95) / K) in 95 %.
+    seconds = found.course.approach + 4.0
+    np.testing.assert_allclose(found.feedforward.peak, 0.98 * (
+        1.2 - 0.1 * np.log(-np.log(0.95) / seconds)), rtol=0.01)
+    assert 'feedforward' not in rehearse(course(arm), arm, shapes(arm)).words('upright')
 
 
 def test_motion_of_other_kinematics_is_refused_naming_both(tmp_path):

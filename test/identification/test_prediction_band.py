@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from ros_inertial_id.identification.judge.prediction import (band_of, half_widths, LEVEL,
+from ros_inertial_id.identification.judge.prediction import (Band, band_of, LEVEL,
                                                              quantile_of_stretches)
-from ros_inertial_id.identification.judge.validation import excess
+from ros_inertial_id.identification.judge.validation import Excess
 
 RANGES = {'j': {'q': [-1.0, 1.0], 'v': [-2.0, 2.0], 'a': [-10.0, 10.0]},
           'k': {'q': [0.0, 1.0], 'v': [-1.0, 1.0], 'a': [-1.0, 1.0]}}
@@ -37,7 +37,7 @@ def test_the_band_is_wide_where_the_residual_is():
     residual = true * noise(25, size, rng, 0.0).ravel()
     band = band_of([{'j': np.stack([stretch, residual, v, a])}], RANGES)
     assert band['stretches'] == 25 and band['level'] == LEVEL
-    half = half_widths(band, ['j'], {'j': {'v': v, 'a': a}}, RANGES)[0][:, 0]
+    half = Band(band, ['j'], RANGES).at({'j': {'v': v, 'a': a}})[0][:, 0]
     for low, high in ((0.0, 0.3), (0.3, 1.0), (1.0, 2.0)):
         own = (low <= np.abs(v)) & (np.abs(v) < high)
         assert 0.93 < np.mean(np.abs(residual[own]) <= half[own]) < 0.99, low
@@ -59,9 +59,26 @@ def test_the_band_widens_with_the_way_out_of_range():
                   'a': np.zeros(5)},
             'k': {'q': np.array([0.5, 0.5, 0.5, 0.5, 2.0]), 'v': np.array([9.0, 9, 9, 9, 9]),
                   'a': np.zeros(5)}}
-    half, outside = half_widths(band, ['j', 'k'], seen, RANGES)
+    half, outside = Band(band, ['j', 'k'], RANGES).at(seen)
     # An end of a range is one sample, with noise; the speed of another joint is its own matter.
     np.testing.assert_allclose(outside[:, 0], [0.0, 0.5, 0.0, 1.0, 2.0])
     np.testing.assert_allclose(half[:, 0], [1.0, 1.5, 1.0, 2.0, 1.5 * 3.0])
     assert np.isnan(half[:, 1]).all()
-    np.testing.assert_allclose(excess(seen, RANGES, 'k')[:4], 8.0)
+    np.testing.assert_allclose(Excess(['k'], RANGES)(seen)[:4, 0], 8.0)
+
+
+def test_a_turn_further_is_the_same_position_where_the_joint_says_so():
+    x = np.array([0.5, 1.5, 0.5 + 2.0 * np.pi, -4.0 * np.pi, np.pi])
+    seen = {'j': {'q': x}}
+    away = Excess(['j'], RANGES, ['j'])(seen)[:, 0]
+    np.testing.assert_allclose(away, [0.0, 0.5, 0.0, 0.0, np.pi - 1.0], atol=1e-12)
+    away = Excess(['j'], RANGES)(seen)[:, 0]
+    np.testing.assert_allclose(away, np.where(x == 0.5, 0.0, np.abs(x) - 1.0))
+    around = {'j': {'q': [-4.0, 2.5]}}  # every position of a turn was seen
+    assert not Excess(['j'], around, ['j'])({'j': {'q': 100.0 * x}}).any()
+
+
+def test_a_group_that_is_no_joint_has_the_rates_of_all():
+    seen = {'j': {'v': np.array([4.0, 0.0])}, 'k': {'v': np.array([0.0, 3.0])}}
+    away = Excess(['force x', 'j'], RANGES)(seen)
+    np.testing.assert_allclose(away, [[1.0, 1.0], [2.0, 0.0]])

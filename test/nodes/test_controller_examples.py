@@ -19,7 +19,7 @@ from ros_inertial_id.dynamics.friction import friction_column, LAWS  # noqa: E40
 from ros_inertial_id.dynamics.inertial_parameters import Parameter  # noqa: E402
 from ros_inertial_id.identification.identify import identify  # noqa: E402
 from ros_inertial_id.identification.settings import options_class  # noqa: E402
-from ros_inertial_id.nodes.model_topics import base_table  # noqa: E402
+from ros_inertial_id.nodes.model_topics import band_table, base_table  # noqa: E402
 
 FOLDER = ROOT / 'examples' / 'controller'
 PROGRAM = """
@@ -68,6 +68,18 @@ def test_python_example_computes_the_torques_of_the_model(controller_example, id
     expected = model.torque(q, v, a)
     torque = np.array([robot.torque(*state) for state in zip(q, v, a)])
     assert torque == pytest.approx(expected, abs=1e-9 * np.abs(expected).max())  # float64
+
+
+def test_python_example_computes_the_band_of_the_model(controller_example, arm_model):
+    model = Model(arm_model, np.array(arm_model.mounting['gravity_base'][0]))
+    band = controller_example.PredictionBand(band_table(arm_model), model.joint_names)
+    q, v, a = states(30)
+    q[3] += 2.0 * np.pi  # a turn further, in range or out of it
+    found = model.predict((np.arange(30.0), q, v, a))
+    half, away = np.array([band.half_width(*state) for state in zip(q, v, a)]).transpose(1, 0, 2)
+    assert (away > 0.0).any() and (away == 0.0).any()
+    np.testing.assert_allclose(away, found.outside, atol=1e-9)
+    np.testing.assert_allclose(half, found.upper - found.torque, rtol=1e-6)
 
 
 def test_cpp_example_computes_what_the_python_example_does(

@@ -8,9 +8,10 @@ import pytest
 rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
 pytest.importorskip('mujoco', reason='the simulated arm needs mujoco')
 
+from geometry_msgs.msg import WrenchStamped  # noqa: E402
 from live_graph import LATCHED  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
-from std_msgs.msg import String  # noqa: E402
+from std_msgs.msg import Float64MultiArray, String  # noqa: E402
 
 from ros_inertial_id.errors import ConfigError  # noqa: E402
 from ros_inertial_id.identification.settings import prediction_options  # noqa: E402
@@ -54,6 +55,30 @@ def test_every_sample_has_its_torque_and_contact_is_named(shared_graph, arm_reco
     assert abs(settled[:, 1].mean() - PUSH) < 0.5 and abs(settled[:, 0].mean()) < 0.5
     assert min(min(m.effort) for m in deviation[10:]) > 0.0
     shared_graph.until(lambda: contact[-1].data == 'joint2', 'the contact')
+
+
+def test_a_wrench_that_somebody_listens_to_has_its_covariance(
+        shared_graph, arm_recording, setting):
+    node = shared_graph.node
+    external = ExternalTorque(node, ExternalTorqueOptions(external_wrench_link='link1'))
+    wrench = shared_graph.listen(WrenchStamped, f'{node.get_name()}/external_wrench')
+    covariance = shared_graph.listen(Float64MultiArray,
+                                     f'{node.get_name()}/external_wrench_covariance')
+    external.start(*setting)
+    samples = replace(arm_recording.channels['/joint_states'].rows(slice(0, 50)),
+                      topic='joint_states')
+    shared_graph.until(lambda: all(p.get_subscription_count() for p in (
+        external._wrench, external._covariance)), 'the listeners')
+    external.add(samples)
+    shared_graph.until(lambda: len(wrench) == len(covariance) == 50, 'all of them')
+    assert wrench[0].header.frame_id == 'link1'
+    assert [m.header.stamp.sec * 10 ** 9 + m.header.stamp.nanosec for m in wrench
+            ] == samples.stamp_ns.tolist()
+    P = np.array(covariance[-1].data).reshape(6, 6)
+    assert covariance[-1].layout.dim[0].label.split(',')[0] == 'force x'
+    np.testing.assert_allclose(P, P.T, rtol=1e-6)
+    # The first joint alone turns this link: five directions of six are said to be unknown.
+    assert (np.linalg.eigvalsh(P)[1:] > 1e6).all() and np.linalg.eigvalsh(P)[0] > 0.0
 
 
 def test_efforts_on_a_topic_of_their_own_are_refused(shared_graph, setting):

@@ -22,7 +22,8 @@ from ros_inertial_id.measurement.recording import Channel, Recording  # noqa: E4
 
 FRANKA = ROOT / 'urdf' / 'franka.urdf'
 LONG = 30_000  # samples; even a fast machine computes for longer than two calls take
-MODEL, TABLE = 'identification/identified_model', 'identification/base_parameters'
+MODEL, TABLE, BAND = (f'identification/{name}' for name in (
+    'identified_model', 'base_parameters', 'prediction_band'))
 
 
 @pytest.fixture(scope='module')
@@ -94,8 +95,12 @@ def test_model_and_table_reach_a_late_joiner_and_agree(node, bag, tmp_path):
     assert response.success, response.message
     texts = node.listen(String, MODEL, LATCHED)
     tables = node.listen(Float64MultiArray, TABLE, LATCHED)
-    node.until(lambda: texts and tables, 'the latched model')
+    bands = node.listen(Float64MultiArray, BAND, LATCHED)
+    node.until(lambda: texts and tables and bands, 'the latched model')
     model = IdentifiedModel.from_yaml(texts[-1].data)
+    band = model.statistics['prediction_band']['joints']
+    assert bands[-1].layout.dim[0].label.split(',') == list(band)
+    assert bands[-1].data[0] == band['joint1']['constant']
     rows, columns = tables[-1].layout.dim[:2]
     assert rows.label.split(',') == [b['name'] for b in model.base]
     names = columns.label.split(',')

@@ -120,7 +120,8 @@ def live(graph):
     process = graph.start('watch', port=0)
     graph.until(lambda: 'look at' in process.output, 'the page')
     port = int(re.search(r'look at http://127\.0\.0\.1:(\d+)/', process.output)[1])
-    names = {'predicted': 1.5, 'measured': 1.25, 'residual': -0.25}
+    names = {'predicted': 1.5, 'measured': 1.25, 'residual': -0.25, 'predicted_band/lower': 1.0,
+             'predicted_band/upper': 2.0}
     curves = {name: graph.node.create_publisher(JointState, f'torque_prediction/{name}', 10)
               for name in names}
     health = graph.node.create_publisher(DiagnosticArray, '/diagnostics', 10)
@@ -163,11 +164,13 @@ def test_what_comes_over_dds_comes_over_http_and_buttons_call(graph, live):
 
     def complete():
         publish()
-        return (len(events.curves) == 3 and 'record' in events.facts.get('services', ())
+        return (len(events.curves) == 5 and 'record' in events.facts.get('services', ())
                 and {'prediction', 'online', 'bag'} <= set(events.facts))
 
     graph.until(complete, 'all on the page')
     assert events.curves['measured'][0][1] == [1.25, 2.5]
+    assert events.curves['lower'][0][1] == [1.0, 2.0]
+    assert events.curves['upper'][0][1] == [2.0, 4.0]
     assert events.facts['prediction']['level'] == 'warn'
     assert events.facts['prediction']['values']['one rms promised'] == '0.1'
     assert events.facts['online'] == [['fv1', 2.0, 0.01], ['fc1', 1.0, 0.3], ['IzzR2', 0.1, 1.0]]
@@ -223,7 +226,8 @@ def test_the_page_draws_it_in_a_browser(tmp_path):
     from ros_inertial_id.report import watch_page
     state = Once()
     for k in range(200):
-        for name, value in (('measured', 1.0), ('predicted', 1.1), ('residual', -0.1)):
+        for name, value in (('measured', 1.0), ('predicted', 1.1), ('residual', -0.1),
+                            ('lower', 0.9), ('upper', 1.3)):
             state.add(name, 0.1 * k, ['one', 'two'], [value * math.sin(k), value])
     state.set('services', ['record'])
     state.set('bag', '<img src=x onerror=alert(1)>')
@@ -247,6 +251,7 @@ def test_the_page_draws_it_in_a_browser(tmp_path):
     for name in ('measured', 'predicted', 'residual'):  # per joint, and once in the legend
         lines = re.findall(rf'<path class="s-{name}" d="([^"]*)"', page)
         assert len([d for d in lines if d.count('L') > 150]) == 2
+    assert len(re.findall('<path class="band" d="M[^"]*L[^"]*Z"', page)) == 2
     assert '<td class="flag">5.0 !</td>' in page and '<td>1.0</td>' in page
     assert ('Online, while the robot moves: 1 of 4 with a standard error up to 10 %, 1 up to 50 %.'
             in page)

@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import chi2
 
 from ros_inertial_id.errors import ConfigError, EstimationError
+from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.identification.settings import options_class
 from ros_inertial_id.procedures.gravity import identify_gravity
 
@@ -116,3 +117,16 @@ def test_a_real_upright_robot_is_upright():
                                                               for i in range(1, 8)))
     found = identify_gravity([recording], options_class('serial_arm')(), urdf=urdf)
     assert found.direction @ (0, 0, -1) > np.cos(np.radians(1.0))
+
+
+@pytest.mark.skipif(not mujoco_arm.DATA.is_dir(), reason='shared/data is not here')
+def test_the_identification_shows_the_same_direction():
+    urdf = (mujoco_arm.DATA / 'kuka_lwr4' / 'kuka_lwr4.urdf').read_text()
+    recording = mujoco_arm.real('kuka_lwr4/measurement_1.npz',
+                                tuple(f'lwr_{i}_joint' for i in range(7)))
+    usual = options_class('serial_arm')()
+    found = identify_gravity([recording], usual, urdf=urdf)
+    mounting = 'gravity ' + ' '.join(repr(float(g)) for g in found.gravity_base)
+    model = identify([recording], replace(usual, mounting=mounting), urdf=urdf).model
+    shown = [c for c in model.statistics['choices'] if c['what'] == 'gravity direction'][-1]
+    assert shown['tilt_deg'] < shown['standard_error_deg']

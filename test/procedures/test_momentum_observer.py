@@ -149,3 +149,23 @@ def test_what_it_cannot_use_is_refused():
     coupled = (*parameters, replace(parameters[-1], owner='joint3 motor'))
     with pytest.raises(ConfigError, match='coupled drives'):
         MomentumObserver(robot, coupled, np.append(values, 0.0), band=band(robot))
+
+
+def test_a_push_of_the_smallest_size_that_is_said_to_be_seen_is_seen():
+    arm, samples = run(6.0)
+    rng, hits = np.random.default_rng(1), []
+    t, free = observed(arm, samples, observer(arm)[0])
+    smallest = free.smallest_seen(0.05, 1.0 / RATE)
+    assert (smallest > free.limit).all()
+    assert np.isinf(free.smallest_seen(0.05, 0.03)).all()  # two samples take 60 ms
+    for joint in range(3):
+        for begin in rng.uniform(1.0, 5.5, 12):
+            first = np.searchsorted(t, begin)
+            part = samples[max(0, first - 300):first + 25]  # 50 ms
+            size = np.zeros(3)
+            size[joint] = smallest[first:first + 25, joint].max()
+            pushed = [replace(s, measured_tau=s.measured_tau - size * (s.time >= t[first]))
+                      for s in part]
+            _, out = observed(arm, pushed, observer(arm)[0])
+            hits.append(bool(out.contact[-25:, joint].any()))
+    assert np.mean(hits) > 0.8  # nine of ten, of 36: less than eight of ten is one in thirty

@@ -50,8 +50,8 @@ def test_the_numbers_of_uses_are_those_of_the_validation(result):
         assert joint.percent == pytest.approx(
             100 * joint.residual / fit['measured_rms'][joint.name])
         assert all(joint.uses[use] for use in (GRAVITY, FEEDFORWARD, CONTACT, SIMULATION))
-        # Contact is told where the residual leaves what it is in free motion.
-        assert joint.residual < joint.contact < 10 * joint.residual
+        # A residual of free motion reaches it once an hour: a normal one five times its RMS.
+        assert 2 * joint.residual < joint.contact < 20 * joint.residual
 
 
 def test_a_payload_of_the_mass_that_is_said_has_the_torque_of_two_standard_errors():

@@ -83,7 +83,7 @@ def test_jammed_joint_stays_while_the_others_move():
 
 @pytest.mark.parametrize('times, positions, velocities, message', [
     ([1.0, 0.5], [[0, 0], [0, 0]], None, 'increasing'),
-    ([0.0], [[0, 0]], None, 'later than now'),
+    ([-0.001], [[0, 0]], None, 'not before now'),
     ([1.0], [[0, math.nan]], None, 'finite'),
     ([1.0], [[0, 0, 0]], None, '1 points of 2 joints'),
     ([1.0], [[0, 0]], [[0, 1]], 'at rest'),
@@ -98,3 +98,15 @@ def test_trajectory_that_cannot_be_followed_is_refused_and_changes_nothing(
         arm.follow(times, positions, velocities)
     sample = [arm.step() for _ in range(400)][-1]
     assert sample.q == pytest.approx([0.1, 0.2], abs=1e-3)
+
+
+@pytest.mark.parametrize('first, kept', [(0.3, True), (-0.1, False)])
+def test_effort_that_carries_the_arm_is_kept_on_the_way_to_a_first_point_ahead(first, kept):
+    """The feedback carries unknown weight; both trajectories begin where the arm is, below."""
+    arm = SimulatedArm(description('arm2'), options=ArmOptions(
+        control='effort_pid', position_noise=0.0, velocity_noise=0.0, rate=1000.0))
+    before = [arm.step() for _ in range(600)][-1]
+    arm.follow([first, 1.0], [before.q, before.q], np.zeros((2, 2)))
+    after = [arm.step() for _ in range(2)][-1]
+    change = np.abs(after.tau - before.tau).max()  # [N m] in 2 ms, of 0.67 N m
+    assert change < 0.002 if kept else change > 0.1

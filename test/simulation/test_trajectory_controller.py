@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from ros_inertial_id.errors import MotionError
 from ros_inertial_id.simulation.trajectory_controller import (ControllerOptions, DESIRED,
-                                                              TrajectoryController)
+                                                              MEASURED, TrajectoryController)
 
 TICK = 0.001  # [s]
 STILL = np.zeros(1)
@@ -65,13 +66,38 @@ def test_scaled_speed_slows_the_clock_and_a_new_trajectory_skips_what_was_lost()
     assert q == pytest.approx(0.5 + 0.3 * 0.5) and v == pytest.approx(0.3)
     one.receive(1.0, *ramp(since=0.0))
     one.update(1.0, STILL, STILL)
-    assert position(one, 1.0) == pytest.approx(1.0)
+    assert position(one, 1.0 + TICK) == pytest.approx(1.0 + TICK)
+    assert position(one, 1.0 + 2 * TICK) == pytest.approx(1.0 + 1.3 * TICK)
+
+
+def test_way_from_a_slowed_command_begins_at_the_speed_of_the_trajectory_itself():
+    one = controller(anchor=DESIRED)
+    one.receive(0.0, *ramp(since=0.0))
+    for now, one.speed_scaling in ((0.0, 1.0), (0.5, 0.0)):
+        one.update(now, STILL, STILL)
+    one.receive(0.7, [1.7], ([[0.5]], [[0.0]]))
+    one.update(0.7, STILL, STILL)
+    one.speed_scaling = 1.0
+    one.update(0.7 + TICK, STILL, STILL)
+    after = 3 * TICK  # since the last command, which reaches one period ahead
+    assert position(one, 0.7 + 2 * TICK) == pytest.approx(0.5 + after, abs=2e-5)
+
+
+def test_way_from_the_last_point_of_a_trajectory_begins_with_its_acceleration():
+    one = controller(anchor=DESIRED)
+    one.receive(0.0, [0.0, 0.5], ([[0.0], [0.2]], np.zeros((2, 1)), [[0.0], [3.0]]))
+    for now in (0.0, 0.6):
+        one.update(now, STILL, STILL)
+    one.receive(0.7, [0.7 + 1.0], ([[0.2]], [[0.0]], [[0.0]]))
+    one.update(0.7, STILL, STILL)
+    assert one.command([0.7])[2][0, 0] == pytest.approx(3.0, rel=0.02)
 
 
 @pytest.mark.parametrize('options, when, words', [
     ({'path_tolerance': 0.1}, 1.0, 'joint 1 is 0.5'),
     ({'goal_tolerance': 0.1, 'goal_time': 0.5}, 3.5, 'joint 1 is'),
-    ({'goal_tolerance': 0.1, 'goal_time': 2.0}, 3.5, ''), ({}, 1.0, '')])
+    ({'goal_tolerance': 0.1, 'goal_time': 2.0}, 3.5, ''), ({'goal_tolerance': 0.1}, 9.0, ''),
+    ({'path_tolerance': 0.1}, 2.5 - TICK, ''), ({}, 1.0, '')])
 def test_arm_that_stays_behind_is_held_where_it_is(options, when, words):
     one, stuck = controller(**options), np.array([0.5])
     one.receive(0.0, *ramp(since=0.0))
@@ -80,4 +106,36 @@ def test_arm_that_stays_behind_is_held_where_it_is(options, when, words):
     reason = one.update(when, stuck, STILL)
     assert reason.startswith(words) and bool(reason) == bool(words)
     if words:
-        assert position(one, when + 1.0) == 0.5
+        one.update(when + TICK, np.array([0.4]), STILL)
+        assert position(one, when + TICK) == 0.5 == position(one, when + 1.0)
+
+
+def test_last_command_stays_for_the_update_that_aborts():
+    one = controller(path_tolerance=0.1)
+    one.receive(0.0, *ramp(since=0.0))
+    one.update(0.0, STILL, STILL)
+    assert one.update(1.0, np.array([0.5]), STILL)
+    assert position(one, 1.0 + TICK / 2) == pytest.approx(1.0)
+    one.receive(1.0 + TICK / 2, *ramp(since=0.0))  # replaces the holding
+    one.update(1.0 + TICK, np.array([1.0]), STILL)
+    assert position(one, 1.2) == pytest.approx(1.2)
+
+
+@pytest.mark.parametrize('end, speed, taken', [
+    (0.5, 1e-7, True), (0.5, 1.2e-7, False), (0.499999, 0.0, False)])
+def test_trajectory_that_ends_before_now_or_moving_is_refused(end, speed, taken):
+    one = controller()
+    points = [[0.1], [0.2]], [[0.0], [speed]]
+    if taken:
+        return one.receive(0.5, [0.1, end], points)
+    with pytest.raises(MotionError, match='moves' if speed else 'ahead of now'):
+        one.receive(0.5, [0.1, end], points)
+
+
+def test_effort_that_was_commanded_last_fades_until_the_first_point_ahead():
+    for anchor, first, share in ((MEASURED, 0.2, 0.6), (MEASURED, -0.1, 0.0), (DESIRED, 0.2, 0.0)):
+        one = controller(anchor=anchor)
+        one.receive(0.0, [first, 1.0], ([[0.1], [0.2]],))
+        one.update(0.0, STILL, STILL, effort=np.array([5.0]))
+        at = np.array([0.08 - TICK, 0.5])  # what is commanded is meant for the next update
+        assert one.feed_forward(at)[:, 0] == pytest.approx([5.0 * share, 0.0])

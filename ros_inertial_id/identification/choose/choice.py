@@ -92,7 +92,8 @@ class Choice:
 
     data : under gravity as it is used; reduced : with the laws chosen; fitted : of these
     consistent : whether bodies are physically consistent
-    stretches : of the motion, None where a method has none; tilt : where gravity was found
+    stretches : of the motion, None where a method has none; tilt : where gravity was found, and
+    shown_tilt : of it as the torques show it, used or not; None where it is not asked
     entries : of ``statistics['choices']``
     apart : {name of a base parameter: (k,)} errors of unit size by what else may be true
     """
@@ -103,6 +104,7 @@ class Choice:
     consistent: bool
     stretches: Stretches | None = None
     tilt: Tilt | None = None
+    shown_tilt: Tilt | None = None
     entries: Sequence[dict[str, Any]] = ()
     apart: Mapping[str, np.ndarray] = field(default_factory=dict)
 
@@ -154,7 +156,7 @@ def choose_model(data: Dataset, reduced: Reduced, passes: Passes) -> Choice:
         found = replace(found, fitted=fitted, stretches=_stretches(
             data, fitted, best.consistent, passes))
     tilt = found.tilt or (trials.tilt(best.extras) if alike else None)
-    return replace(found, apart=trials.apart(best, wanted), entries=[
+    return replace(found, shown_tilt=tilt, apart=trials.apart(best, wanted), entries=[
         *_entries(trials, best), *_gravity_entries(trials, best, gravity, found, tilt)])
 
 

@@ -9,7 +9,7 @@ to it a quantile makes the band as wide as LEVEL asks for (conformal prediction,
 Wasserman and Ramdas 2023).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import nnls
 
-from .validation import ENOUGH, excess
+from .validation import ENOUGH, Excess
 from ..model.identified_model import IdentifiedModel
 from ..prepare.dataset import Dataset, read_dataset
 from ..prepare.robot import check_robot
@@ -67,11 +67,13 @@ def left_out(data: Dataset, parameters: Sequence[Parameter], values: np.ndarray,
 
 
 def band_of(recordings: Sequence[Mapping[str, np.ndarray]],
-            ranges: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+            ranges: Mapping[str, Mapping[str, Any]], angles: Collection[str] = ()
+            ) -> dict[str, Any]:
     """
     Return the entry ``prediction_band`` of the statistics: level, stretches, terms of joints.
 
     recordings : what ``left_out`` gives of each; ranges : of the training, see Outside
+    angles : joints for which a turn further is the same position
     Half the width at a state is the sum of the terms: constant, per_speed times the speed,
     per_acceleration times the acceleration, near_reversal times what is left to ``slow``.
     """
@@ -81,7 +83,9 @@ def band_of(recordings: Sequence[Mapping[str, np.ndarray]],
                    for k, own in enumerate(recordings) if name in own]
         recording, piece, error, v, a = np.concatenate(columns, axis=1)
         slow = SLOW * float(np.abs(ranges.get(name, {}).get('v', 0.0)).max())
-        features, error = _features(v, a, slow), np.abs(error)
+        error, speed = np.abs(error), np.abs(v)
+        near = np.maximum(0.0, 1.0 - speed / slow) if slow else np.zeros_like(speed)
+        features = np.stack([np.ones_like(speed), speed, np.abs(a), near], axis=1)
         size = np.maximum(np.abs(features).max(axis=0), np.finfo(float).tiny)
         terms = nnls(features / size, error)[0] / size
         terms[0] = max(terms[0], LEAST * error.mean())
@@ -92,7 +96,7 @@ def band_of(recordings: Sequence[Mapping[str, np.ndarray]],
         peak, peak_scale = peaks_of_stretches(ratio / max(scale, 1e-300), stretch)
         joints[name] = {**dict(zip(TERMS, (terms * scale).tolist())), 'slow': slow,
                         'peak': peak, 'peak_scale': peak_scale}
-    return {'level': LEVEL, 'stretches': count, 'joints': joints}
+    return {'level': LEVEL, 'stretches': count, 'angles': list(angles), 'joints': joints}
 
 
 def peaks_of_stretches(ratio: np.ndarray, stretch: np.ndarray) -> tuple[float, float]:
@@ -136,32 +140,44 @@ def quantile_of_stretches(ratio: np.ndarray, stretch: np.ndarray) -> float:
     return float(ratio[order[place]]) * as_wide(max(1, len(count) - 1))
 
 
-def half_widths(band: Mapping[str, Any], names: Sequence[str],
-                seen: Mapping[str, Mapping[str, np.ndarray]],
-                ranges: Mapping[str, Mapping[str, Any]]) -> tuple[np.ndarray, np.ndarray]:
+class Band:
     """
-    Return half the widths (N, g) of the band of row groups, and how far out of range it is (N, g).
+    The band of g row groups, at the states of one motion after the other.
 
-    band : of ``band_of``, empty: the widths are not known (not a number); names : of g groups
-    seen : {joint or body: {quantity: (N,)}} of the motion; ranges : of the training
-    Beyond a range by d half ranges the band is (1 + d) times as wide: what a model lacks there
-    is not known, and grows at first with the way.
+    entry : of ``band_of``, empty: the widths are not known (not a number); names : of the groups
+    ranges : {joint or body: {quantity: [smallest, largest]}} of the training
     """
-    away = np.stack([excess(seen, ranges, name) for name in names], axis=1)
-    out = np.full(away.shape, np.nan)
-    for j, name in enumerate(names):
-        terms = band.get('joints', {}).get(name)
-        if terms:
-            v, a = (seen.get(name, {}).get(k, np.zeros(len(away))) for k in 'va')
-            out[:, j] = _features(v, a, terms['slow']) @ [terms[k] for k in TERMS]
-    return out * (1.0 + away), away
+
+    def __init__(self, entry: Mapping[str, Any], names: Sequence[str],
+                 ranges: Mapping[str, Mapping[str, Any]]) -> None:
+        self._names, self._excess = names, Excess(names, ranges, entry.get('angles', ()))
+        joints = [entry.get('joints', {}).get(name, {}) for name in names]
+        *self._terms, slow = np.array([[own.get(key, np.nan) for own in joints]
+                                       for key in (*TERMS, 'slow')])
+        self._slow = np.where(slow > 0.0, slow, 1e-200)  # it divides
+
+    def at(self, seen: Mapping[str, Mapping[str, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+        """
+        Return half the widths (N, g), and how far out of range it is (N, g) [half ranges].
+
+        seen : {joint or body: {quantity: (N,)}} of the motion
+        Beyond a range by d half ranges the band is (1 + d) times as wide: what a model lacks there
+        is not known, and grows at first with the way.
+        """
+        away = self._excess(seen)
+        none = np.zeros(len(away))
+        v, a = (np.array([seen.get(name, {}).get(k, none) for name in self._names]).T
+                for k in 'va')
+        constant, per_speed, per_acceleration, near_reversal = self._terms
+        speed = np.abs(v)
+        half = constant + per_speed * speed + per_acceleration * np.abs(a)
+        half += near_reversal * np.maximum(0.0, 1.0 - speed / self._slow)
+        return half * (1.0 + away), away
 
 
-def _features(v, a, slow):
-    """Return (N, 4) what half the width is linear in."""
-    speed = np.abs(v)
-    near = np.maximum(0.0, 1.0 - speed / slow) if slow else np.zeros_like(speed)
-    return np.stack([np.ones_like(speed), speed, np.abs(a), near], axis=1)
+def band_for(model: IdentifiedModel, names: Sequence[str]) -> Band:
+    """Return the Band of row groups (``names``) of a ``model``, of unknown width without one."""
+    return Band(model.statistics.get('prediction_band') or {}, names, model.validity_range)
 
 
 @dataclass(frozen=True)
@@ -259,8 +275,8 @@ def _by_rows(model: IdentifiedModel, states: Sequence[tuple[Any, Any]]) -> Predi
                 zip(block.groups, model.predict(block).values())] for block in blocks]
     torque, measured, raw = np.concatenate(columns, axis=2).transpose(1, 2, 0)
     names = tuple(g.name for g in groups)
-    half, outside = map(np.concatenate, zip(*(half_widths(
-        model.statistics.get('prediction_band') or {}, names, method.validity_range(state, robot),
-        model.validity_range) for robot, state in states)))
+    band = band_for(model, names)
+    half, outside = map(np.concatenate, zip(*(
+        band.at(method.validity_range(state, robot)) for robot, state in states)))
     return Prediction(np.concatenate([b.t for b in blocks]), names, tuple(g.unit for g in groups),
                       torque, measured, raw, torque - half, torque + half, outside)

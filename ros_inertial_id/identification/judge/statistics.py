@@ -30,7 +30,9 @@ def judge(solution: Solution, passes: Passes) -> dict[str, Any]:
     if crossed and len(crossed.params) == FOLDS:
         residuals = passes.left_out(data, base.parameters,
                                     np.array([base.standard(x) for x in crossed.params]))
-        out['prediction_band'] = band_of(residuals, reduced.ranges)
+        bent = {p.owner for p in base.parameters if p.law.startswith('spring')}
+        out['prediction_band'] = band_of(residuals, reduced.ranges, [
+            joint for joint in data.method.angles(data.robot) if joint not in bent])
     out.update(rank_of_bodies(data.method, data.robots, base))
     out['choices'] = [*choice.entries, *reduced.laws]
     return out

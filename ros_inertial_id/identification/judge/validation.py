@@ -1,6 +1,6 @@
 """Validation: the residuals of parameters, and what motion beyond the training's range costs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,25 +18,58 @@ ENOUGH = 20000  # samples whose residuals tell how they are correlated
 CURVE = 2000  # points per curve kept for the report
 
 
-def excess(seen: Mapping[str, Mapping[str, np.ndarray]], ranges: Mapping[str, Mapping[str, Any]],
-           group: str) -> np.ndarray:
+class Excess:
     """
-    Return how far beyond its ranges a motion is, (N,) in half ranges of the farthest; 0: inside.
+    How far motions are beyond ranges, in half ranges of the farthest.
 
-    seen : {joint or body: {quantity: (N,)}}
+    names : of g row groups; ranges : {joint or body: {quantity: [smallest, largest]}}
+    angles : joints whose position is one with that a turn further
     Positions of all joints count, as they turn the weight; velocity and acceleration its own.
     """
-    away = []
-    for where, quantities in seen.items():
-        for name, x in quantities.items():
-            low, high = ranges.get(where, {}).get(name, (-np.inf, np.inf))
-            other = group in seen and where != group and name in ('v', 'a')
-            if other or not np.isfinite(high - low) or high == low:
-                away.append(np.zeros(np.shape(x)))
-                continue
-            beyond = np.abs(2.0 * x - low - high) / (high - low) - 1.0
-            away.append(np.where(beyond > 2.0 * MARGIN, beyond, 0.0))
-    return np.max(away, axis=0)
+
+    def __init__(self, names: Sequence[str], ranges: Mapping[str, Mapping[str, Any]],
+                 angles: Collection[str] = ()) -> None:
+        bounds = {(where, name): ends for where, own in ranges.items()
+                  for name, ends in own.items() if np.isfinite(np.ptp(ends)) and np.ptp(ends)}
+        self._columns = list(bounds)
+        low, high = np.array(list(bounds.values()), float).reshape(-1, 2).T[:, :, None]
+        self._middle, self._half = 0.5 * (low + high), 0.5 * (high - low)
+        self._turning = [k for k, (where, name) in enumerate(self._columns)
+                         if where in angles and name == 'q']
+        self._positions = [k for k, (_, name) in enumerate(self._columns)
+                           if name not in ('v', 'a')]
+        # A group that is no joint has the rates of all.
+        rates = [[k for k, (where, name) in enumerate(self._columns) if name in ('v', 'a')
+                  and (where == group or group not in ranges)] for group in names]
+        most = max(1, *map(len, rates))
+        self._rates = np.array([own + [-1] * (most - len(own)) for own in rates])
+
+    def __call__(self, seen: Mapping[str, Mapping[str, np.ndarray]]) -> np.ndarray:
+        """
+        Return how far beyond a motion is, (N, g); 0: inside.
+
+        seen : {joint or body: {quantity: (N,)}}; what it does not have counts for nothing
+        """
+        none = np.full(samples_of(seen), np.nan)
+        away = np.zeros((len(self._columns) + 1, len(none)))  # the last one is never beyond
+        if self._columns:
+            way = away[:-1]
+            way[:] = np.array([seen.get(where, {}).get(name, none)
+                               for where, name in self._columns])
+            np.abs(way - self._middle, out=way)
+            if self._turning:
+                turns = way[self._turning] + np.pi
+                way[self._turning] = np.abs(turns % (2.0 * np.pi) - np.pi)
+            way /= self._half
+            way -= 1.0
+            way[~(way > 2.0 * MARGIN)] = 0.0
+        return np.maximum(away[self._rates].max(axis=1),
+                          away[self._positions].max(axis=0, initial=0.0)).T
+
+
+def samples_of(seen: Mapping[str, Mapping[str, np.ndarray]]) -> int:
+    """Return the number of samples of a motion ``seen``."""
+    return max((len(x) for own in seen.values() for x in own.values()), default=0)
 
 
 class Outside:

@@ -1,0 +1,64 @@
+"""Feedforward: how far the torque of a model will be from the robot's on a motion to come."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .prediction import alarm_ratios, band_for, TWO_SIGMA
+from ..model.identified_model import IdentifiedModel
+
+CHANCE = 0.05  # that the largest error of a joint on the motion exceeds the peak
+
+
+@dataclass(frozen=True)
+class FeedforwardError:
+    """
+    What a controller that feeds a model forward has to expect of it on a motion of n joints.
+
+    rms, peak : (n,) of the error of the torque [N m], [N] of sliders; one motion in twenty has a
+        larger peak; not a number where the model has no band
+    outside : share of the motion beyond the validity range, where both are by rule, not by data
+    """
+
+    names: tuple[str, ...]
+    rms: np.ndarray
+    peak: np.ndarray
+    outside: float
+
+    def words(self) -> str:
+        """Return the errors in words, joint by joint."""
+        unknown = [name for name, peak in zip(self.names, self.peak) if not np.isfinite(peak)]
+        if unknown:
+            return ('feedforward error not known: the model has no band for '
+                    f"{', '.join(unknown)}; identify this robot again")
+        beyond = (f'; {100.0 * self.outside:.0f} % of the motion is beyond the validity range'
+                  if self.outside else '')
+        return ('feedforward error of the model, rms and peak [N m, N]: ' + ', '.join(
+            f'{name} {rms:.2g} and {peak:.2g}' for name, rms, peak in zip(
+                self.names, self.rms, self.peak)) + beyond)
+
+    def plain(self) -> dict[str, Any]:
+        """Return {rms, peak: {joint: value}, outside_percent} in plain Python values."""
+        return {**{key: {name: float(f'{x:.4g}') for name, x in zip(self.names, values)
+                         if np.isfinite(x)}
+                   for key, values in (('rms', self.rms), ('peak', self.peak))},
+                'outside_percent': round(100.0 * self.outside, 1)}
+
+
+def feedforward_error(model: IdentifiedModel, joints: Sequence[str], t: np.ndarray,
+                      motion: Sequence[np.ndarray]) -> FeedforwardError:
+    """
+    Return the FeedforwardError of a ``model`` on a motion.
+
+    joints : n names; t : (N,) [s]; motion : positions, velocities, accelerations (N, n)
+    """
+    seen = {joint: {name: x[:, j] for name, x in zip('qva', motion)}
+            for j, joint in enumerate(joints)}
+    half, outside = band_for(model, joints).at(seen)
+    per_hour = 3600.0 * CHANCE * len(joints) / max(float(t[-1] - t[0]), 1e-3)
+    ratios = alarm_ratios(model.statistics.get('prediction_band') or {}, joints, per_hour)
+    return FeedforwardError(
+        tuple(joints), np.sqrt(np.mean(half ** 2, axis=0)) / TWO_SIGMA,
+        ratios * half.max(axis=0), float((outside > 0.0).any(axis=1).mean()))
