@@ -157,10 +157,9 @@ _STATISTICS = mapping(_anything, {
     'correlation_samples': mapping(_POSITIVE)}, {
     'validation': _FIT, 'cross_validation': _or_none(_RESIDUALS),
     'standard_deviation': mapping(_NOT_NEGATIVE), 'rank_gap': _ANY_NUMBER,
-    'prediction_band': mapping(_anything, {'joints': mapping(mapping(
-        _NOT_NEGATIVE, dict.fromkeys(('constant', 'per_speed', 'per_acceleration',
-                                      'near_reversal', 'slow'), _NOT_NEGATIVE)))},
-        {'angles': _TEXTS}),
+    'prediction_band': mapping(_anything, {'joints': mapping(mapping(_NOT_NEGATIVE, {
+        term: _NOT_NEGATIVE for term in ('constant', 'per_speed', 'per_acceleration',
+                                         'near_reversal', 'slow')}))}, {'angles': _TEXTS}),
     'essential': _TEXTS, 'validation_seen': _TEXTS, 'masked_share': listed(_ANY_NUMBER),
     'nonlinear_parameters': mapping(mapping(_anything, {'value': number()},
                                             {'standard_error': _ANY_NUMBER})),
