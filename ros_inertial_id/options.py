@@ -21,6 +21,7 @@ import math
 import numbers
 from pathlib import Path
 import reprlib
+import sys
 import types
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -103,7 +104,10 @@ def _checked(value: Any, kind: type, metadata: Mapping[str, Any], what: str) -> 
     value = value.item() if isinstance(value, np.generic) else value
     if not isinstance(value, bool):
         if kind is float and isinstance(value, numbers.Real):
-            value = float(value)
+            try:
+                value = float(value)
+            except OverflowError:  # a whole number of 400 digits
+                value = math.inf
         elif kind is int and isinstance(value, numbers.Integral):
             value = int(value)
     unit = f" {metadata['unit']}" if metadata.get('unit') else ''
@@ -143,21 +147,17 @@ def read_yaml(path: str) -> Any:
     path : of the file; ConfigError when it cannot be read or is no YAML
     """
     try:
-        return yaml_content(Path(path).read_text(encoding='utf-8'))
+        text = Path(path).read_text(encoding='utf-8')
     except OSError as error:
         raise ConfigError(f'configuration {path} cannot be read', found=error.strerror) from None
-    except RecursionError:
-        raise ConfigError(f'configuration {path} is nested too deeply') from None
     except UnicodeDecodeError:
         raise ConfigError(f'configuration {path} cannot be read', expected='text in UTF-8',
                           found='other bytes') from None
-    except (yaml.YAMLError, ValueError) as error:  # ValueError: a date that is none
-        raise ConfigError(f'configuration {path} is not YAML',
-                          found=' '.join(str(error).split())) from None
+    return yaml_content(text, f'configuration {path}')
 
 
 class _Loader(yaml.SafeLoader):  # in Python: the library's C overflows its stack when nested
-    """Refuses a key that is there twice, of which YAML libraries keep the last one silently."""
+    """Refuses a key that is there twice, of which YAML keeps the last, and endless digits."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:
         """Return the mapping of a ``node``; YAMLError where a key is there twice."""
@@ -168,10 +168,25 @@ class _Loader(yaml.SafeLoader):  # in Python: the library's C overflows its stac
             raise yaml.YAMLError(f"{', '.join(sorted(twice))} is there twice, {node.start_mark}")
         return super().construct_mapping(node, deep)
 
+    def construct_yaml_int(self, node: Any) -> int:
+        """Return the whole number of a ``node``; YAMLError where no float is as large."""
+        value = int(super().construct_yaml_int(node))
+        if abs(value) > sys.float_info.max:
+            raise yaml.YAMLError(f'a number of {len(node.value)} digits, {node.start_mark}')
+        return value
 
-def yaml_content(text: str) -> Any:
-    """Return what a YAML ``text`` holds; YAMLError where it is none, or a key is there twice."""
-    return yaml.load(text, Loader=_Loader)
+
+_Loader.add_constructor('tag:yaml.org,2002:int', _Loader.construct_yaml_int)
+
+
+def yaml_content(text: str, what: str) -> Any:
+    """Return what a YAML ``text`` holds; ConfigError calls it ``what``."""
+    try:
+        return yaml.load(text, Loader=_Loader)
+    except RecursionError:
+        raise ConfigError(f'{what} is nested too deeply') from None
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: a date that is none
+        raise ConfigError(f'{what} is not YAML', found=' '.join(str(error).split())) from None
 
 
 def schema(kinds: Mapping[str, type[Any]]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from ..api import identify as api
 from ..api.many import drift, identify_many
 from ..checks.check import check
 from ..checks.checked import residual_verdict
-from ..checks.finding import Checkup, VALIDATION
+from ..checks.finding import Checkup, DO_NOT_USE, VALIDATION
 from ..dynamics.robot_model import gravity_from_mounting, robot_from_options
 from ..errors import ConfigError, printable, RecordingError
 from ..identification.identify import Identification, validation
@@ -117,6 +117,10 @@ def validate(options: Any) -> int:
     lines, files = _verdict_lines(verdict, checkup), {}
     seen = seen_before(model.provenance.get('recordings', ()), [recording])
     lines += [f'{name} was in the training data: this is no validation.' for name in seen]
+    own = model.statistics.get('verdict') or {}
+    if own.get('word') == DO_NOT_USE:
+        lines.append(f'The verdict on this model when it was identified: {DO_NOT_USE} '
+                     f"({'; '.join(own['reasons'])}).")
     for kind in ('filtered', 'raw'):
         numbers = fit[kind]
         joints = '  '.join(f'{n} {r:.4g}' for n, r in numbers['rms'].items())

@@ -19,6 +19,7 @@ from ..errors import EstimationError
 
 STEPS = 60
 SETTLED = 1e-10
+SIGNIFICANT = 3.0  # standard errors of the load's share in the efforts
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ def solve_drive_gains(factors: RFactors, nominal: np.ndarray, scale: np.ndarray,
     nominal, scale : (b,) what the description says of the columns' parameters, and their sizes
     known : {joint: gain} of the datasheet
     correlation : group -> see Problem; none by default
-    EstimationError when neither a load nor a gain is known, or the motion does not show it.
+    EstimationError when neither a load nor a gain is known, or the efforts do not show it.
     """
     groups, known = factors.groups, dict(known or {})
     strange = sorted(set(known) - set(groups))
@@ -74,15 +75,40 @@ def solve_drive_gains(factors: RFactors, nominal: np.ndarray, scale: np.ndarray,
     time = correlation or {}
     effective = {n: standard_deviation[n] * np.sqrt(time.get(n, 1.0)) for n in groups}
     covariance = _covariance(blocks, inverse, beta, free, effective, scale)
+    if not known:
+        _check_load(blocks, inverse, beta, effective, scale)
     error = dict(zip(free, np.sqrt(np.diag(covariance)[len(beta):])))
-    errors = [_residual(blocks[n], inverse[n], beta) for n in groups]
-    square = sum(e @ e for e in errors)
+    square = sum(_squares(blocks, inverse, beta).values())
     whole = sum(y @ y for _, _, y in blocks.values())
     return DriveGains(
         {n: float(1.0 / inverse[n]) for n in groups},
         {n: float(error.get(n, 0.0) / inverse[n] ** 2) for n in groups}, beta,
         covariance[:len(beta), :len(beta)], standard_deviation,
         float(100.0 * np.sqrt(square / whole)))
+
+
+def _check_load(blocks, inverse, beta, effective, scale):
+    """
+    Raise EstimationError where the efforts are as well explained without the load.
+
+    Without it all gains are free to grow together: 1 / gain of the load is zero.  One scale less
+    is fitted, so that by what the squares of the residuals grow is chi-squared of one degree.
+    """
+    bare = {name: (W, np.zeros_like(load), y) for name, (W, load, y) in blocks.items()}
+    beta_bare, inverse_bare = _gauss_newton(bare, inverse, list(blocks), effective, scale)
+    more, less = _squares(bare, inverse_bare, beta_bare), _squares(blocks, inverse, beta)
+    grown = sum((more[name] - less[name]) / effective[name] ** 2 for name in blocks)
+    if grown < SIGNIFICANT ** 2:
+        raise EstimationError(
+            'the efforts do not show the known load', expected=f'an effect of {SIGNIFICANT:g} '
+            f'standard errors', found=f'{max(grown, 0.0) ** 0.5:.2g}', do='check that the robot '
+            'carried it in the recording named so, and the link that carries it')
+
+
+def _squares(blocks, inverse, beta):
+    """Return name -> sum of squared residuals of the effort."""
+    return {name: float(np.sum(_residual(block, inverse[name], beta) ** 2))
+            for name, block in blocks.items()}
 
 
 def _split(group, size):

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .r_factors import RFactors
+from ..dynamics.description import HEAVIEST
 from ..dynamics.inertial_parameters import about_center, SYMBOLS
 from ..errors import EstimationError
 
@@ -103,6 +104,10 @@ def describe_payload(names: tuple[str, str], placement: np.ndarray, pi: np.ndarr
     pi (10,), covariance (10, 10), standard_deviation, relative [%] : of ``solve_payload``
     EstimationError where no mass is significant.
     """
+    if covariance[0, 0] > HEAVIEST:
+        raise EstimationError('the motion does not show the mass of what is carried',
+                              found='torques that do not depend on it',
+                              do='move joints that lift it, or give another link by --link')
     if pi[0] <= 0.0 or pi[0] < 2.0 * np.sqrt(covariance[0, 0]):
         raise EstimationError('no payload is seen',
                               found=f'{pi[0]:.3f} +- {np.sqrt(covariance[0, 0]):.3f} kg',

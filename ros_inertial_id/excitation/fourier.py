@@ -16,6 +16,8 @@ import numpy as np
 
 from ..errors import MotionError
 
+LARGEST = 1e6  # [rad, m, s] of a motion's numbers, 1e-6 s the least
+
 
 @dataclass(frozen=True)
 class FourierMotion:
@@ -80,8 +82,8 @@ def read_joints(content: Mapping[str, Any], keys: tuple[str, ...], scalars: tupl
                           expected=f'{", ".join(scalars)}, '
                           f'joints: {{name: {{{", ".join(keys)}}}}}',
                           found=f'{type(error).__name__}: {error}') from None
-    if not (all(np.isfinite(x).all() and x.size for x in arrays) and np.isfinite(numbers).all()
-            and min(numbers) > 0.0):
+    if not (all(x.size and (np.abs(x) < LARGEST).all() for x in arrays)
+            and all(1.0 / LARGEST < x < LARGEST for x in numbers)):
         raise MotionError(f'{source} has unequal or non-finite numbers', expected=(
             f'a {" and a ".join(scalars)} above 0, as many of {", ".join(keys)} everywhere'))
     return tuple(joints), numbers, arrays

@@ -2,12 +2,11 @@
 
 from pathlib import Path
 
-import yaml
-
 from .fourier import FourierMotion, motion_from_dict
 from .friction_sweep import KIND, sweep_from_dict, SweepMotion
 from ..dynamics.robot_model import RobotModel
-from ..errors import MotionError
+from ..errors import ConfigError, MotionError
+from ..options import read_yaml
 
 Motion = FourierMotion | SweepMotion
 
@@ -36,7 +35,6 @@ def check_kinematics(path: str | Path, robot: RobotModel) -> None:
 
 def _content(path):
     try:
-        with open(path, encoding='utf-8') as file:
-            return yaml.safe_load(file)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise MotionError(f'{path} cannot be read', found=str(error).split('\n')[0]) from None
+        return read_yaml(str(path))
+    except ConfigError as error:
+        raise MotionError(error) from None

@@ -22,6 +22,7 @@ import numpy as np
 from .curves import friction_columns, top_speed
 from .knowledge import best_fit, percent, posterior, significant
 from ..checks.finding import WRONG
+from ..dynamics.description import HEAVIEST
 from ..dynamics.robot_model import RobotModel
 from ..identification.judge.prediction import alarm_ratios
 from ..identification.model.identified_model import IdentifiedModel
@@ -187,7 +188,7 @@ def _payload(at_rest: Mapping[str, tuple[float, float, np.ndarray]], residual: M
     known = {name: float(np.mean((per_kg / residual[name]) ** 2))
              for name, (_, _, per_kg) in at_rest.items() if residual.get(name)}
     whole = sum(known.values())
-    if not whole:
+    if whole < (TWO / HEAVIEST) ** 2:  # rounding: no torque depends on it
         return None, {}
     return TWO / whole ** 0.5, {name: own / whole for name, own in known.items()}
 

@@ -91,6 +91,17 @@ def test_torque_is_the_sum_of_its_terms(result):
         model.torque(q[:, :2], v[:, :2], a[:, :2])
 
 
+def test_what_depends_on_the_position_is_no_friction(arm3, arm3_motion):
+    """A torque of 2 cos q is 2 N m at the zero position, at which friction is asked."""
+    names, t, q, v, _, tau = arm3_motion
+    part = slice(0, 2500)
+    recording = mujoco_arm.recording(names, t[part], q[part], v[part],
+                                     tau[part] + 2.0 * np.cos(q[part]))
+    model = rid.identify(recording, urdf=arm3[0], friction=('viscous', 'coulomb', 'cosine1')).model
+    assert np.abs(model.friction(np.zeros(3))).max() < 1e-9
+    np.testing.assert_allclose(model.friction(np.full(3, 2.0)), 0.8 * 2.0 + 0.5, atol=0.1)
+
+
 def test_the_table_has_names_values_errors_and_units(result):
     table = result.model.base_parameters
     assert len(table) == len(table.names) == len(table.values) == len(table.units)

@@ -8,7 +8,8 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from ros_inertial_id.dynamics.friction import (friction_column, friction_parameters, LAWS,
-                                               nonlinear_unit, passive_rows, presliding_step)
+                                               nonlinear_unit, passive_rows, presliding_step,
+                                               SPEEDS)
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import ConfigError
 from ros_inertial_id.estimation.estimators import weighted
@@ -126,9 +127,10 @@ def test_constants_that_are_tried_are_a_grid_without_holes():
     for law in LAWS.values():
         assert law.scale > 0.0
         grid = np.array(law.nonlinear_values, dtype=float)
+        assert law.nonlinear_values == (None,) or grid[0] > 0.0
         if len(grid) > 1:
             steps = grid[1:] / grid[:-1]
-            assert grid[0] > 0.0 and steps.min() > 1.2 and steps.max() < 4.0
+            assert steps.min() > 1.2 and steps.max() < 4.0
 
 
 def test_every_law_is_tested():
@@ -144,6 +146,16 @@ def test_passive_rows_refuse_friction_that_drives():
     assert (C @ [1.0, 2.0, -1.5, *any_of_them] > 0).all()  # bent down, but braking at any speed
     assert (C @ [0.5, 1.0, -2.5, *any_of_them]).min() < 0  # drives at 1 rad/s
     assert (C @ [-0.1, 1.0, 0.0, *any_of_them]).min() < 0
+
+
+def test_passive_rows_are_the_friction_against_the_motion_of_each_joint_alone():
+    columns = [p for k, joint in enumerate('ab', 1) for p in friction_parameters(
+        k, joint, ('viscous', 'power'), 10.0)]
+    rows, v = passive_rows(columns)[2:], np.array(SPEEDS)  # after those of the viscous ones
+    curve = np.column_stack([v, v ** (2.0 / 3.0)])
+    expected = np.vstack([curve, curve])  # forwards and backwards alike
+    np.testing.assert_allclose(rows, np.block([[expected, 0.0 * expected],
+                                               [0.0 * expected, expected]]), rtol=1e-12)
 
 
 def test_paper_delta_is_recovered_within_its_stated_error():

@@ -5,7 +5,7 @@ from dataclasses import replace
 import mujoco_arm
 import numpy as np
 import pytest
-from scipy.stats import chi2
+from scipy.stats import chi2, f
 
 from ros_inertial_id.dynamics.inertial_parameters import Parameter
 from ros_inertial_id.dynamics.regressor import RegressorBlock, RowGroup
@@ -112,6 +112,7 @@ def test_what_is_left_out_has_the_f_value_and_error_of_a_fit_without_it():
         kept.remove(entry['place'])
         expected = (squares(kept) - squares([0, 1, 2, 3])) / gone / (squares([0, 1, 2, 3]) / 56)
         assert entry['F'] == pytest.approx(expected, rel=1e-9)
+        assert entry['limit'] == pytest.approx(f.ppf(0.95, gone, 56), rel=1e-6)
 
 
 def test_parameters_that_cannot_be_told_apart_are_named():
@@ -124,6 +125,23 @@ def test_parameters_that_cannot_be_told_apart_are_named():
     assert 500 < causes[0]['condition_index'] < 5000  # 2 / 1e-3
     assert all(c['condition_index'] < 3 for c in causes[1:])
     assert len(causes) == 3 and len(condition_causes(problem, ordinary(problem), 9)) == 4
+
+
+def test_condition_indices_are_ratios_of_singular_values_of_columns_of_one_length():
+    W = np.random.default_rng(9).normal(size=(50, 3)) @ (np.eye(3) + 0.9) * [1.0, 20.0, 0.3]
+    problem = linear(W, W @ np.ones(3) + np.random.default_rng(10).normal(size=50))
+    length = np.linalg.norm(W, axis=0)
+    values = np.linalg.eigvalsh(W.T @ W / np.outer(length, length))
+    found = [c['condition_index'] for c in condition_causes(problem, ordinary(problem))]
+    np.testing.assert_allclose(found, np.sqrt(values[-1] / values), rtol=1e-9)
+
+
+def test_what_has_no_variance_depends_on_nothing():
+    found = dependence(['a', 'b', 'c'], np.array([[4.0, 0.0, 1.0], [0.0, 0.0, 0.0],
+                                                  [1.0, 0.0, 1.0]]), np.ones(3, dtype=bool))
+    assert found['b']['inflation'] == 1.0 and found['b']['correlation'] == 0.0
+    assert found['a']['partner'] == 'c' and found['a']['correlation'] == pytest.approx(0.5)
+    assert found['a']['inflation'] == pytest.approx(4.0 / 3.0)  # 1 / (1 - r^2)
 
 
 def test_a_column_without_motion_is_named_first():

@@ -230,6 +230,7 @@ def test_the_model_file_holds_everything_that_is_needed(arm3, arm3_recording):
     assert again.provenance['recordings'][0]['path'] == 'somewhere'
     assert again.provenance['versions']['pinocchio']
     assert set(again.validity_range) == {'joint1', 'joint2', 'joint3'}
+    assert set(again.statistics['prediction_band']['joints']) == set(again.validity_range)
 
 
 def test_progress_is_told_from_none_to_all(arm3, arm3_recording):

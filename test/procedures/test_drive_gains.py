@@ -82,6 +82,15 @@ def test_without_load_and_gain_it_says_what_cannot_be_known(arm):
         identify_drive_gains([(record(true, 4), EMPTY)], options(), urdf=urdf)
 
 
+def test_a_load_that_was_not_there_is_refused(arm):
+    """Two recordings of the bare arm: gains without end would explain that no load is felt."""
+    urdf, true = arm
+    load = load_parameters(MASS, CENTER, INERTIA)
+    with pytest.raises(EstimationError, match='do not show the known load.*3 standard errors'):
+        identify_drive_gains([(record(true, 4), EMPTY), (record(true, 5), load)], options(),
+                             urdf=urdf)
+
+
 def test_a_gain_of_a_joint_that_is_not_there_is_refused(arm):
     urdf, true = arm
     with pytest.raises(EstimationError, match='elbow.*joint1, joint2, joint3'):

@@ -80,6 +80,11 @@ class IdentifiedModel:
         except (yaml.YAMLError, ValueError, RecursionError) as error:
             raise ConfigError(f'{source} is not YAML',
                               found=' '.join(str(error).split())) from None
+        return cls.from_content(data, source)
+
+    @classmethod
+    def from_content(cls, data: Any, source: str = 'model') -> 'IdentifiedModel':
+        """Return the model of the content ``data`` of a file; ConfigError as ``from_yaml``."""
         if not isinstance(data, dict) or data.get('format') != FORMAT:
             raise ConfigError(f'{source} is not an identified model', expected=f'format: {FORMAT}',
                               found=data.get('format') if isinstance(data, dict) else type(data))

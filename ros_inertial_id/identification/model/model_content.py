@@ -19,20 +19,24 @@ from ...methods import METHODS
 
 Check = Callable[[Any, str], None]
 LARGEST = 1e30  # of numbers that are ratios or have units of their own: their squares are finite
+SMALLEST = 1e-100  # of numbers that are not zero: what is divided by their squares is finite
 
 
 def _refused(where: str, expected: str, value: Any) -> ConfigError:
     return ConfigError(where, expected=expected, found=repr(value)[:80])
 
 
-def number(low: float = -LARGEST, high: float = LARGEST, missing: bool = False) -> Check:
-    """Return the check of a number from ``low`` to ``high``, or none if it may be ``missing``."""
+def number(low: float = -LARGEST, high: float = LARGEST, missing: bool = False,
+           zero: bool = True) -> Check:
+    """Return the check of a number from ``low`` to ``high``, ``missing`` or ``zero`` if so."""
     def check(value: Any, where: str) -> None:
         if missing and value is None:
             return
         if (isinstance(value, bool) or not isinstance(value, (int, float))
-                or not low <= value <= high or not math.isfinite(value)):
-            raise _refused(where, f'a number from {low:g} to {high:g}', value)
+                or not low <= value <= high or not math.isfinite(value)
+                or abs(value) < SMALLEST and not (zero and value == 0)):
+            raise _refused(where, f'a number from {low:g} to {high:g}'
+                           + ('' if zero else ' that is not zero'), value)
     return check
 
 
@@ -127,13 +131,13 @@ def _unknown(value: Any, where: str) -> None:
 
 
 _ANY_NUMBER = number(missing=True)
-_POSITIVE = number(low=0.0)
+_NOT_NEGATIVE, _POSITIVE = number(low=0.0), number(low=0.0, zero=False)
 _TEXT = kind(str)
 _TEXTS = listed(_TEXT)
 _PHYSICAL = number(-HEAVIEST, HEAVIEST)
 _RESIDUALS = mapping(
-    _anything, {'rms': mapping(_POSITIVE, least=1), 'relative_percent': _ANY_NUMBER},
-    {'measured_rms': mapping(_POSITIVE), 'samples': _POSITIVE, 'rms_all': _ANY_NUMBER})
+    _anything, {'rms': mapping(_NOT_NEGATIVE, least=1), 'relative_percent': _ANY_NUMBER},
+    {'measured_rms': mapping(_NOT_NEGATIVE), 'samples': _NOT_NEGATIVE, 'rms_all': _ANY_NUMBER})
 _FIT = mapping(_anything, {'filtered': _RESIDUALS}, {'raw': _RESIDUALS})
 _NUMBERS = mapping(_ANY_NUMBER)
 _JUDGED = mapping(_anything, {'word': _TEXT, 'reasons': _TEXTS})
@@ -145,16 +149,17 @@ _BASE = mapping(_anything, {
     'name': _TEXT, 'expression': _TEXT, 'unit': _TEXT, 'determined': kind(bool),
     'nominal': _PHYSICAL, 'value': number(-HEAVIEST, HEAVIEST, missing=True),
     'standard_error': number(low=0.0, missing=True), 'relative_percent': _ANY_NUMBER,
-    'grouping': mapping(number(), least=1)}, {
+    'grouping': mapping(number(zero=False), least=1)}, {
     'unconstrained': _or_none(listed(number(), length=2))})
 _STATISTICS = mapping(_anything, {
-    'training': _FIT, 'samples': _POSITIVE, 'rank': _POSITIVE, 'rank_in_data': _POSITIVE,
-    'condition_number': _ANY_NUMBER, 'correlation_samples': mapping(_POSITIVE)}, {
+    'training': _FIT, 'samples': _POSITIVE, 'rank': _NOT_NEGATIVE,
+    'rank_in_data': _NOT_NEGATIVE, 'condition_number': _ANY_NUMBER,
+    'correlation_samples': mapping(_POSITIVE)}, {
     'validation': _FIT, 'cross_validation': _or_none(_RESIDUALS),
-    'standard_deviation': mapping(_POSITIVE), 'rank_gap': _ANY_NUMBER,
-    'prediction_band': mapping(_anything, {'joints': mapping(mapping(_POSITIVE, {
-        term: _POSITIVE for term in ('constant', 'per_speed', 'per_acceleration',
-                                     'near_reversal', 'slow')}))}, {'angles': _TEXTS}),
+    'standard_deviation': mapping(_NOT_NEGATIVE), 'rank_gap': _ANY_NUMBER,
+    'prediction_band': mapping(_anything, {'joints': mapping(mapping(_NOT_NEGATIVE, {
+        term: _NOT_NEGATIVE for term in ('constant', 'per_speed', 'per_acceleration',
+                                         'near_reversal', 'slow')}))}, {'angles': _TEXTS}),
     'essential': _TEXTS, 'validation_seen': _TEXTS, 'masked_share': listed(_ANY_NUMBER),
     'nonlinear_parameters': mapping(mapping(_anything, {'value': number()},
                                             {'standard_error': _ANY_NUMBER})),
@@ -183,9 +188,9 @@ CONTENT: dict[str, Check] = {
     'covariance': listed(_TEXT), 'statistics': _STATISTICS,
     'validity_range': mapping(mapping(_range, least=1), least=1),
     'preprocessing': listed(mapping(_anything, {
-        'cutoff': number(0.0, 1e6), 'velocity': _TEXT},
-        {'time_offset': number(-100.0, 100.0), 'rate': _POSITIVE, 'duration': _POSITIVE,
-         'samples': _POSITIVE, 'decimate': number(1.0)}), least=1),
+        'cutoff': number(0.0, 1e6, zero=False), 'velocity': _TEXT},
+        {'time_offset': number(-100.0, 100.0), 'rate': _POSITIVE, 'duration': _NOT_NEGATIVE,
+         'samples': _NOT_NEGATIVE, 'decimate': number(1.0)}), least=1),
     'provenance': mapping(_anything, {'created': _TEXT, 'recordings': listed(mapping(_anything))})}
 
 

@@ -187,6 +187,9 @@ class Contents:
             self.left_out[topic] = (f'{builder.refused} of {self._counts[topic]} messages; '
                                     f'the first: {builder.reason}')
             self._say(topic, self.left_out[topic])
+        if builder.unstamped:
+            _logger.warning('%s: no message of topic %s has a stamp: the times of reception are '
+                            'used', self.path, topic)
         return channel
 
     def _say(self, topic, reason):

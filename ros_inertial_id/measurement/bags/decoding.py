@@ -45,11 +45,12 @@ class ChannelBuilder:
 
     refused : number of messages that are left out since they are no whole ones of the type
     reason : why the first of them is refused
+    unstamped : whether several came and none has a stamp: the times of reception stand in
     """
 
     def __init__(self, type_name: str, decoder: Decoder, topic: str) -> None:
         self.type, self.topic = type_name, topic
-        self.refused, self.reason = 0, ''
+        self.refused, self.reason, self.unstamped = 0, '', False
         self._decoder = decoder
         self._waiting: list[RawMessages] = []
         self._waits = self._count = self._held = 0
@@ -70,7 +71,9 @@ class ChannelBuilder:
         none = np.empty(0, np.int64)
         whole = self._joined(parts or [Channel(self.topic, self.type, none, none, {})])
         self._count = self._held = 0
-        return whole if whole.stamp_ns.any() else replace(whole, stamp_ns=whole.received_ns.copy())
+        stamped = whole.stamp_ns.any()
+        self.unstamped = len(whole) > 1 and not stamped
+        return whole if stamped else replace(whole, stamp_ns=whole.received_ns.copy())
 
     def _decode(self):
         waiting, self._waiting, self._waits = self._waiting[::-1], [], 0

@@ -13,9 +13,11 @@ import yaml
 
 from ..measurement.sources import BodySource
 from ...errors import ConfigError, RobotModelError
+from ...options import yaml_content
 
 BODIES = ('links', 'bodies')  # of a platform, of rigid_body
 MOTIONS = ('pose', 'markers', 'imu')
+LARGEST = 1e12  # of numbers in SI units: no stiffness and no inertia of a rig is beyond
 
 
 def read_description(text: str, known: Sequence[str]) -> dict[str, Any]:
@@ -24,11 +26,7 @@ def read_description(text: str, known: Sequence[str]) -> dict[str, Any]:
 
     text : the YAML; known : keys that may stand in it.  Raises ConfigError, RobotModelError.
     """
-    try:
-        data = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise ConfigError('the description is not YAML',
-                          found=str(error).replace('\n', ' ')) from None
+    data = yaml_content(text, 'the description')
     if not isinstance(data, dict):
         raise RobotModelError('the description is neither a URDF nor a YAML mapping',
                               found=repr(text[:40]))
@@ -62,9 +60,10 @@ def _source(name, kind, entry):
                       tuple(position), rotation)
 
 
-def mapping(value: Any, what: str) -> dict[str, Any]:
-    """Return ``value`` if it is a mapping that is not empty; ConfigError calls it ``what``."""
-    if not isinstance(value, dict) or not value:
+def mapping(value: Any, what: str, empty: bool = False) -> dict[str, Any]:
+    """Return ``value`` if it is a mapping, ``empty`` or not; ConfigError calls it ``what``."""
+    value = {} if value is None else value
+    if not isinstance(value, dict) or not (value or empty):
         raise ConfigError(what, expected='a mapping of names', found=repr(value))
     return value
 
@@ -82,7 +81,8 @@ def vector(value: Any, what: str, size: int = 3, nan: bool = False) -> np.ndarra
     """
     try:
         out = np.asarray(value, dtype=float)
-        good = out.shape == (size,) and (nan or bool(np.isfinite(out).all()))
+        good = out.shape == (size,) and bool(
+            ((np.abs(out) < LARGEST) | (np.isnan(out) & nan)).all())
     except (TypeError, ValueError):
         good = False
     if not good:

@@ -68,7 +68,7 @@ def read_frequencies(text: str, robot: PlatformRig, folder: Path) -> HeldFrequen
     for where, entry in posture_entries(text, KEYS):
         if ('bag' in entry) == ('frequencies' in entry):
             raise ConfigError(where, expected='frequencies: or bag:', found=list(entry))
-        poses.append(platform_poses(robot, entry.get('links') or {}, where))
+        poses.append(platform_poses(robot, entry['links'], where))
         found.append(_of_bag(entry, where, folder) if 'bag' in entry else _given(entry, where))
     rotations, positions = zip(*poses)
     frequency, standard_deviation = zip(*found)

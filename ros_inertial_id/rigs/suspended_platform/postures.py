@@ -149,6 +149,7 @@ def posture_entries(text: str, keys: Sequence[str]) -> list[tuple[str, dict[str,
         for key in entry:
             if key not in keys:
                 raise ConfigError(f'unknown key in {where}', found=key, exists=keys)
+        entry['links'] = mapping(entry.get('links'), f'links of {where}', empty=True)
     return out
 
 
@@ -160,7 +161,7 @@ def read_postures(text: str, robot: PlatformRig) -> Postures:
                           'to which the moments belong')
     rotations, positions, centers, inertias = [], [], [], []
     for where, entry in entries:
-        R, p = link_poses(robot, entry.get('links') or {}, where)
+        R, p = link_poses(robot, entry['links'], where)
         rotations.append(R)
         positions.append(p)
         centers.append(vector(entry.get('center'), f'center of {where}'))

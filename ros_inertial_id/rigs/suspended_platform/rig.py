@@ -91,7 +91,7 @@ def platform_rig(text: str, gravity_base: np.ndarray) -> PlatformRig:
         extrinsics = covariance[CALIBRATED:, CALIBRATED:]
         source = replace(source, imu=replace(source.imu, covariance=extrinsics))
     names, joints, sources, inertias = ['platform'], [free_joint()], [source], []
-    for name, link in (data.get('links') or {}).items():
+    for name, link in mapping(data.get('links'), 'links', empty=True).items():
         link = mapping(link, f'link {name!r}')
         joints.append(read_joint(link, name, names, ('platform', 'fixed')))
         fixed = joints[-1].kind == 'fixed'
@@ -109,8 +109,8 @@ def platform_rig(text: str, gravity_base: np.ndarray) -> PlatformRig:
         vector(entry.get('inertial', [float('nan')] * 10), 'inertial of the platform', 10, True),
         float('nan') if mass is None else float(vector([mass], 'mass', 1)[0]),
         np.asarray(gravity_base, dtype=float), np.array(inertias).reshape(-1, 10),
-        covariance, float(vector([entry.get('largest_load', float('inf'))], 'largest_load', 1,
-                                 True)[0]))
+        covariance, float('inf') if 'largest_load' not in entry else float(
+            vector([entry['largest_load']], 'largest_load', 1)[0]))
 
 
 def _pose_source(name, entry):

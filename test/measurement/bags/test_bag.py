@@ -4,6 +4,7 @@ Bags: what rosbags wrote is read, what is written rosbags and mcap read, and not
 The oracles are rosbags' reader and writer and the reader of the mcap library.
 """
 
+from dataclasses import replace
 import os
 from pathlib import Path
 import resource
@@ -203,6 +204,15 @@ def test_differing_robot_descriptions_are_said(tmp_path, caplog):
             bag.write(f'/{name}/robot_description', encode_string(name), START)
     assert read_bag(tmp_path / 'bag').robot_description == 'left'
     assert '/right/robot_description' in caplog.text
+
+
+def test_messages_without_stamps_are_said(tmp_path, caplog):
+    one = joint_states(30, 5_000_000)
+    bare = replace(one, stamp_ns=np.zeros_like(one.stamp_ns))
+    write_recording(tmp_path / 'bag', Recording({'/joint_states': bare}))
+    channel = read_bag(tmp_path / 'bag').channels['/joint_states']
+    np.testing.assert_array_equal(channel.stamp_ns, channel.received_ns)
+    assert 'no message of topic /joint_states has a stamp' in caplog.text
 
 
 @pytest.mark.parametrize('keep', [0.999, 0.6, 0.3])

@@ -124,6 +124,9 @@ def test_joint_names_are_given_or_in_the_log_or_in_the_urdf(tmp_path, caplog):
     first = import_log(named, URDF, tmp_path / 'b1').channels['/joint_states']
     assert first.names == ('c', 'b', 'a')
     assert 'not among the moving joints' in caplog.text
+    for kind in ('S', 'O'):  # bytes, as MATLAB writes them, and objects of Python
+        table = {'q': Q, 't': UNIX, 'joint_names': np.array(['c', 'b', 'a']).astype(kind)}
+        assert read_log(table, URDF).channels['/joint_states'].names == ('c', 'b', 'a')
     given = ['third', 'first', 'second']
     second = import_log(named, URDF, tmp_path / 'b2', joint_names=given)
     assert second.channels['/joint_states'].names == tuple(given)
@@ -344,6 +347,23 @@ def test_arrays_of_other_names_and_columns_that_are_mapped(tmp_path, arrays, col
         np.testing.assert_array_equal(channel.fields['position'], Q)
         np.testing.assert_array_equal(channel.fields['effort'], TAU)
         np.testing.assert_array_less(np.abs(channel.stamp_ns - exact_ns(UNIX)), 2)  # [ns]
+
+
+def test_plain_names_go_before_those_with_words_and_time_before_t():
+    clocks = {'t': UNIX + 9.0, 'time': UNIX}
+    columns = {f'q{k}{word}': x for word, table in (('_measured', V), ('', Q))
+               for k, x in enumerate(table.T, 1)}
+    for positions in ({'measured_q': V, 'q': Q}, columns):
+        channel = read_log({**clocks, **positions}, URDF).channels['/joint_states']
+        np.testing.assert_array_equal(channel.fields['position'], Q)
+        np.testing.assert_array_less(np.abs(channel.stamp_ns - exact_ns(UNIX)), 2)  # [ns]
+
+
+def test_stamps_end_where_those_of_ros_do():
+    table = {'time': np.array([2.0 ** 31 - 3.0, 2.0 ** 31 - 2.0]), 'q': Q[:2]}
+    read_log(table, URDF)
+    with pytest.raises(RecordingError, match='sample 1'):
+        read_log({**table, 'time': table['time'] + 2.0}, URDF)
 
 
 def test_two_spellings_of_one_thing_are_not_guessed():
