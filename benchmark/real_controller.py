@@ -23,9 +23,8 @@ import tempfile
 import numpy as np
 
 from ros_inertial_id.errors import MotionError
-from ros_inertial_id.simulation.trajectory_controller import (ControllerOptions, DESIRED,
-                                                              MEASURED, rest_at,
-                                                              TrajectoryController)
+from ros_inertial_id.simulation.trajectory_controller import (ControllerOptions, DESIRED, MEASURED,
+                                                              rest_at, TrajectoryController)
 
 BEGIN = 100_000_000_000  # [ns] of the first update
 MS = 1_000_000           # [ns]

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from ros_inertial_id.errors import MotionError
-from ros_inertial_id.simulation.trajectory_controller import (ControllerOptions, DESIRED,
-                                                              MEASURED, TrajectoryController)
+from ros_inertial_id.simulation.trajectory_controller import (ControllerOptions, DESIRED, MEASURED,
+                                                              TrajectoryController)
 
 TICK = 0.001  # [s]
 STILL = np.zeros(1)
