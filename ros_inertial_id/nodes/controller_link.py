@@ -87,7 +87,6 @@ class ActionLink:
         self._client = ActionClient(node, kind, name)
         self._node, self._name, self._gave_up = node, name, gave_up
         self._newest = 0
-        self._handle: Any = None
         self._deadline, self._result = 0.0, ''
 
     def refuse(self) -> None:
@@ -98,7 +97,7 @@ class ActionLink:
 
     def send(self, trajectory: JointTrajectory) -> None:
         """Let the controller follow a ``trajectory`` from now on."""
-        self._newest, self._handle, self._result = self._newest + 1, None, ''
+        self._newest, self._result = self._newest + 1, ''
         self._deadline = 0.0
         number = self._newest
         self._client.send_goal_async(self._goal_type(trajectory=trajectory)).add_done_callback(
@@ -112,7 +111,8 @@ class ActionLink:
         """
         Return once, in words, how the last goal ended; None while that is awaited, or nothing is.
 
-        A goal without a result long after its end is cancelled: nothing may move the arm later.
+        A goal without a result long after its end stands: cancelled, a controller would hold the
+        arm where it is measured, and take the newton metres behind the difference away at once.
         """
         if not self._deadline:
             return None
@@ -122,9 +122,7 @@ class ActionLink:
         if seconds(self._node) < self._deadline:
             return None
         self._deadline = 0.0
-        if self._handle is not None:
-            self._handle.cancel_goal_async()
-        return 'controller: no result; the goal was cancelled'
+        return 'controller: no result; it does not see the arm at rest where the motion ends'
 
     def _answered(self, number: int, answer: Future) -> None:
         """Note that goal ``number`` was accepted, or say that it was not."""
@@ -134,8 +132,6 @@ class ActionLink:
                 self._result = 'goal refused'
                 self._gave_up(f'{self._name} refused the goal; the controller logs why')
             return
-        if number == self._newest:
-            self._handle = handle
         handle.get_result_async().add_done_callback(lambda end: self._ended(number, end.result()))
 
     def _ended(self, number: int, response: Any) -> None:
