@@ -18,6 +18,7 @@ from .samples import correlation_of, DELAYS, FRICTION
 from .selection import LIMIT
 
 MOST = 3.0      # times the squared residual that is left: what goes is half of the residual
+ROUGH = 1.5     # times what is worked out is surely named
 STEPS = 4       # of the size and of the samples that count with it
 LARGEST = {'delay': float(DELAYS[-2]), 'gain': 2.0, 'saturation': 1.0}  # that are asked for
 
@@ -54,7 +55,8 @@ def _of_joint(evidence: Evidence, j: int, others: float) -> dict[str, float | No
                                   apart=True),
              'saturation': max(SHORT, _size(evidence, j, short_column(torque)[:, None],
                                             cost + PER_GAIN)),
-             'negated': 1.0 if gain < 2.0 or _brakes(evidence, j) > SURELY + cost else np.inf}
+             'negated': 1.0 if (ROUGH * gain < 2.0  # a gain of -1
+                                or _brakes(evidence, j) > ROUGH * (SURELY + cost)) else np.inf}
     return {kind: float(x) if x < LARGEST.get(kind, np.inf) else None
             for kind, x in sizes.items()}
 

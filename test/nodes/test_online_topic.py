@@ -52,20 +52,27 @@ def test_estimate_on_the_topic_becomes_that_of_the_recording(graph, moving):
     player.say('1')
     graph.until(lambda: float(graph.health('identification')[2].get('online seconds', 0))
                 > SECONDS - 6.0, 'all of the motion')  # the filter's ends and LAG less
-    graph.spin(2.5)  # the table of that estimate, and one more
+
+    def known():
+        """Return whether the last table is of all that: a busy computer sends it later."""
+        found = rows(tables[-1]) if tables else {}
+        return all(b['name'] in found and found[b['name']][1] < 3.0 * b['standard_error']
+                   for b in model.base)
+
+    graph.until(known, 'the table of that estimate')
     health = graph.health('identification')[2]
     assert health['online gaps'] == '0'
     assert float(health['online residual of unseen data [%]']) < 5.0
     last = rows(tables[-1])
     assert [b['name'] for b in model.base] == list(last)
-    assert any([*zip(m.position, m.velocity)] == [*map(tuple, last.values())]
-               and list(m.name) == list(last) for m in by_name)
+    graph.until(lambda: any([*zip(m.position, m.velocity)] == [*map(tuple, last.values())]
+                            and list(m.name) == list(last) for m in by_name), 'it by name')
     for b in model.base:
         value, error = last[b['name']]
         # A quarter of the data differs: estimates by less than their error, with room.
         assert abs(value - b['value']) < 2.0 * b['standard_error']
         # Prequential residuals hold the errors of the estimates before them, which are recent.
-        assert 0.5 < error / b['standard_error'] < 3.0
+        assert 0.5 < error / b['standard_error']
     graph.until(lambda: graph.health('identification')[1] == 'nothing received on joint_states',
                 'word of the silence')
     assert graph.call('identification/forget').success
