@@ -39,7 +39,7 @@ def uses_table(joints: Sequence[JointUse]) -> Table:
                     '' if joint.uses.get(use) else 'dim')
 
     rows = [(j.name, cell(j, GRAVITY, significant(j.holding_error, 2)),
-             cell(j, FEEDFORWARD, f'{percent(j.percent)} %'),
+             cell(j, FEEDFORWARD, f'{percent(j.percent)} %' if j.moved else 'stood still'),
              cell(j, CONTACT, significant(j.contact, 2)), cell(j, SIMULATION), cell(j, PAYLOAD),
              significant(j.residual), significant(j.torque), j.unit) for j in joints]
     return Table(

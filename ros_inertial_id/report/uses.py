@@ -6,7 +6,7 @@ Page, terminal and JSON say these numbers, computed here once.  The rules:
 - gravity compensation: the torque that holds the robot at rest is known (two standard errors,
   over postures within the training range) to a tenth of itself, or better than the joint's dry
   friction, which then holds what is missing;
-- feedforward: less than half of the measured torque remains as residual;
+- feedforward: the joint moved, and less than half of the measured torque remains as residual;
 - contact: a torque that errors of the model reach once an hour, with the band of the prediction at
   its widest within the training range (as the observer of contact decides; noise adds to it);
 - simulation: the links are physically consistent, and feedforward holds;
@@ -27,6 +27,7 @@ from ..dynamics.robot_model import RobotModel
 from ..identification.judge.prediction import alarm_ratios
 from ..identification.model.identified_model import IdentifiedModel
 from ..identification.settings import robot_of_model
+from ..measurement.joints.kinematic_state import AT_REST
 from ..methods import METHODS
 
 GRAVITY, FEEDFORWARD, CONTACT, SIMULATION, PAYLOAD = (
@@ -47,7 +48,7 @@ class JointUse:
 
     residual, torque : RMS of residual and measured torque; percent : their ratio [%]
     holding, holding_error : RMS over postures of the torque at rest, and of two standard errors
-    dry_friction; contact : smallest torque that is called contact
+    dry_friction; contact : smallest torque that is called contact; moved : in the training
     uses : {use: yes or no} of those that this kind of row has; a row of a sensor has none
     """
 
@@ -61,6 +62,7 @@ class JointUse:
     dry_friction: float
     contact: float | None
     uses: dict[str, bool]
+    moved: bool = True
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,9 @@ class Uses:
         """Return yes or no with the joints that differ, and the numbers (each with its unit)."""
         no = [j.name for j in self.joints if not j.uses[use]]
         yes = [j.name for j in self.joints if j.uses[use]]
-        answer = 'no' if not yes else f'yes, except {_listed(no, numbers)}' if no else 'yes'
+        stood = {j.name: 'stood still' for j in self.joints if not j.moved}
+        answer = ('no' if not yes else f'yes, except {_listed(no, {**stood, **numbers})}' if no
+                  else 'yes')
         shown = f'{words} {_span(numbers, yes or no)}'.rstrip()
         return f'{use.capitalize()}: {answer}; {shown}{more}.'
 
@@ -143,9 +147,11 @@ def uses_of(model: IdentifiedModel) -> Uses:
         model.statistics.get('prediction_band') or {}, list(fit['rms']), PER_HOUR)))
     for name, residual in fit['rms'].items():
         torque = fit.get('measured_rms', {}).get(name)
-        share = residual / torque if torque else None
+        moved = np.ptp(model.validity_range.get(name, {}).get('q', (0.0, np.inf))) >= AT_REST
+        share = residual / torque if torque and moved else None
         holding, error, _ = at_rest.get(name, (None, None, 0.0))
         dry, contact = _dry_friction(model, name), _contact(model, name, ratios[name])
+        contact = contact if moved else None
         good = name not in wrong and share is not None and share < HALF
         known = error is not None and holding is not None and error <= max(TENTH * holding, dry)
         uses = {FEEDFORWARD: good, CONTACT: name not in wrong and contact is not None,
@@ -155,7 +161,8 @@ def uses_of(model: IdentifiedModel) -> Uses:
                      PAYLOAD: name not in wrong and information.get(name, 0.0) > LEAST_SHARE}
         joints.append(JointUse(
             name, 'N' if sliding.get(name) else 'N m', residual, torque,
-            None if share is None else 100.0 * share, holding, error, dry, contact, uses))
+            None if share is None else 100.0 * share, holding, error, dry, contact, uses,
+            bool(moved)))
     return Uses(tuple(joints), where, payload, consistent)
 
 

@@ -13,6 +13,8 @@ from ..passes import Passes
 from ...estimation.cross_validation import FOLDS
 from ...estimation.statistics import condition_causes, dependence, essential_parameters, whiteness
 
+LARGEST_CONDITION = float(1.0 / np.finfo(float).eps)  # beyond it is rounding
+
 
 def judge(solution: Solution, passes: Passes) -> dict[str, Any]:
     """Return the ``statistics`` of a model file: of the fit, and of folds left out of it."""
@@ -48,7 +50,7 @@ def _of_fit(solution: Solution) -> dict[str, Any]:
     return {
         'samples': max(g.rows for g in problem.factors.groups.values()), 'rank': len(base),
         'rank_in_data': estimate.rank, 'rank_gap': base.gap,
-        'condition_number': estimate.condition_number,
+        'condition_number': min(estimate.condition_number, LARGEST_CONDITION),
         'standard_deviation': estimate.standard_deviation,
         'correlation_samples': estimate.correlation,
         'training': fits(problem.factors, solution.estimate.params),
