@@ -19,7 +19,7 @@ from ros_inertial_id.identification.model.identified_model import IdentifiedMode
 from ros_inertial_id.identification.settings import options_class
 from ros_inertial_id.report import summary, verdict, write_report
 from ros_inertial_id.report.curves import curves, friction_curves
-from ros_inertial_id.report.knowledge import evaluate, NOT, significant, with_error
+from ros_inertial_id.report.knowledge import evaluate, significant, with_error
 
 OPTIONS = options_class('serial_arm')(cutoff=8.0, unconstrained=True,
                                       friction=('viscous', 'coulomb', 'offset', 'armature'))
