@@ -86,7 +86,7 @@ class Uses:
         held = {j.name: f'{significant(j.holding_error, 2)} {j.unit}' for j in self.joints
                 if j.holding_error is not None}
         contacts = sorted((j.contact, j.name, j.unit) for j in self.joints
-                          if j.contact is not None)
+                          if j.contact is not None and j.uses.get(CONTACT))
         out = []
         if held:
             out.append(self._sentence(GRAVITY, held, 'the holding torque is known to',
@@ -104,7 +104,7 @@ class Uses:
         else:
             out.append(self._sentence(SIMULATION, {}, 'physically consistent links in URDF and '
                                       'MJCF', ''))
-        if self.payload is not None:
+        if self.payload is not None and any(j.uses.get(PAYLOAD) for j in self.joints):
             out.append(f'Payload: from {significant(self.payload, 2)} kg on in one posture (two '
                        'standard errors); more postures resolve less.')
         return out

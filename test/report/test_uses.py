@@ -137,3 +137,14 @@ def test_every_number_for_programs_is_documented(result):
         entry = outline(result.model)[name]
         for one in [entry, *entry['joints']] if name == 'uses' else entry:
             assert set(one) <= inside, name
+
+
+def test_nothing_is_promised_of_joints_whose_efforts_are_wrong(result):
+    model = result.model
+    wrong = {'name': 'efforts negated', 'severity': 'wrong', 'joints': model.robot['joints']}
+    statistics = {**model.statistics, 'checks': [wrong]}
+    uses = uses_of(replace(model, statistics=statistics))
+    said = ' '.join(uses.sentences())
+    assert 'Contact: detectable' in ' '.join(uses_of(model).sentences())
+    assert 'Contact' not in said and 'Payload' not in said
+    assert 'Feedforward: no' in said
