@@ -446,7 +446,7 @@ def fr3_speeds(q):
 
 
 def test_fr3_keeps_its_own_limits_with_margins_above_the_floor():
-    """Defaults but for a start, and limits written down here anew, ten times finer than the check."""
+    """Defaults but for a start; limits written down here anew, ten times finer than the check."""
     robot = fr3()
     result = design(robot, DesignOptions(restarts=1, processes=1, seconds=3600.0, start=START,
                                          effort=(60.0,) * 4 + (10.0,) * 3))
