@@ -85,7 +85,7 @@ class Verdict:
     reasons: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Checkup:
     """
     The findings of all recordings, the worst first, and what they are worth together.
@@ -107,6 +107,9 @@ class Checkup:
     residual: Mapping[str, float] = field(default_factory=dict)
     lasting: Mapping[str, float] = field(default_factory=dict)
     visible: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return self.text()
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON and the model file."""

@@ -103,7 +103,7 @@ def evaluate(model: IdentifiedModel) -> list[Knowledge]:
 def fits(model: IdentifiedModel) -> dict[str, Any]:
     """Return {training, cross-validation, validation: {filtered, raw}} of a ``model``."""
     s = model.statistics
-    out = {'training': s['training']}
+    out = {'training': s['training']} if 'training' in s else {}  # none of a description
     if s.get('cross_validation'):
         out['cross-validation'] = {'filtered': s['cross_validation']}
     if 'validation' in s:

@@ -180,7 +180,7 @@ def band_for(model: IdentifiedModel, names: Sequence[str]) -> Band:
     return Band(model.statistics.get('prediction_band') or {}, names, model.validity_range)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Prediction:
     """
     Predicted torques over a motion of N samples and g row groups (joints).
@@ -203,6 +203,12 @@ class Prediction:
     lower: np.ndarray
     upper: np.ndarray
     outside: np.ndarray
+
+    def __repr__(self) -> str:
+        sizes = (np.linalg.norm(x) for x in (self.residual, self.measured))
+        left = next(sizes) / next(sizes)
+        return (f'Prediction({len(self.t)} samples of {", ".join(self.names)}'
+                + (f'; relative residual {100 * left:.3g} %)' if np.isfinite(left) else ')'))
 
     @property
     def residual(self) -> np.ndarray:
