@@ -89,24 +89,26 @@ class Uses:
                           if j.contact is not None and j.uses.get(CONTACT))
         out = []
         if held:
-            out.append(self._sentence(GRAVITY, held, 'the holding torque is known to',
+            out.append(self._sentence(GRAVITY, held, 'error of the holding torque',
                                       ' (two standard errors)'))
-        out.append(self._sentence(FEEDFORWARD, shares, f'the residual {self.where} is',
+        out.append(self._sentence(FEEDFORWARD, shares, f'residual {self.where}',
                                   ' of the torque'))
         if contacts:
             words = [f'{significant(x, 2)} {unit} ({name})' for x, name, unit in
                      (contacts[0], contacts[-1])]
-            out.append(f"Contact: detectable from {' to '.join(dict.fromkeys(words))} on, at "
-                       f'{PER_HOUR:g} false alarm per hour; noise of the live signals adds to it.')
+            out.append(f"Contact: smallest detectable torque {' to '.join(dict.fromkeys(words))}, "
+                       f'at {PER_HOUR:g} false alarm per hour; noise of the live signals adds to '
+                       'it.')
         if not self.consistent:
             out.append('Simulation: no, the links are not physically consistent; identify with '
                        '--consistent.')
         else:
-            out.append(self._sentence(SIMULATION, {}, 'physically consistent links in URDF and '
-                                      'MJCF', ''))
+            able = any(j.uses.get(SIMULATION) for j in self.joints)
+            out.append(self._sentence(SIMULATION, {}, 'the links are physically consistent' + (
+                ' (URDF, MJCF)' if able else ', the residual is too large'), ''))
         if self.payload is not None and any(j.uses.get(PAYLOAD) for j in self.joints):
-            out.append(f'Payload: from {significant(self.payload, 2)} kg on in one posture (two '
-                       'standard errors); more postures resolve less.')
+            out.append(f'Payload: smallest detectable mass {significant(self.payload, 2)} kg in '
+                       'one posture (two standard errors); several postures detect less.')
         return out
 
     def _sentence(self, use: str, numbers: Mapping[str, str], words: str, more: str) -> str:

@@ -145,6 +145,6 @@ def test_nothing_is_promised_of_joints_whose_efforts_are_wrong(result):
     statistics = {**model.statistics, 'checks': [wrong]}
     uses = uses_of(replace(model, statistics=statistics))
     said = ' '.join(uses.sentences())
-    assert 'Contact: detectable' in ' '.join(uses_of(model).sentences())
+    assert 'Contact: smallest detectable' in ' '.join(uses_of(model).sentences())
     assert 'Contact' not in said and 'Payload' not in said
     assert 'Feedforward: no' in said
