@@ -30,6 +30,7 @@ from ..identification.prepare.robot import check_robot
 from ..identification.settings import robot_of_model
 from ..methods import METHODS
 from ..procedures.payload import identify_payload
+from ..report.uses import Uses, uses_of
 
 _logger = logging.getLogger(__name__)
 
@@ -81,6 +82,11 @@ class Model:
     def statistics(self) -> dict[str, Any]:
         """Return rank, residuals, condition number, verdict: what model.yaml says of the fit."""
         return self.identified.statistics
+
+    @cached_property
+    def uses(self) -> Uses:
+        """Return what the model may be used for, joint by joint, with the numbers that decide."""
+        return uses_of(self.identified)
 
     @cached_property
     def base_parameters(self) -> ParameterTable:

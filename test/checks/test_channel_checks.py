@@ -112,7 +112,8 @@ def test_messages_that_lack_are_lost_and_no_jitter():
     t = t + np.random.default_rng(1).uniform(-5e-4, 5e-4, len(t))  # a tenth of the period
     (finding,) = channel_checks(_joints(*(x[keep] for x in (t, q, v, tau))))
     assert finding.severity == NOTE and finding.name == 'messages lost'
-    assert finding.says == (f'{4000 - len(keep)} of 4000 messages are lost; all gaps are interpolated')
+    assert finding.says == (f'{4000 - len(keep)} of 4000 messages are lost; '
+                            'all gaps are interpolated')
 
 
 @pytest.mark.parametrize('length, severity', [(99, NOTE), (599, DOUBTFUL)])
