@@ -32,16 +32,17 @@ def report_sheet(identification: Identification) -> Sheet:
     """Return the page of an ``identification``."""
     model, drawings = identification.model, Drawings()
     uses, links, words = uses_of(model), links_of(model), chapters(model)
+    made = f"{model.provenance['created'][:16].replace('T', ' ')} UTC"
     # The verdict stands in a card.
     predicted = [text for text in words['Prediction'] if not text.startswith('Verdict')]
     return Sheet(
         f"{model.robot['name']}: identified dynamics", f'Method {model.method}, estimator '
-        f"{model.options['estimator']}, {model.provenance['created']}", _cards(model, uses),
+        f"{model.options['estimator']}, {made}", _cards(model, uses),
         uses.sentences(), (
             _weights(links), _prediction(identification, drawings, predicted),
             _friction(identification, drawings), _decided(model, drawings, words),
             _parameters(model, drawings, words['Parameters']),
-            Section('Provenance', f"to make this model again; {model.provenance['created']}",
+            Section('Provenance', f'to make this model again; {made}',
                     tables=tables.provenance_tables(model), code=tables.command(model),
                     opened=False)),
         tables.uses_table(uses.joints), numbers=outline(model), drawings=drawings)
