@@ -1,5 +1,6 @@
 """A description as a model, results that are pickled, and what stands for a recording."""
 
+from dataclasses import replace
 import pickle
 
 import numpy as np
@@ -42,6 +43,21 @@ def test_a_description_without_inertias_is_refused(arm3):
     bare = arm3[0].replace('<inertial>', '<!--').replace('</inertial>', '-->')
     with pytest.raises(rid.RobotModelError, match='links without inertia'):
         rid.Model.from_description(bare)
+
+
+def test_a_spring_that_pushes_is_said_and_not_written(result, tmp_path):
+    identified = result.model.identified
+    k = next(k for k, p in enumerate(identified.parameters) if p.law == 'viscous')
+    stiff = replace(identified.parameters[k], law='spring', unit='N m/rad', name='ks1')
+    for value, written in ((0.5, True), (-0.5, False)):
+        values = identified.values.copy()
+        values[k] = value
+        model = rid.Model(replace(identified, values=values, parameters=(
+            *identified.parameters[:k], stiff, *identified.parameters[k + 1:])),
+            result.model.gravity_base)
+        lines = model.to_mjcf(tmp_path / 'arm.xml')
+        assert ('stiffness=' in (tmp_path / 'arm.xml').read_text()) is written
+        assert any(line.startswith('ks1 = -0.5 N m/rad (spring') for line in lines) is not written
 
 
 def test_a_result_is_pickled_after_it_was_used(result):
