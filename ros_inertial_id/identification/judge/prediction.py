@@ -230,7 +230,7 @@ def predict(model: IdentifiedModel, recording: Recording) -> Prediction:
         states = list(data.states(training=False))
         if not states:
             raise RecordingError('the recording is too short',
-                                 found='no samples left after filtering')
+                                 found='no samples left after filtering', do='record longer')
         return _by_rows(model, states)
 
 
