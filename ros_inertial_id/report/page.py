@@ -20,7 +20,7 @@ from .sheet import Card, Section, Sheet, Table
 from .sheets import findings_table
 from .summary import outline
 from .uses import Uses, uses_of
-from .words import chapters, worst_joint
+from .words import chapters, reasons_of, worst_joint
 from ..checks.finding import DO_NOT_USE, Finding
 from ..identification.identify import Identification
 from ..identification.model.identified_model import IdentifiedModel
@@ -53,7 +53,7 @@ def _cards(model: IdentifiedModel, uses: Uses) -> list[Card]:
     parts, out = fits(model), []
     whole = model.statistics.get('verdict')
     if whole:
-        reasons = ('; '.join(dict.fromkeys(whole['reasons']))
+        reasons = ('; '.join(reasons_of(whole))
                    or 'no finding of the checks is against it')
         out.append(Card(whole['word'], reasons, whole['word'] == DO_NOT_USE))
     for part, words in list(WHERE.items())[:2 if len(parts) > 1 else 3]:

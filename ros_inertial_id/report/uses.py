@@ -112,8 +112,8 @@ class Uses:
                        '--consistent.')
         else:
             able = any(j.uses.get(SIMULATION) for j in self.joints)
-            out.append(self._sentence(SIMULATION, {}, 'the links are physically consistent' + (
-                ' (URDF, MJCF)' if able else ', the residual is too large'), ''))
+            out.append(self._sentence(SIMULATION, {}, 'the links are physically consistent'
+                                      + ', the residual is too large' * (not able), ''))
         if self.payload is not None and any(j.uses.get(PAYLOAD) for j in self.joints):
             out.append(f'Payload: smallest detectable mass {significant(self.payload, 2)} kg in '
                        'one posture (two standard errors); several postures detect less.')

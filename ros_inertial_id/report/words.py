@@ -5,13 +5,13 @@ Every sentence is computed from the model's statistics, base entries and validit
 there is nothing to say, nothing is said.  Subject, verb, standard term; number with unit; advice.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from .knowledge import (best_fit, CORRELATED, evaluate, fits, Knowledge, NOT, ratio, ROUGH,
                         ROUGH_PERCENT, significant, SURE, WELL, WELL_PERCENT, ZERO)
 from .recording_words import force_unit, goes_round, reached, recording_sentences
-from ..checks.finding import DO_NOT_USE, odds
+from ..checks.finding import CROSS, DO_NOT_USE, odds, VALIDATION
 from ..identification.model.identified_model import IdentifiedModel
 from ..identification.settings import robot_of_model
 
@@ -61,8 +61,15 @@ def _structure(model: IdentifiedModel) -> Iterator[str]:
 def _verdict(model: IdentifiedModel) -> Iterator[str]:
     found = model.statistics.get('verdict')
     if found:
-        reasons = f": {'; '.join(found['reasons'])}" if found['reasons'] else ''
-        yield f"Verdict: {found['word']}{reasons}."
+        reasons = '; '.join(reasons_of(found))
+        yield f"Verdict: {found['word']}{': ' * bool(reasons)}{reasons}."
+
+
+def reasons_of(verdict: Mapping[str, Any]) -> list[str]:
+    """Return the reasons of a ``verdict``, those of the validation instead of the same before."""
+    texts = dict.fromkeys(verdict['reasons'])
+    return [text for text in texts
+            if not text.endswith(CROSS) or text.removesuffix(CROSS) + VALIDATION not in texts]
 
 
 def _gravity(model: IdentifiedModel) -> Iterator[str]:
