@@ -16,7 +16,7 @@ SAYS = {'contact': 'the efforts of {} are far from what the motion explains: con
         'collision', 'transient': 'the efforts of {} do not follow the motion where it begins or '
         'ends'}
 DO = {'contact': 'move without touching anything',
-      'transient': 'leave the first and last second out with @START:END'}
+      'transient': 'cut the first and last second off with BAG@START:END'}
 WINDOW = 0.2     # [s] over which residuals are averaged
 RARE = 0.2       # share of the samples: more is no event but how the data are
 USUAL = 1.0 - RARE  # of the windows have no contact: their scatter says what is far beyond

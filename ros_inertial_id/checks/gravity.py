@@ -67,8 +67,8 @@ def _from(evidence: Evidence, gravity: np.ndarray, cost: float) -> Candidate:
     angle = np.degrees(np.arccos(np.clip(cosine, -1, 1)))
     words = ' '.join(f'{x:.2f}' for x in gravity + 0.0)
     return Candidate('wrong mounting', f'the mounting is wrong: gravity is {angle:.0f} degrees '
-                     'from where it was said to be', f'give mounting: gravity {words}, after '
-                     'a look at the robot', h, evidence.fit(h), evidence.samples.robot.joint_names,
+                     'off the direction given', f'give mounting: gravity {words}, if '
+                     'the robot stands so', h, evidence.fit(h), evidence.samples.robot.joint_names,
                      cost=cost)
 
 

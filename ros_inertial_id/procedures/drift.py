@@ -72,13 +72,16 @@ class RobotDrift:
                             'usual': s.usual} for s in self.series]}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Drift:
     """robots : RobotDrift of each; left_out : {path: why}; cached : bags found in the cache."""
 
     robots: tuple[RobotDrift, ...]
     left_out: Mapping[str, str]
     cached: int
+
+    def __repr__(self) -> str:
+        return self.to_text()
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""

@@ -98,7 +98,7 @@ def test_a_torque_of_noise_is_not_to_be_used_and_carries_nothing_over(arm):
     result.model.statistics.update(checked_statistics(result.model.statistics, checkup))
     assert checkup.checks[0].name == 'efforts do not follow the motion'
     assert result.model.statistics['verdict']['word'] == DO_NOT_USE
-    assert not any('carries over' in sentence for sentence in verdict(result.model))
+    assert not any('generalizes' in sentence for sentence in verdict(result.model))
 
 
 def test_a_contact_of_one_second_costs_little_when_it_is_left_out(arm):

@@ -117,7 +117,7 @@ def test_contacts_in_many_windows_are_found(arm):
 
 @pytest.mark.parametrize('mounting, sentence', [
     ('rpy 90 0 0', 'the mounting "rpy 90 0 0" is in degrees'),
-    ('rpy 1.5707963 0 0', 'gravity is 90 degrees from where it was said to be')])
+    ('rpy 1.5707963 0 0', 'gravity is 90 degrees off the direction given')])
 def test_a_mounting_that_is_wrong_is_said(arm, mounting, sentence):
     assert sentence in _first(arm, replace(OPTIONS, mounting=mounting))
 

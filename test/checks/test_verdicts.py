@@ -72,7 +72,8 @@ def test_each_joint_is_judged_by_its_own_cross_validation():
 
 @pytest.mark.parametrize('evidence, unit, words', [
     (1.0, 'samples', '[1 sample]'), (3.0, 'samples', '[3 samples]'),
-    (1.0, '% of the samples', '[1 % of the samples]'), (41.23, 'nats', '[41.2 nats]')])
+    (1.0, '% of the samples', '[1 % of the samples]'), (41.23, 'nats', '[odds above 22026 to 1]'),
+    (2.0, 'nats', '[odds 7 to 1]')])
 def test_a_finding_says_how_much_there_is_of_it(evidence, unit, words):
     finding = Finding('a', 'something', '', evidence, unit, (), DOUBTFUL, 'mend it')
     assert finding.sentence() == f'something {words}; mend it'
