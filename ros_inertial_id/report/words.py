@@ -12,7 +12,7 @@ from typing import Any
 from .knowledge import (best_fit, CORRELATED, evaluate, fits, Knowledge, NOT, ratio, ROUGH,
                         ROUGH_PERCENT, significant, SURE, WELL, WELL_PERCENT, ZERO)
 from .recording_words import force_unit, goes_round, reached, recording_sentences
-from ..checks.finding import DO_NOT_USE
+from ..checks.finding import WRONG
 from ..identification.model.identified_model import IdentifiedModel
 from ..identification.settings import robot_of_model
 
@@ -169,11 +169,14 @@ def _compared(other: float | None, training: float | None, model: IdentifiedMode
     if model.statistics.get('validation_seen'):
         return ('no validation, since the model was identified from these samples '
                 f"({', '.join(model.statistics['validation_seen'])})")
-    if model.statistics.get('verdict', {}).get('word') == DO_NOT_USE:
+    if any(found['severity'] == WRONG for found in model.statistics.get('checks') or ()):
         return 'which says nothing while the checks find the recording wrong'
     ratio = other / training
     if ratio <= CARRIES_OVER or other < EXACT_PERCENT:
-        return 'the model carries over to data it has not seen'
+        lost = [f'{name} ({_percent(share)} of its own torque)'
+                for name, share in relative_residuals(model).items() if share > HALF_PERCENT]
+        return ('the model carries over to data it has not seen'
+                + (f", but not for {', '.join(lost)}" if lost else ''))
     if ratio <= MUCH_WORSE:
         return f'somewhat worse than in training ({ratio:.1f} times)'
     return (f'{ratio:.1f} times worse than in training: the model is fitted to one motion, or '
