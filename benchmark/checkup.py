@@ -68,7 +68,7 @@ def simulated(name, seed, seconds=30.0, rate=250.0, mounting='upright', speed=1.
     tau = tau + noise * size * rng.standard_normal(tau.shape)
     q, v = q + 1e-5 * rng.standard_normal(q.shape), v + 1e-3 * rng.standard_normal(v.shape)
     out = mujoco_arm.recording(robot.joint_names, t, q, v, tau, mounting)
-    return replace(out, robot_description=urdf)
+    return replace(out, robot_description=urdf, provenance={'truth': truth})
 
 
 def from_rest(t, q, v, a, rests):

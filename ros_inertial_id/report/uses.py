@@ -50,7 +50,7 @@ class JointUse:
     holding, holding_error : RMS over postures of the torque at rest, and of two standard errors
     dry_friction; contact : smallest torque that is called contact; moved : in the training
     uses : {use: yes or no} of those that this kind of row has; a row of a sensor has none
-    wrong : whether a finding says that its data are, so that no number of it is a promise
+    wrong : whether a finding says that its data are, so that none of its numbers holds
     """
 
     name: str
