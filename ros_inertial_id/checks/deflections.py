@@ -31,7 +31,7 @@ class _Shared:
     What unknowns that all joints share in every sample explain of the residual.
 
     nats : of each joint's residual, predicted from the other joints; left : (n,) shares of its RMS
-    unknowns : (N, m); torque : (N, n) by them
+    unknowns : (M, m); torque : (M, n) by them
     """
 
     nats: float
@@ -42,69 +42,77 @@ class _Shared:
 
 def moving_base(evidence: Evidence) -> Iterator[Candidate]:
     """
-    Yield the base that is accelerated: gravity in its frame changes, alike for all joints.
+    Yield the base that is accelerated, alike for all joints, along its axes or about them as well.
 
-    Three unknowns in every sample; each joint's residual is predicted from those that the others
-    show, and surely better than from a force on any link, or from accelerations of one or of all
-    joints, which noise and play of gears make.
+    Three or six unknowns in every sample; each joint's residual is predicted from those that the
+    others show, and surely better than from a force on any link, or from accelerations of one or
+    of all joints, which noise and play of gears make.
     """
-    s, count = evidence.samples, len(evidence.samples.robot)
+    s, count, few = evidence.samples, len(evidence.samples.robot), _few(evidence)
     if (~s.still).sum() <= AXES:
         return
-    pulls, errors = zip(*(_pulls(evidence, j) for j in range(count)))
-    shaken, cost = _shared(evidence, np.stack(pulls, axis=1), np.array(errors)), float(
-        np.log(len(PRIORS)))
+    columns, errors = _of_base(evidence, few)
+    along, whole = (_shared(evidence, few, columns[:, :, :k], errors[:, :k].sum(axis=1))
+                    for k in (AXES, 2 * AXES))
+    turns = whole.nats > along.nats + CERTAIN
+    shaken, axes = (whole, 2 * AXES) if turns else (along, AXES)
+    cost = float(np.log(2 * len(PRIORS)))
     if shaken.nats - cost < SURELY:
         return
     ones, zeros = np.ones(len(s.fold)), np.zeros(len(s.fold))
-    joints = np.stack([np.stack(_torques_of(evidence, k, (zeros, zeros, ones)), axis=1)
+    joints = np.stack([np.stack(_torques_of(evidence, k, (zeros, zeros, ones), few), axis=1)
                        for k in range(count)], axis=2)
-    others = [joints, *(joints[:, :, [k]] for k in range(count)),
-              *link_levers(s, np.arange(len(s.fold)))]
+    others = [joints, *(joints[:, :, [k]] for k in range(count)), *link_levers(s, few)]
     least = shaken.nats - CERTAIN - np.log(len(others))
-    if any(_shared(evidence, own).nats > least for own in others):
+    if any(_shared(evidence, few, own).nats > least for own in others):
         return
-    size = float(np.sqrt((shaken.unknowns ** 2).sum(axis=1).mean()))
-    yield Candidate(
-        'base moves', f'the base of the robot is shaken by about {size:.2g} m/s^2 (RMS)',
-        'fix it, or move the robot more gently', evidence.hypothesis(
-            added=tuple(-shaken.torque.T)), _gained(evidence, shaken), s.robot.joint_names,
-        severity=DOUBTFUL, cost=cost, surely=True, tests='the residual of every joint predicted '
-        'from the others, by accelerations of the base against forces on links')
-
-
-def _pulls(evidence: Evidence, joint: int) -> tuple[np.ndarray, float]:
-    """Return the torques (N, 3) of a ``joint`` by 1 m/s^2, and their mean square error."""
-    s, base, at = evidence.samples, evidence.base, evidence.samples.places[joint]
-    none = s.columns(joint, np.zeros(AXES))
-    columns = np.stack([s.columns(joint, own) - none for own in np.eye(AXES)], axis=1)
-    covariance = np.linalg.inv(base.matrix)[np.ix_(at, at)] * s.sd[at] * s.sd[at][:, None]
-    error = np.einsum('nkc,cd,nkd->n', columns, covariance, columns, optimize=True).mean()
-    return columns @ base.values[at], float(error)
-
-
-def _gained(evidence: Evidence, shared: _Shared) -> Fitted:
-    """Return the base fit with what ``shared`` unknowns leave of it."""
+    every = np.arange(len(s.fold))
+    columns, errors = _of_base(evidence, every)
+    shaken = _shared(evidence, every, columns[:, :, :axes], errors[:, :axes].sum(axis=1))
+    size = np.sqrt((shaken.unknowns ** 2).mean(axis=0).reshape(-1, AXES).sum(axis=1))
+    words = ' and '.join(f'{x:.2g} {unit}' for x, unit in zip(size, ('m/s^2', 'rad/s^2')))
     base = evidence.base
-    return replace(base, evidence=base.evidence + shared.nats,
-                   residual=base.residual * shared.left)
+    yield Candidate(
+        'base moves', f'the base of the robot is shaken by about {words} (RMS)',
+        'fix it, or move the robot more gently',
+        evidence.hypothesis(added=tuple(-shaken.torque.T)),
+        replace(base, evidence=base.evidence + shaken.nats, residual=base.residual * shaken.left),
+        s.robot.joint_names, severity=DOUBTFUL, cost=cost, surely=True, tests='the residual of '
+        'a joint predicted from the others, by accelerations of the base, of joints, or forces')
 
 
-def _shared(evidence: Evidence, columns: np.ndarray, errors: np.ndarray | float = 0.0
-            ) -> _Shared:
+def _of_base(evidence: Evidence, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return torques (M, n, 6) by unit accelerations of the base, and mean squared errors."""
+    s, n, torques, errors = evidence.samples, len(evidence.samples.robot), [], []
+    bodies, none = s.parameters[:10 * n], np.zeros_like(s.motion.q[chosen])
+    state = METHOD.state_of(s.robot, s.motion.q[chosen], none, none)
+    covariance = np.linalg.inv(evidence.base.matrix)[:10 * n, :10 * n]
+    covariance = covariance * s.sd[:10 * n] * s.sd[:10 * n, None]
+    for unit in np.eye(2 * AXES):
+        blocks = list(METHOD.regress(state, replace(s.robot, gravity_base=unit), bodies))
+        rows = [(own[0].columns, np.concatenate([g.W for g in own]))
+                for own in zip(*(block.groups for block in blocks))]
+        torques.append(np.stack([W @ evidence.base.values[at] for at, W in rows], axis=1))
+        errors.append([((W @ covariance[np.ix_(at, at)]) * W).sum(axis=1).mean()
+                       for at, W in rows])
+    return np.stack(torques, axis=2), np.array(errors).T
+
+
+def _shared(evidence: Evidence, chosen: np.ndarray, columns: np.ndarray,
+            errors: np.ndarray | float = 0.0) -> _Shared:
     """
-    Return the _Shared by ``columns`` (N, n, m) of unknowns whose size is the likeliest.
+    Return the _Shared of samples ``chosen`` (M,) by unknowns whose size is the likeliest.
 
-    errors : (n,) mean squares of the columns' own
+    columns : (M, n, m) torques by them; errors : (n,) mean squares of the columns' own
     """
-    moves, best = ~evidence.samples.still, None
-    square = np.mean(evidence.left ** 2, axis=0)
+    moves, best, residual = ~evidence.samples.still, None, evidence.left[chosen]
+    square = np.mean(residual ** 2, axis=0)
     largest = (columns ** 2).mean(axis=0).sum(axis=1) / np.maximum(square, 1e-300)
     for prior in PRIORS if (moves * largest).any() else ():
         variance = prior ** 2 / (moves * largest).sum()  # of an unknown
         rms = np.sqrt(square + variance * errors)
         weight = moves / np.maximum(rms, 1e-150)
-        A, r = columns * weight[:, None], evidence.left * weight
+        A, r = columns * weight[:, None], residual * weight
         inverse = np.linalg.inv(np.einsum('njk,njl->nkl', A, A)
                                 + np.eye(columns.shape[2]) / variance)
         unknowns = np.einsum('nkl,njl,nj->nk', inverse, A, r, optimize=True)
@@ -117,7 +125,7 @@ def _shared(evidence: Evidence, columns: np.ndarray, errors: np.ndarray | float 
         if best is None or nats > best.nats:
             best = _Shared(nats, left, unknowns, fitted * rms)
     return best or _Shared(0.0, np.ones(len(square)), np.zeros(columns[:, 0].shape),
-                           np.zeros(evidence.left.shape))
+                           np.zeros(residual.shape))
 
 
 def encoders(evidence: Evidence) -> Iterator[Candidate]:
