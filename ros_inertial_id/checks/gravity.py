@@ -37,7 +37,10 @@ def gravity(evidence: Evidence) -> Iterator[Candidate]:
     yield from _compensated(evidence)
     if not np.any(s.gravity):
         return
-    if s.described:  # small masses below zero explain the same efforts as well
+    # Small masses below zero explain the same efforts as well, and so do offsets of an arm that
+    # hardly moves: the description must say so by itself.
+    if s.described and (np.linalg.norm(evidence.nominal_under(-s.gravity))
+                        < np.linalg.norm(evidence.nominal)):
         yield _from(evidence, -s.gravity, cost=float(np.log(2.0)))
     declared = s.gravity / np.linalg.norm(s.gravity)
     if evidence.base.relative < SMALL or (
