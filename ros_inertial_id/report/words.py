@@ -106,7 +106,7 @@ def _fit(model: IdentifiedModel) -> Iterator[str]:
         other = found['cross-validation']['filtered']['relative_percent']
         yield (f'No validation recording. 5-fold cross-validation: relative residual '
                f'{_percent(other)} (training {_percent(training)}): '
-               f'{_compared(other, training, model)}.')
+               f"{_compared(other, training, model, 'left-out stretches of this motion')}.")
     else:
         yield (f'No validation recording: the relative residual of {_percent(training)} in '
                'training says nothing about other motions.')
@@ -161,7 +161,8 @@ def _percent(value: float | None) -> str:
     return 'an unknown share' if value is None else f'{significant(value)} %'
 
 
-def _compared(other: float | None, training: float | None, model: IdentifiedModel) -> str:
+def _compared(other: float | None, training: float | None, model: IdentifiedModel,
+              unseen: str = 'data it has not seen') -> str:
     if other is None or not training:
         return 'they cannot be compared'
     if other > HALF_PERCENT:
@@ -175,7 +176,7 @@ def _compared(other: float | None, training: float | None, model: IdentifiedMode
     if ratio <= CARRIES_OVER or other < EXACT_PERCENT:
         lost = [f'{name} ({_percent(share)} of its own torque)'
                 for name, share in relative_residuals(model).items() if share > HALF_PERCENT]
-        return ('the model carries over to data it has not seen'
+        return (f'the model carries over to {unseen}'
                 + (f", but not for {', '.join(lost)}" if lost else ''))
     if ratio <= MUCH_WORSE:
         return f'somewhat worse than in training ({ratio:.1f} times)'
