@@ -13,8 +13,8 @@ changes leave, and those of the model, by its whole covariance: friction laws th
 apart are known together far better than each of them.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import replace
 import datetime
 from pathlib import Path
 from typing import Any
@@ -22,13 +22,14 @@ from typing import Any
 import numpy as np
 
 from .bag_map import Engine, map_bags, merge_leaves
-from .drift_findings import Finding, findings_of, findings_since, Series
+from .drift_findings import Finding, findings_since, hypotheses_of, RATE, Series, significant
+from .drift_result import Drift, RobotDrift
 from .mapped_bags import Mapped
-from ..errors import ConfigError
+from ..errors import ConfigError, RecordingError
 from ..estimation.base_parameters import BaseParameters
 from ..estimation.changes import Changes, changes_of
 from ..estimation.problem import prior_rows
-from ..estimation.r_factors import one_thread, RFactors
+from ..estimation.r_factors import RFactors
 from ..estimation.residuals import merged, Residuals
 from ..identification.model.identified_model import IdentifiedModel
 from ..identification.prepare.robot import check_robot
@@ -37,6 +38,7 @@ from ..identification.reduce.plan import Plan, plan_of
 from ..identification.reduce.structure import at_constants, Structure, structure_of
 from ..measurement.bags.bag import split_window
 from ..methods import METHODS
+from ..processes import Lost
 
 LAWS = ('viscous', 'coulomb', 'presliding', 'coulomb_atan', 'offset')  # that wear and grease move
 CARRIED = (5.0,) + (1.5,) * 3 + (0.05,) * 6  # [kg, kg m, kg m^2] prior of what is carried
@@ -47,75 +49,40 @@ REPEATS = 30.0  # [s] of motion; what comes later may repeat it, and what the mo
 Entry = tuple[str, str, str, str, int | None]  # name, joint, law, unit, place of a change
 
 
-@dataclass(frozen=True)
-class RobotDrift:
-    """
-    What changed in one robot.
-
-    robot : name of its folder; days : (n,) since the first; paths : its bags
-    temperature : (n,) [deg C] or None; series : all quantities; findings : what changed surely
-    """
-
-    robot: str
-    days: np.ndarray
-    paths: tuple[str, ...]
-    temperature: np.ndarray | None
-    series: tuple[Series, ...]
-    findings: tuple[Finding, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return {'days': self.days.tolist(), 'bags': list(self.paths),
-                'findings': [f.to_dict() for f in self.findings],
-                'series': [{'name': s.name, 'joint': s.joint, 'law': s.law, 'unit': s.unit,
-                            'values': s.values.tolist(), 'errors': s.errors.tolist(),
-                            'usual': s.usual} for s in self.series]}
-
-
-@dataclass(frozen=True)
-class Drift:
-    """robots : RobotDrift of each; left_out : {path: why}; cached : bags found in the cache."""
-
-    robots: tuple[RobotDrift, ...]
-    left_out: Mapping[str, str]
-    cached: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return {'robots': {r.robot: r.to_dict() for r in self.robots},
-                'left_out': dict(self.left_out)}
-
-    def to_text(self) -> str:
-        """Return what changed, robot by robot, and which bags were left out."""
-        lines = [f'{r.robot}: {f.sentence()}' for r in self.robots for f in r.findings]
-        quiet = [r.robot for r in self.robots if not r.findings]
-        if quiet:
-            lines.append(f'no change beyond doubt: {", ".join(quiet)}')
-        return '\n'.join([*lines, *(f'left out: {p}: {why}' for p, why in self.left_out.items())])
-
-
-def drift(model: IdentifiedModel, paths: Sequence[str], engine: Engine | None = None) -> Drift:
+def drift(model: IdentifiedModel, paths: Sequence[str], engine: Engine | None = None,
+          rate: float = RATE) -> Drift:
     """
     Return the Drift of the robots of a ``model`` over their bags.
 
     paths : of bags, the folder around each is the name of its robot; engine : where the work is
-    done, here by default
-    RecordingError where no bag can be used.
+    done, here by default; rate : of false discoveries among the robots with a change
+    ConfigError for a rate that is none; RecordingError where no bag can be used; RobotModelError
+    where the model is of other robots.  A single robot that cannot be compared is left out.
     """
+    if not 0.0 < rate < 1.0:
+        raise ConfigError('false_discovery_rate', expected='a number between 0 and 1', found=rate)
     engine, plan = engine or Engine(), plan_of(model)
     bags, left_out = map_bags(paths, plan, engine)
     robots: dict[str, list[Mapped]] = {}
     for bag in bags:
         robots.setdefault(str(split_window(bag.path)[0].resolve().parent), []).append(bag)
     names = _names(list(robots))
-    with one_thread():
-        found = []
-        for number, (folder, own) in enumerate(robots.items()):
-            found.append(_robot_drift(names[folder], own, plan, model))
-            if engine.progress:
-                engine.progress('drift', number + 1, len(robots))
-    order = sorted(found, key=lambda r: r.robot)
-    return Drift(tuple(order), left_out, sum(b.cached for b in bags))
+    check_robot(model, _robot_of(plan, bags[0]))
+    tasks = [(names[folder], own) for folder, own in robots.items()]
+    found = []
+    for folder, one in zip(robots, engine.run(robot_drift, (plan, model), tasks, 'drift')):
+        if isinstance(one, Lost):
+            left_out[folder] = one.reason
+        else:
+            found.append(one)
+    if not found:
+        raise RecordingError('none of the robots can be compared with the model',
+                             found=[f'{p}: {why}' for p, why in list(left_out.items())[:5]])
+    decided = significant([r.hypotheses for r in found], rate)
+    order = sorted((replace(r, adjusted=q, findings=findings)
+                    for r, (q, findings) in zip(found, decided)), key=lambda r: r.robot)
+    cached = sum(b.cached for b in bags)
+    return Drift(tuple(order), left_out, cached, len(bags) - cached, rate)
 
 
 def _names(folders: Sequence[str]) -> dict[str, str]:
@@ -124,12 +91,18 @@ def _names(folders: Sequence[str]) -> dict[str, str]:
     return {f: name if last.count(name) == 1 else f for f, name in zip(folders, last)}
 
 
-def _robot_drift(name: str, bags: Sequence[Mapped], plan: Plan, model: IdentifiedModel
-                 ) -> RobotDrift:
-    """Return the RobotDrift of one robot under the mounting of its first bag."""
-    gravity = np.array(bags[0].notes['gravity_base'])
-    own = [b for b in bags if np.allclose(b.notes['gravity_base'], gravity, atol=SAME)]
-    robot = METHODS[plan.method].build(plan.urdf, plan.options, gravity)
+def robot_drift(shared: tuple[Plan, IdentifiedModel], task: tuple[str, Sequence[Mapped]]
+                ) -> RobotDrift:
+    """
+    Return the RobotDrift of one robot, before it is compared with others.
+
+    shared : plan, model; task : name, bags, of which those under the mounting of the first count
+    RobotModelError where the model is of another robot.
+    """
+    (plan, model), (name, bags) = shared, task
+    robot = _robot_of(plan, bags[0])
+    own = [b for b in bags
+           if np.allclose(b.notes['gravity_base'], bags[0].notes['gravity_base'], atol=SAME)]
     check_robot(model, robot)
     structure = structure_of(METHODS[plan.method], [robot], plan.columns)
     places = structure.places_in(plan.structure)
@@ -144,6 +117,12 @@ def _robot_drift(name: str, bags: Sequence[Mapped], plan: Plan, model: Identifie
     return _decided(name, own, days - days[0], base, factors)
 
 
+def _robot_of(plan: Plan, bag: Mapped) -> Any:
+    """Return the robot of a plan as it was mounted in a bag."""
+    return METHODS[plan.method].build(plan.urdf, plan.options,
+                                      np.array(bag.notes['gravity_base']))
+
+
 def _decided(name: str, bags: Sequence[Mapped], days: np.ndarray, base: BaseParameters,
              factors: Sequence[RFactors]) -> RobotDrift:
     """Return the RobotDrift by factors about [base parameters, two tilts] of every day."""
@@ -154,8 +133,8 @@ def _decided(name: str, bags: Sequence[Mapped], days: np.ndarray, base: BasePara
     series = _series(entries, found, base)
     warm = [b.notes['temperature'] for b in bags]
     temperature = None if any(t is None for t in warm) else np.array(warm, dtype=float)
-    return RobotDrift(name, days, tuple(b.path for b in bags), temperature, series,
-                      findings_of(series, days, temperature))
+    return RobotDrift(name, bags[0].notes['start_s'], days, tuple(b.path for b in bags),
+                      temperature, series, hypotheses_of(series, days, temperature))
 
 
 def row_deviation(residuals: Residuals) -> dict[str, float]:

@@ -40,6 +40,7 @@ from ...estimation.estimators import Problem, ridge
 from ...estimation.gravity_search import across_gravity
 from ...estimation.r_factors import GroupFactor, merge, one_thread, RFactors
 from ...estimation.residuals import Fit, Residuals
+from ...measurement.bags.object_store import is_url, path_of
 from ...measurement.joints.observation import within_rate
 from ...measurement.recording import Recording
 from ...methods import METHODS
@@ -167,7 +168,7 @@ def folders(bag: Path, cache: str = '') -> list[Path]:
     cache : folder given by the user, '' for beside the bag, else in the user's cache
     """
     if cache:
-        return [Path(cache)]
+        return [path_of(cache)]
     home = Path(os.environ.get('XDG_CACHE_HOME') or Path.home() / '.cache')
     return [bag.resolve().parent / FOLDER, home / 'ros_inertial_id',
             Path(tempfile.gettempdir()) / f'ros_inertial_id_{os.getuid()}']
@@ -184,25 +185,44 @@ def write_factors(key: str, places: list[Path], factors: BagFactors | None,
     arrays, content = _packed(factors) if factors else ({}, {})
     packed = io.BytesIO()
     np.savez(packed, header=np.array(json.dumps(plain({**header, **content}))), **arrays)
-    data = signed(key, packed.getvalue())
+    return str(keep(f'{key}.factors', places, packed.getvalue()))
+
+
+def keep(name: str, places: Sequence[Path], content: bytes) -> Path:
+    """
+    Write ``content``, signed, as a file in the first of ``places`` that takes it; return its path.
+
+    OSError where no place takes it.
+    """
     failure = OSError('no folder for cached factors')
+    data = signed(name, content)
     for place in places:
         try:
             place.mkdir(parents=True, exist_ok=True)
+            if is_url(place):  # a store shows whole objects only
+                (place / name).write_bytes(data)
+                return place / name
             # Beside its place, then moved: who reads meanwhile sees all of it or nothing.
-            handle, beside = tempfile.mkstemp(dir=place, prefix=f'.{key[:8]}')
+            handle, beside = tempfile.mkstemp(dir=place, prefix=f'.{name[:8]}')
             try:
                 with os.fdopen(handle, 'wb') as stream:
                     stream.write(data)
                 os.chmod(beside, 0o666 & ~_umask())
-                os.replace(beside, place / f'{key}.factors')
+                os.replace(beside, place / name)
             except BaseException:
                 os.unlink(beside)
                 raise
-            return str(place / f'{key}.factors')
+            return place / name
         except OSError as error:
             failure = error
     raise failure
+
+
+def kept(name: str, places: Sequence[Path]) -> Iterator[tuple[Path, bytes]]:
+    """Yield path and content of the files of this ``name`` in ``places`` that this user kept."""
+    for place in places:
+        with suppress(OSError, ValueError):
+            yield place / name, verified(name, (place / name).read_bytes())
 
 
 def signed(name: str, content: bytes) -> bytes:
@@ -234,11 +254,6 @@ def _secret() -> bytes:
     return os.environ[SECRET].encode()
 
 
-def _opened(path: Path) -> Any:
-    """Return the arrays in a file of factors that this user kept."""
-    return np.load(io.BytesIO(verified(path.stem, path.read_bytes())))
-
-
 def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
@@ -251,21 +266,18 @@ def find_factors(key: str, places: list[Path]) -> tuple[str, dict[str, Any]] | N
 
     A file that is damaged, cut short or signed by somebody else counts as none.
     """
-    for place in places:
-        path = place / f'{key}.factors'
-        try:
-            with _opened(path) as file:
-                return str(path), dict(json.loads(str(file['header'])))
-        except DAMAGED:
-            continue
+    for path, content in kept(f'{key}.factors', places):
+        with suppress(*DAMAGED), np.load(io.BytesIO(content)) as file:
+            return str(path), dict(json.loads(str(file['header'])))
     return None
 
 
 def read_factors(path: str) -> BagFactors:
     """Return the BagFactors in the file ``path``; ValueError where it holds none."""
+    file = path_of(path)
     try:
-        with _opened(Path(path)) as file:
-            return _unpacked(json.loads(str(file['header'])), file)
+        with np.load(io.BytesIO(verified(file.name, file.read_bytes()))) as arrays:
+            return _unpacked(json.loads(str(arrays['header'])), arrays)
     except DAMAGED as error:
         raise ValueError(f'{path} holds no factors') from error
 
