@@ -14,14 +14,16 @@ apart are known together far better than each of them.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 import datetime
+import hashlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .bag_map import Engine, map_bags, merge_leaves
+from .bag_map import Engine, map_bags
 from .drift_findings import Finding, findings_since, hypotheses_of, RATE, Series, significant
 from .drift_result import Drift, RobotDrift
 from .mapped_bags import Mapped
@@ -29,14 +31,16 @@ from ..errors import ConfigError, RecordingError
 from ..estimation.base_parameters import BaseParameters
 from ..estimation.changes import Changes, changes_of
 from ..estimation.problem import prior_rows
-from ..estimation.r_factors import RFactors
+from ..estimation.r_factors import merge, RFactors
 from ..estimation.residuals import merged, Residuals
 from ..identification.model.identified_model import IdentifiedModel
 from ..identification.prepare.robot import check_robot
-from ..identification.reduce.bag_factors import read_factors
+from ..identification.reduce.bag_factors import (BagFactors, key_of, read_factors,
+                                                 write_factors)
 from ..identification.reduce.plan import Plan, plan_of
 from ..identification.reduce.structure import at_constants, Structure, structure_of
 from ..measurement.bags.bag import split_window
+from ..measurement.bags.object_store import path_of
 from ..methods import METHODS
 from ..processes import Lost
 
@@ -110,9 +114,8 @@ def robot_drift(shared: tuple[Plan, IdentifiedModel], task: tuple[str, Sequence[
     size = int(plan.structure.keep.max()) + 1
     columns = np.zeros((size + 2, T.shape[1] + 2))
     columns[places, :-2], columns[-2:, -2:] = T, np.eye(2)
-    # About the base columns at once: those of a year side by side are small.
-    factors = [merge_leaves(None, [(b.file, k, 1.0) for k in range(b.stretches)]).combine(columns)
-               for b in own]
+    of_columns = hashlib.sha256(columns.tobytes()).hexdigest()
+    factors = [_day(b.file, columns, of_columns) for b in own]
     days = np.array([b.notes['start_s'] for b in own]) / DAY
     return _decided(name, own, days - days[0], base, factors)
 
@@ -123,11 +126,29 @@ def _robot_of(plan: Plan, bag: Mapped) -> Any:
                                       np.array(bag.notes['gravity_base']))
 
 
+def _day(file: str, columns: np.ndarray, of_columns: str) -> BagFactors:
+    """
+    Return the BagFactors in a ``file`` about ``columns``, kept, since they are small.
+
+    of_columns : hash of these
+    """
+    path = path_of(file)
+    key = key_of(path.stem, (None, None), of_columns)
+    with suppress(ValueError):
+        return read_factors(str(path.with_name(f'{key}.factors')))
+    found = read_factors(file)
+    day = replace(found, stretches=(merge(found.stretches).combine(columns),),
+                  motion=found.motion.thinned(max(1, len(found.motion.t))))
+    with suppress(OSError):
+        write_factors(key, [path.parent], day, {})
+    return day
+
+
 def _decided(name: str, bags: Sequence[Mapped], days: np.ndarray, base: BaseParameters,
-             factors: Sequence[RFactors]) -> RobotDrift:
+             factors: Sequence[BagFactors]) -> RobotDrift:
     """Return the RobotDrift by factors about [base parameters, two tilts] of every day."""
-    sigma = row_deviation(merged(read_factors(b.file).residuals for b in bags))
-    systems = [f.system(sigma)[:2] for f in factors]
+    sigma = row_deviation(merged(f.residuals for f in factors))
+    systems = [f.stretches[0].system(sigma)[:2] for f in factors]
     entries, S, spread = change_columns(base)
     found = changes_of(systems, S, spread, prior_rows(base))
     series = _series(entries, found, base)

@@ -5,8 +5,9 @@ Columns are those of the plan's structure (base parameters under any mounting, f
 constants that are tried), then the torque by a tilt of gravity about two axes.
 
 They are kept beside their bag and found again by content and plan.  A file (numpy's npz) holds a
-header (JSON) and the upper triangles of all R factors, in double precision, so that what is read
-is what was computed to the last bit.  A bag that was left out has a header alone, with the reason.
+header (JSON) and one array of all numbers, of R factors the upper triangles, in double precision,
+so that what is read is what was computed to the last bit.  A bag that was left out has a header
+alone, with the reason.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +18,7 @@ import hashlib
 import hmac
 import io
 import json
+import math
 import os
 from pathlib import Path
 import tempfile
@@ -184,7 +186,9 @@ def write_factors(key: str, places: list[Path], factors: BagFactors | None,
     """
     arrays, content = _packed(factors) if factors else ({}, {})
     packed = io.BytesIO()
-    np.savez(packed, header=np.array(json.dumps(plain({**header, **content}))), **arrays)
+    content['shapes'] = {name: np.shape(a) for name, a in arrays.items()}
+    np.savez(packed, header=np.array(json.dumps(plain({**header, **content}))),
+             numbers=np.concatenate([np.zeros(0), *(np.ravel(a) for a in arrays.values())]))
     return str(keep(f'{key}.factors', places, packed.getvalue()))
 
 
@@ -277,7 +281,10 @@ def read_factors(path: str) -> BagFactors:
     file = path_of(path)
     try:
         with np.load(io.BytesIO(verified(file.name, file.read_bytes()))) as arrays:
-            return _unpacked(json.loads(str(arrays['header'])), arrays)
+            header, numbers = json.loads(str(arrays['header'])), arrays['numbers']
+        ends = np.cumsum([math.prod(shape) for shape in header['shapes'].values()])
+        return _unpacked(header, {name: part.reshape(shape) for (name, shape), part in zip(
+            header['shapes'].items(), np.split(numbers, ends[:-1]))})
     except DAMAGED as error:
         raise ValueError(f'{path} holds no factors') from error
 
@@ -301,15 +308,15 @@ def _packed(factors: BagFactors) -> tuple[dict[str, Any], dict[str, Any]]:
                     'ranges': factors.ranges, 'notes': factors.notes}
 
 
-def _unpacked(header: dict[str, Any], file: Any) -> BagFactors:
+def _unpacked(header: dict[str, Any], file: Mapping[str, np.ndarray]) -> BagFactors:
     """Return the BagFactors of a header and the arrays in a file; KeyError where one lacks."""
-    stretches = []
+    stretches, places = [], functools.cache(np.triu_indices)
     for number, stretch in enumerate(header['stretches']):
         groups = {}
         for name, unit, columns, rows in stretch['groups']:
             k = len(columns) + 2
             R = np.zeros((k, k), order='F')
-            R[np.triu_indices(k)] = file[f'R {number} {name}']
+            R[places(k)] = file[f'R {number} {name}']
             groups[name] = GroupFactor(unit, np.array(columns, dtype=int), R, rows)
         stretches.append(RFactors(stretch['size'], groups))
     kinds = header['residuals']
