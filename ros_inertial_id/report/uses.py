@@ -24,7 +24,7 @@ from .knowledge import best_fit, percent, posterior, significant
 from ..checks.finding import WRONG
 from ..dynamics.description import HEAVIEST
 from ..dynamics.robot_model import RobotModel
-from ..identification.judge.prediction import alarm_ratios
+from ..identification.judge.prediction import alarm_ratios, drifting
 from ..identification.model.identified_model import IdentifiedModel
 from ..identification.settings import robot_of_model
 from ..measurement.joints.kinematic_state import AT_REST
@@ -67,12 +67,18 @@ class JointUse:
 
 @dataclass(frozen=True)
 class Uses:
-    """joints; where : what the residuals are of; payload [kg]; consistent : the links are."""
+    """
+    What a model is good for, joint by joint.
+
+    where : what the residuals are of; payload [kg]; consistent : the links are
+    drifting : joints that drifted in the training
+    """
 
     joints: tuple[JointUse, ...]
     where: str
     payload: float | None
     consistent: bool
+    drifting: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -97,7 +103,9 @@ class Uses:
             words = [f'{significant(x, 2)} {unit} ({name})' for x, name, unit in
                      (contacts[0], contacts[-1])]
             out.append(f"Contact: detectable from {' to '.join(dict.fromkeys(words))} on, at "
-                       f'{PER_HOUR:g} false alarm per hour; noise of the live signals adds to it.')
+                       f'{PER_HOUR:g} false alarm per hour; noise of the live signals adds to it.'
+                       + (f" {', '.join(self.drifting)} drifted in the training: where that goes "
+                          'on, alarms are false.' if self.drifting else ''))
         if not self.consistent:
             out.append('Simulation: no, the links are not physically consistent; identify with '
                        '--consistent.')
@@ -163,7 +171,7 @@ def uses_of(model: IdentifiedModel) -> Uses:
             name, 'N' if sliding.get(name) else 'N m', residual, torque,
             None if share is None else 100.0 * share, holding, error, dry, contact, uses,
             bool(moved)))
-    return Uses(tuple(joints), where, payload, consistent)
+    return Uses(tuple(joints), where, payload, consistent, drifting(model))
 
 
 def _at_rest(model: IdentifiedModel, robot: RobotModel

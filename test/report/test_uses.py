@@ -148,3 +148,11 @@ def test_nothing_is_promised_of_joints_whose_efforts_are_wrong(result):
     assert 'Contact: detectable' in ' '.join(uses_of(model).sentences())
     assert 'Contact' not in said and 'Payload' not in said
     assert 'Feedforward: no' in said
+
+
+def test_a_drift_of_the_training_is_said_beside_contact(result):
+    assert 'drift' not in ' '.join(uses_of(result.model).sentences())
+    checks = [{'name': 'drift', 'joints': ['joint2'], 'severity': 'doubtful'}]
+    model = replace(result.model, statistics={**result.model.statistics, 'checks': checks})
+    said = next(text for text in uses_of(model).sentences() if text.startswith('Contact'))
+    assert 'joint2 drifted in the training' in said
