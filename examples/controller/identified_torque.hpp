@@ -1,5 +1,5 @@
-// Torque from ~/base_parameters of the identification node, header only, C++17, no allocation
-// after construction.
+// Torque from ~/base_parameters of the identification node and its band from ~/prediction_band,
+// header only, C++17, no allocation after construction.
 //
 // Layout and formulas: doc/contract.md.  With pinocchio:
 //
@@ -12,10 +12,16 @@
 // labels: message.layout.dim[k].label, k = 0..4.  body_index: link name -> number of its joint in
 // the model, from 0 (model.frames[model.getFrameId(link)].parentJoint - 1), negative where it is
 // none; joint_index: joint name -> index of its velocity.  Set model.gravity to gravity().
+//
+//   inertial_id::PredictionBand band(band_labels, band_message.data, joint_index);
+//   band.at(q.data(), v.data(), a.data(), half.data(), outside.data());
+//
+// tau -+ half [N m] holds 95 % of motion like the training; outside 0: within its range.
 
 #ifndef INERTIAL_ID_IDENTIFIED_TORQUE_HPP_
 #define INERTIAL_ID_IDENTIFIED_TORQUE_HPP_
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -168,6 +174,85 @@ private:
   std::vector<double> pi_;
   std::vector<Term> terms_;
   std::array<double, 3> gravity_{};
+};
+
+// How far the identified torque may be from the robot's.
+class PredictionBand
+{
+public:
+  using Index = std::function<int (const std::string &)>;
+
+  // labels: of the two dimensions; data: row by row; Index: place of a joint in the states.
+  PredictionBand(
+    const std::vector<std::string> & labels, const std::vector<double> & data,
+    const Index & joint_index)
+  {
+    if (labels.size() != 2) {
+      throw std::runtime_error("prediction_band: not two dimensions");
+    }
+    const auto names = split(labels[0]), columns = split(labels[1]);
+    if (data.size() != names.size() * columns.size()) {
+      throw std::runtime_error("prediction_band: data and labels do not fit");
+    }
+    for (std::size_t k = 0; k < names.size(); ++k) {
+      const double * row = data.data() + k * columns.size();
+      const auto value = [&](const std::string & name) {return row[index_of(columns, name)];};
+      joints_.push_back(
+        {joint_index(names[k]), value("constant"), value("per_speed"), value("per_acceleration"),
+          value("near_reversal"), value("slow"), value("turns") > 0.0,
+          {value("q_low"), value("q_high")}, {value("v_low"), value("v_high")},
+          {value("a_low"), value("a_high")}});
+    }
+  }
+
+  // half [N m]: half the width of each joint; outside: how far out of range it is [half ranges].
+  // All have a place for each joint that joint_index names.
+  void at(
+    const double * q, const double * v, const double * a, double * half, double * outside) const
+  {
+    double far = 0.0;  // positions of all joints count, as they turn the weight
+    for (const auto & joint : joints_) {
+      far = std::max(far, beyond(joint.q, q[joint.place], joint.turns));
+    }
+    for (const auto & joint : joints_) {
+      const int k = joint.place;
+      const double speed = std::abs(v[k]);
+      const double near = joint.slow > 0.0 ? std::max(0.0, 1.0 - speed / joint.slow) : 0.0;
+      outside[k] = std::max(
+        {far, beyond(joint.v, v[k], false), beyond(joint.a, a[k], false)});
+      half[k] = (1.0 + outside[k]) * (
+        joint.constant + joint.per_speed * speed + joint.per_acceleration * std::abs(a[k]) +
+        joint.near_reversal * near);
+    }
+  }
+
+private:
+  using Range = std::array<double, 2>;
+  struct Joint
+  {
+    int place;
+    double constant, per_speed, per_acceleration, near_reversal, slow;
+    bool turns;
+    Range q, v, a;
+  };
+
+  // turns: a joint that is where it was, a turn further
+  static double beyond(const Range & range, double x, bool turns)
+  {
+    constexpr double pi = 3.14159265358979323846;
+    constexpr double margin = 0.04;  // an end of the range is one sample, with noise
+    double way = std::abs(x - (range[0] + range[1]) / 2.0);
+    if (turns) {
+      way = std::abs(std::fmod(way + pi, 2.0 * pi) - pi);
+    }
+    if (!(range[1] > range[0])) {
+      return 0.0;
+    }
+    const double excess = 2.0 * way / (range[1] - range[0]) - 1.0;
+    return excess > margin ? excess : 0.0;
+  }
+
+  std::vector<Joint> joints_;
 };
 
 }  // namespace inertial_id

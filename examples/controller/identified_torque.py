@@ -7,7 +7,7 @@ Reads latched robot_description, identification/base_parameters and identificati
 once each (layout and formulas: doc/contract.md); then ``IdentifiedTorque.torque(q, v, a)`` costs
 one call of pinocchio, and ``PredictionBand.half_width(q, v, a)`` says how far it may be wrong: a
 larger difference to the measured torque is not the model's.  identified_torque.hpp beside this
-file is the torque in C++.
+file is both in C++.
 """
 
 import numpy as np

@@ -42,7 +42,8 @@ class Estimate:
     """
     Base parameters as determined.
 
-    params : (b,); cov_params : (b, b) covariance; bse : (b,) standard errors
+    params : (b,); bse : (b,) standard errors
+    cov_params : (b, b) covariance, given the laws, their constants and gravity; bse may be more
     data_bse : (b,) standard errors of the data alone, inf where they are uninformative
     determined : (b,) bool, whether the data alone say more than the prior before them
     standard_deviation : group -> of its residual [unit of the group]
@@ -69,9 +70,19 @@ class Estimate:
 
     def widened(self, covariance: np.ndarray) -> 'Estimate':
         """Return the Estimate with a further ``covariance`` (b, b) in its errors."""
-        total = self.cov_params + covariance
-        return replace(self, cov_params=total, bse=np.sqrt(np.diag(total)),
-                       data_bse=np.sqrt(self.data_bse ** 2 + np.diag(covariance)))
+        added = np.diag(covariance)
+        return replace(self, cov_params=self.cov_params + covariance,
+                       bse=np.sqrt(self.bse ** 2 + added),
+                       data_bse=np.sqrt(self.data_bse ** 2 + added))
+
+    def with_standard_errors(self, covariance: np.ndarray) -> 'Estimate':
+        """
+        Return the Estimate with a further ``covariance`` (b, b) in its standard errors alone.
+
+        It is of what moves parameters together with columns that are not theirs (a law's constant,
+        gravity, another law), so that the torque that all of them predict hardly moves.
+        """
+        return replace(self.widened(covariance), cov_params=self.cov_params)
 
 
 def two_step(problem: Problem) -> tuple[np.ndarray, dict[str, float]]:

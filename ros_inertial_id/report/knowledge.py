@@ -119,22 +119,28 @@ def best_fit(model: IdentifiedModel) -> tuple[str, dict[str, Any]]:
     return WHERE[part], parts[part]['filtered']
 
 
-def posterior(model: IdentifiedModel) -> np.ndarray:
+def posterior(model: IdentifiedModel, alone: bool = False) -> np.ndarray:
     """
     Return the covariance (p, p) of the standard parameters: prior, and what the data say of sums.
 
+    alone : of parameters by themselves, with all of their standard errors, and not of torques that
+        they predict together with the model's laws and gravity
     The base parameters K pi were estimated with covariance C, so that the prior P of pi becomes
     P - P K' (K P K' + C)^-1 K P (Kalman update); where the data say nothing the prior stays.
     """
+    covariance = np.array(model.covariance)
+    if alone:
+        errors = np.array([entry['standard_error'] or 0.0 for entry in model.base])
+        covariance += np.diag(np.maximum(errors ** 2 - np.diag(covariance), 0.0))
     place = {p.name: k for k, p in enumerate(model.parameters)}
-    known = [k for k in range(len(model.base)) if model.covariance[k, k] > 0.0]
+    known = np.flatnonzero(np.diag(covariance) > 0.0)
     sd = np.array([p.prior_sd for p in model.parameters])
     K = np.zeros((len(known), len(sd)))  # of parameters in units of their prior
     for row, k in enumerate(known):
         for name, coefficient in model.base[k]['grouping'].items():
             K[row, place[name]] = coefficient * sd[place[name]]
     size = np.linalg.norm(K, axis=1)
-    K, C = K / size[:, None], np.asarray(model.covariance)[np.ix_(known, known)]
+    K, C = K / size[:, None], covariance[np.ix_(known, known)]
     gain = np.linalg.solve(K @ K.T + C / np.outer(size, size), K)
     return np.outer(sd, sd) * (np.eye(len(sd)) - K.T @ gain)
 

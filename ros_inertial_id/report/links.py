@@ -60,7 +60,8 @@ def links_of(model: IdentifiedModel) -> list[Link]:
     first = bodies(model.parameters)
     if not first:
         return []
-    covariance, groupings = posterior(model), [entry['grouping'] for entry in model.base]
+    covariance = posterior(model, alone=True)
+    groupings = [entry['grouping'] for entry in model.base]
     alone = {name for sums in groupings if len(sums) == 1 for name in sums}
     in_sums = {name for sums in groupings if len(sums) > 1 for name in sums}
     undetermined = {name for entry in model.base if not entry['determined']

@@ -141,3 +141,7 @@ def test_what_is_known_together_stays_known_where_each_one_is_not():
     # Sixteen stretches know an error to a fifth, and Student's t widens it by a tenth.
     assert np.sqrt(np.mean(stated ** 2)) == pytest.approx(0.02, rel=0.3)
     assert np.all(np.diag(out) >= (1.0 - 1e-9) * np.diag(by_rows))
+    # Where stretches agree better than rows let expect, the rows say how much is known.
+    by_rows = np.kron(np.eye(10), V * [1e-8, 1.0, 1.0] @ V.T)
+    away = rng.multivariate_normal(np.zeros(30), 0.01 * by_rows, 16) / 16 ** 0.5
+    np.testing.assert_allclose(moderated_covariance(by_rows, away), by_rows, atol=1e-12)

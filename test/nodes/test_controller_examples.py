@@ -45,6 +45,28 @@ int main()
 }
 """
 
+BAND_PROGRAM = """
+#include <iostream>
+#include "identified_torque.hpp"
+int main()
+{
+  std::vector<std::string> labels(2);
+  for (auto & label : labels) {std::getline(std::cin, label);}
+  std::size_t count;
+  std::cin >> count;
+  std::vector<double> data(count);
+  for (auto & x : data) {std::string word; std::cin >> word; x = std::stod(word);}
+  const auto number = [](const std::string & name) {return 1 - (name.back() - '1');};  // swapped
+  inertial_id::PredictionBand band(labels, data, number);
+  std::cout.precision(17);
+  double x[6], half[2], outside[2];
+  while (std::cin >> x[0] >> x[1] >> x[2] >> x[3] >> x[4] >> x[5]) {
+    band.at(x, x + 2, x + 4, half, outside);
+    std::cout << half[0] << ' ' << half[1] << ' ' << outside[0] << ' ' << outside[1] << std::endl;
+  }
+}
+"""
+
 
 def states(count):
     rng = np.random.default_rng(0)
@@ -82,22 +104,42 @@ def test_python_example_computes_the_band_of_the_model(controller_example, arm_m
     np.testing.assert_allclose(half, found.upper - found.torque, rtol=1e-6)
 
 
-def test_cpp_example_computes_what_the_python_example_does(
-        controller_example, identified, tmp_path):
+def run(program, folder, table, rows):
+    """Return the lines (list of arrays) that a C++ program prints of a table and rows of states."""
     compiler = shutil.which('g++') or shutil.which('clang++')
     if compiler is None:
         pytest.skip('no C++ compiler')
-    (tmp_path / 'main.cpp').write_text(PROGRAM)
+    (folder / 'main.cpp').write_text(program)
     subprocess.run([compiler, '-std=c++17', '-Wall', '-Wextra', '-Werror', f'-I{FOLDER}',
-                    str(tmp_path / 'main.cpp'), '-o', str(tmp_path / 'main')], check=True)
+                    str(folder / 'main.cpp'), '-o', str(folder / 'main')], check=True)
+    text = '\n'.join([*(d.label for d in table.layout.dim), str(len(table.data)),
+                      *map(str, table.data), *(' '.join(map(str, row)) for row in rows)])
+    out = subprocess.run([str(folder / 'main')], input=text, capture_output=True, text=True,
+                         check=True).stdout.strip().split('\n')
+    return [np.array(line.split(), dtype=float) for line in out]
+
+
+def test_cpp_example_computes_the_band_of_the_model(arm_model, tmp_path):
+    model = Model(arm_model, np.array(arm_model.mounting['gravity_base'][0]))
+    assert [name[-1] for name in model.joint_names] == ['1', '2']
+    q, v, a = states(30)
+    v[4] = 1e-4  # near a reversal
+    q[3] += 2.0 * np.pi
+    found = model.predict((np.arange(30.0), q, v, a))
+    assert (found.outside > 0.0).any() and (found.outside == 0.0).any()
+    rows = np.hstack([x[:, ::-1] for x in (q, v, a)]).tolist()
+    half, outside = np.array(run(BAND_PROGRAM, tmp_path, band_table(arm_model), rows)
+                             ).reshape(30, 2, 2)[:, :, ::-1].transpose(1, 0, 2)
+    np.testing.assert_allclose(outside, found.outside, atol=1e-9)
+    np.testing.assert_allclose(half, found.upper - found.torque, rtol=1e-9)
+
+
+def test_cpp_example_computes_what_the_python_example_does(
+        controller_example, identified, tmp_path):
     table = base_table(identified)
     robot = controller_example.IdentifiedTorque(ARM.read_text(), table)
     rows = [(j, q[j], v[j], a[j], 5.0) for q, v, a in zip(*states(20)) for j in range(2)]
-    text = '\n'.join([*(d.label for d in table.layout.dim), str(len(table.data)),
-                      *map(str, table.data), *(' '.join(map(str, row)) for row in rows)])
-    out = subprocess.run([str(tmp_path / 'main')], input=text, capture_output=True, text=True,
-                         check=True).stdout.split('\n')
-    pi, terms = (np.array(line.split(), dtype=float) for line in out[:2])
+    pi, terms = run(PROGRAM, tmp_path, table, rows)
     assert pi == pytest.approx(robot._pi[:len(pi)], rel=1e-12)
     assert not robot._pi[len(pi):].any()
     loaded = controller_example.LAWS['coulomb_load']

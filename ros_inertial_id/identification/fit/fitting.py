@@ -78,7 +78,7 @@ def completed(data: Dataset, reduced: Reduced, fitted: Fitted) -> Fitted:
                          reduced.searched)
         assert refined is not None
         widened = refined.inflation
-        estimate = estimate.widened(widened)
+        estimate = estimate.with_standard_errors(widened)
         reduced.notes['nonlinear_parameters'] = refined.values
     if fitted.inherited is not None:
         estimate = estimate.widened(fitted.inherited @ fitted.inherited.T)

@@ -36,7 +36,7 @@ def solve(choice: Choice) -> Solution:
     if stretches:
         free = robust_errors(fitted.problem, free, stretches.factors, base.prior_covariance())
         if tilt:
-            free = free.widened(tilt.free @ tilt.covariance @ tilt.free.T)
+            free = free.with_standard_errors(tilt.free @ tilt.covariance @ tilt.free.T)
     if not choice.consistent:
         return Solution(choice, replace(fitted, estimate=free),
                         base.standard(free.params, data.options.dependent), free)
@@ -45,11 +45,11 @@ def solve(choice: Choice) -> Solution:
     estimate = links.estimate
     if stretches:
         if fitted.widened is not None:
-            estimate = estimate.widened(links.carried(fitted.widened))
+            estimate = estimate.with_standard_errors(links.carried(fitted.widened))
         estimate = robust_errors(fitted.problem, estimate, stretches.factors, links.found.prior)
         if tilt:
-            estimate = estimate.widened(
+            estimate = estimate.with_standard_errors(
                 tilt.consistent @ tilt.covariance @ tilt.consistent.T)
         errors = choice.model_errors()
-        estimate = estimate.widened(errors @ errors.T)
+        estimate = estimate.with_standard_errors(errors @ errors.T)
     return Solution(choice, replace(fitted, estimate=free), links.values, estimate, links)

@@ -29,7 +29,9 @@ class IdentifiedModel:
         parameters (those that the data cannot show are as in the robot description)
     base : list of dicts name, expression, value, standard_error, unit, determined, nominal,
         relative_percent, and unconstrained (value, standard error) by the data alone where bodies
-        are physically consistent; covariance : (b, b) of the base parameters
+        are physically consistent
+    covariance : (b, b) of the base parameters as they predict torque, given the laws, their
+        constants and gravity; not knowing these is in the standard errors only
     statistics : rank, condition number, residuals in training, left-out and validation data
     validity_range : joint -> smallest and largest q, v, a in training
     preprocessing, provenance : how signals were prepared; bags, hashes, windows, versions

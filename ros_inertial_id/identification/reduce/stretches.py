@@ -240,7 +240,7 @@ def robust_errors(problem: Problem, estimate: Estimate, folds: Sequence[RFactors
     away = scale * np.einsum('ab,gbk,gk,gck,dc,gd->ga', root, turns, lone, turns, root, pulls,
                              optimize=True)
     covariance = moderated_covariance(estimate.cov_params, away - away.mean(0))
-    bse = np.sqrt(np.diag(covariance))
+    bse = np.sqrt(estimate.bse ** 2 + np.diag(covariance - estimate.cov_params))
     return replace(estimate, bse=bse, cov_params=covariance, by_rows=estimate.cov_params,
                    data_bse=bse / np.maximum(estimate.bse, 1e-300) * estimate.data_bse)
 
@@ -257,14 +257,16 @@ def moderated_covariance(covariance: np.ndarray, away: np.ndarray) -> np.ndarray
 
     covariance : (b, b) by independent rows; away : (count, b) what each stretch adds to them
     That of the stretches is drawn towards a multiple of the former, as a matrix (Ledoit and Wolf
-    2004), by the weights of ``moderation``; no standard error gets smaller.
+    2004), by the weights of ``moderation``; nothing gets known better, parameters or sums of them.
     """
     errors = np.sqrt(np.diag(covariance))
     ratios = np.linalg.norm(away, axis=0) / np.maximum(errors, 1e-300)
     common, own = moderation(ratios, len(away) - 1)
-    out = common * covariance + own * away.T @ away
-    lift = np.maximum(1.0, errors / np.maximum(np.sqrt(np.diag(out)), 1e-300))
-    return out * np.outer(lift, lift)
+    root = _root(covariance)
+    each = away @ np.linalg.pinv(root).T  # in standard errors of directions that are independent
+    sizes, turns = np.linalg.eigh(own * each.T @ each)
+    axes = root @ turns
+    return (axes * np.maximum(1.0, common + sizes)) @ axes.T
 
 
 def moderation(ratios: np.ndarray, freedom: int) -> tuple[float, float]:
