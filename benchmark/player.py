@@ -23,7 +23,7 @@ import pinocchio as pin
 from threadpoolctl import threadpool_limits
 
 from ros_inertial_id.dynamics.robot_model import load_robot_model
-from ros_inertial_id.excitation.braking import STEP
+from ros_inertial_id.excitation.braking import GRID, LONGEST, STEP
 from ros_inertial_id.excitation.design import design, DesignOptions
 from ros_inertial_id.excitation.fourier import random_motion
 from ros_inertial_id.excitation.limits import kinematic_limits
@@ -38,6 +38,7 @@ ON_ITS_WAY = 0.002, 0.03    # [s] of a message
 SETTLED = 0.15              # [s] until the arm rests below its command
 FAULT = 1.8                 # [s] after the first piece
 LAGS, SPEEDS = (0.0, 0.01, 0.05), (0.1, 0.5, 1.0)
+PATH, RATES = 0.005, 401    # [s] and number of rates at which the least braking time is worked out
 ANCHORS, CONTROLS = ('measured', 'desired'), ('computed_torque', 'effort_pid')
 
 
@@ -162,9 +163,15 @@ def _beside_own_speed(run):
 
 
 def braking(*urdfs, seeds=(0, 1, 2)):
-    """Print how designed motions of some robots are stopped, from all their moments."""
-    print('robot           seed   largest speed of its limit   stops within   median      way   '
-          'player dies      way   largest use of a limit')
+    """
+    Print how designed motions of some robots are stopped, from all their moments.
+
+    Beside the time to rest stand two that nobody can beat: of one joint alone, its speed over its
+    acceleration limit and the time in which jerk lets that be reached; and along the path, where
+    all joints slow down together, by acceleration and torque without jerk and torque rate.
+    """
+    print('robot           seed   largest speed of its limit   stops within   one joint alone   '
+          'along the path   median      way   player dies      way   largest use of a limit')
     for urdf, seed in itertools.product(urdfs, seeds):
         robot = load_robot_model(pathlib.Path(urdf).read_text())
         options = DesignOptions(seed=seed, restarts=1, processes=1, seconds=3600.0)
@@ -174,10 +181,63 @@ def braking(*urdfs, seeds=(0, 1, 2)):
         brakes = course.brakes(robot, limits)
         stopping, times = stopping_of(course, brakes), [STEP * (len(s) - 1) for s in brakes.stops]
         speed = designed.use.joints['velocity'].max() * (1.0 - limits.margins['velocity'])
-        print(f'{robot.name:15s} {seed:4d} {100.0 * speed:25.0f} % {stopping.seconds:14.2f} s '
+        alone, joint = one_joint_alone(course, limits, GRID * np.arange(len(times)))
+        least = least_times(course, robot, limits, GRID * (len(times) - 1))
+        print(f'{robot.name:15s} {seed:4d} {100.0 * speed:25.0f} % {stopping.seconds:14.3f} s '
+              f'{alone:8.3f} s (joint {joint + 1}) {least.max():14.3f} s '
               f'{np.median(times):6.2f} s {stopping.distance.max():6.2f} rad '
               f'{stopping.alone:9.2f} s {stopping.distance_alone.max():6.2f} rad   '
               f'{uses(course, robot, brakes, limits)}', flush=True)
+
+
+def one_joint_alone(course, limits, times):
+    """Return the longest time [s] in which a joint alone could stop, and which joint it is."""
+    most = limits.acceleration / (1.0 - limits.margins['acceleration'])
+    speeds = np.abs(course.at(times)[1])
+    needed = speeds / most + np.where(speeds > most * most / limits.jerk, most / limits.jerk, 0.0)
+    return needed.max(), int(needed.max(0).argmax())
+
+
+def least_times(course, robot, limits, last):
+    """
+    Return the least times (N,) [s] to rest along the path, from full rate every PATH until last.
+
+    Bellman's equation over places and rates of the path clock: no method can stop sooner within
+    these limits of acceleration and torque.
+    """
+    count, rates = round(last / PATH) + 1, np.linspace(0.0, 1.0, RATES)
+    beyond = np.arange(count + round(LONGEST / PATH))
+    period = round(course.motion.period / course.speed / PATH)
+    times = PATH * np.where(beyond < count, beyond, beyond - period)  # the motion repeats itself
+    q, v, a = course.at(times)
+    data = robot.pin_model.createData()
+
+    def torque(speed, acceleration):
+        return np.array([pin.rnea(robot.pin_model, data, robot.pin_q(x), y, z)
+                         for x, y, z in zip(q, speed, acceleration)])
+
+    gravity, none = torque(0.0 * v, 0.0 * a), np.zeros_like(a)
+    parts = [np.hstack(pair) for pair in (
+        (none, gravity), (a, torque(v, a) - gravity), (v, torque(0.0 * v, v) - gravity))]
+    most = np.concatenate([np.maximum(limits.acceleration / (1.0 - limits.margins['acceleration']),
+                                      np.abs(a).max(0)), robot.effort])
+    out, after = np.zeros(len(beyond)), np.where(rates > 0.0, LONGEST, 0.0)
+    for k in reversed(beyond):
+        x0, x1, x2 = (part[k] for part in parts)
+        x2 = np.where(np.abs(x2) > 1e-9, x2, 1e-9)
+        own, room = x0 + rates[:, None] ** 2 * x1, np.sign(x2) * most
+        low = np.minimum(((-room - own) / x2).max(1), 0.0)  # [1/s] of the slope
+        high = np.maximum(((room - own) / x2).min(1), 0.0)
+        slowest, fastest = (rates ** 2 + 2.0 * PATH * slope for slope in (low, high))
+        within = (rates ** 2 >= slowest[:, None]) & (rates ** 2 <= fastest[:, None])
+        span = 2.0 * PATH / np.maximum(rates[:, None] + rates, 1e-9)
+        there = np.sqrt(np.maximum(slowest, 0.0))
+        hardest = 2.0 * PATH / np.maximum(rates + there, 1e-9) + np.interp(there, rates, after)
+        stopped = np.where(slowest <= 0.0, rates / np.maximum(-low, 1e-9), LONGEST)
+        after = np.minimum(np.minimum(np.where(within, span + after, LONGEST).min(1), stopped),
+                           np.where(slowest > 0.0, hardest, LONGEST))
+        out[k] = after[-1]
+    return out[:count]
 
 
 def uses(course, robot, brakes, limits):
