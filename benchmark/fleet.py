@@ -255,10 +255,16 @@ def scales(folder, options):
     one, cpu, _ = timed(lambda: drift(model, own / 'robot2', cache=cache))
     print(f'one more day of one robot: {one.read} bag read, {one.cached} from the cache, '
           f'{cpu:.2f} s CPU')
-    per_bag, kept = ((a / options.days) for a in large)
-    print(f'1 000 robots x 365 days: {365e3 * per_bag / 3600:.1f} h CPU the first time; each '
-          f'further day {1e3 * (per_bag + 365 * kept) / 3600:.2f} h, of it '
-          f'{1e3 * per_bag / 3600:.2f} h for the new bags')
+    robots, half = 10 * options.robots, options.days // 2
+    _, cpu, _ = timed(lambda: drift(model, [own / f'robot{k}' / f'day{day}' for k in range(robots)
+                                            for day in range(half)], cache=cache))
+    per_bag = large[0] / options.days
+    kept = (large[1] - cpu / robots) / (options.days - half)  # beside what a robot costs at all
+    year = large[1] + kept * (365 - options.days)
+    print(f'a further bag from the cache: {1e3 * kept:.1f} ms; 1 000 robots x 365 days: '
+          f'{365e3 * per_bag / 3600:.1f} h CPU the first time; each further day '
+          f'{1e3 * per_bag / 3600:.2f} h for the new bags and {1e3 * year / 3600:.2f} h for the '
+          'kept factors of the year')
     alarms(model, own / 'robot0', cache)
 
 
