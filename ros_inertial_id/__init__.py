@@ -14,9 +14,10 @@ import importlib
 from typing import Any, TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .api.identify import check, identify, read_log, Result
+    from .api.identify import check, identify, Result
     from .api.many import drift, identify_many, ManyResult
     from .api.model import load_model, Model
+    from .api.recordings import read_log
     from .api.tasks import compare, design, payload
     from .errors import (ConfigError, EstimationError, InertialIdError, MotionError,
                          RecordingError, RobotModelError)
@@ -26,9 +27,10 @@ if TYPE_CHECKING:
 __version__ = '0.2.0'
 
 _ROOMS = {
-    'api.identify': ('check', 'identify', 'read_log', 'Result'),
+    'api.identify': ('check', 'identify', 'Result'),
     'api.many': ('drift', 'identify_many', 'ManyResult'),
     'api.model': ('load_model', 'Model'),
+    'api.recordings': ('read_log',),
     'api.tasks': ('compare', 'design', 'payload'),
     'errors': ('ConfigError', 'EstimationError', 'InertialIdError', 'MotionError',
                'RecordingError', 'RobotModelError'),

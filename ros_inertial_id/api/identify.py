@@ -1,29 +1,25 @@
 """Identify: recordings in, a model out; the one call that nodes, verbs and notebooks make."""
 
-from collections.abc import Iterator, Mapping, Sequence, Sized
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 import logging
 from pathlib import Path
 from typing import Any
 
 from .model import Model, model_of
+from .recordings import description_text, Recordings, several
 from ..checks import check as checkup
 from ..checks.checked import checked_statistics, cleaned, judged, unusable
 from ..checks.finding import Checkup, DO_NOT_USE, WRONG
 from ..checks.velocity_kind import followed
 from ..errors import EstimationError, InertialIdError, RecordingError
 from ..identification import identify as spine
-from ..identification.model.files import read_description
 from ..identification.prepare.dataset import Dataset, each_once, name_of, Progress, seen_before
 from ..identification.settings import load_options
-from ..measurement.bags.bag import read_bag
 from ..measurement.recording import Recording
 from ..methods import METHODS
 from ..report import summary, write_report
 
-Source = Any  # a Recording, the path of a bag or log, or a table: see ``recording_of``
-Recordings = Source | Sequence[Source] | None
-LOGS = ('.csv', '.txt', '.npz', '.mat', '.parquet')
 _logger = logging.getLogger(__name__)
 
 
@@ -182,56 +178,8 @@ def check(recordings: Recordings, *, urdf: str | Path = '', config: str | Path =
         return found
 
 
-def read_log(log: str | Path | Sequence[str | Path], *, urdf: str | Path,
-             joints: Sequence[str] | None = None, rate: float | None = None,
-             columns: str = '') -> Recording:
-    """
-    Return the Recording in a log of another program (.npz, .mat, .csv or .parquet).
-
-    log : its path, or paths of several files that make one log
-    urdf : description, a path or the text
-    joints : names in the order of the columns; rate : [Hz] of a log without time
-    columns : names of the columns of a file that does not name them
-    """
-    from ..measurement.bags.log import read_log as read
-    return read(log, description_text(urdf), joint_names=joints, rate=rate, columns=columns)
-
-
-def description_text(urdf: str | Path) -> str:
-    """Return the text of a description ``urdf``, given as its text or as the path of its file."""
-    text = str(urdf)
-    return text if not text or '\n' in text or '<' in text else read_description(urdf)
-
-
 def _some(recordings: Recordings, urdf: str) -> list[Recording]:
     found = several(recordings, urdf)
     if not found:
         raise RecordingError('recordings', expected='one or more', found='none')
     return found
-
-
-def several(recordings: Recordings, urdf: str = '') -> list[Recording]:
-    """Return one or several ``recordings``, or none, as Recordings; ``urdf`` : of logs, text."""
-    each = recordings if isinstance(recordings, (list, tuple, Iterator)) else [recordings]
-    return [recording_of(one, urdf) for one in each if one is not None]
-
-
-def recording_of(source: Source, urdf: str = '') -> Recording:
-    """
-    Return the Recording that a ``source`` is, lies at, or holds.
-
-    source : Recording, path of a bag (BAG@START:END for a window) or log, or a table
-    urdf : text of the description, for logs and tables
-    RecordingError for what is none of these.
-    """
-    if isinstance(source, Recording):
-        return source
-    if isinstance(source, (str, Path)) and not str(source).lower().endswith(LOGS):
-        return read_bag(source)
-    if not isinstance(source, (str, Path, Mapping)) and not issubclass(type(source), Sized):
-        raise RecordingError('recordings', expected='Recordings, paths of bags or logs, or tables',
-                             found=repr(source)[:60])
-    if not urdf:
-        raise RecordingError('a log or table holds no description of the robot',
-                             found=repr(source)[:60], do='give urdf=')
-    return read_log(source, urdf=urdf)

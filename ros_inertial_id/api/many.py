@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .identify import description_text, Recordings, several
 from .model import Model, model_of
+from .recordings import description_text, Recordings, several
 from ..checks.check import together
 from ..checks.checked import checked_statistics
 from ..errors import ConfigError

@@ -1,6 +1,5 @@
 """Model: an identified robot that predicts, and writes itself in the formats of other tools."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 import logging
@@ -11,13 +10,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .parameter_table import parameter_table, ParameterTable
+from .recordings import description_text, recording_of, Recordings, several, Source
 from ..dynamics.inertial_parameters import bodies
 from ..dynamics.pinocchio_model import pinocchio_model
 from ..dynamics.robot_model import gravity_from_mounting, STANDARD_GRAVITY
+from ..errors import EstimationError
 from ..estimation.payload import Payload
 from ..identification.identify import validation
 from ..identification.judge.prediction import Motion, predict, predict_motion, Prediction
 from ..identification.model.corrected_urdf import damping_and_friction
+from ..identification.model.described import described_model
 from ..identification.model.files import read_text, write_text
 from ..identification.model.identified_description import (description_of, largest_speeds, mjcf_of,
                                                            tree_of)
@@ -26,9 +28,9 @@ from ..identification.model.inverse_dynamics import InverseDynamics
 from ..identification.model.symbolic_groupings import symbolic_groupings, SymbolicGroupings
 from ..identification.prepare.robot import check_robot
 from ..identification.settings import robot_of_model
-from ..measurement.recording import Recording
 from ..methods import METHODS
 from ..procedures.payload import identify_payload
+from ..report.uses import Uses, uses_of
 
 _logger = logging.getLogger(__name__)
 
@@ -49,9 +51,27 @@ class Model:
     gravity_base: np.ndarray
 
     def __repr__(self) -> str:
-        verdict = self.statistics.get('verdict', {}).get('word', 'not judged')
+        verdict = self.statistics.get('verdict', {}).get(
+            'word', 'not judged' if self._judged else 'as described')
         return (f'Model of {self.identified.robot["name"]} ({self.identified.method}): '
                 f'{len(self.identified.base)} base parameters, {verdict}')
+
+    def __reduce__(self) -> tuple[Any, ...]:  # what is cached is made again
+        return Model, (self.identified, self.gravity_base)
+
+    @classmethod
+    def from_description(cls, urdf: str | Path, *, mounting: str = 'upright', **options: Any
+                         ) -> 'Model':
+        """
+        Return the Model that a description makes: its inertias, its damping and dry friction.
+
+        It predicts and writes as an identified one does, to compare with; nothing was identified,
+        so that it has no standard errors and no report, and is not saved.
+
+        urdf : description, a path or the text; mounting : see ``mounted``
+        options : single options of the configuration by name (``locked_joints=['*finger*']``)
+        """
+        return model_of(described_model(description_text(urdf), mounting, options))
 
     @property
     def joint_names(self) -> tuple[str, ...]:
@@ -62,6 +82,11 @@ class Model:
     def statistics(self) -> dict[str, Any]:
         """Return rank, residuals, condition number, verdict: what model.yaml says of the fit."""
         return self.identified.statistics
+
+    @cached_property
+    def uses(self) -> Uses:
+        """Return what the model may be used for, joint by joint, with the numbers that decide."""
+        return uses_of(self.identified)
 
     @cached_property
     def base_parameters(self) -> ParameterTable:
@@ -107,34 +132,34 @@ class Model:
         check_robot(self.identified, other._robot)
         return other
 
-    def predict(self, motion: Recording | Motion) -> Prediction:
+    def predict(self, motion: Source | Motion) -> Prediction:
         """
         Return the predicted torques of a motion, presliding friction with its memory.
 
-        motion : a Recording, mounted as it says, whose torques stand beside those predicted and
-            filtered alike, as in a validation; or (t, q, v, a) of successive samples of the robot
-            as this Model is mounted: t (N,) [s], q, v, a (N, n), whose torques are not filtered
+        motion : a recording (see ``identify``), mounted as it says, whose torques stand beside
+            those predicted and filtered alike, as in a validation; or (t, q, v, a) of successive
+            samples of the robot as this Model is mounted: t (N,) [s], q, v, a (N, n), whose
+            torques are not filtered
         Friction begins as unknown: zero until a joint has moved by its presliding distance.
         """
-        if isinstance(motion, Recording):
-            return predict(self.identified, motion)
-        return predict_motion(self.identified, self._robot, motion)
+        if isinstance(motion, (list, tuple)):
+            t, q, v, a = motion
+            return predict_motion(self.identified, self._robot, (t, q, v, a))
+        return predict(self.identified, recording_of(motion, self.identified.robot['urdf']))
 
-    def validate(self, recordings: Recording | Sequence[Recording]) -> dict[str, Any]:
-        """Return the {filtered, raw} residuals of the model on other ``recordings``."""
-        several = [recordings] if isinstance(recordings, Recording) else list(recordings)
-        return validation(self.identified, several)[0]
+    def validate(self, recordings: Recordings) -> dict[str, Any]:
+        """Return the {filtered, raw} residuals on other ``recordings``, see ``identify``."""
+        return validation(self.identified, several(recordings, self.identified.robot['urdf']))[0]
 
-    def payload(self, recordings: Recording | Sequence[Recording], *, link: str = '',
-                frame: str = '') -> Payload:
+    def payload(self, recordings: Recordings, *, link: str = '', frame: str = '') -> Payload:
         """
         Return the Payload that the identified arm carries in other recordings.
 
         recordings : with the load; link : that carries it, the last one by default
         frame : link of the URDF in whose frame centre and inertia are given, ``link`` by default
         """
-        several = [recordings] if isinstance(recordings, Recording) else list(recordings)
-        return identify_payload(self.identified, several, link=link, frame=frame)
+        return identify_payload(self.identified, several(
+            recordings, self.identified.robot['urdf']), link=link, frame=frame)
 
     def to_urdf(self, path: str | Path) -> list[str]:
         """
@@ -174,8 +199,15 @@ class Model:
                 for name in ('damping', 'friction')}})
 
     def save(self, path: str | Path) -> None:
-        """Write the model file (YAML) to ``path``."""
+        """Write the model file (YAML) to ``path``; EstimationError of what was not identified."""
+        if not self._judged:
+            raise EstimationError('the model is that of a description and was not identified',
+                                  do='identify from a recording first: rid.identify(recording)')
         write_text(path, self.identified.to_yaml())
+
+    @property
+    def _judged(self) -> bool:
+        return 'training' in self.statistics
 
     @cached_property
     def _robot(self) -> Any:

@@ -12,7 +12,7 @@ from ..errors import ConfigError
 COLUMNS = ('name', 'value', 'standard_error', 'unit', 'relative_percent', 'nominal', 'expression')
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ParameterTable(Sequence[Mapping[str, Any]]):
     """
     One row per base parameter: a mapping of COLUMNS; not determined is NaN.
@@ -57,7 +57,7 @@ class ParameterTable(Sequence[Mapping[str, Any]]):
         """Return the units."""
         return [row['unit'] for row in self.rows]
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         cells = [COLUMNS, *([_text(row[c]) for c in COLUMNS] for row in self.rows)]
         widths = [max(len(row[k]) for row in cells) for k in range(len(COLUMNS))]
         return '\n'.join('  '.join(f'{cell:<{w}}' for cell, w in zip(row, widths)).rstrip()

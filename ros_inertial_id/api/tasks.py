@@ -4,8 +4,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from .identify import description_text, Recordings, Result, several
+from .identify import Result
 from .model import load_model, Model
+from .recordings import description_text, Recordings, several
 from ..dynamics.robot_model import gravity_from_mounting, robot_from_options
 from ..errors import ConfigError
 from ..estimation.payload import Payload
@@ -13,7 +14,6 @@ from ..excitation.design import Design, load_design, Progress
 from ..excitation.design import design as design_motion
 from ..excitation.sweep_design import SweepDesign
 from ..identification.identify import validation
-from ..procedures.payload import identify_payload
 from ..report.comparison import compare_models, Comparison
 from ..report.design_files import write_design
 
@@ -29,9 +29,7 @@ def payload(model: AnyModel, recordings: Recordings, *, link: str = '', frame: s
     link : that carries it, the last one by default
     frame : link of the URDF in whose frame centre and inertia are given, ``link`` by default
     """
-    identified = model_in(model).identified
-    return identify_payload(identified, several(recordings, identified.robot['urdf']), link=link,
-                            frame=frame)
+    return model_in(model).payload(recordings, link=link, frame=frame)
 
 
 def compare(models: Sequence[AnyModel], recording: Recordings = None) -> Comparison:

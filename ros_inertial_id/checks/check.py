@@ -255,8 +255,8 @@ def _resting(evidence: Evidence, severity: str) -> list[Finding]:
     names = tuple(n for n, rests in zip(evidence.samples.robot.joint_names, still) if rests)
     if not names or still.all():
         return []
-    return [Finding(RESTING, f'{", ".join(names)} stand still: of them there is nothing '
-                    'to learn or to judge', 'the range of the positions',
+    return [Finding(RESTING, f'{", ".join(names)} stand still: nothing is identified '
+                    'of them', 'the range of the positions',
                     float(len(names)), 'joints', names, severity, 'move every joint')]
 
 
@@ -300,7 +300,7 @@ def _large_residual(evidence: Evidence, described: bool) -> list[Finding]:
     moving = float((speed > WIDTH).any(axis=1).mean())
     if (relative > FOREIGN and moving < RESTS) or not moves.any():
         return [Finding('arm at rest', f'the arm moves in {100 * moving:.1f} % of the samples: '
-                        'friction and contact decide what the efforts are', 'speeds above '
+                        'at rest the efforts show static friction and contact', 'speeds above '
                         f'{WIDTH:g} rad/s', 100.0 * (1.0 - moving), '% of the samples', names,
                         DOUBTFUL if moves.any() else WRONG, 'record a motion')]
     if relative > NOTHING:

@@ -113,7 +113,7 @@ def _permuted(evidence: Evidence, fits: list[tuple[np.ndarray, Fitted]]) -> Iter
     names = evidence.samples.robot.joint_names
     if not fits:
         return
-    target, fit = max(fits, key=lambda x: x[1].evidence)
+    target, fit = _needed(evidence, *max(fits, key=lambda x: x[1].evidence))
     moved = np.flatnonzero(target != np.arange(len(names)))
     if not moved.size or not _better_described(evidence, target, moved):
         return
@@ -124,6 +124,35 @@ def _permuted(evidence: Evidence, fits: list[tuple[np.ndarray, Fitted]]) -> Iter
                     'name the joints in the order of the efforts',
                     evidence.hypothesis(target=target), fit,
                     tuple(names[j] for j in moved), cost=float(free))
+
+
+def _needed(evidence: Evidence, target: np.ndarray, fit: Fitted) -> tuple[np.ndarray, Fitted]:
+    """
+    Return an order and its Fitted without the cycles that no sure evidence demands.
+
+    Where two joints are exchanged, the best order of small joints, which friction rules, may be
+    any: a cycle that leaves others counts where it is worth SURELY by itself.
+    """
+    for cycle in _cycles(target):
+        fewer = target.copy()
+        fewer[cycle] = cycle
+        if np.any(fewer != np.arange(len(fewer))):
+            there = evidence.fit(evidence.hypothesis(target=fewer))
+            if fit.evidence - there.evidence < SURELY:
+                target, fit = fewer, there
+    return target, fit
+
+
+def _cycles(target: np.ndarray) -> list[list[int]]:
+    """Return the cycles of a permutation that are longer than one."""
+    out: list[list[int]] = []
+    for start in range(len(target)):
+        if target[start] != start and not any(start in cycle for cycle in out):
+            cycle = [start]
+            while target[cycle[-1]] != start:
+                cycle.append(int(target[cycle[-1]]))
+            out.append(cycle)
+    return out
 
 
 def _described_share(evidence: Evidence) -> np.ndarray:

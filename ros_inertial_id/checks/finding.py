@@ -17,6 +17,7 @@ fifth of a joint's torque remains, and names that joint: a wrist weighs nothing 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+import math
 from types import MappingProxyType
 from typing import Any
 
@@ -32,9 +33,16 @@ WORSE = 1.3  # than the description alone, whose friction is fitted to the same 
 # {kind of change of one joint's effort: its unit, and what that is of the number}
 CHANGES = {'delay': ('ms', 1e3), 'gain': ('%', 100.0), 'offset jump': ('N m or N', 1.0),
            'saturation': ('%', 100.0), 'negated': ('', 1.0)}
+NATS = 'nats'  # unit of a log-likelihood difference
 CROSS, VALIDATION = 'in cross-validation', 'on the validation recording'
 
 Window = tuple[float, float]
+
+
+def odds(evidence: float) -> str:
+    """Return a log-likelihood difference, the ``evidence``, as odds."""
+    return (f'{math.exp(evidence):.0f} to 1' if evidence < 10.0
+            else f'above {math.exp(10.0):.0f} to 1')
 
 
 @dataclass(frozen=True)
@@ -72,7 +80,9 @@ class Finding:
 
     @property
     def amount(self) -> str:
-        """Return the evidence with its unit."""
+        """Return the evidence with its unit; a log-likelihood difference as odds."""
+        if self.unit == NATS:
+            return f'odds {odds(self.evidence)}'
         one = self.evidence == 1.0 and ' ' not in self.unit
         return f"{self.evidence:.3g} {self.unit.removesuffix('s') if one else self.unit}"
 
@@ -85,7 +95,7 @@ class Verdict:
     reasons: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Checkup:
     """
     The findings of all recordings, the worst first, and what they are worth together.
@@ -107,6 +117,9 @@ class Checkup:
     residual: Mapping[str, float] = field(default_factory=dict)
     lasting: Mapping[str, float] = field(default_factory=dict)
     visible: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return self.text()
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON and the model file."""
@@ -206,12 +219,13 @@ def joint_verdicts(fit: Judged, nominal: Mapping[str, float], findings: Sequence
         own = [f for f in findings if joint in f.joints]
         reasons = [f.says for f in own if f.severity == DOUBTFUL]
         if TENTH < share <= FIFTH and lasting.get(joint, 0.0) > LASTING:
-            reasons.append(f'{fit.words(share)} that lasts {lasting[joint]:.2g} s: it is no noise')
+            reasons.append(f'{fit.words(share)}, autocorrelated for {lasting[joint]:.2g} s: '
+                           'systematic, not noise')
         if rms and outside.get(joint, 0.0) > FIFTH * rms >= residual:
-            reasons.append(f'{100 * outside[joint] / rms:.3g} % relative residual outside of the '
-                           'trained range')
+            reasons.append(f'{100 * outside[joint] / rms:.3g} % relative residual outside the '
+                           'validity range')
         if joint in nominal and residual > WORSE * nominal[joint]:
-            reasons.append('worse than the description alone')
+            reasons.append(f'residual more than {WORSE} times that of the description alone')
         out[joint] = _verdict(fit, share, [f.says for f in own if f.severity == WRONG], reasons)
     return out
 

@@ -51,7 +51,7 @@ def frozen(signals: RawSignals) -> Iterator[Finding]:
              if moving[a] or moving[b + 1]]
     if found:
         lost = sum(b - a for a, b in found)
-        yield Finding('frozen', 'stretches in which every value is frozen '
+        yield Finding('frozen', 'intervals in which no value changes '
                       f'({100 * lost / len(q):.2g} % of the samples)', 'equal messages in a row',
                       float(lost), 'samples', signals.joints,
                       MASKED if lost < 0.5 * len(q) else WRONG,
@@ -95,8 +95,8 @@ def _moves_at(signals: RawSignals, t: np.ndarray) -> np.ndarray:
 
 
 def _held(what: str, evidence: float, unit: str, signals: RawSignals, share: float) -> Finding:
-    return Finding('samples held', f'{100 * share:.0f} % of the {what} in motion repeat the one '
-                   'before: sampled slower than they are published',
+    return Finding('samples held', f'{100 * share:.0f} % of the {what} in motion repeat the '
+                   'previous one: the sensor is read less often than it is published',
                    'equal values of all joints at once', evidence, unit, signals.joints,
                    DOUBTFUL if share > 0.3 else NOTE, 'record at the rate of the driver')
 

@@ -85,7 +85,7 @@ def two_publishers(signals: RawSignals) -> Iterator[Finding]:
     turned &= (away > STANDING * resolution) & ~signals.rests
     both = turned.any(axis=1)
     if both.mean() > 0.1:
-        yield Finding('two robots on one topic', 'the positions jump to and fro between two '
+        yield Finding('two robots on one topic', 'the positions alternate between two '
                       'motions: two robots publish on one topic', 'successive steps',
                       float(both.sum()), 'samples', signals.joints, WRONG,
                       'give each robot a topic of its own')
@@ -161,8 +161,8 @@ def _lost(t: np.ndarray, period: float, names: tuple[str, ...]) -> Iterator[Find
         return
     gaps = steps[steps > longest_gap(steps)]
     unknown = float(gaps.sum() / (t[-1] - t[0]))
-    bridged = (f'; {len(gaps)} gaps, up to {gaps.max():.2g} s, are too long to bridge'
-               if len(gaps) else '; all gaps are bridged')
+    bridged = (f'; {len(gaps)} gaps, up to {gaps.max():.2g} s, are too long to interpolate'
+               if len(gaps) else '; all gaps are interpolated')
     yield Finding('messages lost', f'{lost} of {len(t) + lost} messages are lost{bridged}',
                   'whole periods between stamps', float(lost), 'samples', names,
                   DOUBTFUL if unknown > UNKNOWN else NOTE,

@@ -154,7 +154,7 @@ def not_finite(channel: Channel, joints: Sequence[str], origin: int) -> list[Fin
                 f'{name} not finite', f'the {name} of {", ".join(names)} is not finite in '
                 f'{int(bad.sum())} of {len(bad)} messages', 'values that are no numbers',
                 float(bad.sum()), 'samples', tuple(names), MASKED if few else WRONG,
-                'mend its source' + ('' if few else ', or cut the recording with @START:END'),
+                'correct its source' + ('' if few else ', or cut the recording with @START:END'),
                 windows_of(t, runs(bad))))
     return out
 

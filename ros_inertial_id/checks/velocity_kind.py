@@ -58,8 +58,8 @@ def by_best_velocity(data: Dataset, findings: Sequence[Finding], values: np.ndar
         return data, other, usual
     if here < BETTER * there:
         return data, other, usual
-    better = (f'predict left-out efforts better ({100 * there:.2g} against {100 * here:.2g} % '
-              'relative residual)')
+    better = (f'predict the efforts better in cross-validation ({100 * there:.2g} against '
+              f'{100 * here:.2g} % relative residual)')
     return other, data, (
         said(NOT_USED, 'are not used: differentiated positions ' + better) if measured
         else said(USED, f'{differ}, and are used all the same: they {better}'))

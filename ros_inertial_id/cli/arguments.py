@@ -239,7 +239,7 @@ VERBS = {
     'completion': Verb(
         MORE, 'print completions for a shell: eval "$(inertial-id completion bash)"', 'bash',
         'verbs:completion',
-        (argument('shell', 'to complete in (needs shtab)', choices=('bash', 'zsh', 'tcsh')),),
+        (argument('shell', 'to complete in', choices=('bash', 'zsh', 'tcsh')),),
         False)}
 
 

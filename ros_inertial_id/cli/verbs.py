@@ -220,13 +220,9 @@ def payload(options: Any) -> None:
     model = IdentifiedModel.from_yaml(read_text(options.model), options.model)
     result = identify_payload(model, read_recordings(options.bags), link=options.link,
                               frame=options.frame)
-    center = ', '.join(f'{x:.4f} +- {e:.4f}' for x, e in
-                       zip(result.center_of_mass, result.center_of_mass_error))
     files = page(options, options.report, lambda: payload_sheet(result, options.model))
-    show(options, {**result.to_dict(), **files}, '\n'.join([
-        f'{result.link} carries {result.mass:.4f} +- {result.mass_error:.4f} kg, centre of mass '
-        f'{center} m in {result.frame}; relative residual {result.relative_percent:.1f} % of what '
-        'the load adds to the torque', *files.values()]))
+    show(options, {**result.to_dict(), **files},
+         '\n'.join([result.to_text(), *files.values()]))
 
 
 def design_(options: Any) -> None:

@@ -215,7 +215,7 @@ def check_laws(names: Sequence[str], loads: bool = False) -> None:
             raise ConfigError(f'friction law {name}', expected='a serial arm that is identified, '
                               'where the torque through each joint is known', do='leave it out')
     if len(set(names)) != len(names):
-        raise ConfigError('friction laws are named twice', found=names)
+        raise ConfigError('friction laws are named twice', found=names, do='name each once')
 
 
 def friction_parameters(number: int, joint: str, laws: Sequence[str], effort_limit: float,

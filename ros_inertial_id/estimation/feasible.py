@@ -188,4 +188,5 @@ def _factor(scaled):
             damping *= 10.0
             if damping > 1.0:
                 raise EstimationError('the physically consistent estimate did not settle',
-                                      found='a Hessian that is not positive definite') from None
+                                      found='a Hessian that is not positive definite',
+                                      do='check the efforts first: inertial-id check') from None

@@ -22,7 +22,7 @@ from ..errors import EstimationError
 SIZE = 0.3  # m
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Payload:
     """
     What a link carries, in the frame it is asked for.
@@ -49,6 +49,17 @@ class Payload:
     determined: dict[str, bool]
     standard_deviation: dict[str, float]
     relative_percent: float
+
+    def __repr__(self) -> str:
+        return self.to_text()
+
+    def to_text(self) -> str:
+        """Return mass and centre with standard errors in words."""
+        center = ', '.join(f'{x:.4f} +- {e:.4f}' for x, e in
+                           zip(self.center_of_mass, self.center_of_mass_error))
+        return (f'{self.link} carries {self.mass:.4f} +- {self.mass_error:.4f} kg, centre of mass '
+                f'{center} m in {self.frame}; relative residual {self.relative_percent:.1f} % of '
+                'what the load adds to the torque')
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values with their units, for JSON and YAML."""

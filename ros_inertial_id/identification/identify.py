@@ -39,13 +39,16 @@ from ..options import check_ranges
 FIXED = 10.0  # [Hz], the cutoff behind which other tools state their residuals
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Identification:
     """A model, and thinned out RegressorBlocks of its data for the report's curves."""
 
     model: IdentifiedModel
     training: tuple[RegressorBlock, ...]
     validation: tuple[RegressorBlock, ...] = ()
+
+    def __repr__(self) -> str:
+        return f'Identification of {self.model.robot["name"]} ({self.model.method})'
 
 
 def identify(recordings: Sequence[Recording], options: Any, *, method: str = DEFAULT_METHOD,

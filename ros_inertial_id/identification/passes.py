@@ -67,7 +67,7 @@ class Passes:
         folds = [f for f in folds if f.groups]
         if not folds:
             raise RecordingError('the recording is too short',
-                                 found='no samples left after filtering')
+                                 found='no samples left after filtering', do='record longer')
         return Accumulated(folds, ranges)
 
     def residuals(self, data: Dataset, parameters: Sequence[Parameter],

@@ -152,7 +152,7 @@ def smooth(x: np.ndarray, kernel: np.ndarray, rows: slice = slice(None)) -> np.n
     if half == 0 or not x.shape[1]:
         return x[rows] * kernel[0]
     if len(x) < half + 2:
-        raise RecordingError('a stretch is too short to filter', found=f'{len(x)} samples',
+        raise RecordingError('a segment is too short to filter', found=f'{len(x)} samples',
                              expected=f'at least {half + 2}')
     wide = _continued(x, half)
     if len(kernel) < FEW * (rows.step or 1):

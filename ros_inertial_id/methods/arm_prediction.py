@@ -7,7 +7,7 @@ import numpy as np
 from .contract import LiveTorques
 from ..dynamics.friction import friction_column, LAWS, presliding_step
 from ..dynamics.inertial_parameters import Parameter
-from ..dynamics.pinocchio_model import inverse_dynamics, nominal_torques
+from ..dynamics.pinocchio_model import inverse_dynamics
 from ..dynamics.robot_model import RobotModel
 from ..measurement.joints.kinematic_state import JointSpaceState
 from ..measurement.joints.live_clock import through
@@ -116,7 +116,8 @@ class _Columns:
 
     def __init__(self, entries: Sequence[Friction], robot: RobotModel) -> None:
         n = len(robot)
-        self._robot, self._loaded = robot, any(LAWS[p.law].loaded for p, _, _ in entries)
+        self._nominal = inverse_dynamics(robot, np.ravel(robot.inertias))
+        self._loaded = any(LAWS[p.law].loaded for p, _, _ in entries)
         self._turns = np.concatenate([np.zeros((0, n)), *(T for _, T, _ in entries)]).T
         self._coefficients = np.concatenate([np.zeros((0, n)), *(C for _, _, C in entries)])
         ends = np.cumsum([0, *(len(T) for _, T, _ in entries)])
@@ -126,7 +127,8 @@ class _Columns:
     def __call__(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
         motion = [x @ self._turns for x in (q, v, a)]
         columns = np.empty_like(motion[0])
-        load = (nominal_torques(self._robot, q, v, a) @ self._turns if self._loaded
+        load = (np.stack([self._nominal(*row) for row in zip(q, v, a)]) @ self._turns
+                if self._loaded and len(q)
                 else np.zeros_like(columns))
         for parameter, own in self._laws:
             columns[:, own] = friction_column(parameter, *(x[:, own] for x in (*motion, load)))

@@ -54,7 +54,7 @@ class RobotDrift:
                             'usual': s.usual} for s in self.series]}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Drift:
     """
     What changed in a fleet.
@@ -69,6 +69,9 @@ class Drift:
     cached: int
     read: int
     rate: float = RATE
+
+    def __repr__(self) -> str:
+        return self.to_text()
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""

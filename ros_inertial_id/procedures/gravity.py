@@ -101,7 +101,8 @@ def identify_gravity(recordings: Sequence[Recording], options: Any, *,
         free, antipode = search.minima(None)
         if free.relative > 0.9:
             raise EstimationError('no direction of gravity explains the torques',
-                                  found=f'a residual of {100 * free.relative:.0f} %')
+                                  found=f'a residual of {100 * free.relative:.0f} %',
+                                  do='check the efforts first: inertial-id check')
         correlation = _correlation(data, base, free)
         search = replace(search, correlation=correlation,
                          standard_deviation=free.standard_deviation)
@@ -182,7 +183,8 @@ def _accumulate(data, base):
                            for four in zip(block.groups, *(p.groups for p in pulls)))
             factors.accumulate(RegressorBlock(block.t, block.segment, groups), identity)
     if not factors.groups:
-        raise EstimationError('the recording is too short to see gravity')
+        raise EstimationError('the recording is too short to see gravity',
+                              do='record longer')
     return factors
 
 

@@ -83,5 +83,6 @@ def _accumulate(data, model, load, base):
                                    g.y - predicted[g.name], g.y_raw - predicted[g.name]))
         factors.accumulate(RegressorBlock(block.t, block.segment, tuple(groups)), identity)
     if not factors.groups:
-        raise EstimationError('the recording is too short', found='no samples after filtering')
+        raise EstimationError('the recording is too short', do='record longer',
+                              found='no samples after filtering')
     return factors

@@ -26,7 +26,7 @@ DAY_S = 86400.0  # between the first and the last model: friction is drawn over 
 Row = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """
     Models side by side.
@@ -51,6 +51,9 @@ class Comparison:
         """Return the rows whose difference is significant, the largest first."""
         rows = [row for row in self.rows if row['z'] is not None and row['z'] > SURE]
         return sorted(rows, key=lambda row: -row['z'])
+
+    def __repr__(self) -> str:
+        return self.to_text()
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -93,7 +96,8 @@ def compare_models(names: Sequence[str], models: Sequence[IdentifiedModel],
         tuple(names), tuple(str(m.provenance.get('created', '')) for m in models),
         tuple(_row(key, [by_key.get(key) for by_key in entries]) for key in keys),
         {name: {k: fit[k] for k in ('relative_percent', 'rms')} for name, fit in on_bag.items()},
-        tuple(part.get('validation', part['training'])['filtered']['relative_percent']
+        tuple(next((part[k]['filtered']['relative_percent'] for k in ('validation', 'training')
+                    if k in part), None)
               for part in parts), _friction(models))
 
 

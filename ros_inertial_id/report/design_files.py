@@ -183,8 +183,8 @@ def _sheet(design: Design, drawings: Drawings) -> Sheet:
                           'is the end effector inside its bounds'))
     if np.isfinite(use.gap):
         between = 1000.0 * (use.gap + design.options.distance)  # [mm]
-        cards.append(Card(f'{between:.1f} mm', 'least distance between links, but for those '
-                          'built nearer'))
+        cards.append(Card(f'{between:.1f} mm', 'smallest distance between links that are not '
+                          'neighbours'))
     return Sheet(
         f'Excitation of {design.robot.name}',
         f'Period {motion.period:g} s, {motion.harmonics} harmonics', cards, design.notices, (

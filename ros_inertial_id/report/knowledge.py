@@ -9,6 +9,7 @@ with as many digits as they are worth.
 
 from dataclasses import dataclass
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -103,7 +104,7 @@ def evaluate(model: IdentifiedModel) -> list[Knowledge]:
 def fits(model: IdentifiedModel) -> dict[str, Any]:
     """Return {training, cross-validation, validation: {filtered, raw}} of a ``model``."""
     s = model.statistics
-    out = {'training': s['training']}
+    out = {'training': s['training']} if 'training' in s else {}  # none of a description
     if s.get('cross_validation'):
         out['cross-validation'] = {'filtered': s['cross_validation']}
     if 'validation' in s:
@@ -175,6 +176,8 @@ def significant(value: float | None, digits: int = 3) -> str:
     if value is None or not math.isfinite(value):
         return '-'
     text = f'{value:#.{digits}g}'
+    if 'e+0' in text:  # 130, where two digits would be 1.3e+02
+        return f'{float(text):.0f}'
     return f'{value:.{digits - 1}e}' if 'e' in text else text.rstrip('.')
 
 
@@ -197,6 +200,11 @@ def with_error(value: float, error: float | None) -> tuple[str, str]:
         return f'{value:.{MOST_DECIMALS}f}', f'{error:.1e}'
     decimals = max(0, decimals)
     return f'{value:.{decimals}f}', f'{error:.{decimals}f}'
+
+
+def joined(text: str) -> str:
+    """Return a ``text`` whose numbers stay beside their units where a line breaks."""
+    return re.sub(r'(?<=[\dN]) (?=(N m|N|m|kg|%|s|ms|Hz|rad|deg)\b|%)', '\u00a0', text)
 
 
 def typeset(unit: str) -> str:

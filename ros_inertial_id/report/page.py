@@ -20,7 +20,7 @@ from .sheet import Card, Section, Sheet, Table
 from .sheets import findings_table
 from .summary import outline
 from .uses import Uses, uses_of
-from .words import chapters, worst_joint
+from .words import chapters, reasons_of, worst_joint
 from ..checks.finding import DO_NOT_USE, Finding
 from ..identification.identify import Identification
 from ..identification.model.identified_model import IdentifiedModel
@@ -32,16 +32,17 @@ def report_sheet(identification: Identification) -> Sheet:
     """Return the page of an ``identification``."""
     model, drawings = identification.model, Drawings()
     uses, links, words = uses_of(model), links_of(model), chapters(model)
+    made = f"{model.provenance['created'][:16].replace('T', ' ')} UTC"
     # The verdict stands in a card.
     predicted = [text for text in words['Prediction'] if not text.startswith('Verdict')]
     return Sheet(
         f"{model.robot['name']}: identified dynamics", f'Method {model.method}, estimator '
-        f"{model.options['estimator']}, {model.provenance['created']}", _cards(model, uses),
+        f"{model.options['estimator']}, {made}", _cards(model, uses),
         uses.sentences(), (
             _weights(links), _prediction(identification, drawings, predicted),
             _friction(identification, drawings), _decided(model, drawings, words),
             _parameters(model, drawings, words['Parameters']),
-            Section('Provenance', f"to make this model again; {model.provenance['created']}",
+            Section('Provenance', f'to make this model again; {made}',
                     tables=tables.provenance_tables(model), code=tables.command(model),
                     opened=False)),
         tables.uses_table(uses.joints), numbers=outline(model), drawings=drawings)
@@ -52,7 +53,7 @@ def _cards(model: IdentifiedModel, uses: Uses) -> list[Card]:
     parts, out = fits(model), []
     whole = model.statistics.get('verdict')
     if whole:
-        reasons = ('; '.join(dict.fromkeys(whole['reasons']))
+        reasons = ('; '.join(reasons_of(whole))
                    or 'no finding of the checks is against it')
         out.append(Card(whole['word'], reasons, whole['word'] == DO_NOT_USE))
     for part, words in list(WHERE.items())[:2 if len(parts) > 1 else 3]:

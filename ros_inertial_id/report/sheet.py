@@ -15,7 +15,7 @@ import shlex
 from typing import Any, NamedTuple
 
 from .drawings import Drawings
-from .knowledge import typeset
+from .knowledge import joined, typeset
 from .. import __version__
 from ..errors import ConfigError
 from ..identification.model.files import write_text
@@ -154,6 +154,6 @@ def fill(template: str, values: Mapping[str, Any], data: Mapping[str, Any]) -> s
     environment = Environment(
         loader=PackageLoader('ros_inertial_id.report', ''), undefined=StrictUndefined,
         autoescape=select_autoescape(default=True), trim_blocks=True, lstrip_blocks=True)
-    environment.filters['typeset'] = typeset
+    environment.filters.update(typeset=typeset, joined=joined)
     text = json.dumps(data, separators=(',', ':'), allow_nan=False).replace('<', '\\u003c')
     return environment.get_template(template).render(**values, data=text)

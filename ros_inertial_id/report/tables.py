@@ -11,7 +11,7 @@ from .links import Link, UNITS as LINK_UNITS
 from .recording_words import unit_of
 from .sheet import Cell, Table
 from .uses import CONTACT, FEEDFORWARD, GRAVITY, JointUse, PAYLOAD, SIMULATION
-from .words import odds
+from ..checks.finding import odds
 from ..dynamics.friction import LAWS, nonlinear_unit
 from ..identification.model.identified_model import IdentifiedModel, plain
 from ..identification.settings import options_class

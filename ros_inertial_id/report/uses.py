@@ -21,7 +21,7 @@ import numpy as np
 
 from .curves import friction_columns, top_speed
 from .knowledge import best_fit, percent, posterior, significant
-from ..checks.finding import WRONG
+from ..checks.finding import DO_NOT_USE, WRONG
 from ..dynamics.description import HEAVIEST
 from ..dynamics.robot_model import RobotModel
 from ..identification.judge.prediction import alarm_ratios
@@ -50,6 +50,7 @@ class JointUse:
     holding, holding_error : RMS over postures of the torque at rest, and of two standard errors
     dry_friction; contact : smallest torque that is called contact; moved : in the training
     uses : {use: yes or no} of those that this kind of row has; a row of a sensor has none
+    wrong : whether a finding says that its data are, so that none of its numbers holds
     """
 
     name: str
@@ -63,16 +64,22 @@ class JointUse:
     contact: float | None
     uses: dict[str, bool]
     moved: bool = True
+    wrong: bool = False
 
 
 @dataclass(frozen=True)
 class Uses:
-    """joints; where : what the residuals are of; payload [kg]; consistent : the links are."""
+    """
+    joints; where : what the residuals are of; payload [kg]; consistent : the links are.
+
+    stopped : whether the verdict is "do not use", and nothing else is said
+    """
 
     joints: tuple[JointUse, ...]
     where: str
     payload: float | None
     consistent: bool
+    stopped: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -83,30 +90,35 @@ class Uses:
         shares = {j.name: f'{percent(j.percent)} %' for j in self.joints if j.percent is not None}
         if not any(j.uses for j in self.joints):  # what a sensor measures is no torque of a drive
             return [f'The residual {self.where} is {_span(shares, shares)} of what is measured.']
+        if self.stopped:
+            return [f'Uses: none, the verdict is "{DO_NOT_USE}"; correct what it names, then '
+                    'identify again.']
         held = {j.name: f'{significant(j.holding_error, 2)} {j.unit}' for j in self.joints
                 if j.holding_error is not None}
         contacts = sorted((j.contact, j.name, j.unit) for j in self.joints
                           if j.contact is not None and j.uses.get(CONTACT))
         out = []
         if held:
-            out.append(self._sentence(GRAVITY, held, 'the holding torque is known to',
+            out.append(self._sentence(GRAVITY, held, 'error of the holding torque',
                                       ' (two standard errors)'))
-        out.append(self._sentence(FEEDFORWARD, shares, f'the residual {self.where} is',
+        out.append(self._sentence(FEEDFORWARD, shares, f'residual {self.where}',
                                   ' of the torque'))
         if contacts:
             words = [f'{significant(x, 2)} {unit} ({name})' for x, name, unit in
                      (contacts[0], contacts[-1])]
-            out.append(f"Contact: detectable from {' to '.join(dict.fromkeys(words))} on, at "
-                       f'{PER_HOUR:g} false alarm per hour; noise of the live signals adds to it.')
+            out.append(f"Contact: smallest detectable torque {' to '.join(dict.fromkeys(words))}, "
+                       f'at {PER_HOUR:g} false alarm per hour; noise of the live signals adds to '
+                       'it.')
         if not self.consistent:
             out.append('Simulation: no, the links are not physically consistent; identify with '
                        '--consistent.')
         else:
-            out.append(self._sentence(SIMULATION, {}, 'physically consistent links in URDF and '
-                                      'MJCF', ''))
+            able = any(j.uses.get(SIMULATION) for j in self.joints)
+            out.append(self._sentence(SIMULATION, {}, 'the links are physically consistent'
+                                      + ', the residual is too large' * (not able), ''))
         if self.payload is not None and any(j.uses.get(PAYLOAD) for j in self.joints):
-            out.append(f'Payload: from {significant(self.payload, 2)} kg on in one posture (two '
-                       'standard errors); more postures resolve less.')
+            out.append(f'Payload: smallest detectable mass {significant(self.payload, 2)} kg in '
+                       'one posture (two standard errors); several postures detect less.')
         return out
 
     def _sentence(self, use: str, numbers: Mapping[str, str], words: str, more: str) -> str:
@@ -114,10 +126,13 @@ class Uses:
         no = [j.name for j in self.joints if not j.uses[use]]
         yes = [j.name for j in self.joints if j.uses[use]]
         stood = {j.name: 'stood still' for j in self.joints if not j.moved}
-        answer = ('no' if not yes else f'yes, except {_listed(no, {**stood, **numbers})}' if no
-                  else 'yes')
-        shown = f'{words} {_span(numbers, yes or no)}'.rstrip()
-        return f'{use.capitalize()}: {answer}; {shown}{more}.'
+        wrong = {j.name: 'its data are found wrong' for j in self.joints if j.wrong}
+        answer = ('no' if not yes else
+                  f'yes, except {_listed(no, {**stood, **numbers, **wrong})}' if no else 'yes')
+        of = yes or [name for name in no if name not in wrong]
+        shown = (f'{words} {_span(numbers, of)}'.rstrip() + more if of else
+                 'the checks find the data of all joints wrong')
+        return f'{use.capitalize()}: {answer}; {shown}.'
 
 
 def _listed(names: Iterable[str], numbers: Mapping[str, str]) -> str:
@@ -137,8 +152,10 @@ def _span(numbers: Mapping[str, str], names: Iterable[str]) -> str:
 def uses_of(model: IdentifiedModel) -> Uses:
     """Return the Uses of a ``model``."""
     (where, fit), consistent = best_fit(model), 'consistent' in model.statistics
+    stopped = model.statistics.get('verdict', {}).get('word') == DO_NOT_USE
     wrong = {joint for finding in model.statistics.get('checks') or ()
              if finding['severity'] == WRONG for joint in finding['joints']}
+    wrong |= set(fit['rms']) if stopped else set()
     robot = robot_of_model(model)
     at_rest = _at_rest(model, robot) if isinstance(robot, RobotModel) else {}
     payload, information = _payload(at_rest, fit['rms'])
@@ -162,8 +179,8 @@ def uses_of(model: IdentifiedModel) -> Uses:
         joints.append(JointUse(
             name, 'N' if sliding.get(name) else 'N m', residual, torque,
             None if share is None else 100.0 * share, holding, error, dry, contact, uses,
-            bool(moved)))
-    return Uses(tuple(joints), where, payload, consistent)
+            bool(moved), name in wrong))
+    return Uses(tuple(joints), where, payload, consistent, stopped)
 
 
 def _at_rest(model: IdentifiedModel, robot: RobotModel

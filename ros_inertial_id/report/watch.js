@@ -41,8 +41,8 @@ function frame(joint) {
   const box = make('div', $('charts'), '', {class: 'chart'});
   live[joint] = new Chart(box, {title: joint, unit: 's', xlabel: 'time [s]', link: 'live', whole: [-WINDOW, 0],
     label: `${joint}: measured, predicted and residual torque`, panes: [
-      {label: 'torque', height: TALL, series: []},
-      {label: 'residual', height: LOW, from: 0, series: []}]});
+      {label: 'torque [N m], slides [N]', height: TALL, series: []},
+      {label: 'residual [N m], slides [N]', height: LOW, from: 0, series: []}]});
 }
 function draw(joint) {
   const last = Math.max(...Object.values(curves).map(c => c.t[c.t.length - 1]));

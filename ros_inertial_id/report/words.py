@@ -5,14 +5,13 @@ Every sentence is computed from the model's statistics, base entries and validit
 there is nothing to say, nothing is said.  Subject, verb, standard term; number with unit; advice.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from .knowledge import (best_fit, CORRELATED, evaluate, fits, Knowledge, NOT, ratio, ROUGH,
                         ROUGH_PERCENT, significant, SURE, WELL, WELL_PERCENT, ZERO)
 from .recording_words import force_unit, goes_round, reached, recording_sentences
-from ..checks.finding import DO_NOT_USE
+from ..checks.finding import CROSS, DO_NOT_USE, odds, VALIDATION, WRONG
 from ..identification.model.identified_model import IdentifiedModel
 from ..identification.settings import robot_of_model
 
@@ -62,8 +61,15 @@ def _structure(model: IdentifiedModel) -> Iterator[str]:
 def _verdict(model: IdentifiedModel) -> Iterator[str]:
     found = model.statistics.get('verdict')
     if found:
-        reasons = f": {'; '.join(found['reasons'])}" if found['reasons'] else ''
-        yield f"Verdict: {found['word']}{reasons}."
+        reasons = '; '.join(reasons_of(found))
+        yield f"Verdict: {found['word']}{': ' * bool(reasons)}{reasons}."
+
+
+def reasons_of(verdict: Mapping[str, Any]) -> list[str]:
+    """Return the reasons of a ``verdict``, those of the validation instead of the same before."""
+    texts = dict.fromkeys(verdict['reasons'])
+    return [text for text in texts
+            if not text.endswith(CROSS) or text.removesuffix(CROSS) + VALIDATION not in texts]
 
 
 def _gravity(model: IdentifiedModel) -> Iterator[str]:
@@ -78,17 +84,11 @@ def _gravity(model: IdentifiedModel) -> Iterator[str]:
         yield (f"Gravity in the base frame is estimated from the torques, {found['candidate']}; "
                f'log-likelihood higher by {gain} than for the mounting given.')
     elif found['evidence'] > CONTRADICTED and found.get('tilt_deg', 0.0) > SAME_MOUNTING:
-        yield ('Alarm: the torques contradict the direction of gravity given. '
+        yield ('Alarm: the torques contradict the mounting given. '
                f"{found['candidate']} has a log-likelihood higher by {gain}; "
                + ('check mounting:, or leave it out and the direction is estimated.'
                   if found.get('halves_agree', True) else
                   'parts of the data disagree on it: check mounting: of each recording.'))
-
-
-def odds(evidence: float) -> str:
-    """Return a log-likelihood difference, the ``evidence``, as odds."""
-    return (f'{math.exp(evidence):.0f} to 1' if evidence < 10.0
-            else f'above {math.exp(10.0):.0f} to 1')
 
 
 def _fit(model: IdentifiedModel) -> Iterator[str]:
@@ -106,7 +106,7 @@ def _fit(model: IdentifiedModel) -> Iterator[str]:
         other = found['cross-validation']['filtered']['relative_percent']
         yield (f'No validation recording. 5-fold cross-validation: relative residual '
                f'{_percent(other)} (training {_percent(training)}): '
-               f'{_compared(other, training, model)}.')
+               f"{_compared(other, training, model, 'left-out segments of this motion')}.")
     else:
         yield (f'No validation recording: the relative residual of {_percent(training)} in '
                'training says nothing about other motions.')
@@ -124,13 +124,13 @@ def _beyond(found: dict[str, Any]) -> Iterator[str]:
                   if entry['samples_percent'] >= LEAST_SHARE]
         if beyond:
             within = '' if inside is None else f' (inside {_percent(inside)})'
-            yield (f'{share:.0f} % of the validation recording lies outside the range of the '
-                   f"training, with a residual of {_percent(outside['relative_percent_outside'])}"
-                   f"{within}: {', '.join(beyond)}.")
+            residual = _percent(outside['relative_percent_outside'])
+            yield (f'{share:.0f} % of the validation recording lies outside the validity range, '
+                   f"with a relative residual of {residual}{within}: {', '.join(beyond)}.")
     fixed = found.get('fixed_cutoff')
     if fixed:
-        yield (f"With a cutoff of {fixed['cutoff']:.0f} Hz, as other tools state it, the "
-               f"validation residual is {_percent(fixed['relative_percent'])}.")
+        yield (f"Behind a low-pass of {fixed['cutoff']:.0f} Hz, as other tools state it, the "
+               f"relative residual of the validation is {_percent(fixed['relative_percent'])}.")
 
 
 def worst_joint(model: IdentifiedModel) -> tuple[str, float] | None:
@@ -154,14 +154,15 @@ def _worst(model: IdentifiedModel) -> Iterator[str]:
     """Name the joint that a total over all joints hides."""
     worst, shares = worst_joint(model), relative_residuals(model)
     if worst and len(shares) > 1 and worst[1] > EXACT_PERCENT:
-        yield f'Worst joint: {worst[0]}, relative residual {_percent(worst[1])} of its own torque.'
+        yield f'Worst joint: {worst[0]}, residual {_percent(worst[1])} of its own torque.'
 
 
 def _percent(value: float | None) -> str:
     return 'an unknown share' if value is None else f'{significant(value)} %'
 
 
-def _compared(other: float | None, training: float | None, model: IdentifiedModel) -> str:
+def _compared(other: float | None, training: float | None, model: IdentifiedModel,
+              unseen: str = 'data it has not seen') -> str:
     if other is None or not training:
         return 'they cannot be compared'
     if other > HALF_PERCENT:
@@ -169,15 +170,19 @@ def _compared(other: float | None, training: float | None, model: IdentifiedMode
     if model.statistics.get('validation_seen'):
         return ('no validation, since the model was identified from these samples '
                 f"({', '.join(model.statistics['validation_seen'])})")
-    if model.statistics.get('verdict', {}).get('word') == DO_NOT_USE:
-        return 'which says nothing while the checks find the recording wrong'
+    if (model.statistics.get('verdict', {}).get('word') == DO_NOT_USE
+            or any(found['severity'] == WRONG for found in model.statistics.get('checks') or ())):
+        return 'not meaningful while the checks call the recording wrong'
     ratio = other / training
     if ratio <= CARRIES_OVER or other < EXACT_PERCENT:
-        return 'the model carries over to data it has not seen'
+        lost = [f'{name} ({_percent(share)} of its own torque)'
+                for name, share in relative_residuals(model).items() if share > HALF_PERCENT]
+        return (f'the model generalizes to {unseen}'
+                + (f", but not for {', '.join(lost)}" if lost else ''))
     if ratio <= MUCH_WORSE:
         return f'somewhat worse than in training ({ratio:.1f} times)'
-    return (f'{ratio:.1f} times worse than in training: the model is fitted to one motion, or '
-            'the other data move where it did not')
+    return (f'{ratio:.1f} times worse than in training: the model overfits one motion, or '
+            'the validation moves outside the validity range')
 
 
 def _parts_differ(model: IdentifiedModel) -> Iterator[str]:
@@ -187,15 +192,15 @@ def _parts_differ(model: IdentifiedModel) -> Iterator[str]:
     if ('validation' in found and crossed and training and crossed > MUCH_WORSE * training
             and crossed > EXACT_PERCENT):
         yield (f'5-fold cross-validation: {_percent(crossed)} (training {_percent(training)}). '
-               'Parts of the motion excite different parameters, so each is needed.')
+               'The parts of the motion excite different parameters: leave none out.')
 
 
 def _consistent(model: IdentifiedModel) -> Iterator[str]:
     found = model.statistics.get('consistent')
     if found:
-        yield ('The predictor is the physically consistent solution; its weighted training '
-               f"residual is {significant(found['loss_percent'], 2)} % above unconstrained least "
-               'squares.')
+        yield ('The model uses the physically consistent parameters; their weighted training '
+               f"residual is {significant(found['loss_percent'], 2)} % above that of "
+               'unconstrained least squares.')
 
 
 def _residual(model: IdentifiedModel, few: Any) -> Iterator[str]:
@@ -209,26 +214,26 @@ def _residual(model: IdentifiedModel, few: Any) -> Iterator[str]:
     bad = [n for n in sorted(seconds, key=lambda name: -seconds[name])
            if seconds[n] > SYSTEMATIC * noise]
     if not bad:
-        yield (f'The residuals look like noise behind the filter (autocorrelated for at most '
-               f'{max(seconds.values()):.2g} s).')
+        yield (f'The residuals are as short as filtered noise (autocorrelated for at most '
+               f'{max(seconds.values()):.2g} s): nothing systematic is left.')
         return
     fewest = min(s['samples'] / n for n in s['correlation_samples'].values())
     where = 'all joints' if len(bad) == len(seconds) else few(bad)
-    yield (f'The residuals are not noise in {where}: autocorrelated for up to '
-           f'{seconds[bad[0]]:.2g} s (noise behind the filter: {noise:.2g} s). Friction beyond '
-           'the chosen laws, elasticity or sensor drift is not modelled.')
-    yield (f"Effective sample size {fewest:.0f} of {s['samples']} (autocorrelated residuals); the "
-           'standard errors allow for it.')
+    yield (f'The residuals of {where} are systematic: autocorrelated for up to '
+           f'{seconds[bad[0]]:.2g} s (filtered noise: {noise:.2g} s). Further friction, '
+           'elasticity or sensor drift is not modelled.')
+    yield (f"Effective sample size: {fewest:.0f} of {s['samples']} samples, as the residuals are "
+           'autocorrelated; the standard errors are widened accordingly.')
 
 
 def _significant(known: Sequence[Knowledge], few: Any) -> Iterator[str]:
     well, rough = (sorted((k for k in known if k.grade == grade),
                           key=lambda k: k.entry['relative_percent']) for grade in (WELL, ROUGH))
-    yield (f'Standard error up to {WELL_PERCENT:.0f} %: {len(well)} of {len(known)} base '
-           f'parameters{_colon(few(k.name for k in well))}.')
+    yield (f'Standard error up to {WELL_PERCENT:.0f} % of the value: {len(well)} of '
+           f'{len(known)} base parameters{_colon(few(k.name for k in well))}.')
     if rough:
-        yield (f'Standard error {WELL_PERCENT:.0f} to {ROUGH_PERCENT:.0f} %: {len(rough)}'
-               f'{_colon(few(k.name for k in rough))}.')
+        yield (f'Standard error {WELL_PERCENT:.0f} to {ROUGH_PERCENT:.0f} % of the value: '
+               f'{len(rough)}{_colon(few(k.name for k in rough))}.')
 
 
 def _colon(text: str) -> str:
@@ -256,14 +261,15 @@ def _insignificant(known: Sequence[Knowledge], few: Any) -> Iterator[str]:
                    key=lambda k: -abs(k.correlation))
     missing = [k for k in known if k.grade == NOT]
     if small:
-        yield (f'Not significant, too small in this motion: {len(small)}'
-               f'{_colon(few(k.name for k in small))}.')
+        yield (f'Not significant, too small in this motion (within 1.96 standard errors of '
+               f'zero): {len(small)}{_colon(few(k.name for k in small))}.')
     if mixed:
-        yield (f'Not significant, strongly correlated (the motion does not separate them): '
-               f'{len(mixed)}{_colon(few(k.name for k in mixed))}. Closest pair: {mixed[0].name} '
-               f'with {mixed[0].partner}, correlation {mixed[0].correlation:+.2f}.')
+        yield (f'Not significant and strongly correlated (this motion excites them only together '
+               f'with others): {len(mixed)}{_colon(few(k.name for k in mixed))}. Closest pair: '
+               f'{mixed[0].name} with {mixed[0].partner}, correlation '
+               f'{mixed[0].correlation:+.2f}.')
     if missing:
-        yield (f'Not determined by the data, no number is given: {len(missing)}'
+        yield (f'Not determined by the data, no value is given: {len(missing)}'
                f'{_colon(few(k.name for k in missing))}.')
 
 
@@ -278,17 +284,17 @@ def _negative(model: IdentifiedModel, known: Sequence[Knowledge], few: Any) -> I
                'the constrained ones; look for an effect that is not modelled.')
     elif wrong:
         yield (f'Negative, which is physically impossible: {few(wrong)}. They absorb an effect '
-               'that is not modelled: predict with them, but do not read them one by one.')
+               'that is not modelled: predict with them, but give single values no meaning.')
     if chance:
-        yield (f'Negative but not significantly (physically impossible): {few(chance)}. The data '
-               'allow zero; --consistent gives possible values.')
+        yield (f'Negative, though not significantly (physically impossible): {few(chance)}. Zero '
+               'is within the error; --consistent gives possible values.')
 
 
 def _rank(model: IdentifiedModel) -> Iterator[str]:
     s = model.statistics
     if s['rank_in_data'] < s['rank']:
-        yield (f"The data determine {s['rank_in_data']} of the {s['rank']} combinations that are "
-               'identifiable from the kinematics.')
+        yield (f"The data determine {s['rank_in_data']} of the {s['rank']} base parameters that "
+               'the kinematics make identifiable.')
 
 
 def _motion(model: IdentifiedModel, known: Sequence[Knowledge]) -> Iterator[str]:
@@ -305,18 +311,18 @@ def _motion(model: IdentifiedModel, known: Sequence[Knowledge]) -> Iterator[str]
             if some > MANY * every:
                 lacking.append(f'{some} of {every} {kind}')
         if lacking and not (quantities == RANGES and goes_round(model)):
-            yield (f'{better} motion would help {" and ".join(lacking)} parameters'
+            yield (f'{better} motion reduces the errors of {" and ".join(lacking)} parameters'
                    f'{_colon(reached(model, quantities))}.')
     mixed = sum(k.inflation > CORRELATED for k in poor)
     if mixed > MANY * len(poor):
-        yield (f'A motion designed for it (inertial-id design --model) would separate the {mixed} '
-               'that are strongly correlated (condition number '
-               f"{ratio(model.statistics['condition_number'])}).")
+        yield (f'{mixed} parameters are strongly correlated (condition number '
+               f"{ratio(model.statistics['condition_number'])}); a designed motion separates "
+               'them: inertial-id design --model.')
 
 
 def _mounting(model: IdentifiedModel, few: Any) -> Iterator[str]:
     """Name the parameters that other mountings need and the recorded ones do not excite."""
     missing = model.mounting.get('missing')
     if missing:
-        yield (f'No motion under the recorded mounting excites {few(missing)}. A tilted or wall '
-               'mounting needs them: record a motion with the base tilted.')
+        yield (f'This mounting excites {few(missing)} in no motion; other mountings need them. '
+               'Record with the base tilted before the robot is mounted another way.')

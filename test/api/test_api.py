@@ -17,31 +17,12 @@ from ros_inertial_id import methods
 from ros_inertial_id.dynamics import robot_model
 from ros_inertial_id.identification.prepare.dataset import read_dataset
 from ros_inertial_id.identification.settings import prediction_options
-from ros_inertial_id.measurement.bags.writing import write_recording
 from ros_inertial_id.methods import serial_arm
 from ros_inertial_id.methods.serial_arm import SerialArm
 
 mujoco = pytest.importorskip('mujoco', reason='MuJoCo judges the written MJCF')
 LATE = 0.015  # [s] of efforts
 EXAMPLE = Path(__file__).parents[2] / 'examples' / 'first_steps.py'
-
-
-@pytest.fixture(scope='module')
-def bags(arm3, arm3_motion, tmp_path_factory):
-    """Return the paths of two bags of the 3R arm, the halves of its motion."""
-    names, t, q, v, _, tau = arm3_motion
-    folder, half = tmp_path_factory.mktemp('bags'), len(t) // 2
-    out = []
-    for name, part in (('first', slice(None, half)), ('second', slice(half, None))):
-        recording = mujoco_arm.recording(names, t[part], q[part], v[part], tau[part])
-        write_recording(folder / name, rid.Recording(recording.channels, arm3[0]))
-        out.append(folder / name)
-    return out
-
-
-@pytest.fixture(scope='module')
-def result(bags):
-    return rid.identify(rid.read_bag(bags[0]), validate=rid.read_bag(bags[1]), consistent=True)
 
 
 def random_motion(samples=40, seed=3):

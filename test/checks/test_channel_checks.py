@@ -112,7 +112,8 @@ def test_messages_that_lack_are_lost_and_no_jitter():
     t = t + np.random.default_rng(1).uniform(-5e-4, 5e-4, len(t))  # a tenth of the period
     (finding,) = channel_checks(_joints(*(x[keep] for x in (t, q, v, tau))))
     assert finding.severity == NOTE and finding.name == 'messages lost'
-    assert finding.says == (f'{4000 - len(keep)} of 4000 messages are lost; all gaps are bridged')
+    assert finding.says == (f'{4000 - len(keep)} of 4000 messages are lost; '
+                            'all gaps are interpolated')
 
 
 @pytest.mark.parametrize('length, severity', [(99, NOTE), (599, DOUBTFUL)])
@@ -124,7 +125,7 @@ def test_bursts_of_lost_messages_say_how_long_they_are(length, severity):
     assert finding.severity == severity
     gap = np.diff(t[keep]).max()
     assert finding.says == (f'{2 * length} of 4000 messages are lost; 2 gaps, up to {gap:.2g} s, '
-                            'are too long to bridge')
+                            'are too long to interpolate')
 
 
 def test_coarse_positions_are_no_wrong_stamps():

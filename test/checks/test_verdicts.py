@@ -72,7 +72,8 @@ def test_each_joint_is_judged_by_its_own_cross_validation():
 
 @pytest.mark.parametrize('evidence, unit, words', [
     (1.0, 'samples', '[1 sample]'), (3.0, 'samples', '[3 samples]'),
-    (1.0, '% of the samples', '[1 % of the samples]'), (41.23, 'nats', '[41.2 nats]')])
+    (1.0, '% of the samples', '[1 % of the samples]'), (41.23, 'nats', '[odds above 22026 to 1]'),
+    (2.0, 'nats', '[odds 7 to 1]')])
 def test_a_finding_says_how_much_there_is_of_it(evidence, unit, words):
     finding = Finding('a', 'something', '', evidence, unit, (), DOUBTFUL, 'mend it')
     assert finding.sentence() == f'something {words}; mend it'
@@ -84,9 +85,15 @@ def test_a_method_without_model_checks_has_verdicts_of_its_joints_and_says_what_
     fit = {'rms': {'a': 0.2, 'b': 2.0}, 'measured_rms': {'a': 10.0, 'b': 1.0}}
     statistics = {'training': {'filtered': fit}}
     verdict = checked_statistics(statistics, checkup)['verdict']
-    assert verdict['word'] == USABLE and reason in verdict['reasons']
-    assert verdict['joints']['a']['word'] == GOOD and 'not for b' in verdict['reasons']
-    assert verdict['joints']['b']['word'] == DO_NOT_USE  # 200 % of its torque
+    assert verdict['word'] == DO_NOT_USE and reason in verdict['reasons']
+    assert verdict['joints']['a'] == {'word': USABLE, 'reasons': [reason]}
+    assert verdict['joints']['b']['word'] == DO_NOT_USE and 'not for b' in verdict['reasons']
+    seen = {'rms': {'a': 0.2, 'b': 0.02}, 'measured_rms': {'a': 10.0, 'b': 1.0}}
+    statistics = {'training': {'filtered': seen}}
+    assert checked_statistics(statistics, checkup)['verdict']['word'] == USABLE
+    statistics['validation'] = {'filtered': fit}  # 200 % of b, 2 % of all
+    assert checked_statistics(statistics, checkup)['verdict']['word'] == DO_NOT_USE
+    statistics = {'training': {'filtered': fit}}
     fit['measured_rms'] = {'a': 0.0, 'b': 0.0}  # rows that say zero: nothing to compare with
     assert checked_statistics(statistics, checkup)['verdict'] == {
         'word': NOT_CHECKED, 'reasons': [reason], 'joints': {}}

@@ -19,7 +19,7 @@ rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue  # noqa: E402
 from live_graph import LATCHED, ROOT  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
-from std_msgs.msg import String  # noqa: E402
+from std_msgs.msg import MultiArrayDimension, String  # noqa: E402
 from std_srvs.srv import Trigger  # noqa: E402
 from test_processes import until  # noqa: E402
 
@@ -129,6 +129,10 @@ def live(graph):
                                          10)
     graph.node.create_publisher(String, 'recorder/recording', LATCHED).publish(
         String(data='/tmp/<b>bag</b>'))
+    identified = table(['fv1', 'm1'], {'value': [2.0, 3.0], 'standard_error': [0.1, 0.2]})
+    identified.layout.dim.append(MultiArrayDimension(label='joint1', size=1, stride=1))
+    graph.node.create_publisher(type(identified), 'identification/base_parameters',
+                                LATCHED).publish(identified)
     sent = iter(range(10 ** 6))
 
     def publish():
@@ -165,12 +169,13 @@ def test_what_comes_over_dds_comes_over_http_and_buttons_call(graph, live):
     def complete():
         publish()
         return (len(events.curves) == 5 and 'record' in events.facts.get('services', ())
-                and {'prediction', 'online', 'bag'} <= set(events.facts))
+                and {'prediction', 'online', 'identified', 'bag'} <= set(events.facts))
 
     graph.until(complete, 'all on the page')
     assert events.curves['measured'][0][1] == [1.25, 2.5]
     assert events.curves['lower'][0][1] == [1.0, 2.0]
     assert events.curves['upper'][0][1] == [2.0, 4.0]
+    assert events.facts['identified'] == [['fv1', 2.0, 0.1], ['m1', 3.0, 0.2]]
     assert events.facts['prediction']['level'] == 'warn'
     assert events.facts['prediction']['values']['one rms promised'] == '0.1'
     assert events.facts['online'] == [['fv1', 2.0, 0.01], ['fc1', 1.0, 0.3], ['IzzR2', 0.1, 1.0]]

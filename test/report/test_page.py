@@ -120,7 +120,7 @@ def test_old_model_files_without_measured_sizes_say_no_share(good):
 def test_values_below_zero_are_flagged_sure_or_not(good, tmp_path):
     assert not any(item.negative for item in evaluate(good.model))
     model = changed(good.model, 'fv1', value=-0.1, standard_error=0.2, relative_percent=200.0)
-    assert any('Negative but not' in text and 'fv1' in text for text in verdict(model))
+    assert any('Negative, though not' in text and 'fv1' in text for text in verdict(model))
     path = write_report(replace(good, model=model), tmp_path / 'report.html')
     row = Page(path.read_text('utf-8')).row('fv1')
     assert row[1].endswith('!')
@@ -204,7 +204,8 @@ def test_checks_and_choices_are_shown_where_there_are_some(good, tmp_path):
     model = replace(good.model, statistics=s)
     found = Page(write_report(replace(good, model=model), tmp_path / 'r.html').read_text('utf-8'))
     row = next(row for row in found.rows if row[0] == 'doubtful')
-    assert row[1:] == ['joint2 <slips>', 'joint2', '1.00 to 2.50', '42.1 nats', 'tighten it']
+    assert row[1:] == ['joint2 <slips>', 'joint2', '1.00 to 2.50', 'odds above 22026 to 1',
+                       'tighten it']
     assert ['fc1 of joint1', 'coulomb', 'residual on parts left out 3.00 %'] in found.rows
     assert ['fc1 of joint1', 'not: presliding', 'residual on parts left out 3.50 %, '
             'log-likelihood lower by 2 (odds 7 to 1)'] in found.rows

@@ -166,13 +166,13 @@ def test_model_read_from_its_file_gives_the_same_report(good, poor, good_page, t
 
 
 def test_verdict_names_what_a_tilted_mounting_would_show(good):
-    told, = (text for text in verdict(good.model) if text.startswith('No motion under'))
+    told, = (text for text in verdict(good.model) if text.startswith('This mounting excites'))
     # Gravity along the first axis hides the first moments across it (the second body's along
     # the common normal joins them).
     assert 'mcx1, mcyR1' in told
     wall = record(mounting='gravity 0 9.81 0', gravity=(0.0, 9.81, 0.0))
     tilted = identify([wall], OPTIONS).model
-    assert not any(text.startswith('No motion under') for text in verdict(tilted))
+    assert not any(text.startswith('This mounting excites') for text in verdict(tilted))
 
 
 def test_verdict_says_how_fast_the_joints_were_when_speed_is_lacking():
@@ -209,7 +209,7 @@ def test_verdict_tells_mixed_parameters_from_small_ones(good):
     assert known['fv1'].inflation == pytest.approx(1 / (1 - 0.99 ** 2))
     assert known['fv1'].partner == 'off1'
     told = verdict(model, listed=99)
-    mixed, = (text for text in told if text.startswith('Not significant, strongly'))
+    mixed, = (text for text in told if text.startswith('Not significant and strongly'))
     small, = (text for text in told if 'too small in this motion' in text)
     assert {'fv1', 'off1'} <= set(re.findall(r'\w+', mixed))
     assert 'fv2' in small and 'fv1' not in small
@@ -221,8 +221,20 @@ def test_verdict_compares_other_data_with_training(good):
         percent = ratio * s['training']['filtered']['relative_percent']
         s['validation'] = dict(s['validation'], filtered=dict(
             s['validation']['filtered'], relative_percent=percent))
-        return verdict(replace(good.model, statistics=s))[0]
-    assert 'carries over' in told(1.1)
+        return told_of(s)
+
+    def told_of(statistics):
+        return next(x for x in verdict(replace(good.model, statistics=statistics))
+                    if x.startswith('Validation'))
+    assert told(1.1).endswith('the model generalizes to data it has not seen.')
+    alone = {k: x for k, x in good.model.statistics.items() if k != 'validation'}
+    crossed, = (x for x in verdict(replace(good.model, statistics=alone)) if '5-fold' in x)
+    assert crossed.endswith('the model generalizes to left-out segments of this motion.')
+    shown = good.model.statistics['validation']['filtered']
+    rms = {**shown['rms'], 'joint2': 2.0 * shown['measured_rms']['joint2']}
+    statistics = {**good.model.statistics, 'validation': {
+        **good.model.statistics['validation'], 'filtered': {**shown, 'rms': rms}}}
+    assert told_of(statistics).endswith('but not for joint2 (200 % of its own torque).')
     assert 'somewhat worse than in training (1.6 times)' in told(1.6)
     assert '5.0 times worse than in training' in told(5.0)
 
@@ -231,10 +243,10 @@ def test_verdict_sees_residuals_that_are_not_noise(good):
     first = good.model.preprocessing[0]
     noise = 0.5 / first['cutoff'] * first['rate'] / first['decimate']  # samples behind the filter
     s = dict(good.model.statistics, correlation_samples={'joint1': noise, 'joint2': 20 * noise})
-    told, = (t for t in verdict(replace(good.model, statistics=s)) if 'not noise' in t)
-    assert 'in joint2: autocorrelated' in told
+    told, = (t for t in verdict(replace(good.model, statistics=s)) if 'are systematic' in t)
+    assert 'of joint2 are systematic: autocorrelated' in told
     s['correlation_samples'] = {'joint1': noise, 'joint2': noise}
-    assert any('look like noise' in t for t in verdict(replace(good.model, statistics=s)))
+    assert any('as filtered noise' in t for t in verdict(replace(good.model, statistics=s)))
 
 
 def test_summary_of_seven_joints_fits_a_screen():

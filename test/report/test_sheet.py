@@ -66,7 +66,8 @@ def test_a_checkup_says_its_verdict_first_and_what_holds_for_all_once(tmp_path):
     assert [row for row in page.rows if row and row[0] in ('a', 'b')] == [
         ['a', 'good', '', '10.0', '1.50', '0.300'],
         ['b', 'do not use', 'noisy', '2.00', '4.00', '3.00']]
-    assert ['wrong', 'efforts of b are negated', 'b', '', '57 nats', 'negate'] in page.rows
+    assert ['wrong', 'efforts of b are negated', 'b', '', 'odds above 22026 to 1',
+            'negate'] in page.rows
     assert ['masked', 'spikes in the efforts of a', 'a', '1.00 to 1.50', '12 samples',
             'look at the cable'] in page.rows
     assert '2 %' in text

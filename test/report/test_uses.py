@@ -145,6 +145,17 @@ def test_nothing_is_promised_of_joints_whose_efforts_are_wrong(result):
     statistics = {**model.statistics, 'checks': [wrong]}
     uses = uses_of(replace(model, statistics=statistics))
     said = ' '.join(uses.sentences())
-    assert 'Contact: detectable' in ' '.join(uses_of(model).sentences())
+    assert 'Contact: smallest detectable' in ' '.join(uses_of(model).sentences())
     assert 'Contact' not in said and 'Payload' not in said
-    assert 'Feedforward: no' in said
+    assert not re.search(r'[0-9]', said.replace('N m', '')), said
+    assert 'Feedforward: no; the checks find the data of all joints wrong' in said
+    assert 'Gravity compensation: no; the checks' in said
+
+
+def test_a_verdict_against_the_recording_stops_every_use(result):
+    verdict = {'word': 'do not use', 'reasons': ['efforts permuted'], 'joints': {}}
+    model = replace(result.model, statistics={**result.model.statistics, 'verdict': verdict})
+    uses = uses_of(model)
+    assert not any(use for joint in uses.joints for use in joint.uses.values())
+    assert uses.sentences() == ['Uses: none, the verdict is "do not use"; correct what it names, '
+                                'then identify again.']

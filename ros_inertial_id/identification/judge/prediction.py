@@ -180,7 +180,7 @@ def band_for(model: IdentifiedModel, names: Sequence[str]) -> Band:
     return Band(model.statistics.get('prediction_band') or {}, names, model.validity_range)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Prediction:
     """
     Predicted torques over a motion of N samples and g row groups (joints).
@@ -204,6 +204,12 @@ class Prediction:
     upper: np.ndarray
     outside: np.ndarray
 
+    def __repr__(self) -> str:
+        sizes = (np.linalg.norm(x) for x in (self.residual, self.measured))
+        left = next(sizes) / next(sizes)
+        return (f'Prediction({len(self.t)} samples of {", ".join(self.names)}'
+                + (f'; relative residual {100 * left:.3g} %)' if np.isfinite(left) else ')'))
+
     @property
     def residual(self) -> np.ndarray:
         """Return measured minus predicted (N, g), which is what a validation reports."""
@@ -224,7 +230,7 @@ def predict(model: IdentifiedModel, recording: Recording) -> Prediction:
         states = list(data.states(training=False))
         if not states:
             raise RecordingError('the recording is too short',
-                                 found='no samples left after filtering')
+                                 found='no samples left after filtering', do='record longer')
         return _by_rows(model, states)
 
 

@@ -193,7 +193,8 @@ def evaluate(data: Dataset, parameters: Sequence[Parameter], values: np.ndarray,
             done += len(block.t)
             data.report('validate', done, whole)
     if not done:
-        raise RecordingError('the recording is too short', found='no samples left after filtering')
+        raise RecordingError('the recording is too short', do='record longer',
+                             found='no samples left after filtering')
     return residuals, tuple(curves), ranges
 
 

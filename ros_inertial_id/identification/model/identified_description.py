@@ -94,11 +94,12 @@ def mjcf_of(model: IdentifiedModel, robot: Any) -> tuple[str, list[str]]:
 
     model : IdentifiedModel, physically consistent
     """
-    from .identified_description import HELD, identified_mjcf
     consistent_parameters(model)
     tree = tree_of(robot)
     text = identified_mjcf(tree, model.parameters, model.values, largest_speeds(model))
-    lines = _beyond(model, tree, lambda p: p.law in HELD)
+    pushing = {p.name for p, x in zip(model.parameters, model.values)
+               if p.law == 'spring' and x < 0.0}
+    lines = _beyond(model, tree, lambda p: p.law in HELD and p.name not in pushing)
     comment = _comment(model, lines)
     return text.replace('>\n', f'>\n{comment}\n', 1), lines
 
@@ -191,7 +192,8 @@ def identified_mjcf(robot: RobotModel, parameters: Sequence[Parameter], values: 
         own = {p.law: float(x) for p, x in zip(parameters, values) if p.owner == joint}
         terms = {**damping_and_friction(parameters, values, joint, speeds.get(joint, 1.0)),
                  'armature': own.get('armature', 0.0)}
-        _joint(parents[i], robot, i, {**terms, 'stiffness': own.get('spring', 0.0)})
+        # A spring that pushes away from its zero is what something else was taken for.
+        _joint(parents[i], robot, i, {**terms, 'stiffness': max(0.0, own.get('spring', 0.0))})
     xml.indent(root)
     return xml.tostring(root, encoding='unicode') + '\n'
 

@@ -8,7 +8,7 @@ friction and springs.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,11 @@ from ...errors import ConfigError
 from ...methods.contract import Method, StateTorques
 
 INERTIAL = ('', 'armature')  # laws whose torque is linear in a; '' is a body
+_KINDS: dict[str, Callable[[Parameter], bool]] = {
+    'all': lambda p: True,
+    'bodies': lambda p: not p.law,
+    'inertial': lambda p: p.law in INERTIAL,
+    'friction': lambda p: p.law not in INERTIAL and not (p.law in LAWS and LAWS[p.law].position)}
 
 
 @dataclass(frozen=True)
@@ -43,14 +48,11 @@ class InverseDynamics:
         q, v, a : (..., n) positions [rad], velocities [rad/s], accelerations [rad/s^2] ([m] ...)
         Every state stands alone: presliding friction has no memory and is as developed.
         """
-        if self._torques is None:
-            return self._sum(q, v, a, lambda p: True)
-        shape, flat = self._flat(q, v, a)
-        return self._torques(*flat).reshape(shape)
+        return self._sum(q, v, a, 'all')
 
     def gravity(self, q: ArrayLike) -> np.ndarray:
         """Return the torques (..., n) that hold the bodies at rest at q (..., n) [N m]."""
-        return self._sum(q, 0.0, 0.0, lambda p: not p.law)
+        return self._sum(q, 0.0, 0.0, 'bodies')
 
     def friction(self, v: ArrayLike) -> np.ndarray:
         """
@@ -59,29 +61,33 @@ class InverseDynamics:
         What depends on the position (springs, ripple) takes no part.
         """
         v = np.asarray(v, dtype=float)
-        return self._sum(0.0 * v, v, 0.0, lambda p: p.law not in INERTIAL
-                         and not (p.law in LAWS and LAWS[p.law].position))
+        return self._sum(0.0 * v, v, 0.0, 'friction')
 
     def mass_matrix(self, q: ArrayLike) -> np.ndarray:
         """Return the mass matrices (..., n, n) at q (..., n) [kg m^2], rotors included."""
         q = np.asarray(q, dtype=float)
-        still = self._sum(q, 0.0, 0.0, lambda p: p.law in INERTIAL)
-        columns = [self._sum(q, 0.0, unit, lambda p: p.law in INERTIAL) - still
-                   for unit in np.eye(q.shape[-1])]
+        still = self._sum(q, 0.0, 0.0, 'inertial')
+        columns = [self._sum(q, 0.0, unit, 'inertial') - still for unit in np.eye(q.shape[-1])]
         return np.stack(columns, axis=-1)
 
-    def _sum(self, q: ArrayLike, v: ArrayLike, a: ArrayLike,
-             wanted: Callable[[Parameter], bool]) -> np.ndarray:
-        """Return the torques (..., n) of the parameters that are wanted."""
+    def _sum(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, kind: str) -> np.ndarray:
+        """Return the torques (..., n) of the parameters of a ``kind``, see ``_KINDS``."""
         shape, flat = self._flat(q, v, a)
-        share = self.values * [wanted(p) for p in self.parameters]
+        if kind not in self._torques:
+            share = self.values * [_KINDS[kind](p) for p in self.parameters]
+            self._torques[kind] = (self.method.torques(self.robot, self.parameters, share)
+                                   or partial(self._by_rows, share, kind == 'all'))
+        return self._torques[kind](*flat).reshape(shape)
+
+    def _by_rows(self, share: np.ndarray, whole: bool, q: np.ndarray, v: np.ndarray,
+                 a: np.ndarray) -> np.ndarray:
+        """Return the torques (N, n) of a ``share`` (p,) of the values by the rows of states."""
         # What is known beforehand stands beside the rows as a whole: it has no shares.
-        whole = all(wanted(p) for p in self.parameters)
-        out = [np.stack([x + (g.known if whole else 0.0) for g, x in
-                         zip(block.groups, block.predicted(share).values())], axis=-1)
-               for block in self.method.regress(
-                   self.method.state_of(self.robot, *flat), self.robot, self.parameters)]
-        return np.concatenate(out).reshape(shape)
+        return np.concatenate([
+            np.stack([x + (g.known if whole else 0.0) for g, x in
+                      zip(block.groups, block.predicted(share).values())], axis=-1)
+            for block in self.method.regress(
+                self.method.state_of(self.robot, q, v, a), self.robot, self.parameters)])
 
     def _flat(self, q: ArrayLike, v: ArrayLike, a: ArrayLike
               ) -> tuple[tuple[int, ...], list[np.ndarray]]:
@@ -96,5 +102,5 @@ class InverseDynamics:
         return shape, [x.reshape(-1, count) for x in arrays]
 
     @cached_property
-    def _torques(self) -> StateTorques | None:
-        return self.method.torques(self.robot, self.parameters, self.values)
+    def _torques(self) -> dict[str, StateTorques]:
+        return {}

@@ -86,7 +86,7 @@ def factors_of(recording: Recording, plan: Plan) -> BagFactors:
         rows = _accumulated(data, plan)
         if not rows.folds:
             raise RecordingError('the recording is too short',
-                                 found='no samples left after filtering')
+                                 found='no samples left after filtering', do='record longer')
         residuals = _residuals(data, plan, rows.folds)
         samples = data.samples(training=True)
         motion = motion_of(data, thinning(samples) if samples >= THIN * FEW else 1)

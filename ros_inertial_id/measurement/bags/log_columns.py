@@ -4,10 +4,10 @@ What the columns of a log are, by their names; in small or large letters.
 ========  ====================================================================================
 time      stamp_s, time_s, timestamp, stamp, time, times, t, __time [s]; stamp_ns, time_ns,
           timestamp_ns [ns]
-position  position, positions, pos, q
+position  position, positions, pos, q, theta
 velocity  velocity, velocities, vel, v, dq, qd, qdot
-effort    effort, efforts, torque, torques, tau, current, currents (which of them is an option
-          of the identification)
+effort    effort, efforts, torque, torques, tau, trq, current, currents (which of them is an
+          option of the identification)
 ========  ====================================================================================
 
 A column (n,) of one joint is ``q_<joint>``, ``q.<joint>``, ``q/<joint>``, ``q[<joint>]``,
@@ -30,9 +30,9 @@ from ...errors import RecordingError
 ALIASES = {alias: kind for kind, aliases in {
     'time [ns]': ('stamp_ns', 'time_ns', 'timestamp_ns'),
     'time [s]': ('stamp_s', 'time_s', 'timestamp', 'stamp', 'time', 'times', 't', '__time'),
-    'position': ('position', 'positions', 'pos', 'q'),
+    'position': ('position', 'positions', 'pos', 'q', 'theta'),
     'velocity': ('velocity', 'velocities', 'vel', 'v', 'dq', 'qd', 'qdot'),
-    'effort': ('effort', 'efforts', 'torque', 'torques', 'tau', 'current', 'currents'),
+    'effort': ('effort', 'efforts', 'torque', 'torques', 'tau', 'trq', 'current', 'currents'),
     'names': ('joint_names', 'names', 'joints')}.items() for alias in aliases}
 FIELDS = ('position', 'velocity', 'effort')
 CLOCKS = {'time [ns]': 1, 'time [s]': 10 ** 9}  # [ns]
@@ -42,7 +42,7 @@ _FORMS = (re.compile(rf'(joint_?)?(?P<word>{_WORDS})'
           re.compile(rf'/(.*/)?(?P<joint>[^/]+)/(?P<word>{_WORDS})', re.I),
           re.compile(rf'(?P<joint>.+)[_. ](?P<word>{_WORDS})', re.I))
 _MEASURED = re.compile(r'^(raw|meas|measured|msr|actual|filtered)[_. ]|(?<=\w)[_. ]'
-                       r'(raw|meas|measured|msr|actual|filtered)(?=$|[_./ \[])', re.I)
+                       r'(raw|meas|measured|msr|actual|filtered)(?=$|\d|[_./ \[])', re.I)
 _NOT_MEASURED = re.compile(r'(^|[_./ ])(des|desired|cmd|command|commanded|ref|reference|target|'
                            r'setpoint|goal)($|[_./ \[])', re.I)
 _UNIT = re.compile(r'(\s+\[|\s*\()(s|sec|rad|rad/s|N ?m|A|m|m/s|N)[\])]$')

@@ -119,7 +119,7 @@ def series_of(channel: Channel, what: str, joints: Sequence[str], origin: int,
                 f'{what} of {joint} in {channel.topic} is {wrong} in '
                 f'{int(broken.sum())} of {len(t)} messages',
                 found=f'{values[k]} at {t[k]:.3f} s (sample {k})',
-                do='cut the recording with @START:END or mend its source')
+                do='cut the recording with @START:END or correct its source')
         if not np.array_equal(good, known[0]):  # most joints lack the same: they share stamps
             known = good, t if good.all() else t[good]
         out[joint] = known[1], values if good.all() else np.compress(
@@ -166,7 +166,7 @@ def check_effort(effort: Mapping, topic: str, moving: Collection[str] = ()) -> N
         raise RecordingError(f'the effort in {topic} is the same in every message',
                              expected='one that changes as the joint moves',
                              found=', '.join(f'{j} {effort[j][1][0]:.4g}' for j in frozen),
-                             do='the driver repeats a value: mend it, or name another topic in '
+                             do='the driver repeats a value: correct it, or name another topic in '
                                 'effort_topic:')
 
 

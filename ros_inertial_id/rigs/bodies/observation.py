@@ -145,7 +145,7 @@ def marker_doubts(sources: Mapping[str, Mapping[str, Any]]) -> list[dict[str, An
     for name, note in sources.items():
         refined = bool(note.get('refined'))
         severity, do = ('note', 'this was taken into account') if refined else (
-            'wrong', 'mend it, or set refine_markers: true')
+            'wrong', 'correct it, or set refine_markers: true')
         off = {k: 1e3 * float(np.linalg.norm(x)) for k, x in note.get('layout_off', {}).items()}
         if off:
             listed = ', '.join(f'{k} {x:.1f} mm' for k, x in off.items())

@@ -214,7 +214,8 @@ class Trial:
             state = close(self._robot, joint_state.rows(thin), observation.continuation)
             edge = int(EDGE * len(state.t))
             return state.rows(slice(edge, len(state.t) - edge))
-        raise RecordingError('the recording is too short', found='no samples left after filtering')
+        raise RecordingError('the recording is too short', do='record longer',
+                             found='no samples left after filtering')
 
     def _equations(self, state):
         """Return scaled rows (k N, p) of the free parameters and raw torques (k N,)."""

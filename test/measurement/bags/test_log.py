@@ -339,6 +339,9 @@ def test_spellings_of_other_programs_are_understood_and_commands_left_out(tmp_pa
 @pytest.mark.parametrize(('arrays', 'columns'), [
     ({'q_raw': Q, 'tau_measured': TAU}, ''), ({'joint_positions': Q, 'tau_J': TAU}, ''),
     ({'angle': Q, 'moment': TAU, 'tau': Q}, 'q=angle tau=moment'),
+    ({f'{word}{k + 1}': x[:, k] for word, x in (('theta', Q), ('tau_measured', TAU))
+      for k in range(3)}, ''),
+    ({f'{word}{k + 1}': x[:, k] for word, x in (('pos', Q), ('trq', TAU)) for k in range(3)}, ''),
     ({'A_angle': Q[:, 0], 'B_angle': Q[:, 1], 'C_angle': Q[:, 2], 'A_mom': TAU[:, 0],
       'B_mom': TAU[:, 1], 'C_mom': TAU[:, 2]}, 'q_*=*_angle tau_*=*_mom')])
 def test_arrays_of_other_names_and_columns_that_are_mapped(tmp_path, arrays, columns):

@@ -1,0 +1,62 @@
+"""Recordings: all that the public API takes for one, read where it is needed."""
+
+from collections.abc import Iterator, Mapping, Sequence, Sized
+from pathlib import Path
+from typing import Any
+
+from ..errors import RecordingError
+from ..identification.model.files import read_description
+from ..measurement.bags.bag import read_bag
+from ..measurement.recording import Recording
+
+Source = Any  # a Recording, the path of a bag or log, or a table: see ``recording_of``
+Recordings = Source | Sequence[Source] | None
+LOGS = ('.csv', '.txt', '.npz', '.mat', '.parquet')
+
+
+def read_log(log: str | Path | Sequence[str | Path], *, urdf: str | Path,
+             joints: Sequence[str] | None = None, rate: float | None = None,
+             columns: str = '') -> Recording:
+    """
+    Return the Recording in a log of another program (.npz, .mat, .csv or .parquet).
+
+    log : its path, or paths of several files that make one log
+    urdf : description, a path or the text
+    joints : names in the order of the columns; rate : [Hz] of a log without time
+    columns : names of the columns of a file that does not name them
+    """
+    from ..measurement.bags.log import read_log as read
+    return read(log, description_text(urdf), joint_names=joints, rate=rate, columns=columns)
+
+
+def description_text(urdf: str | Path) -> str:
+    """Return the text of a description ``urdf``, given as its text or as the path of its file."""
+    text = str(urdf)
+    return text if not text or '\n' in text or '<' in text else read_description(urdf)
+
+
+def several(recordings: Recordings, urdf: str = '') -> list[Recording]:
+    """Return one or several ``recordings``, or none, as Recordings; ``urdf`` : of logs, text."""
+    each = recordings if isinstance(recordings, (list, tuple, Iterator)) else [recordings]
+    return [recording_of(one, urdf) for one in each if one is not None]
+
+
+def recording_of(source: Source, urdf: str = '') -> Recording:
+    """
+    Return the Recording that a ``source`` is, lies at, or holds.
+
+    source : Recording, path of a bag (BAG@START:END for a window) or log, or a table
+    urdf : text of the description, for logs and tables
+    RecordingError for what is none of these.
+    """
+    if isinstance(source, Recording):
+        return source
+    if isinstance(source, (str, Path)) and not str(source).lower().endswith(LOGS):
+        return read_bag(source)
+    if not isinstance(source, (str, Path, Mapping)) and not issubclass(type(source), Sized):
+        raise RecordingError('recordings', expected='Recordings, paths of bags or logs, or tables',
+                             found=repr(source)[:60])
+    if not urdf:
+        raise RecordingError('a log or table holds no description of the robot',
+                             found=repr(source)[:60], do='give urdf=')
+    return read_log(source, urdf=urdf)
