@@ -13,7 +13,8 @@ findings and the cache.  About 5 s of CPU per bag altogether; at least four robo
 
 --scales instead prints the CPU time per robot of so many robots and of ten times as many, that of
 one more day, what 1 000 robots of a year take by these numbers, and how many robots without a
-change are named against the stated false-discovery rate.
+change are named against the stated false-discovery rate: of those that were simulated, and of a
+thousand whose noise is drawn anew in the kept factors of one.
 """
 
 import argparse
@@ -37,7 +38,16 @@ import mujoco_arm  # noqa: E402
 import numpy as np  # noqa: E402
 
 from ros_inertial_id.api.many import drift, identify_many  # noqa: E402
+from ros_inertial_id.estimation.r_factors import RFactors  # noqa: E402
+from ros_inertial_id.estimation.residuals import merged  # noqa: E402
+from ros_inertial_id.identification.reduce.plan import plan_of  # noqa: E402
 from ros_inertial_id.measurement.bags.writing import write_recording  # noqa: E402
+from ros_inertial_id.procedures import drift_findings  # noqa: E402
+from ros_inertial_id.procedures.bag_map import Engine, map_bags  # noqa: E402
+from ros_inertial_id.procedures.bag_paths import find_bags  # noqa: E402
+from ros_inertial_id.procedures.drift import (day_factors, robot_changes,  # noqa: E402
+                                              row_deviation)
+from ros_inertial_id.procedures.drift_findings import RATE as FALSE, significant  # noqa: E402
 
 RATE, NOISE, GROWTH, LOAD = 200.0, 0.05, 0.2, 0.8  # [Hz], [N m], share over all days, [kg]
 VISCOUS = np.array([2.0, 2.0, 1.5, 1.5, 0.8, 0.8, 0.6])  # [N m s/rad]
@@ -245,10 +255,61 @@ def scales(folder, options):
     one, cpu, _ = timed(lambda: drift(model, own / 'robot2', cache=cache))
     print(f'one more day of one robot: {one.read} bag read, {one.cached} from the cache, '
           f'{cpu:.2f} s CPU')
-    per_bag, kept = ((a / options.days) for a in large)
-    print(f'1 000 robots x 365 days: {365e3 * per_bag / 3600:.1f} h CPU the first time; each '
-          f'further day {1e3 * (per_bag + 365 * kept) / 3600:.2f} h, of it '
-          f'{1e3 * per_bag / 3600:.2f} h the new bags')
+    robots, half = 10 * options.robots, options.days // 2
+    _, cpu, _ = timed(lambda: drift(model, [own / f'robot{k}' / f'day{day}' for k in range(robots)
+                                            for day in range(half)], cache=cache))
+    per_bag = large[0] / options.days
+    kept = (large[1] - cpu / robots) / (options.days - half)  # beside what a robot costs at all
+    year = large[1] + kept * (365 - options.days)
+    print(f'a further bag from the cache: {1e3 * kept:.1f} ms; 1 000 robots x 365 days: '
+          f'{365e3 * per_bag / 3600:.1f} h CPU the first time; each further day '
+          f'{1e3 * per_bag / 3600:.2f} h for the new bags and {1e3 * year / 3600:.2f} h for the '
+          'kept factors of the year')
+    alarms(model, own / 'robot0', cache)
+
+
+def alarms(model, folder, cache, robots=1000, days=20, drifting=50):
+    """Print false alarms over robots whose noise is drawn anew in the kept factors of one."""
+    model, rng = model.identified, np.random.default_rng(0)
+    plan = plan_of(model)
+    bags, _ = map_bags(find_bags([str(folder)]), plan, Engine(cache=cache))
+    base, kept = day_factors(plan, model, bags)
+    sigma = row_deviation(merged(f.residuals for f in kept))
+    values = {p.name: value for p, value in zip(model.parameters, model.values)}
+    beta = base.matrix() @ [values.get(p.name, 0.0) for p in base.parameters]
+    beta = np.append(beta, [0.0, 0.0])
+    wear = [k for k, p in enumerate(base.independent) if base.parameters[p].law == 'viscous'][3]
+    sizes = dict(drift_findings.RELEVANT)
+    for scatter, rule in ((1.0, True), (1.0, False), (3.0, False)):
+        drift_findings.RELEVANT.update({k: v * rule for k, v in sizes.items()})
+        found = []
+        for robot in range(robots):
+            growth = np.zeros((days, len(beta)))
+            growth[:, wear] = (robot < drifting) * GROWTH * np.linspace(0.0, 1.0, days)
+            own = [redrawn(kept[day % len(kept)], day, beta * (1.0 + growth[day]), sigma, scatter,
+                           rng) for day in range(days)]
+            found.append(robot_changes(str(robot), [''] * days, base, own).hypotheses)
+        named = np.array([bool(f) for _, f in significant(found, FALSE)])
+        p = np.array([h.p_value for h in found[drifting:]])
+        all_still = sum(bool(f) for _, f in significant(found[drifting:], FALSE))
+        print(f'{robots} robots x {days} days by factors, {scatter:g} times the noise, '
+              f'{"any size" if not rule else "sizes that matter"}: named {named[:drifting].sum()} '
+              f'of {drifting} that wear and {named[drifting:].sum()} others (stated: '
+              f'{100 * FALSE:g} % of those named); without those that wear {all_still}; p of the '
+              f'others at most 0.1, 0.01: {np.mean(p <= 0.1):.4f}, {np.mean(p <= 0.01):.4f}',
+              flush=True)
+    drift_findings.RELEVANT.update(sizes)
+
+
+def redrawn(kept, day, beta, sigma, scatter, rng):
+    """Return kept BagFactors with a truth, with noise of so many standard deviations, of a day."""
+    groups = {}
+    for name, g in kept.stretches[0].groups.items():
+        R, k = g.R.copy(order='F'), len(g.columns)
+        R[:k, -2] = R[:k, :k] @ beta[g.columns] + scatter * sigma[name] * rng.normal(size=k)
+        groups[name] = replace(g, R=R)
+    return replace(kept, stretches=(RFactors(kept.stretches[0].size, groups),),
+                   notes={**kept.notes, 'start_s': 86400.0 * day})
 
 
 if __name__ == '__main__':

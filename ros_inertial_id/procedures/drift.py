@@ -104,9 +104,20 @@ def robot_drift(shared: tuple[Plan, IdentifiedModel], task: tuple[str, Sequence[
     RobotModelError where the model is of another robot.
     """
     (plan, model), (name, bags) = shared, task
-    robot = _robot_of(plan, bags[0])
     own = [b for b in bags
            if np.allclose(b.notes['gravity_base'], bags[0].notes['gravity_base'], atol=SAME)]
+    base, factors = day_factors(plan, model, own)
+    return robot_changes(name, [b.path for b in own], base, factors)
+
+
+def day_factors(plan: Plan, model: IdentifiedModel, bags: Sequence[Mapped]
+                ) -> tuple[BaseParameters, list[BagFactors]]:
+    """
+    Return base parameters, and the factors of all ``bags`` about these and two tilts of gravity.
+
+    plan, model : of this kind of robot; RobotModelError where the model is of another robot
+    """
+    robot = _robot_of(plan, bags[0])
     check_robot(model, robot)
     structure = structure_of(METHODS[plan.method], [robot], plan.columns)
     places = structure.places_in(plan.structure)
@@ -115,9 +126,7 @@ def robot_drift(shared: tuple[Plan, IdentifiedModel], task: tuple[str, Sequence[
     columns = np.zeros((size + 2, T.shape[1] + 2))
     columns[places, :-2], columns[-2:, -2:] = T, np.eye(2)
     of_columns = hashlib.sha256(columns.tobytes()).hexdigest()
-    factors = [_day(b.file, columns, of_columns) for b in own]
-    days = np.array([b.notes['start_s'] for b in own]) / DAY
-    return _decided(name, own, days - days[0], base, factors)
+    return base, [_day(b.file, columns, of_columns) for b in bags]
 
 
 def _robot_of(plan: Plan, bag: Mapped) -> Any:
@@ -144,18 +153,23 @@ def _day(file: str, columns: np.ndarray, of_columns: str) -> BagFactors:
     return day
 
 
-def _decided(name: str, bags: Sequence[Mapped], days: np.ndarray, base: BaseParameters,
-             factors: Sequence[BagFactors]) -> RobotDrift:
-    """Return the RobotDrift by factors about [base parameters, two tilts] of every day."""
+def robot_changes(name: str, paths: Sequence[str], base: BaseParameters,
+                  factors: Sequence[BagFactors]) -> RobotDrift:
+    """
+    Return the RobotDrift by the factors of every bag, see ``day_factors``.
+
+    name : of the robot; paths : of its bags
+    """
     sigma = row_deviation(merged(f.residuals for f in factors))
     systems = [f.stretches[0].system(sigma)[:2] for f in factors]
     entries, S, spread = change_columns(base)
     found = changes_of(systems, S, spread, prior_rows(base))
     series = _series(entries, found, base)
-    warm = [b.notes['temperature'] for b in bags]
+    days = np.array([f.notes['start_s'] for f in factors]) / DAY
+    warm = [f.notes['temperature'] for f in factors]
     temperature = None if any(t is None for t in warm) else np.array(warm, dtype=float)
-    return RobotDrift(name, bags[0].notes['start_s'], days, tuple(b.path for b in bags),
-                      temperature, series, hypotheses_of(series, days, temperature))
+    return RobotDrift(name, DAY * days[0], days - days[0], tuple(paths), temperature, series,
+                      hypotheses_of(series, days - days[0], temperature))
 
 
 def row_deviation(residuals: Residuals) -> dict[str, float]:

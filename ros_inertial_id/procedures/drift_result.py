@@ -7,7 +7,7 @@ quantity of every bag, ``drift_findings`` one for every change, ``drift_robots``
 
 from collections.abc import Mapping
 import csv
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from ..measurement.bags.object_store import path_of
 
 FINDING = ('what', 'name', 'joint', 'law', 'kind', 'size', 'error', 'unit', 'percent', 'sigmas',
            'at_day', 'p_value', 'says')
-NAMED = 20  # robots without a change, at most
+NAMED = 20  # robots, at most, that are shown without a change
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,12 @@ class Drift:
                 'bags': {'read': self.read, 'from_cache': self.cached},
                 'robots': {r.robot: r.to_dict() for r in self.robots},
                 'left_out': dict(self.left_out)}
+
+    def brief(self) -> 'Drift':
+        """Return the Drift of the robots that changed, of all where they are few."""
+        if len(self.robots) <= NAMED:
+            return self
+        return replace(self, robots=tuple(r for r in self.robots if r.findings))
 
     def write_tables(self, folder: str | Path) -> dict[str, str]:
         """Write the tables into a ``folder``, see ``write_tables``; return {name: path}."""

@@ -119,14 +119,15 @@ def _content(bag: Path, places: Sequence[Path]) -> str:
 
     InertialIdError or OSError where there is no such bag.
     """
-    files = storage_files(bag)[0]
-    version = version_of(files)
+    if not bag.exists():
+        storage_files(bag)  # says so
+    version = version_of(sorted(bag.iterdir()) if bag.is_dir() else [bag])
     if is_url(bag):
         return version
     name = f'{version[:40]}.content'
     for _, content in kept(name, places):
         return content.decode()
-    found = sha256(files)
+    found = sha256(storage_files(bag)[0])
     with suppress(OSError):
         keep(name, places, found.encode())
     return found

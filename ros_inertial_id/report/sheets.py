@@ -126,14 +126,17 @@ def drift_sheet(drift: 'Drift') -> Sheet:
     """Return the page of a ``drift``: what changed in every robot, and the series behind it."""
     drawings = Drawings()
     changed = sum(bool(robot.findings) for robot in drift.robots)
+    shown = drift.brief()
     return Sheet(
         'Drift of robots', f'{sum(len(robot.days) for robot in drift.robots)} bags',
         (Card(f'{changed} of {len(drift.robots)}', 'robots changed significantly', changed > 0),
+         Card(f'{100.0 * drift.rate:g} %', 'of these at most expected without a change '
+              '(false-discovery rate, Benjamini-Hochberg)'),
          Card(str(len(drift.left_out)), 'bags left out', bool(drift.left_out))),
-        sections=[*(_robot(drawings, robot) for robot in drift.robots),
+        sections=[*(_robot(drawings, robot) for robot in shown.robots),
                   Section('Bags left out', tables=[
                       Table(('bag', 'reason'), [*drift.left_out.items()], (1,))])],
-        numbers=drift.to_dict(), drawings=drawings)
+        numbers=shown.to_dict(), drawings=drawings)
 
 
 def _robot(drawings: Drawings, robot: 'RobotDrift') -> Section:
