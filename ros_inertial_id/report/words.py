@@ -106,7 +106,7 @@ def _fit(model: IdentifiedModel) -> Iterator[str]:
         other = found['cross-validation']['filtered']['relative_percent']
         yield (f'No validation recording. 5-fold cross-validation: relative residual '
                f'{_percent(other)} (training {_percent(training)}): '
-               f"{_compared(other, training, model, 'left-out segments of this motion')}.")
+               f"{_compared(other, training, model, 'left-out parts of this motion')}.")
     else:
         yield (f'No validation recording: the relative residual of {_percent(training)} in '
                'training says nothing about other motions.')

@@ -229,7 +229,7 @@ def test_verdict_compares_other_data_with_training(good):
     assert told(1.1).endswith('the model generalizes to data it has not seen.')
     alone = {k: x for k, x in good.model.statistics.items() if k != 'validation'}
     crossed, = (x for x in verdict(replace(good.model, statistics=alone)) if '5-fold' in x)
-    assert crossed.endswith('the model generalizes to left-out segments of this motion.')
+    assert crossed.endswith('the model generalizes to left-out parts of this motion.')
     shown = good.model.statistics['validation']['filtered']
     rms = {**shown['rms'], 'joint2': 2.0 * shown['measured_rms']['joint2']}
     statistics = {**good.model.statistics, 'validation': {
