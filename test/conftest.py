@@ -1,6 +1,7 @@
 """What all tests share: the recordings of real robots, and simulated ones made in memory."""
 
 import os
+from pathlib import Path
 import sys
 
 os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')  # tests run side by side, one per core
@@ -8,6 +9,24 @@ os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')  # tests run side by side, on
 import mujoco_arm  # noqa: E402
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
+
+# Files that take a minute and more.  They begin first: at the end no worker is alone with one.
+LONGEST = ('test_many_recordings', 'test_rigs', 'test_excitation', 'test_excitation_design',
+           'test_endings', 'test_simulated_time', 'test_suspended_platform',
+           'test_closed_loop_markers', 'test_recorder', 'test_natural_frequencies',
+           'test_rigid_body', 'test_path_clock', 'test_gravity', 'test_suspended_platform_imu',
+           'test_checkup', 'test_identify', 'test_closed_loop_camera')
+
+
+def pytest_configure(config):
+    """Let xdist give files out in our order; its own puts those with few tests last."""
+    config.option.loadscopereorder = False
+
+
+def pytest_collection_modifyitems(items):
+    """Begin with the longest files."""
+    order = {name: k for k, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: order.get(Path(item.path).stem, len(order)))
 
 
 @pytest.fixture(scope='session')

@@ -8,6 +8,10 @@ rate s' of the path clock and its slope s'' have no jump, nor have velocity and 
     v = s' dq/ds,   a = s'^2 d2q/ds2 + s'' dq/ds
 
 so that a message that arrives a little late meets almost the same command.
+
+What a controller does between two points is its own polynomial, so two pieces agree only where
+they have the same points.  Those stand on one grid and where the rate begins or ends to change,
+and a change that a piece brings begins at a point of the piece before.
 """
 
 import numpy as np
@@ -15,6 +19,9 @@ import numpy as np
 from .braking import Brakes, Change, GRID
 
 FULL = np.array([1.0, 0.0])  # rate and slope
+STEP = 0.02  # [s] between the points of a piece
+LEAST = 0.1  # of a STEP: no two points are nearer
+ROUNDING = 1e-9  # [s] of stamps: times nearer than that are the same
 
 
 class PathClock:
@@ -38,10 +45,10 @@ class PathClock:
         """
         end, self._end = self._end, None
         late = False
-        if end is not None and end.begin < now + margin:
+        if end is not None and end.begin < now + margin - ROUNDING:
             late = True
             self._changes = [*self._changes, end]
-            begin = now + margin
+            begin = float(self.points(now + margin, now + margin + 2.0 * STEP)[0])
             change = self._brakes.change(begin, self._at(begin), 1.0)
             if change.path[:, 1].min() < 0.0:  # too near to rest to be turned round
                 begin = max(begin, end.end)
@@ -71,9 +78,19 @@ class PathClock:
         """Return when the last promise has come to rest [s]."""
         return self._promised()[-1].end
 
-    def changes_at(self) -> np.ndarray:
-        """Return when (N,) [s] changes of the rate of the path clock begin and end."""
-        return np.array([(c.begin, c.end) for c in self._promised()]).ravel()
+    def points(self, first: float, last: float) -> np.ndarray:
+        """Return when (N,) [s] a piece has its points, from ``first`` to ``last`` [s]."""
+        changes, until = np.zeros(0), np.inf
+        for change in reversed(self._promised()):  # a later one cuts those before it short
+            ends = np.array([change.begin, change.end])
+            changes = np.append(changes, ends[ends <= until])
+            until = min(until, change.begin)
+        changes = np.unique(changes)
+        changes = changes[np.append(True, np.diff(changes) > LEAST * STEP)]
+        first, last = first - ROUNDING, last + ROUNDING
+        grid = STEP * np.arange(np.ceil(first / STEP), np.floor(last / STEP) + 1.0)
+        grid = grid[np.abs(grid[:, None] - changes).min(1) > LEAST * STEP]
+        return np.sort(np.concatenate([grid, changes[(first < changes) & (changes < last)]]))
 
     def times(self, path_times: np.ndarray) -> np.ndarray:
         """Return when (N,) [s] the path clock shows ``path_times`` (N,) [s], if it goes on."""
@@ -102,7 +119,9 @@ class PathClock:
         """Return the Change to rest from ``time``, at full rate from the nearest of the grid."""
         state = self._at(time)
         if (state[1:] != FULL).any():
-            return self._brakes.change(time, state, 0.0)
+            if nearest is np.floor:
+                time = float(self.points(time - 2.0 * STEP, time)[-1])
+            return self._brakes.change(time, self._at(time), 0.0)
         place = GRID * nearest(np.round(state[0] / GRID, 6))
         begin = max(time + place - state[0], self._changes[-1].end)
         return self._brakes.stop(begin, self._at(begin)[0])

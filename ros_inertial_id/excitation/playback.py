@@ -23,13 +23,11 @@ import numpy as np
 from .braking import Brakes
 from .limits import Limits
 from .motion_files import Motion
-from .path_clock import PathClock
+from .path_clock import LEAST, PathClock, STEP
 from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
 
 HORIZON = 0.2  # [s] of motion in a piece
-STEP = 0.02  # [s] between the points of a piece
-LEAST = 0.1  # of a STEP: no two points are nearer
 MARGIN = 0.06  # [s] from when a piece is cut until the controller surely follows it
 PAST = 10  # points of a piece before its time: 0.2 s, in which a controller's clock may be behind
 LEAD = 0.2  # [s] from the first piece to the start: late, it still meets a course at rest
@@ -91,16 +89,9 @@ class Course:
         start the course rests there.  The last point is at rest.
         """
         rest = max(clock.rests_at(), now + STEP)
-        # On one grid, and where the clock changes: a controller takes the next piece over without
-        # a step between its knots.
-        grid = STEP * np.arange(int(np.ceil(now / STEP - LEAST)) - past,
-                                int(np.ceil(rest / STEP)))
-        changes = clock.changes_at()
-        changes = changes[(changes > grid[0]) & (changes < rest)]
-        places = np.sort(np.concatenate([changes, [rest] if past else [now, rest]]))
-        places = places[np.append(np.diff(places) > LEAST * STEP, True)]
-        grid = grid[np.abs(grid[:, None] - places).min(1) > LEAST * STEP]
-        times = np.sort(np.concatenate([grid, places]))
+        first = STEP * (np.ceil(now / STEP - LEAST) - past) if past else now + LEAST * STEP
+        times = np.concatenate([[] if past else [now], clock.points(first, rest - LEAST * STEP),
+                                [rest]])
         shown = clock.state(times)
         shown[1:, -1] = 0.0  # exactly at rest
         return times, *self.along(shown)

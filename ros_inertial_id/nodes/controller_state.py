@@ -14,12 +14,13 @@ from rclpy.serialization import deserialize_message
 from .conversions import every, message_class, seconds, subscribe
 from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
-from ..excitation.playback import deviation
+from ..excitation.playback import deviation, LEAD
 
 ACTIVE = 'active'
 PERIOD = 1.0  # [s] between questions
 PATIENCE = 5.0  # [s] for an answer; after that the question is asked anew
-CONTINUES = 'interpolate_from_desired_state'
+CONTINUES, INTERFACES = 'interpolate_from_desired_state', 'command_interfaces'
+EFFORT_RATE = 1000.0  # [N m/s or N/s] that is no jerk: Franka allows as much
 STATE = 'control_msgs/msg/JointTrajectoryControllerState'
 SETTLED = 0.3  # [s] after the end of a trajectory in which the arm comes to rest
 STILL = 1e-3   # [rad or m] more than noise and creep of an arm that nobody has moved since
@@ -36,11 +37,9 @@ class Controllers:
     subscriber says nothing: the arm would not move and the motion would end by its tracking.
     Where the driver has no controller_manager, or its messages are not installed, nothing is
     known and nothing refused.
-    goes_on : whether the controller begins trajectories at its last command, by its own parameter
-        CONTINUES; None where it does not say
     """
 
-    goes_on: bool | None = None
+    _goes_on = _fades = False
 
     def __init__(self, node: Node, topic: str) -> None:
         self._node, self._topic = node, topic
@@ -58,17 +57,31 @@ class Controllers:
         every(node, PERIOD, self._ask_parameter)
 
     def _ask_parameter(self):
-        """Ask whether the controller goes on from its command; it may be started anew."""
+        """Ask from where the controller begins a trajectory; it may be started anew."""
         if self._parameters.service_is_ready():
-            question = GetParameters.Request(names=[CONTINUES])
-            self._parameters.call_async(question).add_done_callback(self._take_parameter)
+            question = GetParameters.Request(names=[CONTINUES, INTERFACES])
+            self._parameters.call_async(question).add_done_callback(self._take_parameters)
         else:
-            self.goes_on = None
+            self._goes_on = self._fades = False
 
-    def _take_parameter(self, answer):
+    def _take_parameters(self, answer):
         values = answer.result().values
-        known = len(values) == 1 and values[0].type == ParameterType.PARAMETER_BOOL
-        self.goes_on = values[0].bool_value if known else None
+        known = len(values) == 2 and values[0].type == ParameterType.PARAMETER_BOOL
+        self._goes_on = known and values[0].bool_value
+        self._fades = known and list(values[1].string_array_value) == ['effort']
+
+    def leads(self, robot: RobotModel) -> bool:
+        """
+        Return whether the controller leads an arm that rests smoothly to where it is measured.
+
+        By its parameter CONTINUES it begins at its last command.  Where that is false a controller
+        of efforts alone begins at the measured state with the effort that it commanded last, and
+        lets it fade until the first point ahead: at most the effort limit in half of LEAD, should
+        the piece be as late.  ros2_controllers has that from the version on that has CONTINUES
+        (4.22), so a controller that declares it does so.
+        """
+        slow = np.all((robot.effort > 0) & (robot.effort <= EFFORT_RATE * 0.5 * LEAD))
+        return bool(self._goes_on or self._fades and slow)
 
     def _look(self):
         """Take the answer that has come; ask again."""
@@ -190,7 +203,8 @@ class HeldPosition:
         name = self._topic.rpartition('/')[0]
         return MotionError(
             'where the controller holds the arm is not known: the first command may make it jerk',
-            expected=f'messages on {self._topic} (control_msgs), or {CONTINUES}: true of {name}',
+            expected=f'messages on {self._topic} (control_msgs), or {CONTINUES}: true of {name}, '
+            f"or {INTERFACES}: ['effort'] and limits of at most {EFFORT_RATE * 0.5 * LEAD:g} N m",
             do=f'set {CONTINUES}: true there; or from_command: true of this node, where a '
             'controller goes on from its command and cannot say so')
 

@@ -159,7 +159,7 @@ class Excitation(GuardedNode):
         check_kinematics(options.motion_file, robot)
         position = self._refuse(options)
         start = self._held.position(robot, position, options.tracking)
-        if start is None and not (options.from_command or self._controllers.goes_on):
+        if start is None and not (options.from_command or self._controllers.leads(robot)):
             raise self._held.unknown()
         course = plan_course(motion, position if start is None else start, robot,
                              periods=options.periods, speed=options.speed,

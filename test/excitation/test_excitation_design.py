@@ -39,6 +39,7 @@ QUICK = DesignOptions(restarts=1, processes=1, seconds=3600.0, acceleration=ACCE
                       distance=0.0, floor=False, criterion='condition_number', friction=(),
                       sigma=(1.0,))
 SMALL = replace(QUICK, acceleration=(100.0,), collisions=False)
+START = (0.3, -0.5, 0.2, -2.0, 0.1, 1.8, 0.4)  # [rad]
 SYMBOLS = ('m', 'mcx', 'mcy', 'mcz', 'Ixx', 'Ixy', 'Iyy', 'Ixz', 'Iyz', 'Izz')
 
 
@@ -54,6 +55,12 @@ def franka(gravity=WALL):
 
 def arm3():
     return load_robot_model((URDF / 'arm3.urdf').read_text())
+
+
+@pytest.fixture(scope='module')
+def quick():
+    """Return a Design for the Franka on a wall, kept from itself alone."""
+    return design(franka(), QUICK)
 
 
 @pytest.fixture(scope='module')
@@ -82,24 +89,23 @@ def base_columns(names):
 PAPER = replace(QUICK, friction=('viscous', 'coulomb'), coulomb_width=0.01)
 
 
-@pytest.mark.parametrize('gravity, count', [(WALL, 59), (UPRIGHT, 57)])
-def test_condition_number_on_the_published_columns(gravity, count):
+def test_condition_number_on_the_published_columns():
     """
     Published: 43.0 of 59 columns, friction among them; pinocchio's own regressor judges ours.
 
     The condition number at 1000 samples differs from that at the 10000 of the report by the error
     of a rectangle rule on a periodic integrand, and where Coulomb friction changes sign.
     """
-    robot = franka(gravity)
+    robot = franka()
     result = design(robot, PAPER)
     W, tau = pinocchio_rows(robot, result.motion, 1000)
-    assert len(result.base_names) == count
+    assert len(result.base_names) == 59
     v = result.motion.at(np.arange(1000) * 0.01)[1]
     friction = np.zeros((7000, 14))
     for j in range(7):
         friction[j::7, 2 * j], friction[j::7, 2 * j + 1] = v[:, j], np.tanh(100.0 * v[:, j])
     inertial = [name for name in result.base_names if not name.startswith('f')]
-    assert len(inertial) == count - 14
+    assert len(inertial) == 59 - 14
     whole = np.hstack([W[:, base_columns(inertial)], friction])
     assert np.linalg.cond(whole) == pytest.approx(result.condition_number, rel=0.01)
     assert result.condition_number <= 43.0
@@ -188,7 +194,7 @@ def test_box_and_sphere_hold_the_end_effector():
     assert result.summary()['feasible'] is True
 
 
-def test_links_stay_apart():
+def test_links_stay_apart(quick):
     """Without the check the same search drives the arm into itself; with it, coal agrees."""
     def touches(result):
         model = result.robot.pin_model
@@ -201,15 +207,14 @@ def test_links_stay_apart():
         q = result.motion.at(np.linspace(0.0, 10.0, 1501))[0]
         return any(pin.computeCollisions(model, data, shapes, geometry, x, True) for x in q)
 
-    robot = franka()
-    free = (design(robot, replace(QUICK, collisions=False, seed=s)) for s in range(3))
+    free = (design(franka(), replace(QUICK, collisions=False, seed=s)) for s in range(3))
     assert any(touches(result) for result in free)
-    assert not touches(design(robot, QUICK))
+    assert not touches(quick)
 
 
-def test_motion_keeps_away_from_obstacles():
+def test_motion_keeps_away_from_obstacles(quick):
     """Without them the same search drives the arm through the wall; coal judges the wall whole."""
-    robot, wall = franka(UPRIGHT), 'box 0.6 0 0.5 0.04 1 1'
+    robot, wall = franka(), 'box 0.6 0 0.5 0.04 1 1'
 
     def touches(motion):
         model = robot.pin_model
@@ -224,7 +229,7 @@ def test_motion_keeps_away_from_obstacles():
         q = motion.at(np.linspace(0.0, motion.period, 1501))[0]
         return any(pin.computeCollisions(model, data, shapes, geometry, x, True) for x in q)
 
-    assert touches(design(robot, QUICK).motion)
+    assert touches(quick.motion)
     result = design(robot, replace(QUICK, obstacles=(wall, 'box 0 0 -0.05 1.2 1.2 0.1')))
     assert not touches(result.motion)
     assert result.condition_number < 20.0  # free 8.9, published 43
@@ -440,11 +445,10 @@ def fr3_speeds(q):
     return low, high
 
 
-@pytest.mark.parametrize('start', [(), (0.3, -0.5, 0.2, -2.0, 0.1, 1.8, 0.4)])
-def test_fr3_keeps_its_own_limits_with_margins_above_the_floor(start):
-    """Defaults alone, and limits written down here anew, ten times finer than the check."""
+def test_fr3_keeps_its_own_limits_with_margins_above_the_floor():
+    """Defaults but for a start; limits written down here anew, ten times finer than the check."""
     robot = fr3()
-    result = design(robot, DesignOptions(restarts=1, processes=1, seconds=3600.0, start=start,
+    result = design(robot, DesignOptions(restarts=1, processes=1, seconds=3600.0, start=START,
                                          effort=(60.0,) * 4 + (10.0,) * 3))
     q, v, a = result.motion.at(np.linspace(0.0, 10.0, 100001))
     half = 0.5 * (robot.upper - robot.lower)

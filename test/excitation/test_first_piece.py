@@ -89,6 +89,15 @@ def test_arm_does_not_jerk_whenever_the_first_piece_arrives(delay, anchor, contr
 
 
 @pytest.mark.parametrize('delay', [0.0, 0.1])
+def test_controller_of_efforts_lets_what_holds_the_arm_fade_until_a_measured_start(delay):
+    arm, sample = resting(anchor=MEASURED, control='effort_pid')
+    course = course_from(sample.measured_q)
+    _, torques = enter(arm, course, delay, held=False)
+    assert largest_step(torques) < TORQUE_STEP
+    assert largest_step(torques) < np.abs(sample.tau).max() / ((LEAD - delay) * RATE) + 0.1
+
+
+@pytest.mark.parametrize('delay', [0.0, 0.1])
 def test_controller_that_goes_on_from_its_command_is_led_to_a_measured_start_smoothly(delay):
     arm, sample = resting(anchor=DESIRED)
     commands, torques = enter(arm, course_from(sample.measured_q), delay, held=False)

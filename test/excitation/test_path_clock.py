@@ -15,13 +15,14 @@ from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.excitation.braking import GRID
 from ros_inertial_id.excitation.fourier import random_motion
 from ros_inertial_id.excitation.limits import kinematic_limits
-from ros_inertial_id.excitation.path_clock import PathClock
+from ros_inertial_id.excitation.path_clock import LEAST, PathClock, STEP
 from ros_inertial_id.excitation.playback import HORIZON, MARGIN, plan_course
 from ros_inertial_id.excitation.problem import DesignOptions
 
 ROBOT = load_robot_model((Path(__file__).parents[2] / 'urdf' / 'franka.urdf').read_text())
 TICK, PIECE, TRANSPORT = 0.001, 0.04, 0.004  # [s]
 ALLOWED = 8.0  # [rad/s^2]
+CASES = 40  # of four pieces
 STOPS = (0.1, 0.2, 0.35, 0.6, 1.0)  # [s]
 
 
@@ -94,6 +95,36 @@ def test_a_second_stop_while_it_goes_on_is_stretched_too(course, brakes):
     a = np.diff(commands, 2, axis=0) / TICK ** 2
     assert np.abs(a).max() < 1.03 * ALLOWED
     assert np.abs(np.diff(commands, axis=0)).max() < 3e-3
+
+
+def test_whenever_pieces_are_made_each_goes_on_from_the_one_before(course, brakes):
+    """
+    Random times and lateness, several late ones in a row, arrivals anywhere within MARGIN.
+
+    The bounds are what quintics between points 20 ms apart leave of the motion itself.
+    """
+    rng, late = np.random.default_rng(0), 0
+    for _ in range(CASES):
+        clock, now, before = PathClock(0.0, brakes), rng.uniform(0.0, 6.0), None
+        for wait in rng.choice([0.04, 0.2, 0.6], 4) * rng.uniform(0.5, 1.5, 4):
+            late += clock.go_on(now, HORIZON, MARGIN)
+            times, *points = course.piece(clock, now)
+            assert np.diff(times).min() > LEAST * STEP - 1e-9
+            piece = BPoly.from_derivatives(times, np.array(points).swapaxes(0, 1))
+            if before is not None:
+                arrivals = now + np.linspace(0.0, MARGIN, 13)
+                for part, bound in enumerate((1e-7, 1e-5, 1e-3)):  # [rad], [rad/s], [rad/s^2]
+                    away = at_rest_after(before, arrivals, part) - piece(arrivals, part)
+                    assert np.abs(away).max() < bound
+            before, now = piece, now + wait
+    assert late > CASES
+
+
+def at_rest_after(piece, times, part):
+    """Return the derivative ``part`` of a piece at times, which rests at its end."""
+    end = piece.x[-1]
+    moving = (times < end)[:, None] | (part == 0)
+    return np.where(moving, piece(np.minimum(times, end), part), 0.0)
 
 
 @pytest.mark.parametrize('after', [0.0, 0.15, 0.3, 0.6, 1.2])

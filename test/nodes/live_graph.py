@@ -3,9 +3,11 @@
 import contextlib
 import fcntl
 import gc
+import multiprocessing
 import os
 from pathlib import Path
 import re
+import runpy
 import signal
 import subprocess
 import sys
@@ -34,15 +36,61 @@ DOMAINS = range(60, 100)  # above 101 the ports of DDS may be taken by other pro
 LOCKED = r'Timeout \(0:00:30\)!\nThread .*\n  File .*/rclpy/node.py", line \d+ in destroy_node'
 
 
-class Process:
-    """A child process with its output in a file."""
+# What a server imports once, of whose forks our nodes are made: imports are half of a node's time.
+FORKS = multiprocessing.get_context('forkserver')
+NODES = ('recorder', 'identification', 'torque_prediction', 'excitation', 'simulated_robot',
+         'simulated_rig')
+FORKS.set_forkserver_preload([f'ros_inertial_id.nodes.{name}' for name in NODES])
 
-    def __init__(self, command, log, environment, **arguments):
+
+class Fork:
+    """A node in a process of its own, with the part of subprocess.Popen that is needed."""
+
+    def __init__(self, command, log, environment):
+        self._process = FORKS.Process(target=run_script, args=(command, log, environment))
+        self._process.start()
+        self.pid = self._process.pid
+
+    def poll(self):
+        return self._process.exitcode
+
+    def wait(self, timeout=None):
+        self._process.join(timeout)
+        assert self._process.exitcode is not None, f'process {self.pid} does not end'
+        return self._process.exitcode
+
+    def send_signal(self, number):
+        os.kill(self.pid, number)
+
+
+def run_script(command, log, environment):
+    """Be the process of a script: ``command`` [path, arguments] with its output in ``log``."""
+    os.environ.clear()
+    os.environ.update(environment)
+    output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    for descriptor in (1, 2):
+        os.dup2(output, descriptor)
+    sys.argv = command
+    runpy.run_path(command[0], run_name='__main__')
+
+
+class Process:
+    """
+    A child process with its output in a file.
+
+    fresh : a Python of its own; else a Fork
+    """
+
+    def __init__(self, command, log, environment, fresh=True, **arguments):
         self.log, self.shared_memory, self.ends = log, set(), False
+        if not fresh:
+            log.touch()
+            self._process = Fork(command, log, environment)
+            return
         with log.open('w') as output:
             self._process = subprocess.Popen(
-                command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=output,
-                stderr=subprocess.STDOUT, **arguments)
+                [sys.executable, *command], cwd=ROOT, env=environment, stdin=subprocess.PIPE,
+                stdout=output, stderr=subprocess.STDOUT, **arguments)
 
     @property
     def pid(self):
@@ -104,7 +152,8 @@ class Process:
         if self.alive():
             self.send(signal.SIGKILL)
         self._process.wait()
-        self._process.stdin.close()
+        if not isinstance(self._process, Fork):
+            self._process.stdin.close()
 
 
 class Graph:
@@ -137,22 +186,28 @@ class Graph:
     def __exit__(self, *_):
         self.close()
 
-    def start(self, kind, /, *arguments, limits=None, **parameters):
-        """Start a node of this package as a Process; ``limits`` runs in it before all else."""
-        command = [sys.executable, str(ROOT / 'scripts' / kind), *arguments]
+    def start(self, kind, /, *arguments, limits=None, fresh=False, **parameters):
+        """
+        Start a script of this package as a Process.
+
+        limits : runs in it before all else; fresh : a Python of its own, as other scripts have
+        """
+        command = [str(ROOT / 'scripts' / kind), *arguments]
         command += ['--ros-args'] * bool(parameters)
         for key, value in parameters.items():
             command += ['-p', f'{key}:={value}']
-        return self._begin(command, kind, preexec_fn=limits)
+        if limits or fresh or kind not in NODES:
+            return self._begin(command, kind, preexec_fn=limits)
+        return self._begin(command, kind, fresh=False)
 
     def run(self, script, *arguments):
         """Start a script of this folder as a Process."""
-        return self._begin([sys.executable, str(SCRIPTS / script), *map(str, arguments)],
+        return self._begin([str(SCRIPTS / script), *map(str, arguments)],
                            script.removesuffix('.py'))
 
     def python(self, program):
         """Run a program, given as its text, as a Process."""
-        return self._begin([sys.executable, '-c', program], 'program')
+        return self._begin(['-c', program], 'program')
 
     def _begin(self, command, name, **arguments):
         log = self.folder / f'{len(self.processes)}_{name}.log'

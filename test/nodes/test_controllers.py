@@ -1,9 +1,17 @@
 """What a controller_manager says of its controllers goes before what the graph shows."""
 
+from dataclasses import replace
+
+from arm_recordings import ARM
+import numpy as np
 import pytest
 
 rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
 
+from rcl_interfaces.msg import ParameterType, ParameterValue  # noqa: E402
+from rcl_interfaces.srv import GetParameters  # noqa: E402
+
+from ros_inertial_id.dynamics.robot_model import load_robot_model  # noqa: E402
 from ros_inertial_id.nodes.controller_state import Controllers, inactive  # noqa: E402
 
 SCALED, PLAIN = 'scaled_joint_trajectory_controller', 'joint_trajectory_controller'
@@ -34,3 +42,32 @@ def test_without_a_controller_manager_nothing_is_refused(graph):
     controllers = Controllers(graph.node, 'joint_trajectory_controller/joint_trajectory')
     graph.spin(0.2)
     controllers.refuse()
+
+
+@pytest.mark.parametrize('goes_on, interfaces, effort, leads', [
+    (True, ['position'], 900.0, True), (False, ['position'], 87.0, False),
+    (False, ['effort'], 87.0, True), (False, ['effort', 'position'], 87.0, False),
+    (False, ['effort'], 101.0, False), (False, ['effort'], 0.0, False),
+    (None, ['effort'], 87.0, False)])  # before ros2_controllers 4.22
+def test_who_leads_an_arm_smoothly_to_where_it_is_measured(
+        graph, goes_on, interfaces, effort, leads):
+    asked = []
+
+    def answer(request, response):
+        values = (ParameterValue() if goes_on is None else
+                  ParameterValue(type=ParameterType.PARAMETER_BOOL, bool_value=goes_on)), (
+                      ParameterValue(type=ParameterType.PARAMETER_STRING_ARRAY,
+                                     string_array_value=interfaces))
+        response.values = values
+        asked.append(request.names)
+        return response
+
+    graph.node.create_service(GetParameters, 'joint_trajectory_controller/get_parameters', answer)
+    controllers = Controllers(graph.node, 'joint_trajectory_controller/joint_trajectory')
+    robot = load_robot_model(ARM.read_text())
+    robot = replace(robot, effort=np.full(len(robot), effort))
+    assert not controllers.leads(robot)
+    graph.until(lambda: len(asked) > 1 or asked and leads == controllers.leads(robot) is True,
+                'the answer')
+    assert asked[0] == ['interpolate_from_desired_state', 'command_interfaces']
+    assert controllers.leads(robot) == leads
