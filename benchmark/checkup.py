@@ -68,7 +68,7 @@ def simulated(name, seed, seconds=30.0, rate=250.0, mounting='upright', speed=1.
     tau = tau + noise * size * rng.standard_normal(tau.shape)
     q, v = q + 1e-5 * rng.standard_normal(q.shape), v + 1e-3 * rng.standard_normal(v.shape)
     out = mujoco_arm.recording(robot.joint_names, t, q, v, tau, mounting)
-    return replace(out, robot_description=urdf)
+    return replace(out, robot_description=urdf, provenance={'truth': truth})
 
 
 def from_rest(t, q, v, a, rests):
@@ -201,10 +201,10 @@ def table(clean, arguments):
     for fault, (inject, expected) in FAULTS.items():
         if arguments.only not in fault:
             continue
-        rows = []
+        rows, missed = [], []
         for level in (k - 1 for k in arguments.severities):
             first, seen = Counter(), 0
-            for recording, options in clean.values():
+            for name, (recording, options) in clean.items():
                 broken, changed, window = inject(recording, options, level,
                                                  np.random.default_rng(level))
                 if broken is None:
@@ -217,13 +217,16 @@ def table(clean, arguments):
                 hits[level][1] += good
                 hits[level][2] += bool(names) and names[0] in expected
                 first[names[0] if names else '-'] += 1
+                if not names or names[0] not in expected:
+                    missed.append(f'{name}, severity {level + 1}: {names}, '
+                                  f'{result.verdict.word}')
                 if window and good:
                     found = [w for f in result.checks if f.name in expected for w in f.windows]
                     windows[0] += any(abs(a - window[0]) < 0.2 for a, _ in found)
                     windows[1] += 1
             rows.append(f'{seen}/{sum(first.values())} ' + ', '.join(
                 f'{n} {k}' for n, k in first.most_common()))
-        print(f'{fault}\n    ' + '\n    '.join(rows), flush=True)
+        print(f'{fault}\n    ' + '\n    '.join([*rows, *missed]), flush=True)
     for level, (count, seen, named) in hits.items():
         if count:
             print(f'severity {level + 1}: detected {100 * seen / count:.1f} %, named first '

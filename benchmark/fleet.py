@@ -2,6 +2,7 @@
 A fleet: what drifts in many robots over many days, by whom it is found, and at what cost.
 
     python benchmark/fleet.py [--robots 10] [--days 20] [--seconds 20] [--folder DIR] [--quick]
+                              [--scales]
 
 Simulated Franka-like arms (MuJoCo, each with bodies of its own), one bag a day: in two robots
 friction drifts, one picks up a load for good, three bags are broken.  Prints what `drift` finds
@@ -9,6 +10,10 @@ against what was put in, the CPU time per bag against the number of bags, the ru
 the differences between serial, two processes, two with one of them killed, and a Dask
 LocalCluster (where Dask is installed), and the bytes per bag.  --quick leaves out all but the
 findings and the cache.  About 5 s of CPU per bag altogether; at least four robots.
+
+--scales instead prints the CPU time per robot of so many robots and of ten times as many, that of
+one more day, what 1 000 robots of a year take by these numbers, and how many robots without a
+change are named against the stated false-discovery rate.
 """
 
 import argparse
@@ -62,13 +67,17 @@ def write_bag(path, truth, urdf, seed, day, seconds, viscous, coulomb, sign=1.0)
     write_recording(path, replace(recording, robot_description=urdf))
 
 
-def make_fleet(folder, robots, days, seconds):
+def changed(robots):
+    """Return the changes that are put in: (robot, what, number of a joint)."""
+    return [(f'robot{robots // 3}', 'viscous', 3), (f'robot{robots - 1}', 'coulomb', 1),
+            (f'robot{robots // 2}', 'payload', -1)]
+
+
+def make_fleet(folder, robots, days, seconds, broken=True):
     """Write the bags; return ({(robot, what, joint)} put in, names of broken bags)."""
     urdf = mujoco_arm.description('franka')
     joints = mujoco_arm.joints_of(urdf)
-    expected = {(f'robot{robots // 3}', 'viscous', joints[3]),
-                (f'robot{robots - 1}', 'coulomb', joints[1]),
-                (f'robot{robots // 2}', 'payload', joints[-1])}
+    expected = {(robot, what, joints[k]) for robot, what, k in changed(robots)}
     for robot in range(robots):
         truth = mujoco_arm.true_urdf(urdf, robot + 1)
         heavy = loaded(truth, LOAD)
@@ -81,6 +90,8 @@ def make_fleet(folder, robots, days, seconds):
             bodies = heavy if robot == robots // 2 and day >= 0.6 * days else truth
             write_bag(folder / f'robot{robot}' / f'day{day}', bodies, urdf, 1000 * robot + day,
                       day, seconds, viscous, coulomb)
+    if not broken:
+        return expected, set()
     own = folder / 'robot0'
     write_bag(own / f'day{days}', mujoco_arm.true_urdf(urdf, 1), urdf, 900, days, seconds,
               VISCOUS, COULOMB, sign=-1.0)
@@ -143,8 +154,12 @@ def main():
     parser.add_argument('--seconds', type=float, default=20.0)
     parser.add_argument('--folder')
     parser.add_argument('--quick', action='store_true')
+    parser.add_argument('--scales', action='store_true')
     options = parser.parse_args()
     folder = Path(options.folder or tempfile.mkdtemp(prefix='fleet'))
+    if options.scales:
+        scales(folder, options)
+        return
     (expected, broken), cpu, _ = timed(lambda: make_fleet(
         folder / 'bags', options.robots, options.days, options.seconds))
     print(f'{options.robots} robots x {options.days} days + 3 broken bags in {folder} '
@@ -199,6 +214,41 @@ def linear(model, folder, options):
         found, cpu, _ = timed(lambda: drift(model, paths, cache=cache))
         count = sum(len(r.days) for r in found.robots)
         print(f'{count} bags: {cpu:.1f} s CPU, {cpu / count:.2f} s per bag')
+
+
+def scales(folder, options):
+    """Print time and false alarms at two scales, and what they extrapolate to."""
+    model, each = None, {}
+    for robots in (options.robots, 10 * options.robots):
+        own = folder / f'robots{robots}'
+        if not own.exists():
+            make_fleet(own, robots, options.days, options.seconds, broken=False)
+        cache = str(folder / f'cache{robots}')
+        model = model or identify_many(own / 'robot0', cache=str(folder / 'model')).model
+        first, cpu, _ = timed(lambda: drift(model, own, cache=cache))
+        again, cpu_again, _ = timed(lambda: drift(model, own, cache=cache))
+        expected = {name for name, *_ in changed(robots)}
+        named = {r.robot for r in first.robots if r.findings}
+        each[robots] = cpu / robots, cpu_again / robots
+        print(f'{robots} robots x {options.days} days: {cpu:.1f} s CPU, {cpu / robots:.3f} s a '
+              f'robot; from the cache {cpu_again / robots:.3f} s a robot, {again.read} bags read; '
+              f'changed and named {len(named & expected)} of {len(expected)}, not changed and '
+              f'named {len(named - expected)} of {robots - len(expected)} (stated: at most '
+              f'{100 * first.rate:g} % of those named)', flush=True)
+    small, large = each.values()
+    print(f'time per robot, large over small: {large[0] / small[0]:.3f} first, '
+          f'{large[1] / small[1]:.3f} from the cache')
+    own = folder / f'robots{10 * options.robots}'
+    urdf = mujoco_arm.description('franka')
+    write_bag(own / 'robot2' / f'day{options.days}', mujoco_arm.true_urdf(urdf, 3), urdf, 77,
+              options.days, options.seconds, VISCOUS, COULOMB)
+    one, cpu, _ = timed(lambda: drift(model, own / 'robot2', cache=cache))
+    print(f'one more day of one robot: {one.read} bag read, {one.cached} from the cache, '
+          f'{cpu:.2f} s CPU')
+    per_bag, kept = ((a / options.days) for a in large)
+    print(f'1 000 robots x 365 days: {365e3 * per_bag / 3600:.1f} h CPU the first time; each '
+          f'further day {1e3 * (per_bag + 365 * kept) / 3600:.2f} h, of it '
+          f'{1e3 * per_bag / 3600:.2f} h the new bags')
 
 
 if __name__ == '__main__':

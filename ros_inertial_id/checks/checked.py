@@ -144,6 +144,9 @@ def _with_validation(verdict: Mapping[str, Any], validation: Mapping[str, Any]) 
         return {'word': max(old['word'], new.word, key=WORDS.index),
                 'reasons': list(dict.fromkeys([*old['reasons'], *new.reasons]))}
 
+    if any(r.startswith(UNCHECKED) for r in verdict['reasons']) and any(
+            own.word == DO_NOT_USE for own in joints.values()):
+        whole = replace(whole, word=DO_NOT_USE)
     return {**worse(verdict, whole), 'joints': {
         joint: worse(old, joints[joint]) if joint in joints else old
         for joint, old in verdict['joints'].items()}}
@@ -167,6 +170,14 @@ def residual_verdict(fit: Mapping[str, Any], where: str, checkup: Checkup,
     joints = joint_verdicts(fitted, checkup.nominal, checkup.checks, checkup.lasting, outside)
     whole = whole_verdict(fitted, joints, checkup.checks)
     unchecked = tuple(r for r in checkup.verdict.reasons if r.startswith(UNCHECKED))
-    if unchecked:
-        whole = Verdict(max(whole.word, USABLE, key=WORDS.index), (*whole.reasons, *unchecked))
-    return verdict_entry(whole, joints)
+    if not unchecked:
+        return verdict_entry(whole, joints)
+    # No check has looked for what is wrong with a joint: it may be wrong with all of them.
+    least = DO_NOT_USE if any(v.word == DO_NOT_USE for v in joints.values()) else USABLE
+    return verdict_entry(_at_best(least, whole, unchecked), {
+        joint: _at_best(USABLE, own, unchecked) for joint, own in joints.items()})
+
+
+def _at_best(word: str, verdict: Verdict, reasons: tuple[str, ...]) -> Verdict:
+    """Return a ``verdict`` that is no better than a ``word``, for further ``reasons``."""
+    return Verdict(max(word, verdict.word, key=WORDS.index), (*verdict.reasons, *reasons))

@@ -182,7 +182,7 @@ def force_nats(samples: Samples, chosen: np.ndarray, mean: np.ndarray, square: n
     samples : all; chosen : (M,) samples; mean, square : (M, n) of the residuals around
     these; usual : (n,) size of residuals [N m]; nats : (..., n) of a mean square of residuals
     """
-    levers = _levers(samples, chosen)
+    levers = link_levers(samples, chosen)
     force = np.linalg.pinv(levers / usual[:, None], rcond=WEAK) @ (mean / usual)[..., None]
     torque = (levers @ force)[..., 0]
     left = square - 2.0 * mean * torque + torque ** 2
@@ -191,8 +191,12 @@ def force_nats(samples: Samples, chosen: np.ndarray, mean: np.ndarray, square: n
     return np.asarray((explained - np.minimum(loaded, 3)[:, None]).max(axis=0))
 
 
-def _levers(samples: Samples, chosen: np.ndarray) -> np.ndarray:
-    """Return (links, M, n, 3): torques of unit forces on each link, where its gravity pulls."""
+def link_levers(samples: Samples, chosen: np.ndarray) -> np.ndarray:
+    """
+    Return (links, M, n, 3): torques of unit forces on each link, where its gravity pulls.
+
+    samples : all; chosen : (M,) of them
+    """
     count = len(samples.robot)
     bodies = samples.mean[:10 * count].reshape(count, 10)
     mass = np.where(bodies[:, :1] > 0.0, bodies[:, :1], np.inf)

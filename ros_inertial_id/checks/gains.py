@@ -106,9 +106,10 @@ def _one_gain(evidence: Evidence) -> Iterator[Candidate]:
     tried = []
     for j in _suspects(evidence):
         # The fit without the joint, then its own gain, and again with it.
-        fit, h, factor = evidence.fit(evidence.as_recorded, without=j), evidence.as_recorded, 1.0
+        fit, h, said = evidence.fit(evidence.as_recorded, without=j), evidence.as_recorded, []
         for _ in range(3):
             factor = float(np.clip(abs(_factor(evidence, j, fit.values)) or 1.0, 1e-4, 1e4))
+            said.append(np.log(factor))
             h = evidence.hypothesis(scale=np.where(np.arange(count) == j, 1 / factor, 1.0))
             fit = evidence.fit(h)
         # Others say little of a joint whose bodies they do not carry, and the description may be
@@ -120,7 +121,10 @@ def _one_gain(evidence: Evidence) -> Iterator[Candidate]:
             factor, h = ratio, evidence.hypothesis(
                 scale=np.where(np.arange(count) == j, 1 / ratio, 1.0))
             fit = evidence.fit(h)
-        if abs(np.log(factor)) > np.log(OFF_ONE):
+        # An effort that is divided by much weighs little, and bodies follow it: it is a gain
+        # only where the other joints say so by themselves, without it.
+        apart = said[0] / said[-1] if said[-1] else 0.0
+        if abs(np.log(factor)) > np.log(OFF_ONE) and (agreed or apart > HALF):
             tried.append((fit.evidence, j, factor, h, fit, agreed))
     if not tried:
         return

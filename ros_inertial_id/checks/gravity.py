@@ -2,7 +2,7 @@
 Alternatives of gravity, of axes and of bodies.
 
 Gravity taken off the efforts, or from another direction; an axis that is turned, angles in
-degrees, an encoder's zero; a tool that the description lacks.
+degrees; a tool that the description lacks.
 """
 
 from collections.abc import Collection, Iterator
@@ -13,7 +13,7 @@ import numpy as np
 from .evidence import CERTAIN, Evidence, WORTH
 from .finding import NOTE
 from .hypothesis import Candidate, Fitted, UNDESCRIBED
-from .samples import equations, FRICTION, METHOD
+from .samples import equations, FRICTION
 from ..dynamics.robot_model import STANDARD_GRAVITY
 from ..estimation.gravity_search import DIRECTIONS, sphere, tangent, turned
 
@@ -28,9 +28,6 @@ STEPS_OF_GRAVITY = 6
 TURNED = 3.0        # [deg] of gravity, from which a mounting is wrong
 TWO = 2.0           # nats more than an effort that is negated: two channels are wrong, not one
 COARSE = 3          # every that many samples, where motion is counted otherwise
-ENCODER = 0.02      # [rad] of an encoder's zero that is worth a word
-UNIT = 0.1          # [rad] that a zero may usually be off
-FEW = 400           # samples by which encoders are looked for first
 EXPLAINED = 0.35    # of what the description leaves, that a load may leave
 
 
@@ -40,7 +37,10 @@ def gravity(evidence: Evidence) -> Iterator[Candidate]:
     yield from _compensated(evidence)
     if not np.any(s.gravity):
         return
-    if s.described:  # small masses below zero explain the same efforts as well
+    # Small masses below zero explain the same efforts as well, and so do offsets of an arm that
+    # hardly moves: the description must say so by itself.
+    if s.described and (np.linalg.norm(evidence.nominal_under(-s.gravity))
+                        < np.linalg.norm(evidence.nominal)):
         yield _from(evidence, -s.gravity, cost=float(np.log(2.0)))
     declared = s.gravity / np.linalg.norm(s.gravity)
     if evidence.base.relative < SMALL or (
@@ -226,38 +226,6 @@ def _thinned(evidence: Evidence, factor: np.ndarray | None = None) -> Evidence:
 def _gained(evidence: Evidence, before: Evidence, fit: Fitted) -> Fitted:
     """Return a ``fit`` of fewer samples: what it gains there, on top of all as recorded."""
     return replace(fit, evidence=evidence.base.evidence + fit.evidence - before.base.evidence)
-
-
-def encoders(evidence: Evidence) -> Iterator[Candidate]:
-    """Yield the zero of an encoder off, by ``evidence`` for the torques' slope with angles."""
-    s = evidence.samples
-    names, whole = s.robot.joint_names, len(s.fold)
-    few = np.arange(0, whole, max(1, whole // FEW))
-    slopes = [_slopes(evidence, k, few) for k in range(len(names))]
-    nats, zeros = evidence.score([np.stack(own, axis=1) for own in zip(*slopes)], few).each()
-    # One encoder is off, not all: the one whose zero alone brings most.
-    k = int(np.argmax(nats))
-    off = -UNIT * float(zeros[k])
-    if nats[k] < WORTH or abs(off) < ENCODER:
-        return
-    h = evidence.hypothesis(extra=tuple(
-        X[:, None] for X in _slopes(evidence, k, np.arange(whole))))
-    yield Candidate('encoder zero off', f'the zero of the position of {names[k]} is about '
-                    f'{off:+.2g} rad off', 'give position_offset: or zero the encoder', h,
-                    evidence.fit(h), (names[k],), cost=float(np.log(len(names))))
-
-
-def _slopes(evidence: Evidence, encoder: int, chosen: np.ndarray) -> list[np.ndarray]:
-    """Return per joint (M,) how torques of samples ``chosen`` (M,) change with a zero."""
-    s, small = evidence.samples, 1e-4
-    motion, n = s.motion.rows(chosen), len(s.robot)
-    q = motion.q + small * (np.arange(n) == encoder)
-    bodies = evidence.base.values[:10 * n]
-    turned = [b.predicted(bodies) for b in METHOD.regress(
-        METHOD.state_of(s.robot, q, motion.v, motion.a), s.robot, s.parameters[:10 * n])]
-    return [(np.concatenate([b[name] for b in turned])
-             - s.torque(j, evidence.base.values)[chosen]) / small * UNIT
-            for j, name in enumerate(s.robot.joint_names)]
 
 
 def tool(evidence: Evidence) -> Iterator[Candidate]:

@@ -52,7 +52,7 @@ class Motion:
     late: np.ndarray
     before: np.ndarray
 
-    def rows(self, chosen: np.ndarray) -> 'Motion':
+    def rows(self, chosen: np.ndarray | slice) -> 'Motion':
         """Return the Motion of the ``chosen`` samples (mask or indices)."""
         return Motion(*(x[chosen] for x in (
             self.t, self.q, self.v, self.a, self.tau, self.late, self.before)))

@@ -12,20 +12,23 @@ from dataclasses import replace
 import numpy as np
 
 from .changes import effort_changes, picked_up
+from .deflections import backlash, elastic_joints, encoders, moving_base
 from .efforts import BADLY, delays, order, signs, swapped_efforts
 from .evidence import CERTAIN, Evidence, SURELY
 from .finding import Finding, HALF, NOTE
 from .gains import gains, saturation
-from .gravity import encoders, gravity, in_degrees, tool, turned_axes
+from .gravity import gravity, in_degrees, tool, turned_axes
 from .hypothesis import Candidate
 from .samples import equations, Samples
 
 CHECKS: dict[str, Callable[[Evidence], Iterator[Candidate]]] = {
     'signs': signs, 'order': order, 'gains': gains, 'saturation': saturation, 'delays': delays,
     'gravity': gravity, 'encoders': encoders, 'changes': effort_changes, 'picked up': picked_up,
-    'tool': tool}
+    'tool': tool, 'base': moving_base, 'elasticity': elastic_joints,
+    'backlash': backlash}
 # What a small residual does not rule out.
-ALWAYS = ('signs', 'gains', 'delays', 'gravity', 'encoders', 'tool')
+ALWAYS = ('signs', 'gains', 'delays', 'gravity', 'encoders', 'tool', 'base', 'elasticity',
+          'backlash')
 LIMIT = CERTAIN + float(np.log(len(CHECKS)))
 AS_LIKELY = 3.0   # nats: odds of twenty to one
 OTHERS = '; or, as likely, '
@@ -57,13 +60,18 @@ def best_of(evidence: Evidence, known: set[str],
                 and nats(c) > LIMIT and _worth_a_word(c, evidence)]
 
     chosen = accepted(found)
+    poor = [n for n, r, t in zip(evidence.samples.robot.joint_names, base.residual, base.torque)
+            if r > 3 * BADLY * t]
     if min([base.relative, *(c.fit.relative for c in chosen)]) > BADLY or (
-            not chosen and _not_described(evidence)):
+            not chosen and poor and _not_described(evidence)):
         # What is asked since the residual is large must explain that.
         chosen += [c for c in accepted([*swapped_efforts(evidence), *in_degrees(evidence),
                                         *turned_axes(evidence, evidence.samples.robot.joint_names)
                                         ]) if c.fit.relative < SHRUNK * base.relative]
-    elif chosen:  # an axis that is turned looks like an effort that is negated
+    elif not chosen:  # or that of a joint which others outweigh
+        chosen = [c for c in accepted(turned_axes(evidence, poor))
+                  if c.fit.relative < SHRUNK * base.relative]
+    else:  # an axis that is turned looks like an effort that is negated
         turned = {n for c in chosen if c.name == 'effort of a joint negated' for n in c.joints}
         least = max(nats(c) for c in chosen) + CERTAIN
         chosen += [c for c in (accepted(turned_axes(evidence, turned)) if len(turned) == 1 else [])
@@ -83,10 +91,9 @@ def best_of(evidence: Evidence, known: set[str],
 
 
 def _not_described(evidence: Evidence) -> bool:
-    """Return whether the description leaves much, and free bodies too of some joint."""
-    base = evidence.base
-    return bool(np.linalg.norm(evidence.nominal) > 2 * BADLY * np.linalg.norm(base.torque)
-                and np.any(base.residual > 3 * BADLY * base.torque))
+    """Return whether the description leaves much."""
+    return bool(np.linalg.norm(evidence.nominal)
+                > 2 * BADLY * np.linalg.norm(evidence.base.torque))
 
 
 def hides(c: Candidate) -> bool:

@@ -173,7 +173,12 @@ VERBS = {
         'result/model.yaml bags_of_a_year --jobs 4', 'verbs:drift_', (
             argument('model', 'model.yaml of this kind of robot'),
             bags('bags of several days, or a folder of them; those in one folder are of one '
-                 'robot'), jobs(1), *MANY, out('folder for drift.html'))),
+                 'robot'),
+            argument('--false-discovery-rate', 'expected share of robots without a change among '
+                     'those that are named; default: 0.01', type=float, default=0.01,
+                     metavar='RATE'),
+            jobs(1), *MANY,
+            out('folder for drift.html and tables (Parquet, CSV without pyarrow)'))),
     'payload': Verb(
         IDENTIFY, 'weigh what an identified arm carries', 'result/model.yaml loaded_bag',
         'verbs:payload', (

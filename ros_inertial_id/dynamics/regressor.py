@@ -248,7 +248,8 @@ def bodies_rows(robot: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray,
     Return the rows of every body of a block: (joints that move it, k, B).
 
     q, v, a : (B, n) joint positions, velocities, accelerations [rad, m, s]
-    gravity_base : (3,), the robot's own by default
+    gravity_base : (3,), the robot's own by default; (6,) where the base turns as well, with its
+        angular acceleration, negated like the linear one that gravity stands for
     columns : of each body the parameters (0 to 9) whose rows are wanted; all ten by default
     Joints in the order of ``robot.ancestors``: from the base to the body's own.
     """
@@ -257,7 +258,7 @@ def bodies_rows(robot: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray,
     q, v, a = (np.ascontiguousarray(x.T) for x in (q, v, a))
     cosine, sine = np.cos(q), np.sin(q)
     base = np.zeros((6, MOTION, size))
-    base[:3, 0] = -gravity[:, None]
+    base[:len(gravity), 0] = -gravity[:, None]
     still = base, np.zeros((12, size))
     moved: list[tuple[np.ndarray, np.ndarray]] = []
     out = []

@@ -7,26 +7,26 @@ beta is common to all days, delta_d a few changes of each day (friction, a paylo
 gravity) with zero mean over the days, S their columns.  Alternating least squares: beta from all
 days without their changes, the changes of each day without beta, until neither moves.
 
-Trends: each hypothesis (drift, jump, temperature) is fitted by weighted least squares, and its
-evidence is what it adds to the log likelihood less what its freedom costs (Schwarz 1978): half the
-logarithm of the number of days per coefficient, and the logarithm of the places where a jump could
-be (maximum of the likelihood over the change point: Hinkley 1970).  Standard errors are no smaller
-than the scatter from day to day shows, by the median of first differences, which a jump does not
-move much, or of second ones, which a steady drift does not move at all.
+Trends: each alternative (drift, a jump at one of the days, temperature) adds one column to a
+constant and is fitted by weighted least squares, with standard errors that are widened to the
+scatter that it leaves where that is more than they say.  Its two-sided p-value is that of
+Student's t, times the number of columns that were tried (Bonferroni): valid for scatter that is
+normal and independent from day to day, of whatever size, and for all correlations among columns.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import stdtr
 
 from .problem import least_squares
 
 ROUNDS = 20
 SETTLED = 1e-3  # of a standard error
 FEWEST = 5  # days that a trend needs
-CERTAIN = 7.0  # nats: odds of a thousand to one, beside those of how many series are looked at
-NORMAL = 1.4826  # standard deviation over the median of the amount, of normal numbers
+BESIDE = 3  # days at least before and after a jump: fewer may be outliers
+ALIKE = 1e-8  # share of a column squared that others leave: no longer separable
 
 
 @dataclass(frozen=True)
@@ -78,9 +78,9 @@ class Trend:
     """
     What a series does over time.
 
-    kind : constant, drift, jump or temperature; size : change over the whole time, at the jump, or
-        per degree; error : its standard error; at : day of the jump, else None
-    evidence : nats against constant; inflation : of the standard errors by the scatter
+    kind : drift, jump or temperature; size : change over the whole time, at the jump, or per
+        degree; error : its standard error; at : day of the jump, else None
+    p_value : of so large a size without a change
     before : value at the first day, before the jump, or at the mean temperature
     """
 
@@ -88,8 +88,7 @@ class Trend:
     size: float
     error: float
     at: float | None
-    evidence: float
-    inflation: float
+    p_value: float
     before: float = 0.0
 
     @property
@@ -98,61 +97,51 @@ class Trend:
         return abs(self.size) / self.error if self.error else 0.0
 
 
-def trend_of(days: np.ndarray, values: np.ndarray, errors: np.ndarray,
-             temperature: np.ndarray | None = None, series: int = 1) -> Trend:
+def trends_of(days: np.ndarray, values: np.ndarray, errors: np.ndarray,
+              temperature: np.ndarray | None = None) -> tuple[Trend, ...]:
     """
-    Return the Trend of a series, constant where nothing else is certain.
+    Return how a series changes with time and how with temperature, each as far as it is separable.
 
     days : (n,) increasing; values, errors : (n,); temperature : (n,) [deg C] or None
-    series : how many are looked at together
+    The change with time is the most significant one of drift and jumps, beside the temperature.
     """
-    count = len(days)
+    count, found = len(days), []
     if count < FEWEST:
-        return Trend('constant', 0.0, float(np.min(errors, initial=np.inf)), None, 0.0, 1.0)
-    limit, ground = CERTAIN + np.log(series), [np.ones(count)]
-    inflation, best = _inflation(values, errors), None
+        return ()
+    y, ground = values / errors, (1.0 / errors)[:, None]
+    columns: list[tuple[str, float | None, np.ndarray]] = [
+        ('drift', None, (days - days[0]) / (days[-1] - days[0]))]
+    columns += [('jump', float(days[k]), (days >= days[k]).astype(float))
+                for k in range(BESIDE, count - BESIDE + 1)]
     if temperature is not None and np.ptp(temperature) > 0.0:
         warm = temperature - temperature.mean()
-        slope = np.diff(warm) @ np.diff(values) / (np.diff(warm) @ np.diff(warm))
-        without = _inflation(values - slope * warm, errors)
-        found = _tested('temperature', None, warm,
-                        (ground, values, without * errors, 0.5 * np.log(count), without))
-        if found.evidence > limit:
-            best, inflation = found, without
-            ground.append(warm)
-    sigma = inflation * errors
-    columns: list[tuple[str, float | None, np.ndarray, float]] = [
-        ('drift', None, (days - days[0]) / (days[-1] - days[0]), 0.5 * np.log(count))]
-    columns += [('jump', float(days[k]), (days >= days[k]).astype(float),
-                 0.5 * np.log(count) + np.log(count - 1.0)) for k in range(1, count)]
-    first = max((_tested(kind, at, column, (ground, values, sigma, cost, inflation))
-                 for kind, at, column, cost in columns), key=lambda t: t.evidence)
-    if first.evidence > limit:
-        return first
-    return best or Trend('constant', 0.0, float(1.0 / np.sqrt((1.0 / sigma ** 2).sum())), None,
-                         0.0, inflation)
+        found.append(_best([('temperature', None, warm)], ground, y, errors))
+        ground = np.column_stack([ground, warm / errors])
+    return tuple(t for t in (_best(columns, ground, y, errors), *found) if t)
 
 
-def _inflation(values: np.ndarray, errors: np.ndarray) -> float:
-    """Return by how much the scatter from day to day exceeds the errors, 1 where it does not."""
-    first, second = (
-        NORMAL * np.median(np.abs(np.convolve(values, weights, 'valid'))
-                           / np.sqrt(np.convolve(errors ** 2, np.square(weights), 'valid')))
-        for weights in ([1.0, -1.0], [1.0, -2.0, 1.0]))
-    count = len(values)  # of few days second differences are too few to be trusted as they are
-    return float(max(1.0, min(first, second * np.sqrt(count / (count - 3.0)))))
+def _best(columns: Sequence[tuple[str, float | None, np.ndarray]], ground: np.ndarray,
+          y: np.ndarray, errors: np.ndarray) -> Trend | None:
+    """
+    Return the Trend by the most significant of ``columns``, None where none is separable.
 
-
-def _tested(kind: str, at: float | None, column: np.ndarray,
-            data: tuple[Sequence[np.ndarray], np.ndarray, np.ndarray, float, float]) -> Trend:
-    """Return the Trend that one more column stands for, with its evidence."""
-    ground, values, sigma, cost, inflation = data
-    small = np.stack(ground, axis=1) / sigma[:, None]
-    wide = np.column_stack([small, column / sigma])
-    y = values / sigma
-    left = [float(np.sum((y - A @ np.linalg.lstsq(A, y, rcond=None)[0]) ** 2))
-            for A in (small, wide)]
-    x = np.linalg.lstsq(wide, y, rcond=None)[0]
-    error = np.sqrt(np.linalg.pinv(wide.T @ wide)[-1, -1])
-    return Trend(kind, float(x[-1]), float(error), at, 0.5 * (left[0] - left[1]) - cost, inflation,
-                 float(x[0]))
+    columns : (kind, day, (n,)); ground : (n, g) what is fitted beside them; y : (n,); both in
+    standard errors, ``errors`` (n,)
+    """
+    Q = np.linalg.qr(ground)[0]
+    C = np.stack([column for _, _, column in columns], axis=1) / errors[:, None]
+    apart, rest = C - Q @ (Q.T @ C), y - Q @ (Q.T @ y)
+    squares, free = np.sum(apart ** 2, axis=0), len(y) - ground.shape[1] - 1
+    usable = squares > ALIKE * np.sum(C ** 2, axis=0)
+    if not usable.any() or free < 1:
+        return None
+    sizes = np.where(usable, apart.T @ rest, 0.0) / np.where(usable, squares, 1.0)
+    left = np.maximum(rest @ rest - sizes ** 2 * squares, 0.0)
+    widening = np.sqrt(np.maximum(1.0, left / free))
+    sigmas = np.abs(sizes) * np.sqrt(squares) / widening
+    k = int(np.argmax(sigmas))
+    kind, at, _ = columns[k]
+    before = np.linalg.lstsq(ground, y - sizes[k] * C[:, k], rcond=None)[0][0]
+    return Trend(kind, float(sizes[k]), float(widening[k] / np.sqrt(squares[k])), at,
+                 float(min(1.0, 2.0 * usable.sum() * stdtr(free, -sigmas[k]))),
+                 float(before))

@@ -73,6 +73,7 @@ def map_bags(paths: Sequence[str], plan: Plan, engine: Engine
     shared = Shared(plan, engine.cache, engine.keep_all)
     results = engine.run(accumulate_bag, shared, list(paths), 'bags')
     kept: list[Mapped] = []
+    by_content: dict[str, list[Mapped]] = {}
     left_out: dict[str, str] = {}
     for path, result in zip(paths, results):
         if isinstance(result, Lost):
@@ -83,11 +84,13 @@ def map_bags(paths: Sequence[str], plan: Plan, engine: Engine
         elif result.reason:
             left_out[path] = result.reason
         else:
-            same = next((k for k in kept if k.overlaps(result)), None)
+            alike = by_content.setdefault(result.notes['provenance']['sha256'], [])
+            same = next((k for k in alike if k.overlaps(result)), None)
             if same:
                 left_out[path] = f'the same samples as {same.path}: they count once'
             else:
                 kept.append(result)
+                alike.append(result)
     if not kept:
         raise RecordingError('none of the bags can be used',
                              found=[f'{p}: {why}' for p, why in list(left_out.items())[:5]])

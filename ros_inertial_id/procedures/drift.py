@@ -13,30 +13,36 @@ changes leave, and those of the model, by its whole covariance: friction laws th
 apart are known together far better than each of them.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
 import datetime
+import hashlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .bag_map import Engine, map_bags, merge_leaves
-from .drift_findings import Finding, findings_of, findings_since, Series
+from .bag_map import Engine, map_bags
+from .drift_findings import Finding, findings_since, hypotheses_of, RATE, Series, significant
+from .drift_result import Drift, RobotDrift
 from .mapped_bags import Mapped
-from ..errors import ConfigError
+from ..errors import ConfigError, RecordingError
 from ..estimation.base_parameters import BaseParameters
 from ..estimation.changes import Changes, changes_of
 from ..estimation.problem import prior_rows
-from ..estimation.r_factors import one_thread, RFactors
+from ..estimation.r_factors import merge, RFactors
 from ..estimation.residuals import merged, Residuals
 from ..identification.model.identified_model import IdentifiedModel
 from ..identification.prepare.robot import check_robot
-from ..identification.reduce.bag_factors import read_factors
+from ..identification.reduce.bag_factors import (BagFactors, key_of, read_factors,
+                                                 write_factors)
 from ..identification.reduce.plan import Plan, plan_of
 from ..identification.reduce.structure import at_constants, Structure, structure_of
 from ..measurement.bags.bag import split_window
+from ..measurement.bags.object_store import path_of
 from ..methods import METHODS
+from ..processes import Lost
 
 LAWS = ('viscous', 'coulomb', 'presliding', 'coulomb_atan', 'offset')  # that wear and grease move
 CARRIED = (5.0,) + (1.5,) * 3 + (0.05,) * 6  # [kg, kg m, kg m^2] prior of what is carried
@@ -47,78 +53,40 @@ REPEATS = 30.0  # [s] of motion; what comes later may repeat it, and what the mo
 Entry = tuple[str, str, str, str, int | None]  # name, joint, law, unit, place of a change
 
 
-@dataclass(frozen=True)
-class RobotDrift:
-    """
-    What changed in one robot.
-
-    robot : name of its folder; days : (n,) since the first; paths : its bags
-    temperature : (n,) [deg C] or None; series : all quantities; findings : what changed surely
-    """
-
-    robot: str
-    days: np.ndarray
-    paths: tuple[str, ...]
-    temperature: np.ndarray | None
-    series: tuple[Series, ...]
-    findings: tuple[Finding, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return {'days': self.days.tolist(), 'bags': list(self.paths),
-                'findings': [f.to_dict() for f in self.findings],
-                'series': [{'name': s.name, 'joint': s.joint, 'law': s.law, 'unit': s.unit,
-                            'values': s.values.tolist(), 'errors': s.errors.tolist(),
-                            'usual': s.usual} for s in self.series]}
-
-
-@dataclass(frozen=True, repr=False)
-class Drift:
-    """robots : RobotDrift of each; left_out : {path: why}; cached : bags found in the cache."""
-
-    robots: tuple[RobotDrift, ...]
-    left_out: Mapping[str, str]
-    cached: int
-
-    def __repr__(self) -> str:
-        return self.to_text()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return {'robots': {r.robot: r.to_dict() for r in self.robots},
-                'left_out': dict(self.left_out)}
-
-    def to_text(self) -> str:
-        """Return what changed, robot by robot, and which bags were left out."""
-        lines = [f'{r.robot}: {f.sentence()}' for r in self.robots for f in r.findings]
-        quiet = [r.robot for r in self.robots if not r.findings]
-        if quiet:
-            lines.append(f'no change beyond doubt: {", ".join(quiet)}')
-        return '\n'.join([*lines, *(f'left out: {p}: {why}' for p, why in self.left_out.items())])
-
-
-def drift(model: IdentifiedModel, paths: Sequence[str], engine: Engine | None = None) -> Drift:
+def drift(model: IdentifiedModel, paths: Sequence[str], engine: Engine | None = None,
+          rate: float = RATE) -> Drift:
     """
     Return the Drift of the robots of a ``model`` over their bags.
 
     paths : of bags, the folder around each is the name of its robot; engine : where the work is
-    done, here by default
-    RecordingError where no bag can be used.
+    done, here by default; rate : of false discoveries among the robots with a change
+    ConfigError for a rate that is none; RecordingError where no bag can be used; RobotModelError
+    where the model is of other robots.  A single robot that cannot be compared is left out.
     """
+    if not 0.0 < rate < 1.0:
+        raise ConfigError('false_discovery_rate', expected='a number between 0 and 1', found=rate)
     engine, plan = engine or Engine(), plan_of(model)
     bags, left_out = map_bags(paths, plan, engine)
     robots: dict[str, list[Mapped]] = {}
     for bag in bags:
         robots.setdefault(str(split_window(bag.path)[0].resolve().parent), []).append(bag)
     names = _names(list(robots))
-    with one_thread():
-        found = []
-        for number, (folder, own) in enumerate(robots.items()):
-            found.append(_robot_drift(names[folder], own, plan, model))
-            if engine.progress:
-                engine.progress('drift', number + 1, len(robots))
-    order = sorted(found, key=lambda r: r.robot)
-    return Drift(tuple(order), left_out, sum(b.cached for b in bags))
+    check_robot(model, _robot_of(plan, bags[0]))
+    tasks = [(names[folder], own) for folder, own in robots.items()]
+    found = []
+    for folder, one in zip(robots, engine.run(robot_drift, (plan, model), tasks, 'drift')):
+        if isinstance(one, Lost):
+            left_out[folder] = one.reason
+        else:
+            found.append(one)
+    if not found:
+        raise RecordingError('none of the robots can be compared with the model',
+                             found=[f'{p}: {why}' for p, why in list(left_out.items())[:5]])
+    decided = significant([r.hypotheses for r in found], rate)
+    order = sorted((replace(r, adjusted=q, findings=findings)
+                    for r, (q, findings) in zip(found, decided)), key=lambda r: r.robot)
+    cached = sum(b.cached for b in bags)
+    return Drift(tuple(order), left_out, cached, len(bags) - cached, rate)
 
 
 def _names(folders: Sequence[str]) -> dict[str, str]:
@@ -127,12 +95,18 @@ def _names(folders: Sequence[str]) -> dict[str, str]:
     return {f: name if last.count(name) == 1 else f for f, name in zip(folders, last)}
 
 
-def _robot_drift(name: str, bags: Sequence[Mapped], plan: Plan, model: IdentifiedModel
-                 ) -> RobotDrift:
-    """Return the RobotDrift of one robot under the mounting of its first bag."""
-    gravity = np.array(bags[0].notes['gravity_base'])
-    own = [b for b in bags if np.allclose(b.notes['gravity_base'], gravity, atol=SAME)]
-    robot = METHODS[plan.method].build(plan.urdf, plan.options, gravity)
+def robot_drift(shared: tuple[Plan, IdentifiedModel], task: tuple[str, Sequence[Mapped]]
+                ) -> RobotDrift:
+    """
+    Return the RobotDrift of one robot, before it is compared with others.
+
+    shared : plan, model; task : name, bags, of which those under the mounting of the first count
+    RobotModelError where the model is of another robot.
+    """
+    (plan, model), (name, bags) = shared, task
+    robot = _robot_of(plan, bags[0])
+    own = [b for b in bags
+           if np.allclose(b.notes['gravity_base'], bags[0].notes['gravity_base'], atol=SAME)]
     check_robot(model, robot)
     structure = structure_of(METHODS[plan.method], [robot], plan.columns)
     places = structure.places_in(plan.structure)
@@ -140,25 +114,48 @@ def _robot_drift(name: str, bags: Sequence[Mapped], plan: Plan, model: Identifie
     size = int(plan.structure.keep.max()) + 1
     columns = np.zeros((size + 2, T.shape[1] + 2))
     columns[places, :-2], columns[-2:, -2:] = T, np.eye(2)
-    # About the base columns at once: those of a year side by side are small.
-    factors = [merge_leaves(None, [(b.file, k, 1.0) for k in range(b.stretches)]).combine(columns)
-               for b in own]
+    of_columns = hashlib.sha256(columns.tobytes()).hexdigest()
+    factors = [_day(b.file, columns, of_columns) for b in own]
     days = np.array([b.notes['start_s'] for b in own]) / DAY
     return _decided(name, own, days - days[0], base, factors)
 
 
+def _robot_of(plan: Plan, bag: Mapped) -> Any:
+    """Return the robot of a plan as it was mounted in a bag."""
+    return METHODS[plan.method].build(plan.urdf, plan.options,
+                                      np.array(bag.notes['gravity_base']))
+
+
+def _day(file: str, columns: np.ndarray, of_columns: str) -> BagFactors:
+    """
+    Return the BagFactors in a ``file`` about ``columns``, kept, since they are small.
+
+    of_columns : hash of these
+    """
+    path = path_of(file)
+    key = key_of(path.stem, (None, None), of_columns)
+    with suppress(ValueError):
+        return read_factors(str(path.with_name(f'{key}.factors')))
+    found = read_factors(file)
+    day = replace(found, stretches=(merge(found.stretches).combine(columns),),
+                  motion=found.motion.thinned(max(1, len(found.motion.t))))
+    with suppress(OSError):
+        write_factors(key, [path.parent], day, {})
+    return day
+
+
 def _decided(name: str, bags: Sequence[Mapped], days: np.ndarray, base: BaseParameters,
-             factors: Sequence[RFactors]) -> RobotDrift:
+             factors: Sequence[BagFactors]) -> RobotDrift:
     """Return the RobotDrift by factors about [base parameters, two tilts] of every day."""
-    sigma = row_deviation(merged(read_factors(b.file).residuals for b in bags))
-    systems = [f.system(sigma)[:2] for f in factors]
+    sigma = row_deviation(merged(f.residuals for f in factors))
+    systems = [f.stretches[0].system(sigma)[:2] for f in factors]
     entries, S, spread = change_columns(base)
     found = changes_of(systems, S, spread, prior_rows(base))
     series = _series(entries, found, base)
     warm = [b.notes['temperature'] for b in bags]
     temperature = None if any(t is None for t in warm) else np.array(warm, dtype=float)
-    return RobotDrift(name, days, tuple(b.path for b in bags), temperature, series,
-                      findings_of(series, days, temperature))
+    return RobotDrift(name, bags[0].notes['start_s'], days, tuple(b.path for b in bags),
+                      temperature, series, hypotheses_of(series, days, temperature))
 
 
 def row_deviation(residuals: Residuals) -> dict[str, float]:

@@ -1,8 +1,15 @@
 """
 Findings of drift: which quantities of a robot changed, how, and in words.
 
-A change counts when its evidence is beyond chance among all series of the robot and it is large
-enough to matter.  What the last link carries is one finding, so is the direction of gravity.
+A change counts when it is beyond chance among all robots and large enough to matter.  What the
+last link carries is one finding, so is the direction of gravity.
+
+False alarms over a fleet: the p-value of a robot is the smallest of its series times their number
+(Bonferroni), since series of one robot depend on each other in unknown ways; one of a change too
+small to matter is 1.  Robots are independent, so the procedure of Benjamini and Hochberg (1995)
+over these p-values holds the false-discovery rate: of the robots that are named, the expected
+share that did not change.  Within a robot that is named, series are tested at the rate times the
+share of robots that are named (Benjamini and Bogomolov 2014).
 """
 
 from collections.abc import Sequence
@@ -10,9 +17,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from scipy.stats import false_discovery_control, norm
 
-from ..estimation.changes import CERTAIN, Trend, trend_of
+from ..estimation.changes import Trend, trends_of
 
+RATE = 0.01  # false-discovery rate over all robots
+LIVE = 1e-4  # p-value of a change seen online, beside the number of series
 RELEVANT = {'friction': 0.03, 'payload': 0.03, 'gravity': 0.002}  # share, kg (kg m), rad
 SHOWN = {'viscous': 'viscous friction', 'coulomb': 'Coulomb friction',
          'presliding': 'Coulomb friction', 'coulomb_atan': 'Coulomb friction',
@@ -49,7 +59,8 @@ class Finding:
     what : friction, payload or gravity; name : of the series; joint : concerned, or the last link
     kind : drift, jump or temperature; size, error : see Trend, in ``unit``
     percent : of the value before, None where it means nothing; sigmas : size over error
-    at_day : of a jump; days : of the whole series; evidence : nats
+    at_day : of a jump; days : of the whole series
+    p_value : of the series alone, without a change
     """
 
     what: str
@@ -64,7 +75,7 @@ class Finding:
     sigmas: float
     at_day: float | None
     days: float
-    evidence: float
+    p_value: float
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, with the sentence."""
@@ -84,15 +95,49 @@ class Finding:
         return f'{what} {size} {when} ({self.sigmas:.1f} sigma)'
 
 
-def findings_of(series: Sequence[Series], days: np.ndarray,
-                temperature: np.ndarray | None) -> tuple[Finding, ...]:
+@dataclass(frozen=True)
+class Hypotheses:
     """
-    Return the Findings of one robot, the surest first.
+    What was tested of one robot.
+
+    candidates : Findings, significant or not, of changes that are large enough to matter
+    count : number of tests, also of what does not matter
+    """
+
+    candidates: tuple[Finding, ...]
+    count: int
+
+    @property
+    def p_value(self) -> float:
+        """Return the p-value of the robot without any change."""
+        return min(1.0, self.count * min((f.p_value for f in self.candidates), default=1.0))
+
+
+def hypotheses_of(series: Sequence[Series], days: np.ndarray,
+                  temperature: np.ndarray | None) -> Hypotheses:
+    """
+    Return the Hypotheses of one robot.
 
     series : its quantities; days : (n,); temperature : (n,) [deg C] or None
     """
-    return _surest(series, [trend_of(days, s.values, s.errors, temperature, len(series))
-                            for s in series], float(days[-1] - days[0]), temperature)
+    trends = [(one, trend) for one in series
+              for trend in trends_of(days, one.values, one.errors, temperature)]
+    return Hypotheses(tuple(
+        _finding(one, trend, float(days[-1] - days[0])) for one, trend in trends
+        if _matters(one, trend, temperature, series)), len(trends))
+
+
+def significant(robots: Sequence[Hypotheses], rate: float
+                ) -> list[tuple[float, tuple[Finding, ...]]]:
+    """
+    Return (p-value adjusted for the number of robots, Findings, the surest first) of every robot.
+
+    robots : their Hypotheses; rate : of false discoveries among the robots with Findings
+    """
+    adjusted = false_discovery_control([robot.p_value for robot in robots], method='bh')
+    share = float(np.mean(adjusted <= rate))
+    return [(float(q), _surest(robot.candidates, rate * share / max(1, robot.count)))
+            for q, robot in zip(adjusted, robots)]
 
 
 def findings_since(series: Sequence[Series], days: float) -> tuple[Finding, ...]:
@@ -101,45 +146,47 @@ def findings_since(series: Sequence[Series], days: float) -> tuple[Finding, ...]
 
     series : with one value; days : that passed
     """
-    trends = []
+    found = []
     for one in series:
         size, error = float(one.values[0]), float(one.errors[0])
-        evidence = 0.5 * (size / error) ** 2
-        kind = 'drift' if evidence > CERTAIN + np.log(len(series)) else 'constant'
-        trends.append(Trend(kind, size, error, None, evidence, 1.0))
-    return _surest(series, trends, days, None)
+        trend = Trend('drift', size, error, None, float(2.0 * norm.sf(abs(size) / error)))
+        if _matters(one, trend, None, series):
+            found.append(_finding(one, trend, days))
+    return _surest(found, LIVE / len(series))
 
 
-def _surest(series: Sequence[Series], trends: Sequence[Trend], days: float,
-            temperature: np.ndarray | None) -> tuple[Finding, ...]:
-    """Return the Findings of certain trends that are large enough to matter."""
+def _surest(candidates: Sequence[Finding], limit: float) -> tuple[Finding, ...]:
+    """Return the Findings whose p-value is at most a limit, one of every thing that changed."""
     found: dict[str, list[Finding]] = {}
-    dry = {s.joint: abs(s.usual) for s in series if s.law in DRY}
-    for one, trend in zip(series, trends):
-        usual = dry.get(one.joint, 0.0) if one.law == 'offset' else abs(one.usual)
-        if trend.kind != 'constant' and _relevance(one, trend, temperature, usual) > 1.0:
-            finding = _finding(one, trend, days)
-            key = finding.what if finding.what != 'friction' else one.name
+    for finding in candidates:
+        if finding.p_value <= limit:
+            key = finding.what if finding.what != 'friction' else finding.name
             found.setdefault(key, []).append(finding)
-    # Of what is carried the mass is the clearest number where it changed, else the surest one.
-    best = [next((f for f in own if f.unit == 'kg'), max(own, key=lambda f: f.evidence))
+    # Of what is carried the mass is the clearest number where it changed; what changed with time
+    # beside the temperature is no effect of the temperature; else the surest one.
+    best = [min(own, key=lambda f: (f.unit != 'kg', f.kind == 'temperature', -f.sigmas))
             for own in found.values()]
-    return tuple(sorted(best, key=lambda f: -f.evidence))
+    return tuple(sorted(best, key=lambda f: (f.p_value, -f.sigmas)))
+
+
+def _matters(one: Series, trend: Trend, temperature: np.ndarray | None,
+             series: Sequence[Series]) -> bool:
+    """Return whether a change is large enough to matter, friction by that of the ``series``."""
+    size, what, unit = abs(trend.size), _what(one), 1.0
+    if trend.kind == 'temperature' and temperature is not None:
+        size *= float(np.ptp(temperature))
+    if what == 'friction':
+        unit = abs(one.usual) if one.law != 'offset' else next(
+            (abs(s.usual) for s in series if s.law in DRY and s.joint == one.joint), 0.0)
+    elif one.unit == 'kg m^2':
+        return False
+    elif one.unit == 'kg m':
+        unit = LEVER
+    return size > RELEVANT[what] * unit
 
 
 def _what(one: Series) -> str:
     return one.law if one.law in ('payload', 'gravity') else 'friction'
-
-
-def _relevance(one: Series, trend: Trend, temperature: np.ndarray | None, usual: float) -> float:
-    """Return how many times as large as what matters a change is, friction by a usual value."""
-    size, what = abs(trend.size), _what(one)
-    if trend.kind == 'temperature' and temperature is not None:
-        size *= float(np.ptp(temperature))
-    if one.unit == 'kg m^2' and what == 'payload':
-        return 0.0
-    unit = usual if what == 'friction' else LEVER if one.unit == 'kg m' else 1.0
-    return size / max(RELEVANT[what] * unit, 1e-300)
 
 
 def _finding(one: Series, trend: Trend, days: float) -> Finding:
@@ -148,4 +195,4 @@ def _finding(one: Series, trend: Trend, days: float) -> Finding:
     percent = (100.0 * trend.size / abs(before) if what == 'friction' and before
                and one.law != 'offset' else None)
     return Finding(what, one.name, one.joint, one.law, trend.kind, trend.size, trend.error,
-                   one.unit, percent, trend.sigmas, trend.at, days, trend.evidence)
+                   one.unit, percent, trend.sigmas, trend.at, days, trend.p_value)

@@ -6,6 +6,7 @@ be used is remembered with the reason, by its content, and not examined again.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 import hashlib
 import json
@@ -21,14 +22,14 @@ from ..checks.finding import Checkup
 from ..checks.velocity_kind import followed
 from ..errors import InertialIdError
 from ..identification import identify as spine
-from ..identification.model.files import write_text
 from ..identification.model.identified_model import plain
 from ..identification.prepare.dataset import Dataset
 from ..identification.prepare.robot import robot_of
 from ..identification.reduce.bag_factors import (dataset_of, factors_of, find_factors, folders,
-                                                 key_of, signed, verified, write_factors)
+                                                 keep, kept, key_of, write_factors)
 from ..identification.reduce.plan import FORMAT, Plan, plan_of
 from ..measurement.bags.bag import read_bag, split_window
+from ..measurement.bags.object_store import is_url, path_of, version_of
 from ..measurement.bags.storage import sha256, storage_files
 from ..measurement.recording import Recording
 from ..processes import lost
@@ -85,10 +86,10 @@ def accumulate_bag(shared: Shared, path: str) -> Mapped:
     """
     try:
         bag, window = split_window(path)
-        content = sha256(storage_files(bag)[0])
+        places = folders(bag, shared.cache)
+        content = _content(bag, places)
     except (InertialIdError, OSError) as error:
         return Mapped(path, '', str(error))
-    places = folders(bag, shared.cache)
     key = key_of(content, window, shared.plan.key + str(shared.keep_all))
     known = find_factors(key, places)
     if known:
@@ -107,9 +108,28 @@ def accumulate_bag(shared: Shared, path: str) -> Mapped:
         file = write_factors(key, places, factors, header)
     except OSError as error:
         return Mapped(path, '', f'{NOT_KEPT} in {places[-1]}: {error.strerror or error}')
-    read = find_factors(key, [Path(file).parent])
+    read = find_factors(key, [path_of(file).parent])
     assert read is not None
     return _mapped(path, *read, cached=False)
+
+
+def _content(bag: Path, places: Sequence[Path]) -> str:
+    """
+    Return the hash of what is in a ``bag``, read only if it was written since that was kept.
+
+    InertialIdError or OSError where there is no such bag.
+    """
+    files = storage_files(bag)[0]
+    version = version_of(files)
+    if is_url(bag):
+        return version
+    name = f'{version[:40]}.content'
+    for _, content in kept(name, places):
+        return content.decode()
+    found = sha256(files)
+    with suppress(OSError):
+        keep(name, places, found.encode())
+    return found
 
 
 def _mapped(path: str, file: str, header: Mapping[str, Any], cached: bool) -> Mapped:
@@ -142,14 +162,15 @@ def decided_plan(shared: tuple[str, Any, str, str, bool], paths: Sequence[str]
     {path: reason} where none can be used.
     """
     method, options, urdf, cache, keep_all = shared
-    contents = _Contents(json.dumps([FORMAT, method, plain(asdict(options)), urdf, keep_all]))
+    contents = _Contents(json.dumps([FORMAT, method, plain(asdict(options)), urdf, keep_all]),
+                         cache)
     for path in paths[:LOOK]:  # a plan is kept under the bags that were looked at to find it
         known = _known_plan(contents.add(path), _places(path, cache), options)
         if known:
             return known
     recordings: list[Recording] = []
     failed: dict[str, str] = {}
-    looked = _Contents(contents.start)
+    looked = _Contents(contents.start, cache)
     for path in paths:
         key = looked.add(path)
         try:
@@ -177,14 +198,15 @@ def decided_plan(shared: tuple[str, Any, str, str, bool], paths: Sequence[str]
 class _Contents:
     """A hash of bags one after the other, those that cannot be read by their paths."""
 
-    def __init__(self, start: str) -> None:
-        self.start, self._digest = start, hashlib.sha256(start.encode())
+    def __init__(self, start: str, cache: str) -> None:
+        self.start, self.cache = start, cache
+        self._digest = hashlib.sha256(start.encode())
 
     def add(self, path: str) -> str:
         """Return the hash with the bag at ``path``."""
         try:
             bag, window = split_window(path)
-            text = f'{sha256(storage_files(bag)[0])} {window}'
+            text = f'{_content(bag, folders(bag, self.cache))} {window}'
         except (InertialIdError, OSError):
             text = path
         self._digest.update(text.encode())
@@ -196,7 +218,7 @@ def _places(path: str, cache: str) -> list[Path]:
     try:
         return folders(split_window(path)[0], cache)
     except InertialIdError:
-        return folders(Path(path), cache)
+        return folders(path_of(path), cache)
 
 
 def _plan_by(recordings: Sequence[Recording], options: Any, urdf: str) -> Plan:
@@ -210,26 +232,17 @@ def _plan_by(recordings: Sequence[Recording], options: Any, urdf: str) -> Plan:
 
 def _known_plan(key: str, places: Sequence[Path], options: Any) -> Plan | None:
     """Return the Plan kept under a key in one of the folders, None without."""
-    for place in places:
-        try:
-            text = verified(key, bytes.fromhex((place / f'{key[:40]}.plan').read_text()))
-            data = json.loads(text)
+    for _, content in kept(f'{key[:40]}.plan', places):
+        with suppress(ValueError, KeyError, TypeError):
+            data = json.loads(content)
             held = {k: tuple(v) if isinstance(v, list) else v for k, v in data['options'].items()}
             return Plan(data['method'], replace(options, **held), data['urdf'],
                         tuple(data['links']), options)
-        except (OSError, ValueError, KeyError, TypeError):
-            continue
     return None
 
 
 def _keep_plan(key: str, places: Sequence[Path], plan: Plan) -> None:
     """Keep a Plan in the first folder that takes it."""
     text = json.dumps({**plan.to_dict(), 'method': plan.method, 'urdf': plan.urdf})
-    held = signed(key, text.encode()).hex()
-    for place in places:
-        try:
-            place.mkdir(parents=True, exist_ok=True)
-            write_text(place / f'{key[:40]}.plan', held)
-            return
-        except (InertialIdError, OSError):
-            continue
+    with suppress(OSError):
+        keep(f'{key[:40]}.plan', places, text.encode())

@@ -12,7 +12,7 @@ from ..checks.finding import Checkup, DO_NOT_USE, DOUBTFUL, Finding, GOOD, WRONG
 
 if TYPE_CHECKING:  # scipy.signal behind them takes a third of the time to start
     from ..estimation.payload import Payload
-    from ..procedures.drift import Drift, RobotDrift
+    from ..procedures.drift_result import Drift, RobotDrift
     from ..rigs.calibration.calibrate import Calibration
 
 AXES = ('x', 'y', 'z')
@@ -146,11 +146,11 @@ def _robot(drawings: Drawings, robot: 'RobotDrift') -> Section:
                 'name': f'{series.name} of {series.joint}', 'unit': series.unit,
                 'values': (series.usual + series.values)[order], 'errors': series.errors[order]},
                 robot.days[order]))
-    rows = [(f.name, f.joint, CHANGES[f.kind], f.sentence(), significant(f.evidence))
+    rows = [(f.name, f.joint, CHANGES[f.kind], f.sentence(), significant(f.p_value))
             for f in robot.findings]
     return Section(
         f'{robot.robot}, {len(robot.days)} bags', '' if named else 'no significant change',
-        tables=[Table(('series', 'joint', 'kind', 'change', 'log-likelihood difference'), rows,
+        tables=[Table(('series', 'joint', 'kind', 'change', 'p-value'), rows,
                       (1, 2, 3))],
         charts=charts, note='Base parameters of each day with two standard errors, all others '
         'held at their mean over the days; load and tilt of gravity as changes from their mean.')

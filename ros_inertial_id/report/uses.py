@@ -50,6 +50,7 @@ class JointUse:
     holding, holding_error : RMS over postures of the torque at rest, and of two standard errors
     dry_friction; contact : smallest torque that is called contact; moved : in the training
     uses : {use: yes or no} of those that this kind of row has; a row of a sensor has none
+    wrong : whether a finding says that its data are, so that none of its numbers holds
     """
 
     name: str
@@ -63,6 +64,7 @@ class JointUse:
     contact: float | None
     uses: dict[str, bool]
     moved: bool = True
+    wrong: bool = False
 
 
 @dataclass(frozen=True)
@@ -124,10 +126,13 @@ class Uses:
         no = [j.name for j in self.joints if not j.uses[use]]
         yes = [j.name for j in self.joints if j.uses[use]]
         stood = {j.name: 'stood still' for j in self.joints if not j.moved}
-        answer = ('no' if not yes else f'yes, except {_listed(no, {**stood, **numbers})}' if no
-                  else 'yes')
-        shown = f'{words} {_span(numbers, yes or no)}'.rstrip()
-        return f'{use.capitalize()}: {answer}; {shown}{more}.'
+        wrong = {j.name: 'its data are found wrong' for j in self.joints if j.wrong}
+        answer = ('no' if not yes else
+                  f'yes, except {_listed(no, {**stood, **numbers, **wrong})}' if no else 'yes')
+        of = yes or [name for name in no if name not in wrong]
+        shown = (f'{words} {_span(numbers, of)}'.rstrip() + more if of else
+                 'the checks find the data of all joints wrong')
+        return f'{use.capitalize()}: {answer}; {shown}.'
 
 
 def _listed(names: Iterable[str], numbers: Mapping[str, str]) -> str:
@@ -174,7 +179,7 @@ def uses_of(model: IdentifiedModel) -> Uses:
         joints.append(JointUse(
             name, 'N' if sliding.get(name) else 'N m', residual, torque,
             None if share is None else 100.0 * share, holding, error, dry, contact, uses,
-            bool(moved)))
+            bool(moved), name in wrong))
     return Uses(tuple(joints), where, payload, consistent, stopped)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from .knowledge import (best_fit, CORRELATED, evaluate, fits, Knowledge, NOT, ratio, ROUGH,
                         ROUGH_PERCENT, significant, SURE, WELL, WELL_PERCENT, ZERO)
 from .recording_words import force_unit, goes_round, reached, recording_sentences
-from ..checks.finding import CROSS, DO_NOT_USE, odds, VALIDATION
+from ..checks.finding import CROSS, DO_NOT_USE, odds, VALIDATION, WRONG
 from ..identification.model.identified_model import IdentifiedModel
 from ..identification.settings import robot_of_model
 
@@ -106,7 +106,7 @@ def _fit(model: IdentifiedModel) -> Iterator[str]:
         other = found['cross-validation']['filtered']['relative_percent']
         yield (f'No validation recording. 5-fold cross-validation: relative residual '
                f'{_percent(other)} (training {_percent(training)}): '
-               f'{_compared(other, training, model)}.')
+               f"{_compared(other, training, model, 'left-out segments of this motion')}.")
     else:
         yield (f'No validation recording: the relative residual of {_percent(training)} in '
                'training says nothing about other motions.')
@@ -161,7 +161,8 @@ def _percent(value: float | None) -> str:
     return 'an unknown share' if value is None else f'{significant(value)} %'
 
 
-def _compared(other: float | None, training: float | None, model: IdentifiedModel) -> str:
+def _compared(other: float | None, training: float | None, model: IdentifiedModel,
+              unseen: str = 'data it has not seen') -> str:
     if other is None or not training:
         return 'they cannot be compared'
     if other > HALF_PERCENT:
@@ -169,11 +170,15 @@ def _compared(other: float | None, training: float | None, model: IdentifiedMode
     if model.statistics.get('validation_seen'):
         return ('no validation, since the model was identified from these samples '
                 f"({', '.join(model.statistics['validation_seen'])})")
-    if model.statistics.get('verdict', {}).get('word') == DO_NOT_USE:
+    if (model.statistics.get('verdict', {}).get('word') == DO_NOT_USE
+            or any(found['severity'] == WRONG for found in model.statistics.get('checks') or ())):
         return 'not meaningful while the checks call the recording wrong'
     ratio = other / training
     if ratio <= CARRIES_OVER or other < EXACT_PERCENT:
-        return 'the model generalizes'
+        lost = [f'{name} ({_percent(share)} of its own torque)'
+                for name, share in relative_residuals(model).items() if share > HALF_PERCENT]
+        return (f'the model generalizes to {unseen}'
+                + (f", but not for {', '.join(lost)}" if lost else ''))
     if ratio <= MUCH_WORSE:
         return f'somewhat worse than in training ({ratio:.1f} times)'
     return (f'{ratio:.1f} times worse than in training: the model overfits one motion, or '

@@ -27,12 +27,13 @@ def _recording(name, seed, mounting='upright', rate=200.0):
     if name == 'franka':  # in the middle of its limits
         q = q - q.mean(0) + np.array([0.0, 0.0, 0.0, -1.57, 0.0, 1.87, 0.0])
     gravity = (0.0, 0.0, -9.81) if mounting == 'upright' else (9.81, 0.0, 0.0)
-    tau = mujoco_arm.torque(mujoco_arm.true_urdf(urdf, seed), q, v, a, gravity)
+    truth = mujoco_arm.true_urdf(urdf, seed)
+    tau = mujoco_arm.torque(truth, q, v, a, gravity)
     rng, size = np.random.default_rng(seed), tau.std(0)
     tau += size * (0.15 * v + 0.1 * np.tanh(v / 0.01) + 0.003 * rng.standard_normal(tau.shape))
     noisy = (q + 1e-5 * rng.standard_normal(q.shape), v + 1e-3 * rng.standard_normal(v.shape))
     out = mujoco_arm.recording(names, t, *noisy, tau, mounting)
-    return replace(out, robot_description=urdf)
+    return replace(out, robot_description=urdf, provenance={'truth': truth})
 
 
 @pytest.fixture(scope='module')

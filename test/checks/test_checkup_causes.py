@@ -7,8 +7,10 @@ import mujoco_arm
 import numpy as np
 import pytest
 from recording_faults import FAULTS, rebuilt
+import six_axis_arm
 import slider_crank_runs
 
+from ros_inertial_id.checks import gains as gain_checks
 from ros_inertial_id.checks.check import check
 from ros_inertial_id.checks.evidence import Evidence
 from ros_inertial_id.checks.finding import DO_NOT_USE, GOOD, NOT_CHECKED, NOTE, WRONG
@@ -234,3 +236,35 @@ def test_other_methods_have_their_channels_checked():
     names = [f.name for f in check([stuck], slider_crank_runs.OPTIONS,
                                    method='closed_loop').checks]
     assert 'effort stuck' in names
+
+
+def test_a_gain_of_a_joint_is_what_the_others_say_without_it(arm, monkeypatch):
+    evidence = _evidence(_efforts(arm, lambda tau: tau * np.array([1.0, 1.0, 1.6])))
+    found, = (c for c in gains(evidence) if c.name == 'gain of a joint')
+    assert found.joints == ('joint3',)
+    # Bodies follow an effort that is divided by much: what comes of it alone is no gain.
+    evidence.__dict__['own_ratios'] = np.full((2, 3), np.inf)  # the description says nothing
+    answers = iter([1.15, 1.6, 1.6] * 3)
+    monkeypatch.setattr(gain_checks, '_factor', lambda *_: next(answers))
+    assert 'gain of a joint' not in [c.name for c in gains(evidence)]
+    answers = iter([1.5, 1.6, 1.6] * 3)
+    assert 'gain of a joint' in [c.name for c in gains(evidence)]
+
+
+def test_the_axis_of_a_wrist_is_found_though_other_joints_outweigh_it():
+    options = replace(OPTIONS, effort_kind='current', drive_gain=six_axis_arm.GAINS)
+    broken, _, _ = FAULTS['axis turned'][0](six_axis_arm.recorded(6), options, 2, None)
+    found = check([broken], options).checks[0]
+    assert (found.name, found.joints) == ('axis turned', ('wrist_1_joint',))
+
+
+def test_the_offset_of_an_arm_that_hardly_moves_is_no_gravity_from_below():
+    urdf, rng = mujoco_arm.description('franka'), np.random.default_rng(7)
+    t, q, v, a = mujoco_arm.motion(7, 1.6, 200.0, seed=7, speed=0.06, period=3.0)
+    q = q - q.mean(0) + np.array([0.2, 0.0, 0.2, -1.6, 0.2, 1.8, 0.2])
+    tau = mujoco_arm.torque(mujoco_arm.true_urdf(urdf, 7), q, v, a) + 0.3 * np.tanh(v / 0.01)
+    tau += 0.05 * rng.standard_normal(tau.shape)
+    tau += 0.01 * np.cumsum(rng.standard_normal(tau.shape), axis=0)
+    recording = replace(mujoco_arm.recording(mujoco_arm.joints_of(urdf), t, q, v, tau, 'upright'),
+                        robot_description=urdf)
+    assert 'wrong mounting' not in [f.name for f in check([recording], OPTIONS).checks]

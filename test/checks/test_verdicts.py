@@ -85,9 +85,15 @@ def test_a_method_without_model_checks_has_verdicts_of_its_joints_and_says_what_
     fit = {'rms': {'a': 0.2, 'b': 2.0}, 'measured_rms': {'a': 10.0, 'b': 1.0}}
     statistics = {'training': {'filtered': fit}}
     verdict = checked_statistics(statistics, checkup)['verdict']
-    assert verdict['word'] == USABLE and reason in verdict['reasons']
-    assert verdict['joints']['a']['word'] == GOOD and 'not for b' in verdict['reasons']
-    assert verdict['joints']['b']['word'] == DO_NOT_USE  # 200 % of its torque
+    assert verdict['word'] == DO_NOT_USE and reason in verdict['reasons']
+    assert verdict['joints']['a'] == {'word': USABLE, 'reasons': [reason]}
+    assert verdict['joints']['b']['word'] == DO_NOT_USE and 'not for b' in verdict['reasons']
+    seen = {'rms': {'a': 0.2, 'b': 0.02}, 'measured_rms': {'a': 10.0, 'b': 1.0}}
+    statistics = {'training': {'filtered': seen}}
+    assert checked_statistics(statistics, checkup)['verdict']['word'] == USABLE
+    statistics['validation'] = {'filtered': fit}  # 200 % of b, 2 % of all
+    assert checked_statistics(statistics, checkup)['verdict']['word'] == DO_NOT_USE
+    statistics = {'training': {'filtered': fit}}
     fit['measured_rms'] = {'a': 0.0, 'b': 0.0}  # rows that say zero: nothing to compare with
     assert checked_statistics(statistics, checkup)['verdict'] == {
         'word': NOT_CHECKED, 'reasons': [reason], 'joints': {}}

@@ -189,3 +189,17 @@ def test_a_slider_measures_force_and_a_hinge_torque():
     state = serial_arm.random_state(robot, 4, np.random.default_rng(0))
     block, = serial_arm.regress(state, robot, parameters)
     assert [g.unit for g in block.groups] == ['N m', 'N']
+
+
+def test_a_base_that_is_accelerated_is_that_of_a_floating_base():
+    urdf = mujoco_arm.description('franka')
+    robot, rng = load_robot_model(urdf), np.random.default_rng(4)
+    model = pin.buildModelFromXML(urdf, pin.JointModelFreeFlyer())
+    data, q = model.createData(), rng.uniform(-1.0, 1.0, (5, 7))
+    field, none = rng.normal(size=6), np.zeros_like(q)
+    ours = np.stack([W.T @ robot.inertias[list(robot.subtree(j))].ravel() for j, W in enumerate(
+        tree_rows(robot, q, none, none, field))], axis=1)
+    model.gravity.linear[:] = 0.0
+    theirs = [pin.rnea(model, data, np.concatenate([np.zeros(6), [1.0], x]), np.zeros(13),
+                       np.concatenate([-field, np.zeros(7)]))[6:].copy() for x in q]
+    assert_same(ours, np.array(theirs))

@@ -251,13 +251,72 @@ def gravity_torque(recording, extra=0.0, compensated=True):
                             for x in q[:, names]])
 
 
+def smooth(t, q, v):
+    """Return q, v and accelerations (N, n) without the noise of the sensors."""
+    size = max(1, int(0.1 / np.median(np.diff(t))))
+    q, v = (uniform_filter1d(x, size, axis=0) for x in (q, v))
+    return q, v, uniform_filter1d(np.gradient(v, t, axis=0), size, axis=0)
+
+
+def described_load(recording):
+    """Return (names, load) that links put on gears, (N, n), as the description has them."""
+    from ros_inertial_id.dynamics.robot_model import gravity_from_mounting, load_robot_model
+    _, channel, t, q, v, _ = columns(recording)
+    robot = load_robot_model(recording.robot_description, gravity_base=gravity_from_mounting(
+        recording.mounting or 'upright'))
+    names, model = [channel.names.index(j) for j in robot.joint_names], robot.pin_model
+    data = model.createData()
+    return names, np.array([pin.rnea(model, data, robot.pin_q(x), y, z).copy()
+                            for x, y, z in zip(*smooth(t, q[:, names], v[:, names]))])
+
+
+def off_by(recording, names, x):
+    """Return the recording with joints measured x (N, n) beside their links."""
+    _, _, t, q, v, _ = columns(recording)
+    q[:, names] += x
+    v[:, names] += np.gradient(x, t, axis=0)
+    return rebuilt(recording, position=q, velocity=v)
+
+
+def bending(recording, options, level, rng):
+    names, load = described_load(recording)
+    return off_by(recording, names, (0.003, 0.01, 0.03)[level] * load / np.abs(load).max()), \
+        options, None
+
+
+def play(recording, options, level, rng):
+    names, load = described_load(recording)
+    turns = (load[1:] > 0) != (load[:-1] > 0)
+    load = load * (turns.sum(axis=0) > 5)  # what never leaves its flank has no play
+    if not load.any():
+        return None, options, None
+    only = np.arange(load.shape[1]) == np.argmax(load.std(axis=0))
+    x = (0.0003, 0.001, 0.003)[level] * np.tanh(load / (0.01 * load[:, only].std())) * only
+    return off_by(recording, names, x), options, None
+
+
+def shaken(recording, options, level, rng):
+    from ros_inertial_id.dynamics.robot_model import load_robot_model
+    _, channel, t, q, v, tau = columns(recording)
+    robot = load_robot_model(recording.provenance.get('truth', recording.robot_description))
+    if len(robot) < 4:  # three accelerations explain three joints
+        return None, options, None
+    names, model = [channel.names.index(j) for j in robot.joint_names], pin.Model(robot.pin_model)
+    data = model.createData()
+    for axis, share, hertz in ((0, 0.6, 3.0), (1, 0.8, 3.7)):
+        model.gravity.linear = np.eye(3)[axis]
+        pull = np.array([pin.computeGeneralizedGravity(model, data, robot.pin_q(x)).copy()
+                         for x in q[:, names]])
+        size = (0.1, 0.3, 1.0)[level] * share * np.sin(2 * np.pi * hertz * t)
+        tau[:, names] += as_efforts(size[:, None] * pull, options)
+    return rebuilt(recording, effort=tau), options, None
+
+
 def _load_torque(model, robot, t, q, v, mass):
     loaded = pin.Model(model)
     body = pin.Inertia(mass, np.array([0.0, 0.02, 0.08]), 1e-3 * mass * np.eye(3))
     loaded.inertias[model.njoints - 1] = loaded.inertias[model.njoints - 1] + body
-    # A load does not feel the noise of the sensors: a tenth of a second is smooth enough.
-    size = max(1, int(0.1 / np.median(np.diff(t))))
-    a = uniform_filter1d(np.gradient(uniform_filter1d(v, size, axis=0), t, axis=0), size, axis=0)
+    a = smooth(t, q, v)[2]  # a load does not feel the noise of the sensors
     one, two = model.createData(), loaded.createData()
     return np.array([pin.rnea(loaded, two, robot.pin_q(x), y, z)
                      - pin.rnea(model, one, robot.pin_q(x), y, z) for x, y, z in zip(q, v, a)])
@@ -405,4 +464,7 @@ FAULTS = {
     'wrong mounting': (mounted, ('wrong mounting',)),
     'mounting in degrees': (mounted_degrees, ('mounting in degrees',)),
     'other robot': (other_robot, ('description of another robot',)),
+    'base shakes': (shaken, ('base moves',)),
+    'elastic joints': (bending, ('elastic joint',)),
+    'play of a gear': (play, ('backlash',)),
 }

@@ -1,7 +1,10 @@
 """Drift: what changed in simulated robots is found with its size, and nothing else."""
 
+import csv
 from dataclasses import replace
 import json
+import shutil
+import sys
 import xml.etree.ElementTree as ET
 
 import mujoco_arm
@@ -11,7 +14,9 @@ import pytest
 import ros_inertial_id as rid
 from ros_inertial_id.cli.main import main
 from ros_inertial_id.measurement.bags.writing import write_recording
+from ros_inertial_id.measurement.bags import object_store
 from ros_inertial_id.measurement.recording import Channel
+from ros_inertial_id.procedures import mapped_bags
 
 DAYS, GROWTH, LOAD, FIRST = 8, 0.2, 0.5, 5  # of viscous friction; kg from this day on
 
@@ -91,6 +96,9 @@ def test_the_verb_prints_json_and_writes_a_page(folders, model, tmp_path, capsys
     assert main(words) == 0
     data = json.loads(capsys.readouterr().out)
     assert data['robots']['robot0']['findings'][0]['joint'] == 'joint2'
+    assert data['false_discovery_rate'] == 0.01
+    assert data['robots']['robot0']['adjusted_p_value'] < 0.01
+    assert data['bags'] == {'read': 0, 'from_cache': 2 * DAYS}
     page = (tmp_path / 'drift.html').read_text(encoding='utf-8')
     assert 'viscous friction' in page and 'robot1' in page
 
@@ -100,3 +108,93 @@ def test_a_model_of_another_robot_is_refused(folders, model, tmp_path):
     other = replace(text, robot={**text.robot, 'kinematics_sha256': 'other'})
     with pytest.raises(rid.RobotModelError, match='other kinematics'):
         rid.drift(replace(model, identified=other), folders / 'robot0')
+
+
+def test_a_new_day_costs_that_day(folders, model, found, tmp_path, monkeypatch):
+    here = shutil.copytree(folders, tmp_path / 'robots',
+                           ignore=shutil.ignore_patterns('.inertial_id'))
+    before = rid.drift(model, [here / f'robot0/day{k}' for k in range(DAYS - 1)])
+    opened = []
+    for name in ('read_bag', 'sha256'):
+        of_bag = getattr(mapped_bags, name)
+        monkeypatch.setattr(mapped_bags, name, lambda what, of_bag=of_bag, name=name: (
+            opened.append((name, str(what))), of_bag(what))[1])
+    after = rid.drift(model, here / 'robot0')
+    assert before.read == DAYS - 1 and (after.cached, after.read) == (DAYS - 1, 1)
+    assert len(opened) == 2 and all(f'day{DAYS - 1}' in what for _, what in opened)
+    assert '1 bags read, 7 from the cache' in after.to_text()
+    again = here / 'robot0' / 'day0' / 'day0.mcap'
+    again.write_bytes(again.read_bytes())  # other times, the same content
+    assert rid.drift(model, here / 'robot0').read == 0
+    assert [name for name, what in opened[2:]] == ['sha256']
+
+
+def by_bag(found):
+    return {(r.robot, s.name): s.values for r in found.robots for s in r.series}
+
+
+@pytest.mark.parametrize('engine', [object, None])
+def test_tables_hold_what_was_found(found, tmp_path, monkeypatch, engine):
+    if engine is None:
+        monkeypatch.setitem(sys.modules, 'pyarrow', None)
+    else:
+        parquet = pytest.importorskip('pyarrow.parquet')
+    files = found.write_tables(tmp_path)
+    assert set(files) == {'drift_series', 'drift_findings', 'drift_robots'}
+    if engine:
+        tables = {name: parquet.read_table(path).to_pylist() for name, path in files.items()}
+        first = tables['drift_series'][0]['time'].timestamp()
+        assert 0.9 * 86400.0 < first < 1.1 * 86400.0  # of 1970: where the bags were put
+    else:
+        tables = {name: list(csv.DictReader(open(path, encoding='utf-8')))
+                  for name, path in files.items()}
+    rows = tables['drift_series']
+    for key, values in by_bag(found).items():
+        own = [float(r['change']) for r in rows if (r['robot'], r['name']) == key]
+        np.testing.assert_allclose(own, values, rtol=1e-12)
+    assert [r['name'] for r in tables['drift_findings']] == ['fv2', 'carried m3']
+    assert [int(r['bags']) for r in tables['drift_robots']] == [DAYS, DAYS]
+
+
+def test_pandas_and_duckdb_read_the_tables(found, tmp_path):
+    pandas, duckdb = pytest.importorskip('pandas'), pytest.importorskip('duckdb')
+    pytest.importorskip('pyarrow')
+    files = found.write_tables(tmp_path)
+    frame = pandas.read_parquet(files['drift_series'])
+    assert str(frame.time.dtype).startswith('datetime64') and frame.robot.nunique() == 2
+    (count,), = duckdb.sql(f"select count(distinct bag) from '{files['drift_series']}'").fetchall()
+    assert count == 2 * DAYS
+
+
+def test_an_object_store_gives_the_same(folders, model, found):
+    pytest.importorskip('upath')
+    store = object_store.path_of('memory://drift/bags/robot0')
+    for path in sorted((folders / 'robot0').rglob('*.*')):
+        if path.is_file() and '.inertial_id' not in path.parts:
+            goal = store / path.relative_to(folders / 'robot0').as_posix()
+            goal.parent.mkdir(parents=True, exist_ok=True)
+            goal.write_bytes(path.read_bytes())
+    first, again = (rid.drift(model, 'memory://drift/bags', cache='memory://drift/cache')
+                    for _ in range(2))
+    assert (first.read, again.read, again.cached) == (DAYS, 0, DAYS) and not first.left_out
+    for key, values in by_bag(first).items():
+        np.testing.assert_allclose(values, by_bag(found)[key], rtol=1e-9, atol=1e-15)
+        np.testing.assert_array_equal(by_bag(again)[key], values)
+    files = first.write_tables('memory://drift/tables')
+    assert object_store.path_of(files['drift_series']).is_file()
+
+
+def test_local_files_by_url(folders):
+    pytest.importorskip('upath')
+    one, other = (rid.read_bag(start + str(folders / 'robot0' / 'day0'))
+                  for start in ('file://', ''))
+    assert one.provenance['sha256'] == other.provenance['sha256']
+    part = rid.read_bag(f"file://{folders / 'robot0' / 'day0'}@2:5")
+    seconds = np.ptp(part.channels['/joint_states'].stamp_ns) * 1e-9
+    assert seconds == pytest.approx(3.0, abs=0.1)
+
+
+def test_a_url_without_its_package_is_an_error_that_helps(model, monkeypatch):
+    monkeypatch.setitem(sys.modules, 'upath', None)
+    with pytest.raises(rid.ConfigError, match='ros_inertial_id.remote'):
+        rid.drift(model, 'memory://nowhere')

@@ -221,8 +221,20 @@ def test_verdict_compares_other_data_with_training(good):
         percent = ratio * s['training']['filtered']['relative_percent']
         s['validation'] = dict(s['validation'], filtered=dict(
             s['validation']['filtered'], relative_percent=percent))
-        return verdict(replace(good.model, statistics=s))[0]
-    assert 'generalizes' in told(1.1)
+        return told_of(s)
+
+    def told_of(statistics):
+        return next(x for x in verdict(replace(good.model, statistics=statistics))
+                    if x.startswith('Validation'))
+    assert told(1.1).endswith('the model generalizes to data it has not seen.')
+    alone = {k: x for k, x in good.model.statistics.items() if k != 'validation'}
+    crossed, = (x for x in verdict(replace(good.model, statistics=alone)) if '5-fold' in x)
+    assert crossed.endswith('the model generalizes to left-out segments of this motion.')
+    shown = good.model.statistics['validation']['filtered']
+    rms = {**shown['rms'], 'joint2': 2.0 * shown['measured_rms']['joint2']}
+    statistics = {**good.model.statistics, 'validation': {
+        **good.model.statistics['validation'], 'filtered': {**shown, 'rms': rms}}}
+    assert told_of(statistics).endswith('but not for joint2 (200 % of its own torque).')
     assert 'somewhat worse than in training (1.6 times)' in told(1.6)
     assert '5.0 times worse than in training' in told(5.0)
 

@@ -5,8 +5,9 @@ Columns are those of the plan's structure (base parameters under any mounting, f
 constants that are tried), then the torque by a tilt of gravity about two axes.
 
 They are kept beside their bag and found again by content and plan.  A file (numpy's npz) holds a
-header (JSON) and the upper triangles of all R factors, in double precision, so that what is read
-is what was computed to the last bit.  A bag that was left out has a header alone, with the reason.
+header (JSON) and one array of all numbers, of R factors the upper triangles, in double precision,
+so that what is read is what was computed to the last bit.  A bag that was left out has a header
+alone, with the reason.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +18,7 @@ import hashlib
 import hmac
 import io
 import json
+import math
 import os
 from pathlib import Path
 import tempfile
@@ -40,6 +42,7 @@ from ...estimation.estimators import Problem, ridge
 from ...estimation.gravity_search import across_gravity
 from ...estimation.r_factors import GroupFactor, merge, one_thread, RFactors
 from ...estimation.residuals import Fit, Residuals
+from ...measurement.bags.object_store import is_url, path_of
 from ...measurement.joints.observation import within_rate
 from ...measurement.recording import Recording
 from ...methods import METHODS
@@ -167,7 +170,7 @@ def folders(bag: Path, cache: str = '') -> list[Path]:
     cache : folder given by the user, '' for beside the bag, else in the user's cache
     """
     if cache:
-        return [Path(cache)]
+        return [path_of(cache)]
     home = Path(os.environ.get('XDG_CACHE_HOME') or Path.home() / '.cache')
     return [bag.resolve().parent / FOLDER, home / 'ros_inertial_id',
             Path(tempfile.gettempdir()) / f'ros_inertial_id_{os.getuid()}']
@@ -183,26 +186,47 @@ def write_factors(key: str, places: list[Path], factors: BagFactors | None,
     """
     arrays, content = _packed(factors) if factors else ({}, {})
     packed = io.BytesIO()
-    np.savez(packed, header=np.array(json.dumps(plain({**header, **content}))), **arrays)
-    data = signed(key, packed.getvalue())
+    content['shapes'] = {name: np.shape(a) for name, a in arrays.items()}
+    np.savez(packed, header=np.array(json.dumps(plain({**header, **content}))),
+             numbers=np.concatenate([np.zeros(0), *(np.ravel(a) for a in arrays.values())]))
+    return str(keep(f'{key}.factors', places, packed.getvalue()))
+
+
+def keep(name: str, places: Sequence[Path], content: bytes) -> Path:
+    """
+    Write ``content``, signed, as a file in the first of ``places`` that takes it; return its path.
+
+    OSError where no place takes it.
+    """
     failure = OSError('no folder for cached factors')
+    data = signed(name, content)
     for place in places:
         try:
             place.mkdir(parents=True, exist_ok=True)
+            if is_url(place):  # a store shows whole objects only
+                (place / name).write_bytes(data)
+                return place / name
             # Beside its place, then moved: who reads meanwhile sees all of it or nothing.
-            handle, beside = tempfile.mkstemp(dir=place, prefix=f'.{key[:8]}')
+            handle, beside = tempfile.mkstemp(dir=place, prefix=f'.{name[:8]}')
             try:
                 with os.fdopen(handle, 'wb') as stream:
                     stream.write(data)
                 os.chmod(beside, 0o666 & ~_umask())
-                os.replace(beside, place / f'{key}.factors')
+                os.replace(beside, place / name)
             except BaseException:
                 os.unlink(beside)
                 raise
-            return str(place / f'{key}.factors')
+            return place / name
         except OSError as error:
             failure = error
     raise failure
+
+
+def kept(name: str, places: Sequence[Path]) -> Iterator[tuple[Path, bytes]]:
+    """Yield path and content of the files of this ``name`` in ``places`` that this user kept."""
+    for place in places:
+        with suppress(OSError, ValueError):
+            yield place / name, verified(name, (place / name).read_bytes())
 
 
 def signed(name: str, content: bytes) -> bytes:
@@ -234,11 +258,6 @@ def _secret() -> bytes:
     return os.environ[SECRET].encode()
 
 
-def _opened(path: Path) -> Any:
-    """Return the arrays in a file of factors that this user kept."""
-    return np.load(io.BytesIO(verified(path.stem, path.read_bytes())))
-
-
 def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
@@ -251,21 +270,21 @@ def find_factors(key: str, places: list[Path]) -> tuple[str, dict[str, Any]] | N
 
     A file that is damaged, cut short or signed by somebody else counts as none.
     """
-    for place in places:
-        path = place / f'{key}.factors'
-        try:
-            with _opened(path) as file:
-                return str(path), dict(json.loads(str(file['header'])))
-        except DAMAGED:
-            continue
+    for path, content in kept(f'{key}.factors', places):
+        with suppress(*DAMAGED), np.load(io.BytesIO(content)) as file:
+            return str(path), dict(json.loads(str(file['header'])))
     return None
 
 
 def read_factors(path: str) -> BagFactors:
     """Return the BagFactors in the file ``path``; ValueError where it holds none."""
+    file = path_of(path)
     try:
-        with _opened(Path(path)) as file:
-            return _unpacked(json.loads(str(file['header'])), file)
+        with np.load(io.BytesIO(verified(file.name, file.read_bytes()))) as arrays:
+            header, numbers = json.loads(str(arrays['header'])), arrays['numbers']
+        ends = np.cumsum([math.prod(shape) for shape in header['shapes'].values()])
+        return _unpacked(header, {name: part.reshape(shape) for (name, shape), part in zip(
+            header['shapes'].items(), np.split(numbers, ends[:-1]))})
     except DAMAGED as error:
         raise ValueError(f'{path} holds no factors') from error
 
@@ -289,15 +308,15 @@ def _packed(factors: BagFactors) -> tuple[dict[str, Any], dict[str, Any]]:
                     'ranges': factors.ranges, 'notes': factors.notes}
 
 
-def _unpacked(header: dict[str, Any], file: Any) -> BagFactors:
+def _unpacked(header: dict[str, Any], file: Mapping[str, np.ndarray]) -> BagFactors:
     """Return the BagFactors of a header and the arrays in a file; KeyError where one lacks."""
-    stretches = []
+    stretches, places = [], functools.cache(np.triu_indices)
     for number, stretch in enumerate(header['stretches']):
         groups = {}
         for name, unit, columns, rows in stretch['groups']:
             k = len(columns) + 2
             R = np.zeros((k, k), order='F')
-            R[np.triu_indices(k)] = file[f'R {number} {name}']
+            R[places(k)] = file[f'R {number} {name}']
             groups[name] = GroupFactor(unit, np.array(columns, dtype=int), R, rows)
         stretches.append(RFactors(stretch['size'], groups))
     kinds = header['residuals']
