@@ -167,16 +167,9 @@ def _verdict_lines(verdict: Mapping[str, Any], checkup: Checkup) -> list[str]:
 
 def compare(options: Any) -> None:
     """Compare models: parameters with the significance of differences, predictions on one bag."""
-    from ..report.comparison import compare_models, comparison_sheet
-    if len(options.models) < 2:
-        raise ConfigError('compare', found='one model', expected='two models or more')
-    models = [IdentifiedModel.from_yaml(read_text(path), path) for path in options.models]
-    fits = {}
-    if options.bag:
-        recording = read_recording(options.bag)
-        fits = {path: validation(model, [recording])[0]['filtered']
-                for path, model in zip(options.models, models)}
-    found = compare_models(options.models, models, fits)
+    from ..api.tasks import compare as compared
+    from ..report.comparison import comparison_sheet
+    found = compared(options.models, options.bag or None)
     files = page(options, options.out and Path(options.out) / 'comparison.html',
                  lambda: comparison_sheet(found))
     show(options, {**found.to_dict(), **files}, '\n'.join([found.to_text(), *files.values()]))
@@ -215,11 +208,10 @@ def _counted(seconds: Mapping[str, float], whole: float) -> str:
 
 def payload(options: Any) -> None:
     """Weigh the load of an identified arm."""
-    from ..procedures.payload import identify_payload
+    from ..api.tasks import payload as weighed
     from ..report.sheets import payload_sheet
-    model = IdentifiedModel.from_yaml(read_text(options.model), options.model)
-    result = identify_payload(model, read_recordings(options.bags), link=options.link,
-                              frame=options.frame)
+    result = weighed(options.model, read_recordings(options.bags), link=options.link,
+                     frame=options.frame)
     files = page(options, options.report, lambda: payload_sheet(result, options.model))
     show(options, {**result.to_dict(), **files},
          '\n'.join([result.to_text(), *files.values()]))

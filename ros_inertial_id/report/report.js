@@ -14,7 +14,7 @@ const node = (name, attributes, parent, text) => {
   return made;
 };
 const short = x => x === null || !isFinite(x) ? '-' : Math.abs(x) >= 1e5 || x && Math.abs(x) < 1e-4
-  ? x.toExponential(2) : String(Number(x.toPrecision(4)));
+  ? Number(x.toPrecision(3)).toExponential() : String(Number(x.toPrecision(4)));
 
 // At least three ticks, about so many as asked for.
 function ticks(low, high, count) {

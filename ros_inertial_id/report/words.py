@@ -324,5 +324,5 @@ def _mounting(model: IdentifiedModel, few: Any) -> Iterator[str]:
     """Name the parameters that other mountings need and the recorded ones do not excite."""
     missing = model.mounting.get('missing')
     if missing:
-        yield (f'This mounting excites {few(missing)} in no motion; other mountings need them. '
+        yield (f'Under this mounting no motion excites {few(missing)}; other mountings need them. '
                'Record with the base tilted before the robot is mounted another way.')

@@ -166,13 +166,13 @@ def test_model_read_from_its_file_gives_the_same_report(good, poor, good_page, t
 
 
 def test_verdict_names_what_a_tilted_mounting_would_show(good):
-    told, = (text for text in verdict(good.model) if text.startswith('This mounting excites'))
+    told, = (text for text in verdict(good.model) if text.startswith('Under this mounting'))
     # Gravity along the first axis hides the first moments across it (the second body's along
     # the common normal joins them).
     assert 'mcx1, mcyR1' in told
     wall = record(mounting='gravity 0 9.81 0', gravity=(0.0, 9.81, 0.0))
     tilted = identify([wall], OPTIONS).model
-    assert not any(text.startswith('This mounting excites') for text in verdict(tilted))
+    assert not any(text.startswith('Under this mounting') for text in verdict(tilted))
 
 
 def test_verdict_says_how_fast_the_joints_were_when_speed_is_lacking():
