@@ -16,9 +16,9 @@ def fleet(rng, drifting):
         values = rng.normal(size=(len(DAYS), SERIES)) @ mixing
         errors = np.linalg.norm(mixing, axis=0)
         values[:, 2] += (robot < drifting) * 12.0 * errors[2] * DAYS / DAYS[-1]
-        out.append(hypotheses_of([Series(f'fv{k}', f'joint{k}', 'viscous', 'N m s/rad', values[:, k],
-                                    np.full(len(DAYS), errors[k]), 1.0) for k in range(SERIES)],
-                            DAYS, None))
+        series = [Series(f'fv{k}', f'joint{k}', 'viscous', 'N m s/rad', values[:, k],
+                         np.full(len(DAYS), errors[k]), 1.0) for k in range(SERIES)]
+        out.append(hypotheses_of(series, DAYS, None))
     return out
 
 
