@@ -7,6 +7,7 @@ import mujoco
 import numpy as np
 import pytest
 
+from ros_inertial_id.dynamics.pinocchio_model import nominal_torques
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import ConfigError, EstimationError
 from ros_inertial_id.excitation.fourier import random_motion
@@ -169,3 +170,23 @@ def test_a_push_of_the_smallest_size_that_is_said_to_be_seen_is_seen():
             _, out = observed(arm, pushed, observer(arm)[0])
             hits.append(bool(out.contact[-25:, joint].any()))
     assert np.mean(hits) > 0.8  # nine of ten, of 36: less than eight of ten is one in thirty
+
+
+def test_friction_that_holds_a_joint_at_rest_is_no_contact():
+    """A joint creeps to rest in one direction; then friction of 5 N m holds it the other way."""
+    robot = load_robot_model(TEXT)
+    parameters = SerialArm().parameters(robot, SerialArmOptions(friction=('presliding',)))
+    values = np.array([p.nominal for p in parameters])
+    values[[k for k, p in enumerate(parameters) if p.law]] = 5.0
+    parameters = [replace(p, nonlinear=1e-4) if p.law else p for p in parameters]
+    t = np.arange(0.0, 2.0, 0.002)
+    v = np.zeros((len(t), 3))
+    v[:, 0] = 0.2 * np.maximum(0.0, 1.0 - t)
+    q = np.cumsum(0.002 * v, axis=0)
+    tau = nominal_torques(robot, q, v, np.gradient(v, 0.002, axis=0))
+    tau[:, 0] += np.where(t < 1.0, 5.0, -4.9)
+    out = MomentumObserver(robot, parameters, values, band=band(robot, 0.04)).add(t, q, v, tau)
+    assert abs(out.mean[-1, 0]) > 9.0 and not out.contact.any()
+    tau[t > 1.5, 0] -= 3.0  # which friction does not hold
+    out = MomentumObserver(robot, parameters, values, band=band(robot, 0.04)).add(t, q, v, tau)
+    assert out.contact[t > 1.56, 0].all()
