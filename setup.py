@@ -35,7 +35,7 @@ setup(
         # ros2 run and launch look here, after colcon and after pip alike.
         (f'lib/{NAME}', glob('scripts/*')),
     ],
-    install_requires=['setuptools', 'numpy>=1.26', 'scipy>=1.11', 'pin>=4.0', 'pyyaml',
+    install_requires=['setuptools', 'numpy>=1.26', 'scipy>=1.11', 'pin>=4.0', 'coal', 'pyyaml',
                       'rosbags>=0.11.9', 'threadpoolctl', 'tqdm', 'jinja2', 'shtab'],
     extras_require={
         'ros': ros('jazzy'),
@@ -43,9 +43,10 @@ setup(
         'sim': ['mujoco>=3.2'],
         'cluster': ['distributed'],
         'parquet': ['pyarrow'],
+        'remote': ['universal_pathlib', 'fsspec'],
         'test': ['pytest>=7', 'pytest-timeout', 'pytest-xdist',
-                 'hypothesis', 'jsonschema', 'mcap', 'mujoco>=3.2', 'pandas', 'flake8',
-                 'mypy', 'axe-core-python'],
+                 'hypothesis', 'jsonschema', 'mcap', 'mujoco>=3.2', 'pandas', 'pyarrow',
+                 'universal_pathlib', 'flake8', 'mypy', 'axe-core-python'],
         'doc': ['sphinx', 'myst-parser', 'furo'],
     },
     entry_points={'console_scripts': ['inertial-id = ros_inertial_id.cli.main:main']},
