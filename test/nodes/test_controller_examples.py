@@ -105,7 +105,7 @@ def test_python_example_computes_the_band_of_the_model(controller_example, arm_m
 
 
 def run(program, folder, table, rows):
-    """Return the lines (list of arrays) that a C++ program prints of a table and rows of states."""
+    """Return the lines (list of arrays) that a C++ program prints of a table and rows."""
     compiler = shutil.which('g++') or shutil.which('clang++')
     if compiler is None:
         pytest.skip('no C++ compiler')
