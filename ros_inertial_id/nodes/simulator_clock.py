@@ -29,7 +29,7 @@ TICK = 0.008     # [s] of wall time between steps, each of all samples that are 
 STEP = 0.02      # [s] between two messages of /clock, ...
 STREAMED = 0.01  # ... while a trajectory is being sent piece by piece
 BURST = 0.02     # [s] of simulated time at once, so that other callbacks get a turn
-NEXT_PIECE = 0.08  # [s] after a piece of a trajectory until its successor has to be there
+NEXT_PIECE = 0.05  # [s] after a piece of a trajectory until its successor has to be there
 PATIENCE = 2.0   # [s] of wall time that it waits for one piece
 STANDING = 0.1   # [s] of wall time between messages of a /clock that stands still
 

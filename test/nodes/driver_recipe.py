@@ -88,7 +88,7 @@ class Recipe:
         statuses.clear()
         answer = self.ready('excitation/play')
         assert answer.success, answer.message
-        self.graph.until(lambda: any(s.data.startswith(('finished; ', 'stopped'))
+        self.graph.until(lambda: any(s.data.startswith(('finished', 'stopped')) and '; ' in s.data
                                      for s in statuses), 'the end of the motion')
         return statuses[-1].data
 

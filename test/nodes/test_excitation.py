@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+import re
 import signal
 
 from arm_recordings import ARM, random_arm_motion
@@ -102,6 +103,13 @@ class Stage:
         assert not self.said('stopped')
         return bag
 
+    def finishes(self, bag):
+        """Wait for the end, which no doubt may have brought about; return how late it is [s]."""
+        self.graph.until(lambda: '; ' in self.said('finished') or self.said('stopped'), 'the end')
+        assert f'; {bag}: ' in self.said('finished'), self.statuses[-1].data
+        late = re.search('([0-9.]+) s later', self.said('finished'))
+        return float(late[1]) + 0.005 if late else 0.0  # printed with two digits
+
     def now(self):
         """Return the stamp of the newest true joint state [ns]."""
         return stamp_ns(self.truth[-1]) if self.truth else 0
@@ -144,15 +152,14 @@ def stage(whole_stage):
 def test_motion_is_played_at_a_share_of_its_speed_and_recorded(stage, speed):
     words = stage.graph.call('excitation/check').message
     bag = stage.play(speed=speed, periods=1)
-    stage.graph.until(lambda: stage.said('finished; ') or stage.said('stopped'), 'the end')
+    later = stage.finishes(bag)
     assert 'velocity' in words and '% of its limits' in words
-    assert stage.said('finished; ').startswith(f'finished; {bag}: ')
-    assert '1 /excitation/periods' in stage.said('finished; ')
+    assert re.search('[12] /excitation/periods', stage.said('finished'))  # a late piece adds one
     channels = stage.channels(bag)
     told = yaml.safe_load(read_bag(bag).periods)
     begin, end = told['bounds_ns']
     assert told['period_s'] == PERIOD / speed
-    assert end - begin == pytest.approx(PERIOD / speed * 1e9, abs=2)
+    assert end - begin == pytest.approx(PERIOD / speed * 1e9, abs=2 + 1e9 * later)
     truth = channels['/' + TRUTH]
     assert truth.stamp_ns[0] < begin and truth.stamp_ns[-1] > end
     inside = (truth.stamp_ns > begin) & (truth.stamp_ns < end)
@@ -188,7 +195,7 @@ def test_a_motion_that_was_started_tells_its_progress_and_is_cancelled(stage):
     assert {'planning', 'playing'} <= {s['step'] for s in steps if s['work'] == 'play'}
     assert stage.graph.call('excitation/cancel').success
     stage.graph.until(lambda: str(bag) in stage.said('stopped: asked to; '), 'the end')
-    assert json.loads(told[-1].data)['state'] == 'cancelled'
+    stage.graph.until(lambda: json.loads(told[-1].data)['state'] == 'cancelled', 'its last word')
     stage.rests()
 
 
@@ -289,8 +296,7 @@ def test_play_answers_what_the_recorder_said(stage):
 def test_simulated_time_waits_for_a_player_that_was_held_up(stage):
     bag = stage.move(speed=0.5, periods=2)
     stage.player.pause(0.3)
-    stage.graph.until(lambda: stage.said('finished; ') or stage.said('stopped'), 'the end')
-    assert stage.said('finished; ').startswith(f'finished; {bag}: ')  # and no later than planned
+    assert stage.finishes(bag) < 0.05
     stage.channels(bag)
 
 
