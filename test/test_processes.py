@@ -35,7 +35,8 @@ def until(condition, patience=PATIENCE):
 
 def pids(folder, count=2):
     """Return the processes whose ids are names in a folder, once there are so many."""
-    return until(lambda: (found := os.listdir(folder)) and len(found) == count and found)
+    return until(lambda: len(found := [name for name in os.listdir(folder) if name.isdigit()])
+                 == count and found)
 
 
 def never(folder, task):
