@@ -54,8 +54,8 @@ class PredictionOptions(ExternalTorqueOptions):
     base_imu_topic: str = option('', 'topic of an IMU on the base, for mounting: imu')
     lag: float = option(0.1, 'after how long a sample is predicted, the wait for the others of '
                         'its period included; less lag, more noise in the acceleration; 0: none, '
-                        'by a fit to the past alone, whose noise is said; none where IMUs are '
-                        'fused', unit='s', at_least=0.0, at_most=2.0)
+                        'by a fit to the past alone, whose noise is said; where IMUs are '
+                        'fused only for what comes late', unit='s', at_least=0.0, at_most=2.0)
     period: float = option(0.02, 'how often predictions are computed; within a lag at least four '
                            'times', unit='s', at_least=0.001, at_most=1.0)
 

@@ -12,7 +12,7 @@ pytest.importorskip('mujoco', reason='the simulated rigs need mujoco')
 from ros_inertial_id.errors import ConfigError, RecordingError  # noqa: E402
 from ros_inertial_id.identification.settings import load_options  # noqa: E402
 from ros_inertial_id.measurement.live import carried, Window  # noqa: E402
-from ros_inertial_id.measurement.recording import Channel, Recording  # noqa: E402
+from ros_inertial_id.measurement.recording import Channel, joined, Recording  # noqa: E402
 from ros_inertial_id.methods import METHODS  # noqa: E402
 from ros_inertial_id.rigs.closed_loop.motion import reconstruct  # noqa: E402
 from ros_inertial_id.rigs.simulation.live_rigs import (LiveSliderCrank, LiveWrist,  # noqa: E402
@@ -51,11 +51,7 @@ class Played:
         return self._rest.pop(0)
 
     def joined(self, topic):
-        parts = [step[topic] for step in self.steps if topic in step]
-        stamps = np.concatenate([c.stamp_ns for c in parts])
-        return Channel(topic, parts[0].type, stamps, stamps.copy(), {
-            k: np.concatenate([c.fields[k] for c in parts]) for k in parts[0].fields},
-            parts[0].names)
+        return joined([step[topic] for step in self.steps if topic in step])
 
 
 def later(channel, topic, drop=None):
@@ -248,6 +244,63 @@ def test_fused_motion_begins_anew_after_a_gap_and_when_time_runs_backwards(
                 live.add(later(channel, topic))
     live.take()
     assert live.gaps == 2
+
+
+def held_back(played, topic, seconds, every):
+    """Return {topic: Channel} of each step, those of a ``topic`` late for the n-th batch of 50 ms.
+
+    seconds : that they are late by, of their stamps, just when a batch is taken
+    """
+    steps, waiting = [], []
+    for k, step in enumerate(played.steps):
+        step = dict(step)
+        batch, place = divmod(k, 5)
+        late = batch % every == every - 1 and place >= 5 - round(seconds / 0.01)
+        if late:
+            waiting.append(step.pop(topic))
+        elif waiting:
+            parts, waiting = [*waiting, step[topic]], []
+            step[topic] = joined(parts)
+        steps.append(step)
+    return steps
+
+
+@pytest.mark.parametrize('topic', [IMU, '/markers/slider_pin', '/crank/torque'])
+@pytest.mark.parametrize('every', [1, 4])
+def test_topic_that_comes_later_than_the_others_is_waited_for(
+        topic, every, crank_played, crank, fused_options, found):
+    """A reader that is held up between two topics finds the one 40 ms older than the other."""
+    live = closed_loop.live(crank, fused_options, 0.1, found)
+    columns = closed_loop.parameters(crank, fused_options)
+    values = np.array([crank_played.truth.get(p.name, 0.0) for p in columns])
+    names, out = {t.lstrip('/'): t for t in live.topics}, []
+    for k, step in enumerate(held_back(crank_played, topic, 0.04, every)):
+        for name, channel in step.items():
+            if name.lstrip('/') in names:
+                live.add(later(channel, names[name.lstrip('/')]))
+        taken = live.take() if k % 5 == 4 else None
+        if taken is not None:
+            (block,) = closed_loop.regress(taken[1], crank, columns)
+            (group,) = block.groups
+            out.append((taken[0], np.interp(taken[0], block.t, group.W @ values[group.columns])))
+    t, predicted = (np.concatenate(x) for x in zip(*out))
+    t = t + (live.origin_ns - BEGIN) * 1e-9
+    said = {TRUE_TORQUE: [crank_played.joined(TRUE_TORQUE)]}
+    true = true_rows(said, TRUE_TORQUE, t - DELAY)[:, 0]
+    # 0.6 % in time, 4 to 9 % where the acceleration was of the markers alone.
+    assert rms(predicted - true) < 0.01 * rms(true)
+    assert live.gaps == 0 and len(t) > 0.94 * (2.0 - 0.065) * 0.99 * 800
+
+
+def test_marker_that_is_hidden_for_long_is_not_waited_for(
+        crank_played, crank, fused_options, found):
+    """A detector that sees no tag publishes nothing."""
+    error, t, _, live, witness = fused(
+        crank_played, crank, fused_options, found,
+        lambda s, topic: (s > 0.8) & (s < 1.5) & (topic == '/markers/slider_pin'))
+    assert live.gaps == 0 and not witness.complaints and rms(error) < 0.02
+    hidden = (np.array(witness.t) > 0.85) & (np.array(witness.t) < 1.45)
+    assert hidden.sum() > 15 and max(np.array(witness.lag)[hidden]) < 0.14
 
 
 def test_silent_imu_is_said_once_and_markers_go_on(crank_played, crank, fused_options, found):

@@ -54,7 +54,7 @@ def test_slider_crank_loses_nothing_and_its_torque_is_predicted(graph, tmp_path)
     # Six numbers within three standard errors: missed by one of them in a run of fifty.
     assert told['within_3_standard_errors'] >= 5 / 6
     assert told['worst_error_percent'] < 2.0
-    # 0.6 mostly; 5.4 once in ten runs, beside other work: why is not known.
+    # 0.6 mostly; 4 to 9 where the IMU is later than the lag allows to wait, on a loaded computer.
     assert told['prediction_relative_percent'] < 10.0
     assert nodes_of(tmp_path) == []
     rate = read_bag(tmp_path / 'demo' / 'recording').channels['/markers/crank_pin'].stamp_ns

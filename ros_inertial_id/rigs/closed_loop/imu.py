@@ -32,7 +32,7 @@ INTENSITIES = np.geomspace(1e-5, 1.0, 11)  # [s] jerk noise per squared jerk, tr
 PASSES = 3                 # the last changes offsets by microseconds
 TRIED = 1200               # samples on which they are tried
 EPSILON = 1e-5             # of finite differences, relative to one radian or metre (per second)
-PATIENCE = 0.03            # [s] samples wait for an IMU that may be late
+PATIENCE = 0.03            # [s] samples wait at least for a sensor that may be late
 FAR = 100.0                # standard deviations: a nominal moved by more is linearised again
 
 
@@ -150,9 +150,11 @@ class CausalFilter:
     The motion of a Mechanism from markers and IMUs, batch by batch.
 
     lines : "TOPIC LINK" of the IMUs; metadata : summary of the observation the model comes from
+    patience : [s] that an IMU is waited for: without it the acceleration has many times the noise
     """
 
-    def __init__(self, robot, lines, metadata):
+    def __init__(self, robot, lines, metadata, patience):
+        self._patience = patience
         if 'jerk_noise' not in metadata:
             raise ConfigError('the model does not say how to fuse the IMUs live',
                               do='identify again with this version')
@@ -204,12 +206,12 @@ class CausalFilter:
         None is waited for that is silent; RecordingError says so once.
         """
         silent = {topic for topic, t in zip(self.topics, self._newest)
-                  if t < newest - LONGEST_GAP}
+                  if t < newest - max(LONGEST_GAP, self._patience)}
         new, self._silent = silent - self._silent, silent
         if new:
             raise RecordingError(f'the IMU {", ".join(sorted(new))} is silent',
                                  do='see whether it runs: until then markers have to do')
-        awaited = self._newest[self._newest > newest - PATIENCE]
+        awaited = self._newest[self._newest > newest - self._patience]
         return min(newest, *awaited) if len(awaited) else newest
 
     def follow(self, t: np.ndarray, z: np.ndarray, variance: np.ndarray, q: np.ndarray,

@@ -2,8 +2,9 @@
 A closed loop while it runs: crank angles or markers and torques as they come.
 
 Markers become z(t) by the same least squares on the mechanism as offline, frame by frame.  With
-IMUs the causal filter of imu.py gives the motion as soon as it is seen; without
-them it is filtered and differentiated at a fixed lag.
+IMUs the causal filter of imu.py gives the motion as soon as all sensors have shown it; late ones
+are waited for as long as the lag allows.  Without them it is filtered and differentiated at a
+fixed lag.
 """
 
 from dataclasses import replace
@@ -20,6 +21,7 @@ from ..dynamics.continuation import Continuation
 from ..dynamics.mechanism import Mechanism
 from ..measurement.markers import common_frames, LINE, Marker, read_markers
 from ...errors import InertialIdError, RecordingError
+from ...measurement.interpolation import LONGEST_GAP
 from ...measurement.joints.drives import effort_map
 from ...measurement.joints.kinematic_state import JointSpaceState
 from ...measurement.live import listen_to_efforts, listen_to_joints, LiveMotion, WARM_UP
@@ -41,7 +43,10 @@ class LiveMechanism(LiveMotion):
     def __init__(self, robot: Mechanism, options: Any, lag: float,
                  metadata: Mapping[str, Any]):
         measured = options.velocity == 'measured' and not options.markers
-        self._filter = CausalFilter(robot, options.imus, metadata) if options.imus else None
+        # A causal filter needs no time of its own: all of the lag is left to wait with.
+        patience = max(PATIENCE, lag) if options.imus else PATIENCE
+        self._filter = (CausalFilter(robot, options.imus, metadata, patience) if options.imus
+                        else None)
         turn = effort_map(options, len(robot.actuated))
         shift = metadata.get('torque_clock_offset', 0.0)
         # What stands in while no IMU speaks: markers alone, filtered at a fixed lag.
@@ -50,7 +55,8 @@ class LiveMechanism(LiveMotion):
         super().__init__(options.cutoff, measured, 0.0 if self._filter else lag, turn, shift)
         self._robot = robot
         self._continuation = Continuation(robot)
-        self._camera = _Camera(robot, options, metadata) if options.markers else None
+        self._camera = (_Camera(robot, options, metadata, patience) if options.markers
+                        else None)
         motion = options.joint_states_topic or 'joint_states'
         actuated = [robot.joint_names[j] for j in robot.actuated]
         if self._camera:
@@ -160,7 +166,8 @@ class LiveMechanism(LiveMotion):
 class _Camera:
     """Markers as they are seen, to frames, to independent coordinates."""
 
-    def __init__(self, robot, options, metadata):
+    def __init__(self, robot, options, metadata, patience):
+        self._patience = patience
         options = replace(options, camera=tuple(metadata.get('camera', options.camera)),
                           cameras=tuple(metadata.get('cameras', options.cameras)))
         self._robot, self._options, self._cameras = robot, options, cameras_of(options)
@@ -170,9 +177,12 @@ class _Camera:
             words = LINE.match(line.strip())
             assert words is not None  # observed with these options
             self._lines.setdefault(words.group(1), []).append(line)
-        self._seen: dict[str, list[Marker]] = {line: [] for line in options.markers}
-        self._newest = {}
         self._fit = self._last = None
+        self._begin()
+
+    def _begin(self):
+        self._newest, self._until = {}, -np.inf  # [s] of each topic; until when frames were made
+        self._seen: dict[str, list[Marker]] = {line: [] for line in self._options.markers}
 
     @property
     def topics(self):
@@ -181,6 +191,8 @@ class _Camera:
     def see(self, channel, t):
         """Take a Channel of new samples, stamped at t [s]."""
         t = t - self._offsets.get(channel.topic, 0.0)
+        if t[-1] < self._newest.get(channel.topic, -np.inf) - LONGEST_GAP:  # its clock went back
+            self._begin()
         self._newest[channel.topic] = float(t[-1])
         alone = Recording({channel.topic: replace(channel, stamp_ns=channel.stamp_ns)})
         for line in self._lines[channel.topic]:
@@ -196,13 +208,15 @@ class _Camera:
         if len(self._newest) < len(self._lines):
             return None
         newest = max(self._newest.values())
-        until = max(min(self._newest.values()), newest - PATIENCE)
-        whole = [_joined(parts) for parts in self._seen.values()]
+        until = max(min(self._newest.values()), newest - self._patience)
+        # What comes after the frame it belongs to was made is late by more than the patience.
+        whole = [m and m.rows(m.t > self._until) for m in map(_joined, self._seen.values())]
         ripe = [m and m.t <= until for m in whole]
         if None in whole or max(int(r.sum()) for r in ripe) < FEWEST:
             return None
+        self._until = until
         for line, marker, r in zip(self._seen, whole, ripe):
-            self._seen[line] = [marker.rows(~r)] if not r.all() else []
+            self._seen[line] = [marker.rows(~r)]  # empty where out of sight: not waited for
         return common_frames(placed([m.rows(r) for m, r in zip(whole, ripe)], self._cameras))
 
     def follow(self, frames):
