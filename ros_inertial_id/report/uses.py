@@ -163,7 +163,7 @@ def uses_of(model: IdentifiedModel) -> Uses:
     robot = robot_of_model(model)
     at_rest = _at_rest(model, robot) if isinstance(robot, RobotModel) else {}
     payload, information = _payload(at_rest, fit['rms'])
-    sliding = dict(zip(robot.joint_names, robot.prismatic)) if at_rest else {}
+    units = _units(model, robot)
     joints, ratios = [], dict(zip(fit['rms'], alarm_ratios(
         model.statistics.get('prediction_band') or {}, list(fit['rms']), PER_HOUR)))
     for name, residual in fit['rms'].items():
@@ -181,10 +181,18 @@ def uses_of(model: IdentifiedModel) -> Uses:
             uses |= {GRAVITY: name not in wrong and known,
                      PAYLOAD: name not in wrong and information.get(name, 0.0) > LEAST_SHARE}
         joints.append(JointUse(
-            name, 'N' if sliding.get(name) else 'N m', residual, torque,
+            name, units[name], residual, torque,
             None if share is None else 100.0 * share, holding, error, dry, contact, uses,
             bool(moved), name in wrong))
     return Uses(tuple(joints), where, payload, consistent, stopped, drifting(model))
+
+
+def _units(model: IdentifiedModel, robot: Any) -> dict[str, str]:
+    """Return row group -> unit of its numbers, of all rows that the method has."""
+    method = METHODS[model.method]
+    state = method.random_state(robot, 1, np.random.default_rng(0))
+    return {group.name: group.unit for block in method.regress(state, robot, model.parameters)
+            for group in block.groups}
 
 
 def _at_rest(model: IdentifiedModel, robot: RobotModel

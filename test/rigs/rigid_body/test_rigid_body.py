@@ -18,6 +18,7 @@ from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.identification.settings import options_class
 from ros_inertial_id.measurement.recording import Channel, Recording
 from ros_inertial_id.methods import METHODS
+from ros_inertial_id.report.summary import summary
 from ros_inertial_id.rigs.bodies.joints import random_bodies
 from ros_inertial_id.rigs.bodies.observation import BodiesState
 from ros_inertial_id.rigs.calibration.sensor_sets import sensor_sets
@@ -171,6 +172,11 @@ def test_gravity_direction_is_found_when_asked_for_behind_a_sensor_that_drifts()
     angle = np.degrees(np.arccos(min(1.0, np.dot(found['direction'], tilted) / 9.81)))
     assert angle < 4 * found['standard_error_deg'] < 0.1
     assert model.base[0]['value'] == pytest.approx(2.0, rel=0.005)
+    head, *lines = summary(model).split('\n')
+    assert f"gravity [{' '.join(f'{x:.3g}' for x in tilted)}] m/s^2" in head
+    units = {line.split()[1]: line.rsplit('  ', 1)[1].strip()
+             for line in lines if line.startswith('payload ')}
+    assert units == {'fx': 'N', 'fy': 'N', 'fz': 'N', 'nx': 'N m', 'ny': 'N m', 'nz': 'N m'}
 
 
 def test_held_payload_is_refused(swing):
