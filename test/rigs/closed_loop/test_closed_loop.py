@@ -170,6 +170,12 @@ def test_zero_torque_is_a_measurement_where_gravity_alone_moves_it():
     for name, value in values(model).items():
         assert abs(value - oracle.BASE[name]) < 4.0 * error[name]
     assert error['IzzR1'] < 0.02 * oracle.BASE['IzzR1']
+    chosen = slider_crank([r], known=(f"mcxR1 {oracle.BASE['mcxR1']}",), actuated=('none',))
+    error = values(chosen, 'standard_error')
+    assert all(abs(value - oracle.BASE[name]) < 4.0 * error[name]
+               for name, value in values(chosen).items())
+    with pytest.raises(RecordingError, match='record longer, or raise cutoff'):
+        slider_crank([r], **{**options, 'cutoff': 1.0}, known=('mcxR1 0.04',))
     with pytest.raises(ConfigError, match='only ratios'):
         slider_crank([r], **options)
 

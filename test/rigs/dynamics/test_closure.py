@@ -1,6 +1,7 @@
 """Loop closures: geometry, rates, power and dynamics against oracles that know nothing of us."""
 
 from dataclasses import replace
+import re
 
 from machines import GRAVITY, machine, MACHINES, text
 import numpy as np
@@ -11,6 +12,7 @@ import slider_crank_lagrangian as oracle
 from ros_inertial_id.dynamics.body_motion import energy_rows
 from ros_inertial_id.errors import ConfigError, InertialIdError, RobotModelError
 from ros_inertial_id.estimation.base_parameters import find_base_parameters
+from ros_inertial_id.identification.settings import options_class
 from ros_inertial_id.methods import METHODS
 from ros_inertial_id.rigs.closed_loop.state import projected_rows
 from ros_inertial_id.rigs.dynamics.assembly import mechanism_from_options
@@ -291,6 +293,36 @@ def test_what_moves_by_itself_is_named():
         machine('welded_four_bar', closures=('point rocker_half other_half',))
     assert {'pin', 'rocker', 'coupler'} <= set(
         str(caught.value).split('still move: ')[1].split(': add')[0].split(', '))
+
+
+def test_loop_in_a_urdf_is_told_with_both_parents_and_the_line_that_closes_it():
+    """What is told is done, word by word: the mechanism is then assembled."""
+    def body(name):
+        return (f'<link name="{name}"><inertial><mass value="1"/><inertia ixx="0.1" iyy="0.1" '
+                'izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>')
+
+    def pin(name, parent, child, x, kind='continuous'):
+        return (f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child '
+                f'link="{child}"/><origin xyz="{x} 0 0"/><axis xyz="0 0 1"/></joint>')
+
+    tree = ('<robot name="r"><link name="base"/>' + body('crank') + body('coupler')
+            + body('rocker') + '<link name="tip"/>' + pin('j1', 'base', 'crank', 0)
+            + pin('j2', 'crank', 'coupler', 0.1) + pin('tip', 'coupler', 'tip', 0.4, 'fixed')
+            + pin('j3', 'base', 'rocker', 0.3))
+    with pytest.raises(RobotModelError) as told:
+        closed_loop.build(tree + pin('j4', 'rocker', 'tip', 0.3) + '</robot>',
+                          options_class('closed_loop')(), GRAVITY)
+    words = str(told.value)
+    assert "'tip' is carried by 'coupler' and by 'rocker'" in words
+    (closure,) = re.findall(r"closures: \['(.*?)'\]", words)
+    opened = tree + pin('j4', 'rocker', 'j4_end', 0.3, 'fixed') + '<link name="j4_end"/></robot>'
+    mechanism = closed_loop.build(opened, options_class('closed_loop')(
+        closures=(closure,), independent=('j1',), start=('j1 1.0', 'j3 1.5')), GRAVITY)
+    # Four bars of 0.1, 0.4, 0.3 and 0.3 m: the pin is 0.4 m from the crank's.
+    (q,) = random_walk(mechanism, 1, np.random.default_rng(0))
+    crank, rocker = (size * np.exp(1j * q[mechanism.joint_names.index(name)])
+                     for size, name in ((0.1, 'j1'), (0.3, 'j3')))
+    assert abs(0.3 + rocker - crank) == pytest.approx(0.4, abs=1e-6)
 
 
 def test_mechanism_that_cannot_be_assembled_says_what_is_left():
