@@ -57,7 +57,8 @@ def text(node):
 def messages(path):
     """Yield (what, expected, do) of every error that a file raises."""
     for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
-        call = node.exc if isinstance(node, ast.Raise) else None
+        call = node.exc if isinstance(node, ast.Raise) else (
+            node.value if isinstance(node, ast.Return) else None)
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and (
                 call.func.id in ERRORS and call.args):
             more = {word.arg: text(word.value) for word in call.keywords}

@@ -20,11 +20,11 @@ from .reduce.stretches import (motion_of, rows_of_stretches, shares_of, Stretche
 from .reduce.structure import Structure
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.regressor import RegressorBlock
-from ..errors import RecordingError
 from ..estimation.base_parameters import BaseParameters
 from ..estimation.cross_validation import fold_of, FOLDS
 from ..estimation.r_factors import RFactors
 from ..estimation.residuals import merged, Residuals
+from ..measurement.recording import nothing_left
 
 Pairs = Iterator[tuple[RegressorBlock, RegressorBlock]]
 Read = Callable[[Sequence[Parameter]], Iterator[RegressorBlock]]
@@ -66,8 +66,7 @@ class Passes:
             before += one.samples(training=True)
         folds = [f for f in folds if f.groups]
         if not folds:
-            raise RecordingError('the recording is too short',
-                                 found='no samples left after filtering', do='record longer')
+            raise nothing_left()
         return Accumulated(folds, ranges)
 
     def residuals(self, data: Dataset, parameters: Sequence[Parameter],

@@ -245,3 +245,9 @@ def _fill(target, values, names, every):
         target[:, [every.index(name) for name in names]] = values
     else:
         target[:, :values.shape[1]] = values
+
+
+def nothing_left() -> RecordingError:
+    """Return the error of a recording of which the filter leaves nothing."""
+    return RecordingError('the recording is too short', found='no samples left after filtering',
+                          do='record longer')

@@ -35,8 +35,7 @@ from ..estimation.r_factors import merge, RFactors
 from ..estimation.residuals import merged, Residuals
 from ..identification.model.identified_model import IdentifiedModel
 from ..identification.prepare.robot import check_robot
-from ..identification.reduce.bag_factors import (BagFactors, key_of, read_factors,
-                                                 write_factors)
+from ..identification.reduce.bag_factors import BagFactors, key_of, read_factors, write_factors
 from ..identification.reduce.plan import Plan, plan_of
 from ..identification.reduce.structure import at_constants, Structure, structure_of
 from ..measurement.bags.bag import split_window

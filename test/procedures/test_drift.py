@@ -13,8 +13,8 @@ import pytest
 
 import ros_inertial_id as rid
 from ros_inertial_id.cli.main import main
-from ros_inertial_id.measurement.bags.writing import write_recording
 from ros_inertial_id.measurement.bags import object_store
+from ros_inertial_id.measurement.bags.writing import write_recording
 from ros_inertial_id.measurement.recording import Channel
 from ros_inertial_id.procedures import mapped_bags
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ros_inertial_id.procedures.drift_findings import Series, significant, hypotheses_of
+from ros_inertial_id.procedures.drift_findings import hypotheses_of, Series, significant
 
 DAYS, ROBOTS, SERIES = np.arange(12.0), 60, 6
 

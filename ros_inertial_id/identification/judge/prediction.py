@@ -25,10 +25,10 @@ from ..reduce.stretches import as_wide
 from ..settings import prediction_options
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.regressor import part_of
-from ...errors import ConfigError, RecordingError
+from ...errors import ConfigError
 from ...estimation.cross_validation import FOLDS, PIECE, piece_of
 from ...estimation.r_factors import one_thread
-from ...measurement.recording import Recording
+from ...measurement.recording import nothing_left, Recording
 from ...methods import METHODS
 from ...methods.contract import LiveTorques
 
@@ -240,8 +240,7 @@ def predict(model: IdentifiedModel, recording: Recording) -> Prediction:
         check_robot(model, data.robot)
         states = list(data.states(training=False))
         if not states:
-            raise RecordingError('the recording is too short',
-                                 found='no samples left after filtering', do='record longer')
+            raise nothing_left()
         return _by_rows(model, states)
 
 

@@ -9,9 +9,9 @@ import numpy as np
 from ..prepare.dataset import Dataset
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.regressor import part_of, RegressorBlock
-from ...errors import RecordingError
 from ...estimation.r_factors import RFactors
 from ...estimation.residuals import Fit, Residuals
+from ...measurement.recording import nothing_left
 
 MARGIN = 0.02  # of a range beyond its ends: an end is one sample, with noise
 ENOUGH = 20000  # samples whose residuals tell how they are correlated
@@ -193,8 +193,7 @@ def evaluate(data: Dataset, parameters: Sequence[Parameter], values: np.ndarray,
             done += len(block.t)
             data.report('validate', done, whole)
     if not done:
-        raise RecordingError('the recording is too short', do='record longer',
-                             found='no samples left after filtering')
+        raise nothing_left()
     return residuals, tuple(curves), ranges
 
 

@@ -44,7 +44,7 @@ from ...estimation.r_factors import GroupFactor, merge, one_thread, RFactors
 from ...estimation.residuals import Fit, Residuals
 from ...measurement.bags.object_store import is_url, path_of
 from ...measurement.joints.observation import within_rate
-from ...measurement.recording import Recording
+from ...measurement.recording import nothing_left, Recording
 from ...methods import METHODS
 
 LAGS = 512  # of the autocovariance of residuals, kept
@@ -85,8 +85,7 @@ def factors_of(recording: Recording, plan: Plan) -> BagFactors:
         data = dataset_of(recording, plan)
         rows = _accumulated(data, plan)
         if not rows.folds:
-            raise RecordingError('the recording is too short',
-                                 found='no samples left after filtering', do='record longer')
+            raise nothing_left()
         residuals = _residuals(data, plan, rows.folds)
         samples = data.samples(training=True)
         motion = motion_of(data, thinning(samples) if samples >= THIN * FEW else 1)

@@ -19,6 +19,7 @@ from ...errors import InertialIdError, RecordingError
 from ...jackknife import left_out, standard_errors
 from ...measurement import signals
 from ...measurement.joints.observation import observe_joints
+from ...measurement.recording import nothing_left
 
 SAMPLES = 6000     # of a recording are looked at
 ENOUGH = 20        # rows per parameter, if that is more
@@ -214,8 +215,7 @@ class Trial:
             state = close(self._robot, joint_state.rows(thin), observation.continuation)
             edge = int(EDGE * len(state.t))
             return state.rows(slice(edge, len(state.t) - edge))
-        raise RecordingError('the recording is too short', do='record longer',
-                             found='no samples left after filtering')
+        raise nothing_left()
 
     def _equations(self, state):
         """Return scaled rows (k N, p) of the free parameters and raw torques (k N,)."""
