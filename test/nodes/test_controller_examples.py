@@ -22,17 +22,19 @@ from ros_inertial_id.identification.settings import options_class  # noqa: E402
 from ros_inertial_id.nodes.model_topics import band_table, base_table  # noqa: E402
 
 FOLDER = ROOT / 'examples' / 'controller'
-PROGRAM = """
+READ = """
 #include <iostream>
 #include "identified_torque.hpp"
 int main()
 {
-  std::vector<std::string> labels(5);
+  std::vector<std::string> labels(LABELS);
   for (auto & label : labels) {std::getline(std::cin, label);}
   std::size_t count;
   std::cin >> count;
   std::vector<double> data(count);
   for (auto & x : data) {std::string word; std::cin >> word; x = std::stod(word);}
+"""
+PROGRAM = READ.replace('LABELS', '5') + """
   const auto number = [](const std::string & name) {return name.back() - '1';};
   inertial_id::IdentifiedTorque terms(labels, data, number, number);
   std::cout.precision(17);
@@ -45,17 +47,7 @@ int main()
 }
 """
 
-BAND_PROGRAM = """
-#include <iostream>
-#include "identified_torque.hpp"
-int main()
-{
-  std::vector<std::string> labels(2);
-  for (auto & label : labels) {std::getline(std::cin, label);}
-  std::size_t count;
-  std::cin >> count;
-  std::vector<double> data(count);
-  for (auto & x : data) {std::string word; std::cin >> word; x = std::stod(word);}
+BAND_PROGRAM = READ.replace('LABELS', '2') + """
   const auto number = [](const std::string & name) {return 1 - (name.back() - '1');};  // swapped
   inertial_id::PredictionBand band(labels, data, number);
   std::cout.precision(17);
