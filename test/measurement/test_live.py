@@ -265,16 +265,13 @@ def held_back(played, topic, seconds, every):
     return steps
 
 
-@pytest.mark.parametrize('topic', [IMU, '/markers/slider_pin', '/crank/torque'])
-@pytest.mark.parametrize('every', [1, 4])
-def test_topic_that_comes_later_than_the_others_is_waited_for(
-        topic, every, crank_played, crank, fused_options, found):
-    """A reader that is held up between two topics finds the one 40 ms older than the other."""
+def torque_error(steps, played, crank, fused_options, found):
+    """Return (t [s], error of the torque, its true values, LiveMechanism) of steps of 10 ms."""
     live = closed_loop.live(crank, fused_options, 0.1, found)
     columns = closed_loop.parameters(crank, fused_options)
-    values = np.array([crank_played.truth.get(p.name, 0.0) for p in columns])
+    values = np.array([played.truth.get(p.name, 0.0) for p in columns])
     names, out = {t.lstrip('/'): t for t in live.topics}, []
-    for k, step in enumerate(held_back(crank_played, topic, 0.04, every)):
+    for k, step in enumerate(steps):
         for name, channel in step.items():
             if name.lstrip('/') in names:
                 live.add(later(channel, names[name.lstrip('/')]))
@@ -285,22 +282,48 @@ def test_topic_that_comes_later_than_the_others_is_waited_for(
             out.append((taken[0], np.interp(taken[0], block.t, group.W @ values[group.columns])))
     t, predicted = (np.concatenate(x) for x in zip(*out))
     t = t + (live.origin_ns - BEGIN) * 1e-9
-    said = {TRUE_TORQUE: [crank_played.joined(TRUE_TORQUE)]}
+    said = {TRUE_TORQUE: [played.joined(TRUE_TORQUE)]}
     true = true_rows(said, TRUE_TORQUE, t - DELAY)[:, 0]
+    return t, predicted - true, true, live
+
+
+@pytest.mark.parametrize('topic', [IMU, '/markers/slider_pin', '/crank/torque'])
+@pytest.mark.parametrize('every', [1, 4])
+def test_topic_that_comes_later_than_the_others_is_waited_for(
+        topic, every, crank_played, crank, fused_options, found):
+    """A reader that is held up between two topics finds the one 40 ms older than the other."""
+    t, error, true, live = torque_error(held_back(crank_played, topic, 0.04, every), crank_played,
+                                        crank, fused_options, found)
     # 0.6 % in time, 4 to 9 % where the acceleration was of the markers alone.
-    assert rms(predicted - true) < 0.01 * rms(true)
+    assert rms(error) < 0.01 * rms(true)
     assert live.gaps == 0 and len(t) > 0.94 * (2.0 - 0.065) * 0.99 * 800
 
 
-def test_marker_that_is_hidden_for_long_is_not_waited_for(
+@pytest.mark.parametrize('late', [('/markers/crank_pin', '/markers/rod_tag'),
+                                  ('/markers/slider_pin',)])
+def test_markers_that_come_far_too_late_are_waited_for_too(
+        late, crank_played, crank, fused_options, found):
+    """The middleware sends them again 0.6 s later; a slider alone leaves the posture open."""
+    steps, held = [dict(step) for step in crank_played.steps], {topic: [] for topic in late}
+    for step in steps[80:140]:
+        for topic in late:
+            held[topic].append(step.pop(topic))
+    for topic in late:
+        steps[140][topic] = joined([*held[topic], steps[140][topic]])
+    t, error, true, live = torque_error(steps, crank_played, crank, fused_options, found)
+    assert np.abs(error).max() < 0.05 * rms(true)
+    assert live.gaps == 0 and (np.diff(t) < 0.01).all()
+
+
+def test_nothing_is_predicted_while_a_marker_topic_is_silent(
         crank_played, crank, fused_options, found):
-    """A detector that sees no tag publishes nothing."""
+    """It may be out of sight or late, and what the others say may have two answers."""
     error, t, _, live, witness = fused(
         crank_played, crank, fused_options, found,
         lambda s, topic: (s > 0.8) & (s < 1.5) & (topic == '/markers/slider_pin'))
     assert live.gaps == 0 and not witness.complaints and rms(error) < 0.02
-    hidden = (np.array(witness.t) > 0.85) & (np.array(witness.t) < 1.45)
-    assert hidden.sum() > 15 and max(np.array(witness.lag)[hidden]) < 0.14
+    assert not ((np.array(witness.t) > 0.95) & (np.array(witness.t) < 1.45)).any()
+    assert t[-1] > 1.8 and (np.diff(t) < 0.01).all()
 
 
 def test_silent_imu_is_said_once_and_markers_go_on(crank_played, crank, fused_options, found):

@@ -2,9 +2,9 @@
 A closed loop while it runs: crank angles or markers and torques as they come.
 
 Markers become z(t) by the same least squares on the mechanism as offline, frame by frame.  With
-IMUs the causal filter of imu.py gives the motion as soon as all sensors have shown it; late ones
-are waited for as long as the lag allows.  Without them it is filtered and differentiated at a
-fixed lag.
+IMUs the causal filter of imu.py gives the motion as soon as all sensors have shown it: markers are
+waited for until every topic has gone on, IMUs as long as the lag allows.  Without IMUs it is
+filtered and differentiated at a fixed lag.
 """
 
 from dataclasses import replace
@@ -28,6 +28,7 @@ from ...measurement.live import listen_to_efforts, listen_to_joints, LiveMotion,
 from ...measurement.recording import Recording
 
 FEWEST = 3       # frames solved at once
+HIDDEN = 5.0     # [s] without a topic of markers, after which what came on others is left out
 REMEMBERED = 0.5  # [s] of markers from which a filter at a fixed lag begins
 
 
@@ -55,8 +56,7 @@ class LiveMechanism(LiveMotion):
         super().__init__(options.cutoff, measured, 0.0 if self._filter else lag, turn, shift)
         self._robot = robot
         self._continuation = Continuation(robot)
-        self._camera = (_Camera(robot, options, metadata, patience) if options.markers
-                        else None)
+        self._camera = _Camera(robot, options, metadata) if options.markers else None
         motion = options.joint_states_topic or 'joint_states'
         actuated = [robot.joint_names[j] for j in robot.actuated]
         if self._camera:
@@ -166,8 +166,7 @@ class LiveMechanism(LiveMotion):
 class _Camera:
     """Markers as they are seen, to frames, to independent coordinates."""
 
-    def __init__(self, robot, options, metadata, patience):
-        self._patience = patience
+    def __init__(self, robot, options, metadata):
         options = replace(options, camera=tuple(metadata.get('camera', options.camera)),
                           cameras=tuple(metadata.get('cameras', options.cameras)))
         self._robot, self._options, self._cameras = robot, options, cameras_of(options)
@@ -181,7 +180,7 @@ class _Camera:
         self._begin()
 
     def _begin(self):
-        self._newest, self._until = {}, -np.inf  # [s] of each topic; until when frames were made
+        self._newest: dict[str, float] = {}  # [s] of each topic
         self._seen: dict[str, list[Marker]] = {line: [] for line in self._options.markers}
 
     @property
@@ -207,16 +206,20 @@ class _Camera:
         """Return the Frames for which no marker can come any more, or None."""
         if len(self._newest) < len(self._lines):
             return None
-        newest = max(self._newest.values())
-        until = max(min(self._newest.values()), newest - self._patience)
-        # What comes after the frame it belongs to was made is late by more than the patience.
-        whole = [m and m.rows(m.t > self._until) for m in map(_joined, self._seen.values())]
+        # A topic that is late and one that is out of sight look alike, and the markers of others
+        # may leave the posture open: only what comes later on it says that nothing is missing.
+        until, newest = min(self._newest.values()), max(self._newest.values())
+        if newest - until > HIDDEN:
+            silent = sorted(topic for topic, t in self._newest.items() if newest - t > HIDDEN)
+            self._seen = {line: parts[-1:] for line, parts in self._seen.items()}
+            raise RecordingError(f'no markers on {", ".join(silent)} for {HIDDEN:g} s: nothing is '
+                                 'predicted until they come', do='let the camera see them')
+        whole = [_joined(parts) for parts in self._seen.values()]
         ripe = [m and m.t <= until for m in whole]
         if None in whole or max(int(r.sum()) for r in ripe) < FEWEST:
             return None
-        self._until = until
         for line, marker, r in zip(self._seen, whole, ripe):
-            self._seen[line] = [marker.rows(~r)]  # empty where out of sight: not waited for
+            self._seen[line] = [marker.rows(~r)]
         return common_frames(placed([m.rows(r) for m, r in zip(whole, ripe)], self._cameras))
 
     def follow(self, frames):
