@@ -136,7 +136,7 @@ def test_demonstration_refuses_a_folder_that_cannot_be_made(graph, tmp_path):
 
 
 @pytest.mark.parametrize('number, status', [
-    (signal.SIGTERM, 130), (signal.SIGKILL, -signal.SIGKILL)])  # Ctrl-C: see test_rigs.py
+    (signal.SIGTERM, 130), (signal.SIGKILL, -signal.SIGKILL)])  # Ctrl-C: test_rig_demonstrations
 def test_demonstration_leaves_no_process_behind(graph, tmp_path, number, status):
     demo = graph.start('demo', '--rig', 'wrist_sensor', '--out', str(tmp_path / 'demo'))
     graph.until(lambda: 'ready to record' in log(tmp_path, 'recorder'), 'the recorder')
