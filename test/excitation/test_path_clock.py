@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.interpolate import BPoly
+from quintics import quintics
 
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.excitation.braking import GRID
@@ -55,13 +55,14 @@ def play(course, brakes, stops):
         now = next((begin + long for begin, long in stops.items() if begin <= now < begin + long),
                    now)
     # A controller enters each at its own clock, since it has a past, and follows it till the next.
-    ticks, commands = np.arange(0.0, now + 4.0, TICK), np.tile(course.start, (1, 1))
+    ticks, commands = np.arange(0.0, now + 4.0, TICK), []
     ends = [at for at, _ in messages[1:]] + [np.inf]
     for (at, (times, *points)), end in zip(messages, ends):
         following = ticks[(ticks >= at) & (ticks < end)]
-        quintics = BPoly.from_derivatives(times, np.array(points).swapaxes(0, 1))
-        commands = np.vstack([commands, quintics(np.minimum(following, times[-1]))])
-    return np.vstack([np.tile(course.start, (len(ticks) - len(commands), 1)), commands]), clock
+        path = quintics(times, *points)
+        commands.append(path(np.minimum(following, times[-1])))
+    still = np.tile(course.start, (len(ticks) - sum(map(len, commands)), 1))
+    return np.vstack([still, *commands]), clock
 
 
 @pytest.mark.parametrize('long', STOPS)
@@ -110,7 +111,7 @@ def test_whenever_pieces_are_made_each_goes_on_from_the_one_before(course, brake
             late += clock.go_on(now, HORIZON, MARGIN)
             times, *points = course.piece(clock, now)
             assert np.diff(times).min() > LEAST * STEP - 1e-9
-            piece = BPoly.from_derivatives(times, np.array(points).swapaxes(0, 1))
+            piece = quintics(times, *points)
             if before is not None:
                 arrivals = now + np.linspace(0.0, MARGIN, 13)
                 for part, bound in enumerate((1e-7, 1e-5, 1e-3)):  # [rad], [rad/s], [rad/s^2]

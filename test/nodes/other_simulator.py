@@ -8,6 +8,7 @@ step of its command in a millisecond whenever it gets a larger one, and how old 
 was when it came: on a busy computer that is as old as it likes.
 """
 
+from pathlib import Path
 import sys
 import time
 
@@ -16,10 +17,12 @@ import numpy as np
 import rclpy
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from rosgraph_msgs.msg import Clock
-from scipy.interpolate import BPoly
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory
+
+sys.path.append(str(Path(__file__).parents[1] / 'oracles'))
+from quintics import quintics  # noqa: E402
 
 STEP = 0.001  # [s]
 STATES, CLOCKS = 5, 10  # steps between joint states and between clocks
@@ -56,14 +59,14 @@ class Simulator:
         elif len(times) > PAST and self.data.time - times[PAST - 1] > self.oldest:
             self.oldest = self.data.time - times[PAST - 1]
             print(f'oldest piece {self.oldest:.6f}', flush=True)
-        self.path = times[-1], BPoly.from_derivatives(times, np.array(points))
+        self.path = times[-1], quintics(times, *np.swapaxes(points, 0, 1))
         self.home = np.array(message.points[-1].positions)
 
     def step(self, number):
         now = self.data.time
         q, v = self.home, 0.0 * self.home
         if self.path is not None and now < self.path[0]:
-            q, v = self.path[1](now), self.path[1].derivative()(now)
+            q, v = self.path[1](now), self.path[1](now, 1)
         away = float(np.abs(q - self.before).max())
         self.before = q
         if away > 1.05 * self.worst:

@@ -7,7 +7,7 @@ import re
 from arm_recordings import ARM, ORIGIN_NS, random_arm_motion
 import numpy as np
 import pytest
-from scipy.interpolate import BPoly
+from quintics import quintics
 import yaml
 
 rclpy = pytest.importorskip('rclpy', reason="node tests need rclpy: pip install '.[ros]'")
@@ -137,8 +137,8 @@ def piece_of(message):
     began = stamp(message.header)
     times = np.array([began + p.time_from_start.sec + p.time_from_start.nanosec * 1e-9
                       for p in message.points])
-    return times, BPoly.from_derivatives(
-        times, np.array([[p.positions, p.velocities, p.accelerations] for p in message.points]))
+    points = [[p.positions, p.velocities, p.accelerations] for p in message.points]
+    return times, quintics(times, *np.swapaxes(points, 0, 1))
 
 
 def at_rest_after(piece, times, part):
