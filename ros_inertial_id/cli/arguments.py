@@ -222,7 +222,8 @@ VERBS = {
             argument('--out', 'folder for bags, model and report', default='demo'),
             argument('--robot', 'franka, arm2, arm3', default='franka'),
             argument('--rig', f'instead of an arm: {", ".join(RIGS)}', default='',
-                     choices=['', *RIGS]))),
+                     choices=['', *RIGS]),
+            argument('--seconds', 'of the recordings of a rig', type=float))),
     'watch': Verb(
         MORE, 'show a page in the browser while the robot moves (needs ROS 2)', '--port 8321',
         'verbs_nodes:watch', (

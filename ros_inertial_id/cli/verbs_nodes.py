@@ -12,6 +12,7 @@ from ..processes import start
 def demo(options: Any) -> int:
     """Run the demonstration; return its exit status."""
     words = ['--out', options.out, '--robot', options.robot, '--rig', options.rig]
+    words += ['--seconds', str(options.seconds)] * bool(options.seconds)
     return _run('the demonstration', 'demonstration.demo', ('mujoco', 'rclpy'),
                 [*words, *(['--json'] if options.json else [])])
 

@@ -216,8 +216,10 @@ def main(args: Sequence[str] | None = None) -> int:
     parser.add_argument('--out', default='demo')
     parser.add_argument('--robot', default='franka')
     parser.add_argument('--rig', default='', choices=['', *PLANS])
+    parser.add_argument('--seconds', type=float, help='of the recordings of a rig')
     parser.add_argument('--json', action='store_true')
-    options, _ = parser.parse_known_args(args)
+    words = sys.argv[1:] if args is None else args
+    options = parser.parse_args(rclpy.utilities.remove_ros_args(words))
     out = pathlib.Path(options.out).resolve()
     os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
     os.environ.setdefault('ROS_DOMAIN_ID', str(random.randint(100, 200)))
@@ -225,8 +227,10 @@ def main(args: Sequence[str] | None = None) -> int:
     for number in SIGNALS:
         signal.signal(number, _leave)
     try:
+        if options.seconds and not options.rig:
+            raise ConfigError('--seconds', expected='with --rig; a motion of an arm has its own')
         _fresh(out)
-        result = (demonstrate_rig(out, options.rig) if options.rig
+        result = (demonstrate_rig(out, options.rig, options.seconds) if options.rig
                   else demonstrate(out, options.robot))
     except InertialIdError as error:
         print(f'demo: {error}', file=sys.stderr)

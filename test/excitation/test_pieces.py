@@ -80,7 +80,7 @@ def rate_of_nominal_torque(q):
     return np.abs(np.diff(tau[3:-3], axis=0)).max()
 
 
-@pytest.mark.parametrize('speed', [0.1, 0.5, 1.0])
+@pytest.mark.parametrize('speed', [0.1, 1.0])
 @pytest.mark.parametrize('anchor, lag', [
     (MEASURED, 0.0), (MEASURED, 0.01), (MEASURED, 0.05), (DESIRED, 0.05)])
 def test_pieces_are_followed_as_the_whole_trajectory_is(anchor, lag, speed):

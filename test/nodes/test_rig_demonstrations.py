@@ -21,9 +21,10 @@ DEMO = str(ROOT / 'scripts' / 'demo')
 PATIENCE = 300.0  # [s] for a demonstration on a loaded machine; it takes one
 
 
-def demonstration(graph, folder, rig):
+def demonstration(graph, folder, rig, seconds):
     """Return the numbers of ``demo --rig`` in the domain of a graph."""
-    command = [sys.executable, DEMO, '--rig', rig, '--out', str(folder), '--json']
+    command = [sys.executable, DEMO, '--rig', rig, '--seconds', str(seconds), '--out', str(folder),
+               '--json']
     done = subprocess.run(command, cwd=ROOT, env=graph.environment, capture_output=True,
                           text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr[-3000:]
@@ -43,7 +44,7 @@ def nodes_of(folder):
 
 
 def test_slider_crank_loses_nothing_and_its_torque_is_predicted(graph, tmp_path):
-    told = demonstration(graph, tmp_path / 'demo', 'slider_crank')
+    told = demonstration(graph, tmp_path / 'demo', 'slider_crank', 4.0)
     for published, recorded in ((told['published'], told['recorded']),
                                 (told['published_second'], told['recorded_second'])):
         assert published == recorded
@@ -61,7 +62,7 @@ def test_slider_crank_loses_nothing_and_its_torque_is_predicted(graph, tmp_path)
 
 
 def test_wrist_sensor_weighs_its_payload_and_predicts_the_wrench(graph, tmp_path):
-    told = demonstration(graph, tmp_path / 'demo', 'wrist_sensor')
+    told = demonstration(graph, tmp_path / 'demo', 'wrist_sensor', 5.0)
     assert told['published'] == told['recorded']
     assert told['within_3_standard_errors'] >= 15 / 16
     assert told['worst_error_percent'] < 5.0

@@ -128,7 +128,7 @@ def assert_one_model(one, other):
 
 
 @pytest.mark.parametrize('lean, rates, changes', [
-    (0.0, (100.0,) * 3, {}), (0.03, (100.0,) * 3, {}), (0.0, (40.0, 200.0, 100.0), {}),
+    (0.03, (40.0, 200.0, 100.0), {}),
     (0.0, (100.0,) * 3, {'unconstrained': True, 'coulomb_width': 0.05})])
 def test_one_model_by_all_ways(arm3, lean, rates, changes, tmp_path):
     bags = [str(tmp_path / f'day{number}') for number in range(3)]
