@@ -18,12 +18,13 @@ from .state import (all_parameters, close, equations, links_as_described, Mechan
                     Observation, projected_energy_rows, read_known)
 from .tuning import Trial
 from ..dynamics.assembly import mechanism_from_options
+from ..dynamics.closure import motors_of
 from ..dynamics.continuation import random_walk
 from ..dynamics.force_elements import force_elements, ForceOptions
 from ..dynamics.mechanism import coupled, Mechanism, MechanismOptions, virtual_links
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.regressor import BLOCK, RegressorBlock, RowGroup
-from ...errors import ConfigError
+from ...errors import ConfigError, RobotModelError
 from ...measurement.joints.kinematic_state import JointSpaceState, SignalOptions
 from ...measurement.recording import Recording
 from ...methods.contract import Method
@@ -59,6 +60,7 @@ class ClosedLoop(Method[Mechanism, MechanismState, Observation, ClosedLoopOption
     predicts_live = True
     takes_known = True
     consistent_by_default = True
+    distinguishes_motion = True
 
     def build(self, urdf: str, options: ClosedLoopOptions, gravity_base: np.ndarray) -> Mechanism:
         """Return the Mechanism of a URDF text under gravity (3,) in the base frame [m/s^2]."""
@@ -72,7 +74,13 @@ class ClosedLoop(Method[Mechanism, MechanismState, Observation, ClosedLoopOption
         robot = mechanism.robot
         forces = force_elements(robot, options, mechanism.size)
         mechanism = replace(mechanism, forces=forces, actuated=actuated)
-        lines = links_as_described(options.known, robot.link_names, robot.inertias)
+        motors = motors_of(robot)
+        used = {*mechanism.coordinates, *driven, *(f.parameter.owner for f in forces)}
+        for name in set(motors) - used:
+            raise RobotModelError('closure coupling', found=f'joint {name!r}',
+                                  exists=[n for n in names if n not in motors], do='correct it; '
+                                  'name a motor in actuated:, independent: or friction:')
+        lines = links_as_described((*options.known, *motors), robot.link_names, robot.inertias)
         known, tied = read_known(lines, all_parameters(mechanism))
         return replace(mechanism, known=known, tied=tied)
 

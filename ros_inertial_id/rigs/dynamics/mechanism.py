@@ -30,7 +30,7 @@ class MechanismOptions(RobotOptions):
 
     closures: tuple[str, ...] = option(
         (), 'loop closures, one per line: point A B, planar_point A B, axis A B, weld A B '
-        '(links), coupling J K RATIO [OFFSET] (joints)')
+        '(links), coupling J K RATIO [L RATIO ...] [OFFSET] (joints; J may be a motor instead)')
     independent: tuple[str, ...] = option(
         (), 'joints whose positions describe the mechanism; empty: chosen and reported')
     start: tuple[str, ...] = option(
