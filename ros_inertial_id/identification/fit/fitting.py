@@ -38,7 +38,7 @@ class Fitted:
     inherited : (b, k) errors of unit size that come with the robot or the motion, or None
     cross_validation : LeftOut of stretches, by the estimate of the others, None before
         ``completed``
-    widened : (b, b) covariance by the search of constants, in the estimate once ``completed``
+    widened : (b, b) covariance by the search of constants, None before ``completed`` or without
     """
 
     problem: Problem
@@ -67,7 +67,7 @@ def fit(data: Dataset, reduced: Reduced, passes: Passes) -> Fitted:
 
 def completed(data: Dataset, reduced: Reduced, fitted: Fitted) -> Fitted:
     """
-    Return the Fitted with all errors in its estimate, and its cross-validation.
+    Return the Fitted with all errors by rows in its estimate, and its cross-validation.
 
     data, reduced, fitted : see ``fit``; adds to the notes of ``reduced``
     """
@@ -78,7 +78,6 @@ def completed(data: Dataset, reduced: Reduced, fitted: Fitted) -> Fitted:
                          reduced.searched)
         assert refined is not None
         widened = refined.inflation
-        estimate = estimate.with_standard_errors(widened)
         reduced.notes['nonlinear_parameters'] = refined.values
     if fitted.inherited is not None:
         estimate = estimate.widened(fitted.inherited @ fitted.inherited.T)
