@@ -42,7 +42,8 @@ def solve(choice: Choice) -> Solution:
     if not choice.consistent:
         return Solution(choice, replace(fitted, estimate=free),
                         base.standard(free.params, data.options.dependent), free)
-    links = consistent_links(data, fitted.problem, fitted.estimate, fitted.inherited)
+    links = consistent_links(data, fitted.problem, fitted.estimate, fitted.inherited,
+                             fitted.noise)
     estimate = links.estimate
     if widened is not None:
         estimate = estimate.with_standard_errors(links.carried(widened))

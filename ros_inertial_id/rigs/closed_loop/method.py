@@ -18,10 +18,10 @@ from .state import (all_parameters, close, equations, links_as_described, Mechan
                     Observation, projected_energy_rows, read_known)
 from .tuning import Trial
 from ..dynamics.assembly import mechanism_from_options
-from ..dynamics.closure import motors_of
 from ..dynamics.continuation import random_walk
-from ..dynamics.force_elements import force_elements, ForceOptions
+from ..dynamics.force_elements import elastic_elements, force_elements, ForceOptions
 from ..dynamics.mechanism import coupled, Mechanism, MechanismOptions, virtual_links
+from ..dynamics.motors import elastic_pairs, motors_of
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.regressor import BLOCK, RegressorBlock, RowGroup
 from ...errors import ConfigError, RobotModelError
@@ -65,16 +65,18 @@ class ClosedLoop(Method[Mechanism, MechanismState, Observation, ClosedLoopOption
     def build(self, urdf: str, options: ClosedLoopOptions, gravity_base: np.ndarray) -> Mechanism:
         """Return the Mechanism of a URDF text under gravity (3,) in the base frame [m/s^2]."""
         mechanism = mechanism_from_options(urdf, options, gravity_base)
-        names = mechanism.joint_names
-        driven = () if options.actuated == NO_MOTOR else options.actuated or mechanism.coordinates
+        robot, names = mechanism.robot, mechanism.joint_names
+        motors = motors_of(robot)
+        elastic = elastic_pairs(options.elastic_joints, names[:len(names) - len(motors)])
+        driven = () if options.actuated == NO_MOTOR else options.actuated or tuple(
+            name for name in mechanism.coordinates if name not in elastic)
         for name in driven:
             if name not in names:
                 raise ConfigError('option actuated', found=repr(name), exists=names)
         actuated = tuple(names.index(name) for name in driven)
-        robot = mechanism.robot
-        forces = force_elements(robot, options, mechanism.size)
+        forces = (*force_elements(robot, options, mechanism.size),
+                  *elastic_elements(robot, elastic))
         mechanism = replace(mechanism, forces=forces, actuated=actuated)
-        motors = motors_of(robot)
         used = {*mechanism.coordinates, *driven, *(f.parameter.owner for f in forces)}
         for name in set(motors) - used:
             raise RobotModelError('closure coupling', found=f'joint {name!r}',

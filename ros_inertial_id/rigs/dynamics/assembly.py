@@ -8,9 +8,10 @@ from scipy.linalg import qr
 from scipy.optimize import least_squares
 
 from .closure import (constraint, Coupling, FULL_RANK, moment_arms, parse_closure, separate_loops,
-                      turned_welds, with_motors)
+                      turned_welds)
 from .continuation import random_walk
 from .mechanism import describe, Mechanism, MechanismOptions, SINGULAR
+from .motors import with_motors
 from ...dynamics.robot_model import robot_from_options
 from ...errors import ConfigError, RobotModelError
 
@@ -30,12 +31,12 @@ def mechanism_from_options(urdf: str, options: MechanismOptions,
     """
     own = MechanismOptions(**{f.name: getattr(options, f.name) for f in fields(MechanismOptions)})
     robot = robot_from_options(urdf, own, gravity_base)
-    return replace(_assembled(urdf, own), robot=with_motors(robot, own.closures))
+    return replace(_assembled(urdf, own), robot=with_motors(robot, own))
 
 
 @lru_cache(maxsize=8)  # under any gravity it is assembled alike
 def _assembled(urdf: str, options: MechanismOptions) -> Mechanism:
-    robot = with_motors(robot_from_options(urdf, options, np.zeros(3)), options.closures)
+    robot = with_motors(robot_from_options(urdf, options, np.zeros(3)), options)
     closures = tuple(parse_closure(text, robot) for text in options.closures)
     guess, given = _start(robot, options.start)
     wanted = _indices(robot, options.independent, 'independent')

@@ -26,7 +26,7 @@ mechanism reaches.  Sources: Gosselin and Angeles 1990; Pothen and Fan 1990 (blo
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -72,36 +72,6 @@ class Coupling:
     def rows(self) -> int:
         """Return the number of rows."""
         return 1
-
-
-def with_motors(robot: RobotModel, closures: Sequence[str]) -> RobotModel:
-    """
-    Return the tree ``robot`` with a joint on the base for every motor of a coupling, last in it.
-
-    closures : lines of them.  Its rotor has no inertia but the ``armature`` of its friction, and
-    the frames of what the description has stay what they are.
-    """
-    words = [str(line).split() for line in closures]
-    names = tuple(dict.fromkeys(w[1] for w in words if w[:1] == ['coupling'] and len(w) >= 4
-                                and w[1] not in robot.joint_names))
-    count = len(names)
-    if not count:
-        return robot
-    lower, upper, velocity, effort = (np.append(x, np.full(count, np.nan)) for x in (
-        robot.lower, robot.upper, robot.velocity, robot.effort))
-    return replace(
-        robot, joint_names=robot.joint_names + names, link_names=robot.link_names + names,
-        parents=robot.parents + (-1,) * count, prismatic=robot.prismatic + (False,) * count,
-        rotations=np.concatenate([robot.rotations, np.tile(np.eye(3), (count, 1, 1))]),
-        translations=np.vstack([robot.translations, np.zeros((count, 3))]),
-        axes=np.vstack([robot.axes, np.tile([0.0, 0.0, 1.0], (count, 1))]),
-        inertias=np.vstack([robot.inertias, np.zeros((count, 10))]),
-        lower=lower, upper=upper, velocity=velocity, effort=effort)
-
-
-def motors_of(robot: RobotModel) -> tuple[str, ...]:
-    """Return the names of the joints that ``with_motors`` has put into a tree."""
-    return robot.joint_names[robot.pin_model.njoints - 1:]
 
 
 def parse_closure(text: str, robot: RobotModel) -> FrameClosure | Coupling:
