@@ -86,10 +86,11 @@ class Passes:
         Return the Stretches of distinct motion.
 
         values : (p,) standard parameters that gravity
-        pulls; across : (3, 2) unit vectors across gravity in the base frame, of the tilts [rad]
+        pulls; across : (3, k) unit vectors across gravity in the base frame, of k tilts [rad]
         """
         recordings = some(list(data.each()))
-        thin = thinning(data.samples(training=True))
+        # Torques that no filter went over have noise of their own in every sample.
+        thin = thinning(data.samples(training=True)) if data.method.joints_alone else 1
         motions = [motion_of(one, thin) for one in recordings]
         shares = shares_of(motions, thin, data.samples(training=True) / sum(
             one.samples(training=True) for one in recordings))

@@ -165,6 +165,8 @@ class Method(ABC, Generic[RobotT, StateT, ObservationT, OptionsT]):
 
     name : in configuration files and on the command line; Options : frozen dataclass of them
     consistent_by_default : physically consistent bodies predict unless something else is asked for
+    distinguishes_motion : ``validity_range`` has q and v of joints, by which segments of distinct
+        motion are found
     searches_gravity : gravity's direction is checked against the torques
     predicts_live, is_calibrated : whether ``live`` and ``calibrated`` are supported
     joints_alone : observations are JointSpaceObservations, options have ``find_time_offset``
@@ -175,6 +177,7 @@ class Method(ABC, Generic[RobotT, StateT, ObservationT, OptionsT]):
     name: str
     Options: type[OptionsT]
     consistent_by_default: bool = False
+    distinguishes_motion: bool = False
     searches_gravity: bool = False
     predicts_live: bool = False
     is_calibrated: bool = False

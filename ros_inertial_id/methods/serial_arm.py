@@ -67,6 +67,7 @@ class SerialArm(Method[RobotModel, JointSpaceState, JointSpaceObservation, Seria
     name = 'serial_arm'
     Options = SerialArmOptions
     consistent_by_default = True
+    distinguishes_motion = True
     searches_gravity = True
     predicts_live = True
     joints_alone = True

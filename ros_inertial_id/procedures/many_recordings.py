@@ -164,7 +164,7 @@ def bag_stretches(shared: tuple[Shared, BaseParameters, np.ndarray, np.ndarray],
     """
     Return the RFactors of stretches in one bag; see ``rows_of_stretches``.
 
-    shared : (what holds for all bags, base, values (p,), across (3, 2)); task : (bag, its Share)
+    shared : (what holds for all bags, base, values (p,), across (3, k)); task : (bag, its Share)
     """
     common, base, values, across = shared
     bag, share = task

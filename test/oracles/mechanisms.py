@@ -1,6 +1,6 @@
-"""A delta robot, a palletiser and a Stewart platform as URDF with cuts; where they are regular."""
+"""Mechanisms with loops as URDF with cuts, and where they are regular."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -13,6 +13,7 @@ class Sample:
 
     closures, independent, start : as in the options; centre, size (k,) : of a regular motion
     massless : joints whose links are virtual; springs : {joint: (stiffness, rest)}
+    friction : {joint: (viscous, Coulomb)}
     """
 
     urdf: str
@@ -23,6 +24,7 @@ class Sample:
     size: tuple
     massless: tuple = ()
     springs: dict = field(default_factory=dict)
+    friction: dict = field(default_factory=dict)
 
 
 def inertial(mass, center, size):
@@ -178,6 +180,31 @@ def stewart():
     start.append(f'z {height}')
     return Sample(robot('stewart', *parts), tuple(closures), tuple(f'leg{k}' for k in range(6)),
                   tuple(start), tuple(lengths), (0.07,) * 6, tuple(massless))
+
+
+def hexapod():
+    """Return the Stewart platform with friction in its legs, ball screws that differ."""
+    return replace(stewart(), friction={f'leg{k}': (60.0 + 10.0 * k, 8.0 - k) for k in range(6)})
+
+
+def four_bar():
+    """Return a parallelogram arm: two motors at the base, the forearm driven through a rod."""
+    lower, fore, crank = 0.4, 0.45, 0.12
+    parts = [
+        joint('shoulder', 'continuous', 'base', 'lower_link', axis=(0, 1, 0),
+              body=inertial(3.0, (0.01, 0.02, 0.21), (0.08, 0.06, lower))),
+        joint('elbow', 'continuous', 'lower_link', 'fore_link', (0, 0, lower), axis=(0, 1, 0),
+              body=inertial(2.0, (0.16, -0.02, 0.02), (fore, 0.06, 0.06))),
+        joint('lever', 'continuous', 'base', 'lever_link', (0, 0.06, 0), axis=(0, 1, 0),
+              body=inertial(0.8, (-0.05, 0.01, 0.01), (crank, 0.03, 0.04))),
+        joint('rod', 'continuous', 'lever_link', 'rod_link', (-crank, 0, 0), axis=(0, 1, 0),
+              body=inertial(0.5, (0.01, 0.0, 0.19), (0.03, 0.03, lower))),
+        point('rod_end', 'rod_link', (0, 0, lower)),
+        point('fore_pin', 'fore_link', (-crank, 0.06, 0)),
+    ]
+    return Sample(robot('four_bar', *parts), ('point fore_pin rod_end',), ('shoulder', 'lever'),
+                  ('shoulder 0.2', 'lever 0.3', 'elbow 0.1', 'rod -0.1'), (0.2, 0.3), (0.6, 0.5),
+                  friction={'shoulder': (0.8, 1.5), 'lever': (0.5, 1.0)})
 
 
 def random_mechanism(seed):

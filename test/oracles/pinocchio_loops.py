@@ -19,9 +19,10 @@ class Loops:
     The tree of a URDF with ``point A B`` closures, moved by joints ``independent``.
 
     springs : {joint: (stiffness [N m/rad, N/m], rest)}
+    friction : {joint: (viscous [N m s/rad, N s/m], Coulomb [N m, N])}
     """
 
-    def __init__(self, urdf, closures, independent, start, springs=None):
+    def __init__(self, urdf, closures, independent, start, springs=None, friction=None):
         self.model = pin.buildModelFromXML(urdf)
         self.data = self.model.createData()
         self.names = tuple(self.model.names[1:])
@@ -33,6 +34,7 @@ class Loops:
             name, value = word.split()
             guess[self.names.index(name)] = float(value)
         self.springs = {self.names.index(n): v for n, v in (springs or {}).items()}
+        self.friction = {self.names.index(n): v for n, v in (friction or {}).items()}
         self.start = self.close(guess, guess[self.independent])
 
     def configuration(self, q):
@@ -91,6 +93,8 @@ class Loops:
             tau = pin.rnea(self.model, self.data, self.configuration(q), v, a)
             for joint, (stiffness, rest) in self.springs.items():
                 tau[joint] += stiffness * (q[joint] - rest)
+            for joint, (viscous, coulomb) in self.friction.items():
+                tau[joint] += viscous * v[joint] + coulomb * np.sign(v[joint])
             configurations.append(q)
             torques.append(R.T @ tau)
         return np.array(configurations), np.array(torques)

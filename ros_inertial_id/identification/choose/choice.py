@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from .tilt import GRAVITY, Tilt, tilt_of, tilted, with_angles
+from .tilt import GRAVITY, Tilt, tilt_of, tilted, tilts_across, with_angles
 from ..fit.fitting import fit, Fitted, values_of_links
 from ..passes import Passes
 from ..prepare.dataset import Dataset
@@ -31,7 +31,6 @@ from ..reduce.reduction import reduce_again, reduce_without, Reduced
 from ..reduce.stretches import FEWEST, normal_equations, Stretches
 from ...estimation.constants_choice import log_ratio
 from ...estimation.estimators import params_of, ridge
-from ...estimation.gravity_search import across_gravity
 from ...estimation.r_factors import merge
 
 PLAIN = ('viscous', 'coulomb', 'presliding', 'offset', 'armature')  # laws that every joint has
@@ -52,8 +51,8 @@ class Candidate:
     consistent : whether bodies are physically consistent
     errors : (sets, count) squared error of each stretch over the deviations of its rows, not a
         number where the set does not leave it out
-    params : (b + 2,) base parameters by all the data, then the angles of gravity [rad]; zero
-        where it has none
+    params : base parameters by all the data, then, where gravity is searched, its angles (2,)
+        [rad]; zero where it has none
     """
 
     extras: tuple[str, ...]
@@ -64,7 +63,7 @@ class Candidate:
     @property
     def tilt(self) -> np.ndarray:
         """Return the angles (2,) of gravity [rad]."""
-        return self.params[-2:]
+        return self.params[-2:] if GRAVITY in self.extras else np.zeros(2)
 
     def better_than(self, other: 'Candidate') -> bool:
         """Return whether it predicts better, by more than one standard error."""
@@ -92,7 +91,8 @@ class Choice:
 
     data : under gravity as it is used; reduced : with the laws chosen; fitted : of these
     consistent : whether bodies are physically consistent
-    stretches : of the motion, None where a method has none; tilt : where gravity was found, and
+    stretches : of the motion, None where a method does not tell motions apart
+    tilt : where gravity was found, and
     shown_tilt : of it as the torques show it, used or not; None where it is not asked
     entries : of ``statistics['choices']``
     apart : {name of a base parameter: (k,)} errors of unit size by what else may be true
@@ -124,16 +124,16 @@ def choose_model(data: Dataset, reduced: Reduced, passes: Passes) -> Choice:
     """
     options, fitted = data.options, fit(data, reduced, passes)
     consistent = bool(options.consistent or consistent_by_default(data))
-    gravity = data.robot.gravity_base
-    searched = data.method.searches_gravity and np.any(gravity)
-    if not searched or not (consistent or options.estimator == 'ridge'):
+    if not (data.method.distinguishes_motion and (consistent or options.estimator == 'ridge')):
         return Choice(data, reduced, fitted, consistent)
+    gravity = data.robot.gravity_base
     stretches = _stretches(data, fitted, consistent, passes)
     if len(stretches.factors) < FEWEST:
         return Choice(data, reduced, fitted, consistent, stretches)
     trials = _Trials(data, fitted, stretches)
     laws = data.method.chooses_laws(options)
-    alike = consistent and all(np.allclose(r.gravity_base, gravity) for r in data.robots)
+    alike = (tilts_across(data).size > 0 and consistent
+             and all(np.allclose(r.gravity_base, gravity) for r in data.robots))
     fixed = () if laws else tuple(law for law in trials.places if law != GRAVITY)
     wanted = [law for law in trials.places if law not in fixed and law != GRAVITY]
     wanted += [GRAVITY] if alike and not options.mounting else []
@@ -168,10 +168,11 @@ def consistent_by_default(data: Dataset) -> bool:
 
 
 class _Trials:
-    """Candidates about base columns and two angles, fitted to all but what is left out."""
+    """Candidates about base columns and angles of gravity, fitted to all but what is left out."""
 
     def __init__(self, data: Dataset, fitted: Fitted, stretches: Stretches) -> None:
-        base = with_angles(fitted.problem.base)
+        base = fitted.problem.base
+        base = with_angles(base) if tilts_across(data).size else base
         self.data, self.fitted, self.stretches = data, fitted, stretches
         self.problem = replace(fitted.problem, base=base, factors=merge(stretches.factors))
         self.sets = stretches.left_out()
@@ -282,7 +283,7 @@ def _stretches(data, fitted, consistent, passes):
     base = fitted.problem.base
     values = (values_of_links(data, fitted.problem, fitted.estimate, fitted.inherited)(
         fitted.problem.factors) if consistent else base.standard(fitted.estimate.params))
-    return passes.stretches(data, base, values, across_gravity(data.robot.gravity_base))
+    return passes.stretches(data, base, values, tilts_across(data))
 
 
 def _under_gravity(choice: Choice, angles: np.ndarray, passes: Passes) -> Choice:

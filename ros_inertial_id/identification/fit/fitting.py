@@ -35,16 +35,18 @@ class Fitted:
 
     problem : that it solves, with the correlation of its rows
     residuals : of a first estimate, for their correlation
-    inherited : (b, k) errors of unit size that come with the robot or the motion, or None
+    inherited : (b, k) errors of unit size that come with a calibrated robot or motion, or None
+    noise : MotionNoise, in the errors of the estimate, None where the method draws none
     cross_validation : LeftOut of stretches, by the estimate of the others, None before
         ``completed``
-    widened : (b, b) covariance by the search of constants, in the estimate once ``completed``
+    widened : (b, b) covariance by the search of constants, None before ``completed`` or without
     """
 
     problem: Problem
     estimate: Estimate
     residuals: Residuals
     inherited: np.ndarray | None
+    noise: MotionNoise | None = None
     cross_validation: LeftOut | None = None
     widened: np.ndarray | None = None
 
@@ -56,18 +58,20 @@ def fit(data: Dataset, reduced: Reduced, passes: Passes) -> Fitted:
     total = merge(reduced.folds)
     draft = base.standard(params_of(estimator)(Problem(total, base, {})))
     residuals = passes.residuals(data, base.parameters, draft)
-    noise = _noise(data, base, draft)
+    noise = motion_noise((draw for robot, observation in data.pairs() for draw in
+                          data.method.noise(observation, robot, base.parameters, draft)),
+                         base, residuals)
     problem = Problem(total, base, residuals.correlation(), read, instruments)
     estimate = estimator(problem)
     inherited = inherited_errors(data, base, estimate)
     if noise:
-        estimate, inherited = noise.with_errors(problem, estimate, residuals)
-    return Fitted(problem, estimate, residuals, inherited)
+        estimate = noise.with_errors(problem, estimate)
+    return Fitted(problem, estimate, residuals, inherited, noise)
 
 
 def completed(data: Dataset, reduced: Reduced, fitted: Fitted) -> Fitted:
     """
-    Return the Fitted with all errors in its estimate, and its cross-validation.
+    Return the Fitted with all errors by rows in its estimate, and its cross-validation.
 
     data, reduced, fitted : see ``fit``; adds to the notes of ``reduced``
     """
@@ -78,7 +82,6 @@ def completed(data: Dataset, reduced: Reduced, fitted: Fitted) -> Fitted:
                          reduced.searched)
         assert refined is not None
         widened = refined.inflation
-        estimate = estimate.with_standard_errors(widened)
         reduced.notes['nonlinear_parameters'] = refined.values
     if fitted.inherited is not None:
         estimate = estimate.widened(fitted.inherited @ fitted.inherited.T)
@@ -88,12 +91,6 @@ def completed(data: Dataset, reduced: Reduced, fitted: Fitted) -> Fitted:
         reduced.folds, parameters_by(estimator, base, estimate.correlation)))
 
 
-def _noise(data: Dataset, base: BaseParameters, values: np.ndarray) -> MotionNoise | None:
-    """Return what noise of the motion does to the rows of ``values`` (p,), if the method says."""
-    return motion_noise((draw for robot, observation in data.pairs() for draw in
-                         data.method.noise(observation, robot, base.parameters, values)), base)
-
-
 @dataclass(frozen=True)
 class ConsistentLinks:
     """
@@ -101,19 +98,14 @@ class ConsistentLinks:
 
     values : (p,) standard parameters; entry : their entry in the statistics
     free : the unconstrained Estimate; found : ConsistentEstimate
+    estimate : of the base parameters that predict, by independent rows
     """
 
     values: np.ndarray
     entry: dict[str, Any]
     free: Estimate
     found: ConsistentEstimate
-
-    @property
-    def estimate(self) -> Estimate:
-        """Return the base parameters that predict as an Estimate by independent rows."""
-        covariance = self.found.cov_params
-        return replace(self.free, params=self.found.params, cov_params=covariance,
-                       bse=np.sqrt(np.maximum(np.diag(covariance), 0.0)))
+    estimate: Estimate
 
     def carried(self, covariance: np.ndarray) -> np.ndarray:
         """
@@ -122,28 +114,32 @@ class ConsistentLinks:
         covariance : (b, b).  What moves those moves these as far as the data decide (linearised).
         """
         scale = self.free.bse
-        share = (self.found.cov_params / scale) @ np.linalg.pinv(
+        share = (self.estimate.cov_params / scale) @ np.linalg.pinv(
             self.free.cov_params / np.outer(scale, scale), rcond=1e-12, hermitian=True) / scale
         return share @ covariance @ share.T
 
 
 def consistent_links(data: Dataset, problem: Problem, estimate: Estimate,
-                     inherited: np.ndarray | None = None) -> ConsistentLinks:
+                     inherited: np.ndarray | None = None,
+                     noise: MotionNoise | None = None) -> ConsistentLinks:
     """
     Return the ConsistentLinks of an unconstrained ``estimate`` by independent rows.
 
-    inherited : (b, k), see identification/fit/inherited_errors.py
+    inherited : (b, k), and noise of the motion, see identification/fit/inherited_errors.py
     """
     whole = replace(problem, base=_with_all_links(data, problem.base))
     with one_thread():
         found = consistent(whole, estimate, _known(data, whole.base, inherited))
     parameters = whole.base.parameters
     links = {link: found.values[k:k + 10].tolist() for link, k in bodies(parameters).items()}
+    own = replace(estimate, params=found.params, cov_params=found.cov_params,
+                  bse=np.sqrt(np.maximum(np.diag(found.cov_params), 0.0)))
+    own = noise.under_prior(problem, own, found.prior) if noise else own
     return ConsistentLinks(
         found.values[len(parameters) - len(problem.base.parameters):],
         {'loss_percent': found.loss_percent,
          'smallest_pseudo_inertia_eigenvalue': found.smallest_eigenvalue, 'links': links},
-        estimate, found)
+        estimate, found, own)
 
 
 def values_of_links(data: Dataset, problem: Problem, estimate: Estimate,

@@ -125,58 +125,64 @@ class MotionNoise:
     """
     What R draws of the motion's noise do.
 
-    scores : group -> (b, R) of sum W' e; covariances : group -> (L,) autocovariance of e
+    scores : group -> (b, R) of sum W' e; shares : group -> share of what its residuals, correlated
+        as they are, weigh without this noise
     """
 
     scores: dict[str, np.ndarray]
-    covariances: dict[str, np.ndarray]
+    shares: dict[str, float]
 
-    def remaining(self, residuals: Residuals) -> dict[str, float]:
-        """
-        Return group -> share of what Residuals, correlated as they are, weigh without this noise.
-
-        residuals : of the same data
-        """
-        whole_time, out = residuals.correlation(), {}
-        for name, own in self.covariances.items():
-            total, pairs = residuals.covariances[name]
-            whole = total / pairs
-            padded = np.pad(own, (0, max(0, len(whole) - len(own))))
-            remaining = whole - padded[:len(whole)]
-            share = float(remaining[0] / whole[0])
-            if share > LEAST:
-                share *= correlation_time(remaining / remaining[0])
-            out[name] = min(1.0, max(share, LEAST) / whole_time[name])
-        return out
-
-    def with_errors(self, problem: Problem, estimate: Estimate, residuals: Residuals
-                    ) -> tuple[Estimate, np.ndarray]:
-        """
-        Return the estimate with errors of all other noise, and those of this noise (b, R).
-
-        The latter are by R independent ones of unit size.  Residuals : of the same data
-        """
-        inverse, weights = bread(problem, estimate), solved_weights(problem, estimate)
-        sd = effective_standard_deviation(problem, estimate.standard_deviation)
+    def with_errors(self, problem: Problem, estimate: Estimate) -> Estimate:
+        """Return the ``estimate`` of a problem with errors of this noise and of all other."""
+        inverse = bread(problem, estimate)
         meat = np.linalg.inv(problem.base.prior_covariance()) * estimate.leaning
-        for name, share in self.remaining(residuals).items():
+        meat += self._meat(problem, estimate, solved_weights(problem, estimate))
+        return _with_covariance(estimate, inverse @ meat @ inverse)
+
+    def under_prior(self, problem: Problem, estimate: Estimate, prior: np.ndarray) -> Estimate:
+        """
+        Return the ``estimate`` with errors of all noise, where its rows joined a ``prior`` (b, b).
+
+        Rows are weighted by all of their residual, this noise included, as if it were another in
+        every row: what it does to all of them together is known better.
+        """
+        weights = effective_standard_deviation(problem, estimate.standard_deviation)
+        A, _, _ = problem.factors.system(weights)
+        scale = problem.base.prior_sd
+        rows = (estimate.system[0] if estimate.system else A) * scale
+        left = np.linalg.lstsq(A * scale, rows, rcond=1e-12)[0]  # without what only noise excites
+        prior = prior / np.outer(scale, scale)
+        meat = self._meat(problem, estimate, weights) * np.outer(scale, scale)
+        still = np.linalg.inv(np.eye(len(prior)) + prior @ rows.T @ rows)
+        gain = still @ prior
+        covariance = still @ prior @ still.T + gain @ left.T @ meat @ left @ gain.T
+        return _with_covariance(estimate, covariance * np.outer(scale, scale))
+
+    def _meat(self, problem, estimate, weights):
+        """Return the covariance (b, b) of the weighted rows' scores by all noise."""
+        sd = effective_standard_deviation(problem, estimate.standard_deviation)
+        scores = np.sum([s / weights[name] ** 2 for name, s in self.scores.items()], 0)
+        meat = scores @ scores.T / scores.shape[1]
+        for name, share in self.shares.items():
             rows = problem.factors.groups[name].equations(len(meat)) * sd[name]
             meat += share * rows.T @ rows / weights[name] ** 4
-        covariance = inverse @ meat @ inverse
-        error = np.sqrt(np.diag(covariance))
-        scores = np.sum([s / weights[name] ** 2 for name, s in self.scores.items()], 0)
-        return (replace(estimate, cov_params=covariance, bse=error,
-                        data_bse=estimate.data_bse * error / estimate.bse),
-                inverse @ scores / np.sqrt(scores.shape[1]))
+        return meat
+
+
+def _with_covariance(estimate, covariance):
+    """Return the Estimate with another covariance (b, b)."""
+    error = np.sqrt(np.diag(covariance))
+    return replace(estimate, cov_params=covariance, bse=error,
+                   data_bse=estimate.data_bse * error / estimate.bse)
 
 
 def motion_noise(pairs: Iterable[tuple[RegressorBlock, dict[str, np.ndarray], float]],
-                 base: BaseParameters) -> MotionNoise | None:
+                 base: BaseParameters, residuals: Residuals) -> MotionNoise | None:
     """
     Return the MotionNoise of (RegressorBlock, group -> errors (B, R), times each counts).
 
     base : BaseParameters of the columns of the blocks.  None where there are no pairs.
-    pairs : such triples, in order of time
+    pairs : such triples, in order of time; residuals : of the same data
     """
     place = base.places()
     scores: dict[str, np.ndarray] = {}
@@ -190,7 +196,23 @@ def motion_noise(pairs: Iterable[tuple[RegressorBlock, dict[str, np.ndarray], fl
             add_lags(sums, group.name, *autocovariance(e))
     if not scores:
         return None
-    return MotionNoise(scores, {name: total / count for name, (total, count) in sums.items()})
+    return MotionNoise(scores, _shares(residuals, {
+        name: total / count for name, (total, count) in sums.items()}))
+
+
+def _shares(residuals, covariances):
+    """Return group -> share of its residuals without noise of ``covariances`` (L,)."""
+    whole_time, out = residuals.correlation(), {}
+    for name, own in covariances.items():
+        total, pairs = residuals.covariances[name]
+        whole = total / pairs
+        padded = np.pad(own, (0, max(0, len(whole) - len(own))))
+        remaining = whole - padded[:len(whole)]
+        share = float(remaining[0] / whole[0])
+        if share > LEAST:
+            share *= correlation_time(remaining / remaining[0])
+        out[name] = min(1.0, max(share, LEAST) / whole_time[name])
+    return out
 
 
 def without_noise(data: Dataset, problem: Problem, estimate: Estimate) -> Estimate:

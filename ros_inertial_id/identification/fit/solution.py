@@ -32,7 +32,9 @@ def solve(choice: Choice) -> Solution:
     """Return the Solution of a Choice."""
     data, reduced, stretches = choice.data, choice.reduced, choice.stretches
     fitted, tilt = completed(data, reduced, choice.fitted), choice.tilt
-    free, base = fitted.estimate, reduced.base
+    free, base, widened = fitted.estimate, reduced.base, fitted.widened
+    if widened is not None:
+        free = free.with_standard_errors(widened)
     if stretches:
         free = robust_errors(fitted.problem, free, stretches.factors, base.prior_covariance())
         if tilt:
@@ -40,12 +42,12 @@ def solve(choice: Choice) -> Solution:
     if not choice.consistent:
         return Solution(choice, replace(fitted, estimate=free),
                         base.standard(free.params, data.options.dependent), free)
-    by_rows = choice.fitted if stretches else fitted
-    links = consistent_links(data, by_rows.problem, by_rows.estimate, by_rows.inherited)
+    links = consistent_links(data, fitted.problem, fitted.estimate, fitted.inherited,
+                             fitted.noise)
     estimate = links.estimate
+    if widened is not None:
+        estimate = estimate.with_standard_errors(links.carried(widened))
     if stretches:
-        if fitted.widened is not None:
-            estimate = estimate.with_standard_errors(links.carried(fitted.widened))
         estimate = robust_errors(fitted.problem, estimate, stretches.factors, links.found.prior)
         if tilt:
             estimate = estimate.with_standard_errors(

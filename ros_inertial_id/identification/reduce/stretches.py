@@ -11,6 +11,7 @@ joined until they are several times longer (Kuensch 1989).
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import repeat
 
 import numpy as np
 from scipy.spatial import cKDTree
@@ -61,8 +62,11 @@ def thinning(samples: int) -> int:
 
 def motion_of(data: Dataset, thin: int) -> Motion:
     """Return the Motion of a Dataset of one recording, one sample in ``thin`` of every state."""
-    motion = [[getattr(s, x)[::thin].copy() for x in 'qvt']
-              for _, s in data.states(training=True)]
+    motion = []
+    for robot, state in data.states(training=True):
+        ranges = data.method.validity_range(state, robot).values()
+        motion.append([np.stack([own[x][::thin] for own in ranges], axis=1) for x in 'qv']
+                      + [state.t[::thin].copy()])
     q, v, t = map(np.concatenate, zip(*motion))
     return Motion(q, v, t, tuple(len(m[2]) for m in motion))
 
@@ -86,7 +90,7 @@ class Stretches:
     """
     Stretches of distinct motion, in order of time.
 
-    factors : RFactors of each, about [b base columns, torque by a tilt of gravity (2)]
+    factors : RFactors of each, about [b base columns, torque by a tilt of gravity (2, or none)]
     speed, distance : (count,) mean squares of velocities, and of positions about their mean, of
         all joints in units of their own
     """
@@ -169,21 +173,25 @@ def distinct_stretches(q: np.ndarray, v: np.ndarray, t: np.ndarray, count: int) 
 def rows_of_stretches(data: Dataset, base: BaseParameters, values: np.ndarray, across: np.ndarray,
                       share: Share) -> list[RFactors]:
     """
-    Return STRETCHES RFactors about [b base columns, torque by a tilt of gravity (2)].
+    Return STRETCHES RFactors about [b base columns, torque by a tilt of gravity (k)].
 
     data : a Dataset of one recording; values : (p,) standard parameters
     that gravity pulls
-    across : (3, 2) unit vectors across gravity in the base frame, directions of the tilt [rad]
+    across : (3, k) unit vectors across gravity in the base frame, directions of the tilt [rad];
+        none where gravity's direction is not searched
     share : of its samples
     """
-    folds = [RFactors(len(base) + 2) for _ in range(STRETCHES)]
-    identity, place, seen = np.arange(len(base) + 2), base.places(), 0
+    size = len(base) + across.shape[1]
+    folds = [RFactors(size) for _ in range(STRETCHES)]
+    identity, place, seen = np.arange(size), base.places(), 0
     bodies = [p for p in base.parameters if not p.law]
     for robot, whole in data.states(training=True):
         state = whole.rows(slice(None, None, share.thin))
-        size = np.linalg.norm(robot.gravity_base)
-        for block, pulls in zip(data.method.regress(state, robot, base.parameters),
-                                data.method.gravity_rows(state, robot, bodies, size * across.T)):
+        pulled: Iterable[Sequence[RegressorBlock]] = repeat(())
+        if across.size:
+            pulled = data.method.gravity_rows(state, robot, bodies,
+                                              np.linalg.norm(robot.gravity_base) * across.T)
+        for block, pulls in zip(data.method.regress(state, robot, base.parameters), pulled):
             own = slice(seen, seen + len(block.t))
             wide = with_tilts(block, [pull.predicted(values) for pull in pulls], place,
                               np.sqrt(share.weight[own]))
@@ -197,7 +205,7 @@ def rows_of_stretches(data: Dataset, base: BaseParameters, values: np.ndarray, a
 def with_tilts(block: RegressorBlock, tilts: Sequence[Mapping[str, np.ndarray]],
                place: np.ndarray, weight: np.ndarray | float = 1.0) -> RegressorBlock:
     """
-    Return the RegressorBlock of kept columns with the torques of unit tilts as two more.
+    Return the RegressorBlock of kept columns with the torques of unit tilts as further ones.
 
     block : of B samples; tilts : {group: (B,)} of each
     place : column -> its place, -1 to leave out; weight : (B,), its square rows that each is for
@@ -206,9 +214,9 @@ def with_tilts(block: RegressorBlock, tilts: Sequence[Mapping[str, np.ndarray]],
     for g in block.groups:
         seen = np.flatnonzero(place[g.columns] >= 0)
         tilt = [torque[g.name] for torque in tilts]
-        W = np.ascontiguousarray(weight * np.vstack([g.W.T[seen], tilt])).T
+        W = np.ascontiguousarray(weight * np.vstack([g.W.T[seen], *tilt])).T
         groups.append(RowGroup(g.name, g.unit,
-                               np.append(place[g.columns][seen], [size, size + 1]), W,
+                               np.append(place[g.columns][seen], size + np.arange(len(tilt))), W,
                                weight * g.y, weight * g.y_raw))
     return RegressorBlock(block.t, block.segment, tuple(groups))
 

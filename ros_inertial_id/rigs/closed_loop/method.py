@@ -19,11 +19,12 @@ from .state import (all_parameters, close, equations, links_as_described, Mechan
 from .tuning import Trial
 from ..dynamics.assembly import mechanism_from_options
 from ..dynamics.continuation import random_walk
-from ..dynamics.force_elements import force_elements, ForceOptions
+from ..dynamics.force_elements import elastic_elements, force_elements, ForceOptions
 from ..dynamics.mechanism import coupled, Mechanism, MechanismOptions, virtual_links
+from ..dynamics.motors import elastic_pairs, motors_of
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.regressor import BLOCK, RegressorBlock, RowGroup
-from ...errors import ConfigError
+from ...errors import ConfigError, RobotModelError
 from ...measurement.joints.kinematic_state import JointSpaceState, SignalOptions
 from ...measurement.recording import Recording
 from ...methods.contract import Method
@@ -59,20 +60,29 @@ class ClosedLoop(Method[Mechanism, MechanismState, Observation, ClosedLoopOption
     predicts_live = True
     takes_known = True
     consistent_by_default = True
+    distinguishes_motion = True
 
     def build(self, urdf: str, options: ClosedLoopOptions, gravity_base: np.ndarray) -> Mechanism:
         """Return the Mechanism of a URDF text under gravity (3,) in the base frame [m/s^2]."""
         mechanism = mechanism_from_options(urdf, options, gravity_base)
-        names = mechanism.joint_names
-        driven = () if options.actuated == NO_MOTOR else options.actuated or mechanism.coordinates
+        robot, names = mechanism.robot, mechanism.joint_names
+        motors = motors_of(robot)
+        elastic = elastic_pairs(options.elastic_joints, names[:len(names) - len(motors)])
+        driven = () if options.actuated == NO_MOTOR else options.actuated or tuple(
+            name for name in mechanism.coordinates if name not in elastic)
         for name in driven:
             if name not in names:
                 raise ConfigError('option actuated', found=repr(name), exists=names)
         actuated = tuple(names.index(name) for name in driven)
-        robot = mechanism.robot
-        forces = force_elements(robot, options, mechanism.size)
+        forces = (*force_elements(robot, options, mechanism.size),
+                  *elastic_elements(robot, elastic))
         mechanism = replace(mechanism, forces=forces, actuated=actuated)
-        lines = links_as_described(options.known, robot.link_names, robot.inertias)
+        used = {*mechanism.coordinates, *driven, *(f.parameter.owner for f in forces)}
+        for name in set(motors) - used:
+            raise RobotModelError('closure coupling', found=f'joint {name!r}',
+                                  exists=[n for n in names if n not in motors], do='correct it; '
+                                  'name a motor in actuated:, independent: or friction:')
+        lines = links_as_described((*options.known, *motors), robot.link_names, robot.inertias)
         known, tied = read_known(lines, all_parameters(mechanism))
         return replace(mechanism, known=known, tied=tied)
 

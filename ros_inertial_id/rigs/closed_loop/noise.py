@@ -14,6 +14,7 @@ import numpy as np
 
 from .state import all_parameters, MechanismState, Observation, projected_torque, with_tied
 from ..dynamics.continuation import newton
+from ..dynamics.force_elements import SMOOTH
 from ..dynamics.mechanism import Mechanism
 from ...dynamics.inertial_parameters import Parameter
 from ...measurement import signals
@@ -139,6 +140,7 @@ def _slopes(robot, state, parameters, values):
     """Return slopes (3, k, N, k) of the misfit by z, zdot, zddot of every coordinate."""
     known = with_tied(robot, dict(zip([p.name for p in parameters], values)))
     # Friction turns on and off: it has no slope.
+    smooth = [(e, known[e.parameter.name]) for e in robot.forces if e.parameter.law in SMOOTH]
     pi = np.array([known[p.name] for p in all_parameters(robot) if not p.law])
     index = list(robot.independent)
     z, rate, second = state.q[:, index], state.v[:, index], state.a[:, index]
@@ -146,7 +148,8 @@ def _slopes(robot, state, parameters, values):
     def misfit(q, R, rate, second):
         v, a = robot.motion(q, R, rate, second)
         moved = replace(state, q=q, v=v, a=a, R=R)
-        return projected_torque(robot, moved, pi) - moved.force(robot.actuated)
+        forces = sum(x * e.column(robot.robot, moved) for e, x in smooth)
+        return projected_torque(robot, moved, pi) + forces - moved.force(robot.actuated)
 
     base = misfit(state.q, state.R, rate, second)
     out = np.empty((3, len(index)) + base.shape)

@@ -11,6 +11,7 @@ from .closure import (constraint, Coupling, FULL_RANK, moment_arms, parse_closur
                       turned_welds)
 from .continuation import random_walk
 from .mechanism import describe, Mechanism, MechanismOptions, SINGULAR
+from .motors import with_motors
 from ...dynamics.robot_model import robot_from_options
 from ...errors import ConfigError, RobotModelError
 
@@ -29,12 +30,13 @@ def mechanism_from_options(urdf: str, options: MechanismOptions,
     ConfigError, RobotModelError where it cannot be assembled or is singular there.
     """
     own = MechanismOptions(**{f.name: getattr(options, f.name) for f in fields(MechanismOptions)})
-    return replace(_assembled(urdf, own), robot=robot_from_options(urdf, own, gravity_base))
+    robot = robot_from_options(urdf, own, gravity_base)
+    return replace(_assembled(urdf, own), robot=with_motors(robot, own))
 
 
 @lru_cache(maxsize=8)  # under any gravity it is assembled alike
 def _assembled(urdf: str, options: MechanismOptions) -> Mechanism:
-    robot = robot_from_options(urdf, options, np.zeros(3))
+    robot = with_motors(robot_from_options(urdf, options, np.zeros(3)), options)
     closures = tuple(parse_closure(text, robot) for text in options.closures)
     guess, given = _start(robot, options.start)
     wanted = _indices(robot, options.independent, 'independent')

@@ -11,6 +11,9 @@ A closure is one line of words; frames are links of the robot description:
     weld A B               the frames coincide                                      6 rows
     coupling J K RATIO [L RATIO ...] [OFFSET]   q_J = RATIO q_K + ... + OFFSET      1 row
 
+A J that is no joint of the description is a motor that turns so: it may be driven (``actuated``),
+have an encoder (``independent``) and brake by its own speed (``friction``).
+
 Positions are compared in the frame A (so its motion is accounted for), directions e of A and f of
 B by e.f = 0.  Sources: Garcia de Jalon and Bayo 1994, ch. 3 and 5; Wehage and Haug 1982.
 

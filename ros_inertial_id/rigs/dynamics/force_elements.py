@@ -10,6 +10,7 @@ on coordinate i as R_ji times itself.  Lines of the options:
     dampers:  between A B          d dl/dt along that line (of a joint: friction viscous)
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Callable
@@ -17,7 +18,7 @@ from typing import Any, Callable
 import numpy as np
 
 from ...dynamics.body_motion import body_motions, Frame, frame_of, twists
-from ...dynamics.friction import check_laws, friction_column, friction_parameters, LAWS
+from ...dynamics.friction import check_laws, friction_column, friction_parameters, LAWS, of_slide
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.robot_model import RobotModel
 from ...errors import ConfigError
@@ -26,6 +27,10 @@ from ...options import option
 # Of Coulomb's step, in sizes of the loops per second.  A cylinder that moves by centimetres is
 # slow all the time: a step as wide as a joint's in rad/s would be a line to it.
 SLIDE_WIDTHS = (1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2)
+
+STIFFEST = 1e6  # [N m/rad] of a joint, before data
+# Laws without a corner.
+SMOOTH = ('spring', 'preload', 'damper', 'viscous', 'offset', 'armature')
 
 
 @dataclass(frozen=True)
@@ -44,23 +49,32 @@ class ForceOptions:
 
 @dataclass(frozen=True)
 class JointForce:
-    """One column: a force on joint ``joint`` that is ``column(q, v, a)`` of it."""
+    """
+    One column: a force on joint ``joint`` that is ``column(q, v, a)`` of it.
+
+    against : joint that it reacts on, and whose motion is taken off; None: the base
+    """
 
     parameter: Parameter
     joint: int
     rest: float = 0.0
+    against: int | None = None
 
     def column(self, robot: RobotModel, state: Any) -> np.ndarray:
         """Return the column, (B, k), of a state with q, v, a (B, n) and R (B, n, k)."""
-        q, v, a = (x[:, self.joint] for x in (state.q, state.v, state.a))
+        q, v, a, R = (x[:, self.joint] if self.against is None else
+                      x[:, self.joint] - x[:, self.against]
+                      for x in (state.q, state.v, state.a, state.R))
         if self.parameter.law == 'spring':
             force = q - self.rest
         elif self.parameter.law == 'preload':
             force = np.ones(len(q))
+        elif self.parameter.law == 'damper':
+            force = v
         else:
             developed = state.alone and self.parameter.law == 'presliding'
             force = friction_column(self.parameter, 0.0 * q if developed else q, v, a)
-        return state.R[:, self.joint] * force[:, None]
+        return R * force[:, None]
 
 
 @dataclass(frozen=True)
@@ -86,6 +100,19 @@ class LineForce:
         force = {'spring': length - self.rest, 'preload': np.ones(len(length)),
                  'damper': (slope * state.v).sum(1)}[law]
         return np.einsum('bn,bnk->bk', slope * force[:, None], state.R)
+
+
+def elastic_elements(robot: RobotModel, pairs: Mapping[str, str]) -> list[JointForce]:
+    """Return spring and damper between every joint and its motor, ``pairs`` of their names."""
+    out = []
+    for joint, motor in pairs.items():
+        k = robot.joint_names.index(joint)
+        for symbol, law, unit, size in (('ke', 'spring', 'N m/rad', STIFFEST),
+                                        ('de', 'damper', 'N m s/rad', 1e4)):
+            parameter = Parameter(f'{symbol}{k + 1}', of_slide(unit) if robot.prismatic[k] else
+                                  unit, 1.0, 0.0, size, joint, law)
+            out.append(JointForce(parameter, robot.joint_names.index(motor), against=k))
+    return out
 
 
 def force_elements(robot: RobotModel, options: ForceOptions,

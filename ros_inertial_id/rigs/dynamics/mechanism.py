@@ -30,7 +30,10 @@ class MechanismOptions(RobotOptions):
 
     closures: tuple[str, ...] = option(
         (), 'loop closures, one per line: point A B, planar_point A B, axis A B, weld A B '
-        '(links), coupling J K RATIO [OFFSET] (joints)')
+        '(links), coupling J K RATIO [L RATIO ...] [OFFSET] (joints; J may be a motor instead)')
+    elastic_joints: tuple[str, ...] = option(
+        (), 'joints that a motor turns through a spring and damper, with encoders on both sides: '
+        '"JOINT MOTOR", the motor by the name of its position and torque in the recording')
     independent: tuple[str, ...] = option(
         (), 'joints whose positions describe the mechanism; empty: chosen and reported')
     start: tuple[str, ...] = option(
