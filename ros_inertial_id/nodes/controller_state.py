@@ -1,6 +1,6 @@
 """What the player asks of the controller: whether it is active, and where it holds the arm."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 import time
 from typing import Any
 
@@ -12,6 +12,7 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
 
 from .conversions import every, message_class, seconds, subscribe
+from .subscriptions import poll, taken
 from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
 from ..excitation.playback import deviation, LEAD
@@ -127,6 +128,8 @@ class HeldPosition:
     Where the controller holds an arm that rests, which is not quite where the arm is.
 
     controller : its topic ``[namespace/]controller/joint_trajectory``, or its action
+    scaled : called with the share [%] of its speed at which the controller runs a trajectory, as
+        its state says, and the topic that says so
 
     Gravity that the drives do not know and dry friction keep a resting arm away from its command,
     by what the drives' stiffness makes of them: milliradians, behind which stand newton metres.  A
@@ -138,33 +141,40 @@ class HeldPosition:
     came to rest there.
     """
 
-    def __init__(self, node: Node, controller: str) -> None:
-        self._node = node
+    _scales = False  # until it has said that it runs at all
+
+    def __init__(self, node: Node, controller: str, scaled: Callable[[float, str], None]) -> None:
+        self._node, self._scaled = node, scaled
         self._topic = f"{controller.rpartition('/')[0]}/controller_state"
         self._kind = message_class(STATE)
-        self._subscription: Any = None
-        self._state, self._state_at, self._joints_at = b'', -np.inf, 0.0
+        self._reader: Any = None
+        self._state: Any = None
+        self._state_at, self._joints_at = -np.inf, 0.0
         self._end: np.ndarray | None = None
         self._rests: np.ndarray | None = None
         self._settled_at = 0.0
-        self.listen()
-
-    def listen(self) -> None:
-        """Hear the controller, which may speak a thousand times a second, from now on."""
-        if self._kind is not None and self._subscription is None:
+        if self._kind is not None:
             quality = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
-            self._subscription = subscribe(self._node, self._kind, self._topic, self._take,
-                                           quality, raw=True)
+            self._reader = subscribe(node, self._kind, self._topic, lambda _: None, quality,
+                                     raw=True)
+            poll(self._reader)  # a controller may publish a thousand times a second
 
-    def turn_away(self) -> None:
-        """Do not hear the controller while the arm moves; what it held is over."""
+    def read(self) -> None:
+        """Take the newest state of the controller."""
+        states = [] if self._reader is None else [data for data, _ in taken(self._reader)]
+        if not states:
+            return
+        self._state = deserialize_message(states[-1], self._kind)
+        self._state_at = seconds(self._node)
+        # Messages before control_msgs 5.3 lack it; ros2_controllers before 4.39 leave it at 0.
+        share = getattr(self._state, 'speed_scaling_factor', 0.0)
+        self._scales = self._scales or share > 0.0
+        if self._scales:
+            self._scaled(100.0 * share, self._topic)
+
+    def moves(self) -> None:
+        """Note that the arm moves from now on: what the controller held is over."""
         self._end, self._state_at = None, -np.inf
-        if self._subscription is not None:
-            self._node.destroy_subscription(self._subscription)
-            self._subscription = None
-
-    def _take(self, state):
-        self._state, self._state_at = state, seconds(self._node)
 
     def ended(self, end: np.ndarray, after: float) -> None:
         """Note that the last trajectory leads to ``end`` (n,) and rests there ``after`` [s]."""
@@ -186,6 +196,7 @@ class HeldPosition:
         tracking : how far [rad or m] from its command it may be
         Raises MotionError when the controller holds it farther away: it does not follow.
         """
+        self.read()
         held = self._said(robot.joint_names)
         if held is None:
             return self._remembered(robot, measured, tracking)
@@ -221,8 +232,7 @@ class HeldPosition:
         """Return the command (n,) by the controller's own word, None without a recent one."""
         if self._joints_at - self._state_at > RECENT:
             return None
-        state = deserialize_message(self._state, self._kind)
-        names, held = list(state.joint_names), np.array(state.reference.positions)
+        names, held = list(self._state.joint_names), np.array(self._state.reference.positions)
         if len(held) != len(names) or not set(joint_names) <= set(names):
             return None
         return held[[names.index(name) for name in joint_names]]

@@ -55,7 +55,7 @@ class Excitation(GuardedNode):
         self._controller = controller_link(self, own.controller, self._let_end)
         self._sender = CourseSender(self._controller, self._joints.now_ns)
         self._controllers = Controllers(self, own.controller)
-        self._held = HeldPosition(self, own.controller)
+        self._held = HeldPosition(self, own.controller, self._joints.scaled)
         self._status_topic = self.create_publisher(String, '~/status', latched())
         self._periods = self.create_publisher(String, '~/periods', latched())
         subscribe(self, String, 'robot_description', self._take_description, latched())
@@ -115,7 +115,7 @@ class Excitation(GuardedNode):
 
     def _let_end(self, reason):
         """
-        Stop when the driver slows trajectories down or the controller gave up.
+        Stop when the driver scales trajectories or the controller gave up.
 
         A slowed clock stays behind ours: every new piece would make the arm skip what it was
         slowed down by; and a controller that gave up holds the arm already.  So nothing more is
@@ -127,6 +127,7 @@ class Excitation(GuardedNode):
 
     def _watch(self):
         """Look at all joint states since the last time; brake when they give reason, or cease."""
+        self._held.read()
         self._joints.read()
         if self._to_play:
             self._to_play = False
@@ -249,7 +250,7 @@ class Excitation(GuardedNode):
         assert self._robot is not None
         options = read_options(self, PlaybackOptions)
         self._guard = Guard(options.tracking, options.stale, options.effort)
-        self._held.turn_away()
+        self._held.moves()
         self._sender.begin(course, brakes, self._robot.joint_names, held)
         self._course, self._seen = course, 0
         self._publish_periods(course)
@@ -265,6 +266,7 @@ class Excitation(GuardedNode):
         """Send the next piece; at the end of the course finish."""
         if self._course is None:
             return
+        self._held.read()
         self._joints.read()
         if self._course is None or self._joints.catches_up(HORIZON):  # they gave reason to brake
             return
@@ -302,7 +304,6 @@ class Excitation(GuardedNode):
         rest = self._sender.end()
         if known and rest is not None:
             self._held.ended(*rest)
-        self._held.listen()
         self._course = None
         self._work.tell(state=state, message=status)
         self._say(status)

@@ -26,7 +26,7 @@ CLOCKS = 0.04  # [s] between the stamps of the joint states and this computer's 
 #                past of a piece, or every piece would begin with a jump
 LOOKS = 50  # at the clocks: the least of their delays counts
 SET = 1.0  # [s] by which a clock was set anew: no delay
-UNSCALED = 99.5  # [%] of its speed that a trajectory must run at
+SCALED = 0.5  # [%] by which the speed of a trajectory may be another than its own
 
 
 class JointWatch:
@@ -35,7 +35,7 @@ class JointWatch:
 
     topics : of the joint states, of the driver's speed scaling ('' for none)
     doubt : called with words when joint states cannot be read
-    slowed : called with words when the driver slows trajectories down, or its clock went back
+    slowed : called with words when trajectories are scaled, or the driver's clock went back
     seen : called with stamps (N,) [ns] and {position, velocity, effort: (N, n)} of what came
 
     Silence is of the robot's time.  What this process did not look at is no silence: it reads
@@ -58,6 +58,10 @@ class JointWatch:
         self._complaint = ''
         self._newest = 0  # stamp [ns]
         self.position: np.ndarray | None = None
+
+    def scaled(self, percent: float, topic: str) -> None:
+        """Note that trajectories run at ``percent`` [%] of their speed, as a ``topic`` says."""
+        self._driver.scaled(percent, topic)
 
     def of(self, robot: RobotModel | None) -> None:
         """Watch the joints of a RobotModel ``robot`` from now on."""
@@ -161,16 +165,18 @@ class DriverWatch:
     """
     Clock and speed of the driver of a ``node``'s robot.
 
-    topic : Float64 [%] of a driver that can slow trajectories down, '' for none; ``slowed`` is
-        called with words when it does
+    topic : Float64 [%] of a driver that can scale the speed of trajectories, '' for none;
+        ``slowed`` is called with words when it does
     """
 
     def __init__(self, node: Node, topic: str, slowed: Callable[[str], None]):
         self._ahead: deque[float] = deque(maxlen=LOOKS)
         self._clocks: deque[int] = deque(maxlen=LOOKS)  # [ns] of a simulated clock, as received
-        self._scaling, self._topic, self._slowed = 100.0, topic, slowed
+        self._scaling: dict[str, float] = {}  # topic -> [%] that it said last
+        self._slowed = slowed
         if topic:
-            subscribe(node, Float64, topic, self._take_scaling, QoSProfile(depth=10))
+            subscribe(node, Float64, topic, lambda message: self.scaled(message.data, topic),
+                      QoSProfile(depth=10))
 
     def stamped(self, ahead: float) -> None:
         """Note that joint states were stamped ``ahead`` [s] of this computer's clock."""
@@ -197,22 +203,24 @@ class DriverWatch:
         step = float(np.median(steps)) if len(steps) > 2 else SET  # too few to know
         return min(self._ahead, key=abs), CLOCKS + 2.0 * step
 
-    def _take_scaling(self, message):
-        self._scaling = message.data
-        if self._scaling < UNSCALED:
-            self._slowed(f'the driver slows trajectories to {self._scaling:.0f} %; the piece '
-                         'under way brakes by itself')
+    def scaled(self, percent: float, topic: str) -> None:
+        """Note that trajectories run at ``percent`` [%] of their speed, as a ``topic`` says."""
+        self._scaling[topic] = percent
+        if abs(percent - 100.0) > SCALED:
+            self._slowed(f'the driver runs trajectories at {percent:.0f} % of their speed; the '
+                         'piece under way brakes by itself')
 
     def refuse(self, joint_states_topic: str, slow: str = '') -> None:
         """
-        Refuse a driver that stamps by another clock, or slows trajectories down, by a MotionError.
+        Refuse a driver that stamps by another clock, or scales trajectories, by a MotionError.
 
         slow : how the stamps of ``joint_states_topic`` fall behind, which is refused as well
         """
-        if self._scaling < UNSCALED:
-            raise MotionError('the driver slows trajectories down', expected='100 %',
-                              found=f'{self._scaling:.0f} % in {self._topic}',
-                              do='set its speed to 100 %, and give speed: here instead')
+        for topic, percent in self._scaling.items():
+            if abs(percent - 100.0) > SCALED:
+                raise MotionError('the driver does not run trajectories at their own speed',
+                                  expected='100 %', found=f'{percent:.0f} % in {topic}',
+                                  do='set its speed to 100 %, and give speed: here instead')
         if slow:
             raise MotionError(slow)
         away, allowed = self._other()

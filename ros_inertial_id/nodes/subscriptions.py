@@ -7,7 +7,7 @@ publishers' sequence numbers, not ``message_lost`` events: these and an EventsEx
 each other for ever (ros2/rmw_fastrtps#890).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 import inspect
 from typing import Any
 
@@ -96,8 +96,7 @@ class Subscriptions:
                           durability=DurabilityPolicy.BEST_AVAILABLE)
         reader = self._readers[topic] = subscribe(self._node, kind, topic, take, best, raw=True)
         if self._polled:
-            for entity in (reader, *reader.event_handlers):  # data wake the wait for events too
-                entity.callback_group = Unserved()
+            poll(reader)
         keeps = reader.qos_profile.durability
         latched = keeps == DurabilityPolicy.TRANSIENT_LOCAL or (
             keeps == DurabilityPolicy.BEST_AVAILABLE and offer[1])
@@ -109,13 +108,25 @@ class Subscriptions:
             self._drain(topic, reader)
 
     def _drain(self, topic: str, reader: Any) -> None:
-        # Publishers go on: take what a full queue holds, no more.
-        for _ in range(max(DEPTH, reader.qos_profile.depth)):
-            with reader.handle:
-                taken = reader.handle.take_message(reader.msg_type, True)
-            if taken is None:
-                return
-            reader.callback(*taken)
+        for received in taken(reader):
+            reader.callback(*received)
+
+
+def poll(reader: Any) -> None:
+    """Let the messages of a ``reader`` wait in its queue for ``taken``."""
+    for entity in (reader, *reader.event_handlers):  # data wake the wait for events too
+        entity.callback_group = Unserved()
+
+
+def taken(reader: Any) -> Iterator[tuple[bytes, Any]]:
+    """Yield message and information of all that waits in the queue of a raw ``reader``."""
+    # Publishers go on: take what a full queue holds, no more.
+    for _ in range(max(DEPTH, reader.qos_profile.depth)):
+        with reader.handle:
+            received = reader.handle.take_message(reader.msg_type, True)
+        if received is None:
+            return
+        yield received
 
 
 class SequenceCount:

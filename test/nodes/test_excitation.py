@@ -234,7 +234,7 @@ def test_driver_that_slows_trajectories_down_ends_the_motion_without_a_jump(stag
     bag = stage.move(speed=0.25, periods=20)
     assert stage.graph.set('simulated_robot', speed_scaling=share) == ''
     stage.graph.until(lambda: f'; {bag}' in stage.said('stopped: '), 'the end')
-    words = f'the driver slows trajectories to {100.0 * share:.0f} %'
+    words = f'the driver runs trajectories at {100.0 * share:.0f} % of their speed'
     assert words in stage.said('stopped: ')
     stage.graph.spin(seconds)  # the rest of the piece takes three times as long, or waits
     refused = stage.graph.call('excitation/play')

@@ -22,7 +22,7 @@ def held(monkeypatch):
     """Return a HeldPosition that only remembers, and its clock."""
     monkeypatch.setitem(sys.modules, 'control_msgs', None)
     monkeypatch.setitem(sys.modules, 'control_msgs.msg', None)
-    out = HeldPosition(None, 'arm/joint_trajectory')
+    out = HeldPosition(None, 'arm/joint_trajectory', None)
     out.now = 0.0
     monkeypatch.setattr(module, 'seconds', lambda node: out.now)
     return out
@@ -55,5 +55,5 @@ def test_an_arm_far_from_the_end_is_not_held_there(held):
 
 def test_what_was_held_is_forgotten_when_the_arm_moves(held):
     resting(held, END + SAG)
-    held.turn_away()
+    held.moves()
     assert held.position(ROBOT, END + SAG, 0.1) is None

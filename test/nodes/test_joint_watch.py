@@ -73,6 +73,23 @@ def test_stamps_of_another_clock_are_refused(ahead, words):
         driver.refuse('joint_states')
 
 
+@pytest.mark.parametrize('percent', [50.0, 0.0, 200.0])
+def test_scaled_trajectories_are_refused_whoever_says_so(percent):
+    """The other may not know of it: UR's controllers are scaled without saying so themselves."""
+    said = []
+    driver = DriverWatch(None, '', said.append)
+    driver.stamped(0.0)
+    for topic in ('arm/controller_state', 'speed_scaling'):
+        driver.scaled(100.0, topic)
+    driver.refuse('joint_states')
+    assert said == []
+    driver.scaled(percent, 'arm/controller_state')
+    driver.scaled(100.0, 'speed_scaling')
+    assert f'at {percent:.0f} % of their speed' in said[0] and len(said) == 1
+    with pytest.raises(MotionError, match=f'found {percent:.0f} % in arm/controller_state'):
+        driver.refuse('joint_states')
+
+
 def test_what_falls_behind_is_said_before_the_clock_is_suspected():
     driver = DriverWatch(None, '', print)
     driver.stamped(-3.0)

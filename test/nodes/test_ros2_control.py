@@ -213,7 +213,9 @@ def test_an_inactive_controller_is_refused_as_its_manager_says(graph):
 
 def test_the_command_at_which_a_controller_holds_the_arm_is_its_own_word(graph):
     from control_msgs.msg import JointTrajectoryControllerState
-    held, measured = HeldPosition(graph.node, NAME), np.array([0.51, -0.2])
+    scaled = []
+    held = HeldPosition(graph.node, NAME, lambda *said: scaled.append(said))
+    measured = np.array([0.51, -0.2])
     robot = load_robot_model(ARM.read_text())
     assert held.position(robot, measured, tracking=0.1) is None
     state = JointTrajectoryControllerState(joint_names=robot.joint_names[::-1])
@@ -231,6 +233,10 @@ def test_the_command_at_which_a_controller_holds_the_arm_is_its_own_word(graph):
     np.testing.assert_array_equal(held.position(robot, measured, tracking=0.1), [0.5, -0.201])
     with pytest.raises(MotionError, match='joint1 does not follow its controller'):
         held.position(robot, measured, tracking=0.005)
-    held.turn_away()
+    held.moves()
     held.seen(measured)
     assert held.position(robot, measured, tracking=0.1) is None
+    assert scaled == []  # 0 of a controller that does not fill it
+    for state.speed_scaling_factor in (1.0, 0.5, 0.0):
+        graph.until(lambda: told() and scaled and scaled[-1] == (
+            100.0 * state.speed_scaling_factor, f'{CONTROLLER}/controller_state'), 'the scaling')
