@@ -88,7 +88,7 @@ def stamp(header):
     return header.stamp.sec + header.stamp.nanosec * 1e-9
 
 
-@pytest.mark.parametrize('factor', [0.3, 2.0])
+@pytest.mark.parametrize('factor', [0.5, 2.0])
 def test_nodes_beside_a_simulator_by_somebody_else(graph, tmp_path, arm_model, factor):
     beside = Beside(graph, tmp_path, arm_model, factor)
     beside.play()
