@@ -23,12 +23,13 @@ from typing import Any
 
 import numpy as np
 
-from .tilt import GRAVITY, Tilt, tilt_of, tilted, tilts_across, with_angles
+from .tilt import GRAVITY, Tilt, tilt_of, tilted, with_angles
 from ..fit.fitting import fit, Fitted, values_of_links
 from ..passes import Passes
 from ..prepare.dataset import Dataset
 from ..reduce.reduction import reduce_again, reduce_without, Reduced
 from ..reduce.stretches import FEWEST, normal_equations, Stretches
+from ..reduce.tilted_rows import tilts_across
 from ...estimation.constants_choice import log_ratio
 from ...estimation.estimators import params_of, ridge
 from ...estimation.r_factors import merge

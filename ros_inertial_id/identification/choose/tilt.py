@@ -36,13 +36,6 @@ class Tilt:
     free: np.ndarray
 
 
-def tilts_across(data: Dataset) -> np.ndarray:
-    """Return the directions (3, 2) across gravity, none (3, 0) where it is not searched."""
-    gravity = data.robot.gravity_base
-    searched = data.method.searches_gravity and np.any(gravity)
-    return across_gravity(gravity) if searched else np.empty((3, 0))
-
-
 def with_angles(base: BaseParameters) -> BaseParameters:
     """Return the BaseParameters with two angles of gravity behind them, each by itself."""
     count = len(base.parameters)

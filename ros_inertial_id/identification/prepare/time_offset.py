@@ -5,8 +5,10 @@ Another bus, or a filter in the drive, lets torques arrive late; a model fitted 
 less, and wrongly.  The offset is a nonlinear parameter of the identification, which acts on the
 measured torque alone: with the torques read at several offsets beside the columns of the model,
 one pass gives the residual left at any offset in between (variable projection, Golub and Pereyra
-1973).  Its error comes from leaving out stretches of time (jackknife, Efron 1982), so that
-residuals that are not white, or a model that is not whole, do not make it look sure.
+1973).  A tilt of the base is among the columns, by the description's bodies: gravity is chosen
+later, and without them an offset would explain a share of it.  The error comes from leaving out
+stretches of time (jackknife, Efron 1982), so that residuals that are not white, or a model that is
+not whole, do not make it look sure.
 """
 
 from dataclasses import dataclass, replace
@@ -17,6 +19,7 @@ from numpy.polynomial.chebyshev import chebvander
 
 from .dataset import Dataset
 from ..reduce.structure import Structure
+from ..reduce.tilted_rows import rows_and_tilts, tilts_across, with_tilts
 from ...errors import RecordingError
 from ...jackknife import standard_errors
 from ...measurement.joints.kinematic_state import JointSpaceObservation
@@ -140,7 +143,9 @@ def _shares(nodes, x):
 
 def _grams(data, columns, keep):
     """Return (STRETCHES, joints, p + m, p + m) sums of [W Y]'[W Y], torques Y at m NODES."""
-    size = int(keep.max()) + 1
+    across = np.empty((3, 0)) if data.options.mounting else tilts_across(data)
+    nominal = np.array([p.nominal for p in columns])
+    size = int(keep.max()) + 1 + across.shape[1]
     out = np.zeros((STRETCHES, len(data.robot.joint_names), *2 * [size + len(NODES)]))
     whole, done = data.samples(training=True), 0
     stride = -(-whole // MOST)
@@ -157,20 +162,21 @@ def _grams(data, columns, keep):
             counted = done + np.arange(len(state.t))[inside]
             stretch = np.minimum(STRETCHES * counted // whole, STRETCHES - 1)
             done += len(state.t)
-            for block in data.method.regress(chosen, robot, columns):
+            for rows, tilts in rows_and_tilts(data.method, chosen, robot, columns, nominal,
+                                              across):
+                block = with_tilts(rows, tilts, keep)
                 part = slice(low, low + len(block.t))
                 low = part.stop
                 for j, group in enumerate(block.groups):
-                    _add(out[:, j], stretch[part], group.W,
-                         keep[group.columns], torques[part, :, j])
+                    _add(out[:, j], stretch[part], group.W, group.columns, torques[part, :, j])
     return out
 
 
 def _add(grams, stretch, W, place, torques):
     """Add rows W (N, c), whose columns go to ``place``, and torques (N, m) to their stretches."""
-    seen, count = np.flatnonzero(place >= 0), torques.shape[1]
-    rows = np.concatenate([W.T[seen], torques.T])
-    to = np.append(place[seen], grams.shape[-1] - count + np.arange(count))
+    count = torques.shape[1]
+    rows = np.concatenate([W.T, torques.T])
+    to = np.append(place, grams.shape[-1] - count + np.arange(count))
     for number in np.unique(stretch):
         own = rows[:, stretch == number]
         grams[number][np.ix_(to, to)] += own @ own.T

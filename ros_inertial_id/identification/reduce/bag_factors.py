@@ -28,8 +28,9 @@ import zipfile
 import numpy as np
 
 from .plan import Plan
-from .stretches import FEW, Motion, motion_of, THIN, thinning, with_tilts
+from .stretches import FEW, Motion, motion_of, THIN, thinning
 from .structure import choose_alternatives
+from .tilted_rows import rows_and_tilts, with_tilts
 from ..judge.validation import evaluate
 from ..model.identified_model import plain
 from ..passes import accumulate, Accumulated, blocks_of
@@ -120,14 +121,13 @@ def dataset_of(recording: Recording, plan: Plan) -> Dataset:
 
 def _accumulated(data: Dataset, plan: Plan) -> Accumulated:
     """Return the Accumulated rows about the plan's places and two tilts."""
-    structure, robot, values = plan.structure, data.robot, np.array(plan.links)
-    size, bodies = int(structure.keep.max()) + 1, structure.columns[:len(values)]
-    across = (np.linalg.norm(robot.gravity_base) * across_gravity(robot.gravity_base)).T
+    structure, values = plan.structure, np.array(plan.links)
+    size, across = int(structure.keep.max()) + 1, across_gravity(data.robot.gravity_base)
 
     def regress(state: Any, robot: Any) -> Iterator[RegressorBlock]:
-        for block, pulls in zip(data.method.regress(state, robot, structure.columns),
-                                data.method.gravity_rows(state, robot, bodies, across)):
-            yield with_tilts(block, [pull.predicted(values) for pull in pulls], structure.keep)
+        for block, tilts in rows_and_tilts(data.method, state, robot, structure.columns, values,
+                                           across):
+            yield with_tilts(block, tilts, structure.keep)
 
     folds, ranges = [RFactors(size + 2) for _ in range(FOLDS)], dict[str, Any]()
     for _ in accumulate(folds, blocks_of(data, regress, ranges), np.arange(size + 2), data):

@@ -9,16 +9,15 @@ seconds (friction of a slow motion) outlasts a stretch, and its neighbours share
 joined until they are several times longer (Kuensch 1989).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import repeat
 
 import numpy as np
 from scipy.spatial import cKDTree
 from scipy.special import ndtri, polygamma, psi, stdtrit
 
+from .tilted_rows import rows_and_tilts, with_tilts
 from ..prepare.dataset import Dataset
-from ...dynamics.regressor import RegressorBlock, RowGroup
 from ...estimation.base_parameters import BaseParameters
 from ...estimation.estimators import Estimate
 from ...estimation.problem import effective_standard_deviation, Problem
@@ -184,41 +183,17 @@ def rows_of_stretches(data: Dataset, base: BaseParameters, values: np.ndarray, a
     size = len(base) + across.shape[1]
     folds = [RFactors(size) for _ in range(STRETCHES)]
     identity, place, seen = np.arange(size), base.places(), 0
-    bodies = [p for p in base.parameters if not p.law]
     for robot, whole in data.states(training=True):
         state = whole.rows(slice(None, None, share.thin))
-        pulled: Iterable[Sequence[RegressorBlock]] = repeat(())
-        if across.size:
-            pulled = data.method.gravity_rows(state, robot, bodies,
-                                              np.linalg.norm(robot.gravity_base) * across.T)
-        for block, pulls in zip(data.method.regress(state, robot, base.parameters), pulled):
+        for block, tilts in rows_and_tilts(data.method, state, robot, base.parameters, values,
+                                           across):
             own = slice(seen, seen + len(block.t))
-            wide = with_tilts(block, [pull.predicted(values) for pull in pulls], place,
-                              np.sqrt(share.weight[own]))
+            wide = with_tilts(block, tilts, place, np.sqrt(share.weight[own]))
             fold = share.stretch[own]
             for number in np.unique(fold[fold >= 0]):
                 folds[number].accumulate(wide.rows(np.flatnonzero(fold == number)), identity)
             seen = own.stop
     return folds
-
-
-def with_tilts(block: RegressorBlock, tilts: Sequence[Mapping[str, np.ndarray]],
-               place: np.ndarray, weight: np.ndarray | float = 1.0) -> RegressorBlock:
-    """
-    Return the RegressorBlock of kept columns with the torques of unit tilts as further ones.
-
-    block : of B samples; tilts : {group: (B,)} of each
-    place : column -> its place, -1 to leave out; weight : (B,), its square rows that each is for
-    """
-    size, groups = int(place.max()) + 1, []
-    for g in block.groups:
-        seen = np.flatnonzero(place[g.columns] >= 0)
-        tilt = [torque[g.name] for torque in tilts]
-        W = np.ascontiguousarray(weight * np.vstack([g.W.T[seen], *tilt])).T
-        groups.append(RowGroup(g.name, g.unit,
-                               np.append(place[g.columns][seen], size + np.arange(len(tilt))), W,
-                               weight * g.y, weight * g.y_raw))
-    return RegressorBlock(block.t, block.segment, tuple(groups))
 
 
 def robust_errors(problem: Problem, estimate: Estimate, folds: Sequence[RFactors],
