@@ -50,15 +50,19 @@ def recording(seed, duration=20.0, rate=500.0):
     return Recording({'/joint_states': channel}, URDF, 'upright', {'path': 'closed form'})
 
 
-@pytest.mark.parametrize('estimator', ['ridge', 'weighted'])
-def test_rows_without_torque_weigh_what_their_noise_is(estimator):
-    options = options_class('closed_loop')(estimator=estimator, cutoff=30.0, **PASSIVE)
-    model = identify([recording(3)], options, method='closed_loop').model
-    found = {entry['name']: entry for entry in model.base}
-    z = [(found[name]['value'] - true) / found[name]['standard_error']
-         for name, true in TRUE.items()]
-    # One seed of which most errors are one direction; 20 seeds: rms 0.93.  Weighted by what is
-    # left of zero torques without the motion's noise these were 18.
-    assert np.abs(z).max() < 4.0
-    for name, true in TRUE.items():
-        assert found[name]['value'] == pytest.approx(true, rel=0.005)
+def test_rows_without_torque_weigh_what_their_noise_is():
+    stated = {}
+    for estimator in ('ridge', 'weighted'):
+        options = options_class('closed_loop')(estimator=estimator, **PASSIVE)
+        model = identify([recording(3)], options, method='closed_loop').model
+        found = {entry['name']: entry for entry in model.base}
+        stated[estimator] = np.array([found[name]['standard_error'] for name in TRUE])
+        z = [(found[name]['value'] - true) / found[name]['standard_error']
+             for name, true in TRUE.items()]
+        # One seed of which most errors are one direction; ten seeds: rms 0.81 and 0.83.  Weighted
+        # by what is left of zero torques without the motion's noise these were 18.
+        assert np.abs(z).max() < 4.0
+        for name, true in TRUE.items():
+            assert found[name]['value'] == pytest.approx(true, rel=0.005)
+    # Consistent bodies counted the motion's noise twice: errors 2 to 7 times those of free ones.
+    np.testing.assert_allclose(stated['ridge'], stated['weighted'], rtol=0.3)
