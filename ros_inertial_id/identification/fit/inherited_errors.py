@@ -33,7 +33,8 @@ from ...estimation.base_parameters import BaseParameters
 from ...estimation.problem import (bread, effective_standard_deviation, Estimate, prior_rows,
                                    Problem, solved_weights)
 from ...estimation.r_factors import RFactors
-from ...estimation.residuals import add_lags, autocovariance, correlation_time, Residuals
+from ...estimation.residuals import (add_lags, autocovariance, correlation_time, Residuals,
+                                     whiten)
 
 LEAST = 0.02  # share of the residual's variance that is left to the torque at least
 LOST = 0.5  # of the prior standard deviation
@@ -155,18 +156,23 @@ class MotionNoise:
         Return the estimate with errors of all other noise, and those of this noise (b, R).
 
         The latter are by R independent ones of unit size.  Residuals : of the same data
+        The estimate's rows say what the data do without this noise, weighted as they were solved.
         """
         inverse, weights = bread(problem, estimate), solved_weights(problem, estimate)
         sd = effective_standard_deviation(problem, estimate.standard_deviation)
-        meat = np.linalg.inv(problem.base.prior_covariance()) * estimate.leaning
+        other = np.zeros((len(problem.base), len(problem.base)))
         for name, share in self.remaining(residuals).items():
-            rows = problem.factors.groups[name].equations(len(meat)) * sd[name]
-            meat += share * rows.T @ rows / weights[name] ** 4
-        covariance = inverse @ meat @ inverse
+            rows = problem.factors.groups[name].equations(len(other)) * sd[name]
+            other += share * rows.T @ rows / weights[name] ** 4
+        prior = np.linalg.inv(problem.base.prior_covariance()) * estimate.leaning
+        covariance = inverse @ (other + prior) @ inverse
         error = np.sqrt(np.diag(covariance))
         scores = np.sum([s / weights[name] ** 2 for name, s in self.scores.items()], 0)
+        A, b, _ = problem.factors.system(weights)
+        system = whiten(other, A.T @ np.column_stack([A, b]))
         return (replace(estimate, cov_params=covariance, bse=error,
-                        data_bse=estimate.data_bse * error / estimate.bse),
+                        data_bse=estimate.data_bse * error / estimate.bse,
+                        system=(system[:, :-1], system[:, -1])),
                 inverse @ scores / np.sqrt(scores.shape[1]))
 
 
@@ -244,8 +250,8 @@ def _made_good(problem, estimate, scales, rows, noise):
     move = scales[:, None] * np.linalg.solve(whole - (dual * part) @ dual.T, whole) / scales
     covariance = move @ estimate.cov_params @ move.T
     error = np.sqrt(np.diag(covariance))
-    independent = effective_standard_deviation(problem, estimate.standard_deviation)
-    A, b, _ = problem.factors.system(independent)
+    A, b = estimate.system or problem.factors.system(
+        effective_standard_deviation(problem, estimate.standard_deviation))[:2]
     keep = scales[:, None] * directions * (1.0 - part) @ dual.T / scales
     return replace(estimate, params=move @ estimate.params, cov_params=covariance, bse=error,
                    data_bse=estimate.data_bse * error / estimate.bse, system=(A @ keep, b))
