@@ -123,6 +123,15 @@ def half_kernel(period: float, cutoff: float) -> int:
     return half
 
 
+def least_samples(half: int) -> int:
+    """
+    Return how many samples a stretch has at least for a kernel that reaches ``half`` of them.
+
+    In its middle 1e-4 of the kernel reaches beyond its ends.
+    """
+    return 2 * (2 * half // 3) + 4
+
+
 def zero_phase_kernel(period: float, cutoff: float, half_width: float | None = None
                       ) -> np.ndarray:
     """

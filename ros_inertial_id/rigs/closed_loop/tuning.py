@@ -93,8 +93,10 @@ class Trial:
             W, y = self._equations(state)
             curve.append((float(cutoff), _left(_range(W), y)))
         if not curve:
-            raise RecordingError('the recording is too short to choose a cutoff',
-                                 found=f'{longest:.3f} s', do='record longer, or give cutoff:')
+            raise RecordingError(
+                'the recording is too short to choose a cutoff', expected='at least 6 periods of '
+                'the lowest, 2 Hz', found=f'longest stretch without a gap {longest:.3f} s',
+                do='record longer, or give cutoff:')
         return min(wider * _before_growth(curve, len(y)), HIGHEST / clock.period), curve
 
     def torque_offset(self, cutoff: float, limit: float, topic: str

@@ -180,7 +180,7 @@ def usable(clock: signals.Clock, kernel: np.ndarray, topic: str) -> signals.Cloc
 
     clock : Clock of all series; kernel : (2 h + 1,) low-pass; topic : for the message
     """
-    least = 2 * half_width(kernel) + 4
+    least = signals.least_samples(half_width(kernel))
     kept = tuple(s for s in clock.segments if s[1] > least)
     if not kept:
         longest = max(count for _, count in clock.segments) * clock.period
