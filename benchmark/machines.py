@@ -45,6 +45,13 @@ def nominal(urdf):
     return re.sub(r'<inertial>.*?</inertial>', other, urdf)
 
 
+def truth_of(sample):
+    """Return {parameter: value} of bodies and springs."""
+    truth = {f'{symbol}{k}': x for k, row in enumerate(load_robot_model(sample.urdf).inertias, 1)
+             for symbol, x in zip(SYMBOLS, row)}
+    return truth | {f'k{k}': v[0] for k, v in enumerate(sample.springs.values(), 1)}
+
+
 def runs(name, seeds):
     """Yield (model, errors in standard errors of all that is determined, CPU [s]) per seed."""
     sample = getattr(mechanisms, name)()
@@ -53,9 +60,7 @@ def runs(name, seeds):
     t, z, zdot, zddot = pinocchio_loops.motion(sample.centre, sample.size, DURATION, RATE, 1)
     loops.approach(z[0])
     tau = loops.move(z, zdot, zddot)[1]
-    truth = {f'{symbol}{k}': x for k, row in enumerate(load_robot_model(sample.urdf).inertias, 1)
-             for symbol, x in zip(SYMBOLS, row)}
-    truth.update({f'k{k}': v[0] for k, v in enumerate(sample.springs.values(), 1)})
+    truth = truth_of(sample)
     options = options_class('closed_loop')(
         closures=sample.closures, independent=sample.independent, start=sample.start,
         estimator='ridge', springs=tuple(f'joint {j} {v[1]}' for j, v in sample.springs.items()))
