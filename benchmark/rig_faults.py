@@ -12,19 +12,16 @@ wrist : right, a sensor turned by 30 degrees, a mounting tilted by 5 degrees, a 
 
 import argparse
 from collections.abc import Callable
-import contextlib
 from dataclasses import replace
-import io
-import json
 import os
 import pathlib
 import sys
-import tempfile
 
 os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
 ROOT = pathlib.Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / 'test' / 'oracles')]
 
+from bag_identification import identified_bags  # noqa: E402
 from body_recordings import SYMBOLS  # noqa: E402
 import numpy as np  # noqa: E402
 import platform_truth as rig  # noqa: E402
@@ -32,8 +29,6 @@ from scipy.interpolate import CubicSpline  # noqa: E402
 from scipy.spatial.transform import Rotation  # noqa: E402
 import yaml  # noqa: E402
 
-from ros_inertial_id.cli.main import main as inertial_id  # noqa: E402
-from ros_inertial_id.measurement.bags.writing import write_recording  # noqa: E402
 from ros_inertial_id.rigs.simulation.platform import PlatformOptions, PlatformRig  # noqa: E402
 from ros_inertial_id.rigs.simulation.wrist_sensor import WristOptions, WristRig  # noqa: E402
 
@@ -126,25 +121,9 @@ CASES = {
 
 def identified(recordings, text, options, known):
     """Return (errors in standard errors, verdict, reasons) of the command line on bags."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        for k, recording in enumerate(recordings):
-            write_recording(folder / f'bag{k}', recording)
-        (folder / 'rig').write_text(text)
-        (folder / 'options.yaml').write_text(yaml.safe_dump(options))
-        method, = options
-        words = ['identify', *(str(folder / f'bag{k}') for k in range(len(recordings))),
-                 '--method', method, '--config', str(folder / 'options.yaml'), '--urdf',
-                 str(folder / 'rig'), '--out', str(folder / 'out'), '--no-report', '--json']
-        said, error = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(error):
-            status = inertial_id(words)
-        if status:
-            return np.zeros(0), 'refused', [error.getvalue().strip()]
-        verdict = json.loads(said.getvalue())['verdict']
-        model = yaml.safe_load((folder / 'out' / 'model.yaml').read_text())
+    model, verdict = identified_bags(recordings, text, options)
     z = [(e['value'] - sum(c * known[n] for n, c in e['grouping'].items())) / e['standard_error']
-         for e in model['base'] if e['value'] is not None
+         for e in (model or {'base': ()})['base'] if e['value'] is not None
          and set(e['grouping']) <= set(known)]
     return np.array(z), verdict['word'], verdict['reasons']
 

@@ -23,7 +23,8 @@ FILTER_ORDER = 4
 STENCIL = 6  # half width of the difference stencil: order 12, exact far above any cutoff
 FEW = 100  # samples of a kernel per row wanted, below which sums of products cost less than FFT
 WIDEST = 1_000_000  # samples on each side of a kernel: more than any recording shows
-FORGOTTEN = 1e-4  # the kernel ends where its envelope falls below this share of its peak
+FORGOTTEN = 1e-6  # the kernel ends where its envelope falls below this share of its peak: what is
+# cut off bends the passband by as much, and a turn of a joint by that is below any encoder's noise
 HIGHEST = 0.25  # cutoff that is chosen, as a share of the sampling rate
 SHOWN = 1e-4  # of the power of velocities: a hundredth of the speed is motion and no noise
 FALLEN = 10.0  # in power: chance alone differs less between bands of a few lines
@@ -112,13 +113,23 @@ def half_kernel(period: float, cutoff: float) -> int:
     """
     if cutoff * period >= 0.45:
         return 0
-    # The slowest pole of the Butterworth circle decays with w_c sin(pi / 2 n).
-    decay = 2.0 * np.pi * cutoff * np.sin(np.pi / (2 * FILTER_ORDER))
-    half = int(np.ceil(-np.log(FORGOTTEN) / decay / period))
+    # The slowest pole of the Butterworth circle, where the bilinear transform puts it: towards
+    # Nyquist it decays more slowly than that of the analogue filter.
+    pole = np.tan(np.pi * cutoff * period) * np.exp(0.5j * np.pi * (1.0 + 1.0 / FILTER_ORDER))
+    half = int(np.ceil(np.log(FORGOTTEN) / np.log(abs((1.0 + pole) / (1.0 - pole)))))
     if half > WIDEST:
         raise ConfigError('cutoff', expected=f'at least {cutoff * half / WIDEST:.2g} Hz for '
                           f'samples every {period:.2g} s', found=f'{cutoff:.2g} Hz')
     return half
+
+
+def least_samples(half: int) -> int:
+    """
+    Return how many samples a stretch has at least for a kernel that reaches ``half`` of them.
+
+    In its middle 1e-4 of the kernel reaches beyond its ends.
+    """
+    return 2 * (2 * half // 3) + 4
 
 
 def zero_phase_kernel(period: float, cutoff: float, half_width: float | None = None

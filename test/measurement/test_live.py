@@ -326,6 +326,28 @@ def test_nothing_is_predicted_while_a_marker_topic_is_silent(
     assert t[-1] > 1.8 and (np.diff(t) < 0.01).all()
 
 
+def test_a_marker_that_is_never_seen_is_said_and_fills_no_memory(
+        crank_played, crank, fused_options, found):
+    """Its topic goes on, with nothing at that place, while the others are kept for it."""
+    live = closed_loop.live(crank, replace(fused_options, imus=()), 0.1, found)
+    camera, complaints = live._camera, []
+    for k, step in enumerate(crank_played.steps * 6):
+        for channel in step.values():
+            if 'markers' in channel.topic:
+                channel = later(channel, channel.topic)
+                blind = channel.topic.endswith('slider_pin')
+                stamps = channel.stamp_ns + round(2e9 * (k // len(crank_played.steps)))
+                fields = {name: np.full_like(x, np.nan) if blind else x
+                          for name, x in channel.fields.items()}
+                live.add(replace(channel, stamp_ns=stamps, fields=fields))
+        try:
+            live.take()
+        except RecordingError as error:
+            complaints.append(str(error))
+    assert complaints and 'nothing of /markers/slider_pin slider_link for 5 s' in complaints[0]
+    assert sum(len(m.t) for parts in camera._seen.values() for m in parts) < 2 * 5.2 * 800
+
+
 def test_silent_imu_is_said_once_and_markers_go_on(crank_played, crank, fused_options, found):
     error, t, _, live, witness = fused(
         crank_played, crank, fused_options, found,

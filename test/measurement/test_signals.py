@@ -65,9 +65,20 @@ def test_two_samples_are_too_short():
 def test_kernel_halves_the_amplitude_at_its_cutoff():
     kernel = signals.zero_phase_kernel(PERIOD, 10.0)
     frequency, response = signal.freqz(kernel, worN=[0.0, 1.0, 10.0, 40.0], fs=1 / PERIOD)
-    # Forward and backward each leave 1 / sqrt(2) there; the tail cut off is 1e-4 of the peak.
-    np.testing.assert_allclose(np.abs(response), [1.0, 1.0, 0.5, 0.0], atol=2e-4)
+    # Forward and backward each leave 1 / sqrt(2) there; the tail cut off is 1e-6 of the peak.
+    np.testing.assert_allclose(np.abs(response), [1.0, 1.0, 0.5, 0.0], atol=2e-5)
     np.testing.assert_array_equal(kernel, kernel[::-1])
+
+
+@pytest.mark.parametrize('share', [0.01, 0.1, 0.2, 0.25])
+def test_the_end_of_a_kernel_does_not_bend_its_passband(share):
+    """A motion of 1 rad is changed by 1e-5 at most, less than encoders show, up to a quarter."""
+    kernel = signals.zero_phase_kernel(PERIOD, share / PERIOD)
+    wanted = np.linspace(0.0, 0.45 / PERIOD, 400)
+    _, ours = signal.freqz(kernel, worN=wanted, fs=1 / PERIOD)
+    _, once = signal.sosfreqz(signal.butter(signals.FILTER_ORDER, 2 * share, output='sos'),
+                              worN=wanted, fs=1 / PERIOD)
+    np.testing.assert_allclose(np.abs(ours), np.abs(once) ** 2, atol=1e-5)
 
 
 def test_filter_is_butterworth_forwards_and_backwards():

@@ -6,6 +6,7 @@ M and V are written out from geometry; their derivatives are exact by complex st
 """
 
 import numpy as np
+from scipy.integrate import solve_ivp
 
 from ros_inertial_id.measurement.recording import Channel, Recording
 
@@ -38,6 +39,15 @@ def torque(z, zdot, zddot, p=TABLE_1):
     """Return the crank torque [N m]."""
     M, V = inertia_and_potential(z + 1e-30j, p)
     return M.real * zddot + 0.5 * M.imag / 1e-30 * zdot ** 2 + V.imag / 1e-30
+
+
+def free_motion(t, start):
+    """Return z of a crank that gravity alone moves from start : (z [rad], zdot [rad/s])."""
+    def rates(_, state):
+        M, V = inertia_and_potential(complex(state[0], 1e-30), TABLE_1)
+        return [state[1], -(0.5 * M.imag * state[1] ** 2 + V.imag) / 1e-30 / M.real]
+
+    return solve_ivp(rates, (t[0], t[-1]), start, 'DOP853', t, rtol=1e-10, atol=1e-12).y[0]
 
 
 def slider_rate(z, zdot):

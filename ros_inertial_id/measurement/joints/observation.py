@@ -248,7 +248,8 @@ def _below(value, limit):
 
 def _usable(clock, half, topic):
     """Return the clock without the segments too short to filter; refuse when none is left."""
-    kept = tuple(s for s in clock.segments if s[1] > 2 * half + 3)
+    least = signals.least_samples(half)
+    kept = tuple(s for s in clock.segments if s[1] >= least)
     duration = sum(count for _, count in clock.segments) * clock.period
     if duration < SHORTEST:
         raise RecordingError(f'{topic} is too short', found=f'{_below(duration, SHORTEST)} s',
@@ -257,7 +258,7 @@ def _usable(clock, half, topic):
         longest = max(count for _, count in clock.segments) * clock.period
         raise RecordingError(
             f'{topic} is too short', found=f'longest stretch without a gap {longest:.3f} s',
-            expected=f'at least {(2 * half + 4) * clock.period:.3f} s to filter it',
+            expected=f'at least {least * clock.period:.3f} s to filter it',
             do='record longer, or raise cutoff:')
     return signals.Clock(clock.period, clock.origin_ns, kept, clock.samples, clock.missing,
                          clock.gaps)

@@ -12,9 +12,6 @@ from ...errors import ConfigError
 from ...measurement import signals
 
 PIECE = 8192  # samples of one state
-# Periods of the cutoff at the ends of a stretch: what the filter guessed there is wrong by a tenth
-# after one period still, by a hundredth after two.
-TRIM = 2.0
 REDRAWN = 4096  # samples whose noise is drawn once more, for its share of the excitation
 
 

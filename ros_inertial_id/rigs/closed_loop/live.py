@@ -211,16 +211,27 @@ class _Camera:
         until, newest = min(self._newest.values()), max(self._newest.values())
         if newest - until > HIDDEN:
             silent = sorted(topic for topic, t in self._newest.items() if newest - t > HIDDEN)
-            self._seen = {line: parts[-1:] for line, parts in self._seen.items()}
-            raise RecordingError(f'no markers on {", ".join(silent)} for {HIDDEN:g} s: nothing is '
-                                 'predicted until they come', do='let the camera see them')
+            self._forget(f'no markers on {", ".join(silent)}', 'they come')
+        unseen = [line for line, parts in self._seen.items() if not parts]
+        if unseen:
+            waited = newest - min((parts[0].t[0] for parts in self._seen.values() if parts),
+                                  default=newest)
+            if waited > HIDDEN:
+                self._forget(f'nothing of {"; ".join(unseen)}', 'it was seen once')
+            return None
         whole = [_joined(parts) for parts in self._seen.values()]
-        ripe = [m and m.t <= until for m in whole]
-        if None in whole or max(int(r.sum()) for r in ripe) < FEWEST:
+        ripe = [m.t <= until for m in whole]
+        if max(int(r.sum()) for r in ripe) < FEWEST:
             return None
         for line, marker, r in zip(self._seen, whole, ripe):
             self._seen[line] = [marker.rows(~r)]
         return common_frames(placed([m.rows(r) for m, r in zip(whole, ripe)], self._cameras))
+
+    def _forget(self, what, until):
+        """Keep the newest alone of what was seen and raise RecordingError: nobody knows more."""
+        self._seen = {line: parts[-1:] for line, parts in self._seen.items()}
+        raise RecordingError(f'{what} for {HIDDEN:g} s: nothing is predicted until {until}',
+                             do='let the camera see them')
 
     def follow(self, frames):
         """Return t (M,), z, variance (M, k) and q (M, n) of the Frames that fit the mechanism."""
@@ -245,8 +256,6 @@ class _Camera:
 
 
 def _joined(parts):
-    if not parts:
-        return None
     return replace(parts[0], t=np.concatenate([m.t for m in parts]),
                    position=np.concatenate([m.position for m in parts]),
                    rotation=None if parts[0].rotation is None

@@ -26,6 +26,7 @@ from ...measurement.interpolation import LONGEST_GAP
 
 WRONG = 10.0       # times its noise: a marker that does not sit where it is said to
 TOO_FEW = 0.5      # share of frames that must be usable
+LEAST = 0.5        # [s] of motion without a gap: less is lost in any filter
 MOST = 0.5         # share of a marker's readings that may be outliers
 WEAK = 2.0         # times the usual standard deviation: a frame leans on those around it
 INTENSITIES = np.geomspace(1e-6, 1.0, 9)  # [s] jerk noise per squared jerk, by likelihood
@@ -88,6 +89,7 @@ def _in_continuity(fit, q):
     _check_agreement(fit, kept)
     reading, near, covariance = fit.refine(rows, path[rows], kept[rows])
     known = ~_lost_way(fit.frames.t[rows], open_[rows], _worse(covariance, WEAK))
+    _check_certain(fit.frames, fit.frames.t[rows[known]], len(rows))
     rows, reading, near, covariance = (x[known] for x in (rows, reading, near, covariance))
     smooth = smooth[rows]
     aside = fit.turned(reading - smooth)
@@ -130,6 +132,18 @@ def _check_enough(good):
                              expected='most camera frames usable',
                              found=f'{int(good.sum())} of {len(good)} frames',
                              do='check markers:, the camera pose and the lengths in the URDF')
+
+
+def _check_certain(frames, t, count):
+    """Raise RecordingError where frames at t [s], certain of ``count``, are in short pieces."""
+    pieces = np.split(t, np.flatnonzero(np.diff(t) > LONGEST_GAP) + 1)
+    longest = max((piece[-1] - piece[0] for piece in pieces if piece.size), default=0.0)
+    if longest < LEAST:
+        raise RecordingError(
+            f'the markers leave open which assembly is seen: {", ".join(frames.names)}',
+            expected=f'{LEAST:g} s without a gap in which it is certain',
+            found=f'{longest:.3f} s, {len(t)} of {count} frames',
+            do='put a marker on another link, or give the orientation of a tag (pose)')
 
 
 def _check_agreement(fit, kept):

@@ -104,11 +104,12 @@ class ClosedLoop(Method[Mechanism, MechanismState, Observation, ClosedLoopOption
                               do='give one base parameter: without a measured force only ratios '
                                  'of parameters show')
         recording, notes = reconstruct(recording, robot, options)
-        motion, effort = topics(options)
+        motion, effort = topics(options, notes)
         trial = Trial(recording, robot, replace(options, joint_states_topic=motion,
                                                 effort_topic=effort))
         cutoff = options.cutoff
-        align = options.largest_clock_offset > 0 and notes['motion'] != notes['torque']
+        align = bool(options.largest_clock_offset > 0 and robot.actuated
+                     and notes['motion'] != notes['torque'])
         for _ in range(3 if align else 1):  # an offset blurs the curve, a cutoff blurs the offset
             if not options.cutoff:
                 cutoff, notes['cutoff_curve'] = trial.choose_cutoff()

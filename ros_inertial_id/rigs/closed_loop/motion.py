@@ -8,7 +8,7 @@ everything after it is the same for all sensors.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Mapping, Sequence
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from ..measurement.markers import read_markers
 from ..measurement.sources import channel_of
 from ...dynamics.body_motion import frame_of
 from ...errors import ConfigError, RecordingError
+from ...measurement.joints.channels import find_channel
 from ...measurement.recording import Channel, Recording
 from ...options import option
 
@@ -70,15 +71,18 @@ def reconstruct(recording: Recording, robot: Mechanism,
         understood of markers and IMUs
     """
     channels = dict(recording.channels)
-    notes = {'motion': options.joint_states_topic, 'torque': options.effort_topic
-             or options.joint_states_topic}
+    effort = options.effort_topic or options.joint_states_topic
+    notes: dict[str, Any] = {'motion': options.joint_states_topic, 'torque': effort}
+    if options.markers and robot.actuated and not options.torques:
+        notes['torque'] = find_channel(recording, [
+            robot.joint_names[j] for j in robot.actuated], effort, 'effort').topic
     if options.torques:
         channels[TORQUES] = _torques(recording, robot, options.torques)
         notes['torque'] = ', '.join(line.split()[1] for line in options.torques)
     if options.markers:
         seen, found = _see(recording, robot, options)
         channels.update(seen)
-        notes.update(found, motion=', '.join(line.split()[0] for line in options.markers))
+        notes.update(found, motion=', '.join(markers_of(options.markers)))
     elif options.imus:
         raise ConfigError('imus: are given', expected='markers: too', found='encoders only')
     return replace(recording, channels=channels), notes
@@ -92,10 +96,16 @@ def common_errors(recording: Recording) -> tuple[np.ndarray, np.ndarray] | None:
     return (channel.stamp_ns - recording.origin_ns()) * 1e-9, channel.fields['position']
 
 
-def topics(options: Any) -> tuple[str, str]:
+def topics(options: Any, notes: Mapping[str, Any]) -> tuple[str, str]:
     """Return (joint_states_topic, effort_topic) of the Recording by ``options``; see above."""
     motion = MOTION if options.markers else options.joint_states_topic
-    return motion, TORQUES if options.torques else options.effort_topic
+    effort = notes['torque'] if options.markers else options.effort_topic
+    return motion, TORQUES if options.torques else effort
+
+
+def markers_of(lines: Sequence[str]) -> list[str]:
+    """Return the names of the markers of configuration ``lines``: TOPIC or TOPIC[LABEL]."""
+    return [line.split()[0] for line in lines]
 
 
 def _see(recording, robot, options):
@@ -119,7 +129,8 @@ def _see(recording, robot, options):
                                           options.largest_clock_offset)
         motion = {'position': z, 'velocity': velocity}
         notes.update(found)
-    channels[MOTION] = _channel(recording, MOTION, t, motion, robot.coordinates)
+    topic = f'the motion by {", ".join(markers_of(options.markers))}'
+    channels[MOTION] = _channel(recording, topic, t, motion, robot.coordinates)
     return channels, notes
 
 

@@ -15,6 +15,7 @@ from scipy.optimize import minimize_scalar
 
 from .state import all_parameters, close, equations, Observation
 from ..dynamics.continuation import Continuation
+from ..measurement.sources import guessed
 from ...errors import InertialIdError, RecordingError
 from ...jackknife import left_out, standard_errors
 from ...measurement import signals
@@ -32,8 +33,6 @@ FASTER = 1.5       # times the rate of the motion: a torque that is low-passed b
 BAND = 0.4         # of the rate of the motion that is kept of it
 HIGHEST = 0.25     # cutoff, share of the rate: nearer to Nyquist the kernel bends the passband
 SMOOTH = 0.1       # cutoff of the torque, share of its rate, while its clock is sought
-TRIM = 2.0         # times what joints leave out at least: a crank may start with a jerk ...
-SPARED = 0.05      # ... and all that the filter guesses, up to this share of a stretch
 BROADER = 1.25     # a motion that is cut a little shifts the offset; noise in it does not
 SURE = 5.0         # standard errors beyond which a clock drifts
 STRETCHES = 20     # of the residual, longer than it is correlated
@@ -67,9 +66,7 @@ class Trial:
         self._effort = self._effort or _on_slower_clock(joints.effort, joints.clock.period)
         effort = {name: (t - self.shift - self.drift * (t - self.middle), x)
                   for name, (t, x) in self._effort.items()}
-        reach = 0.5 * len(joints.kernel) * joints.clock.period
-        longest = max(count for _, count in joints.clock.segments) * joints.clock.period
-        trim = max(TRIM * joints.trim, min(reach, SPARED * longest))
+        trim = guessed(joints.clock, joints.kernel, joints.trim)
         joints = replace(joints, trim=trim, effort=effort)
         return Observation(self._robot, joints, self._continuation, joints.summary)
 
@@ -96,8 +93,10 @@ class Trial:
             W, y = self._equations(state)
             curve.append((float(cutoff), _left(_range(W), y)))
         if not curve:
-            raise RecordingError('the recording is too short to choose a cutoff',
-                                 found=f'{longest:.3f} s', do='record longer, or give cutoff:')
+            raise RecordingError(
+                'the recording is too short to choose a cutoff', expected='at least 6 periods of '
+                'the lowest, 2 Hz', found=f'longest stretch without a gap {longest:.3f} s',
+                do='record longer, or give cutoff:')
         return min(wider * _before_growth(curve, len(y)), HIGHEST / clock.period), curve
 
     def torque_offset(self, cutoff: float, limit: float, topic: str

@@ -11,6 +11,8 @@ from ...errors import RecordingError
 from ...measurement import signals
 from ...measurement.recording import Channel, Recording
 
+GUESSED = 2.0  # periods of the cutoff at both ends of a stretch in which a guess counts most
+SPARED = 0.05  # share of a stretch that may be left out beyond that
 WRENCHES = ('geometry_msgs/msg/WrenchStamped', 'geometry_msgs/msg/Wrench')
 
 
@@ -161,13 +163,24 @@ def half_width(kernel: np.ndarray) -> int:
     return len(kernel) // 2 + 2 * signals.STENCIL
 
 
+def guessed(clock: signals.Clock, kernel: np.ndarray, period: float) -> float:
+    """
+    Return how long [s] what a low-pass ``kernel`` guesses beyond an end of a stretch counts in it.
+
+    clock : of the motion; period : [s] of the cutoff.  A tenth of the guess is left after one
+    period, a hundredth after two; the rest of it where stretches are long enough to spare that.
+    """
+    longest = max(count for _, count in clock.segments) * clock.period
+    return max(GUESSED * period, min(0.5 * len(kernel) * clock.period, SPARED * longest))
+
+
 def usable(clock: signals.Clock, kernel: np.ndarray, topic: str) -> signals.Clock:
     """
     Return the Clock without stretches too short to filter; RecordingError when none is left.
 
     clock : Clock of all series; kernel : (2 h + 1,) low-pass; topic : for the message
     """
-    least = 2 * half_width(kernel) + 4
+    least = signals.least_samples(half_width(kernel))
     kept = tuple(s for s in clock.segments if s[1] > least)
     if not kept:
         longest = max(count for _, count in clock.segments) * clock.period

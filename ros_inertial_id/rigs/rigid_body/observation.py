@@ -13,12 +13,12 @@ from scipy.spatial.transform import Rotation
 from .rig import BodyRig
 from .sensor import force_sign, gravity_of_force, sensor_turn, without_drift
 from ..bodies.observation import (BodiesObservation, BodiesState, doubt, marker_doubts,
-                                  motion_summary, TRIM)
+                                  motion_summary)
 from ..measurement.body_state import (BodyState, choose_pose_cutoff, on_clock, state_of_imu,
                                       state_of_pose)
 from ..measurement.imu_fusion import fuse_imu, pose_track
-from ..measurement.sources import (common_clock, noise_again, on_stretches, read_imu, read_pose,
-                                   read_wrench, Series, usable)
+from ..measurement.sources import (common_clock, guessed, noise_again, on_stretches, read_imu,
+                                   read_pose, read_wrench, Series, usable)
 from ...dynamics.body_motion import apply, body_motions, Frame, frame_of, twists
 from ...dynamics.robot_model import RobotModel
 from ...errors import ConfigError, RecordingError
@@ -75,7 +75,7 @@ def observe_wrenches(recording: Recording, robot: BodyRig, options: Any) -> Bodi
     def observation(gravity, sign=1.0):
         return BodiesObservation(
             clock, kernel, lambda t: motion(t, gravity, measured), tuple(wrenches),
-            TRIM / cutoff, summary['decimate'], summary, sign,
+            guessed(clock, kernel, 1.0 / cutoff), summary['decimate'], summary, sign,
             noisy=lambda rng: noisy(gravity, rng), filtered=lambda other: filtered(gravity, other))
 
     _check_moving(observation(gravity), sources[0].topic)

@@ -10,10 +10,10 @@ import numpy as np
 
 from .motion import HELD, PlatformMotion
 from .rig import PlatformRig, spring_wrench
-from ..bodies.observation import BodiesObservation, marker_doubts, motion_summary, TRIM
+from ..bodies.observation import BodiesObservation, marker_doubts, motion_summary
 from ..dynamics.rigid_bodies import composite_rows
 from ..measurement.body_state import choose_pose_cutoff, on_clock
-from ..measurement.sources import common_clock, on_stretches, read_pose, usable
+from ..measurement.sources import common_clock, guessed, on_stretches, read_pose, usable
 from ...errors import RecordingError
 from ...measurement import signals
 from ...measurement.recording import Recording
@@ -58,8 +58,8 @@ def observe_platform(recording: Recording, robot: PlatformRig, options: Any) -> 
         'sources': {f'{name} {s.topic}': dict(s.note)
                     for name, s in zip(('platform', *robot.link_names), series) if s}}
     out = BodiesObservation(
-        clock, kernel, motion, (), TRIM / cutoff, summary['decimate'], summary,
-        filtered=motion.filtered, noisy=lambda rng: motion.noisy(clock, rng))
+        clock, kernel, motion, (), guessed(clock, kernel, 1.0 / cutoff), summary['decimate'],
+        summary, filtered=motion.filtered, noisy=lambda rng: motion.noisy(clock, rng))
     summary['impacts'] = impacts_in(out, robot)
     summary['doubts'] = marker_doubts(summary['sources'])
     _check_load(out, robot)

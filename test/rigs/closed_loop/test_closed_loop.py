@@ -5,7 +5,6 @@ from dataclasses import replace
 import mujoco_mechanism
 import numpy as np
 import pytest
-from scipy.integrate import solve_ivp
 from scipy.signal import butter, sosfiltfilt
 import slider_crank_lagrangian as oracle
 from slider_crank_runs import OPTIONS, recording, slider_crank, URDF, values
@@ -150,34 +149,6 @@ def test_what_cannot_be_known_is_refused(line, words):
 def test_what_is_tied_once_is_tied_in_no_other_line():
     with pytest.raises(ConfigError, match='two lines'):
         slider_crank([recording()], known=('mcx2 + 0.25 m3 = 0.09', 'm3 + mcx2 = 0.3'))
-
-
-def test_zero_torque_is_a_measurement_where_gravity_alone_moves_it():
-    """A free swing shows all ratios, and one known base parameter their size."""
-    def rates(t, state):
-        z, rate = np.array(state)[:, None]
-        none, one = np.zeros(1), np.ones(1)
-        inertia = oracle.torque(z, none, one) - oracle.torque(z, none, none)
-        return [rate[0], (-oracle.torque(z, rate, none) / inertia)[0]]
-
-    t = np.arange(0.0, 5.0, 2e-3)
-    z = solve_ivp(rates, (0.0, 5.0), (0.9, 4.0), t_eval=t, rtol=1e-9, atol=1e-11).y[0]
-    z = z + 1e-4 * np.random.default_rng(0).standard_normal(len(t))
-    r = oracle.encoder_recording(t, z, np.full_like(t, np.nan), URDF)
-    options = {'cutoff': 30.0, 'actuated': ('none',)}
-    model = slider_crank([r], known=(f"mcxR1 {oracle.BASE['mcxR1']}",), **options)
-    error = values(model, 'standard_error')
-    for name, value in values(model).items():
-        assert abs(value - oracle.BASE[name]) < 4.0 * error[name]
-    assert error['IzzR1'] < 0.02 * oracle.BASE['IzzR1']
-    chosen = slider_crank([r], known=(f"mcxR1 {oracle.BASE['mcxR1']}",), actuated=('none',))
-    error = values(chosen, 'standard_error')
-    assert all(abs(value - oracle.BASE[name]) < 4.0 * error[name]
-               for name, value in values(chosen).items())
-    with pytest.raises(RecordingError, match='record longer, or raise cutoff'):
-        slider_crank([r], **{**options, 'cutoff': 1.0}, known=('mcxR1 0.04',))
-    with pytest.raises(ConfigError, match='only ratios'):
-        slider_crank([r], **options)
 
 
 def test_force_on_the_slider_serves_as_well_as_torque_on_the_crank():

@@ -8,6 +8,7 @@ from seen_slider_crank import (always, CRANK, DURATION, four_of_five, LINES, OPT
                                recording, SLIDER, TAG, truth, URDF)
 import slider_crank_lagrangian as oracle
 
+from ros_inertial_id.errors import RecordingError
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.methods import METHODS
 from ros_inertial_id.report.recording_words import signal_sentences
@@ -97,6 +98,18 @@ def test_nothing_is_said_where_nobody_can_know_the_assembly():
     error, notes = errors(recording(1, {CRANK: hidden, SLIDER: always}), OPTIONS)
     assert np.abs(error).max() < 6 * notes['marker_deviation']['crank']
     assert 0 < len(t) - notes['marker_frames'] < 0.25 * RATE  # the rest is there
+
+
+def test_markers_are_named_that_leave_the_assembly_open_or_end_too_early():
+    """The slider alone fits two crank angles; nobody knows what /closed_loop/motion would be."""
+    alone = replace(OPTIONS, markers=LINES[1:2])
+    with pytest.raises(RecordingError, match='which assembly is seen: /slider_pin;.*another link'):
+        identify([recording(0, {SLIDER: always})], alone, method='closed_loop')
+    whole = recording(0, dict.fromkeys((CRANK, SLIDER), always))
+    short = replace(whole, channels={name: channel.rows(slice(0, len(channel) // 12))
+                                     for name, channel in whole.channels.items()})
+    with pytest.raises(RecordingError, match='the motion by /crank_pin, /slider_pin is too short'):
+        identify([short], OPTIONS, method='closed_loop')
 
 
 @pytest.mark.parametrize('camera', [None, (0.8, -1.2, 0.5, 2.2, -0.4, 1.9)])
