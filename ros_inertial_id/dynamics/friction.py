@@ -166,9 +166,10 @@ def _harmonic(wave, n):
 
 # Distances [rad]: below the first a step as far as an encoder shows, beyond the last a spring.
 PRESLIDING_DISTANCES = (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1)
-# Widths [rad/s] from "a step" to "slower than most motions": a torque that was filtered by the
-# robot shows a wider step than the friction itself has.
-COULOMB_WIDTHS = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.03, 0.05, 0.08)
+# Widths [rad/s] from "a step" to "as fast as most motions": a torque that was filtered by the
+# robot shows a wider step than the friction itself has, and teeth and bearings of a geared joint
+# go from mixed to full lubrication at tenths of a rad/s (Armstrong-Helouvry et al. 1994).
+COULOMB_WIDTHS = (0.001, 0.003, 0.008, 0.02, 0.04, 0.08, 0.15, 0.3)
 ATAN_WIDTHS = (0.001, 0.003, 0.01, 0.03, 0.1)
 STRIBECK_DELTAS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 STRIBECK_SPEEDS = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8)
