@@ -112,8 +112,8 @@ class ClosedLoop(Method[Mechanism, MechanismState, Observation, ClosedLoopOption
                 notes.update(torque_clock_offset=trial.shift, torque_clock_offset_error=error)
                 notes.setdefault('torque_clock_gain', gain)
         observation = trial.at(cutoff)
-        trial.check_torque_sign(observation)
         summary = dict(observation.summary, cutoff_chosen=not options.cutoff,
+                       doubts=trial.doubts(observation),
                        independent=list(robot.coordinates),
                        closures=[c.text for c in robot.closures], **notes)
         return replace(observation, summary=summary, common=common_errors(recording))

@@ -152,7 +152,7 @@ def test_what_is_tied_once_is_tied_in_no_other_line():
 
 
 def test_noise_of_the_speed_takes_nothing_of_the_size_of_a_step():
-    """It turns the sign of Coulomb friction here and there: 3 % too much when that was made good."""
+    """It turns the sign of friction here and there: 3 % too much where that was made good."""
     t, w = np.arange(0.0, 6.0, 1e-3), 4.0 * np.pi
     z = np.pi / 2 + 0.5 * np.sin(w * t) + 0.3 * np.sin(1.7 * w * t)
     rate = w * (0.5 * np.cos(w * t) + 0.51 * np.cos(1.7 * w * t))
