@@ -52,10 +52,11 @@ def mixed_up(seed):
     return made, replace(seen.OPTIONS, markers=seen.LINES, find_camera=True, marker_noise=5e-4)
 
 
-def two_cameras(seed):
+def two_cameras(seed, faster=0.0, duration=seen.DURATION):
     """Return markers of two cameras at unknown places, the second 12.3 ms late, and options."""
     made = seen.of_two_cameras(seed, CAMERA, OTHER_CAMERA, {seen.CRANK: seen.always}, 0.0123, 0.3,
-                               seen=dict.fromkeys((seen.SLIDER, seen.TAG), seen.always))
+                               faster, seen=dict.fromkeys((seen.SLIDER, seen.TAG), seen.always),
+                               duration=duration)
     return made, replace(seen.OPTIONS, markers=seen.LINES, find_camera=True, cameras=(seen.CRANK,))
 
 
@@ -73,6 +74,8 @@ ROWS = {
     'points and tag 0.3 mm, 20 % unseen': lambda seed: occluded(seed, ALL),
     '0.5 mm, exchanges, outliers, drift, unknown camera': mixed_up,
     'two cameras, both unknown, one 12.3 ms late': two_cameras,
+    'two cameras for 20 s': lambda seed: two_cameras(seed, 0.0, 20.0),
+    'two cameras for 20 s, one 100 ppm fast': lambda seed: two_cameras(seed, 1e-4, 20.0),
     '60 s, torque 5 ms late': drifting,
     '60 s, torque 100 ppm fast': lambda seed: drifting(seed, 1e-4),
     '60 s, 120 Hz and IMU': lambda seed: drifting(seed, imu=0.0, rate=120.0),

@@ -48,6 +48,11 @@ class Law:
     position: bool = False
     loaded: bool = False
 
+    @property
+    def switches(self) -> bool:
+        """Return whether it follows the sign of the speed, and is as large at any."""
+        return self.brakes and self.unit == 'N m'
+
 
 def _viscous(q, v, a, nonlinear):
     """Return the column of fv [N m s/rad]: v."""

@@ -42,23 +42,24 @@ def places(z):
     return {topic: UPRIGHT.apply(p) for topic, p in out.items()}, angle
 
 
-def recording(seed, seen, wrong=0.0, camera=None, noise=NOISE, drift=0.0, begin=0.0):
+def recording(seed, seen, wrong=0.0, camera=None, noise=NOISE, drift=0.0, begin=0.0,
+              duration=DURATION):
     """
-    Return the Recording of six seconds.
+    Return the Recording of so many seconds.
 
     seen : topic -> (M,) of t (M,) in which it is seen; wrong : share of frames with the two pins
     exchanged, and of readings anywhere; camera : X Y Z ROLL PITCH YAW
     noise : of positions [m]; drift : how far the camera has turned in the end [rad]
     begin : the first frame [s]
     """
-    rng, t = np.random.default_rng(seed), np.arange(begin, DURATION, 1 / RATE)
+    rng, t = np.random.default_rng(seed), np.arange(begin, duration, 1 / RATE)
     points, angle = places(truth(t)[0])
     turn = UPRIGHT * Rotation.from_euler('z', angle[:, None])
     swapped = rng.random(len(t)) < wrong
     points[CRANK][swapped], points[SLIDER][swapped] = (
         points[SLIDER][swapped].copy(), points[CRANK][swapped].copy())
     stamps, channels = np.round(t * 1e9).astype(np.int64), {}
-    view = (Rotation.from_rotvec(drift * t[:, None] / DURATION * [0.6, 0.0, 0.8])
+    view = (Rotation.from_rotvec(drift * t[:, None] / duration * [0.6, 0.0, 0.8])
             * Rotation.from_euler('xyz', (camera or np.zeros(6))[3:]).inv())
     for topic, chosen in seen.items():
         at = points[topic] + noise * rng.standard_normal((len(t), 3))
@@ -72,7 +73,7 @@ def recording(seed, seen, wrong=0.0, camera=None, noise=NOISE, drift=0.0, begin=
         kept = chosen(t, rng)
         channels[topic] = Channel(topic, f'geometry_msgs/msg/{kind}', stamps[kept], stamps[kept],
                                   {k: v[kept] for k, v in fields.items()}, ())
-    t = np.arange(0.0, DURATION, 1e-3)
+    t = np.arange(0.0, duration, 1e-3)
     tau = oracle.torque(*truth(t)) + 1e-2 * rng.standard_normal(len(t))
     stamps = np.round(t * 1e9).astype(np.int64)
     channels['/torque'] = Channel('/torque', 'sensor_msgs/msg/JointState', stamps, stamps.copy(),
@@ -80,19 +81,20 @@ def recording(seed, seen, wrong=0.0, camera=None, noise=NOISE, drift=0.0, begin=
     return Recording(channels, URDF, 'upright', {'path': 'by hand'})
 
 
-def of_two_cameras(seed, first, second, others, late=0.0, between=0.0, **errors):
+def of_two_cameras(seed, first, second, others, late=0.0, between=0.0, faster=0.0, **errors):
     """
     Return the Recording of markers that two cameras see.
 
-    first, second : poses; others : {topic: chosen} of the second, ``late`` by so many seconds
+    first, second : poses; others : {topic: chosen} of the second, ``late`` by so many seconds,
+    ``faster`` by so much per second
     between : share of the frame period by which the second begins after the first
     errors : of ``recording``; its ``seen`` are the topics of the first
     """
     made = recording(seed, camera=first, **errors)
     there = recording(seed + 1000, camera=second, begin=between / RATE,
                       **{**errors, 'seen': others}).channels
-    moved = {topic: replace(there[topic], stamp_ns=there[topic].stamp_ns + round(late * 1e9))
-             for topic in others}
+    moved = {topic: replace(there[topic], stamp_ns=there[topic].stamp_ns + np.round(
+        late * 1e9 + faster * there[topic].stamp_ns).astype(np.int64)) for topic in others}
     return replace(made, channels={**made.channels, **moved})
 
 

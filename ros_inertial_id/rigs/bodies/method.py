@@ -10,7 +10,7 @@ recording says how sure they are (jackknife).  The one that explains most is nam
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Generic
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.regressor import RegressorBlock
 from ...jackknife import deviations, left_out
 from ...measurement.recording import Recording
-from ...methods.contract import Method, OptionsT, RobotT
+from ...methods.contract import Method, OptionsT, RobotT, StateT
 
 STRETCHES = 16  # left out one by one
 SURE = 5.0      # standard errors of a number of a hypothesis
@@ -34,7 +34,7 @@ Rows = Callable[[BodiesState], Iterator[RegressorBlock]]
 
 
 @dataclass(frozen=True)
-class Hypothesis:
+class Hypothesis(Generic[StateT]):
     """
     An error that the rig may have.
 
@@ -44,7 +44,7 @@ class Hypothesis:
     """
 
     name: str
-    columns: Callable[[BodiesState, np.ndarray, np.ndarray], np.ndarray]
+    columns: Callable[[StateT, np.ndarray, np.ndarray], np.ndarray]
     known: np.ndarray
     words: Callable[[np.ndarray, np.ndarray, np.ndarray], str]
     do: str
@@ -58,7 +58,7 @@ class BodiesMethod(Method[RobotT, BodiesState, BodiesObservation, OptionsT]):
                  options: OptionsT) -> BodiesObservation:
         """Return the BodiesObservation of a ``recording``, without a look at its residual."""
 
-    def hypotheses(self, robot: RobotT, options: OptionsT) -> Sequence[Hypothesis]:
+    def hypotheses(self, robot: RobotT, options: OptionsT) -> Sequence[Hypothesis[BodiesState]]:
         """Return the errors that a ``robot`` may have."""
         return ()
 
@@ -90,7 +90,7 @@ class BodiesMethod(Method[RobotT, BodiesState, BodiesObservation, OptionsT]):
 
 
 def doubts_of(observation: BodiesObservation, rows: Rows, count: int,
-              hypotheses: Sequence[Hypothesis]) -> list[dict[str, Any]]:
+              hypotheses: Sequence[Hypothesis[BodiesState]]) -> list[dict[str, Any]]:
     """
     Return what is wrong with the rig of an ``observation``, as the fields of Findings.
 
@@ -99,20 +99,14 @@ def doubts_of(observation: BodiesObservation, rows: Rows, count: int,
     found = _Equations(observation, rows, count)
     if not found.usable:
         return []
-    likely = []
+    tested = []
     for hypothesis in hypotheses:
         numbers, errors, share = found.tested(hypothesis)
         sure = np.abs(numbers) > SURE * np.hypot(errors, hypothesis.known)
-        if sure.any() and share > EXPLAINS:
-            words = hypothesis.words(numbers, errors, sure)
-            likely.append(((1.0 - share) * SIMPLER ** len(numbers), share, words, hypothesis))
-    likely.sort(key=lambda entry: entry[0])
-    if likely:
-        left, share, _, best = likely[0]
-        alike = {h.name: words for near, _, words, h in reversed(likely) if near < ALIKE * left}
-        words = '; or '.join(reversed(alike.values()))
-        return [doubt(best.name, words, 'the residual of all rows with and without it',
-                      (100.0 * share, '% of the squared residual'), best.do)]
+        tested.append((numbers, errors, sure, share, hypothesis))
+    named = likeliest(tested, 'the residual of all rows with and without it')
+    if named:
+        return named
     worst, excess = found.excess()
     if excess > EXCESS and not observation.summary.get('imus'):  # whose noise is not drawn
         return [doubt(BEYOND, f'the residual of {worst} is {excess:.1f} times '
@@ -120,6 +114,25 @@ def doubts_of(observation: BodiesObservation, rows: Rows, count: int,
                       'once more', (excess, 'times the noise'), 'look for what moves or pushes '
                       'besides, and whether lengths, layouts and loads are as described')]
     return []
+
+
+def likeliest(tested: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray, float,
+                                     Hypothesis[StateT]]],
+              tests: str) -> list[dict[str, Any]]:
+    """
+    Return the hypothesis that explains most, and what is as likely, as the fields of a Finding.
+
+    tested : (numbers (a,), errors (a,), sure (a,) bool, share of the squared residual, Hypothesis)
+    """
+    likely = [((1.0 - share) * SIMPLER ** len(numbers), share, h.words(numbers, errors, sure), h)
+              for numbers, errors, sure, share, h in tested if sure.any() and share > EXPLAINS]
+    if not likely:
+        return []
+    likely.sort(key=lambda entry: entry[0])
+    left, share, _, best = likely[0]
+    alike = {h.name: words for near, _, words, h in reversed(likely) if near < ALIKE * left}
+    return [doubt(best.name, '; or '.join(reversed(alike.values())), tests,
+                  (100.0 * share, '% of the squared residual'), best.do)]
 
 
 class _Equations:

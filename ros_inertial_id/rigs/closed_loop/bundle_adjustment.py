@@ -35,18 +35,24 @@ class Shared:
     cameras : Cameras, the first one sees what no other does
     offsets : topic -> [s] that it is stamped later than the first marker's
     notes : for logs and the model file
-    errors : (g, d) of [rotation, position of a centre of every camera, offsets] [rad, m, s] by d
-        independent ones of unit size; empty: none
+    errors : (g, d) of [rotation, position of a centre of every camera, offsets, drifts] [rad, m,
+        s, s per s] by d independent ones of unit size; empty: none
+    drifts : topic of ``offsets`` -> by how much later per second [s per s], none in the ``middle``
+        [s], for those whose clock drifts
     """
 
     cameras: tuple[Camera, ...]
     offsets: dict
     notes: dict
     errors: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
+    drifts: dict = field(default_factory=dict)
+    middle: float = 0.0
 
     def frames(self, markers: Sequence[Any], t: np.ndarray | None = None) -> Any:
         """Return the Frames of Markers ``markers`` in the base frame, at t (M,) [s] or all."""
-        together = on_one_clock(markers, self.offsets, t)
+        steady = [replace(m, t=m.t - self.drifts[m.topic] * (m.t - self.middle))
+                  if m.topic in self.drifts else m for m in markers]
+        together = on_one_clock(steady, self.offsets, t)
         if t is not None:
             together = [m.rows(np.isin(m.t, t)) for m in together]
         return common_frames(placed(together, self.cameras))
@@ -91,10 +97,13 @@ class Bundle:
         self.fit = MarkerFit(robot, frames, options.marker_noise, options.tag_noise)
         # Rotations and times in metres: what they move.
         poses = [np.full(3, 1.0 / robot.reach()), np.ones(3)] * len(shared.cameras)
+        clock = 1.0 / max(_speed(frames), 1e-9)
         self._scale = np.concatenate([
-            *poses, np.full(len(shared.offsets), 1.0 / max(_speed(frames), 1e-9))])
+            *poses, np.full(len(shared.offsets), clock),
+            np.full(len(shared.drifts), 2.0 * clock / max(t[-1] - t[0], 1e-9))])
+        clocks = len(shared.offsets) + len(shared.drifts)
         self._free = np.flatnonzero(np.r_[np.repeat([c.free for c in shared.cameras], 6),
-                                          np.ones(len(shared.offsets), dtype=bool)])
+                                          np.ones(clocks, dtype=bool)])
         self._velocities = {k: velocity_of(m) for k, m in enumerate(markers)
                             if m.topic in shared.offsets}
 
@@ -166,7 +175,10 @@ class Bundle:
             camera = k // 6
             self.fit.frames = _turned(frames, step[6 * camera:], centre, seen_by == camera)
             columns.append(((self.fit.residuals(rows, q) - residual) / STEP)[..., None])
-        columns += [self._by_clock(shared, topic, frames)[..., None] for topic in shared.offsets]
+        clocks = {topic: self._by_clock(shared, topic, frames) for topic in shared.offsets}
+        since = (frames.t - shared.middle)[:, None, None]
+        columns += [*(x[..., None] for x in clocks.values()),
+                    *((since * clocks[topic])[..., None] for topic in shared.drifts)]
         return residual, slope, np.concatenate(columns, axis=-1), centre
 
     def _by_clock(self, shared, topic, frames):
@@ -199,13 +211,15 @@ def moved(shared: Shared, change: np.ndarray, centre: np.ndarray) -> Shared:
     """
     Return ``shared``, its cameras turned about the centre (3,) [m] and shifted, offsets changed.
 
-    change : (6 cameras + offsets,) rotation vectors [rad], displacements [m], clocks [s]
+    change : (6 cameras + offsets + drifts,) rotation vectors [rad], displacements [m], clocks [s]
     """
     poses = 6 * len(shared.cameras)
+    clocks, drifts = np.split(change[poses:], [len(shared.offsets)])
     return replace(
         shared, cameras=tuple(c.moved(change[6 * k:6 * k + 6], centre)
                               for k, c in enumerate(shared.cameras)),
-        offsets={t: float(x + d) for (t, x), d in zip(shared.offsets.items(), change[poses:])})
+        offsets={t: float(x + d) for (t, x), d in zip(shared.offsets.items(), clocks)},
+        drifts={t: float(x + d) for (t, x), d in zip(shared.drifts.items(), drifts)})
 
 
 def spread_stamps(markers: Sequence[Any], shared: Shared, count: int) -> np.ndarray:

@@ -22,7 +22,7 @@ from .marker_fit import OUTLIER
 from .markers import WRONG
 from ..dynamics.mechanism import Mechanism
 from ..measurement.marker_clocks import (on_one_clock, ONE_CLOCK, other_topics, own_clocks,
-                                         reference_stamps)
+                                         reference_stamps, SURE)
 from ...dynamics.body_motion import body_motions, frame_of
 from ...errors import RecordingError
 
@@ -35,6 +35,7 @@ OPEN = 1e-3        # [rad, m] per unit of an open direction: a number that it mo
 OPEN_CLOCK = 1e-4  # [s] likewise
 TURNED, MOVED = 0.2, 0.1  # [rad], share of the reach: poses that differ more are two
 ROUNDS = 10        # of registration with weights
+LONG = 12.0        # [s] of a recording that shows whether a clock drifts: as for IMUs
 FEWEST = 10        # readings at times at which the first camera saw something
 
 
@@ -55,12 +56,32 @@ def find_shared(robot: Mechanism, markers: Sequence[Any], options: Any) -> Share
         best = _begin(robot, bundle, best, markers, others)
     if not best.offsets and not any(camera.free for camera in best.cameras):
         return best
-    many = Bundle(robot, markers, options, best, spread_stamps(markers, best, FRAMES))
+    t = spread_stamps(markers, best, FRAMES)
+    many = Bundle(robot, markers, options, best, t)
     result = many.adjust(best, many.search(best))
+    if result.shared.offsets and t[-1] - t[0] > LONG:
+        result = _with_drifts(robot, markers, options, result, t)
     if others:
         _check_clocks(result.shared, options.largest_clock_offset)
         _check_others(result)
     return replace(result.shared, notes=_notes(result, options.find_camera))
+
+
+def _with_drifts(robot, markers, options, result, t):
+    """Return the Adjusted with clocks that drift as well, ``result`` where that may be chance."""
+    tried = replace(result.shared, drifts=dict.fromkeys(result.shared.offsets, 0.0),
+                    middle=0.5 * (t[0] + t[-1]))
+    while tried.drifts:
+        bundle = Bundle(robot, markers, options, tried, t)
+        found = bundle.adjust(tried, bundle.search(tried))
+        drifts = found.shared.drifts
+        errors = np.linalg.norm(found.shared.errors[-len(drifts):], axis=1)
+        sure = {topic: drift for (topic, drift), error in zip(drifts.items(), errors)
+                if abs(drift) > SURE * error > 0.0}
+        if len(sure) == len(drifts):
+            return found
+        tried = replace(tried, drifts=sure)
+    return result
 
 
 def _first_alone(robot, markers, options, camera):
@@ -266,6 +287,10 @@ def _notes(result, find_camera):
         out['marker_clock_offset'] = dict(shared.offsets)
         out['marker_clock_offset_error'] = {
             t: None if o else float(e) for t, e, o in zip(shared.offsets, error[poses:], open_)}
+    if shared.drifts:
+        out['marker_clock_drift'] = dict(shared.drifts)
+        out['marker_clock_drift_error'] = dict(zip(
+            shared.drifts, error[-len(shared.drifts):].tolist()))
     return out
 
 

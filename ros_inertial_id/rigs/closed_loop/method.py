@@ -22,6 +22,7 @@ from ..dynamics.continuation import random_walk
 from ..dynamics.force_elements import elastic_elements, force_elements, ForceOptions
 from ..dynamics.mechanism import coupled, Mechanism, MechanismOptions, virtual_links
 from ..dynamics.motors import elastic_pairs, motors_of
+from ...dynamics.friction import LAWS
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.regressor import BLOCK, RegressorBlock, RowGroup
 from ...errors import ConfigError, RobotModelError
@@ -121,8 +122,8 @@ class ClosedLoop(Method[Mechanism, MechanismState, Observation, ClosedLoopOption
                 notes.update(torque_clock_offset=trial.shift, torque_clock_offset_error=error)
                 notes.setdefault('torque_clock_gain', gain)
         observation = trial.at(cutoff)
-        trial.check_torque_sign(observation)
         summary = dict(observation.summary, cutoff_chosen=not options.cutoff,
+                       doubts=trial.doubts(observation),
                        independent=list(robot.coordinates),
                        closures=[c.text for c in robot.closures], **notes)
         return replace(observation, summary=summary, common=common_errors(recording))
@@ -154,9 +155,13 @@ class ClosedLoop(Method[Mechanism, MechanismState, Observation, ClosedLoopOption
                    parameters: Sequence[Parameter]
                    ) -> Iterator[tuple[RegressorBlock, RegressorBlock, float]]:
         """Yield RegressorBlocks of the motion, of it with more noise, and how many they are."""
+        # A step is as large with noise as without: none of its square is the noise's.
+        steps = [k for k, p in enumerate(parameters) if p.law in LAWS and LAWS[p.law].switches]
         for state, noisy, times in noisy_states(observation, robot):
             pair = (self.regress(s, robot, parameters) for s in (state, noisy))
             for one, other in zip(*pair):
+                for group, moved in zip(one.groups, other.groups):
+                    moved.W[:, steps] = group.W[:, steps]
                 yield one, other, times
 
     def random_state(self, robot: Mechanism, samples: int,

@@ -9,10 +9,12 @@ differs between both ends of the recording the clock drifts.
 """
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 
+from .doubts import doubts_of
 from .state import all_parameters, close, equations, Observation
 from ..dynamics.continuation import Continuation
 from ..measurement.sources import guessed
@@ -31,11 +33,12 @@ UNFILTERED = 1e9  # [Hz] a cutoff that filters nothing
 SIGNIFICANT = 4.0  # of a chi-squared: two standard deviations
 FASTER = 1.5       # times the rate of the motion: a torque that is low-passed before it is read
 BAND = 0.4         # of the rate of the motion that is kept of it
-HIGHEST = 0.25     # cutoff, share of the rate: nearer to Nyquist the kernel bends the passband
+HIGHEST = 0.25     # cutoff, share of the rate: nearer to Nyquist differences err by more than 1 %
 SMOOTH = 0.1       # cutoff of the torque, share of its rate, while its clock is sought
 BROADER = 1.25     # a motion that is cut a little shifts the offset; noise in it does not
 SURE = 5.0         # standard errors beyond which a clock drifts
 STRETCHES = 20     # of the residual, longer than it is correlated
+MATTERS = 1e-3    # residual over torque: a smaller one has no cause that anybody would look for
 CERTAIN = 6.0      # standard errors below zero of an inertia before the sign is called wrong
 
 
@@ -169,8 +172,12 @@ class Trial:
         return (float(best.x), float(np.sqrt(error(0.0) / max(best.fun, 1e-300))),
                 offset_error(Q, slope, force(best.x), len(self._robot)))
 
-    def check_torque_sign(self, observation: Observation) -> None:
-        """Raise RecordingError when the torques in an ``observation`` need negative inertia."""
+    def doubts(self, observation: Observation) -> list[dict[str, Any]]:
+        """
+        Return what is wrong with the mechanism of an ``observation``, as the fields of Findings.
+
+        RecordingError when its torques need negative inertia.
+        """
         state = self._state(observation)
         W, y = self._equations(state)
         U, s, Vt = np.linalg.svd(W, full_matrices=False)
@@ -187,6 +194,11 @@ class Trial:
                     found=f'{inertia:.4g} +- {error:.2g} on average',
                     do='reverse the torque sensor (effort_kind: link_negated) or the axis of the '
                        'joint')
+        residual = (y - W @ x).reshape(len(self._robot), -1)
+        if not np.linalg.norm(residual) > MATTERS * np.linalg.norm(y):
+            return []
+        weights = np.repeat(1.0 / np.maximum(residual.std(axis=1), 1e-300), residual.shape[1])
+        return doubts_of(self._robot, state, _range(W * weights[:, None]), y, weights)
 
     def _inertia(self, state):
         """Yield (coordinate, row (p,), known share) of the mean diagonal of R' M R."""

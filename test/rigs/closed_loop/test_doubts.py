@@ -1,0 +1,55 @@
+"""What the residual of a closed loop says of its motors, friction and springs, by the oracle."""
+
+import mechanisms
+import numpy as np
+import pinocchio_loops
+import pytest
+
+from ros_inertial_id.methods import METHODS
+
+closed_loop = METHODS['closed_loop']
+SAMPLE = mechanisms.palletiser()
+
+
+@pytest.fixture(scope='module')
+def moved():
+    loops = pinocchio_loops.Loops(SAMPLE.urdf, SAMPLE.closures, SAMPLE.independent, SAMPLE.start,
+                                  SAMPLE.springs)
+    t, z, rate, second = pinocchio_loops.motion(SAMPLE.centre, SAMPLE.size, 8.0, 100.0, 1)
+    loops.approach(z[0])
+    return loops, t, z, rate, loops.move(z, rate, second)[1]
+
+
+def named(moved, change=None, springs=SAMPLE.springs):
+    """Return what is doubted where torques (N, 3) are changed by change(torques, rates)."""
+    loops, t, z, rate, tau = moved
+    made = pinocchio_loops.recording(loops, SAMPLE.urdf, t, z, change(tau.copy(), rate)
+                                     if change else tau, (2e-5, 0.01 * tau.std()), 0)
+    options = closed_loop.Options(
+        closures=SAMPLE.closures, independent=SAMPLE.independent, start=SAMPLE.start, cutoff=8.0,
+        springs=tuple(f'joint {joint} {springs[joint][1]}' for joint in springs))
+    robot = closed_loop.build(SAMPLE.urdf, options, (0.0, 0.0, -9.81))
+    return closed_loop.observe(made, robot, options).summary['doubts']
+
+
+def gain(tau, rate):
+    tau[:, 2] *= 1.5
+    return tau
+
+
+def friction(tau, rate):
+    tau[:, 0] += 3.0 * np.sign(rate[:, 0]) + 2.0 * rate[:, 0]
+    return tau
+
+
+def test_nothing_is_said_of_a_mechanism_that_is_as_described(moved):
+    assert not named(moved)
+
+
+def test_a_gain_friction_and_a_spring_are_told_apart(moved):
+    (found,) = named(moved, gain)
+    assert found['says'].startswith('the torque of lever is measured 1.5')
+    (found,) = named(moved, friction)
+    assert found['says'].startswith('column has friction that is not described')
+    (found,) = named(moved, springs={'shoulder': SAMPLE.springs['shoulder']})
+    assert 'a spring that is not described acts on lever' in found['says']
