@@ -144,7 +144,8 @@ def _candidates(problem, fine, dense, number, x):
     if x is None:
         return []
     G = fine.factors(fine.evaluate(*fine.motion(x))[2])
-    return [Candidate(number, x, reported_value(problem.criterion, G, problem.root))]
+    widths = fine.width_variances(problem.coefficients(x))[0].sum()
+    return [Candidate(number, x, reported_value(problem.criterion, G, problem.root, widths))]
 
 
 def _tighten(coarse, fine, x):
