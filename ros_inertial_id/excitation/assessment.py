@@ -156,7 +156,7 @@ def with_workspace(problem: MotionProblem, seed: int) -> MotionProblem:
     total = np.einsum('j,jkl->kl', problem.weights ** 2, moments)
     root = np.linalg.inv(np.linalg.cholesky(total))
     return replace(problem, moments=moments, root=root,
-                   width_moments=width_moments(limits.velocity, SLOW, problem.width or 1.0))
+                   width_moments=problem.width_moments * width_moments(limits.velocity, SLOW))
 
 
 def torque_errors(problem: MotionProblem, result: Assessment) -> np.ndarray:

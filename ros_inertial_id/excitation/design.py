@@ -224,7 +224,8 @@ def information_of(model: IdentifiedModel, parameters: Sequence[Parameter]) -> n
     Return W'W / sigma^2 (p, p), about the columns of the design, of a first identification.
 
     What the model knows of other columns, as of friction laws that the design has not, is
-    averaged over.  Raises MotionError when they have nothing in common.
+    averaged over; what it knows of friction widths is not used: every motion shows them anew.
+    Raises MotionError when they have nothing in common.
 
     Base parameters beta = K pi of covariance C are worth K' C^-1 K about pi; those of the next
     motion add to it (Gautier and Khalil 1992 design each alone; the sum is Fisher's information).

@@ -36,8 +36,7 @@ class MotionProblem:
     tool : (body, offset (3,)) of the end effector; shapes : that are kept apart
     criterion : name; period [s]; space, direction, start : coordinates, see rest_space
     moments : (n, b, b) E[w_j' w_j] over the workspace; root : (b, b) whitens their weighted sum
-    width : [rad/s] of Coulomb friction, 0 where it takes no part; width_moments : (n,) see
-        friction_width.py
+    width_moments : (n,) see friction_width.py; 0 where Coulomb friction takes no part
     """
 
     robot: RobotModel
@@ -60,7 +59,6 @@ class MotionProblem:
     start: np.ndarray
     moments: np.ndarray
     root: np.ndarray
-    width: float
     width_moments: np.ndarray
 
     def coefficients(self, x: np.ndarray) -> np.ndarray:
@@ -278,11 +276,11 @@ def width_variances(problem: MotionProblem, v: np.ndarray) -> tuple[np.ndarray, 
 
     v : (n, N) evenly spread over the part of one period of ``problem`` that counts [rad/s, m/s]
     """
-    if not problem.width:
+    if not problem.width_moments.any():
         return np.zeros(len(v)), np.zeros_like(v)
-    samples = problem.share * counts(np.linspace(0.0, problem.period, SAMPLES),
-                                     problem.period).mean()
-    return by_widths(v, problem.width, problem.width_moments, samples)
+    counted = counts(np.linspace(0.0, problem.period, SAMPLES), problem.period).mean()
+    step = counted * problem.period / v.shape[1]
+    return by_widths(v, step, problem.width_moments, problem.share * counted)
 
 
 def _beyond(x, center, limit, scale):
