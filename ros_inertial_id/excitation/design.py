@@ -205,9 +205,10 @@ def _finished(robot, options, stated, x, spent, cut):
     result = assess(problem, x)
     singular = np.sqrt(np.maximum(np.linalg.eigvalsh(result.factors)[::-1], 0.0))
     return Design(robot, options, motion, options.criterion,
-                  reported_value(options.criterion, result.factors, problem.root),
+                  reported_value(options.criterion, result.factors, problem.root,
+                                 result.widths.sum()),
                   float(singular[0] / singular[-1]), singular, tuple(base.names()),
-                  torque_errors(problem, result.factors), result.use,
+                  torque_errors(problem, result), result.use,
                   problem.limits, problem.gravities, problem.tool, seconds, cpu,
                   found, rejected, (*problem.limits.notices, *problem.shapes.notices, *cut))
 
@@ -223,7 +224,8 @@ def information_of(model: IdentifiedModel, parameters: Sequence[Parameter]) -> n
     Return W'W / sigma^2 (p, p), about the columns of the design, of a first identification.
 
     What the model knows of other columns, as of friction laws that the design has not, is
-    averaged over.  Raises MotionError when they have nothing in common.
+    averaged over; what it knows of friction widths is not used: every motion shows them anew.
+    Raises MotionError when they have nothing in common.
 
     Base parameters beta = K pi of covariance C are worth K' C^-1 K about pi; those of the next
     motion add to it (Gautier and Khalil 1992 design each alone; the sum is Fisher's information).
