@@ -3,6 +3,7 @@ What an arm does with the pieces of a motion: commands, torques, path, and what 
 
     python benchmark/player.py [ROBOT [SECONDS]]     ROBOT of urdf/, default arm2; about 8 minutes
     python benchmark/player.py braking URDF...       designed motions: how fast they are stopped
+    python benchmark/player.py late URDF...          designed motions: steps of late brake messages
 
 MuJoCo moves an arm that is heavier than its description, behind the simulated
 joint_trajectory_controller, at 1 kHz.  Pieces are made every 40 ms as the player does and arrive 2
@@ -13,6 +14,7 @@ most from where the whole trajectory has it.  Faults come in the middle of the m
 notices them as its nodes do and sends nothing more, or brakes.
 """
 
+from copy import copy
 from dataclasses import dataclass
 import itertools
 import pathlib
@@ -190,6 +192,33 @@ def braking(*urdfs, seeds=(0, 1, 2)):
               f'{uses(course, robot, brakes, limits)}', flush=True)
 
 
+def late_brakes(*urdfs, begins=(0.0, 0.01, 0.02), delays=(0.005, 0.01, 0.02, 0.03, 0.04, 0.06)):
+    """
+    Print by how much commands step where the way to rest arrives ``delays`` [s] after it was made.
+
+    begins : [s] from when it is made until it leaves the path of the piece before
+    """
+    for urdf, begin in itertools.product(urdfs, begins):
+        robot = load_robot_model(pathlib.Path(urdf).read_text())
+        options = DesignOptions(restarts=1, processes=1)
+        motion = design(robot, options).motion
+        course = plan_course(motion, motion.start + 0.05, robot)
+        brakes = course.brakes(robot, kinematic_limits(robot, options))
+        steps = np.zeros(len(delays))
+        for now in np.arange(course.approach + 0.3, course.duration - 0.5, 0.037):
+            going_on = PathClock(0.0, brakes)
+            for made in np.arange(now - 0.12, now, PIECE):
+                going_on.go_on(made, HORIZON, MARGIN)
+            braking_on = copy(going_on)
+            braking_on.brake(now + begin)
+            before, after = (course.along(clock.state(now + np.array(delays)))[0]
+                             for clock in (going_on, braking_on))
+            steps = np.maximum(steps, np.abs(after - before).max(1))
+        print(f'{robot.name}, braking begins {1e3 * begin:.0f} ms later: ' + ', '.join(
+            f'{1e3 * step:.2f} mrad at {1e3 * delay:.0f} ms' for step, delay in zip(
+                steps, delays)), flush=True)
+
+
 def one_joint_alone(course, limits, times):
     """Return the longest time [s] in which a joint alone could stop, and which joint it is."""
     most = limits.acceleration / (1.0 - limits.margins['acceleration'])
@@ -269,5 +298,7 @@ if __name__ == '__main__':
     with threadpool_limits(1, user_api='blas'):
         if sys.argv[1:2] == ['braking']:
             braking(*sys.argv[2:])
+        elif sys.argv[1:2] == ['late']:
+            late_brakes(*sys.argv[2:])
         else:
             main(*sys.argv[1:])

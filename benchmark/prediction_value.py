@@ -53,9 +53,9 @@ def prediction_errors(urdf, arm, model, others):
 def stated_errors(robot, options, motion):
     """Return the standard errors (n,) of torques over the workspace after one period [N m]."""
     problem = motion_problem(robot, options)[0]
-    factors = assess_motion(problem, lambda times: [x.T for x in motion.at(times)],
-                            finest_grid(problem)).factors
-    return torque_errors(problem, factors)
+    result = assess_motion(problem, lambda times: [x.T for x in motion.at(times)],
+                           finest_grid(problem))
+    return torque_errors(problem, result)
 
 
 def main(name='franka', seeds=1, seconds=40.0, restarts=8):

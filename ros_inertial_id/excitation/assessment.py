@@ -17,7 +17,8 @@ import numpy as np
 
 from .feasible import finest_grid, tool_outside
 from .fourier import basis
-from .objective import MotionProblem, Objective
+from .friction_width import counts, moments as width_moments
+from .objective import MotionProblem, Objective, width_variances
 from ..estimation.r_factors import one_thread
 
 CHUNK = 1000  # samples at once
@@ -80,10 +81,16 @@ class Use:
 
 @dataclass(frozen=True)
 class Assessment:
-    """A motion on the finest grid: factors (b, b) W'W of its samples and of what was known."""
+    """
+    A motion on the finest grid.
+
+    factors : (b, b) W'W of its samples and of what was known
+    widths : (n,) variances by friction widths, see friction_width.py
+    """
 
     use: Use
     factors: np.ndarray
+    widths: np.ndarray
 
 
 def assess(problem: MotionProblem, x: np.ndarray) -> Assessment:
@@ -102,7 +109,7 @@ def assess_motion(problem: MotionProblem, at: Callable[[np.ndarray], Sequence[np
     """
     count = len(times)
     joints: dict[str, np.ndarray] = {}
-    outside, factors, postures = -np.inf, np.zeros(()), []
+    outside, factors, postures, speeds = -np.inf, np.zeros(()), [], []
     with one_thread():
         for low in range(0, count, CHUNK):
             part = Objective(problem, times[low:low + CHUNK])
@@ -115,8 +122,11 @@ def assess_motion(problem: MotionProblem, at: Callable[[np.ndarray], Sequence[np
             share = part.samples / count
             factors = factors + share * part.factors(rows)
             postures.append(q.T)
+            speeds.append(v)
     looked_at = np.concatenate(postures)[::max(count // POSTURES, 1)]
-    return Assessment(Use(joints, outside, *_clearance(problem, looked_at)), factors)
+    v = np.concatenate(speeds, axis=1)[:, counts(times, problem.period)]
+    return Assessment(Use(joints, outside, *_clearance(problem, looked_at)), factors,
+                      width_variances(problem, v)[0])
 
 
 def _clearance(problem, postures):
@@ -145,15 +155,17 @@ def with_workspace(problem: MotionProblem, seed: int) -> MotionProblem:
         moment[block] = W @ W.T / W.shape[1]
     total = np.einsum('j,jkl->kl', problem.weights ** 2, moments)
     root = np.linalg.inv(np.linalg.cholesky(total))
-    return replace(problem, moments=moments, root=root)
+    return replace(problem, moments=moments, root=root,
+                   width_moments=width_moments(limits.velocity, SLOW, problem.width or 1.0))
 
 
-def torque_errors(problem: MotionProblem, factors: np.ndarray) -> np.ndarray:
+def torque_errors(problem: MotionProblem, result: Assessment) -> np.ndarray:
     """
     Return the standard errors (n,) of predicted torques, mean square over the workspace [N m].
 
-    problem : MotionProblem with a workspace; factors : (b, b) W'W of the weighted samples
+    problem : MotionProblem with a workspace; result : of a motion
     """
-    values, vectors = np.linalg.eigh(factors)
+    values, vectors = np.linalg.eigh(result.factors)
     covariance = (vectors / np.maximum(values, 1e-300)) @ vectors.T
-    return np.sqrt(np.einsum('jkl,lk->j', problem.moments, covariance))
+    return np.sqrt(np.einsum('jkl,lk->j', problem.moments, covariance)
+                   + result.widths / problem.weights ** 2)

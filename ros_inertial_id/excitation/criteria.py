@@ -75,13 +75,14 @@ CRITERIA = {
 }
 
 
-def search_value(name: str, G: np.ndarray, sharpness: float,
-                 root: np.ndarray) -> tuple[float, np.ndarray]:
+def search_value(name: str, G: np.ndarray, sharpness: float, root: np.ndarray,
+                 widths: float = 0.0) -> tuple[float, np.ndarray, float]:
     """
-    Return (value, derivative by G (b, b)) of criterion ``name`` at G = W'W (b, b).
+    Return (value, derivative by G (b, b), by widths) of criterion ``name`` at G = W'W (b, b).
 
     sharpness : exponent of the p-norms of the criterion
     root : (b, b) whitens the moments M of the workspace, root M root' = 1
+    widths : variance by friction widths, which adds to that of V-optimality; see friction_width.py
     Directions a motion does not excite at all are lifted to 1e-14 of the largest, so that the
     search can climb out of them.
     """
@@ -89,12 +90,17 @@ def search_value(name: str, G: np.ndarray, sharpness: float,
     eigenvalues, vectors = np.linalg.eigh(root @ G @ root.T if whitened else G)
     lifted = np.maximum(eigenvalues, 1e-14 * eigenvalues[-1])
     value, slope = CRITERIA[name].search(lifted, sharpness)
-    if whitened:
-        vectors = root.T @ vectors
-    return value, (vectors * slope) @ vectors.T
+    by_G = (vectors * slope) @ vectors.T
+    if not whitened:
+        return value, by_G, 0.0
+    variance = np.exp(2.0 * value)
+    total = variance + widths
+    return 0.5 * float(np.log(total)), variance / total * (root.T @ by_G @ root), 0.5 / total
 
 
-def reported_value(name: str, G: np.ndarray, root: np.ndarray) -> float:
-    """Return the published form of criterion ``name`` at G = W'W (b, b); root : search_value."""
-    eigenvalues = np.linalg.eigvalsh(root @ G @ root.T if CRITERIA[name].whitened else G)
-    return float(CRITERIA[name].report(np.sqrt(np.maximum(eigenvalues, 1e-300))))
+def reported_value(name: str, G: np.ndarray, root: np.ndarray, widths: float = 0.0) -> float:
+    """Return criterion ``name`` at G = W'W (b, b) as published; root, widths : search_value."""
+    whitened = CRITERIA[name].whitened
+    eigenvalues = np.linalg.eigvalsh(root @ G @ root.T if whitened else G)
+    value = CRITERIA[name].report(np.sqrt(np.maximum(eigenvalues, 1e-300)))
+    return float(np.hypot(value, np.sqrt(widths)) if whitened else value)

@@ -205,9 +205,10 @@ def _finished(robot, options, stated, x, spent, cut):
     result = assess(problem, x)
     singular = np.sqrt(np.maximum(np.linalg.eigvalsh(result.factors)[::-1], 0.0))
     return Design(robot, options, motion, options.criterion,
-                  reported_value(options.criterion, result.factors, problem.root),
+                  reported_value(options.criterion, result.factors, problem.root,
+                                 result.widths.sum()),
                   float(singular[0] / singular[-1]), singular, tuple(base.names()),
-                  torque_errors(problem, result.factors), result.use,
+                  torque_errors(problem, result), result.use,
                   problem.limits, problem.gravities, problem.tool, seconds, cpu,
                   found, rejected, (*problem.limits.notices, *problem.shapes.notices, *cut))
 

@@ -9,6 +9,7 @@ import numpy as np
 from .collision import CollisionShapes
 from .criteria import search_value
 from .fourier import basis
+from .friction_width import by_widths, counts, SAMPLES
 from .limits import Limits
 from .regressor_adjoint import Chain, dot, TreePass
 from ..dynamics.body_motion import cross
@@ -35,6 +36,8 @@ class MotionProblem:
     tool : (body, offset (3,)) of the end effector; shapes : that are kept apart
     criterion : name; period [s]; space, direction, start : coordinates, see rest_space
     moments : (n, b, b) E[w_j' w_j] over the workspace; root : (b, b) whitens their weighted sum
+    width : [rad/s] of Coulomb friction, 0 where it takes no part; width_moments : (n,) see
+        friction_width.py
     """
 
     robot: RobotModel
@@ -57,6 +60,8 @@ class MotionProblem:
     start: np.ndarray
     moments: np.ndarray
     root: np.ndarray
+    width: float
+    width_moments: np.ndarray
 
     def coefficients(self, x: np.ndarray) -> np.ndarray:
         """Return the coefficients, (n, 1 + 2 K), at the coordinates x (n m,)."""
@@ -80,6 +85,9 @@ class Objective:
         self.phases, self.joint_phases = (
             [phase.T.copy() for phase in basis(problem.harmonics, problem.period, grid)]
             for grid in (times, times if joint_times is None else joint_times))
+        slow = np.arange(SAMPLES) * (problem.period / SAMPLES)
+        self.slow_phase = basis(problem.harmonics, problem.period,
+                                slow[counts(slow, problem.period)])[1].T.copy()
         mountings = len(problem.gravities)
         self.gravity = np.repeat(problem.gravities.T, self.samples, axis=1)
         self.tiles = (1, mountings)
@@ -133,13 +141,21 @@ class Objective:
             G[block] += (weight ** 2 * self.problem.share / W.shape[1]) * (W @ W.T)
         return G if self.problem.known is None else G + self.problem.known
 
+    def width_variances(self, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return variances (n,) by friction widths, derivatives by coefficients c (n, 1 + 2 K)."""
+        out, bar = width_variances(self.problem, c @ self.slow_phase)
+        return out, bar @ self.slow_phase.T
+
     def __call__(self, x, sharpness, strength):
         """Return (value, gradient) at coordinates x (n m,)."""
         q, v, a = self.motion(x)
         tree, Y, rows, tau = self.evaluate(q, v, a)
-        value, slope = search_value(self.problem.criterion, self.factors(rows), sharpness,
-                                    self.problem.root)
+        widths, width_bar = self.width_variances(self.problem.coefficients(x))
+        value, slope, by_variance = search_value(
+            self.problem.criterion, self.factors(rows), sharpness, self.problem.root,
+            widths.sum())
         too_far, gradient = self._joints_broken(x, strength)
+        gradient += by_variance * width_bar
         broken, tau_bar, body_bars = self._places_broken(tau, tree, strength)
         shape = (len(q), self.tiles[1], self.samples)
         for x_bar, phase in zip(self._back(tree, Y, rows, slope, tau_bar, body_bars),
@@ -254,6 +270,19 @@ class Objective:
             np.add.at(p_bar.transpose(1, 2, 0), (body, sample), push.T)
             np.add.at(R_turn.transpose(1, 2, 0), (body, sample), cross(arm, push).T)
         return scale * float((short ** 2).sum()), p_bar, R_turn
+
+
+def width_variances(problem: MotionProblem, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Return the variances (n,) by not knowing the friction widths, their derivatives (n, N) by v.
+
+    v : (n, N) evenly spread over the part of one period of ``problem`` that counts [rad/s, m/s]
+    """
+    if not problem.width:
+        return np.zeros(len(v)), np.zeros_like(v)
+    samples = problem.share * counts(np.linspace(0.0, problem.period, SAMPLES),
+                                     problem.period).mean()
+    return by_widths(v, problem.width, problem.width_moments, samples)
 
 
 def _beyond(x, center, limit, scale):

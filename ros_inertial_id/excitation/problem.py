@@ -153,7 +153,8 @@ def motion_problem(robot: RobotModel, options: DesignOptions, known: np.ndarray 
         limits=limits, tool=_tool(robot, options), shapes=shapes, criterion=options.criterion,
         period=options.period, harmonics=options.harmonics, direction=direction, space=space,
         start=np.array(options.start if len(options.start) else np.zeros(len(robot)), float),
-        moments=np.zeros(0), root=np.zeros(0))
+        moments=np.zeros(0), root=np.zeros(0), width_moments=np.zeros(0),
+        width=options.coulomb_width if 'coulomb' in options.friction else 0.0)
     return with_workspace(problem, options.seed), base
 
 

@@ -3,7 +3,8 @@ The search for a good motion: restarts from random motions, each a chain of L-BF
 
 The criterion is smoothed first and sharpened run by run, while broken limits cost more and more.
 After each run the motion is shrunk until no limit is exceeded on a fine grid, and reported: the
-search can be stopped at any time.
+search can be stopped at any time.  The best of all is settled on twice as many samples in the end:
+friction changes sign between those of a coarse grid.
 """
 
 from collections.abc import Generator, Iterator, Sequence
@@ -30,6 +31,7 @@ DENSER = 4  # times as many samples for position, velocity, acceleration: they c
 # motion, the later ones settle on the true criterion and the limits
 RUNS = ((2.0, 10.0, 60), (4.0, 100.0, 100), (16.0, 300.0, 150), (64.0, 3e3, 200),
         (400.0, 1e4, 200))
+SETTLING = 2  # times as many samples for the last two runs of the best motion
 REPEATS = 5  # of the last run while no motion keeps all limits
 TIGHTEN = 100.0  # price from which on broken bounds are blamed on the coarse grid
 FINER = 10  # times the coarse grid
@@ -59,13 +61,29 @@ def search(problem: MotionProblem, samples: int, restarts: int, seed: int, secon
     """
     Yield Candidates as they are found, and None several times per second; ends by itself.
 
+    The best of all restarts is settled on a finer grid then.
+
     problem, samples, seed : see restart; restarts : how many
     seconds : for all of them at most, ``LONGER`` times as many while there is no motion at all,
         counted from when a process is there; what is found does not depend on them otherwise
     processes : 1 searches in this process, more in new ones.  Closing the generator stops them.
     MotionError where none of the processes came to an end.
     """
+    best, deadline = None, time.monotonic() + seconds
     shared = problem, samples, seed, seconds
+    with closing(_all_restarts(shared, restarts, processes)) as candidates:
+        for candidate in candidates:
+            if candidate and candidate.value < (best.value if best else np.inf):
+                best = candidate
+            yield candidate
+    if best:
+        with one_thread():
+            yield from _chain(problem, (SETTLING * samples, samples), best, RUNS[-2:],
+                              (deadline, deadline))
+
+
+def _all_restarts(shared, restarts, processes):
+    """Yield Candidates of all ``restarts`` as they are found, and None."""
     if processes == 1:
         yield from _restarts(shared, range(restarts))
         return
@@ -118,16 +136,23 @@ def restart(problem: MotionProblem, samples: int, number: int, seed: int,
         last afterwards
     problem : MotionProblem; samples : per period that the search looks at; seed : of all restarts
     """
-    coarse = Objective(problem, grid(problem, samples), grid(problem, DENSER * samples), MARGIN)
-    fine = Objective(problem, grid(problem, FINER * samples))
+    x = _random_start(problem, np.random.default_rng([seed, number]))
+    yield from _chain(problem, (samples, samples), Candidate(number, x, np.inf), RUNS, deadlines)
+
+
+def _chain(problem, samples, start, runs, deadlines):
+    """Yield the Candidates from ``start`` on; samples : of the search, of what it is judged by."""
+    coarse = Objective(problem, grid(problem, samples[0]), grid(problem, DENSER * samples[0]),
+                       MARGIN)
+    fine = Objective(problem, grid(problem, FINER * samples[1]))
     dense = [phase.T for phase in
              basis(problem.harmonics, problem.period, finest_grid(problem))]
-    x = _random_start(problem, np.random.default_rng([seed, number]))
+    number, x = start.restart, start.x
     found = _candidates(problem, fine, dense, number, x)
     yield from found
-    for run, (sharpness, strength, iterations) in enumerate(RUNS + REPEATS * RUNS[-1:]):
+    for run, (sharpness, strength, iterations) in enumerate(runs + REPEATS * runs[-1:]):
         deadline = deadlines[-1 if found else 0]
-        if time.monotonic() > deadline or (found and run >= len(RUNS)):
+        if time.monotonic() > deadline or (found and run >= len(runs)):
             break
         x = _descend(coarse, x, sharpness, strength, iterations, deadline)
         found = _candidates(problem, fine, dense, number, x)
@@ -144,7 +169,8 @@ def _candidates(problem, fine, dense, number, x):
     if x is None:
         return []
     G = fine.factors(fine.evaluate(*fine.motion(x))[2])
-    return [Candidate(number, x, reported_value(problem.criterion, G, problem.root))]
+    widths = fine.width_variances(problem.coefficients(x))[0].sum()
+    return [Candidate(number, x, reported_value(problem.criterion, G, problem.root, widths))]
 
 
 def _tighten(coarse, fine, x):
