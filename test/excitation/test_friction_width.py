@@ -1,0 +1,65 @@
+"""What a motion shows of friction widths, and the last step of a search, on a finer grid."""
+
+import pathlib
+
+import numpy as np
+import pytest
+
+from ros_inertial_id.dynamics.robot_model import load_robot_model
+from ros_inertial_id.excitation import search as module
+from ros_inertial_id.excitation.friction_width import by_widths, counts, moments
+from ros_inertial_id.excitation.objective import Objective
+from ros_inertial_id.excitation.problem import DesignOptions, motion_problem
+
+URDF = pathlib.Path(__file__).parents[2] / 'urdf' / 'arm3.urdf'
+WIDTH = 0.05  # [rad/s]
+
+
+def arm3():
+    return load_robot_model(URDF.read_text())
+
+
+def slope(v):
+    """Return the derivative of tanh(v / w) by log w, of finite differences."""
+    return (np.tanh(v / (WIDTH * np.exp(1e-5))) - np.tanh(v / (WIDTH * np.exp(-1e-5)))) / 2e-5
+
+
+def test_variance_is_that_of_one_more_column():
+    """Friction of 2 sigma, the logarithm known to 1: the posterior variance, by its slopes."""
+    v = np.array([np.linspace(-0.4, 0.4, 50), np.linspace(-2.0, 2.0, 50)])
+    states = np.random.default_rng(0).uniform(-1.0, 1.0, 200_000) ** 3  # as the workspace has them
+    found = by_widths(v, WIDTH, moments(np.array([1.0, 1.0]), 3, WIDTH), 150)[0]
+    for one, variance in zip(v, found):
+        posterior = 1.0 / (1.0 + 3.0 * np.sum((2.0 * slope(one)) ** 2))
+        # the mean of so many states is right within 0.5 %
+        assert variance == pytest.approx(posterior * np.mean((2.0 * slope(states)) ** 2), rel=0.02)
+    assert found[0] < 0.5 * found[1]  # who passes five times as slowly shows it
+
+
+def test_low_speeds_at_both_ends_show_nothing():
+    times = np.linspace(0.0, 10.0, 1001)
+    assert not counts(times, 10.0)[[0, 10, 19, 981, 1000]].any()
+    assert counts(times, 10.0)[21:980].all()
+
+
+def test_gradient_of_the_criterion_alone_is_its_derivative():
+    """Without penalties, which are larger: the widths take part in both."""
+    problem = motion_problem(arm3(), DesignOptions(collisions=False, coulomb_width=WIDTH))[0]
+    objective = Objective(problem, np.arange(40) * (problem.period / 40))
+    x = np.random.default_rng(2).normal(size=3 * problem.space.shape[1])
+    gradient = objective(x, 8.0, 0.0)[1]
+    numeric = [(objective(x + step, 8.0, 0.0)[0] - objective(x - step, 8.0, 0.0)[0]) / 2e-6
+               for step in 1e-6 * np.eye(len(x))]
+    assert np.abs(np.array(numeric) - gradient).max() < 1e-5 * np.abs(gradient).max()
+
+
+def test_the_best_motion_is_settled_on_a_finer_grid(monkeypatch):
+    monkeypatch.setattr(module, 'RUNS', ((4.0, 100.0, 15), (64.0, 3e3, 15), (400.0, 1e4, 15)))
+    options = DesignOptions(criterion='condition_number', friction=(), collisions=False)
+    problem = motion_problem(arm3(), options)[0]
+    every = [c.value for k in range(2)
+             for c in module.restart(problem, 20, k, 0, (np.inf, np.inf))]
+    found = [c.value for c in module.search(problem, 20, 2, 0, 1e9, 1)]
+    assert found[:len(every)] == every
+    assert found[len(every)] == pytest.approx(min(every), rel=1e-3)  # from the best of both
+    assert min(found) < min(every)
