@@ -6,10 +6,10 @@ Accuracy of mechanisms that are described by their MJCF alone, in MuJoCo's forwa
 Models are not part of this repository: give paths, for example agility_cassie/cassie.xml and
 robotiq_2f85/2f85.xml of MuJoCo Menagerie.  A robot of Gepetto/example-parallel-robots is given by
 its folder: its URDF with the pairs of its robot.yaml is written as an MJCF first, and that file
-alone is read.  Motors follow sums of sines; positions of the independent joints (2e-5 rad of noise)
-and torques (0.5 % of their RMS) are sampled at 1 kHz; masses, inertias and the priors of springs
-and friction in the description are up to 25 and 60 % off.  Prints rank, errors in stated errors
-and the CPU time of every seed.
+alone is read.  Motors follow sums of sines; positions of the independent joints (2e-5 rad of
+noise) and torques (0.5 % of their RMS) are sampled at 1 kHz; masses, inertias and the priors of
+springs and friction in the description are up to 25 and 60 % off.  Prints rank,
+errors in stated errors and the CPU time of every seed.
 """
 
 import argparse

@@ -3,9 +3,9 @@ Mechanisms in YAML: bodies on joints, which may be universal, ball or free in on
 
     mechanism: hexapod
     bodies:
-      platform: {joint: free, at: [0, 0, 0.7], mass: 6, center: [0, 0, 0.04], inertia: [0.1, 0.1, 0.2]}
+      platform: {joint: free, at: [0, 0, 0.7], mass: 6, inertia: [0.1, 0.1, 0.2]}
       barrel0: {joint: universal foot0, at: [0.49, -0.1, 0], axes: ['0 1 0', '1 0 0'], mass: 1.1}
-      rod0: {on: barrel0, joint: slide leg0, mass: 0.5, center: [0, 0, -0.2]}
+      rod0: {parent: barrel0, joint: slide leg0, mass: 0.5, center: [0, 0, -0.2]}
     closures: ['point platform 0.2 -0.2 0 rod0']
     independent: [leg0]
 
@@ -23,7 +23,7 @@ from .tree_description import KINDS, placement, SEVERAL, TreeDescription
 from ..errors import ConfigError
 from ..options import nearest, yaml_content
 
-KEYS = ('on', 'joint', 'at', 'rpy', 'axes', 'axis', 'limits', 'mass', 'center', 'inertia')
+KEYS = ('parent', 'joint', 'at', 'rpy', 'axes', 'axis', 'limits', 'mass', 'center', 'inertia')
 BASE = 'base'
 
 
@@ -56,7 +56,7 @@ def _body(tree: TreeDescription, name: str, entry: Mapping[str, Any], links: lis
             raise ConfigError(f'body {name} has an unknown key', found=key, exists=KEYS,
                               do=nearest(key, KEYS))
     kind, *names = str(entry.get('joint', 'fixed')).split()
-    parent = str(entry.get('on', BASE))
+    parent = str(entry.get('parent', BASE))
     if kind not in KINDS or len(names) > 1:
         raise ConfigError(f'joint of body {name}', found=repr(entry.get('joint')), exists=[
             f'{k} [NAME]' for k in KINDS], do=nearest(kind, KINDS))
@@ -90,7 +90,8 @@ def _inertial(name, entry):
 
 def _closure(tree, line, number, links):
     """Return a closure whose points are frames: bodies with coordinates get one of their own."""
-    words, out = line.split(), []
+    words = line.split()
+    out: list[str] = []
     while words:
         word = words.pop(0)
         coordinates = words[:3]

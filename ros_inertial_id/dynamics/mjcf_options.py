@@ -27,13 +27,13 @@ def closures(read: MjcfTree) -> None:
             names.append(read.tree.point(f'loop{number}_{letter}', link, frame @ place))
         read.tree.say('closures', ' '.join(['point' if kind == 'connect' else 'weld', *names]))
     model, kinds = read.model, read.mujoco.mjtEq
-    for k in np.flatnonzero(model.eq_active0):
-        kind = int(model.eq_type[k])
-        if kind in (int(kinds.mjEQ_JOINT), int(kinds.mjEQ_TENDON)):
-            read.tree.say('closures', _coupling(read, k, kind == int(kinds.mjEQ_TENDON)))
-        elif kind not in (int(kinds.mjEQ_CONNECT), int(kinds.mjEQ_WELD)):
+    for k in np.flatnonzero(model.eq_active0).tolist():
+        sort = int(model.eq_type[k])
+        if sort in (int(kinds.mjEQ_JOINT), int(kinds.mjEQ_TENDON)):
+            read.tree.say('closures', _coupling(read, k, sort == int(kinds.mjEQ_TENDON)))
+        elif sort not in (int(kinds.mjEQ_CONNECT), int(kinds.mjEQ_WELD)):
             raise RobotModelError(f"equality {read.name('equality', k)} of the MJCF", found=kinds(
-                kind).name, exists=('connect', 'weld', 'joint', 'tendon of joints'),
+                sort).name, exists=('connect', 'weld', 'joint', 'tendon of joints'),
                 do='set its active="false"')
 
 
@@ -110,16 +110,17 @@ def coordinates(read: MjcfTree, motors: list[str]) -> None:
     Say the independent joints, those with a motor, and where the mechanism is assembled.
 
     Independent are motors first, then joints whose position a sensor of the MJCF measures, then
-    others, as long as closures leave the dependent ones determined.
+    those with a spring, which yield, then others, as long as closures leave the dependent ones determined.
     """
     model = read.model
     measured = [read.scalar[int(j)] for j, kind in zip(model.sensor_objid, model.sensor_type)
                 if kind == int(read.mujoco.mjtSensor.mjSENS_JOINTPOS) and int(j) in read.scalar]
+    sprung = [name for joint, name in read.scalar.items() if model.jnt_stiffness[joint]]
     joints = {name: joint for joint, name in read.scalar.items()}
     J = _jacobian(read)
     rank, chosen = _rank(J), list[str]()
     dofs = {name: int(model.jnt_dofadr[joint]) for name, joint in joints.items()}
-    for name in dict.fromkeys([*motors, *measured, *joints]):
+    for name in dict.fromkeys([*motors, *measured, *sprung, *joints]):
         left = np.delete(J, [dofs[n] for n in (*chosen, name)], axis=1)
         if _rank(left) == rank:
             chosen.append(name)

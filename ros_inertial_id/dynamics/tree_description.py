@@ -1,8 +1,8 @@
 """
 Tree descriptions: a URDF in the making, with the options that close its loops.
 
-What describes a mechanism in another way (MJCF, YAML) is turned into this: bodies on joints, of one
-degree of freedom or of several, and lines of options as doc/describing_mechanisms.md has them.
+What describes a mechanism in another way (MJCF, YAML) is turned into this: bodies on joints, of
+one degree of freedom or of several, and lines of options as doc/describing_mechanisms.md has them.
 The text that comes of it is a URDF with one element more, which holds a configuration:
 
     <robot> ... <ros_inertial_id>closed_loop: {closures: [point a b]}</ros_inertial_id></robot>
@@ -27,7 +27,7 @@ KINDS = (*SINGLE, *SEVERAL)
 FREE = ('_x', '_y', '_z', '_yaw', '_pitch', '_roll')
 
 
-def placement(position: Sequence[float] = (0.0, 0.0, 0.0),
+def placement(position: Sequence[float] | np.ndarray = (0.0, 0.0, 0.0),
               rotation: np.ndarray | None = None) -> np.ndarray:
     """Return the homogeneous matrix (4, 4) of a position (3,) [m] and a rotation (3, 3)."""
     out = np.eye(4)
@@ -66,7 +66,8 @@ class TreeDescription:
         if lines:
             self.options.setdefault(option, []).extend(lines)
 
-    def link(self, name: str, inertial: tuple[float, np.ndarray, np.ndarray] | None = None) -> None:
+    def link(self, name: str,
+             inertial: tuple[float, np.ndarray, np.ndarray] | None = None) -> None:
         """
         Add a link, which a joint must carry.
 

@@ -28,9 +28,10 @@ FOUR_BAR = f'''<mujoco model="four_bar"><worldbody>
  <joint name="rocker" axis="0 1 0" stiffness="2" springref="0.3"/></body></worldbody>
 <equality><connect body1="coupler" body2="rocker" anchor="0.3 0 0.22"/></equality>
 <actuator><motor joint="crank"/></actuator></mujoco>'''
-# All that a tree can have: anchors off the origin, references, two hinges on a body, a ball joint,
-# slides, bodies without joints, inertias that are turned.
-ODD = f'''<mujoco model="odd"><compiler angle="radian"/><worldbody><body name="frame" pos="0.1 0 0.3"
+# All that a tree can have: anchors off the origin, references, two hinges on a body, a ball
+# joint, slides, bodies without joints, inertias that are turned.
+ODD = f'''<mujoco model="odd"><compiler angle="radian"/><worldbody>
+ <body name="frame" pos="0.1 0 0.3"
   euler="0.3 0.1 -0.2">{BODY.format('0 0 0', 1, '0.1 0.1 0.1')}
  <body name="a" pos="0 0.1 0" euler="0.5 0 0.3">
   <inertial pos="0.1 0.02 0.03" mass="1.5" fullinertia="0.02 0.03 0.04 0.002 -0.003 0.004"/>
@@ -174,6 +175,7 @@ def test_without_mujoco_and_for_sdf_it_is_said_what_to_do(tmp_path, monkeypatch)
 
 def test_what_the_user_says_stands_above_the_file(tmp_path):
     urdf = mjcf_description(written(tmp_path, FOUR_BAR))
-    method, options = load_options('', '', {'estimator': 'weighted', 'start': ('crank 0.1',)}, urdf)
+    changes = {'estimator': 'weighted', 'start': ('crank 0.1',)}
+    method, options = load_options('', '', changes, urdf)
     assert method == 'closed_loop' and options.start == ('crank 0.1',)
     assert options.closures and not options.given

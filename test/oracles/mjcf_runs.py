@@ -21,7 +21,7 @@ def mounted(path):
     for joint in free:
         spec.delete(joint)
     for key in spec.keys if free else ():
-        key.qpos = np.array(key.qpos[7:])
+        key.qpos = np.array(list(key.qpos)[7:])
     for joint in spec.joints:
         joint.limited = mujoco.mjtLimited.mjLIMITED_FALSE
     model = spec.compile()
@@ -53,8 +53,9 @@ def recording(path, urdf, names, actuated, duration, *, size=0.3, gains=(60.0, 1
     inertia = np.zeros((model.nv, model.nv))
     mujoco.mj_fullM(model, data, inertia)
     weight = inertia[v_motor, v_motor]
-    waves = rng.uniform(0.15, 1.6, (5, len(actuated))), rng.uniform(0, 2 * np.pi, (5, len(actuated)))
-    shares = rng.uniform(0.5, 1.0, (5, len(actuated)))
+    count = 5, len(actuated)
+    waves = rng.uniform(0.15, 1.6, count), rng.uniform(0, 2 * np.pi, count)
+    shares = rng.uniform(0.5, 1.0, count)
     shares *= np.broadcast_to(size, len(actuated)) / shares.sum(0)
     t = STEP * np.arange(int(duration / STEP))
     phase = 2 * np.pi * waves[0] * t[:, None, None] + waves[1]
