@@ -71,7 +71,7 @@ def run(path, seeds, noise, duration, size):
     names = list(dict.fromkeys([*block['independent'], *block['actuated']]))
     for seed in range(1, 1 + seeds):
         made = mjcf_runs.recording(path, given, names, block['actuated'], duration, size=size,
-                                   noise=(2e-5, noise), seed=seed)
+                                   noise=(2e-5, noise), seed=seed, start=block.get('start', ()))
         start = time.process_time()
         method, options = load_options(description=given)
         model = identify([made], options, method=method).model

@@ -110,7 +110,8 @@ def coordinates(read: MjcfTree, motors: list[str]) -> None:
     Say the independent joints, those with a motor, and where the mechanism is assembled.
 
     Independent are motors first, then joints whose position a sensor of the MJCF measures, then
-    those with a spring, which yield, then others, as long as closures leave the dependent ones determined.
+    those with a spring, which yield, then others, as long as closures leave the dependent ones
+    determined.
     """
     model = read.model
     measured = [read.scalar[int(j)] for j, kind in zip(model.sensor_objid, model.sensor_type)

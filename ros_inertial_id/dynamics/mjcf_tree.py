@@ -11,6 +11,7 @@ from .tree_description import placement, TreeDescription
 
 FREE, BALL, SLIDE, HINGE = 'free', 'ball', 'slide', 'hinge'
 CLOSING, CLOSED = 50, 1e-10  # steps of Newton, [m, rad]
+LARGEST_STEP = 0.2  # [rad, m]
 KINDS = (FREE, BALL, SLIDE, HINGE)  # in MuJoCo's order
 _logger = logging.getLogger(__name__)
 
@@ -44,6 +45,7 @@ class MjcfTree:
             if np.abs(gap).max(initial=0.0) < CLOSED:
                 return
             step = np.linalg.lstsq(J, -gap, rcond=1e-6)[0]
+            step *= min(1.0, LARGEST_STEP / max(np.abs(step).max(), 1e-300))
             self.mujoco.mj_integratePos(self.model, self.data.qpos, step, 1.0)
 
     def name(self, kind: str, index: int) -> str:

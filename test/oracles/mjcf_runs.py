@@ -32,18 +32,21 @@ def mounted(path):
 
 
 def recording(path, urdf, names, actuated, duration, *, size=0.3, gains=(60.0, 1.0),
-              noise=(2e-5, 0.005), seed=1):
+              noise=(2e-5, 0.005), seed=1, start=()):
     """
     Return the Recording of the joints ``names`` of an MJCF, moved by sums of sines.
 
     urdf : description that the recording carries; actuated : joints with a motor, whose torques
     follow a reference of ``size`` [rad, m] with natural frequency and damping ratio ``gains``;
     noise : of positions [rad, m], and of torques as a share of each one's own RMS
+    start : "JOINT POSITION" where there is no keyframe, of joints of one degree of freedom
     """
     model, rng = mounted(path), np.random.default_rng(seed)
     data = mujoco.MjData(model)
     if model.nkey:
         mujoco.mj_resetDataKeyframe(model, data, 0)
+    for name, value in map(str.split, () if model.nkey else start):
+        data.qpos[model.joint(name).qposadr[0]] = float(value)
     mujoco.mj_forward(model, data)
     joint = {n: model.joint(n) for n in {*names, *actuated}}
     q_of = [int(joint[n].qposadr[0]) for n in names]
