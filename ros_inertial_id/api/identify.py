@@ -112,8 +112,9 @@ class _Task:
 def _task(config: str | Path, options: dict[str, Any], urdf: str | Path,
           progress: Progress | None) -> _Task:
     keep_all = options.pop('keep_all', False)
-    method, settings = load_options(str(config), options.pop('method', ''), options)
-    return _Task(method, settings, description_text(urdf), progress, keep_all)
+    text = description_text(urdf)
+    method, settings = load_options(str(config), options.pop('method', ''), options, text)
+    return _Task(method, settings, text, progress, keep_all)
 
 
 def _identified(training: Sequence[Recording], found: Checkup, data: Dataset | None, task: _Task,

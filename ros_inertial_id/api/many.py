@@ -90,8 +90,8 @@ def identify_many(paths: Sequence[str | Path] | str | Path, *, validate: Recordi
                     **{k: options.pop(k) for k in ENGINE if k in options})
     if engine.jobs < 1:
         raise ConfigError('jobs', expected='1 or more processes', found=engine.jobs)
-    method, settings = load_options(str(config), options.pop('method', ''), options)
     description = description_text(urdf)
+    method, settings = load_options(str(config), options.pop('method', ''), options, description)
     others = several(validate, description)
     many = identify_bags(find_bags([str(p) for p in single]), settings, method=method,
                          urdf=description, engine=engine, validate=others)

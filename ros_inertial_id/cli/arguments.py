@@ -45,7 +45,8 @@ def bags(words: str) -> Argument:
     return argument('bags', words, nargs='+', metavar='BAG')
 
 
-URDF = argument('--urdf', 'robot description; default: the one in the bag')
+URDF = argument('--urdf', 'robot description: URDF, xacro, MJCF or the YAML of a mechanism; '
+                'default: the one in the bag')
 MODEL = argument('model', 'model.yaml')
 METHOD = argument('--method', 'serial_arm (default), closed_loop, rigid_body or '
                   'suspended_platform', default='', metavar='METHOD')

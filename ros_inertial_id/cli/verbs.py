@@ -52,10 +52,10 @@ def identify_(options: Any) -> int:
     changes = changed(options, 'mounting', 'estimator', 'consistent')
     if options.urdf_out:
         changes['consistent'] = True
-    load_options(options.config, options.method, changes)  # refused before anything is read
-    if options.jobs is not None or options.scheduler or several(options.bags):
-        return _identify_many(options, changes)
     urdf = read_description(options.urdf) if options.urdf else ''
+    load_options(options.config, options.method, changes, urdf)  # refused before bags are read
+    if options.jobs is not None or options.scheduler or several(options.bags):
+        return _identify_many(options, changes, urdf)
     recordings, others = read_recordings(options.bags), read_recordings(options.validate)
     make_folder(options.out)
     gravity: dict[str, Any] = {}
@@ -70,12 +70,11 @@ def identify_(options: Any) -> int:
                       _gravity_words(gravity))
 
 
-def _identify_many(options: Any, changes: dict[str, Any]) -> int:
-    """Identify a model from many bags, with ``changes`` of options; return the exit status."""
+def _identify_many(options: Any, changes: dict[str, Any], urdf: str) -> int:
+    """Identify from many bags, with ``changes`` of options; return the exit status."""
     if options.identify_gravity:
         raise ConfigError('--identify-gravity', found='many recordings',
                           do='find gravity from one bag, and give the --mounting')
-    urdf = read_description(options.urdf) if options.urdf else ''
     others = read_recordings(options.validate)
     make_folder(options.out)
     with Progress('bag') as progress:
@@ -268,7 +267,7 @@ def _gravity(options: Any, recordings: Sequence[Recording], changes: dict[str, A
              urdf: str) -> dict[str, Any]:
     """Return the direction of gravity estimated from the motion, as plain values."""
     from ..procedures.gravity import identify_gravity
-    method, settings = load_options(options.config, options.method, changes)
+    method, settings = load_options(options.config, options.method, changes, urdf)
     prior: Any = options.identify_gravity
     if prior not in ('nominal', 'none'):
         try:

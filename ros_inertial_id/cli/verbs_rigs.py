@@ -145,10 +145,12 @@ def frequencies(options: Any) -> None:
 
 def drive_gains(options: Any) -> None:
     """Find what effort is worth in torque, by a known load or a known gain."""
-    method, settings = load_options(options.config, options.method, changed(options, 'mounting'))
+    urdf = read_description(options.urdf) if options.urdf else ''
+    method, settings = load_options(options.config, options.method, changed(options, 'mounting'),
+                                    urdf)
     result = identify_drive_gains(
         _loaded(options, mass_alone=True), settings, method=method, link=options.link,
-        urdf=read_description(options.urdf) if options.urdf else '',
+        urdf=urdf,
         known=dict(_gain(words) for words in options.gain))
     rows = [_row(joint, gain, result.gain_errors[joint], 'torque per effort')
             for joint, gain in result.gains.items()]

@@ -9,6 +9,7 @@ import numpy as np
 
 from .model.identified_model import IdentifiedModel
 from ..dynamics.friction import LAWS
+from ..dynamics.tree_description import described_blocks
 from ..errors import ConfigError
 from ..estimation.base_parameters import CHOICES
 from ..estimation.estimators import ESTIMATORS
@@ -57,22 +58,31 @@ def _options_again(method: str, values: dict[str, Any]) -> Any:
     return options_class(method)(**values)
 
 
-def load_options(path: str = '', method: str = '',
-                 changes: Mapping[str, Any] | None = None) -> tuple[str, Any]:
+def load_options(path: str = '', method: str = '', changes: Mapping[str, Any] | None = None,
+                 description: str = '') -> tuple[str, Any]:
     """
     Return (method, options) of a configuration file with single options changed.
 
+    A description that says how its loops close (see dynamics/tree_description.py) gives what
+    the file does not; its priors hold for its own springs and friction, under ridge alone.
+
     path : of the YAML file, '' for defaults; method : '' for the file's own, else DEFAULT_METHOD
     changes : {option: value}, for example from the command line
+    description : text of the robot description
     """
+    described = described_blocks(description)
     blocks = read_blocks(path, tuple(METHODS)) if path else {}
     present = [name for name in blocks if name not in (DESIGN, DRIVER)]
     if not method:
         if len(present) > 1:
             raise ConfigError(f'{path} has blocks for several methods', found=present,
                               do='choose one with --method')
-        method = next(iter(present), DEFAULT_METHOD)
+        method = next(iter([*present, *described]), DEFAULT_METHOD)
+    own = dict(described.get(method) or {})
     values = {**(blocks.get(method) or {}), **(changes or {})}
+    if {'springs', 'friction'} & set(values) or values.get('estimator', 'ridge') != 'ridge':
+        own.pop('given', None)
+    values = {**own, **values}
     return method, options_from(options_class(method), values, path or 'the options')
 
 

@@ -76,9 +76,9 @@ class Identification(GuardedNode):
         self._online: Online | None = None
         own = self._own = declare_options(self, NodeOptions, settable=(
             'recording', 'validation', 'urdf_file', 'bare_model', 'out'))
-        _, defaults = load_options(own.config, own.method)
-        self._kind = options_class(own.method)
         self._description = read_description(own.urdf_file) if own.urdf_file else ''
+        _, defaults = load_options(own.config, own.method, description=self._description)
+        self._kind = options_class(own.method)
         options = declare_options(self, self._kind, defaults, check=self._check)
         self._last, self._identified = '', None
         self._state: tuple[str, str, dict[str, Any]] = ('ok', 'no model yet', {})

@@ -6,6 +6,8 @@ import re
 import shutil
 import subprocess
 
+from ...dynamics.mechanism_text import mechanism_description
+from ...dynamics.mjcf import mjcf_description
 from ...errors import ConfigError, path_text
 
 XACRO = '<xacro:'  # in what is no URDF yet
@@ -29,16 +31,26 @@ def read_text(path: str | Path) -> str:
 
 def read_description(path: str | Path) -> str:
     """
-    Return the text of a robot description; a xacro file is expanded by the tool ``xacro``.
+    Return the text of a robot description: of any other kind than URDF, turned into one.
 
-    path : of a URDF, a xacro file or the YAML of a rig
+    A xacro file is expanded by the tool ``xacro``, an MJCF read by MuJoCo.
+    path : of a URDF, a xacro file, an MJCF, the YAML of a mechanism or of a rig
     ConfigError where it cannot be read, is empty, or is xacro and cannot be expanded.
     """
     text = read_text(path)
     if not text.strip():
         raise ConfigError(f'the robot description {path} is empty', expected='a URDF')
     plain = re.sub(r'<!--.*?-->', '', text, flags=re.S)
-    return _expanded(path) if XACRO in plain else text
+    if XACRO in plain:
+        return _expanded(path)
+    if re.search(r'<mujoco[\s>]', plain):
+        return mjcf_description(path)
+    if re.search(r'<sdf[\s>]', plain):
+        raise ConfigError(f'{path} is an SDF, which no library here can read',
+                          expected='a URDF, an MJCF, or the YAML of a mechanism',
+                          do='convert it: "gz sdf -p" and sdformat_mjcf make an MJCF, whose '
+                          'equalities close its loops; see doc/describing_mechanisms.md')
+    return mechanism_description(text) if re.search(r'^mechanism:', plain, re.M) else text
 
 
 def _expanded(path: str | Path) -> str:

@@ -1,0 +1,162 @@
+"""
+Tree descriptions: a URDF in the making, with the options that close its loops.
+
+What describes a mechanism in another way (MJCF, YAML) is turned into this: bodies on joints, of
+one degree of freedom or of several, and lines of options as doc/describing_mechanisms.md has them.
+The text that comes of it is a URDF with one element more, which holds a configuration:
+
+    <robot> ... <ros_inertial_id>closed_loop: {closures: [point a b]}</ros_inertial_id></robot>
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from xml.sax.saxutils import escape, quoteattr
+
+import numpy as np
+import pinocchio as pin
+import yaml
+
+from ..errors import RobotModelError
+from ..options import yaml_content
+
+TAG = 'ros_inertial_id'
+X, Y, Z = np.eye(3)
+SEVERAL = {'universal': 2, 'ball': 3, 'free': 6}  # degrees of freedom
+SINGLE = ('hinge', 'slide', 'fixed')
+KINDS = (*SINGLE, *SEVERAL)
+FREE = ('_x', '_y', '_z', '_yaw', '_pitch', '_roll')
+
+
+def placement(position: Sequence[float] | np.ndarray = (0.0, 0.0, 0.0),
+              rotation: np.ndarray | None = None) -> np.ndarray:
+    """Return the homogeneous matrix (4, 4) of a position (3,) [m] and a rotation (3, 3)."""
+    out = np.eye(4)
+    out[:3, 3] = position
+    if rotation is not None:
+        out[:3, :3] = rotation
+    return out
+
+
+def described_blocks(urdf: str) -> dict[str, Any]:
+    """Return the configuration that a description (text) holds: {method: options}, {} for none."""
+    begin, end = urdf.rfind(f'<{TAG}>'), urdf.rfind(f'</{TAG}>')
+    if begin < 0 or end < begin:
+        return {}
+    text = urdf[begin + len(TAG) + 2:end]
+    for code, letter in (('&lt;', '<'), ('&gt;', '>'), ('&amp;', '&')):
+        text = text.replace(code, letter)
+    blocks = yaml_content(text, f'<{TAG}> of the robot description')
+    return blocks if isinstance(blocks, dict) else {}
+
+
+class TreeDescription:
+    """
+    Links and joints of a tree, added from the base on, and ``options`` of closed_loop.
+
+    joints : names of all moving joints so far, in the order they were added
+    """
+
+    def __init__(self, name: str, base: str) -> None:
+        self.name, self.joints = name, list[str]()
+        self.options: dict[str, list[str]] = {}
+        self._links, self._parts = [base], [f'<link name={quoteattr(base)}/>']
+
+    def say(self, option: str, *lines: str) -> None:
+        """Add ``lines`` to an ``option`` of closed_loop."""
+        if lines:
+            self.options.setdefault(option, []).extend(lines)
+
+    def link(self, name: str,
+             inertial: tuple[float, np.ndarray, np.ndarray] | None = None) -> None:
+        """
+        Add a link, which a joint must carry.
+
+        inertial : (mass [kg], centre (3,) [m], tensor (3, 3) about the centre [kg m^2]) in the
+            frame of the link; None for a point, which no mass has
+        RobotModelError where there is a link of this name.
+        """
+        if name in self._links:
+            raise RobotModelError('the description has two bodies of one name', found=name)
+        self._links.append(name)
+        body = ''
+        if inertial is not None:
+            mass, centre, tensor = inertial
+            names = (('ixx', 0, 0), ('ixy', 0, 1), ('ixz', 0, 2), ('iyy', 1, 1), ('iyz', 1, 2),
+                     ('izz', 2, 2))
+            elements = ' '.join(f'{n}="{float(tensor[i, j]):.15g}"' for n, i, j in names)
+            body = (f'<inertial><origin xyz="{_numbers(centre)}"/><mass value="{float(mass):.15g}"'
+                    f'/><inertia {elements}/></inertial>')
+        self._parts.append(f'<link name={quoteattr(name)}>{body}</link>')
+
+    def point(self, name: str, parent: str, place: np.ndarray) -> str:
+        """Add a frame at a ``place`` (4, 4) of the link ``parent``; return its ``name``."""
+        self.link(name)
+        self._joint(f'{name}_fixed', 'fixed', (parent, name), place)
+        return name
+
+    def joint(self, name: str, kind: str, ends: tuple[str, str], place: np.ndarray, *,
+              axes: Sequence[np.ndarray] = (), limits: Mapping[str, float] | None = None
+              ) -> tuple[str, ...]:
+        """
+        Add a joint; return the names of its joints of one degree of freedom.
+
+        kind : of KINDS; ends : links (parent, child), the child added already; place : (4, 4) of
+            the joint in its parent [m]
+        axes : (3,) each in the joint's frame, z where there are none: one of a hinge or slide, two
+            of a universal joint (x and y), three of a ball joint (x, y and z)
+        limits : lower, upper, effort, velocity of a hinge or slide [rad, m, N m, N, 1/s]
+        Joints of several degrees of freedom are hinges and slides on links between them, which
+        are no bodies: their parameters are known to be zero.
+        """
+        if kind in SINGLE:
+            self._joint(name, kind, ends, place, axes[0] if len(axes) else Z, limits or {})
+            return () if kind == 'fixed' else (name,)
+        kinds = ['slide'] * 3 * (kind == 'free') + ['hinge'] * (3 if kind != 'universal' else 2)
+        given = axes if len(axes) else (X, Y, Z, Z, Y, X) if kind == 'free' else (X, Y, Z)
+        ways = FREE if kind == 'free' else ('_1', '_2', '_3')
+        parent, names = ends[0], [name + way for way, _ in zip(ways, kinds)]
+        for k, (one, sort, axis) in enumerate(zip(names, kinds, given)):
+            child = ends[1] if k == len(kinds) - 1 else f'{one}_cross'
+            if child != ends[1]:
+                self.link(child)
+                self.say('known', child)
+            self._joint(one, sort, (parent, child), np.eye(4) if k else place, axis)
+            parent = child
+        return tuple(names)
+
+    def _joint(self, name, kind, ends, place, axis=Z, limits=None):
+        """Add one joint of one degree of freedom, or none."""
+        limits = limits or {}
+        bounded = 'lower' in limits and 'upper' in limits
+        sort = {'fixed': 'fixed', 'slide': 'prismatic',
+                'hinge': 'revolute' if bounded else 'continuous'}[kind]
+        if kind != 'fixed':
+            if name in self.joints:
+                raise RobotModelError('the description has two joints of one name', found=name)
+            self.joints.append(name)
+        limit = {'effort': 0.0, 'velocity': 0.0, **limits}
+        if kind == 'slide' and not bounded:
+            limit.update(lower=-1e3, upper=1e3)
+        words = ' '.join(f'{key}="{value:.15g}"' for key, value in limit.items())
+        rpy = pin.rpy.matrixToRpy(np.ascontiguousarray(place[:3, :3]))
+        self._parts.append(
+            f'<joint name={quoteattr(name)} type="{sort}"><parent link={quoteattr(ends[0])}/>'
+            f'<child link={quoteattr(ends[1])}/>'
+            f'<origin xyz="{_numbers(place[:3, 3])}" rpy="{_numbers(rpy)}"/>'
+            + ('' if kind == 'fixed' else f'<axis xyz="{_numbers(axis)}"/><limit {words}/>')
+            + '</joint>')
+
+    def urdf(self) -> str:
+        """Return the text; with options of closed_loop where there are any."""
+        lines = [f'<robot name={quoteattr(self.name)}>', *self._parts]
+        if self.options:
+            block = yaml.safe_dump({'closed_loop': self.options}, sort_keys=False, width=90)
+            lines.append(f'<{TAG}>\n{escape(block)}</{TAG}>')
+        return '\n'.join([*lines, '</robot>', ''])
+
+
+def _numbers(values):
+    """Return numbers in words; what is rounding beside the others, or beside one, is zero."""
+    values = np.asarray(values, dtype=float)
+    values = np.where(np.abs(values) < 1e-14, 0.0, values)
+    return ' '.join(f'{value:.15g}' for value in values)
