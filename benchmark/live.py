@@ -106,12 +106,12 @@ def measured(graph, folder, case, seconds, rate):
     """Return the figures of one prediction beside the running nodes."""
     bare = case == 'bare'
     lag, period = (0.0, 0.0) if bare else map(float, case.split(':'))
-    node = (graph._begin([sys.executable, __file__, 'relay'], 'relay') if bare else
+    node = (graph._begin([__file__, 'relay'], 'relay') if bare else
             graph.start('torque_prediction', model_file=folder / f'model_{rate:.0f}.yaml', lag=lag,
                         period=period))
     graph.until(lambda: graph.node.count_publishers('/torque_prediction/predicted'), case)
     graph.spin(SETTLED)
-    listener = graph._begin([sys.executable, __file__, 'hear', str(seconds)], 'hear')
+    listener = graph._begin([__file__, 'hear', str(seconds)], 'hear')
     graph.until(lambda: 'ready' in listener.output, 'the listener')
     before, began = usage(node.pid)[0], time.monotonic()
     time.sleep(seconds)  # an observer that spins would disturb
@@ -152,7 +152,7 @@ def run(cases, seconds, rate, alone):
                 'recorder': graph.start('recorder', out=folder / 'bags'),
                 'identification': graph.start('identification', online=True,
                                               urdf_file=ROOT / 'urdf' / 'franka.urdf')}
-            graph._begin([sys.executable, __file__, 'drive', name, str(rate)], 'driver')
+            graph._begin([__file__, 'drive', name, str(rate)], 'driver')
             graph.until(lambda: graph.node.count_publishers('/joint_states'), 'the driver')
             if nodes:
                 graph.call('recorder/start')
