@@ -31,7 +31,8 @@ def kinds_of(words: Sequence[str]) -> tuple[list[str], list[tuple[type, dict[str
         else:
             into.append(word)
     if not own:
-        raise ConfigError('which nodes', found=' '.join(words) or 'none', exists=tuple(NODES))
+        raise ConfigError('nodes of one process', found=' '.join(words) or 'none',
+                          exists=tuple(NODES), do='composed NODE [ROS arguments] NODE ...')
     return common, [(kind, {'cli_args': own[name], 'use_global_arguments': bool(common)})
                     for name, kind in NODES.items() if name in own]
 
