@@ -1,7 +1,8 @@
 """
 Live nodes at 1 kHz of seven joints: latency, CPU of each node, price of no lag.
 
-    python benchmark/live.py [--seconds 20] [--rate 1000] [--alone] [bare | LAG:PERIOD ...]
+    python benchmark/live.py [--seconds 20] [--rate 1000] [--alone | --composed]
+                             [bare | LAG:PERIOD ...]
 
 A Franka-like arm in random motion publishes joint states, stamped with the time at which they are
 sent.  Beside recorder and online identification (not with --alone) runs one prediction after the
@@ -10,7 +11,9 @@ them a bare node of rclpy that publishes every message as it came: what nobody c
 publishes sample by sample.  Latency is from the stamp of a sample to
 the moment at which its publication reaches another process, less the lag that the node declares:
 its parameter ``lag``, for 0 the four samples that doc/live.md tells of.  CPU is that of the
-process over the time of the streams.  The error is that of the predicted against the true torque
+process over the time of the streams.
+--composed measures, after the first case that is no bare node, recorder, online identification and
+that prediction in one process as well.  The error is that of the predicted against the true torque
 (RMS of both over all joints).  Needs an idle machine; 30 s per case and 40 s to prepare.
 """
 
@@ -106,12 +109,12 @@ def measured(graph, folder, case, seconds, rate):
     """Return the figures of one prediction beside the running nodes."""
     bare = case == 'bare'
     lag, period = (0.0, 0.0) if bare else map(float, case.split(':'))
-    node = (graph._begin([sys.executable, __file__, 'relay'], 'relay') if bare else
+    node = (graph._begin([__file__, 'relay'], 'relay') if bare else
             graph.start('torque_prediction', model_file=folder / f'model_{rate:.0f}.yaml', lag=lag,
                         period=period))
     graph.until(lambda: graph.node.count_publishers('/torque_prediction/predicted'), case)
     graph.spin(SETTLED)
-    listener = graph._begin([sys.executable, __file__, 'hear', str(seconds)], 'hear')
+    listener = graph._begin([__file__, 'hear', str(seconds)], 'hear')
     graph.until(lambda: 'ready' in listener.output, 'the listener')
     before, began = usage(node.pid)[0], time.monotonic()
     time.sleep(seconds)  # an observer that spins would disturb
@@ -139,7 +142,32 @@ def measured(graph, folder, case, seconds, rate):
             f'{cpu:.3f} core; error {100.0 * error:.2f} %, noise of the acceleration x {price}')
 
 
-def run(cases, seconds, rate, alone):
+def together(graph, folder, case, seconds, rate):
+    """Return the figures of recorder, online identification and a prediction in one process."""
+    lag, period = case.split(':')
+    own = {'recorder': {'out': f'"{folder}/one"'},
+           'identification': {'online': 'true', 'urdf_file': f'"{ROOT}/urdf/franka.urdf"'},
+           'torque_prediction': {'model_file': f'"{folder}/model_{rate:.0f}.yaml"', 'lag': lag,
+                                 'period': period}}
+    words = [word for node, values in own.items() for word in
+             (node, '--ros-args', *(w for k, v in values.items() for w in ('-p', f'{k}:={v}')),
+              '--')]
+    node = graph.start('composed', *words)
+    while not graph.call('recorder/start').success:  # until it has found the driver
+        graph.spin(1.0)
+    listener = graph._begin([__file__, 'hear', str(seconds + 15.0)], 'hear')
+    graph.spin(15.0)
+    before, began = usage(node.pid)[0], time.monotonic()
+    time.sleep(seconds)
+    cpu = (usage(node.pid)[0] - before) / (time.monotonic() - began)
+    listener.ends = True
+    listener.kill()
+    answer = graph.call('recorder/stop').message
+    node.end()
+    return f"recorder, identification and {case} in one process: {cpu:.3f} core; {answer}"
+
+
+def run(cases, seconds, rate, alone, composed):
     """Print the figures of every case, of recorder and online identification at the end."""
     from live_graph import Graph
     with tempfile.TemporaryDirectory() as name:
@@ -152,7 +180,7 @@ def run(cases, seconds, rate, alone):
                 'recorder': graph.start('recorder', out=folder / 'bags'),
                 'identification': graph.start('identification', online=True,
                                               urdf_file=ROOT / 'urdf' / 'franka.urdf')}
-            graph._begin([sys.executable, __file__, 'drive', name, str(rate)], 'driver')
+            graph._begin([__file__, 'drive', name, str(rate)], 'driver')
             graph.until(lambda: graph.node.count_publishers('/joint_states'), 'the driver')
             if nodes:
                 graph.call('recorder/start')
@@ -163,6 +191,11 @@ def run(cases, seconds, rate, alone):
             span = time.monotonic() - began
             for kind, process in nodes.items():
                 print(f'{kind}: {(usage(process.pid)[0] - before[kind]) / span:.3f} core')
+            if composed:
+                for process in nodes.values():
+                    process.end()
+                print(together(graph, folder, next(c for c in cases if c != 'bare'), seconds,
+                               rate))
 
 
 def main():
@@ -177,9 +210,11 @@ def main():
     parser.add_argument('--seconds', type=float, default=20.0)
     parser.add_argument('--rate', type=float, default=1000.0)
     parser.add_argument('--alone', action='store_true')
+    parser.add_argument('--composed', action='store_true')
     parser.add_argument('cases', nargs='*', default=list(CASES))
     options = parser.parse_args()
-    return run(options.cases, options.seconds, options.rate, options.alone)
+    return run(options.cases, options.seconds, options.rate, options.alone,
+               options.composed)
 
 
 if __name__ == '__main__':

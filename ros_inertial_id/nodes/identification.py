@@ -14,10 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rclpy.callback_groups import ReentrantCallbackGroup
-from rclpy.task import Future
 from std_msgs.msg import Float64MultiArray, String
-from std_srvs.srv import Trigger
 import yaml
 
 from .conversions import latched, subscribe
@@ -30,7 +27,7 @@ from ..api.identify import identify
 from ..checks.finding import DO_NOT_USE
 from ..dynamics.friction import check_laws
 from ..dynamics.robot_model import gravity_from_mounting
-from ..errors import ConfigError, InertialIdError, RecordingError
+from ..errors import ConfigError, RecordingError
 from ..identification.model.files import make_folder, read_description, read_text
 from ..identification.model.identified_model import IdentifiedModel, plain
 from ..identification.settings import load_options, options_class
@@ -89,11 +86,8 @@ class Identification(GuardedNode):
         self._payload = self.create_publisher(String, '~/payload', latched())
         self.create_subscription(String, 'recorder/recording', self._remember, latched())
         subscribe(self, String, 'robot_description', self._describe, latched())
-        # A group of its own: an unfinished answer blocks all other callbacks of its group.
-        group = ReentrantCallbackGroup()
         for name, work in (('identify', self._identify), ('payload', self._weigh)):
-            self.create_service(Trigger, f'~/{name}', self._answering(name, work),
-                                callback_group=group)
+            self.offer_later(f'~/{name}', partial(self._start, name, work))
             self.offer(f'~/start_{name}', partial(self._start, name, work))
         self.offer('~/cancel', self._work.cancel)
         reference = (IdentifiedModel.from_yaml(read_text(own.drift_model), own.drift_model)
@@ -138,28 +132,14 @@ class Identification(GuardedNode):
     def _remember(self, message):
         self._last = message.data
 
-    def _answering(self, name, work):
-        """Return a service callback that answers with the words of ``work`` in a thread."""
-        async def answer(_, response):
-            done = Future(executor=self.executor)
-            try:
-                self._start(name, work, done)
-            except InertialIdError as error:
-                response.success, response.message = False, str(error)
-                return response
-            response.success, response.message = await done
-            return response
-
-        return answer
-
     def _start(self, name, work, done=None):
-        """Start ``work``; ``done`` : Future of (success, words)."""
+        """Start ``work``; ``done`` : called with success and words."""
         def end(success, words):
             if not success:
                 self._state = ('warn' if words == CANCELLED else 'error', words, {})
                 self.get_logger().error(words)
             if done is not None:
-                done.set_result((success, words))
+                done(success, words)
 
         self._work.begin(name, work, end)
         return f'{name} is under way; ~/progress tells how far it is, ~/cancel ends it'
@@ -234,4 +214,4 @@ class Identification(GuardedNode):
 
 def main() -> int:
     """Run the node; return the exit status of its process."""
-    return run(Identification, coroutines=True)
+    return run(Identification)

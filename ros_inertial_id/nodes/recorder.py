@@ -32,6 +32,7 @@ from ..options import option
 
 STRING = 'std_msgs/msg/String'
 FLUSH = 0.4  # [s] what a killed recorder loses at most, also of a topic that fell silent
+DRAIN = 0.02  # [s] between looks at what has come
 SILENCE = 2.0  # [s] without a message of a sensor that are worth a warning
 SLOW = 90.0  # [Hz] of joint states: accelerations need more, and drivers publish 100 or more
 HEADER = 12  # bytes of a message with its stamp, which is not all of it
@@ -73,6 +74,7 @@ class Recorder(GuardedNode):
                         if name != topic]
         self._undecoded = {}
         self._lost_before, self._began = 0, 0.0
+        self._simulated = simulated_time(self)
         self._problem: str | None = None
         self._bag_path = ''  # of the last one
         self._last_counts, self._counted, self._received = {}, {}, {}
@@ -87,6 +89,7 @@ class Recorder(GuardedNode):
         self.offer('~/start', self._start)
         self.offer('~/stop', self._stop_and_check)
         every(self, 0.2, self._look_for_publishers)
+        every(self, DRAIN, self._inputs.drain)
         every(self, FLUSH, self._flush)
         self.report(self._health)
         self.get_logger().info(
@@ -122,12 +125,12 @@ class Recorder(GuardedNode):
             bag.write(topic, message, now)
 
     def _write(self, topic, data, received_ns):
-        """Write a message, as received by our clock: it may be a simulated one."""
-        if topic in self._inputs.latched and not topic.endswith(PERIODS):
+        """Write a message, as received by our clock where it is a simulated one."""
+        if self._inputs.latched(topic) and not topic.endswith(PERIODS):
             self._kept.setdefault(topic, deque(maxlen=MOST_LATCHED)).append(data)
         if self._bag is None:
             return
-        now = self.get_clock().now().nanoseconds
+        now = self.get_clock().now().nanoseconds if self._simulated else received_ns
         self._received[topic], self._newest[topic] = now * 1e-9, received_ns
         try:
             if self._waiting:
@@ -137,7 +140,7 @@ class Recorder(GuardedNode):
             self._give_up(error)
             return
         if (DECODERS[self._inputs.types[topic]].header == 'header' and len(data) > HEADER
-                and topic not in self._inputs.latched):
+                and not self._inputs.latched(topic)):
             self._stamps.setdefault(topic, []).append(header_stamp_ns(data))
 
     def _flush(self):
@@ -171,7 +174,7 @@ class Recorder(GuardedNode):
         bag = BagWriter(Path(self._options.out, name), self._options.storage,
                         self._options.compress)
         for topic in self._topics:
-            bag.add_topic(topic, self._inputs.types[topic], topic in self._inputs.latched)
+            bag.add_topic(topic, self._inputs.types[topic], self._inputs.latched(topic))
         self._waiting = self._latched_so_far()
         self._began = seconds(self)
         self._received = dict.fromkeys(self._topics, self._began)
@@ -292,7 +295,7 @@ class Recorder(GuardedNode):
         words, now = f'recording to {self._bag.path}', seconds(self)
         silent = [topic for topic, at in self._received.items() if now - at > SILENCE
                   and DECODERS[self._inputs.types[topic]].header
-                  and topic not in self._inputs.latched]
+                  and not self._inputs.latched(topic)]
         if silent:  # events and texts may be rare; a sensor is not
             return 'warn', f"{words}; nothing received on {', '.join(silent)}"
         slow = [f'{topic} falls behind: {clock.slow()}' for topic, clock in self._clocks.items()

@@ -7,10 +7,10 @@ a callback of a GuardedNode costs its message, never the node.
 
 import _thread
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, ExitStack, nullcontext
 import faulthandler
 import functools
 import gc
-import inspect
 import signal
 import sys
 import time
@@ -44,13 +44,20 @@ WAKE = 0.05  # [s] the EventsExecutor burns a core when it spins without a time 
 START, LEAVE = 60.0, 30.0  # [s] for a node to be made or refused, and to end
 
 
-def run(node_class: type, args: Sequence[str] | None = None, coroutines: bool = False
-        ) -> int:
+def run(node_class: type, args: Sequence[str] | None = None) -> int:
     """
     Run a node until one of SIGNALS or shutdown; return the exit status of its process.
 
     args : of ROS, those of the command line if None
-    coroutines : the node has async callbacks, which the EventsExecutor does not run
+    """
+    return run_together([(node_class, {})], args)
+
+
+def run_together(kinds: Sequence[tuple[type, dict[str, Any]]], args: Sequence[str] | None) -> int:
+    """
+    Run nodes in this process until one of SIGNALS or shutdown; return its exit status.
+
+    kinds : class of each node and what it is made with; args : of ROS, of all, see ``run``
 
     A signal never breaks into a callback: the one that runs is finished, then ``destroy_node``
     tidies up while the middleware still lives, so that a node can stop a robot or close a bag.
@@ -65,37 +72,49 @@ def run(node_class: type, args: Sequence[str] | None = None, coroutines: bool = 
     end = End()
     for number in SIGNALS:
         signal.signal(number, end)
-    node = None
+    nodes: list[Any] = []
+    name = kinds[0][0].__name__
     try:
         faulthandler.dump_traceback_later(START, exit=True)
-        _join(args)
+        with _refusing_arguments():
+            rclpy.init(args=None if args is None else list(args),
+                       signal_handler_options=SignalHandlerOptions.NO)
         with one_thread():  # small matrices by many threads: they would burn the other cores
-            node = node_class()
+            for node_class, made_with in kinds:
+                name = node_class.__name__
+                with _refusing_arguments() if made_with else nullcontext():
+                    nodes.append(node_class(**made_with))
             faulthandler.cancel_dump_traceback_later()
             gc.freeze()  # what lives for ever: a full collection of it takes 20 to 40 ms
-            _spin(node, SingleThreadedExecutor if coroutines else Executor, end)
+            _spin(nodes, end)
     except ExternalShutdownException:
         pass
     except (InertialIdError, ParameterException) as error:
-        print(f'{node_class.__name__}: {error}', file=sys.stderr)
+        print(f'{name}: {error}', file=sys.stderr)
         return 2
     except rclpy_implementation.RCLError:
         if rclpy.utilities.ok():
             raise
     finally:
-        if node is not None:
-            node.destroy_node()
-        rclpy.utilities.try_shutdown()
-        for number in SIGNALS:  # one too many must not spoil the status
-            signal.signal(number, signal.SIG_IGN)
+        with ExitStack() as leaving:  # whatever the end of one does, the others are ended too
+            leaving.callback(_leave)
+            for node in nodes:
+                leaving.callback(node.destroy_node)
     return 0
 
 
-def _join(args: Sequence[str] | None) -> None:
-    """Start the middleware; raise ConfigError for arguments that it does not understand."""
+def _leave() -> None:
+    """End the middleware."""
+    rclpy.utilities.try_shutdown()
+    for number in SIGNALS:  # one too many must not spoil the status
+        signal.signal(number, signal.SIG_IGN)
+
+
+@contextmanager
+def _refusing_arguments() -> Iterator[None]:
+    """Raise ConfigError for ROS arguments that the middleware does not understand."""
     try:
-        rclpy.init(args=None if args is None else list(args),
-                   signal_handler_options=SignalHandlerOptions.NO)
+        yield
     except (rclpy_implementation.RCLError, rclpy_implementation.UnknownROSArgsError) as error:
         raise ConfigError('ROS arguments', found=str(error).split(', at /')[0]) from None
 
@@ -125,16 +144,19 @@ class End:
         return self._future
 
 
-def _spin(node: Any, executor_class: Callable[..., Any], end: End) -> None:
-    """Serve the callbacks of ``node``, one at a time, until its context ends or ``end`` comes."""
-    executor = executor_class(context=node.context)
-    executor.add_node(node)
+def _spin(nodes: Sequence[Any], end: End) -> None:
+    """Serve the callbacks of ``nodes``, one at a time, until their context or ``end`` comes."""
+    context = nodes[0].context
+    executor = Executor(context=context)
+    for node in nodes:
+        executor.add_node(node)
     try:
-        while node.context.ok() and not end.come:
+        while context.ok() and not end.come:
             executor.spin_until_future_complete(end.future(), WAKE)
     finally:
         faulthandler.dump_traceback_later(LEAVE, exit=True)
-        executor.remove_node(node)
+        for node in nodes:
+            executor.remove_node(node)
         executor.shutdown()
 
 
@@ -153,6 +175,27 @@ class Unserved(CallbackGroup):
         """Do nothing."""
 
 
+class Answer:
+    """The answer of a Trigger service, sent when it is known and the executor asks for it."""
+
+    def __init__(self, response: Trigger.Response) -> None:
+        self._response, self._known = response, False
+        self._send: Callable[[Trigger.Response], None] | None = None
+
+    def __call__(self, success: bool, message: str) -> None:
+        """Give the answer."""
+        self._response.success, self._response.message = success, message
+        self._known = True
+        if self._send is not None:
+            self._send(self._response)
+
+    def sent_by(self, send: Callable[[Trigger.Response], None]) -> None:
+        """Take the way to whoever asked."""
+        self._send = send
+        if self._known:
+            send(self._response)
+
+
 class GuardedNode(Node):
     """A node whose subscriptions, timers and services survive what their callbacks raise."""
 
@@ -164,19 +207,19 @@ class GuardedNode(Node):
     def create_subscription(self, kind: type, topic: str, callback: Callable[..., object],
                             *args: Any, **how: Any) -> Any:
         """Return a subscription as rclpy's; a message that breaks ``callback`` is dropped."""
-        return super().create_subscription(kind, topic, self._guarded(callback, topic), *args,
+        return super().create_subscription(kind, topic, self.guarded(callback, topic), *args,
                                            **how)
 
     def create_timer(self, period: float, callback: Callable[..., object], *args: Any,
                      **how: Any) -> Any:
         """Return a timer as rclpy's, of a ``period`` [s]; it goes on after ``callback`` fails."""
         name = getattr(callback, '__name__', 'timer').strip('_')
-        return super().create_timer(period, self._guarded(callback, name), *args, **how)
+        return super().create_timer(period, self.guarded(callback, name), *args, **how)
 
     def create_service(self, kind: type, name: str, callback: Callable[..., object],
                        *args: Any, **how: Any) -> Any:
         """Return a service as rclpy's, that answers what went wrong where ``callback`` fails."""
-        return super().create_service(kind, name, self._guarded(callback, name), *args, **how)
+        return super().create_service(kind, name, self.guarded(callback, name), *args, **how)
 
     def offer(self, name: str, action: Callable[[], str]) -> None:
         """Offer a Trigger service that answers with the words or the refusal of ``action``."""
@@ -188,6 +231,32 @@ class GuardedNode(Node):
                 self.get_logger().error(response.message)
             return response
         self.create_service(Trigger, name, answer)
+
+    def offer_later(self, name: str, begin: Callable[['Answer'], object]) -> None:
+        """
+        Offer a Trigger service whose answer may come after its callback.
+
+        begin : called with the Answer, which it calls when that is known; what it raises is one
+        An EventsExecutor runs no callback that waits: the answer waits instead.
+        """
+        def answer(_: Trigger.Request, response: Trigger.Response) -> Answer:
+            later = Answer(response)
+            try:
+                begin(later)
+            except InertialIdError as error:
+                later(False, str(error))
+            return later
+
+        service = self.create_service(Trigger, name, answer)
+        send = service.send_response
+
+        def send_later(response: Any, header: Any) -> None:
+            if isinstance(response, Answer):
+                response.sent_by(lambda whole: send(whole, header))
+            else:  # the callback was at fault
+                send(response, header)
+
+        service.send_response = send_later
 
     def report(self, health: Callable[[], tuple[str, str, Mapping[str, Any]]]) -> None:
         """
@@ -219,7 +288,7 @@ class GuardedNode(Node):
         said[words] = now
         self.get_logger().error(words)
 
-    def _guarded(self, callback: Callable[..., object], where: str) -> Callable[..., object]:
+    def guarded(self, callback: Callable[..., object], where: str) -> Callable[..., object]:
         """Return ``callback`` that never raises while the node lives; ``where`` : for messages."""
         def failed(error: Exception, args: tuple[Any, ...]) -> Any:
             if not self.context.ok():  # the way nodes end
@@ -232,19 +301,13 @@ class GuardedNode(Node):
             return response
 
         @functools.wraps(callback)
-        def guarded(*args: Any) -> Any:
+        def call(*args: Any) -> Any:
             try:
                 return callback(*args)
             except Exception as error:
                 return failed(error, args)
 
-        @functools.wraps(callback)
-        async def awaited(*args: Any) -> Any:
-            try:
-                return await callback(*args)  # type: ignore[misc]
-            except Exception as error:
-                return failed(error, args)
-        return awaited if inspect.iscoroutinefunction(callback) else guarded
+        return call
 
 
 def _words(error: Exception) -> str:

@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 import time
 
 import numpy as np
-from rclpy.node import Node
 
 from .conversions import simulated_time
+from .running import GuardedNode
 from .subscriptions import Subscriptions
 from ..errors import InertialIdError
 from ..measurement.bags.messages import decode, DECODERS
@@ -31,13 +31,13 @@ class Streams:
     waited : how long the newest message of the batch at hand waited for its reader [s]
     """
 
-    def __init__(self, node: Node, complain: Callable[[str], None],
+    def __init__(self, node: GuardedNode, complain: Callable[[str], None],
                  went_back: Callable[[str], None] = lambda words: None) -> None:
         self._node, self._complain = node, complain
         self._went_back = went_back
         self._clocks: dict[str, StreamClock] = {}  # by resolved name
         self._real = not simulated_time(node)
-        self._subscriptions = Subscriptions(node, self._keep, polled=True)
+        self._subscriptions = Subscriptions(node, self._keep)
         self._messages: dict[str, list[bytes]] = {}  # by resolved name
         self._names: dict[str, str] = {}  # resolved name -> name as asked for
         self._refused: set[str] = set()

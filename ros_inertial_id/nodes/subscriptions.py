@@ -2,48 +2,135 @@
 Subscriptions: topics as bytes, each from the moment it has a publisher, with its losses counted.
 
 Names are resolved, so remapping is followed.  Where no parameter overrides it (qos_overrides), the
-quality of service is the best that all publishers of a topic offer.  Losses are gaps in the
-publishers' sequence numbers, not ``message_lost`` events: these and an EventsExecutor can lock
-each other for ever (ros2/rmw_fastrtps#890).
+quality of service is the best that all publishers of a topic offer.  Nodes of one process that
+ask for a topic with the same quality share one subscription.  Losses are gaps in the publishers'
+sequence numbers, not ``message_lost`` events: these and an EventsExecutor can lock each other for
+ever (ros2/rmw_fastrtps#890).
 """
 
 from collections.abc import Callable, Iterator, Sequence
 import inspect
 from typing import Any
 
-from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
-from .conversions import DEPTH, message_class, subscribe
-from .running import Unserved
+from .conversions import DEPTH, message_class, quality_of, subscribe
+from .running import GuardedNode, Unserved
 from ..errors import RecordingError
 from ..measurement.bags.messages import DECODERS
 
-Take = Callable[[str, bytes, int], None]
+Take = Callable[[str, bytes, int], object]
+Offer = tuple[bool, bool]
 WITH_INFORMATION = inspect.signature(lambda message, information: None)
+
+
+class Reader:
+    """
+    A subscription to a topic, and those in this process who take what comes.
+
+    node : that owns the subscription; type_name, kind : of the messages, and their class
+    asked : the quality of service that was asked for
+
+    Messages that are stamped wait in the reader's queue for ``drain``: a callback for each costs
+    more than to take and keep it.  Of others the time of reception counts: they are called back.
+    """
+
+    shared: list['Reader'] = []
+
+    def __init__(self, node: GuardedNode, topic: str, type_name: str, kind: Any,
+                 asked: QoSProfile) -> None:
+        self._node, self._topic, self.type_name, self._kind = node, topic, type_name, kind
+        self._asked, self._offer = asked, (False, False)
+        self.latched = False  # whether late joiners get the last messages
+        self.takes: dict[object, Take] = {}  # by whose they are
+        self.count = SequenceCount(lambda: node.count_publishers(topic))
+        self._reader: Any = None
+
+    @classmethod
+    def of(cls, node: GuardedNode, topic: str, type_name: str, offer: Offer) -> 'Reader | None':
+        """
+        Return the Reader of ``topic`` that this process has, or a new one of ``node``.
+
+        offer : whether the publishers are reliable, and latched: what is latched comes only to
+            a new subscription
+        None for a type of which no messages can be read.
+        """
+        kind = message_class(type_name) if type_name in DECODERS else None
+        if kind is None:
+            return None
+        asked = quality_of(node, topic, QoSProfile(
+            depth=DEPTH, reliability=ReliabilityPolicy.BEST_AVAILABLE,
+            durability=DurabilityPolicy.BEST_AVAILABLE))
+        for reader in cls.shared:
+            if (reader._node.context, reader._topic, reader.type_name, reader._asked) == (
+                    node.context, topic, type_name, asked) and not reader.latched:
+                reader.drain()
+                return reader
+        cls.shared.append(cls(node, topic, type_name, kind, asked))
+        cls.shared[-1].adapt(offer)
+        return cls.shared[-1]
+
+    def adapt(self, offer: Offer) -> None:
+        """Subscribe anew where the publishers offer another quality than before."""
+        if self._reader is not None:
+            if offer == self._offer:
+                return
+            self.drain()
+            self._node.destroy_subscription(self._reader)
+        self._offer = offer
+
+        def take(*received: Any) -> None:
+            # The EventsExecutor of Jazzy hands over message and information as one pair.
+            data, about = received if len(received) == 2 else received[0]
+            self.count.add(about['publication_sequence_number'])
+            message = bytes(data)
+            for give in [*self.takes.values()]:
+                give(self._topic, message, about['received_timestamp'])
+
+        # By which rclpy knows a callback that takes message and information.
+        take.__signature__ = WITH_INFORMATION  # type: ignore[attr-defined]
+        self._reader = subscribe(self._node, self._kind, self._topic, take, self._asked, raw=True)
+        keeps = self._reader.qos_profile.durability
+        self.latched = keeps == DurabilityPolicy.TRANSIENT_LOCAL or (
+            keeps == DurabilityPolicy.BEST_AVAILABLE and offer[1])
+        if DECODERS[self.type_name].header:
+            poll(self._reader)
+
+    def drain(self) -> None:
+        """Hand over what has arrived and waits its turn."""
+        for received in taken(self._reader):
+            self._reader.callback(*received)
+
+    def leave(self, taker: object) -> None:
+        """Hand nothing more to ``taker``; the last one ends the subscription."""
+        del self.takes[taker]
+        if not self.takes:
+            Reader.shared.remove(self)
+            self._node.destroy_subscription(self._reader)
 
 
 class Subscriptions:
     """
-    Subscribes for a node; what comes goes to ``take``.
+    Subscribes for a node; what comes goes to ``take`` whenever somebody calls ``drain``.
 
     take : called with the resolved topic, the message as bytes, the time of reception [ns]
-    polled : messages wait in the reader's queue for ``drain``, with no callback each
     """
 
-    def __init__(self, node: Node, take: Take, polled: bool = False) -> None:
-        self._node, self._take, self._polled = node, take, polled
-        self._readers: dict[str, Any] = {}
-        self._offers: dict[str, tuple[bool, bool]] = {}  # of the publishers of each reader's topic
-        self._counts: dict[str, SequenceCount] = {}
+    def __init__(self, node: GuardedNode, take: Take) -> None:
+        self._node, self._take = node, take
+        self._readers: dict[str, Reader] = {}
+        self._lost = 0  # on topics that were left, less what was lost before others were joined
         self.types: dict[str, str] = {}  # by resolved topic
         self.undecoded: dict[str, str] = {}  # topics of types that cannot be read
-        self.latched: set[str] = set()  # resolved topics whose last messages late joiners get
 
     @property
     def lost(self) -> int:
         """Return how many messages the middleware has lost on the way to us."""
-        return sum(count.lost for count in self._counts.values())
+        return self._lost + sum(reader.count.lost for reader in self._readers.values())
+
+    def latched(self, topic: str) -> bool:
+        """Return whether late joiners get the last messages of a resolved ``topic``."""
+        return topic in self._readers and self._readers[topic].latched
 
     def resolved(self, topics: Sequence[str]) -> list[str]:
         """Return the full names of ``topics``, remapped, each once."""
@@ -58,58 +145,40 @@ class Subscriptions:
         """
         wanted = self.resolved(topics)
         for topic in [t for t in self._readers if t not in wanted]:
-            self._node.destroy_subscription(self._readers.pop(topic))
-            del self._counts[topic]
+            self._leave(topic)
         graph = dict(self._node.get_topic_names_and_types())
         for topic in wanted:
             offers = self._node.get_publishers_info_by_topic(topic)
             if offers and topic in graph:
-                self._subscribe(topic, graph[topic][0], offers)
+                self._subscribe(topic, graph[topic][0], _offer(offers))
         return [t for t in wanted if t not in self._readers and t not in self.undecoded]
 
-    def _subscribe(self, topic: str, type_name: str, offers: list[Any]) -> None:
+    def _subscribe(self, topic: str, type_name: str, offer: Offer) -> None:
         """Subscribe to a topic as its publishers offer, if it is not so yet."""
-        offer, reader = _offer(offers), self._readers.get(topic)
-        if reader is not None and (self.types[topic], self._offers[topic]) == (type_name, offer):
+        if topic in self._readers and self._readers[topic].type_name == type_name:
+            self._readers[topic].adapt(offer)
             return
-        kind = message_class(type_name) if type_name in DECODERS else None
-        if kind is None:
+        reader = Reader.of(self._node, topic, type_name, offer)
+        if reader is None:
             self.undecoded[topic] = type_name
             return
         self.undecoded.pop(topic, None)
-        if reader is not None:
-            self._drain(topic, reader)
-            self._node.destroy_subscription(reader)
-        self.types[topic], self._offers[topic] = type_name, offer
-        count = self._counts.setdefault(
-            topic, SequenceCount(lambda: self._node.count_publishers(topic)))
+        if topic in self._readers:
+            self._readers[topic].drain()
+            self._leave(topic)
+        self._lost -= reader.count.lost
+        self._readers[topic], self.types[topic] = reader, type_name
+        reader.takes[self] = self._node.guarded(self._take, topic)
 
-        def take(*received: Any) -> None:
-            # The EventsExecutor of Jazzy hands over message and information as one pair.
-            data, about = received if len(received) == 2 else received[0]
-            count.add(about['publication_sequence_number'])
-            self._take(topic, bytes(data), about['received_timestamp'])
-
-        # By which rclpy knows a callback that takes message and information.
-        take.__signature__ = WITH_INFORMATION  # type: ignore[attr-defined]
-        best = QoSProfile(depth=DEPTH, reliability=ReliabilityPolicy.BEST_AVAILABLE,
-                          durability=DurabilityPolicy.BEST_AVAILABLE)
-        reader = self._readers[topic] = subscribe(self._node, kind, topic, take, best, raw=True)
-        if self._polled:
-            poll(reader)
-        keeps = reader.qos_profile.durability
-        latched = keeps == DurabilityPolicy.TRANSIENT_LOCAL or (
-            keeps == DurabilityPolicy.BEST_AVAILABLE and offer[1])
-        (self.latched.add if latched else self.latched.discard)(topic)
+    def _leave(self, topic: str) -> None:
+        reader = self._readers.pop(topic)
+        self._lost += reader.count.lost
+        reader.leave(self)
 
     def drain(self) -> None:
         """Take what has arrived and waits its turn, of every topic."""
-        for topic, reader in self._readers.items():
-            self._drain(topic, reader)
-
-    def _drain(self, topic: str, reader: Any) -> None:
-        for received in taken(reader):
-            reader.callback(*received)
+        for reader in self._readers.values():
+            reader.drain()
 
 
 def poll(reader: Any) -> None:
@@ -163,7 +232,7 @@ def no_decoder(types: dict[str, str]) -> RecordingError:
         do='leave them out of topics:')
 
 
-def _offer(offers: list[Any]) -> tuple[bool, bool]:
+def _offer(offers: list[Any]) -> Offer:
     """Return whether all publishers are reliable, and all keep messages for late joiners."""
     qualities = [o.qos_profile for o in offers]
     return (all(q.reliability == ReliabilityPolicy.RELIABLE for q in qualities),

@@ -39,7 +39,7 @@ LOCKED = r'Timeout \(0:00:30\)!\nThread .*\n  File .*/rclpy/node.py", line \d+ i
 # What a server imports once, of whose forks our nodes are made: imports are half of a node's time.
 FORKS = multiprocessing.get_context('forkserver')
 NODES = ('recorder', 'identification', 'torque_prediction', 'excitation', 'simulated_robot',
-         'simulated_rig')
+         'simulated_rig', 'composed')
 FORKS.set_forkserver_preload([f'ros_inertial_id.nodes.{name}' for name in NODES])
 
 
