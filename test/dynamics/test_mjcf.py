@@ -122,6 +122,9 @@ def test_command_line_takes_the_file_alone(moved, tmp_path, capsys):
                  str(tmp_path / 'out'), '--no-report']) == 0
     assert 'Verdict' in capsys.readouterr().out
     assert 'point loop1_a loop1_b' in (tmp_path / 'out' / 'model.yaml').read_text()
+    # The open tree alone, as the bag has it, is another robot.
+    assert main(['identify', str(bag), '--out', str(tmp_path / 'tree'), '--no-report']) == 2
+    assert 'says how its loops close' in ' '.join(capsys.readouterr().err.split())
 
 
 @pytest.mark.parametrize('line, words', [

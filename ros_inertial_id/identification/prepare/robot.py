@@ -16,6 +16,7 @@ from ..judge.mounting import check_mounting, structural_base
 from ..model.identified_model import IdentifiedModel
 from ..settings import prediction_options
 from ...dynamics.robot_model import gravity_from_mounting
+from ...dynamics.tree_description import described_blocks
 from ...errors import ConfigError, RecordingError, RobotModelError
 from ...measurement.recording import Recording
 from ...methods import DEFAULT_METHOD, METHODS
@@ -33,11 +34,18 @@ def robot_of(recording: Recording, options: Any, urdf: str = '',
 
     urdf : text of the description, '' for the recording's own
     RecordingError where there is no description, or an IMU that was not at rest.
+    RobotModelError where it says how its loops close and the options do not.
     """
     text = urdf or recording.robot_description
     if not text:
         raise RecordingError('no robot description', found='none in the recording',
                              do='give --urdf, or record robot_description')
+    told = described_blocks(text)
+    if told and (method not in told or told[method].get('closures') and not options.closures):
+        raise RobotModelError(
+            'the robot description says how its loops close and which joints are driven',
+            found=f'method {method}, options without it', expected=f'method {next(iter(told))}',
+            do='give it with --urdf (urdf_file of a node) and without --method')
     mounting = options.mounting or recording.mounting or 'upright'
     build = METHODS[method].build
     upright = build(text, options, gravity_from_mounting('upright'))
