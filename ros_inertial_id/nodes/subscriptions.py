@@ -61,6 +61,7 @@ class Reader:
         asked = quality_of(node, topic, QoSProfile(
             depth=DEPTH, reliability=ReliabilityPolicy.BEST_AVAILABLE,
             durability=DurabilityPolicy.BEST_AVAILABLE))
+        cls.shared[:] = [reader for reader in cls.shared if reader.lives]
         for reader in cls.shared:
             if (reader._node.context, reader._topic, reader.type_name, reader._asked) == (
                     node.context, topic, type_name, asked) and not reader.latched:
@@ -69,6 +70,12 @@ class Reader:
         cls.shared.append(cls(node, topic, type_name, kind, asked))
         cls.shared[-1].adapt(offer)
         return cls.shared[-1]
+
+    @property
+    def lives(self) -> bool:
+        """Return whether the node that owns the subscription has not been destroyed."""
+        # The node's own list leaves out what no executor serves.
+        return any(own is self._reader for own in super(GuardedNode, self._node).subscriptions)
 
     def adapt(self, offer: Offer) -> None:
         """Subscribe anew where the publishers offer another quality than before."""

@@ -35,7 +35,7 @@ BEYOND = 2     # periods: of a slow clock torques are read so far outside of LIM
 FINE = 1001    # offsets among which the least residual is looked for
 STRETCHES = 10
 MOST = 2000    # samples looked at: the offset of a motion is sure with far fewer
-EVERY = 3      # so many of the constants of a friction law do for an offset
+EVERY = 2      # so many constants of a law are one tried; of three, false offsets were found
 SIGNIFICANT = 4.0  # standard errors; of ten stretches one in three hundred by chance
 RANK = 1e-11   # of the Gram matrix of scaled columns
 
