@@ -40,11 +40,11 @@ def robot_of(recording: Recording, options: Any, urdf: str = '',
     if not text:
         raise RecordingError('no robot description', found='none in the recording',
                              do='give --urdf, or record robot_description')
-    told = described_blocks(text)
-    if told and (method not in told or told[method].get('closures') and not options.closures):
+    own = described_blocks(text)
+    if own and (method not in own or own[method].get('closures') and not options.closures):
         raise RobotModelError(
             'the robot description says how its loops close and which joints are driven',
-            found=f'method {method}, options without it', expected=f'method {next(iter(told))}',
+            found=f'method {method}, options without it', expected=f'method {next(iter(own))}',
             do='give it with --urdf (urdf_file of a node) and without --method')
     mounting = options.mounting or recording.mounting or 'upright'
     build = METHODS[method].build
