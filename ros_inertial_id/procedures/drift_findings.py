@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import false_discovery_control, norm
+from scipy.special import ndtr
 
 from ..estimation.changes import Trend, trends_of
 
@@ -134,6 +134,7 @@ def significant(robots: Sequence[Hypotheses], rate: float
 
     robots : their Hypotheses; rate : of false discoveries among the robots with Findings
     """
+    from scipy.stats import false_discovery_control  # takes long to import: when needed
     adjusted = false_discovery_control([robot.p_value for robot in robots], method='bh')
     share = float(np.mean(adjusted <= rate))
     return [(float(q), _surest(robot.candidates, rate * share / max(1, robot.count)))
@@ -149,7 +150,7 @@ def findings_since(series: Sequence[Series], days: float) -> tuple[Finding, ...]
     found = []
     for one in series:
         size, error = float(one.values[0]), float(one.errors[0])
-        trend = Trend('drift', size, error, None, float(2.0 * norm.sf(abs(size) / error)))
+        trend = Trend('drift', size, error, None, float(2.0 * ndtr(-abs(size) / error)))
         if _matters(one, trend, None, series):
             found.append(_finding(one, trend, days))
     return _surest(found, LIVE / len(series))
