@@ -32,7 +32,8 @@ def choose_nonlinear(folds: Sequence[RFactors], base: BaseParameters,
     choices : name -> columns of the R factors of the alternatives, the first one a base column
     parameters : Parameter of every one of these columns
 
-    Among constants of one law the least residual decides.  A law that is named after another one
+    Among constants of one law the first (the sharpest) is taken that predicts folds left out as
+    well as the one of least residual, within a standard error.  A law that is named after another one
     of the same coefficient has to predict folds left out better, by more than a standard error of
     the logarithm of squared errors (Breiman et al. 1984); of one fold, by LEAST.
     """
@@ -49,6 +50,7 @@ def choose_nonlinear(folds: Sequence[RFactors], base: BaseParameters,
         for name, ks in choices.items():
             residuals = _residuals(factors, beta, columns, ks, parameters)
             best = _best_of_laws(residuals, [parameters[k].law for k in ks])
+            best = [_sharpest(folds, beta, columns, ks, k, parameters) for k in best]
             left_out = _left_out(folds, beta, columns, [ks[k] for k in best], parameters) \
                 if len(best) > 1 else np.ones((1, 1))
             law = _chosen_law(left_out)
@@ -66,6 +68,19 @@ def _best_of_laws(residuals, laws):
     """Return the index of the least residual of every law, in the order of ``laws``."""
     return [min((k for k, own in enumerate(laws) if own == law), key=residuals.__getitem__)
             for law in dict.fromkeys(laws)]
+
+
+def _sharpest(folds, beta, columns, ks, best, parameters):
+    """Return the first constant of a law that predicts folds left out as well as ``best``."""
+    if len(folds) < 2:
+        return best
+    own = [k for k in range(best + 1) if parameters[ks[k]].law == parameters[ks[best]].law]
+    left_out = _left_out(folds, beta, columns, [ks[k] for k in own], parameters)
+    for n, k in enumerate(own):
+        worse, error = log_ratio(left_out[:, n], left_out[:, -1])
+        if worse <= error:
+            return k
+    return best
 
 
 def _chosen_law(left_out):

@@ -48,6 +48,11 @@ def doubts_of(robot: Mechanism, state: MechanismState, explained: np.ndarray,
             sums[:-1, :-1], 1e-9, hermitian=True) @ sums[:-1, -1])
         share = 1.0 - float(np.sum((residual - beside / size @ numbers) ** 2)) / total
         numbers, errors = numbers / size, standard_errors(without) / size
+        # A motor's column has the noise of its torque: numbers up to ``noise`` by that alone.
+        noise = total / max(float(np.sum(beside ** 2)), 1e-300)
+        if hypothesis.name == OFF and (noise > 0.5 or max(
+                share / 0.5, abs(float(numbers[0])) / (2.0 * noise)) < 1.0):
+            continue
         # As shares of the torque of a coordinate; a gain is one of its own motor's.
         shares = (np.abs(numbers) if hypothesis.name == OFF else
                   np.abs(numbers) * (_rms(columns, robot).T / _rms(force, robot)).max(1))
