@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from scipy.optimize import nnls
 
 from .base_parameters import BaseParameters
 from .estimators import params_of, ridge
@@ -32,8 +33,8 @@ def choose_nonlinear(folds: Sequence[RFactors], base: BaseParameters,
     choices : name -> columns of the R factors of the alternatives, the first one a base column
     parameters : Parameter of every one of these columns
 
-    Among constants of one law the first (the sharpest) is taken that predicts folds left out as
-    well as the one of least residual, within a standard error.  A law that is named after another one
+    Among constants of one law the least residual decides, of friction that does not drive: else
+    wide steps stand against others of negative sign; see ``_bounded`` for the last one.  A law that is named after another one
     of the same coefficient has to predict folds left out better, by more than a standard error of
     the logarithm of squared errors (Breiman et al. 1984); of one fold, by LEAST.
     """
@@ -50,7 +51,7 @@ def choose_nonlinear(folds: Sequence[RFactors], base: BaseParameters,
         for name, ks in choices.items():
             residuals = _residuals(factors, beta, columns, ks, parameters)
             best = _best_of_laws(residuals, [parameters[k].law for k in ks])
-            best = [_sharpest(folds, beta, columns, ks, k, parameters) for k in best]
+            best = [_bounded(folds, beta, columns, ks, k, parameters) for k in best]
             left_out = _left_out(folds, beta, columns, [ks[k] for k in best], parameters) \
                 if len(best) > 1 else np.ones((1, 1))
             law = _chosen_law(left_out)
@@ -70,17 +71,19 @@ def _best_of_laws(residuals, laws):
             for law in dict.fromkeys(laws)]
 
 
-def _sharpest(folds, beta, columns, ks, best, parameters):
-    """Return the first constant of a law that predicts folds left out as well as ``best``."""
-    if len(folds) < 2:
+def _bounded(folds, beta, columns, ks, best, parameters):
+    """
+    Return the constant of least residual, ``best``, unless it is the last that was tried.
+
+    The data do not bound that one: then the first is taken that predicts folds left out as well
+    within a standard error.
+    """
+    own = [k for k in range(len(ks)) if parameters[ks[k]].law == parameters[ks[best]].law]
+    if best != own[-1] or len(own) < 2 or len(folds) < 2:
         return best
-    own = [k for k in range(best + 1) if parameters[ks[k]].law == parameters[ks[best]].law]
     left_out = _left_out(folds, beta, columns, [ks[k] for k in own], parameters)
-    for n, k in enumerate(own):
-        worse, error = log_ratio(left_out[:, n], left_out[:, -1])
-        if worse <= error:
-            return k
-    return best
+    gains = [log_ratio(left_out[:, n], left_out[:, -1]) for n in range(len(own))]
+    return next(k for k, (worse, error) in zip(own, gains) if worse <= error)
 
 
 def _chosen_law(left_out):
@@ -178,13 +181,21 @@ def _residuals(factors, beta, columns, choice, parameters):
             free.append(column)
         else:
             residual = residual - W[:, column] * value
-    # One column beside the free ones at a time: what it explains of what they leave.
-    basis = _basis(W[:, free])
-    candidates, residual = (x - basis @ (basis.T @ x) for x in (W[:, list(choice)], residual))
-    size = np.sqrt((candidates ** 2).sum(0))
-    alone = size > 1e-10 * np.linalg.norm(W[:, list(choice)], axis=0)
-    explained = np.where(alone, candidates.T @ residual / np.where(alone, size, 1.0), 0.0)
-    return np.sqrt(np.maximum(residual @ residual - explained ** 2, 0.0)).tolist()
+    # What may have either sign is taken off; what brakes, and each candidate in turn, is not negative.
+    signed = [c for c in free if LAWS[parameters[c].law].signed]
+    brakes = [c for c in free if c not in signed]
+    basis = _basis(W[:, signed])
+    rest, candidates, residual = (x - basis @ (basis.T @ x) for x in (
+        W[:, brakes], W[:, list(choice)], residual))
+    either = [LAWS[parameters[c].law].signed for c in choice]
+    return [_left(np.column_stack([rest, x, -x] if both else [rest, x]), residual)
+            for x, both in zip(candidates.T, either)]
+
+
+def _left(A, b):
+    """Return what columns A (m, k) times numbers that are not negative leave of b (m,)."""
+    size = np.maximum(np.linalg.norm(A, axis=0), 1e-300)
+    return nnls(A / size, b)[1]
 
 
 def _basis(A):
