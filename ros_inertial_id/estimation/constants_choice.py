@@ -34,9 +34,10 @@ def choose_nonlinear(folds: Sequence[RFactors], base: BaseParameters,
     parameters : Parameter of every one of these columns
 
     Among constants of one law the least residual decides, of friction that does not drive: else
-    wide steps stand against others of negative sign; see ``_bounded`` for the last one.  A law that is named after another one
-    of the same coefficient has to predict folds left out better, by more than a standard error of
-    the logarithm of squared errors (Breiman et al. 1984); of one fold, by LEAST.
+    wide steps stand against others of negative sign; see ``_bounded`` for the last one.  A law
+    that is named after another one of the same coefficient has to predict folds left out better,
+    by more than a standard error of the logarithm of squared errors (Breiman et al. 1984); of one
+    fold, by LEAST.
     """
     factors = merge(folds)
     picked = {name: 0 for name in choices}
@@ -181,7 +182,7 @@ def _residuals(factors, beta, columns, choice, parameters):
             free.append(column)
         else:
             residual = residual - W[:, column] * value
-    # What may have either sign is taken off; what brakes, and each candidate in turn, is not negative.
+    # What may have either sign is taken off; what brakes is not negative, nor each candidate.
     signed = [c for c in free if LAWS[parameters[c].law].signed]
     brakes = [c for c in free if c not in signed]
     basis = _basis(W[:, signed])

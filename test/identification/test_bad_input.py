@@ -166,7 +166,7 @@ def test_inertias_that_no_link_has_are_refused(arm3_recording, urdf):
 
 def test_a_description_without_inertia_is_enough_for_least_squares(arm3_recording, urdf):
     bare = re.sub(r'<inertial>.*?</inertial>', '', urdf, flags=re.S)
-    # Of no law whose load is the description's, and no offset, which is sought beside a tilt of it.
+    # No law whose load is the description's; no offset, which is sought beside a tilt of it.
     options = replace(OPTIONS, estimator='weighted', find_time_offset=False,
                       friction=('viscous', 'coulomb', 'offset', 'armature'))
     values = [identify([arm3_recording], options, urdf=text).model.base for text in (bare, urdf)]
