@@ -56,6 +56,7 @@ class Beside:
         self.states = graph.listen(JointState, 'joint_states')
         graph.until(lambda: graph.node.count_subscribers('joint_states') >= 4
                     and all(map(graph.node.count_subscribers, RECORDED)), 'all readers')
+        graph.until(lambda: self.states, 'joint states')
         graph.until(self._ready, 'the robot')
         graph.until(lambda: graph.health('torque_prediction')[2].get('predicted', '0') != '0',
                     'predictions')
