@@ -1,11 +1,13 @@
 """
-Accuracy of what cameras, wrench sensors and springs show, against MuJoCo models written here.
+Accuracy of what cameras, wrench sensors, springs and gravity show, against models written here.
 
-    python benchmark/bodies.py [occluded astray still still-instrumental coils leg] [--seeds 10]
+    python benchmark/bodies.py [occluded astray still still-instrumental coils leg
+        gravity-250 gravity-500 elastic-ridge elastic-weighted] [--seeds 10]
 
 Nothing but Recordings and the verbs' functions is taken from the package; the models are MJCF text
-in four_bar.py, still_chain.py and coil_platform.py (the leg: rigs/simulation/platform.py).  Prints
-rank, error in standard errors and CPU time of every seed, five to thirty seconds each.
+in four_bar.py, still_chain.py and coil_platform.py (the leg: rigs/simulation/platform.py), closed
+forms in passive_joints.py.  Prints rank, error in standard errors and CPU time of every seed, up
+to thirty seconds each.
 
 occluded : a four-bar, two pins seen with 0.3 mm, each hidden in a fifth of the frames
 astray : with a tag, 0.5 mm, a twentieth of the frames exchanged and of the readings anywhere, the
@@ -13,6 +15,8 @@ astray : with a tag, 0.5 mm, a twentieth of the frames exchanged and of the read
 still : three bodies between two wrench sensors, of which the first never turns; by both estimators
 coils : 52 kg on a platform that hangs on coil springs, calibrated empty and with 2, 5 or 52 kg
 leg : three links on a platform
+gravity : a slider-crank that swings freely, encoder of 0.1 mrad at 250 and 500 Hz
+elastic : a series-elastic joint with two encoders, by both estimators
 """
 
 import argparse
@@ -29,6 +33,7 @@ from body_recordings import SYMBOLS  # noqa: E402
 import coil_platform  # noqa: E402
 import four_bar  # noqa: E402
 import numpy as np  # noqa: E402
+import passive_joints  # noqa: E402
 import platform_truth  # noqa: E402
 import still_chain  # noqa: E402
 
@@ -90,7 +95,11 @@ ROWS = {
     'still': lambda seeds: still_chain.still(seeds, 'weighted'),
     'still-instrumental': lambda seeds: still_chain.still(seeds, 'instrumental'),
     'coils': coil_platform.coils,
-    'leg': leg}
+    'leg': leg,
+    'gravity-250': lambda seeds: passive_joints.gravity(seeds, 250.0),
+    'gravity-500': lambda seeds: passive_joints.gravity(seeds, 500.0),
+    'elastic-ridge': lambda seeds: passive_joints.elastic(seeds, 'ridge'),
+    'elastic-weighted': lambda seeds: passive_joints.elastic(seeds, 'weighted')}
 
 
 def main():

@@ -1,8 +1,8 @@
 """
 Accuracy of closed_loop on mechanisms with loops, against pinocchio.
 
-    python benchmark/machines.py [palletiser delta stewart four_bar hexapod] [--seeds 10] [--base]
-        [--pairs] [--ripple 0.05]
+    python benchmark/machines.py [palletiser delta stewart four_bar hexapod excavator] [--seeds 10]
+        [--base] [--pairs] [--ripple 0.05]
 
 Motion and torques come from pinocchio's loop Jacobian (test/oracles/pinocchio_loops.py); 20 s at
 250 Hz, encoders with 2e-5 rad or m of noise, torques with 1 % of their size; bodies of the

@@ -103,8 +103,9 @@ class MjcfTree:
             return
         axes, along = (), self._rod(joint) if kind == BALL else None
         if along is not None:
-            _logger.warning('%s is the ball joint of a rod that may spin about itself, which '
-                            'moves nothing else; it is taken as a universal joint', name)
+            _logger.warning('%s is the ball joint of a rod that may spin about itself; it is '
+                            'taken as a universal joint, right for a rod that is the same all '
+                            'around its axis', name)
             axes, kind = _across(along), 'universal'
         self.several[joint] = axes, self.tree.joint(name, kind, ends, place, axes=axes)
 

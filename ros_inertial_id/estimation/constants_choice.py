@@ -84,7 +84,7 @@ def _bounded(folds, beta, columns, ks, best, parameters):
         return best
     left_out = _left_out(folds, beta, columns, [ks[k] for k in own], parameters)
     gains = [log_ratio(left_out[:, n], left_out[:, -1]) for n in range(len(own))]
-    return next(k for k, (worse, error) in zip(own, gains) if worse <= error)
+    return next((k for k, (worse, error) in zip(own, gains) if worse <= error), best)
 
 
 def _chosen_law(left_out):
@@ -182,21 +182,24 @@ def _residuals(factors, beta, columns, choice, parameters):
             free.append(column)
         else:
             residual = residual - W[:, column] * value
-    # What may have either sign is taken off; what brakes is not negative, nor each candidate.
-    signed = [c for c in free if LAWS[parameters[c].law].signed]
-    brakes = [c for c in free if c not in signed]
-    basis = _basis(W[:, signed])
-    rest, candidates, residual = (x - basis @ (basis.T @ x) for x in (
-        W[:, brakes], W[:, list(choice)], residual))
-    either = [LAWS[parameters[c].law].signed for c in choice]
-    return [_left(np.column_stack([rest, x, -x] if both else [rest, x]), residual)
-            for x, both in zip(candidates.T, either)]
+    out = []
+    for candidate in choice:
+        # What may have either sign is taken off; the others are not negative.
+        own = [*free, candidate]
+        signed = [c for c in own if LAWS[parameters[c].law].signed]
+        basis = _basis(W[:, signed])
+        out.append(_left(*(x - basis @ (basis.T @ x) for x in (
+            W[:, [c for c in own if c not in signed]], residual))))
+    return out
 
 
 def _left(A, b):
     """Return what columns A (m, k) times numbers that are not negative leave of b (m,)."""
     size = np.maximum(np.linalg.norm(A, axis=0), 1e-300)
-    return nnls(A / size, b)[1]
+    try:
+        return float(nnls(A / size, b, maxiter=100 * A.shape[1])[1])
+    except RuntimeError:  # columns that differ by rounding alone: they explain nothing for sure
+        return float(np.linalg.norm(b))
 
 
 def _basis(A):

@@ -130,7 +130,9 @@ class Recorder(GuardedNode):
             self._kept.setdefault(topic, deque(maxlen=MOST_LATCHED)).append(data)
         if self._bag is None:
             return
-        now = self.get_clock().now().nanoseconds if self._simulated else received_ns
+        # A middleware that does not say when it received a message says 0.
+        now = (received_ns if received_ns and not self._simulated
+               else self.get_clock().now().nanoseconds)
         self._received[topic], self._newest[topic] = now * 1e-9, received_ns
         try:
             if self._waiting:

@@ -207,6 +207,41 @@ def four_bar():
                   friction={'shoulder': (0.8, 1.5), 'lever': (0.5, 1.0)})
 
 
+def excavator():
+    """Return boom and stick in one plane, on a cylinder each, with friction in these."""
+    below, eye, back = (0.5, 0.0, -0.3), (1.2, 0.0, 0.25), (-0.35, 0.0, 0.25)
+    parts = [
+        joint('boom', 'continuous', 'base', 'boom_link', axis=(0, -1, 0),
+              body=inertial(120.0, (1.1, 0.02, 0.2), (2.4, 0.3, 0.4))),
+        joint('stick', 'continuous', 'boom_link', 'stick_link', (2.4, 0, 0), axis=(0, -1, 0),
+              body=inertial(60.0, (0.5, -0.01, 0.05), (1.6, 0.2, 0.3))),
+        joint('foot', 'continuous', 'base', 'barrel', below, axis=(0, -1, 0),
+              body=inertial(14.0, (0.4, 0.0, 0.01), (0.8, 0.12, 0.12))),
+        joint('lift', 'prismatic', 'barrel', 'rod', axis=(1, 0, 0),
+              body=inertial(8.0, (-0.4, 0.01, 0.0), (0.8, 0.06, 0.06))),
+        joint('head', 'continuous', 'boom_link', 'upper_barrel', eye, axis=(0, -1, 0),
+              body=inertial(10.0, (0.35, 0.0, 0.02), (0.7, 0.1, 0.1))),
+        joint('reach', 'prismatic', 'upper_barrel', 'upper_rod', axis=(1, 0, 0),
+              body=inertial(6.0, (-0.35, -0.01, 0.0), (0.7, 0.05, 0.05))),
+        point('boom_eye', 'boom_link', (1.2, 0.0, -0.1)),
+        point('stick_eye', 'stick_link', back)]
+    boom, stick = 0.6, -1.2  # up is positive
+
+    def turned(angle, place):
+        return np.array([np.cos(angle) * place[0] - np.sin(angle) * place[2],
+                         np.sin(angle) * place[0] + np.cos(angle) * place[2]])
+
+    lift = turned(boom, (1.2, 0.0, -0.1)) - [below[0], below[2]]
+    reach = [2.4 - eye[0], -eye[2]] + turned(stick, back)
+    start = (f'boom {boom}', f'stick {stick}', f'foot {np.arctan2(lift[1], lift[0]):.6g}',
+             f'lift {np.hypot(*lift):.6g}', f'head {np.arctan2(reach[1], reach[0]):.6g}',
+             f'reach {np.hypot(*reach):.6g}')
+    return Sample(
+        robot('excavator', *parts), ('point boom_eye rod', 'point stick_eye upper_rod'),
+        ('lift', 'reach'), start, (np.hypot(*lift), np.hypot(*reach)), (0.12, 0.12),
+        friction={'lift': (900.0, 120.0), 'reach': (700.0, 90.0)})
+
+
 def random_mechanism(seed):
     """
     Return a random mechanism, closed at zero: planar or spatial, one to three loops.
