@@ -20,7 +20,7 @@ from ..measurement.joints.channels import JOINT_STATE
 from ..measurement.joints.kinematic_state import AT_REST
 from ..measurement.recording import Channel, empty, page_out, Recording
 
-UNCHECKED = 'no model checks for method'
+UNCHECKED = 'units and masses not checked for method'
 PIECE = 100_000  # samples that are copied together
 BRIDGED = 0.04  # [s] that a straight line follows the motion; longer is a gap
 

@@ -172,10 +172,12 @@ class Trial:
         return (float(best.x), float(np.sqrt(error(0.0) / max(best.fun, 1e-300))),
                 offset_error(Q, slope, force(best.x), len(self._robot)))
 
-    def doubts(self, observation: Observation) -> list[dict[str, Any]]:
+    def doubts(self, observation: Observation) -> list[dict[str, Any]] | None:
         """
         Return what is wrong with the mechanism of an ``observation``, as the fields of Findings.
 
+        None where nothing was found and no parameter is known: a factor of all torques is one of
+        all bodies then.
         RecordingError when its torques need negative inertia.
         """
         state = self._state(observation)
@@ -196,9 +198,13 @@ class Trial:
                        'joint')
         residual = (y - W @ x).reshape(len(self._robot), -1)
         if not np.linalg.norm(residual) > MATTERS * np.linalg.norm(y):
-            return []
+            return self._nothing()
         weights = np.repeat(1.0 / np.maximum(residual.std(axis=1), 1e-300), residual.shape[1])
-        return doubts_of(self._robot, state, _range(W * weights[:, None]), y, weights)
+        return doubts_of(self._robot, state, _range(W * weights[:, None]), y,
+                         weights) or self._nothing()
+
+    def _nothing(self):
+        return [] if any(self._robot.known.values()) else None
 
     def _inertia(self, state):
         """Yield (coordinate, row (p,), known share) of the mean diagonal of R' M R."""
