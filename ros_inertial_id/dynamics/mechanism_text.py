@@ -39,13 +39,13 @@ def mechanism_description(text: str) -> str:
     for name, entry in bodies.items():
         _body(tree, str(name), entry, links)
         links.append(str(name))
-    for number, line in enumerate(data.get('closures') or (), 1):
-        tree.say('closures', _closure(tree, str(line), number, links))
     for key, lines in data.items():
-        if key not in ('mechanism', 'bodies', 'closures'):
-            if not isinstance(lines, list):
-                raise ConfigError(f'{key} of the mechanism', expected='a list', found=repr(lines))
-            tree.say(key, *lines)
+        if key in ('mechanism', 'bodies'):
+            continue
+        if not isinstance(lines, list):
+            raise ConfigError(f'{key} of the mechanism', expected='a list', found=repr(lines))
+        tree.say(key, *(lines if key != 'closures' else (
+            _closure(tree, str(line), number, links) for number, line in enumerate(lines, 1))))
     return tree.urdf()
 
 
@@ -62,13 +62,16 @@ def _body(tree: TreeDescription, name: str, entry: Mapping[str, Any], links: lis
             f'{k} [NAME]' for k in KINDS], do=nearest(kind, KINDS))
     if parent not in links:
         raise ConfigError(f'body {name} is on no body before it', found=parent, exists=links)
-    axes = [_vector(a, f'axis of body {name}') for a in (
-        entry.get('axes') or [entry[k] for k in ('axis',) if k in entry])]
-    if axes and len(axes) != SEVERAL.get(kind, 1):
-        raise ConfigError(f'axes of body {name}', found=len(axes),
-                          expected=f'{SEVERAL.get(kind, 1)} of a joint {kind}, or none')
+    given = entry.get('axes') or [entry[k] for k in ('axis',) if k in entry]
+    if not isinstance(given, list) or given and len(given) != SEVERAL.get(kind, 1):
+        raise ConfigError(f'axes of body {name}', found=repr(given),
+                          expected=f'a list of {SEVERAL.get(kind, 1)} of a joint {kind}, or none')
+    axes = [_vector(a, f'axis of body {name}') for a in given]
+    if not all(axis.any() for axis in axes):
+        raise ConfigError(f'axis of body {name}', expected='a direction', found='0 0 0')
     axes = [axis / np.linalg.norm(axis) for axis in axes]
-    limits = dict(zip(('lower', 'upper', 'effort'), (float(x) for x in entry.get('limits', ()))))
+    bounds = _vector(entry.get('limits', ()), f'limits of body {name}', (0, 2, 3)).tolist()
+    limits = dict(zip(('lower', 'upper', 'effort'), bounds))
     tree.link(name, _inertial(name, entry))
     turn = pin.rpy.rpyToMatrix(*_vector(entry.get('rpy', '0 0 0'), f'rpy of body {name}'))
     place = placement(_vector(entry.get('at', '0 0 0'), f'at of body {name}'), turn)
@@ -79,13 +82,12 @@ def _inertial(name, entry):
     """Return (mass, centre (3,), tensor (3, 3) about the centre) of a body's entry, or None."""
     if 'mass' not in entry:
         return None
-    values = entry.get('inertia', (0.0,) * 3)
-    if not isinstance(values, (list, tuple)) or len(values) not in (3, 6):
-        raise ConfigError(f'inertia of body {name}', found=repr(values),
-                          expected='[xx, yy, zz] or [xx, yy, zz, xy, xz, yz]')
-    xx, yy, zz, xy, xz, yz = [float(x) for x in values] + [0.0] * (6 - len(values))
+    values = _vector(entry.get('inertia', '0 0 0'),
+                     f'inertia (xx, yy, zz, xy, xz, yz) of body {name}', (3, 6))
+    xx, yy, zz, xy, xz, yz = np.pad(values, (0, 6 - len(values)))
     tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    return float(entry['mass']), _vector(entry.get('center', '0 0 0'), f'center of {name}'), tensor
+    mass, = _vector([entry['mass']], f'mass of body {name}', (1,))
+    return mass, _vector(entry.get('center', '0 0 0'), f'center of body {name}'), tensor
 
 
 def _closure(tree, line, number, links):
@@ -106,13 +108,14 @@ def _closure(tree, line, number, links):
     return ' '.join(out)
 
 
-def _vector(value, what):
-    """Return (3,) of a list or of words."""
+def _vector(value, what, counts=(3,)):
+    """Return as many numbers of a list or of words as one of ``counts``."""
     words = value.split() if isinstance(value, str) else value
     try:
         out = np.array([float(x) for x in words])
     except (TypeError, ValueError):
-        out = np.zeros(0)
-    if out.shape != (3,) or not np.isfinite(out).all():
-        raise ConfigError(what, expected='three numbers', found=repr(value))
+        out = np.full(1, np.nan)
+    if len(out) not in counts or not np.isfinite(out).all():
+        raise ConfigError(what, expected=f'{" or ".join(map(str, counts))} numbers',
+                          found=repr(value))
     return out

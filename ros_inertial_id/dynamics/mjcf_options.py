@@ -66,7 +66,11 @@ def _coupling(read, k, of_tendons):
 
 def _another(read, joint):
     """Return the name of any hinge or slide but ``joint``, of which it is held independently."""
-    return next(name for j, name in read.scalar.items() if j != joint)
+    names = [name for j, name in read.scalar.items() if j != joint]
+    if not names:
+        raise RobotModelError('the MJCF locks its only joint', found=read.scalar[joint],
+                              do='set active="false" of that equality')
+    return names[0]
 
 
 def forces(read: MjcfTree) -> None:
