@@ -37,7 +37,7 @@ from ..identification.model.files import make_folder
 from ..identification.model.identified_model import plain
 from ..measurement.bags.bag import read_bag
 from ..nodes.conversions import latched
-from ..nodes.running import SIGNALS
+from ..nodes.running import SIGNALS, without_type_lookup
 from ..report import summary
 from ..report.design_files import write_design
 from ..share import shared_file
@@ -223,6 +223,7 @@ def main(args: Sequence[str] | None = None) -> int:
     out = pathlib.Path(options.out).resolve()
     os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
     os.environ.setdefault('ROS_DOMAIN_ID', str(random.randint(100, 200)))
+    without_type_lookup()
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     for number in SIGNALS:
         signal.signal(number, _leave)

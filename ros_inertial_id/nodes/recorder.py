@@ -37,6 +37,7 @@ SILENCE = 2.0  # [s] without a message of a sensor that are worth a warning
 SLOW = 90.0  # [Hz] of joint states: accelerations need more, and drivers publish 100 or more
 HEADER = 12  # bytes of a message with its stamp, which is not all of it
 MOST_LATCHED = 100  # messages of a latched topic that are kept for the next bag
+MOST_WAITING = 5000  # messages that wait for a simulated clock to begin
 PERIODS = '/periods'  # bounds of one motion, which another recording knows nothing of
 CHECKED = 200_000  # messages of a bag that ~/stop looks at before it answers: about a second
 HANG = 20.0  # [s] without a turn of the executor, after which all stacks go to standard error
@@ -81,7 +82,7 @@ class Recorder(GuardedNode):
         # By topic: stamps [ns] since the last look, when the newest came [ns], their StreamClock.
         self._stamps, self._newest, self._clocks = {}, {}, {}
         self._diagnosed = 0.0
-        self._waiting = []  # (topic, message) latched, not yet in the bag
+        self._waiting = []  # (topic, message) not yet in the bag: latched, or before its clock
         # What was latched before a bag was open: static transforms come from several publishers.
         self._kept = {}
         self._finished = self.create_publisher(String, '~/recording', latched())
@@ -115,10 +116,10 @@ class Recorder(GuardedNode):
             self._waiting.append((self._description_topic, self._description))
             self._flush()
 
-    def _write_latched(self, bag):
-        """Write the latched messages that wait, unless a simulated clock has not begun."""
+    def _write_waiting(self, bag, at_last=False):
+        """Write the messages that wait, unless a simulated clock has not begun."""
         now = self.get_clock().now().nanoseconds
-        while self._waiting and now:
+        while self._waiting and (now or at_last):
             topic, message = self._waiting.pop(0)
             if topic not in bag.counts:
                 bag.add_topic(topic, STRING, latched=True)
@@ -135,9 +136,11 @@ class Recorder(GuardedNode):
                else self.get_clock().now().nanoseconds)
         self._received[topic], self._newest[topic] = now * 1e-9, received_ns
         try:
-            if self._waiting:
-                self._write_latched(self._bag)
-            self._bag.write(topic, data, now)
+            if not now and len(self._waiting) < MOST_WAITING:
+                self._waiting.append((topic, data))
+            else:
+                self._write_waiting(self._bag)
+                self._bag.write(topic, data, now)
         except RecordingError as error:
             self._give_up(error)
             return
@@ -154,7 +157,7 @@ class Recorder(GuardedNode):
                 'lost', do='call ~/start again'))
             return
         try:
-            self._write_latched(self._bag)
+            self._write_waiting(self._bag)
             self._bag.flush()
         except RecordingError as error:
             self._give_up(error)
@@ -224,7 +227,7 @@ class Recorder(GuardedNode):
         if self._bag is None:
             raise RecordingError(self._problem)
         try:
-            self._write_latched(self._bag)
+            self._write_waiting(self._bag, at_last=True)
             bag.close()
         except RecordingError as error:
             self._give_up(error)

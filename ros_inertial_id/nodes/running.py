@@ -11,6 +11,7 @@ from contextlib import contextmanager, ExitStack, nullcontext
 import faulthandler
 import functools
 import gc
+import os
 import signal
 import sys
 import time
@@ -32,6 +33,7 @@ from std_srvs.srv import Trigger
 from .conversions import every, LEVELS, STATE
 from ..errors import ConfigError, InertialIdError
 from ..estimation.r_factors import one_thread
+from ..share import shared_file
 
 try:  # a third of the CPU time of the SingleThreadedExecutor at 1 kHz
     from rclpy.experimental.events_executor import EventsExecutor as Executor
@@ -76,6 +78,7 @@ def run_together(kinds: Sequence[tuple[type, dict[str, Any]]], args: Sequence[st
     name = kinds[0][0].__name__
     try:
         faulthandler.dump_traceback_later(START, exit=True)
+        without_type_lookup()
         with _refusing_arguments():
             rclpy.init(args=None if args is None else list(args),
                        signal_handler_options=SignalHandlerOptions.NO)
@@ -101,6 +104,18 @@ def run_together(kinds: Sequence[tuple[type, dict[str, Any]]], args: Sequence[st
             for node in nodes:
                 leaving.callback(node.destroy_node)
     return 0
+
+
+def without_type_lookup() -> None:
+    """
+    Let Fast DDS ask nobody for the layout of types, nor answer: ROS knows types by their names.
+
+    Its thread that answers uses a history that the end of its participant has deleted already
+    (Fast DDS 3.0 to 3.6, ~TypeLookupManager): a segmentation fault where a node ends while others
+    are just finding it.  A file of profiles that the environment names stays the only one.
+    """
+    os.environ.setdefault('FASTDDS_DEFAULT_PROFILES_FILE',
+                          str(shared_file('config', 'fastdds.xml')))
 
 
 def _leave() -> None:

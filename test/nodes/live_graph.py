@@ -25,6 +25,8 @@ from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_srvs.srv import Trigger
 
+from ros_inertial_id.nodes.running import without_type_lookup
+
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = Path(__file__).resolve().parent
 PATIENCE = 90.0  # [s] for one thing to happen on a loaded machine; nothing waits this long
@@ -171,6 +173,8 @@ class Graph:
             ROS_AUTOMATIC_DISCOVERY_RANGE='LOCALHOST', OPENBLAS_NUM_THREADS='1',
             PYTHONPATH=os.pathsep.join(filter(
                 None, (str(ROOT), os.environ.get('PYTHONPATH')))))
+        self.environment.pop('FASTDDS_DEFAULT_PROFILES_FILE', None)  # nodes set it themselves
+        without_type_lookup()
         os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
         self.context = rclpy.Context()
         rclpy.init(context=self.context, domain_id=self.domain)
