@@ -30,7 +30,7 @@ STEP = 0.02      # [s] between two messages of /clock, ...
 STREAMED = 0.01  # ... while a trajectory is being sent piece by piece
 BURST = 0.02     # [s] of simulated time at once, so that other callbacks get a turn
 NEXT_PIECE = 0.05  # [s] after a piece of a trajectory until its successor has to be there
-PATIENCE = 2.0   # [s] of wall time that it waits for one piece
+PATIENCE = 250   # looks, TICK apart, at whether one piece has come: more time where all are late
 STANDING = 0.1   # [s] of wall time between messages of a /clock that stands still
 
 
@@ -74,7 +74,7 @@ class SimulatorClock:
         self._clock: Publisher | None = None
         self._published = -STEP
         self._piece = -1.0  # [s] when the newest piece of a trajectory came; -1: none is awaited
-        self._waits_since: float | None = None
+        self._looks = 0  # in vain, for the piece that is due
         self._reached: tuple[float, float] = (self._said_at, 0.0)
         if not real_time:
             self._clock = node.create_publisher(Clock, '/clock', 10)
@@ -101,14 +101,12 @@ class SimulatorClock:
         """Return whether the simulated time ``at`` [s] has to wait for the piece that is due."""
         self._time = at
         if self.real_time or self._piece < 0.0 or at <= self._piece + NEXT_PIECE:
-            self._waits_since = None
+            self._looks = 0
             return False
-        wall = time.monotonic()
-        if self._waits_since is None:
-            self._waits_since = wall
-        if wall - self._waits_since < PATIENCE:
+        self._looks += 1
+        if self._looks < PATIENCE:
             return True
-        self._piece, self._waits_since = -1.0, None
+        self._piece, self._looks = -1.0, 0
         return False
 
     def say(self, at: float) -> None:
@@ -132,7 +130,7 @@ class SimulatorClock:
 
     def piece(self, at: float, moves: bool) -> None:
         """Note that a piece of a trajectory came ``at`` [s]; ``moves`` : others have to follow."""
-        self._piece, self._waits_since = (at if moves else -1.0), None
+        self._piece, self._looks = (at if moves else -1.0), 0
 
     def pause(self) -> None:
         """Let time go on from here after a pause."""
