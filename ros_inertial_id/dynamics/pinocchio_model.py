@@ -92,5 +92,5 @@ def nominal_torques(robot: RobotModel, q: np.ndarray, v: np.ndarray, a: np.ndarr
     """Return the torques (N, n) [N m] of the nominal model of ``robot``; q, v, a : (N, n)."""
     model, data = robot.pin_model, robot.pin_model.createData()
     turning = model.nq > model.nv  # continuous joints have two numbers each
-    places = map(robot.pin_q, q) if turning else q
+    places = robot.pin_q(q) if turning else q
     return np.array([pin.rnea(model, data, *row) for row in zip(places, v, a)]).reshape(q.shape)

@@ -123,13 +123,14 @@ class RobotModel:
         return max(float(lengths.max()), 0.1)
 
     def pin_q(self, q: np.ndarray) -> np.ndarray:
-        """Return pinocchio's configuration (nq,) of joint positions q (n,) [rad, m]."""
-        out = np.empty(self.pin_model.nq)
+        """Return pinocchio's configurations (..., nq) of joint positions q (..., n) [rad, m]."""
+        out = np.empty((*np.shape(q)[:-1], self.pin_model.nq))
         for i, joint in enumerate(self.pin_model.joints[1:]):
+            angle = np.asarray(q)[..., i]
             if joint.nq == 1:
-                out[joint.idx_q] = q[i]
+                out[..., joint.idx_q] = angle
             else:  # a continuous joint is (cos, sin) to pinocchio
-                out[joint.idx_q:joint.idx_q + 2] = np.cos(q[i]), np.sin(q[i])
+                out[..., joint.idx_q], out[..., joint.idx_q + 1] = np.cos(angle), np.sin(angle)
         return out
 
     def kinematics_sha256(self) -> str:

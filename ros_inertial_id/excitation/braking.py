@@ -56,7 +56,7 @@ class Change:
     def state(self, times: np.ndarray) -> np.ndarray:
         """Return (s, s', s'') as (3, N) at ``times`` (N,) [s], none before its begin."""
         since = np.asarray(times, dtype=float) - self.begin
-        k = np.clip((since / STEP).astype(int), 0, len(self.path) - 1)
+        k = np.minimum(np.maximum(since / STEP, 0.0).astype(int), len(self.path) - 1)
         s, rate, slope = self.path[k].T
         after = since - k * STEP
         bend = (self.path[np.minimum(k + 1, len(self.path) - 1), 2] - slope) / STEP
@@ -157,12 +157,13 @@ class Brakes:
             rows.append(np.array([s, rate, slope]))
         return np.array(rows)
 
-    def _places(self, s):
-        """Return x0, x1, x2 and their slopes along the path, (6, N, 2 n), at s (N,) [s]."""
+    def _places(self, s, count=6):
+        """Return x0, x1, x2, then their slopes along the path, (count, N, 2 n), at s (N,) [s]."""
         x = np.clip((s - self._turns(s)) / PATH, 0.0, len(self._path) - 1.001)
         k = x.astype(int)
-        part = (x - k)[:, None, None]
-        return ((1.0 - part) * self._path[k] + part * self._path[k + 1]).transpose(1, 0, 2)
+        part, path = (x - k)[:, None, None], self._path[:, :count]
+        before = path[k]
+        return (before + part * (path[k + 1] - before)).transpose(1, 0, 2)
 
     def _bounds(self, s, rate, slope, share):
         """
@@ -185,7 +186,7 @@ class Brakes:
         """Return in words the worst use of a limit, and which (N,) of the ways break one."""
         steps, _, count = path.shape
         s, rate, slope = path.transpose(1, 0, 2).reshape(3, -1)
-        x0, x1, x2 = self._places(s)[:3]
+        x0, x1, x2 = self._places(s, 3)
         x = (x0 + rate[:, None] ** 2 * x1 + slope[:, None] * x2).reshape(steps, count, -1)
         uses = np.hstack([np.abs(x).max(0) / self._most,
                           np.abs(np.diff(x, axis=0)).max(0, initial=0.0) / STEP / self._rates])

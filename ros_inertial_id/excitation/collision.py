@@ -106,9 +106,9 @@ class CollisionShapes:
         wanted = self.margins + np.where(self.tight, 0.0, spare)
         for request, margin in zip(shapes.collisionRequests, wanted):
             request.security_margin, request.enable_contact = float(margin), True
-        for k, posture in enumerate(q):
-            if pin.computeCollisions(robot.pin_model, data, self.geometry, shapes,
-                                     robot.pin_q(posture), at_once):
+        for k, place in enumerate(robot.pin_q(q)):
+            if pin.computeCollisions(robot.pin_model, data, self.geometry, shapes, place,
+                                     at_once):
                 yield k, [(pair, result) for pair, result in enumerate(shapes.collisionResults)
                           if result.isCollision()]
 
@@ -197,8 +197,8 @@ def _near(robot, geometry, postures, margins):
             geometry.collisionPairs))):
         request.security_margin = float(margin)
     near = np.zeros((len(postures), len(geometry.collisionPairs)), dtype=bool)
-    for row, q in zip(near, postures):
-        pin.computeCollisions(robot.pin_model, data, geometry, shapes, robot.pin_q(q), False)
+    for row, place in zip(near, robot.pin_q(postures)):
+        pin.computeCollisions(robot.pin_model, data, geometry, shapes, place, False)
         row[:] = [r.isCollision() for r in shapes.collisionResults]
     return near
 

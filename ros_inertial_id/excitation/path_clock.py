@@ -105,8 +105,10 @@ class PathClock:
 
     def _state(self, times, changes):
         out = np.array([times - self._begin, np.ones_like(times), np.zeros_like(times)])
-        for change in changes:
-            out = np.where(times >= change.begin, change.state(times), out)
+        first, ends = times.min(), [change.begin for change in changes[1:]] + [np.inf]
+        for change, end in zip(changes, ends):
+            if end > first:
+                out = np.where(times >= change.begin, change.state(times), out)
         return out
 
     def _at(self, time):

@@ -250,7 +250,7 @@ class SimulatedArm:
     def _dynamics(self, state, command):
         """Return the motor torque less friction (n,) and d state / dt (2, n)."""
         q, v = state
-        wanted = command - (self._gains * state).sum(0)
+        wanted = command - self._gains[0] * q - self._gains[1] * v
         if self.options.control == COMPUTED:
             tau = self._expected.inverse(q, v, wanted)
         else:

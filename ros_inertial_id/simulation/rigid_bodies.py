@@ -40,17 +40,19 @@ class RigidBodies:
         self.model.dof_armature[:] = self._armature = armature
         self._data = data = mujoco.MjData(self.model)
         self._moved = [self.model.joint(name).bodyid[0] for name in joint_names]
-        self._dof = np.array([self.model.joint(name).dofadr[0] for name in joint_names])
+        self._dof = [int(self.model.joint(name).dofadr[0]) for name in joint_names]
+        alike = self._dof == list(range(self.model.nv))
+        self._order = slice(None) if alike else np.array(self._dof)
         # Views: looking an array up in MjData costs as much as filling it.
         self._q, self._v, self._a = data.qpos, data.qvel, data.qacc
         self._applied, self._inverse = data.qfrc_applied, data.qfrc_inverse
 
     def inverse(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
         """Return the joint torques (n,) [N m or N] of the motion (q, v, a)."""
-        dof = self._dof
-        self._q[dof], self._v[dof], self._a[dof] = q, v, a
+        order = self._order
+        self._q[order], self._v[order], self._a[order] = q, v, a
         self._mujoco.mj_inverse(self.model, self._data)
-        return self._inverse[dof]
+        return self._inverse[order].copy()
 
     def mass_matrix(self, q: np.ndarray) -> np.ndarray:
         """Return the joint-space inertia matrix (n, n) at q (n,)."""
@@ -59,10 +61,10 @@ class RigidBodies:
 
     def accelerate(self, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> np.ndarray:
         """Return the accelerations (n,) [rad/s^2 or m/s^2] at q, v (n,) under torques tau (n,)."""
-        dof = self._dof
-        self._q[dof], self._v[dof], self._applied[dof] = q, v, tau
+        order = self._order
+        self._q[order], self._v[order], self._applied[order] = q, v, tau
         self._mujoco.mj_forward(self.model, self._data)
-        return self._a[dof]
+        return self._a[order].copy()
 
     def push(self, joint: int, force: np.ndarray) -> None:
         """

@@ -44,7 +44,7 @@ def franka():
 
 @pytest.fixture(scope='module')
 def arm():
-    """Return one of the simulated 3R arm, which is identified in a third of the time."""
+    """Return one of the simulated 3R arm, which is checked in a fifth of the time."""
     return _recording('arm3', 2)
 
 
@@ -61,13 +61,19 @@ def test_clean_recordings_are_good_and_nothing_is_left_out(name, seed, mounting)
 
 LEVEL = {'efforts permuted': 1, 'encoder zero': 2, 'effort delayed': 2, 'one gain': 2,
          'effort saturates': 2}
+# What must be told from what other joints, bodies or directions could do is so among seven joints.
+# Other faults are in the samples of a joint, or in all joints alike: three show them as well.
+AMONG_SEVEN = {'effort of a joint negated', 'efforts permuted', 'efforts currents', 'one gain',
+               'gravity compensated', 'effort of a joint delayed', 'payload picked up',
+               'payload not declared', 'axis turned', 'encoder zero', 'wrong mounting',
+               'other robot', 'base shakes', 'elastic joints', 'play of a gear'}
 
 
 @pytest.mark.parametrize('fault', FAULTS)
-def test_every_fault_is_named(franka, fault):
+def test_every_fault_is_named(franka, arm, fault):
     inject, expected = FAULTS[fault]
-    broken, options, window = inject(franka, OPTIONS, LEVEL.get(fault, 1),
-                                     np.random.default_rng(1))
+    broken, options, window = inject(franka if fault in AMONG_SEVEN else arm, OPTIONS,
+                                     LEVEL.get(fault, 1), np.random.default_rng(1))
     result = check([broken], options)
     found = [f for f in result.checks if f.name in expected]
     assert found, [f.sentence() for f in result.checks]
@@ -117,8 +123,8 @@ def test_a_contact_of_one_second_costs_little_when_it_is_left_out(arm):
     assert error(masked) < 1.0 < error(kept)
 
 
-def test_the_verb_says_the_verdict_first_and_strict_is_a_status(franka, monkeypatch, capsys):
-    negated = rebuilt(franka, effort=-franka.channels['/joint_states'].fields['effort'])
+def test_the_verb_says_the_verdict_first_and_strict_is_a_status(arm, monkeypatch, capsys):
+    negated = rebuilt(arm, effort=-arm.channels['/joint_states'].fields['effort'])
     monkeypatch.setattr('ros_inertial_id.cli.console.read_recording', lambda _: negated)
     assert main(['check', 'bag']) == 0
     first, second = capsys.readouterr().out.splitlines()[:2]

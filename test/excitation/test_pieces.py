@@ -5,6 +5,7 @@ The controller is stepped at 1 kHz without a clock; drives follow its commands l
 do; pieces arrive every 0.1 s, late and unevenly.  The measure is the same motion sent whole.
 """
 
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -28,11 +29,18 @@ PIECE = 0.1  # [s] between pieces
 STIFFNESS, DAMPING = 600.0, 30.0  # [N m/rad], [N m s/rad] of an effort controller as Franka's
 
 
+@cache
 def course(speed):
     """Return a Course of fast motions in all seven joints, a short way from its start."""
     motion = random_motion(ROBOT.joint_names, (ROBOT.lower, ROBOT.upper, ROBOT.velocity),
                            np.random.default_rng(3), period=6.0, harmonics=3, share=0.8)
     return plan_course(motion, motion.start + 0.05, ROBOT, speed=speed, approach_speed=0.5)
+
+
+@cache
+def brakes(speed):
+    """Return the Brakes of that course."""
+    return course(speed).brakes(ROBOT, LIMITS)
 
 
 def play(course, options, lag, messages, seconds=2.0):
@@ -58,7 +66,7 @@ def play(course, options, lag, messages, seconds=2.0):
 
 def pieces(course, seconds=2.0, past=True, period=PIECE):
     """Yield the pieces of a course, every ``period`` [s]; each arrives after 2 to 30 ms."""
-    rng, clock = np.random.default_rng(0), PathClock(0.0, course.brakes(ROBOT, LIMITS))
+    rng, clock = np.random.default_rng(0), PathClock(0.0, brakes(course.speed))
     for number in range(int(seconds / period)):
         now = number * period + rng.uniform(0.0, 0.02)
         assert not clock.go_on(now, HORIZON, MARGIN)

@@ -25,11 +25,11 @@ LAWS = {'fv': VISCOUS, 'fc': COULOMB, 'off': OFFSET, 'Ia': 0.0, 'ks': 0.0, 'fp':
 
 
 def simulated(urdf, truth, seed=0, duration=40.0, noise=0.1, gravity=mujoco_arm.UPRIGHT, speed=1.5,
-              **place):
+              rate=RATE, **place):
     """Return (Recording, noise-free joint torques) of a robot of ``truth`` with friction."""
     names = mujoco_arm.joints_of(urdf)
     rng = np.random.default_rng(seed)
-    t, q, v, a = mujoco_arm.motion(len(names), duration, RATE, seed=seed, speed=speed)
+    t, q, v, a = mujoco_arm.motion(len(names), duration, rate, seed=seed, speed=speed)
     tau = mujoco_arm.torque(truth, q, v, a, gravity)
     tau += VISCOUS * v + COULOMB * np.tanh(v / 0.01) + OFFSET
     return mujoco_arm.recording(
@@ -97,8 +97,9 @@ def test_a_quick_motion_is_not_filtered_away(arm3, period):
 
 def test_intervals_cover_the_truth(arm3):
     urdf, truth = arm3
-    z = np.concatenate([errors(identify([simulated(urdf, truth, seed, 20.0)[0]], OPTIONS,
-                                        urdf=urdf).model, truth) for seed in range(10, 20)])
+    z = np.concatenate([errors(identify([simulated(urdf, truth, seed, 20.0, rate=100.0)[0]],
+                                        OPTIONS, urdf=urdf).model, truth)
+                        for seed in range(10, 20)])
     # 250 values of ten motions, of which some 10 are free in each: +-4 % around 95 %.
     assert 0.90 <= np.mean(np.abs(z) < 1.96) <= 0.995
 
@@ -188,7 +189,7 @@ def test_residuals_are_the_noise_that_was_put_in(arm3):
 def test_each_joint_has_its_own_residual_in_cross_validation(arm3):
     """As models that were identified anew have it, from the other stretches alone."""
     urdf, truth = arm3
-    recording, _ = simulated(urdf, truth, duration=125.0)
+    recording, _ = simulated(urdf, truth, duration=125.0, rate=100.0)
     channel = recording.channels['/joint_states']
     pieces = np.array_split(np.arange(len(channel)), 25)
     fifths = [np.concatenate(pieces[k::5]) for k in range(5)]

@@ -247,8 +247,8 @@ def gravity_torque(recording, extra=0.0, compensated=True):
     if not compensated:
         return names, _load_torque(model, robot, t, q[:, names], v[:, names], extra)
     data = model.createData()
-    return names, np.array([pin.computeGeneralizedGravity(model, data, robot.pin_q(x)).copy()
-                            for x in q[:, names]])
+    return names, np.array([pin.computeGeneralizedGravity(model, data, x).copy()
+                            for x in robot.pin_q(q[:, names])])
 
 
 def smooth(t, q, v):
@@ -266,8 +266,9 @@ def described_load(recording):
         recording.mounting or 'upright'))
     names, model = [channel.names.index(j) for j in robot.joint_names], robot.pin_model
     data = model.createData()
-    return names, np.array([pin.rnea(model, data, robot.pin_q(x), y, z).copy()
-                            for x, y, z in zip(*smooth(t, q[:, names], v[:, names]))])
+    q, v, a = smooth(t, q[:, names], v[:, names])
+    return names, np.array([pin.rnea(model, data, *state).copy()
+                            for state in zip(robot.pin_q(q), v, a)])
 
 
 def off_by(recording, names, x):
@@ -305,8 +306,8 @@ def shaken(recording, options, level, rng):
     data = model.createData()
     for axis, share, hertz in ((0, 0.6, 3.0), (1, 0.8, 3.7)):
         model.gravity.linear = np.eye(3)[axis]
-        pull = np.array([pin.computeGeneralizedGravity(model, data, robot.pin_q(x)).copy()
-                         for x in q[:, names]])
+        pull = np.array([pin.computeGeneralizedGravity(model, data, x).copy()
+                         for x in robot.pin_q(q[:, names])])
         size = (0.1, 0.3, 1.0)[level] * share * np.sin(2 * np.pi * hertz * t)
         tau[:, names] += as_efforts(size[:, None] * pull, options)
     return rebuilt(recording, effort=tau), options, None
@@ -318,8 +319,8 @@ def _load_torque(model, robot, t, q, v, mass):
     loaded.inertias[model.njoints - 1] = loaded.inertias[model.njoints - 1] + body
     a = smooth(t, q, v)[2]  # a load does not feel the noise of the sensors
     one, two = model.createData(), loaded.createData()
-    return np.array([pin.rnea(loaded, two, robot.pin_q(x), y, z)
-                     - pin.rnea(model, one, robot.pin_q(x), y, z) for x, y, z in zip(q, v, a)])
+    return np.array([pin.rnea(loaded, two, *state) - pin.rnea(model, one, *state)
+                     for state in zip(robot.pin_q(q), v, a)])
 
 
 def compensated(recording, options, level, rng):

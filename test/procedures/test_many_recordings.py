@@ -19,6 +19,7 @@ from test_processes import never, pids, PROMPT, ROOT, runs
 from threadpoolctl import threadpool_info
 
 import ros_inertial_id as rid
+from ros_inertial_id import processes
 from ros_inertial_id.cli.main import main
 from ros_inertial_id.cli.verbs import contradiction
 from ros_inertial_id.errors import RecordingError
@@ -287,7 +288,8 @@ def fragile(folder, number):
     return number ** 2
 
 
-def test_a_killed_process_is_replaced_and_a_hopeless_task_lost(tmp_path):
+def test_a_killed_process_is_replaced_and_a_hopeless_task_lost(tmp_path, monkeypatch):
+    monkeypatch.setattr(processes, 'TRIES', 2)  # each start of a process imports the package
     results = dict(run_tasks(fragile, str(tmp_path), range(8), jobs=2))
     assert [results[k] for k in (0, 1, 2, 3, 4)] == [0, 1, 4, 9, 16]
     assert isinstance(results[5], Lost) and 'exit code -9' in results[5].reason
@@ -295,24 +297,18 @@ def test_a_killed_process_is_replaced_and_a_hopeless_task_lost(tmp_path):
     assert results[7] <= memory_share(2)  # half of the machine's memory each
 
 
-def threads(wanted, task):
-    """Return the most threads that a library of BLAS uses where a task is done."""
-    return max(pool['num_threads'] for pool in threadpool_info() if pool['user_api'] == 'blas')
-
-
-def test_workers_use_blas_on_one_thread(monkeypatch):
-    monkeypatch.setenv('OPENBLAS_NUM_THREADS', '2')
-    assert dict(run_tasks(threads, None, range(2), jobs=2)) == {0: 1, 1: 1}
-
-
 def process(shared, task):
-    return os.getpid()
+    """Return where a task is done, and the most threads that a library of BLAS uses there."""
+    return os.getpid(), max(pool['num_threads'] for pool in threadpool_info()
+                            if pool['user_api'] == 'blas')
 
 
-def test_few_tasks_are_done_in_this_process():
-    engine = Engine(jobs=2)
-    assert engine.run(process, None, range(3), 'bags', few=3) == [os.getpid()] * 3
-    assert os.getpid() not in engine.run(process, None, range(3), 'bags', few=2)
+def test_few_tasks_are_done_in_this_process_and_others_in_workers_of_one_thread(monkeypatch):
+    monkeypatch.setenv('OPENBLAS_NUM_THREADS', '2')
+    engine, here = Engine(jobs=2), os.getpid()
+    assert {pid for pid, _ in engine.run(process, None, range(3), 'bags', few=3)} == {here}
+    elsewhere, count = zip(*engine.run(process, None, range(3), 'bags', few=2))
+    assert here not in elsewhere and set(count) == {1}
 
 
 def never_accumulated(shared, path):
@@ -354,6 +350,7 @@ def faulty(shared, path):
 
 def test_what_goes_wrong_in_a_worker_is_said_of_the_bag(paths, options, tmp_path, monkeypatch):
     monkeypatch.setattr(bag_map, 'accumulate_bag', faulty)
+    monkeypatch.setattr(processes, 'TRIES', 1)
     many = identify_many(paths[:DAYS], options, engine=Engine(jobs=2, cache=str(tmp_path)))
     assert set(many.left_out) == {paths[1], paths[2]}
     assert many.left_out[paths[1]] == 'ValueError: six'

@@ -141,8 +141,9 @@ class _Equations:
     def __init__(self, observation, rows, count):
         stride = 1 + observation.samples(training=True) // MOST
         self._rows, self._count, self._stride = rows, count, stride
-        self._states = list(observation.states(training=True))
-        self._pairs = list(observation.noisy_states())
+        self._states = [self._dense(state) for state in observation.states(training=True)]
+        self._pairs = [(self._dense(state), self._dense(noisy), times)
+                       for state, noisy, times in observation.noisy_states()]
         self.usable = bool(self._states)
         if self.usable:
             self._A, self._y = self._together(self._states)
@@ -195,11 +196,10 @@ class _Equations:
     def _together(self, states, hypothesis=None):
         """Return the rows (N, m, p) of states, or a hypothesis' columns, and y (N, m)."""
         parts = []
-        for state in states:
-            A, y = self._dense(state)
+        for state, A, y in states:
             if hypothesis:
-                A = hypothesis.columns(state, y, self.values)
-            parts.append((A[::self._stride], y[::self._stride]))
+                A = hypothesis.columns(state, y, self.values)[::self._stride]
+            parts.append((A, y[::self._stride]))
         return tuple(np.concatenate(x) for x in zip(*parts))
 
     def _changes(self, hypothesis=None):
@@ -213,7 +213,7 @@ class _Equations:
         return share * (B - A), share * (z - y)
 
     def _dense(self, state):
-        """Return rows (N, m, p) and y (N, m) of a state."""
+        """Return a state, every so many of its rows (N, m, p), and all of y (N, m)."""
         blocks = list(self._rows(state))
         self.names = [group.name for group in blocks[0].groups]
         A = np.zeros((len(state.t), len(self.names), self._count))
@@ -221,4 +221,4 @@ class _Equations:
             A[:, k, blocks[0].groups[k].columns] = np.concatenate([b.groups[k].W for b in blocks])
         y = np.stack([np.concatenate([b.groups[k].y for b in blocks])
                       for k in range(len(self.names))], axis=1)
-        return A, y
+        return state, A[::self._stride].copy(), y

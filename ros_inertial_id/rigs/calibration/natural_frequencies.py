@@ -225,9 +225,9 @@ class _Problem:
     def _predicted(self, x):
         """Return residuals (m,) and their slopes (m, b) in standard deviations."""
         residual, slope = [], []
-        for rows, known, frequency, standard_deviation in zip(
-                self.rows, self.known, self.held.frequency, self.held.standard_deviation):
-            modes, slopes = vibration(self.springs, rows @ x + known)
+        for rows, modes, slopes, frequency, standard_deviation in zip(
+                self.rows, *vibration(self.springs, self.rows @ x + self.known),
+                self.held.frequency, self.held.standard_deviation):
             # Which modes were not measured is unknown: the choice with the smallest residual.
             chosen = min((list(c) for c in combinations(range(6), len(frequency))), key=lambda c:
                          (((frequency - modes[c]) / standard_deviation) ** 2).sum())

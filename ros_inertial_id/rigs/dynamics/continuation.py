@@ -44,8 +44,7 @@ class Continuation:
         self._cells = {}
         start = np.array(mechanism.start)[None]
         R, dexterity = mechanism.transformation(start)
-        self._cells[self._keys(start[:, index])[0]] = (start[0, index], start[0], R[0],
-                                                       dexterity[0])
+        self._cells[self._key(start[0, index])] = (start[0, index], start[0], R[0], dexterity[0])
         self.restart()
 
     def restart(self) -> None:
@@ -67,10 +66,12 @@ class Continuation:
             q = np.empty((len(z), len(mechanism.robot)))
             q[:, list(mechanism.independent)] = z
             return q, mechanism.transformation(q)[0]
-        keys = self._keys(z)
-        self._explore(z, keys, t)
+        keys, first, cell = np.unique(self._floor(z), axis=0, return_index=True,
+                                      return_inverse=True)
+        keys, cell = list(map(tuple, keys.tolist())), cell.ravel()
+        self._explore(keys, cell, z[first], t[first])
         near = [self._cells[key] for key in keys]
-        here, q, R, dexterity = (np.array(column) for column in zip(*near))
+        here, q, R, dexterity = (np.array(column)[cell] for column in zip(*near))
         q, R, dexterity = self._walk(q, R, dexterity, here, self._near(z, here), t)
         q[:, list(mechanism.independent)] = z
         q = self._unwind(q)
@@ -81,10 +82,14 @@ class Continuation:
         self._last = (z[-1].copy(), q[-1].copy())
         return q, R
 
-    def _keys(self, z):
+    def _floor(self, z):
+        """Return the integers (N, k) that name the cells of z (N, k)."""
         finite = np.isfinite(self._turn)
         wrapped = np.where(finite, np.mod(z, np.where(finite, self._turn, 1.0)), z)
-        return list(map(tuple, np.floor(wrapped / self._size).astype(int).tolist()))
+        return np.floor(wrapped / self._size).astype(int)
+
+    def _key(self, z):
+        return tuple(self._floor(z).tolist())
 
     def _near(self, z, around):
         """Return z moved by whole turns next to ``around``."""
@@ -92,17 +97,21 @@ class Continuation:
         turn = np.where(finite, self._turn, 1.0)
         return np.where(finite, z - turn * np.round((z - around) / turn), z)
 
-    def _explore(self, z, keys, t):
-        """Solve the cells met for the first time, each from the one the motion came from."""
-        first: dict[tuple, int] = {}
-        for k, key in enumerate(keys):
-            if key not in self._cells:
-                first.setdefault(key, k)
+    def _explore(self, keys, cell, z, t):
+        """
+        Solve the cells met for the first time, each from the one the motion came from.
+
+        keys : of c cells; cell (N,) : number of each sample's; z (c, k), t (c,) : of their first
+        """
+        first = {key: k for k, key in enumerate(keys) if key not in self._cells}
         if not first:
             return
-        before = self._keys(self._last[0][None])[0]
+        left = np.flatnonzero(np.diff(cell))
+        steps = [(self._key(self._last[0]), keys[cell[0]])]
+        steps += [(keys[a], keys[b]) for a, b in dict.fromkeys(
+            zip(cell[left].tolist(), cell[left + 1].tolist()))]
         neighbours: dict[tuple, list[tuple]] = {}
-        for a, b in dict.fromkeys(zip([before, *keys[:-1]], keys)):
+        for a, b in steps:
             neighbours.setdefault(a, []).append(b)
             neighbours.setdefault(b, []).append(a)
         frontier = [key for key in neighbours if key in self._cells]

@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 from pinocchio import skew
-from scipy.linalg import eig
 from scipy.spatial.transform import Rotation
 
 from ...dynamics.inertial_parameters import inertia_tensor
@@ -81,76 +80,79 @@ class Suspension:
 
 def vibration(springs: Suspension, pi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
-    Return the six natural frequencies [Hz], ascending, and their derivatives (6, 10) by ``pi``.
+    Return the natural frequencies (K, 6) [Hz], ascending, and derivatives (K, 6, 10) by ``pi``.
 
-    pi : (10,) of the body about its origin, in its own frame [kg, kg m, kg m^2].  A frequency is
-    negative where the body topples.
+    pi : (K, 10) of K bodies about their origins, in their own frames [kg, kg m, kg m^2].  A
+    frequency is negative where the body topples.
     d(w^2) = psi' (dK' - w^2 dM) phi / psi' M phi (Fox and Kapoor 1968), also through the pose at
     rest, which moves with the weight.
     """
     R, stiffness, masses = _balance(springs, pi)
-    M = np.tensordot(pi, masses, 1)
-    values, left, right = eig(stiffness, M, left=True)
-    order = np.argsort(values.real)
-    values, left, right = values[order].real, left[:, order], right[:, order]
-    weight = (left.conj() * (M @ right)).sum(0)
-    dK, dM = np.zeros((13, 6, 6)), np.zeros((13, 6, 6))  # by ten parameters, by three turns
-    dM[:10] = masses
-    for k, moment in enumerate(R.T):
-        dK[1 + k, 3:, 3:] = _pendulum(springs, moment)
-    for k, axis in enumerate(np.eye(3)):
-        S = np.kron(np.eye(2), skew(axis))
-        dM[10 + k] = S @ M - M @ S
-        dK[10 + k, :, 3:] = -0.5 * springs.stiffness[:, 3:] @ skew(axis)  # of _rate, first order
-        dK[10 + k, 3:, 3:] += _pendulum(springs, np.cross(axis, R @ pi[1:4]))
-    dK, dM = ((left.conj() * (d @ right)).sum(1) for d in (dK, dM))
-    slope = ((dK - values * dM) / weight).real.T
-    load = np.zeros((6, 10))
-    load[:3, 0], load[3:, 1:4] = springs.gravity, -skew(springs.gravity) @ R
-    turn = np.linalg.solve(stiffness, load)[3:]
+    M = np.einsum('kp,kpij->kij', pi, masses)
+    values, right = np.linalg.eig(np.linalg.solve(M, stiffness))
+    order = np.argsort(values.real, axis=1)
+    values = np.take_along_axis(values, order, 1).real
+    right = np.take_along_axis(right, order[:, None], 2)
+    left = np.linalg.inv(M @ right).swapaxes(1, 2)[:, None]  # psi' M phi = 1
+    # by ten parameters, by three turns
+    dK, dM = np.zeros((len(pi), 13, 6, 6)), np.zeros((len(pi), 13, 6, 6))
+    dM[:, :10] = masses
+    dM[:, 10:] = _TURNS @ M[:, None] - M[:, None] @ _TURNS
+    dK[:, 1:4, 3:, 3:] = _pendulum(springs, R.swapaxes(1, 2))
+    dK[:, 10:, :, 3:] = -0.5 * springs.stiffness[:, 3:] @ _SKEW  # of _rate, first order
+    dK[:, 10:, 3:, 3:] += _pendulum(springs, np.einsum('aij,kjl,kl->kai', _SKEW, R, pi[:, 1:4]))
+    dK, dM = ((left * (d @ right[:, None])).sum(2).real for d in (dK, dM))
+    slope = (dK - values[:, None] * dM).swapaxes(1, 2)
+    load = np.zeros((len(pi), 6, 10))
+    load[:, :3, 0], load[:, 3:, 1:4] = springs.gravity, -skew(springs.gravity) @ R
+    turn = np.linalg.solve(stiffness, load)[:, 3:]
     frequency = np.sign(values) * np.sqrt(np.abs(values)) / (2 * np.pi)
-    size = np.maximum(np.abs(frequency), 1e-3)  # a topple has no slope
-    return frequency, (slope[:, :10] + slope[:, 10:] @ turn) / (8 * np.pi ** 2 * size)[:, None]
+    size = 8 * np.pi ** 2 * np.maximum(np.abs(frequency), 1e-3)  # a topple has no slope
+    return frequency, (slope[:, :, :10] + slope[:, :, 10:] @ turn) / size[:, :, None]
 
 
 def _balance(springs, pi):
     """
-    Return the rotation (3, 3) and stiffness (6, 6) where all forces cancel.
+    Return the rotations (K, 3, 3) and stiffness (K, 6, 6) where all forces cancel.
 
-    Also mass matrices (10, 6, 6) of unit parameters about the origin along the world's axes.
+    Also mass matrices (K, 10, 6, 6) of unit parameters about the origin along the world's axes.
     """
-    x, g = np.zeros(6), springs.gravity
+    x, g = np.zeros((len(pi), 6)), springs.gravity
     for _ in range(STEPS):
-        R = Rotation.from_rotvec(x[3:]).as_matrix() @ springs.rest_rotation
-        moment = R @ pi[1:4]
-        K = springs.stiffness @ _rate(x[3:])
-        K[3:, 3:] += _pendulum(springs, moment)
-        residual = springs.preload - springs.stiffness @ x
-        residual[:3] += pi[0] * g
-        residual[3:] += np.cross(moment, g)
+        R = Rotation.from_rotvec(x[:, 3:]).as_matrix() @ springs.rest_rotation
+        moment = np.einsum('kij,kj->ki', R, pi[:, 1:4])
+        K = springs.stiffness @ _rate(x[:, 3:])
+        K[:, 3:, 3:] += _pendulum(springs, moment)
+        residual = springs.preload - x @ springs.stiffness.T
+        residual[:, :3] += np.outer(pi[:, 0], g)
+        residual[:, 3:] += moment @ skew(g)  # moment x g
         if np.abs(residual).max() < 1e-9 * (1.0 + np.abs(springs.preload).max()):
-            T = np.kron(np.eye(2), R)
-            return R, K, T @ _UNIT_MASS @ T.T
-        step = np.linalg.solve(K, residual)
-        step *= min(1.0, 0.3 / (np.abs(step[3:]).max() + 1e-12))  # a turn stays within the chart
-        x[:3] += step[:3]
-        x[3:] = (Rotation.from_rotvec(step[3:]) * Rotation.from_rotvec(x[3:])).as_rotvec()
+            T = np.zeros((len(pi), 1, 6, 6))
+            T[:, 0, :3, :3] = T[:, 0, 3:, 3:] = R
+            return R, K, T @ _UNIT_MASS @ T.swapaxes(2, 3)
+        step = np.linalg.solve(K, residual[:, :, None])[:, :, 0]
+        # a turn stays within the chart
+        step *= np.minimum(1.0, 0.3 / (np.abs(step[:, 3:]).max(1, keepdims=True) + 1e-12))
+        x[:, :3] += step[:, :3]
+        x[:, 3:] = (Rotation.from_rotvec(step[:, 3:]) * Rotation.from_rotvec(x[:, 3:])).as_rotvec()
     raise EstimationError('the springs do not carry this body',
                           found=f'{np.abs(residual).max():.2g} N or N m out of balance')
 
 
 def _rate(theta):
-    """Return (6, 6): change of (displacement, rotation vector) by displacement and small turn."""
-    angle, S = np.linalg.norm(theta), skew(theta)
-    c = 1 / 12 if angle < 1e-4 else (1 - 0.5 * angle / np.tan(0.5 * angle)) / angle ** 2
-    out = np.eye(6)
-    out[3:, 3:] += -0.5 * S + c * S @ S
+    """Return (K, 6, 6): change of (displacement, rotation vector) by displacement and turn."""
+    angle = np.maximum(np.linalg.norm(theta, axis=1), 1e-4)  # below, c is 1 / 12 to 1e-9
+    c = (1 - 0.5 * angle / np.tan(0.5 * angle)) / angle ** 2
+    S = np.einsum('ka,aij->kij', theta, _SKEW)
+    out = np.tile(np.eye(6), (len(theta), 1, 1))
+    out[:, 3:, 3:] += -0.5 * S + c[:, None, None] * S @ S
     return out
 
 
 def _pendulum(springs, moment):
-    """Return the stiffness (3, 3) against turning of a weight with this first moment (3,)."""
-    return -skew(springs.gravity) @ skew(moment)
+    """Return stiffness (..., 3, 3) against turning of a weight with first moments (..., 3)."""
+    weight = (moment @ springs.gravity)[..., None, None]
+    return weight * np.eye(3) - moment[..., :, None] * springs.gravity
 
 
 def _unit_mass():
@@ -163,3 +165,5 @@ def _unit_mass():
 
 
 _UNIT_MASS = _unit_mass()
+_SKEW = np.array([skew(axis) for axis in np.eye(3)])
+_TURNS = np.array([np.kron(np.eye(2), S) for S in _SKEW])

@@ -98,7 +98,8 @@ class PlatformRig:
         self._rng = np.random.default_rng(options.seed)
         self.model = self._compile(posture, held)
         self.data = self._mujoco.MjData(self.model)
-        self._x, self._dx, self._torque = (np.zeros(k) for k in (6, 6, 3))
+        self._state, self._torque, self._back = (np.zeros(k) for k in (12, 3, 4))
+        self._pull = np.hstack([springs.stiffness, springs.damping])
         self._start(posture, held)
         self._count = 0
 
@@ -171,21 +172,22 @@ class PlatformRig:
     def _wrench(self):
         """Return the springs' force and torque (6,) about the platform's origin, in the world."""
         q, v = self.data.qpos, self.data.qvel
-        x, dx = self._x, self._dx
-        x[:3], dx[:3] = q[:3], v[:3]
-        self._mujoco.mju_quat2Vel(x[3:], q[3:7], 1.0)
-        self._mujoco.mju_rotVecQuat(dx[3:], v[3:6], q[3:7])
-        out = self.springs.preload - self.springs.stiffness @ x - self.springs.damping @ dx
+        x, turn = self._state, q[3:7]
+        x[:3], x[6:9] = q[:3], v[:3]
+        self._mujoco.mju_quat2Vel(x[3:6], turn, 1.0)
+        self._mujoco.mju_rotVecQuat(x[9:], v[3:6], turn)
+        out = self.springs.preload - self._pull @ x
         if self.stop is not None:
             out[2] += 2e5 * max(0.0, self.stop - q[2])  # a hard rubber stop
         return out
 
     def _push(self, _, data):
         """Add the springs' wrench to what is passive, torques along the platform's axes."""
-        wrench, back = self._wrench(), data.qpos[3:7] * [1.0, -1.0, -1.0, -1.0]
-        self._mujoco.mju_rotVecQuat(self._torque, wrench[3:], back)
-        data.qfrc_passive[:3] += wrench[:3]
-        data.qfrc_passive[3:6] += self._torque
+        wrench, force = self._wrench(), data.qfrc_passive
+        self._mujoco.mju_negQuat(self._back, data.qpos[3:7])
+        self._mujoco.mju_rotVecQuat(self._torque, wrench[3:], self._back)
+        force[:3] += wrench[:3]
+        force[3:6] += self._torque
 
     def pushed(self, call: Callable[[Any, Any], None]) -> None:
         """Let a ``call`` of MuJoCo, as mj_step or mj_forward, see the springs."""
@@ -217,11 +219,11 @@ class PlatformRig:
         self._mujoco.mj_kinematics(self.model, self.data)
         seen = {}
         for link in self.links:
-            body = self.data.body(link.name)
-            R = body.xmat.reshape(3, 3)
-            for label, place in link.layout.items():
-                noise = self.options.marker_noise * self._rng.standard_normal(3)
-                seen[label] = body.xpos + R @ place + noise
+            if link.layout:
+                body, places = self.data.body(link.name), np.array(list(link.layout.values()))
+                noise = self.options.marker_noise * self._rng.standard_normal(places.shape)
+                seen.update(zip(link.layout, body.xpos + places @ body.xmat.reshape(3, 3).T
+                                + noise))
         time = self._count / self.options.rate
         measured: dict[str, list[Any]] = {}
         for k in range(SUBSTEPS):

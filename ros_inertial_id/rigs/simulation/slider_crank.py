@@ -107,8 +107,7 @@ class SliderCrankRig:
             self.mechanism.step()
             self._count += 1
         return {topic: channel(
-            topic, TOPICS[topic], stamps([t for t, _ in samples]),
-            {name: np.array([fields[name] for _, fields in samples]) for name in samples[0][1]},
+            topic, TOPICS[topic], stamps([t for t, _ in samples]), _columns(samples),
             ('crank',) if topic == JOINTS else ()) for topic, samples in said.items()}
 
     def _torque(self):
@@ -137,12 +136,20 @@ class SliderCrankRig:
                 position, rotation = self.mechanism.pose(link)
                 fields = {'position': position + noise(o.marker_noise, 3)}
                 if topic in TAGS:
-                    turn = Rotation.from_rotvec(noise(o.tag_noise, 3))
-                    fields['orientation_xyzw'] = (turn * Rotation.from_matrix(rotation)).as_quat()
+                    fields.update(rotation=rotation, turn=noise(o.tag_noise, 3))
                 say(topic, o.camera_delay, **fields)
 
     def _noise(self, standard_deviation, size=None):
         return standard_deviation * self._rng.standard_normal(size)
+
+
+def _columns(samples):
+    """Return {field: (N, ...)} of [(time, fields), ...]; attitudes as quaternions, with noise."""
+    out = {name: np.array([fields[name] for _, fields in samples]) for name in samples[0][1]}
+    if 'turn' in out:
+        turn, rotation = Rotation.from_rotvec(out.pop('turn')), out.pop('rotation')
+        out['orientation_xyzw'] = (turn * Rotation.from_matrix(rotation)).as_quat()
+    return out
 
 
 def fast_motion(t: float) -> tuple[float, float]:

@@ -254,7 +254,7 @@ def _recorded_body(seed, pi, attitude, sensor=Rotation.identity()):
     def rate(t):
         return (attitude(t - 1e-5).inv() * attitude(t + 1e-5)).as_rotvec() / 2e-5
 
-    rng, t = np.random.default_rng(seed), np.arange(0.0, 20.0, 0.004)
+    rng, t = np.random.default_rng(seed), np.arange(0.0, 12.0, 0.004)
     w = 2 * np.pi * np.array([0.4, 0.7, 1.1])
     p = np.array([0.1, 0.08, 0.06]) * np.sin(t[:, None] * w)
     R, omega, alpha = attitude(t), rate(t), (rate(t + 1e-3) - rate(t - 1e-3)) / 2e-3
@@ -282,7 +282,7 @@ def test_noise_of_the_attitude_does_not_show_inertias_of_axes_that_nothing_turns
         assert abs(found[name]['value'] - true) < 3.5 * found[name]['standard_error'] < 0.02
 
 
-@pytest.mark.parametrize('degrees', [0.0, 1.0, 30.0, 170.0])
+@pytest.mark.parametrize('degrees', [0.0, 1.0, 170.0])
 def test_a_turned_sensor_is_found_and_taken_into_account(degrees):
     turn = degrees * np.array([0.6, -0.64, 0.48])
     made = _recorded_body(1, BODY, _about_all, Rotation.from_rotvec(turn, degrees=True))
