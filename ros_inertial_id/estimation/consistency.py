@@ -162,9 +162,10 @@ class _Cost:
 
     @cached_property
     def braking(self):
-        """Return the columns (k,) of friction, and C about them."""
+        """Return the slice of x from the first to the last column of friction, and C about it."""
         columns = np.flatnonzero(self.C.any(axis=0))
-        return columns, self.C[:, columns]
+        own = slice(*columns[[0, -1]] + [0, 1]) if len(columns) else slice(0)
+        return own, self.C[:, own]
 
     def pseudo(self, x):
         """Return the pseudo-inertias (n, 4, 4) of the bodies."""
@@ -192,12 +193,14 @@ class _Cost:
     def derivatives(self, x):
         """Return gradient (p,) and Hessian (p, p)."""
         gradient, hessian = self.without_data(x)
-        return gradient + self.M.T @ (self.M @ x - self.target), hessian + self.gram
+        gradient += self.M.T @ (self.M @ x - self.target)
+        hessian += self.gram
+        return gradient, hessian
 
     def without_data(self, x, inside=0.0):
         """Return gradient (p,) and Hessian (p, p) of all but the data; friction so far inside."""
-        columns, C = self.braking
-        slack = C @ x[columns] + inside
+        own, C = self.braking
+        slack = C @ x[own] + inside
         inverse, count = np.linalg.inv(self.pseudo(x)), len(self.body)
         # Of two parameters the trace of P^-1 U P^-1 V: the products of two elements of P^-1.
         products = inverse[:, :, None, :, None] * inverse[:, None, :, None, :]
@@ -207,9 +210,8 @@ class _Cost:
             (self.inverse - inverse).reshape(count, 16) @ _UNIT.T)
         hessian[self.body[:, :, None], self.body[:, None]] += self.barrier * PRIOR * bend
         gradient[self.other] += (x[self.other] - self.center) * self.weight ** 2
-        gradient[columns] -= C.T @ (self.barrier * DISSIPATION / slack)
-        hessian[np.ix_(columns, columns)] += (
-            C.T * (self.barrier * DISSIPATION / slack ** 2)) @ C
+        gradient[own] -= C.T @ (self.barrier * DISSIPATION / slack)
+        hessian[own, own] += (C.T * (self.barrier * DISSIPATION / slack ** 2)) @ C
         return gradient, hessian
 
 

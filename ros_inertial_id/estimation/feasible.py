@@ -182,7 +182,8 @@ def _solved(scaled, slope):
     damping = ROUNDING
     while True:
         # Convex, so positive definite but for rounding where priors differ by many decades.
-        damped = scaled + damping * np.eye(len(scaled))
+        damped = scaled.copy()
+        np.fill_diagonal(damped, scaled.diagonal() + damping)
         _, move, status = lapack.dposv(damped.T, slope, overwrite_a=True)
         if not status:
             return move
