@@ -5,7 +5,7 @@ Checkup: what is wrong with a recording, found before its numbers are trusted.
 
 Two families.  *Signal checks* (``signal_values``, ``signal_samples``) need the channels and the
 limits of the description: units, signs, stamps, repeated, frozen, clipped and isolated samples.
-*Model checks* (``efforts``, ``gains``, ``changes``, ``gravity``) combine columns of the R factors
+*Model checks* (``efforts``, ``gains``, ``changes``, ``gravity``) combine columns of the products
 of ``samples`` and compare evidence on left-out data:
 every alternative changes the targets (sign, order, gain, delay of the efforts), gravity (none,
 another direction) or adds columns (encoder zero, drift, a payload picked up), and its evidence is

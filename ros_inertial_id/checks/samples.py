@@ -1,10 +1,10 @@
 """
-Samples of an arm as equations, with gravity and targets left open, and their R factors by fold.
+Samples of an arm as equations, with gravity and targets left open, and their products by fold.
 
 The rows are those of the method (``Method.regress``), and their folds those of cross-validation.
 Joint j has the columns ``[W(no gravity), Gx, Gy, Gz of masses and first moments]`` and as targets
 the efforts of all joints and its own at some delays: another sign, order, gain, delay or gravity
-is a combination of columns of its R factors, and costs no look at the samples.
+is a combination of columns in their products, and costs no look at the samples.
 """
 
 from dataclasses import dataclass, replace
@@ -14,9 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..dynamics.inertial_parameters import Parameter
-from ..dynamics.regressor import RegressorBlock, RowGroup
 from ..estimation.cross_validation import fold_of, FOLDS
-from ..estimation.r_factors import RFactors
 from ..estimation.residuals import autocovariance, correlation_time
 from ..identification.prepare.dataset import Dataset
 from ..measurement.joints.kinematic_state import AT_REST
@@ -135,18 +133,10 @@ class Samples:
 
     @cached_property
     def products(self) -> tuple[np.ndarray, ...]:
-        """Return per joint (FOLDS, m, m) R'R of the R factors of its columns and targets."""
-        keep = np.arange(max(M.shape[1] for M in self.matrices) + self.targets(0).shape[1])
-        folds = [RFactors(len(keep)) for _ in range(FOLDS)]
-        for k, factors in enumerate(folds):
-            f = np.flatnonzero(self.fold == k)
-            rows = [np.hstack([M[f], self.targets(j)[f]]) for j, M in enumerate(self.matrices)]
-            factors.accumulate(RegressorBlock(self.motion.t[f], 0, tuple(
-                RowGroup(name, '', keep[:X.shape[1]], X, X[:, -1], X[:, -1])
-                for name, X in zip(self.robot.joint_names, rows))), keep)
-        triangles = ([f.groups[name].R[:-2, :-2] for f in folds]
-                     for name in self.robot.joint_names)
-        return tuple(np.array([R.T @ R for R in own]) for own in triangles)
+        """Return per joint (FOLDS, m, m) the products of its columns and targets."""
+        folds = [self.fold == k for k in range(FOLDS)]
+        wide = (np.hstack([M, self.targets(j)]) for j, M in enumerate(self.matrices))
+        return tuple(np.array([X[f].T @ X[f] for f in folds]) for X in wide)
 
     @property
     def as_declared(self) -> 'Samples':

@@ -3,7 +3,7 @@
 import logging
 
 import numpy as np
-from scipy.spatial.transform import Rotation
+import pinocchio as pin
 
 from .friction import LAWS
 from .mjcf_tree import BALL, equality_rows, fixed_tendon, FREE, MjcfTree, ties
@@ -159,12 +159,12 @@ def _angles(read, joint, axes):
     low, body = int(read.model.jnt_qposadr[joint]), int(read.model.jnt_bodyid[joint])
     qpos = np.array(read.data.qpos[low:low + 7])
     if read.kind(joint) == FREE:
-        zero = Rotation.from_quat(read.model.body_quat[body], scalar_first=True)
-        turn = zero.inv() * Rotation.from_quat(qpos[3:], scalar_first=True)
-        return [*zero.inv().apply(qpos[:3] - read.model.body_pos[body]), *turn.as_euler('ZYX')]
-    turn = Rotation.from_quat(qpos[:4], scalar_first=True)
+        back = pin.Quaternion(*read.model.body_quat[body]).matrix().T
+        turn = back @ pin.Quaternion(*qpos[3:]).normalized().matrix()
+        return [*back @ (qpos[:3] - read.model.body_pos[body]), *pin.rpy.matrixToRpy(turn)[::-1]]
+    turn = pin.Quaternion(*qpos[:4]).normalized().matrix()
     if not axes:
-        return turn.as_euler('XYZ')
+        return -pin.rpy.matrixToRpy(turn.T)
     u, v = axes
-    along = turn.apply(np.cross(u, v))
+    along = turn @ np.cross(u, v)
     return [np.arctan2(-along @ v, along @ np.cross(u, v)), np.arcsin(np.clip(along @ u, -1, 1))]

@@ -254,6 +254,35 @@ def bodies_rows(robot: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray,
     Joints in the order of ``robot.ancestors``: from the base to the body's own.
     """
     gravity = robot.gravity_base if gravity_base is None else np.asarray(gravity_base)
+    out = []
+    for i, (twists, features) in enumerate(_motions(robot, q, v, a, gravity)):
+        step = robot.steps[i]
+        rows = step.rows if columns is None else WrenchRows(columns[i], step.tensor)
+        out.append(rows(twists[:, :3], twists[:, 3:], features))
+    return out
+
+
+def bodies_torques(robot: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray,
+                   bodies: np.ndarray) -> np.ndarray:
+    """
+    Return the torques (N, n) [N m] ([N] of sliders) that move the bodies alone.
+
+    robot, q, v, a : see ``bodies_rows``, of any number of samples N
+    bodies : (n, 10) standard parameters of every body
+    """
+    wrenches = [np.tensordot(pi, step.tensor, (0, 2)).reshape(6, 12)
+                for pi, step in zip(bodies, robot.steps)]
+    chains, out = [list(robot.ancestors(i)) for i in range(len(robot))], np.zeros(q.shape).T
+    for low in range(0, len(q), BLOCK):
+        part = slice(low, low + BLOCK)
+        for wrench, chain, (twists, features) in zip(wrenches, chains, _motions(
+                robot, q[part], v[part], a[part], robot.gravity_base)):
+            out[chain, part] += np.einsum('krb,rb->kb', twists, wrench @ features)
+    return out.T
+
+
+def _motions(robot, q, v, a, gravity):
+    """Yield of every body the unit twists (k, 6, B) of the joints that move it, and features."""
     size = len(q)
     q, v, a = (np.ascontiguousarray(x.T) for x in (q, v, a))
     cosine, sine = np.cos(q), np.sin(q)
@@ -261,7 +290,6 @@ def bodies_rows(robot: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray,
     base[:len(gravity), 0] = -gravity[:, None]
     still = base, np.zeros((12, size))
     moved: list[tuple[np.ndarray, np.ndarray]] = []
-    out = []
     for i, (step, parent) in enumerate(zip(robot.steps, robot.parents)):
         before = moved[parent] if parent >= 0 else still
         turn = None if robot.prismatic[i] else np.array([[cosine[i], -sine[i]],
@@ -269,10 +297,7 @@ def bodies_rows(robot: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray,
         X = _step(step, before, turn, (q[i], v[i], a[i]))
         features = motion_features(X[:3, 0], X[3:, 0], X[3:, 1])
         moved.append((X, features))
-        rows = step.rows if columns is None else WrenchRows(columns[i], step.tensor)
-        twists = X[:, MOTION:].swapaxes(0, 1)
-        out.append(rows(twists[:, :3], twists[:, 3:], features))
-    return out
+        yield X[:, MOTION:].swapaxes(0, 1), features
 
 
 def _step(step, before, turn, joint):

@@ -9,8 +9,8 @@ The text that comes of it is a URDF with one element more, which holds a configu
 """
 
 from collections.abc import Mapping, Sequence
+from html import escape
 from typing import Any
-from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 import pinocchio as pin
@@ -59,7 +59,7 @@ class TreeDescription:
     def __init__(self, name: str, base: str) -> None:
         self.name, self.joints = name, list[str]()
         self.options: dict[str, list[str]] = {}
-        self._links, self._parts = [base], [f'<link name={quoteattr(base)}/>']
+        self._links, self._parts = [base], [f'<link name="{escape(base)}"/>']
 
     def say(self, option: str, *lines: str) -> None:
         """Add ``lines`` to an ``option`` of closed_loop."""
@@ -86,7 +86,7 @@ class TreeDescription:
             elements = ' '.join(f'{n}="{float(tensor[i, j]):.15g}"' for n, i, j in names)
             body = (f'<inertial><origin xyz="{_numbers(centre)}"/><mass value="{float(mass):.15g}"'
                     f'/><inertia {elements}/></inertial>')
-        self._parts.append(f'<link name={quoteattr(name)}>{body}</link>')
+        self._parts.append(f'<link name="{escape(name)}">{body}</link>')
 
     def point(self, name: str, parent: str, place: np.ndarray) -> str:
         """Add a frame at a ``place`` (4, 4) of the link ``parent``; return its ``name``."""
@@ -140,15 +140,15 @@ class TreeDescription:
         words = ' '.join(f'{key}="{value:.15g}"' for key, value in limit.items())
         rpy = pin.rpy.matrixToRpy(np.ascontiguousarray(place[:3, :3]))
         self._parts.append(
-            f'<joint name={quoteattr(name)} type="{sort}"><parent link={quoteattr(ends[0])}/>'
-            f'<child link={quoteattr(ends[1])}/>'
+            f'<joint name="{escape(name)}" type="{sort}"><parent link="{escape(ends[0])}"/>'
+            f'<child link="{escape(ends[1])}"/>'
             f'<origin xyz="{_numbers(place[:3, 3])}" rpy="{_numbers(rpy)}"/>'
             + ('' if kind == 'fixed' else f'<axis xyz="{_numbers(axis)}"/><limit {words}/>')
             + '</joint>')
 
     def urdf(self) -> str:
         """Return the text; with options of closed_loop where there are any."""
-        lines = [f'<robot name={quoteattr(self.name)}>', *self._parts]
+        lines = [f'<robot name="{escape(self.name)}">', *self._parts]
         if self.options:
             block = yaml.safe_dump({'closed_loop': self.options}, sort_keys=False, width=90)
             lines.append(f'<{TAG}>\n{escape(block)}</{TAG}>')

@@ -15,6 +15,7 @@ feasible.py.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg import null_space, solve_triangular
@@ -36,7 +37,7 @@ NEWTON_STEPS = 400  # for each of them
 DECREMENT = 1e-10  # squared Newton decrement left: twice the distance of the objective from best
 THINNEST = 1e-3    # m of a nominal body without extent: its prior must have an inverse
 
-_UNIT = np.array([pseudo_inertia(row) for row in np.eye(10)])  # (10, 4, 4)
+_UNIT = pseudo_inertia(np.eye(10)).reshape(10, 16)
 
 
 @dataclass(frozen=True)
@@ -152,9 +153,23 @@ class _Cost:
     C: np.ndarray
     barrier: float = 1.0
 
+    @cached_property
+    def quadratic(self):
+        """Return the Hessian (p, p) of the priors that are squares."""
+        hessian = self.pins.T @ self.pins
+        hessian[self.other, self.other] += self.weight ** 2
+        return hessian
+
+    @cached_property
+    def braking(self):
+        """Return the slice of x from the first to the last column of friction, and C about it."""
+        columns = np.flatnonzero(self.C.any(axis=0))
+        own = slice(*columns[[0, -1]] + [0, 1]) if len(columns) else slice(0)
+        return own, self.C[:, own]
+
     def pseudo(self, x):
         """Return the pseudo-inertias (n, 4, 4) of the bodies."""
-        return (x[self.body] @ _UNIT.reshape(10, 16)).reshape(-1, 4, 4)
+        return (x[self.body] @ _UNIT).reshape(-1, 4, 4)
 
     def misfit(self, beta):
         """Return the norm of the weighted residual of base parameters."""
@@ -172,33 +187,31 @@ class _Cost:
         residual, pinned = self.M @ x - self.target, self.pins @ x - self.pinned
         away = (x[self.other] - self.center) * self.weight
         return (0.5 * (residual @ residual + pinned @ pinned + away @ away)
-                + self.barrier * PRIOR * (np.einsum('nij,nji->', self.inverse, P) - logdet)
+                + self.barrier * PRIOR * (np.vdot(self.inverse, P) - logdet)
                 - self.barrier * DISSIPATION * np.log(slack).sum())
 
     def derivatives(self, x):
         """Return gradient (p,) and Hessian (p, p)."""
         gradient, hessian = self.without_data(x)
-        return gradient + self.M.T @ (self.M @ x - self.target), hessian + self.gram
+        gradient += self.M.T @ (self.M @ x - self.target)
+        hessian += self.gram
+        return gradient, hessian
 
     def without_data(self, x, inside=0.0):
         """Return gradient (p,) and Hessian (p, p) of all but the data; friction so far inside."""
-        gradient, hessian = self.pins.T @ (self.pins @ x - self.pinned), self.pins.T @ self.pins
-        count = len(self.body)
-        G = np.linalg.inv(self.pseudo(x))[:, None] @ _UNIT
-        slope = np.einsum('nij,kji->nk', self.inverse, _UNIT) - np.einsum('nkii->nk', G)
-        turned = G.swapaxes(2, 3).reshape(count, 10, 16)
-        bend = G.reshape(count, 10, 16) @ turned.swapaxes(1, 2)  # traces of G_k G_l
-        for first, one, two in zip(self.body[:, 0], slope, bend):
-            ten = slice(first, first + 10)
-            gradient[ten] += self.barrier * PRIOR * one
-            hessian[ten, ten] += self.barrier * PRIOR * two
+        own, C = self.braking
+        slack = C @ x[own] + inside
+        inverse, count = np.linalg.inv(self.pseudo(x)), len(self.body)
+        # Of two parameters the trace of P^-1 U P^-1 V: the products of two elements of P^-1.
+        products = inverse[:, :, None, :, None] * inverse[:, None, :, None, :]
+        bend = _UNIT @ products.reshape(count, 16, 16) @ _UNIT.T
+        gradient, hessian = self.pins.T @ (self.pins @ x - self.pinned), self.quadratic.copy()
+        gradient[self.body] += self.barrier * PRIOR * (
+            (self.inverse - inverse).reshape(count, 16) @ _UNIT.T)
+        hessian[self.body[:, :, None], self.body[:, None]] += self.barrier * PRIOR * bend
         gradient[self.other] += (x[self.other] - self.center) * self.weight ** 2
-        hessian[self.other, self.other] += self.weight ** 2
-        slack = self.C @ x + inside
-        gradient -= self.C.T @ (self.barrier * DISSIPATION / slack)
-        own = np.flatnonzero(self.C.any(axis=0))  # of friction
-        C = self.C[:, own]
-        hessian[np.ix_(own, own)] += (C.T * (self.barrier * DISSIPATION / slack ** 2)) @ C
+        gradient[own] -= C.T @ (self.barrier * DISSIPATION / slack)
+        hessian[own, own] += (C.T * (self.barrier * DISSIPATION / slack ** 2)) @ C
         return gradient, hessian
 
 

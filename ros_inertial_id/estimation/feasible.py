@@ -10,7 +10,7 @@ path of the log-det barrier (Boyd and Vandenberghe 2004, ch. 11).
 from collections.abc import Callable
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import lapack
 
 from ..dynamics.inertial_parameters import pseudo_inertia
 from ..errors import EstimationError
@@ -161,9 +161,8 @@ def newton(cost: Callable[[np.ndarray], float],
             return x, decrement, step
         reduced, slope = (hessian, gradient) if whole else (free.T @ hessian @ free,
                                                             free.T @ gradient)
-        size = 1.0 / np.sqrt(np.diag(reduced))  # unit diagonal: kg and kg m^2 meet as equals
-        scaled = reduced * size * size[:, None]
-        move = -size * cho_solve(_factor(scaled), size * slope)
+        size = 1.0 / np.sqrt(reduced.diagonal())  # unit diagonal: kg and kg m^2 meet as equals
+        move = -size * _solved(reduced * size * size[:, None], size * slope)
         decrement = -float(slope @ move)
         # Below rounding of the objective itself there is nothing left to gain.
         if decrement <= max(enough, 1e-13 * abs(value)):
@@ -178,15 +177,18 @@ def newton(cost: Callable[[np.ndarray], float],
     return x, decrement, most
 
 
-def _factor(scaled):
-    """Return the Cholesky factor of a Hessian (f, f) of unit diagonal, damped where it must be."""
+def _solved(scaled, slope):
+    """Return ``slope`` (f,) over a Hessian (f, f) of unit diagonal, damped where it must be."""
     damping = ROUNDING
     while True:
-        try:  # convex, so positive definite but for rounding where priors differ by many decades
-            return cho_factor(scaled + damping * np.eye(len(scaled)))
-        except np.linalg.LinAlgError:
-            damping *= 10.0
-            if damping > 1.0:
-                raise EstimationError('the physically consistent estimate did not settle',
-                                      found='a Hessian that is not positive definite',
-                                      do='check the efforts first: inertial-id check') from None
+        # Convex, so positive definite but for rounding where priors differ by many decades.
+        damped = scaled.copy()
+        np.fill_diagonal(damped, scaled.diagonal() + damping)
+        _, move, status = lapack.dposv(damped.T, slope, overwrite_a=True)
+        if not status:
+            return move
+        damping *= 10.0
+        if damping > 1.0:
+            raise EstimationError('the physically consistent estimate did not settle',
+                                  found='a Hessian that is not positive definite',
+                                  do='check the efforts first: inertial-id check')

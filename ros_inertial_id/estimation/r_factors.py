@@ -34,16 +34,17 @@ def one_thread() -> ContextManager[Any]:
     return nullcontext() if _THREADS is None else _THREADS.limit(limits=1, user_api='blas')
 
 
-def triangle(rows: np.ndarray, R: np.ndarray | None = None) -> np.ndarray:
+def triangle(rows: np.ndarray, R: np.ndarray | None = None, trapezoid: int = 0) -> np.ndarray:
     """
     Return the upper triangle, (k, k), of the QR factorisation of [R; rows].
 
     rows : (m, k) Fortran-ordered, destroyed; R : (k, k) upper triangle, kept; none by default
+    trapezoid : how many of the last ``rows`` are upper trapezoidal, at most k
     """
     k = rows.shape[1]
     R = np.zeros((k, k), order='F') if R is None else R
     # LAPACK's dtpqrt skips the zeros of R, and takes half the time of dgeqrf of the stack.
-    R, _, _, status = lapack.dtpqrt(0, min(PANEL, k), R, rows, overwrite_b=True)
+    R, _, _, status = lapack.dtpqrt(trapezoid, min(PANEL, k), R, rows, overwrite_b=True)
     if status:
         raise np.linalg.LinAlgError(f'dtpqrt: {status}')
     return R
@@ -127,7 +128,7 @@ class RFactors:
             if ours is None:
                 merged.groups[name] = theirs
                 continue
-            R = triangle(theirs.R.copy(order='F'), ours.R)
+            R = triangle(theirs.R.copy(order='F'), ours.R, len(theirs.R))
             merged.groups[name] = GroupFactor(ours.unit, ours.columns, R,
                                               ours.rows + theirs.rows)
         return merged
@@ -140,7 +141,8 @@ class RFactors:
         for name, group in self.groups.items():
             new = place[group.columns]
             chosen = np.flatnonzero(new >= 0)
-            R = triangle(np.asfortranarray(group.R[:, np.r_[chosen, -2, -1]]))
+            rows = np.asfortranarray(group.R[:, np.r_[chosen, -2, -1]])  # in order: a trapezoid
+            R = triangle(rows, trapezoid=rows.shape[1])
             out.groups[name] = GroupFactor(group.unit, new[chosen], R, group.rows)
         return out
 

@@ -1,5 +1,6 @@
 """The rows of a tree against pinocchio's rnea, MuJoCo, and Newton and Euler by hand."""
 
+from dataclasses import replace
 import re
 
 import mujoco_arm
@@ -11,7 +12,7 @@ from scipy.spatial.transform import Rotation
 
 from ros_inertial_id.dynamics.body_motion import rotation_about
 from ros_inertial_id.dynamics.friction import friction_column
-from ros_inertial_id.dynamics.regressor import BLOCK, body_rows, tree_rows
+from ros_inertial_id.dynamics.regressor import BLOCK, bodies_torques, body_rows, tree_rows
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.measurement.joints.kinematic_state import JointSpaceState
 from ros_inertial_id.methods import METHODS
@@ -131,6 +132,15 @@ def test_gravity_can_be_given_for_one_call():
     motion = random_motion(upright)
     for one, other in zip(tree_rows(upright, *motion, TILTED), tree_rows(tilted, *motion)):
         np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize('kind', KINDS)
+def test_torques_of_bodies_are_those_of_rnea_under_the_gravity_of_the_robot(kind):
+    urdf = tree_urdf(KINDS[kind])
+    upright, tilted = load_robot_model(urdf), load_robot_model(urdf, gravity_base=TILTED)
+    motion = random_motion(upright, BLOCK + 3)
+    turned = replace(upright, gravity_base=tilted.gravity_base)
+    assert_same(bodies_torques(turned, *motion, upright.inertias), rnea(tilted, *motion))
 
 
 def test_rotations_are_those_of_scipy():

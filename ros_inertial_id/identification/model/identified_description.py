@@ -12,7 +12,7 @@ from typing import Any
 from xml.etree import ElementTree as xml
 
 import numpy as np
-from scipy.spatial.transform import Rotation
+import pinocchio as pin
 
 from .corrected_urdf import corrected_urdf, damping_and_friction
 from .identified_model import IdentifiedModel
@@ -184,7 +184,7 @@ def identified_mjcf(robot: RobotModel, parameters: Sequence[Parameter], values: 
     parents = {-1: xml.SubElement(root, 'worldbody')}
     first = bodies(parameters)
     for i, (joint, link) in enumerate(zip(robot.joint_names, robot.link_names)):
-        quaternion = Rotation.from_matrix(robot.rotations[i]).as_quat()[[3, 0, 1, 2]]
+        quaternion = pin.Quaternion(robot.rotations[i]).coeffs()[[3, 0, 1, 2]]
         parents[i] = xml.SubElement(parents[robot.parents[i]], 'body', name=link,
                                     pos=_numbers(robot.translations[i]),
                                     quat=_numbers(quaternion))
