@@ -2,8 +2,10 @@
 
 import contextlib
 import fcntl
+import functools
 import gc
 import multiprocessing
+from multiprocessing import forkserver
 import os
 from pathlib import Path
 import re
@@ -13,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from unittest.mock import patch
 import warnings
 
 from diagnostic_msgs.msg import DiagnosticArray
@@ -36,17 +39,24 @@ DOMAINS = range(60, 100)  # above 101 the ports of DDS may be taken by other pro
 LOCKED = r'Timeout \(0:00:30\)!\nThread .*\n  File .*/rclpy/node.py", line \d+ in destroy_node'
 
 
-# What a server imports once, of whose forks our nodes are made: imports are half of a node's time.
-FORKS = multiprocessing.get_context('forkserver')
 NODES = ('recorder', 'identification', 'torque_prediction', 'excitation', 'simulated_robot',
          'simulated_rig', 'composed')
-FORKS.set_forkserver_preload([f'ros_inertial_id.nodes.{name}' for name in NODES])
+FORKS = multiprocessing.get_context('forkserver')
+FORKS.set_forkserver_preload(['preloaded'])
+
+
+@functools.cache
+def serve_forks():
+    """Start the server whose forks our nodes are: what they import is most of their start."""
+    with patch.dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, sys.path))):
+        forkserver.ensure_running()
 
 
 class Fork:
     """A node in a process of its own, with the part of subprocess.Popen that is needed."""
 
     def __init__(self, command, log, environment):
+        serve_forks()
         self._process = FORKS.Process(target=run_script, args=(command, log, environment))
         self._process.start()
         self.pid = self._process.pid
@@ -65,6 +75,7 @@ class Fork:
 
 def run_script(command, log, environment):
     """Be the process of a script: ``command`` [path, arguments] with its output in ``log``."""
+    assert 'preloaded' in sys.modules
     os.environ.clear()
     os.environ.update(environment)
     output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
